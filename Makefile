@@ -44,7 +44,7 @@ lint:
 	@scripts/deny
 
 test:
-	@scripts/need build kernel test
+	@scripts/need build bpf kernel test
 	$(MAKE) build-tests
 	$(MAKE) -j2 --output-sync=line kernels lint
 	scripts/test
@@ -59,12 +59,12 @@ kernels: build-tests
 
 # What packages contain: built for size and speed, with every feature.
 release:
-	@scripts/need build
+	@scripts/need build bpf
 	cargo build -p schedlab --release --features packaging --locked
 
 # The same without any library of the system.
 static:
-	@scripts/need build
+	@scripts/need build bpf
 	rustup target add $(STATIC)
 	cargo build -p schedlab --release --features packaging --locked --target $(STATIC)
 
@@ -93,7 +93,7 @@ test-packages: release
 MDBOOK_VERSION := 0.5.4
 MDBOOK         := target/tools/bin/mdbook
 docs:
-	@scripts/need build
+	@scripts/need build bpf
 	UPDATE_DOCS=1 cargo test --quiet --locked -p schedlab --bin schedlab docs::
 	cargo test --quiet --locked -p docs
 	@$(MDBOOK) --version 2>/dev/null | grep -q 'v$(MDBOOK_VERSION)$$' || cargo install mdbook --locked --version $(MDBOOK_VERSION) \
@@ -104,7 +104,7 @@ docs:
 # takes ten minutes to build.
 SWITCHES ?= 1000
 stress:
-	@scripts/need build kernel
+	@scripts/need build bpf kernel
 	cargo build --release -p schedlab --locked
 	target/release/schedlab kernel exec --kernel debian:6.12 --debug --device hp97560 --timeout 30min -- \
 		sh -c 'exec sh kernel/tests/stress.sh disk0 $(SWITCHES) $$SCHEDLAB_MODULES/*-iosched.ko'

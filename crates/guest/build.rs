@@ -28,8 +28,8 @@ fn collect(top: &Path, within: &Path, names: &mut Vec<String>) {
     for entry in fs::read_dir(top.join(within)).expect("the directory is readable").flatten() {
         let path = within.join(entry.file_name());
         let name = path.to_str().expect("names are ASCII").to_owned();
-        if name == "tests" {
-            continue; // they run outside a kernel
+        if name == "tests" || name == "bpf" {
+            continue; // tests run outside a kernel, and programs for BPF are no modules
         } else if entry.path().is_dir() {
             collect(top, &path, names);
         } else if (name.ends_with(".c") || name.ends_with(".h") || name.ends_with("Kbuild"))

@@ -18,14 +18,21 @@ pub const SETUID: Capability = Capability("CAP_SETUID", 7);
 pub const SYS_CHROOT: Capability = Capability("CAP_SYS_CHROOT", 18);
 pub const SYS_ADMIN: Capability = Capability("CAP_SYS_ADMIN", 21);
 pub const MKNOD: Capability = Capability("CAP_MKNOD", 27);
+pub const PERFMON: Capability = Capability("CAP_PERFMON", 38);
+pub const BPF: Capability = Capability("CAP_BPF", 39);
+
+/// Those of `needed` that this process lacks, by name.
+pub fn missing(root: &Root, needed: &[Capability]) -> Vec<String> {
+    let missing = needed.iter().filter(|Capability(_, number)| !has_capability(root, *number));
+    missing.map(|Capability(name, _)| (*name).to_string()).collect()
+}
 
 /// Refuses `what` where this process lacks one of the capabilities that it takes.
 ///
 /// # Errors
 /// [`Error::Session`] naming what is missing.
 pub fn require(root: &Root, what: &str, needed: &[Capability]) -> Result<(), Error> {
-    let missing = needed.iter().filter(|Capability(_, number)| !has_capability(root, *number));
-    let missing: Vec<String> = missing.map(|Capability(name, _)| (*name).to_string()).collect();
+    let missing = missing(root, needed);
     if missing.is_empty() {
         return Ok(());
     }

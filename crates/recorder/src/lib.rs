@@ -1,7 +1,9 @@
 //! Recordings of live disks, and their files.
 //!
 //! [`mod@file`] reads and writes files: Parquet, in which `schedlab record` writes, and the text of other tools.
+//! [`live`] records.
 
 #![forbid(unsafe_code)]
 
 pub mod file;
+pub mod live;

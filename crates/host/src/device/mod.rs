@@ -113,6 +113,42 @@ pub fn find(root: &Root, word: &str) -> Result<Device, Error> {
     Ok(describe(root, &name, &identity))
 }
 
+/// A disk, or a partition of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extent {
+    pub disk: Device,
+    /// The partition's name; none for the whole disk.
+    pub partition: Option<String>,
+    /// Sectors of 512 bytes of the whole disk.
+    pub sectors: std::ops::Range<u64>,
+}
+
+/// The disk or partition that a user's word means.
+///
+/// # Errors
+/// [`Error::UnknownDevice`] with the nearest name; [`Error::Io`].
+pub fn find_extent(root: &Root, word: &str) -> Result<Extent, Error> {
+    let disk = match find(root, word) {
+        Ok(disk) => return Ok(Extent { disk, partition: None, sectors: 0..u64::MAX }),
+        Err(Error::Partition { disk, .. }) => find(root, &disk)?,
+        Err(error) => return Err(error),
+    };
+    let name = kernel_name(root, word).unwrap_or_else(|| word.to_owned());
+    let dir = root.sys("block").join(&disk.name).join(&name);
+    let number = |file: &str| -> Result<u64, Error> {
+        let text = fs::read_to_string(dir.join(file)).map_err(Error::io("read", dir.join(file)))?;
+        let wrong = |cause| Error::io("read", dir.join(file))(std::io::Error::other(cause));
+        text.trim().parse::<u64>().map_err(wrong)
+    };
+    let first = number("start")?;
+    Ok(Extent { sectors: first..first.saturating_add(number("size")?), disk, partition: Some(name) })
+}
+
+/// Whether a disk has requests of its own: those that are bio-based (device-mapper, md) pass on what they get.
+pub fn has_requests(root: &Root, name: &str) -> bool {
+    root.sys("block").join(name).join("mq").is_dir()
+}
+
 /// The disk with this identity, whatever its name is now; `word` is what the user called it.
 ///
 /// # Errors

@@ -1,0 +1,74 @@
+//! Control groups by their numbers: the kernel's number of a group is the inode of its directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::DirEntryExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use host::Root;
+
+/// Directories that are looked at; a machine with more has groups without a name in its recordings.
+const MOST_GROUPS: usize = 65_536;
+const MOST_DEPTH: usize = 32;
+/// The hierarchy is not read again sooner: a machine may make groups all the time.
+const REST: Duration = Duration::from_secs(1);
+
+/// The directory of the unified hierarchy.
+pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
+    let places = [root.sys("fs/cgroup"), root.sys("fs/cgroup/unified")];
+    match places.iter().find(|place| place.join("cgroup.controllers").exists()) {
+        Some(place) => Ok(place.clone()),
+        None => bail!("control groups: the unified hierarchy is not mounted at /sys/fs/cgroup; mount cgroup2 there"),
+    }
+}
+
+/// Paths of groups, read when a new number turns up.
+#[derive(Debug, Default)]
+pub(crate) struct Cgroups {
+    hierarchy: Option<PathBuf>,
+    paths: BTreeMap<u64, String>,
+    read: Option<Instant>,
+}
+
+impl Cgroups {
+    pub(crate) fn new(root: &Root) -> Cgroups {
+        let mut groups = Cgroups { hierarchy: hierarchy(root).ok(), ..Cgroups::default() };
+        groups.refresh();
+        groups
+    }
+
+    /// The path of a group below the hierarchy; empty for number 0. A group that is gone, or was not found, has its number.
+    pub(crate) fn path(&mut self, number: u64) -> String {
+        if number == 0 || self.hierarchy.is_none() {
+            return String::new();
+        }
+        if !self.paths.contains_key(&number) && self.read.is_none_or(|at| at.elapsed() >= REST) {
+            self.refresh();
+        }
+        self.paths.get(&number).cloned().unwrap_or_else(|| format!("removed group {number}"))
+    }
+
+    fn refresh(&mut self) {
+        self.read = Some(Instant::now());
+        let Some(top) = self.hierarchy.clone() else { return };
+        // The kernel gives the root of a hierarchy the number 1. Old paths stay: a group may be gone whose requests come yet.
+        self.paths.insert(1, "/".to_owned());
+        let mut left = MOST_GROUPS;
+        walk(&top, "", MOST_DEPTH, &mut left, &mut self.paths);
+    }
+}
+
+fn walk(dir: &Path, below: &str, depth: usize, left: &mut usize, paths: &mut BTreeMap<u64, String>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        if *left == 0 || depth == 0 {
+            return;
+        }
+        *left -= 1;
+        let path = format!("{below}/{}", entry.file_name().to_string_lossy());
+        walk(&entry.path(), &path, depth - 1, left, paths);
+        paths.insert(entry.ino(), path);
+    }
+}

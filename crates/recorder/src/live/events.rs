@@ -1,0 +1,18 @@
+//! What a source of requests is.
+
+use anyhow::Result;
+use trace::Io;
+
+use super::tables::Tables;
+
+/// Where requests come from.
+pub(super) trait Events {
+    /// Hands over what has completed.
+    fn drain(&mut self, tables: &mut Tables, each: &mut dyn FnMut(&Io)) -> Result<()>;
+
+    /// Events that the kernel dropped, and requests that are missing or incomplete for it.
+    fn lost(&self) -> u64;
+
+    /// Ends the recording of new requests; [`Events::drain`] still gives what has completed. Returns how many have not.
+    fn stop(&mut self) -> Result<u64>;
+}

@@ -1,0 +1,234 @@
+//! The tables of a recording while it grows: processes, schedulers, and what is known of the recording.
+
+use std::collections::HashMap;
+
+use host::Root;
+use trace::{About, Process, Recording};
+
+use super::cgroups::Cgroups;
+use super::clock::{self, Began};
+use super::target::{Filter, Target};
+
+/// Processes of a table; the requests of more are those of one that is unknown.
+const MOST_PROCESSES: usize = 1 << 20;
+
+/// Who asked, as a source sees it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Asker {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) began: u64,
+    pub(crate) name: String,
+    /// The kernel's number of its control group; 0 is unknown.
+    pub(crate) cgroup: u64,
+    pub(crate) io_context: Option<Context>,
+}
+
+/// An I/O context: the kernel's number, and how many threads use it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context {
+    pub(crate) number: u64,
+    pub(crate) users: u32,
+}
+
+/// What makes a process another one.
+type Identity = (u32, u64, u64, String);
+
+pub(crate) struct Tables {
+    recording: Recording,
+    began: Began,
+    cgroups: Cgroups,
+    processes: HashMap<Identity, u32>,
+    /// Indices of processes by the source's numbers, which begin at 1.
+    numbers: Vec<u32>,
+    /// The index of the process that is not known.
+    unknown: Option<u32>,
+    /// Our numbers of I/O contexts by the kernel's. An address of the kernel says where it has its memory, and is not passed on.
+    contexts: HashMap<u64, u64>,
+    last_context: u64,
+}
+
+/// No process has it.
+const NO_INDEX: u32 = u32::MAX;
+
+impl Tables {
+    pub(crate) fn new(root: &Root, targets: &[Target], filter: &Filter, began: Began) -> Tables {
+        let parts =
+            targets.iter().filter_map(|target| target.partition.as_ref().map(|name| format!("partition {name}")));
+        let about = About {
+            kernel: root.read_optional(root.proc("sys/kernel/osrelease")).unwrap_or_default(),
+            began: began.wall,
+            filter: parts.chain(filter.words()).collect::<Vec<_>>().join(", "),
+            ..About::default()
+        };
+        let devices = targets.iter().map(|target| target.device.clone()).collect();
+        let recording = Recording { about, devices, ..Recording::default() };
+        Tables {
+            recording,
+            began,
+            cgroups: Cgroups::new(root),
+            processes: HashMap::new(),
+            numbers: Vec::new(),
+            unknown: None,
+            contexts: HashMap::new(),
+            last_context: 0,
+        }
+    }
+
+    pub(crate) fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    pub(crate) fn source(&mut self, name: &str) {
+        name.clone_into(&mut self.recording.about.source);
+    }
+
+    pub(crate) fn tick(&mut self, lost: u64) {
+        self.recording.about.lost = lost;
+        self.recording.about.length = clock::monotonic().saturating_sub(self.began.monotonic);
+    }
+
+    pub(crate) fn end(&mut self, unfinished: u64) -> About {
+        self.recording.about.unfinished = unfinished;
+        self.recording.about.clone()
+    }
+
+    /// Nanoseconds after the beginning; a time before it is the beginning.
+    pub(crate) fn since_began(&self, monotonic: u64) -> u64 {
+        monotonic.saturating_sub(self.began.monotonic)
+    }
+
+    /// The index of a process.
+    pub(crate) fn process(&mut self, asker: &Asker) -> u32 {
+        let identity = (asker.tid, asker.began, asker.cgroup, asker.name.clone());
+        if let Some(index) = self.processes.get(&identity).copied() {
+            if asker.io_context.is_some() && self.recording.processes[index as usize].io_context == 0 {
+                self.recording.processes[index as usize].io_context = self.io_context(asker.io_context);
+            }
+            return index;
+        }
+        if self.recording.processes.len() >= MOST_PROCESSES {
+            return self.unknown();
+        }
+        let process = Process {
+            pid: asker.pid,
+            tid: asker.tid,
+            name: asker.name.clone(),
+            began: asker.began,
+            io_context: self.io_context(asker.io_context),
+            cgroup: self.cgroups.path(asker.cgroup),
+        };
+        let index = self.add(process);
+        self.processes.insert(identity, index);
+        index
+    }
+
+    /// Gives a process the source's number.
+    pub(crate) fn number(&mut self, number: u32, asker: &Asker) {
+        let index = self.process(asker);
+        // A source numbers from 1 in steps of one; anything else is not its record.
+        let at = number as usize;
+        if at <= self.numbers.len().saturating_add(MOST_PROCESSES) {
+            if self.numbers.len() <= at {
+                self.numbers.resize(at + 1, NO_INDEX);
+            }
+            self.numbers[at] = index;
+        }
+    }
+
+    /// The process that the source calls by a number.
+    pub(crate) fn numbered(&mut self, number: u32) -> u32 {
+        match self.numbers.get(number as usize).copied() {
+            Some(index) if index != NO_INDEX => index,
+            _ => self.unknown(),
+        }
+    }
+
+    /// The process of requests whose process is not known.
+    pub(crate) fn unknown(&mut self) -> u32 {
+        match self.unknown {
+            Some(index) => index,
+            None => {
+                let index = self.add(Process::default());
+                self.unknown = Some(index);
+                index
+            }
+        }
+    }
+
+    /// The index of a scheduler.
+    pub(crate) fn scheduler(&mut self, name: &str) -> u8 {
+        let known = &mut self.recording.schedulers;
+        let at = known.iter().position(|other| other == name).unwrap_or_else(|| {
+            known.push(name.to_owned());
+            known.len() - 1
+        });
+        // A kernel has less than ten.
+        u8::try_from(at).unwrap_or(u8::MAX)
+    }
+
+    fn add(&mut self, process: Process) -> u32 {
+        self.recording.processes.push(process);
+        u32::try_from(self.recording.processes.len() - 1).unwrap_or(NO_INDEX - 1)
+    }
+
+    /// Our number of an I/O context. One with a single user that has the address of an earlier one is another one.
+    fn io_context(&mut self, context: Option<Context>) -> u64 {
+        let Some(context) = context else { return 0 };
+        let known = self.contexts.get(&context.number).copied();
+        match known.filter(|_| context.users > 1) {
+            Some(number) => number,
+            None => {
+                self.last_context += 1;
+                self.contexts.insert(context.number, self.last_context);
+                self.last_context
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables() -> Tables {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        Tables::new(&Root::at(dir.path()), &[], &Filter::default(), Began { monotonic: 1000, boot: 2000, wall: 3000 })
+    }
+
+    #[test]
+    fn a_number_of_a_process_that_is_given_again_is_another_process() {
+        let mut tables = tables();
+        let asker = |began| Asker { pid: 7, tid: 7, began, name: "dd".to_owned(), ..Asker::default() };
+        let first = tables.process(&asker(10));
+        assert_eq!(tables.process(&asker(10)), first);
+        let second = tables.process(&asker(11));
+        assert_ne!(second, first);
+        tables.number(1, &asker(10));
+        tables.number(2, &asker(11));
+        assert_eq!((tables.numbered(1), tables.numbered(2)), (first, second));
+        let unknown = tables.numbered(9);
+        assert_eq!(tables.recording().processes[unknown as usize], Process::default());
+    }
+
+    #[test]
+    fn threads_share_the_number_of_an_io_context_and_no_address_is_passed_on() {
+        let mut tables = tables();
+        let asker = |tid, users| Asker {
+            tid,
+            io_context: Some(Context { number: 0xffff_8880_1234_0000, users }),
+            ..Asker::default()
+        };
+        let contexts: Vec<u64> = [(1, 1), (2, 2), (3, 1)]
+            .map(|(tid, users)| tables.process(&asker(tid, users)) as usize)
+            .map(|index| tables.recording().processes[index].io_context)
+            .to_vec();
+        // The third is the only user of a context at the address of one that two have shared.
+        assert_eq!(contexts, [1, 1, 2]);
+    }
+
+    #[test]
+    fn a_time_before_the_beginning_is_the_beginning() {
+        assert_eq!((tables().since_began(999), tables().since_began(1500)), (0, 500));
+    }
+}

@@ -1,0 +1,118 @@
+//! A loop device over a file, programs that use it, and a loud skip.
+
+use std::process::{Command, Stdio};
+
+use recorder::live::{Live, Options, Source};
+use tempfile::TempDir;
+use trace::{About, Io, Recording};
+
+/// A loop device over a file of 64 MiB.
+pub(crate) struct Loop {
+    _dir: TempDir,
+    pub(crate) path: String,
+}
+
+impl Loop {
+    /// None, aloud, where this is not root's test.
+    pub(crate) fn new(options: &[&str]) -> Option<Loop> {
+        if !rustix_is_root() {
+            return skip("recording takes root");
+        }
+        let dir = tempfile::Builder::new().prefix("schedlab-record-").tempdir_in("/var/tmp").expect("a directory");
+        let file = dir.path().join("disk");
+        std::fs::write(&file, vec![7; 64 << 20]).expect("a file");
+        let mut command = Command::new("losetup");
+        command.args(["--find", "--show", "--direct-io=on"]).args(options).arg(&file);
+        let output = command.output().expect("losetup runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let path = String::from_utf8(output.stdout).expect("a path").trim().to_owned();
+        Some(Loop { _dir: dir, path })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.path.strip_prefix("/dev/").expect("a device")
+    }
+
+    pub(crate) fn scheduler(&self, name: &str) {
+        std::fs::write(format!("/sys/block/{}/queue/scheduler", self.name()), name).expect("the scheduler is offered");
+    }
+
+    pub(crate) fn detach(&self) {
+        let _ = Command::new("losetup").args(["--detach", &self.path]).status();
+    }
+
+    /// Reads `count` blocks of 4 KiB, one after another, past the page cache, by a process of its own; returns its number.
+    pub(crate) fn read(&self, skip: u64, count: u64) -> u32 {
+        let words = [format!("if={}", self.path), format!("skip={skip}"), format!("count={count}")];
+        let mut child = Command::new("dd")
+            .args(["of=/dev/null", "bs=4k", "iflag=direct", "status=none"])
+            .args(words)
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("dd runs");
+        let pid = child.id();
+        assert!(child.wait().expect("dd ends").success());
+        pid
+    }
+
+    /// Writes blocks of 4 KiB and flushes.
+    pub(crate) fn write(&self, seek: u64, count: u64) {
+        let words = [format!("of={}", self.path), format!("seek={seek}"), format!("count={count}")];
+        let status = Command::new("dd")
+            .args(["if=/dev/zero", "bs=4k", "oflag=direct", "conv=notrunc,fsync", "status=none"])
+            .args(words)
+            .status();
+        assert!(status.expect("dd runs").success());
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}
+
+/// What was recorded while something was done.
+pub(crate) struct Recorded {
+    pub(crate) about: About,
+    pub(crate) tables: Recording,
+    pub(crate) ios: Vec<Io>,
+}
+
+impl Recorded {
+    /// None, aloud, where the source cannot be had.
+    pub(crate) fn of(source: Source, options: Options, work: impl FnOnce()) -> Option<Recorded> {
+        let mut live = match Live::start(&Options { source, ..options }) {
+            Ok(live) => live,
+            Err(why) => return skip(&format!("{why:#}")),
+        };
+        work();
+        let mut ios = Vec::new();
+        live.drain(&mut |io| ios.push(*io)).expect("drained");
+        let about = live.finish(&mut |io| ios.push(*io)).expect("finished");
+        let mut tables = live.tables().clone();
+        tables.ios = ios.clone();
+        tables.check().expect("a sound recording");
+        Some(Recorded { about, tables, ios })
+    }
+
+    pub(crate) fn of_pid(&self, pid: u32) -> Vec<Io> {
+        let is_of = |io: &&Io| self.tables.processes[io.process as usize].pid == pid;
+        self.ios.iter().filter(is_of).copied().collect()
+    }
+
+    pub(crate) fn scheduler(&self, io: &Io) -> &str {
+        &self.tables.schedulers[usize::from(io.scheduler)]
+    }
+}
+
+pub(crate) fn rustix_is_root() -> bool {
+    // The owner of the process's own directory is the user that it runs as.
+    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("proc is mounted")) == 0
+}
+
+pub(crate) fn skip<T>(why: &str) -> Option<T> {
+    assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "a test is skipped where all must run: {why}");
+    eprintln!("SKIPPED: {why}");
+    None
+}

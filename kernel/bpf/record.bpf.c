@@ -1,0 +1,745 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records the requests of some disks: one record a request, when it completes.
+ *
+ * Each request costs three to four short programs and one record in a ring, which user space
+ * empties now and then without being woken. What is known before the completion is held in arrays
+ * that are allocated beforehand and indexed by a hash of the address of the bio or request: a
+ * lookup in an array is inlined, one in a hash table is a call, and nothing is locked. A set of an
+ * array has several ways; where all are taken the request is counted as lost.
+ *
+ * Stages: queued is block_bio_queue of the first bio; entered and tagged are the times that the
+ * kernel itself keeps in the request, where it does; inserted, issued and completed are the
+ * events of these names. The clock is CLOCK_MONOTONIC, which the setting of the time of day does
+ * not move.
+ *
+ * Disks without requests of their own (device-mapper, md) are recorded by their bios.
+ */
+#include "kernel-types.h"
+
+#define MAX_TARGETS 8
+#define MAX_FILTERS 16
+#define MAX_SCHEDULERS 8
+#define MAX_DEPTH 32
+#define MAX_PIECES 256
+
+/* Words of a target: device number, first sector, the sector behind the last, is it bio-based. */
+#define TARGET_WORDS 4
+
+const volatile u32 nr_targets = 0;
+const volatile u64 targets[MAX_TARGETS * TARGET_WORDS] = {};
+const volatile u32 nr_pids = 0;
+const volatile u32 pids[MAX_FILTERS] = {};
+/* A process of these numbers that began later (CLOCK_BOOTTIME) is another one. */
+const volatile u64 pids_began_until = 0;
+const volatile u32 nr_cgroups = 0;
+const volatile u64 cgroups[MAX_FILTERS] = {};
+/* CLOCK_MONOTONIC at the beginning. */
+const volatile u64 recording_since = 0;
+
+/* What a record is: its first word. */
+enum { RECORD_IO = 1, RECORD_PROCESS = 2, RECORD_SCHEDULER = 3 };
+
+/* Bits of record_io.flags: trace::Flags. */
+enum {
+	FLAG_SYNC = 1 << 0,
+	FLAG_META = 1 << 1,
+	FLAG_FUA = 1 << 2,
+	FLAG_PREFLUSH = 1 << 3,
+	FLAG_AHEAD = 1 << 4,
+	FLAG_BACKGROUND = 1 << 5,
+	FLAG_PRIO = 1 << 6,
+	FLAG_FAILED = 1 << 7,
+	FLAG_REQUEUED = 1 << 8,
+	FLAG_SWAP = 1 << 9,
+};
+
+/* trace::Kind. */
+enum { KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_DISCARD, KIND_OTHER };
+
+/* Layouts that crates/recorder/src/live/bpf/record.rs reads. Times are 0 where they are unknown. */
+struct record_io {
+	u32 what;
+	u32 process;
+	u64 sector;
+	u32 sectors;
+	u16 flags;
+	u8 kind;
+	u8 scheduler;
+	u16 priority;
+	u16 pieces;
+	u32 target;
+	u64 queued;
+	u64 entered;
+	u64 tagged;
+	u64 inserted;
+	u64 issued;
+	u64 completed;
+};
+
+struct record_process {
+	u32 what;
+	u32 number;
+	u32 pid;
+	u32 tid;
+	u64 began;
+	u64 cgroup;
+	u64 io_context;
+	u32 io_context_users;
+	u32 unused;
+	char name[16];
+};
+
+struct record_scheduler {
+	u32 what;
+	u32 number;
+	char name[16];
+};
+
+/* A bio that was queued, until a request is made of it. */
+struct asked {
+	u64 bio;
+	u64 at;
+	u32 process;
+	u32 opf;
+	u32 target;
+	u32 unused;
+};
+
+#define ASKED_BITS 15
+#define ASKED_WAYS 4
+
+struct asked_set {
+	struct asked way[ASKED_WAYS];
+};
+
+/* A request, or a bio of a disk that has no requests, from its first event to its completion. */
+struct open {
+	u64 key;
+	u64 queued;
+	u64 inserted;
+	u64 issued;
+	u64 sector;
+	u32 sectors;
+	u32 opf;
+	u32 process;
+	u16 flags;
+	u16 pieces;
+	u16 priority;
+	u8 scheduler;
+	u8 target;
+	u32 unused;
+};
+
+#define OPEN_BITS 14
+#define OPEN_WAYS 4
+
+struct open_set {
+	struct open way[OPEN_WAYS];
+};
+
+/* A task whose process was reported. What differs in one of these words is another process. */
+struct known {
+	u64 task;
+	u64 began;
+	u64 exec;
+	u64 cgroup;
+	u64 io_context;
+	u32 number;
+	u32 wanted;
+};
+
+#define KNOWN_BITS 12
+#define KNOWN_WAYS 4
+
+struct known_set {
+	struct known way[KNOWN_WAYS];
+};
+
+/* Requests that are missing or incomplete, by cause. */
+enum { LOST_RING, LOST_OPEN, LOST_STALE, LOST_CAUSES };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << ASKED_BITS);
+	__type(key, u32);
+	__type(value, struct asked_set);
+} asked_bios SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << OPEN_BITS);
+	__type(key, u32);
+	__type(value, struct open_set);
+} open_requests SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << KNOWN_BITS);
+	__type(key, u32);
+	__type(value, struct known_set);
+} known_tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LOST_CAUSES);
+	__type(key, u32);
+	__type(value, u64);
+} lost SEC(".maps");
+
+/* The number of the last process that was reported; 0 is none. */
+u32 processes = 0;
+/* The types of the schedulers that were reported, in the order of their numbers, from 1. */
+u64 schedulers[MAX_SCHEDULERS] = {};
+
+char gpl[] SEC("license") = "GPL";
+
+static __always_inline void count_lost(u32 cause)
+{
+	u64 *count = bpf_map_lookup_elem(&lost, &cause);
+
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}
+
+/*
+ * A number for an address of the kernel: the verifier refuses arithmetic on a pointer, but not the
+ * difference of two, and that to a map is the same wherever it is taken. Never 0.
+ */
+static __always_inline u64 address(const void *pointer)
+{
+	u64 number = (u64)pointer;
+
+	asm volatile("%0 -= %1" : "+r"(number) : "r"(&ring));
+	return number;
+}
+
+/* Fibonacci hashing: the upper bits of a product depend on all bits of the address. */
+static __always_inline u32 hash(u64 key, u32 bits)
+{
+	return (key * 0x9e3779b97f4a7c15ull) >> (64 - bits);
+}
+
+/* The target of a sector of a disk: its number, or -1. */
+static __always_inline int target_of(struct gendisk *disk, u64 sector)
+{
+	u64 number;
+	u32 i;
+
+	if (!disk)
+		return -1;
+	number = (u64)disk->major << 32 | (u32)disk->first_minor;
+	for (i = 0; i < MAX_TARGETS; i++) {
+		if (i >= nr_targets)
+			break;
+		if (targets[i * TARGET_WORDS] == number && sector >= targets[i * TARGET_WORDS + 1] &&
+		    sector < targets[i * TARGET_WORDS + 2])
+			return i;
+	}
+	return -1;
+}
+
+static __always_inline bool is_wanted(u32 pid, u32 tid, u64 began, struct cgroup *cgroup)
+{
+	u32 i, depth;
+
+	for (i = 0; i < MAX_FILTERS && i < nr_pids; i++)
+		if ((pids[i] == pid || pids[i] == tid) && began <= pids_began_until)
+			return true;
+	if (!nr_cgroups)
+		return !nr_pids;
+	for (depth = 0; depth < MAX_DEPTH && cgroup; depth++) {
+		struct cgroup_subsys_state *parent = cgroup->self.parent;
+		u64 id = cgroup->kn->id;
+
+		for (i = 0; i < MAX_FILTERS && i < nr_cgroups; i++)
+			if (cgroups[i] == id)
+				return true;
+		if (!parent)
+			break;
+		cgroup = parent->cgroup;
+	}
+	return false;
+}
+
+/* Reports a process. Returns its number, or 0 if the ring is full. */
+static __always_inline u32 report_process(struct task_struct *task, struct known *found)
+{
+	struct record_process *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+
+	if (!record)
+		return 0;
+	found->number = __sync_fetch_and_add(&processes, 1) + 1;
+	record->what = RECORD_PROCESS;
+	record->number = found->number;
+	record->pid = task->tgid;
+	record->tid = task->pid;
+	record->began = found->began;
+	record->cgroup = found->cgroup;
+	record->io_context = found->io_context;
+	record->io_context_users = 0;
+	if (field_exists(((struct io_context *)0)->active_ref) && task->io_context)
+		record->io_context_users = task->io_context->active_ref.counter;
+	record->unused = 0;
+	bpf_get_current_comm(record->name, sizeof(record->name));
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return found->number;
+}
+
+/*
+ * The number of the process that asks. The group of a thread of the kernel is that of the bio: one
+ * that writes back writes on behalf of others. Returns false if the process is not wanted.
+ */
+static __always_inline bool current_process(struct bio *bio, u32 *number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct cgroup *cgroup = NULL;
+	struct known_set *set;
+	struct known now = {};
+	u32 index, i;
+
+	now.task = address(task);
+	now.began = task->start_boottime;
+	now.exec = task->self_exec_id;
+	now.io_context = task->io_context ? address(task->io_context) : 0;
+	if (!(task->flags & PF_KTHREAD)) {
+		cgroup = task->cgroups->dfl_cgrp;
+	} else if (bio && field_exists(bio->bi_blkg)) {
+		struct blkcg_gq *blkg = bio->bi_blkg;
+
+		if (blkg)
+			cgroup = blkg->blkcg->css.cgroup;
+	}
+	if (cgroup)
+		now.cgroup = cgroup->kn->id;
+	index = hash(now.task ^ now.cgroup << 32, KNOWN_BITS);
+	set = bpf_map_lookup_elem(&known_tasks, &index);
+	if (!set)
+		return false;
+	for (i = 0; i < KNOWN_WAYS; i++) {
+		struct known *way = &set->way[i];
+
+		if (way->task == now.task && way->began == now.began && way->exec == now.exec &&
+		    way->cgroup == now.cgroup && way->io_context == now.io_context) {
+			*number = way->number;
+			return way->wanted;
+		}
+	}
+	now.wanted = is_wanted(task->tgid, task->pid, now.began, cgroup);
+	*number = 0;
+	if (now.wanted && !report_process(task, &now)) {
+		count_lost(LOST_RING);
+		return true;
+	}
+	*number = now.number;
+	/* Prefer the way of an earlier incarnation, then a free one, then any. */
+	index = now.began & (KNOWN_WAYS - 1);
+	for (i = 0; i < KNOWN_WAYS; i++)
+		if (!set->way[i].task)
+			index = i;
+	for (i = 0; i < KNOWN_WAYS; i++)
+		if (set->way[i].task == now.task)
+			index = i;
+	set->way[index & (KNOWN_WAYS - 1)] = now;
+	return now.wanted;
+}
+
+/* The number of the scheduler in effect, which is reported when it is new; 0 is none. */
+static __always_inline u8 scheduler_of(struct request_queue *q)
+{
+	struct elevator_queue *elevator = q->elevator;
+	struct record_scheduler *record;
+	u64 type;
+	u32 i;
+
+	if (!elevator)
+		return 0;
+	type = address(elevator->type);
+	for (i = 0; i < MAX_SCHEDULERS; i++) {
+		if (schedulers[i] == type)
+			return i + 1;
+		if (schedulers[i])
+			continue;
+		record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+		if (!record)
+			return 0xff;
+		record->what = RECORD_SCHEDULER;
+		record->number = i + 1;
+		record->name[0] = 0;
+		bpf_probe_read_kernel_str(record->name, sizeof(record->name), elevator->type->elevator_name);
+		schedulers[i] = type;
+		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+		return i + 1;
+	}
+	return 0xff;
+}
+
+static __always_inline struct asked *asked_of(struct bio *bio)
+{
+	struct asked_set *set;
+	u32 index, i;
+	u64 key;
+
+	if (!bio)
+		return NULL;
+	key = address(bio);
+	index = hash(key, ASKED_BITS);
+	set = bpf_map_lookup_elem(&asked_bios, &index);
+	if (!set)
+		return NULL;
+	for (i = 0; i < ASKED_WAYS; i++)
+		if (set->way[i].bio == key)
+			return &set->way[i];
+	return NULL;
+}
+
+static __always_inline struct open *open_of(u64 key)
+{
+	struct open_set *set;
+	u32 index = hash(key, OPEN_BITS), i;
+
+	set = bpf_map_lookup_elem(&open_requests, &index);
+	if (!set)
+		return NULL;
+	for (i = 0; i < OPEN_WAYS; i++)
+		if (set->way[i].key == key)
+			return &set->way[i];
+	return NULL;
+}
+
+/* A free way for a new request; counted as lost if there is none. */
+static __always_inline struct open *open_new(u64 key)
+{
+	struct open_set *set;
+	u32 index = hash(key, OPEN_BITS), i;
+
+	set = bpf_map_lookup_elem(&open_requests, &index);
+	if (!set)
+		return NULL;
+	for (i = 0; i < OPEN_WAYS; i++)
+		if (__sync_val_compare_and_swap(&set->way[i].key, 0, key) == 0)
+			return &set->way[i];
+	count_lost(LOST_OPEN);
+	return NULL;
+}
+
+static __always_inline u16 flag(u32 opf, u32 bit, u16 flag)
+{
+	return opf >> bit & 1 ? flag : 0;
+}
+
+static __always_inline u16 flags_of(u32 opf)
+{
+	u16 flags = 0;
+
+	flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_SYNC), FLAG_SYNC);
+	flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_META), FLAG_META);
+	flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_FUA), FLAG_FUA);
+	flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_PREFLUSH), FLAG_PREFLUSH);
+	flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_RAHEAD), FLAG_AHEAD);
+	flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_BACKGROUND), FLAG_BACKGROUND);
+	flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_PRIO), FLAG_PRIO);
+	if (enum_exists(enum req_flag_bits, __REQ_SWAP))
+		flags |= flag(opf, enum_value(enum req_flag_bits, __REQ_SWAP), FLAG_SWAP);
+	/* Somebody waits for every read but one ahead. */
+	if ((opf & REQ_OP_MASK) == REQ_OP_READ && !(flags & FLAG_AHEAD))
+		flags |= FLAG_SYNC;
+	return flags;
+}
+
+static __always_inline u8 kind_of(u32 opf, u32 sectors)
+{
+	switch (opf & REQ_OP_MASK) {
+	case REQ_OP_READ:
+		return KIND_READ;
+	case REQ_OP_WRITE:
+		return sectors ? KIND_WRITE : KIND_FLUSH;
+	case REQ_OP_FLUSH:
+		return KIND_FLUSH;
+	case REQ_OP_DISCARD:
+	case REQ_OP_SECURE_ERASE:
+	case REQ_OP_WRITE_ZEROES:
+		return KIND_DISCARD;
+	}
+	return KIND_OTHER;
+}
+
+static __always_inline void report(const struct open *open, u64 entered, u64 tagged, u64 now, bool failed)
+{
+	struct record_io *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+
+	if (!record) {
+		count_lost(LOST_RING);
+		return;
+	}
+	record->what = RECORD_IO;
+	record->process = open->process;
+	record->sector = open->sector;
+	record->sectors = open->sectors;
+	record->flags = flags_of(open->opf) | open->flags | (failed ? FLAG_FAILED : 0);
+	record->kind = kind_of(open->opf, open->sectors);
+	record->scheduler = open->scheduler;
+	record->priority = open->priority;
+	record->pieces = open->pieces;
+	record->target = open->target;
+	record->queued = open->queued;
+	record->entered = entered;
+	record->tagged = tagged;
+	record->inserted = open->inserted;
+	record->issued = open->issued;
+	record->completed = now;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* The time at which the kernel has put a request together, if it keeps it. */
+static __always_inline u64 tagged_at(struct request *rq)
+{
+	return field_exists(rq->start_time_ns) ? rq->start_time_ns : 0;
+}
+
+static __always_inline u64 entered_at(struct request *rq)
+{
+	return field_exists(rq->alloc_time_ns) ? rq->alloc_time_ns : 0;
+}
+
+/* Begins to follow a request at its first event. */
+static __always_inline struct open *begin(struct request *rq, u64 now)
+{
+	u32 bytes = rq->__data_len, number = 0;
+	u64 sector = rq->__sector, tagged = tagged_at(rq);
+	struct request_queue *q = rq->q;
+	struct bio *bio = rq->bio;
+	struct asked *asked;
+	struct open *open;
+	int target;
+
+	/* A command that passes through has no sector. */
+	if (sector == ~0ull)
+		sector = 0;
+	target = target_of(q->disk, sector);
+	if (target < 0)
+		return NULL;
+	/* A flush that the block layer makes of those of processes, which are reported themselves. */
+	if (!bio && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH)
+		return NULL;
+	asked = asked_of(bio);
+	if (!asked) {
+		/* Queued before the recording began, by a process that is not wanted, or without a bio. */
+		if ((tagged && tagged < recording_since) || !current_process(bio, &number))
+			return NULL;
+		if (nr_pids + nr_cgroups && bio)
+			return NULL;
+	}
+	open = open_new(address(rq));
+	if (!open) {
+		return NULL;
+	}
+	open->inserted = 0;
+	open->issued = 0;
+	open->sector = sector;
+	open->sectors = bytes >> 9;
+	open->flags = 0;
+	open->pieces = 1;
+	open->priority = 0;
+	open->scheduler = scheduler_of(q);
+	open->target = target;
+	if (asked) {
+		open->queued = asked->at;
+		open->process = asked->process;
+		open->opf = asked->opf;
+		asked->bio = 0;
+	} else {
+		open->queued = tagged && tagged < now ? tagged : now;
+		open->process = number;
+		open->opf = rq->cmd_flags;
+	}
+	return open;
+}
+
+SEC("tp_btf/block_bio_queue")
+int on_bio_queue(u64 *ctx)
+{
+	struct bio *bio = (struct bio *)ctx[0];
+	u64 sector = bio->bi_iter.bi_sector, key = address(bio), now;
+	u32 index, number, i, oldest = 0;
+	struct asked_set *set;
+	struct open *open;
+	int target;
+
+	/* A flush without data has no place; it belongs to the partition that it was sent to. */
+	if (!bio->bi_iter.bi_size)
+		sector = bio->bi_bdev->bd_start_sect;
+	target = target_of(bio->bi_bdev->bd_disk, sector);
+	if (target < 0 || !current_process(bio, &number))
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (targets[(target & (MAX_TARGETS - 1)) * TARGET_WORDS + 3]) {
+		open = open_of(key);
+		if (open)
+			count_lost(LOST_STALE);
+		else
+			open = open_new(key);
+		if (!open)
+			return 0;
+		open->queued = now;
+		open->inserted = 0;
+		open->issued = 0;
+		open->sector = sector;
+		open->sectors = bio->bi_iter.bi_size >> 9;
+		open->opf = bio->bi_opf;
+		open->process = number;
+		open->flags = 0;
+		open->pieces = 1;
+		open->priority = bio->bi_ioprio;
+		open->scheduler = 0;
+		open->target = target;
+		return 0;
+	}
+	index = hash(key, ASKED_BITS);
+	set = bpf_map_lookup_elem(&asked_bios, &index);
+	if (!set)
+		return 0;
+	/* That of an earlier life of this bio, or the oldest: it was merged long ago. */
+	for (i = 0; i < ASKED_WAYS; i++) {
+		if (set->way[i].bio == key) {
+			oldest = i;
+			break;
+		}
+		if (set->way[i].at < set->way[oldest & (ASKED_WAYS - 1)].at)
+			oldest = i;
+	}
+	oldest &= ASKED_WAYS - 1;
+	set->way[oldest].at = now;
+	set->way[oldest].process = number;
+	set->way[oldest].opf = bio->bi_opf;
+	set->way[oldest].target = target;
+	set->way[oldest].bio = key;
+	return 0;
+}
+
+SEC("tp_btf/block_rq_insert")
+int on_insert(u64 *ctx)
+{
+	struct request *rq = (struct request *)ctx[0];
+	u64 now = bpf_ktime_get_ns();
+	struct open *open = open_of(address(rq));
+
+	if (open && open->issued) {
+		/* The completion was not seen: this is another request. */
+		count_lost(LOST_STALE);
+		open->key = 0;
+		open = NULL;
+	}
+	if (!open)
+		open = begin(rq, now);
+	if (open && !open->inserted)
+		open->inserted = now;
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int on_issue(u64 *ctx)
+{
+	struct request *rq = (struct request *)ctx[0];
+	u64 now = bpf_ktime_get_ns();
+	struct open *open = open_of(address(rq));
+	struct bio *bio;
+	u32 i;
+
+	if (open && open->issued) {
+		count_lost(LOST_STALE);
+		open->key = 0;
+		open = NULL;
+	}
+	if (!open)
+		open = begin(rq, now);
+	if (!open)
+		return 0;
+	open->issued = now;
+	/* What was merged into it since it was inserted. */
+	bio = rq->bio;
+	if (bio) {
+		open->sector = rq->__sector;
+		open->sectors = rq->__data_len >> 9;
+		open->priority = bio->bi_ioprio;
+		if (bio != rq->biotail) {
+			for (i = 0; i < MAX_PIECES && bio; i++)
+				bio = bio->bi_next;
+			open->pieces = i;
+		}
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_rq_requeue")
+int on_requeue(u64 *ctx)
+{
+	struct open *open = open_of(address((void *)ctx[0]));
+
+	if (open) {
+		open->issued = 0;
+		open->flags |= FLAG_REQUEUED;
+	}
+	return 0;
+}
+
+/* The request was merged into another one. */
+SEC("tp_btf/block_rq_merge")
+int on_merge(u64 *ctx)
+{
+	struct open *open = open_of(address((void *)ctx[0]));
+
+	if (open)
+		open->key = 0;
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int on_complete(u64 *ctx)
+{
+	struct request *rq = (struct request *)ctx[0];
+	u32 error = ctx[1], bytes = ctx[2];
+	struct open *open = open_of(address(rq));
+	struct asked *asked;
+	struct open flush = {};
+
+	if (open) {
+		/* A part of it; the rest follows. */
+		if (rq->__data_len > bytes)
+			return 0;
+		report(open, entered_at(rq), tagged_at(rq), bpf_ktime_get_ns(), error);
+		open->key = 0;
+		return 0;
+	}
+	/* A flush without data is never issued itself: the block layer issues one for several. */
+	asked = asked_of(rq->bio);
+	if (!asked || rq->__data_len)
+		return 0;
+	flush.queued = asked->at;
+	flush.process = asked->process;
+	flush.opf = asked->opf;
+	flush.pieces = 1;
+	flush.scheduler = scheduler_of(rq->q);
+	flush.target = asked->target;
+	asked->bio = 0;
+	report(&flush, entered_at(rq), tagged_at(rq), bpf_ktime_get_ns(), error);
+	return 0;
+}
+
+/* Of disks without requests. */
+SEC("tp_btf/block_bio_complete")
+int on_bio_complete(u64 *ctx)
+{
+	struct open *open = open_of(address((void *)ctx[1]));
+
+	if (!open)
+		return 0;
+	report(open, 0, 0, bpf_ktime_get_ns(), false);
+	open->key = 0;
+	return 0;
+}
