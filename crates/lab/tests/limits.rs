@@ -9,7 +9,6 @@ use files::Bounded;
 use foreign::table::{self, Columns};
 use lab::occasions;
 use text::limits::*;
-use workload::replay;
 
 /// What is said of an input with so many of what the limit counts; nothing if it is accepted.
 type Input = fn(usize) -> Result<(), String>;
@@ -112,9 +111,23 @@ const INPUTS: &[(&Limit, Input)] = &[
         said(lab::sources::files(foreign::find("hyperfine").expect("a format"), &vec![file; n]))
     }),
     (&TRACE_REQUESTS, |n| {
-        let text = "fio version 2 iolog\n".to_owned() + &"/f read 0 512\n".repeat(n);
-        said(replay::parse(replay::Format::Fio, text.as_bytes(), replay::Options { skip_bad: true }))
+        let mut parser = trace_parser(trace::formats::Format::Fio, "fio version 2 iolog\n");
+        let piece = "/f read 0 512\n".repeat(1000);
+        said((0..n / 1000).try_for_each(|_| parser.feed(piece.as_bytes())))?;
+        said(parser.feed("/f read 0 512\n".repeat(n % 1000).as_bytes()))
     }),
+    (&TRACE_LINE, |n| said(trace_parser(trace::formats::Format::Fio, "fio version 2 iolog\n").feed(&vec![b' '; n]))),
+    (&TRACE_PROCESSES, |n| {
+        let mut parser = trace_parser(trace::formats::Format::Blkparse, "");
+        let line = |pid: usize| format!("8,0 0 1 0.000000000 {pid} Q R 0 + 8 [a]\n");
+        said((0..n).try_for_each(|pid| parser.feed(line(pid).as_bytes())))
+    }),
+    (&TRACE_DEVICES, |n| {
+        let mut parser = trace_parser(trace::formats::Format::Fio, "fio version 2 iolog\n");
+        said((0..n).try_for_each(|file| parser.feed(format!("/f{file} read 0 512\n").as_bytes())))
+    }),
+    (&TRACE_UNPACKED, |n| said(recorder::file::check_unpacked(n as u64))),
+    (&TRACE_FILES, |n| said(recorder::file::check_files(n))),
     (&SERIES_PATCHES, |n| {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a"), "").unwrap();
@@ -125,6 +138,12 @@ const INPUTS: &[(&Limit, Input)] = &[
     (&ENTRY_BYTES, |n| host::journal::Entry::from_json(&vec![b' '; n]).map(drop)),
     (&MANIFEST_BYTES, |n| host::persist::Persisted::from_json(&vec![b' '; n]).map(drop)),
 ];
+
+fn trace_parser(format: trace::formats::Format, begin: &str) -> trace::formats::Parser {
+    let mut parser = trace::formats::Parser::new(format, trace::formats::Options { skip_bad: true });
+    parser.feed(begin.as_bytes()).expect("the beginning");
+    parser
+}
 
 /// Files that are read by [`Bounded`].
 const FILES: &[&Limit] = &[

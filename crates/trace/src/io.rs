@@ -77,6 +77,9 @@ impl Flags {
     pub const REQUEUED: Flags = Flags(1 << 8);
     /// Swapped in or out.
     pub const SWAP: Flags = Flags(1 << 9);
+    /// Went along in another's request: its later stages are that one's. In recordings that have each piece that was asked for;
+    /// where pieces are counted in [`Io::pieces`] instead, none has it.
+    pub const MERGED: Flags = Flags(1 << 10);
 
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0

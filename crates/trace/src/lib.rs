@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod formats;
 pub mod io;
 pub mod profile;
 pub mod recording;

@@ -1,0 +1,172 @@
+//! blktrace's files, one for each CPU, as one stream of events in the order of time.
+//!
+//! The files of the CPUs are merged by the times of their records. Within a file, and in one that holds all CPUs, records may be out of
+//! order, since an interrupt may write between a record's time and its place: a window of [`WINDOW`] records is put in order [P].
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use text::limits::TRACE_FILES;
+use trace::Recording;
+use trace::formats::blktrace::{Decoder, Record, Stream};
+use trace::formats::{Builder, Format};
+
+use super::metered::Metered;
+
+/// Records that are put in order.
+const WINDOW: usize = 1 << 16;
+/// Bytes that are read of a file at a time.
+const PIECE: usize = 1 << 16;
+
+/// A file, and what was decoded of it and not yet taken.
+struct Source<R> {
+    reader: R,
+    decoder: Decoder,
+    records: VecDeque<Record>,
+    piece: Vec<u8>,
+    ended: bool,
+}
+
+impl<R: Read> Source<R> {
+    fn new(reader: R) -> Source<R> {
+        Source { reader, decoder: Decoder::default(), records: VecDeque::new(), piece: vec![0; PIECE], ended: false }
+    }
+
+    /// The next record; None at the end of the file.
+    fn next(&mut self) -> Result<Option<Record>> {
+        while self.records.is_empty() && !self.ended {
+            let read = self.reader.read(&mut self.piece)?;
+            self.ended = read == 0;
+            let records = &mut self.records;
+            let fed = self.decoder.feed(&self.piece[..read], &mut |record| records.push_back(record));
+            fed.map_err(|problem| anyhow!("{problem}"))?;
+        }
+        Ok(self.records.pop_front())
+    }
+}
+
+/// Reads the file with those of the other CPUs beside it.
+pub(super) fn read(path: &Path) -> Result<Recording> {
+    let paths = siblings(path)?;
+    let mut sources = Vec::new();
+    for path in &paths {
+        let file = File::open(path).with_context(|| format!("{}: cannot read", path.display()))?;
+        sources.push(Source::new(Metered::new(BufReader::new(file))));
+    }
+    merged(sources)
+}
+
+/// Reads one file.
+pub(super) fn of_one(reader: impl Read) -> Result<Recording> {
+    merged(vec![Source::new(reader)])
+}
+
+/// NAME.blktrace.0, NAME.blktrace.1 and so on; a file of another name is alone.
+fn siblings(path: &Path) -> Result<Vec<PathBuf>> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((stem, number)) = name.rsplit_once('.') else { return Ok(vec![path.to_owned()]) };
+    if !is_number(number) || !stem.ends_with(".blktrace") {
+        return Ok(vec![path.to_owned()]);
+    }
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).with_context(|| format!("{}: cannot list", dir.display()))? {
+        let entry = entry.with_context(|| format!("{}: cannot list", dir.display()))?;
+        let name = entry.file_name();
+        let of_cpu =
+            name.to_str().and_then(|name| name.strip_prefix(stem)?.strip_prefix('.')).filter(|cpu| is_number(cpu));
+        if let Some(cpu) = of_cpu.and_then(|cpu| cpu.parse::<u32>().ok())
+            && entry.metadata().is_ok_and(|kind| kind.is_file() && kind.len() > 0)
+        {
+            found.insert(cpu, entry.path());
+        }
+        check_files(found.len())?;
+    }
+    Ok(found.into_values().collect())
+}
+
+/// Refuses a recording of more CPUs than files can be open.
+///
+/// # Errors
+/// The limit.
+pub fn check_files(files: usize) -> Result<()> {
+    Ok(TRACE_FILES.check(files)?)
+}
+
+fn merged<R: Read>(mut sources: Vec<Source<R>>) -> Result<Recording> {
+    let (mut to, mut stream) = (Builder::new(), Stream::default());
+    // The next record of each source, and a window of those that come next, both by time.
+    let mut heads = std::collections::BinaryHeap::new();
+    for (number, source) in sources.iter_mut().enumerate() {
+        if let Some(record) = source.next()? {
+            heads.push(Reverse(Ordered(record.order(), number, record)));
+        }
+    }
+    let mut window = std::collections::BinaryHeap::new();
+    let mut age = 0usize;
+    while let Some(Reverse(Ordered(order, number, record))) = heads.pop() {
+        if let Some(next) = sources[number].next()? {
+            heads.push(Reverse(Ordered(next.order(), number, next)));
+        }
+        // A note says what a name is before the first event of it, at whatever time it was written.
+        age += 1;
+        window.push(Reverse(Ordered(order, age, record)));
+        if window.len() > WINDOW {
+            take(&mut window, &mut stream, &mut to)?;
+        }
+    }
+    while !window.is_empty() {
+        take(&mut window, &mut stream, &mut to)?;
+    }
+    for source in &sources {
+        if source.decoder.left() > 0 {
+            to.lost(1);
+        }
+    }
+    if to.is_empty() {
+        bail!("trace: no request in it (expected events Q, which `blktrace -a queue` or no option -a records)");
+    }
+    Ok(to.finish(Format::Blktrace))
+}
+
+fn take(
+    window: &mut std::collections::BinaryHeap<Reverse<Ordered>>,
+    stream: &mut Stream,
+    to: &mut Builder,
+) -> Result<()> {
+    if let Some(Reverse(Ordered(.., record))) = window.pop() {
+        stream.record(&record, to);
+    }
+    match to.exceeded() {
+        None => Ok(()),
+        Some(problem) => bail!("{problem}"),
+    }
+}
+
+/// A record by its time, and by its age among those of the same time.
+struct Ordered((u64, u32), usize, Record);
+
+impl Ord for Ordered {
+    fn cmp(&self, other: &Ordered) -> std::cmp::Ordering {
+        (self.0.0, self.1).cmp(&(other.0.0, other.1))
+    }
+}
+
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Ordered) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ordered {
+    fn eq(&self, other: &Ordered) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ordered {}

@@ -1,0 +1,116 @@
+//! Any file of any format, found by its contents: text, CSV, blktrace's binaries, Parquet; packed by gzip or zstd.
+//!
+//! A file is read in pieces, so that what is in memory is the recording alone, and it is bounded by what it unpacks to: a small
+//! file may unpack to any size.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use trace::Recording;
+use trace::formats::{Format, Options, Parser, blktrace};
+
+#[cfg(feature = "parquet")]
+use super::columnar;
+use super::metered::Metered;
+use super::{packed, per_cpu};
+
+/// Bytes that are read at a time.
+const PIECE: usize = 1 << 18;
+
+/// How to read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadOptions {
+    pub format: Format,
+    /// Count broken lines and pass over them, instead of giving up at the first one.
+    pub skip_bad: bool,
+}
+
+impl Default for ReadOptions {
+    /// The format is found out, and a broken line is an error.
+    fn default() -> ReadOptions {
+        ReadOptions { format: Format::Auto, skip_bad: false }
+    }
+}
+
+/// Reads a recording.
+///
+/// # Errors
+/// It cannot be read, has no known format or is broken; the error begins with the file's name.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
+    let shown = path.display();
+    let kind = std::fs::metadata(path).with_context(|| format!("{shown}: cannot read the trace"))?;
+    if !kind.is_file() {
+        bail!("{shown}: not a regular file; a trace is read as a whole, so name a file");
+    }
+    let mut file = File::open(path).with_context(|| format!("{shown}: cannot read the trace"))?;
+    let begin = begin(&mut file).with_context(|| format!("{shown}: cannot read the trace"))?;
+    if begin.starts_with(b"PAR1") && matches!(options.format, Format::Auto | Format::Parquet) {
+        return parquet(file).with_context(|| format!("{shown}: cannot read the recording"));
+    }
+    let recording = match packed::Packing::of(&begin) {
+        Some(packing) => packed::reader(packing, file).and_then(|reader| stream(reader, options)),
+        None if blktrace::is_blktrace(&begin) => per_cpu::read(path),
+        None => stream(file, options),
+    };
+    recording.map_err(|error| error.context(format!("{shown}: cannot read the trace")))
+}
+
+fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let mut begin = Vec::new();
+    file.take(8).read_to_end(&mut begin)?;
+    file.rewind()?;
+    Ok(begin)
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(file: File) -> Result<Recording> {
+    columnar::read(file)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_file: File) -> Result<Recording> {
+    bail!(
+        "recording: this build of schedlab does not support Parquet (the one of `make demo` is without it); convert the file with \
+         `schedlab trace FILE --to FILE.iolog` of another build, or install schedlab with `make install`, the .deb or `cargo install`"
+    )
+}
+
+/// What does not need to be found again: text, or one file of blktrace.
+fn stream(reader: impl Read, options: &ReadOptions) -> Result<Recording> {
+    let mut reader = Metered::new(BufReader::with_capacity(PIECE, reader));
+    let mut piece = vec![0; PIECE];
+    let mut read = fill(&mut reader, &mut piece)?;
+    if blktrace::is_blktrace(&piece[..read]) {
+        return per_cpu::of_one(std::io::Cursor::new(piece[..read].to_vec()).chain(reader));
+    }
+    if piece[..read].starts_with(b"PAR1") {
+        bail!("recording: Parquet inside another packing; unpack it first");
+    }
+    if packed::Packing::of(&piece[..read]).is_some() {
+        bail!("packing: packed twice; unpack it once");
+    }
+    if !matches!(options.format, Format::Auto) && !options.format.is_text() {
+        bail!("format: another one than {} (the file is text); leave format out", options.format.name());
+    }
+    let mut parser = Parser::new(options.format, Options { skip_bad: options.skip_bad });
+    while read > 0 && !parser.ended() {
+        parser.feed(&piece[..read])?;
+        read = fill(&mut reader, &mut piece)?;
+    }
+    Ok(parser.finish()?)
+}
+
+fn fill(reader: &mut impl Read, piece: &mut [u8]) -> std::io::Result<usize> {
+    let mut read = 0;
+    while read < piece.len() {
+        match reader.read(&mut piece[read..]) {
+            Ok(0) => break,
+            Ok(n) => read += n,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}

@@ -1,0 +1,217 @@
+//! A recording while it is read: requests as they come, and the tables that they point into.
+
+use std::collections::BTreeMap;
+
+use text::limits::{Limit, TRACE_DEVICES, TRACE_PROCESSES, TRACE_REQUESTS};
+
+use super::format::Format;
+use crate::io::{At, Io, Kind};
+use crate::recording::{Device, Process, Recording};
+
+/// Nanoseconds of a second.
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
+/// Bytes of a sector.
+const SECTOR: u64 = 512;
+/// Characters of a name that are kept: a path's longest.
+const NAME: usize = 4096;
+
+/// A place on a disk in sectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    pub sector: u64,
+    pub sectors: u32,
+}
+
+impl Extent {
+    /// The whole sectors that these bytes touch: a disk is asked for no less.
+    pub(super) fn of_bytes(offset: u64, len: u64) -> Result<Extent, String> {
+        if len == 0 || u32::try_from(len).is_err() {
+            return Err(format!("expected a length of 1 to {} bytes, found {len}", u32::MAX));
+        }
+        let end = offset.checked_add(len);
+        let end = end.ok_or_else(|| format!("expected an end of at most 64 bits, found {offset} + {len}"))?;
+        let sector = offset / SECTOR;
+        let sectors = u32::try_from(end.div_ceil(SECTOR) - sector).expect("4 GiB are fewer than 2^32 sectors");
+        Ok(Extent { sector, sectors })
+    }
+
+    /// These sectors.
+    pub(super) fn of_sectors(sector: u64, sectors: u64) -> Result<Extent, String> {
+        let fits = sector.checked_add(sectors).and_then(|end| end.checked_mul(SECTOR)).is_some();
+        match u32::try_from(sectors) {
+            Ok(sectors) if fits => Ok(Extent { sector, sectors }),
+            _ => Err(format!("expected less than 2^55 sectors, and 2^32 in a request, found {sector} + {sectors}")),
+        }
+    }
+}
+
+/// A recording while it is read. Times count from wherever the trace counts; [`Builder::finish`] counts them from the first.
+#[derive(Debug, Default)]
+pub struct Builder {
+    recording: Recording,
+    processes: BTreeMap<(u32, String), u32>,
+    devices: BTreeMap<String, u16>,
+    /// The names that were asked for last: neighbours of a trace are alike.
+    last_process: Option<(u32, u32)>,
+    last_device: Option<u16>,
+    /// The time of the last request.
+    last: u64,
+    /// The largest table is full.
+    exceeded: Option<String>,
+    /// The wall clock at a time of the trace, both in nanoseconds.
+    wall: Option<(u64, u64)>,
+}
+
+impl Builder {
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// A request with its times as the trace counts them.
+    pub fn push(&mut self, io: Io) -> u32 {
+        let number = self.recording.ios.len();
+        self.last = io.queued;
+        self.recording.ios.push(io);
+        self.check(&TRACE_REQUESTS, number + 1);
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+
+    /// A request that was pushed.
+    pub(super) fn io(&mut self, number: u32) -> &mut Io {
+        &mut self.recording.ios[number as usize]
+    }
+
+    /// The number of requests.
+    pub fn len(&self) -> usize {
+        self.recording.ios.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.recording.ios.is_empty()
+    }
+
+    /// Refuses a time before that of the last request, in a trace that one clock wrote.
+    pub(super) fn in_order(&self, at: u64) -> Result<(), String> {
+        if self.is_empty() || at >= self.last {
+            return Ok(());
+        }
+        let (at, last) = (seconds(at), seconds(self.last));
+        Err(format!("expected a time not before the previous request's {last} s, found {at} s: time runs backwards"))
+    }
+
+    /// The number of a process; a pid with another name is another process.
+    pub fn process(&mut self, pid: u32, name: &str) -> u32 {
+        if let Some((last, number)) = self.last_process
+            && last == pid
+            && self.recording.processes[number as usize].name == name
+        {
+            return number;
+        }
+        let name: String = name.chars().take(NAME).collect();
+        let next = self.recording.processes.len() as u32;
+        let number = *self.processes.entry((pid, name.clone())).or_insert(next);
+        if number == next {
+            self.recording.processes.push(Process { pid, tid: pid, name, ..Process::default() });
+            self.check(&TRACE_PROCESSES, next as usize + 1);
+        }
+        self.last_process = Some((pid, number));
+        number
+    }
+
+    /// The number of a disk.
+    pub fn device(&mut self, name: &str) -> u16 {
+        if let Some(last) = self.last_device
+            && self.recording.devices.get(usize::from(last)).is_some_and(|device| device.name == name)
+        {
+            return last;
+        }
+        let name: String = name.chars().take(NAME).collect();
+        let next = self.recording.devices.len();
+        let number = *self.devices.entry(name.clone()).or_insert(next as u16);
+        if self.check(&TRACE_DEVICES, next + 1) && usize::from(number) == next {
+            self.recording.devices.push(Device { name, ..Device::default() });
+        }
+        let number = number.min(self.recording.devices.len().saturating_sub(1) as u16);
+        self.last_device = Some(number);
+        number
+    }
+
+    /// A disk of the table.
+    pub fn device_mut(&mut self, number: u16) -> Option<&mut Device> {
+        self.recording.devices.get_mut(usize::from(number))
+    }
+
+    /// Says what the wall clock was, nanoseconds since 1970, at a time of the trace.
+    pub fn wall(&mut self, at: u64, since_1970: u64) {
+        self.wall.get_or_insert((at, since_1970));
+    }
+
+    /// Counts what is no request of a disk.
+    pub fn left_out(&mut self) {
+        self.recording.about.left_out += 1;
+    }
+
+    /// Counts events that the trace itself says are missing.
+    pub fn lost(&mut self, number: u64) {
+        self.recording.about.lost = self.recording.about.lost.saturating_add(number);
+    }
+
+    /// Counts a broken line.
+    pub fn bad(&mut self) {
+        self.recording.about.bad += 1;
+    }
+
+    pub fn nr_bad(&self) -> u64 {
+        self.recording.about.bad
+    }
+
+    /// The limit that the trace exceeds: it cannot be read on.
+    pub fn exceeded(&self) -> Option<&str> {
+        self.exceeded.as_deref()
+    }
+
+    fn check(&mut self, limit: &'static Limit, found: usize) -> bool {
+        match limit.check(found) {
+            Ok(()) => true,
+            Err(exceeded) => {
+                self.exceeded.get_or_insert_with(|| exceeded.to_string());
+                false
+            }
+        }
+    }
+
+    /// The recording, its times from that of the first request on.
+    pub fn finish(self, format: Format) -> Recording {
+        let Builder { mut recording, wall, .. } = self;
+        recording.sort();
+        let first = recording.ios.first().map_or(0, |io| io.queued);
+        let mut end = 0;
+        for io in &mut recording.ios {
+            io.queued -= first;
+            end = end.max(io.queued);
+            for stage in [&mut io.entered, &mut io.tagged, &mut io.inserted, &mut io.issued, &mut io.completed] {
+                if let Some(at) = stage.get() {
+                    *stage = At::ns(at.saturating_sub(first));
+                    end = end.max(at.saturating_sub(first));
+                }
+            }
+        }
+        if recording.schedulers.is_empty() {
+            recording.schedulers.push(String::new());
+        }
+        format.name().clone_into(&mut recording.about.source);
+        recording.about.length = end;
+        recording.about.began = wall.map_or(0, |(at, since)| since.saturating_add(first).saturating_sub(at));
+        recording
+    }
+}
+
+/// A request of bytes that a format without stages knows; `took` is 0 where it does not say.
+pub(super) fn asked(at: u64, took: u64, kind: Kind, extent: Extent, (process, device): (u32, u16)) -> Io {
+    let completed = if took == 0 { At::UNKNOWN } else { At::ns(at.saturating_add(took).min(u64::MAX - 1)) };
+    Io { completed, device, ..Io::asked(at, kind, extent.sector, extent.sectors, process) }
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / SECOND_NS, ns % SECOND_NS)
+}

@@ -1,0 +1,195 @@
+//! From events of the block layer to requests: what blktrace, its text and other tracers give one by one.
+//!
+//! Problem: a tracer has one event for each stage, and no number says which of them belong together. A piece that a process asked for
+//! may be merged into another's request, and a request may be issued and completed in parts.
+//!
+//! Approach [P; btt matches by sector as well]: each event Q makes an [`Io`], and stays open at its place until that has completed.
+//! An event of a later stage covers sectors: it goes through the open ones of the same disk and direction from its first sector to
+//! its end, taking one for each sector, and gives each its time. So merged pieces get the times of the request that carried them
+//! ([`Flags::MERGED`] where the trace says so), and a piece that is completed in part stays open with what is left of it.
+//!
+//! Departures: two pieces at the same place at the same time are distinguished by their age alone. Events of different CPUs may be a
+//! little out of order: a stage never gets a time before the one that precedes it.
+
+use std::collections::BTreeMap;
+
+use super::builder::{Builder, Extent, asked};
+use crate::io::{At, Flags, Kind};
+
+/// What an event says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Asked for by a process (Q).
+    Queue,
+    /// Got a tag (G).
+    Tag,
+    /// Merged into an open request (M, F).
+    Merge,
+    /// Entered the scheduler (I).
+    Insert,
+    /// Given to the driver (D).
+    Issue,
+    /// Taken back from the driver (R).
+    Requeue,
+    /// Done (C).
+    Complete,
+}
+
+/// An event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// In nanoseconds from wherever the trace counts.
+    pub at: u64,
+    pub action: Action,
+    pub kind: Kind,
+    pub flags: Flags,
+    pub extent: Extent,
+    pub process: u32,
+    pub device: u16,
+}
+
+/// Open pieces at one place among which one is looked for: a trace without completions has ever more of them.
+const MOST_ALIKE: usize = 1024;
+
+/// Where an open piece begins: disk, direction, sector; and its number, which is its age.
+type OpenPiece = (u16, Kind, u64, u32);
+
+/// Joins events; they are given in the order of time.
+#[derive(Debug, Default)]
+pub struct Joiner {
+    /// The end of each open piece.
+    open: BTreeMap<OpenPiece, u64>,
+}
+
+impl Joiner {
+    /// Takes an event into the recording.
+    pub fn event(&mut self, event: &Event, to: &mut Builder) {
+        let Event { at, action, kind, flags, extent, process, device } = *event;
+        if action == Action::Queue {
+            let io = asked(at, 0, kind, extent, (process, device));
+            let number = to.push(crate::Io { flags, ..io });
+            self.open.insert((device, kind, extent.sector, number), extent.sector + u64::from(extent.sectors));
+            return;
+        }
+        let end = extent.sector + u64::from(extent.sectors);
+        let mut next = extent.sector;
+        loop {
+            let wanted = |number: u32, to: &mut Builder| match action {
+                Action::Issue => to.io(number).issued == At::UNKNOWN || to.io(number).flags.has(Flags::REQUEUED),
+                Action::Requeue | Action::Complete => true,
+                Action::Tag => to.io(number).tagged == At::UNKNOWN,
+                Action::Insert => to.io(number).inserted == At::UNKNOWN,
+                Action::Merge => !to.io(number).flags.has(Flags::MERGED),
+                Action::Queue => false,
+            };
+            let from = (device, kind, next, 0);
+            let until = (device, kind, end.max(next + 1), 0);
+            let found = self.open.range(from..until).take(MOST_ALIKE).find(|((.., number), _)| wanted(*number, to));
+            let Some((&place, &piece_end)) = found else { return };
+            self.stage(event, place, (piece_end, end), to);
+            next = piece_end;
+            // A flush has no sectors: each event is one's.
+            if next >= end {
+                return;
+            }
+        }
+    }
+
+    /// An event has reached the open piece at a place.
+    fn stage(&mut self, event: &Event, place: OpenPiece, (piece_end, end): (u64, u64), to: &mut Builder) {
+        let number = place.3;
+        let io = to.io(number);
+        let known = [io.entered, io.tagged, io.inserted, io.issued].into_iter().filter_map(At::get).max();
+        let at = At::ns(event.at.max(io.queued).max(known.unwrap_or(0)));
+        match event.action {
+            Action::Queue => {}
+            Action::Tag => io.tagged = at,
+            Action::Insert => io.inserted = at,
+            Action::Merge => io.flags = io.flags.with(Flags::MERGED),
+            Action::Requeue => io.flags = io.flags.with(Flags::REQUEUED),
+            Action::Issue => io.issued = at,
+            Action::Complete => {
+                io.flags = io.flags.with(Flags(event.flags.0 & Flags::FAILED.0));
+                self.open.remove(&place);
+                if piece_end <= end {
+                    io.completed = at;
+                } else {
+                    self.open.insert((place.0, place.1, end, number), piece_end);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::format::Format;
+
+    fn joined(events: &[(u64, Action, Kind, u64, u32)]) -> Vec<(u64, Option<u64>, Option<u64>)> {
+        let (mut joiner, mut to) = (Joiner::default(), Builder::new());
+        let (process, device) = (to.process(1, "a"), to.device("8,0"));
+        for &(at, action, kind, sector, sectors) in events {
+            let extent = Extent { sector, sectors };
+            joiner.event(&Event { at, action, kind, flags: Flags::default(), extent, process, device }, &mut to);
+        }
+        let recording = to.finish(Format::Blkparse);
+        assert_eq!(recording.check(), Ok(()));
+        recording.ios.iter().map(|io| (io.queued, io.issued.get(), io.completed.get())).collect()
+    }
+
+    use Action::{Complete, Issue, Merge, Queue};
+    use Kind::{Flush, Read, Write};
+
+    #[test]
+    fn merged_pieces_have_the_times_of_the_request_that_carried_them() {
+        let events = [
+            (0, Queue, Read, 8, 8),
+            (1, Queue, Read, 16, 8),
+            (2, Merge, Read, 16, 8),
+            (3, Issue, Read, 8, 16),
+            (9, Complete, Read, 8, 16),
+        ];
+        assert_eq!(joined(&events), [(0, Some(3), Some(9)), (1, Some(3), Some(9))]);
+    }
+
+    #[test]
+    fn a_piece_that_is_completed_in_parts_is_done_with_the_last_one() {
+        let events = [
+            (0, Queue, Write, 0, 32),
+            (2, Issue, Write, 0, 16),
+            (3, Issue, Write, 16, 16),
+            (5, Complete, Write, 0, 16),
+            (8, Complete, Write, 16, 16),
+        ];
+        assert_eq!(joined(&events), [(0, Some(2), Some(8))]);
+    }
+
+    #[test]
+    fn two_at_the_same_place_are_served_in_the_order_of_their_age_and_a_flush_is_one_each() {
+        let events = [
+            (0, Queue, Read, 8, 8),
+            (1, Queue, Read, 8, 8),
+            (2, Queue, Write, 8, 8),
+            (3, Issue, Read, 8, 8),
+            (4, Issue, Read, 8, 8),
+            (5, Complete, Read, 8, 8),
+            (6, Queue, Flush, 0, 0),
+            (7, Queue, Flush, 0, 0),
+            (8, Complete, Flush, 0, 0),
+            (9, Complete, Read, 8, 8),
+        ];
+        let none = (None, None);
+        let expected =
+            [(0, Some(3), Some(5)), (1, Some(4), Some(9)), (2, none.0, none.1), (6, None, Some(8)), (7, None, None)];
+        assert_eq!(joined(&events), expected);
+    }
+
+    #[test]
+    fn an_event_before_the_stage_that_precedes_it_gets_that_one_s_time() {
+        assert_eq!(
+            joined(&[(5, Queue, Read, 0, 8), (9, Issue, Read, 0, 8), (7, Complete, Read, 0, 8)]),
+            [(0, Some(4), Some(4))]
+        );
+    }
+}
