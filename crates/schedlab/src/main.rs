@@ -80,6 +80,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Iocost(args) => command::iocost::run(root, args),
         Command::Watch(args) => command::watch::watch(root, args),
         Command::History(args) => command::watch::history(root, args),
+        Command::Record(args) => command::record::run(args),
         Command::Trace(args) => command::trace::run(args),
         Command::Study(args) => command::study::study(args),
         Command::Report(args) => command::report::report(args),

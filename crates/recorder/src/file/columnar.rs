@@ -92,6 +92,11 @@ impl<W: Write + Send> Writer<W> {
         Ok(self.file.into_inner()?)
     }
 
+    /// Bytes of the groups that are written.
+    pub fn bytes_written(&self) -> usize {
+        self.file.bytes_written()
+    }
+
     fn write_group(&mut self) -> Result<()> {
         if self.group.is_empty() {
             return Ok(());

@@ -3,6 +3,7 @@
 #[cfg(feature = "parquet")]
 pub mod columnar;
 mod metered;
+pub mod output;
 mod packed;
 mod per_cpu;
 mod read;

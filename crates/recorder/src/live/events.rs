@@ -1,6 +1,9 @@
 //! What a source of requests is.
 
+use std::path::Path;
+
 use anyhow::Result;
+use host::Root;
 use trace::Io;
 
 use super::tables::Tables;
@@ -15,4 +18,12 @@ pub(super) trait Events {
 
     /// Ends the recording of new requests; [`Events::drain`] still gives what has completed. Returns how many have not.
     fn stop(&mut self) -> Result<u64>;
+
+    /// Whether all of this works for a process without rights, once the recording has begun.
+    fn goes_on_without_rights(&self, root: &Root) -> bool;
+
+    /// The directory in which the end of the recording removes something.
+    fn changes(&self) -> Option<&Path> {
+        None
+    }
 }

@@ -16,6 +16,10 @@ mod tables;
 mod target;
 mod tracefs;
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use host::Root;
 use trace::{About, Io, Recording};
@@ -81,8 +85,8 @@ impl Live {
     /// The source fails.
     pub fn drain(&mut self, each: &mut dyn FnMut(&Io)) -> Result<()> {
         self.source.drain(&mut self.tables, each)?;
-        let lost = self.source.lost();
-        self.tables.tick(lost);
+        self.tables.lost(self.source.lost());
+        self.tables.tick();
         Ok(())
     }
 
@@ -106,16 +110,36 @@ impl Live {
         self.targets.iter().filter(|target| target.bio_based).map(|target| &target.device)
     }
 
+    /// The recorded disk that a file is on, too: writing it is among what is recorded.
+    pub fn has_on_it(&self, file: &Path) -> Option<&str> {
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let number = fs::metadata(parent).ok()?.dev();
+        let link = format!("dev/block/{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+        let place = fs::canonicalize(self.root.sys(link)).ok()?;
+        let is_of = |name: &str| place.components().any(|part| part.as_os_str() == name);
+        self.targets.iter().map(|target| target.device.name.as_str()).find(|name| is_of(name))
+    }
+
+    /// Whether the recording goes on, and counts what is lost, if this process gives up its rights.
+    pub fn goes_on_without_rights(&self) -> bool {
+        self.source.goes_on_without_rights(&self.root)
+    }
+
+    /// The directory that the end of the recording has to change, if any.
+    pub fn changes(&self) -> Option<&Path> {
+        self.source.changes()
+    }
+
     /// Ends the recording, hands over what has completed until then, and says how it was.
     ///
     /// # Errors
     /// As [`Live::drain`].
     pub fn finish(&mut self, each: &mut dyn FnMut(&Io)) -> Result<About> {
+        self.tables.tick();
         self.source.stop()?;
         self.source.drain(&mut self.tables, each)?;
         let unfinished = self.source.stop()?;
-        let lost = self.source.lost();
-        self.tables.tick(lost);
+        self.tables.lost(self.source.lost());
         Ok(self.tables.end(unfinished))
     }
 }

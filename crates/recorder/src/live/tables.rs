@@ -83,8 +83,13 @@ impl Tables {
         name.clone_into(&mut self.recording.about.source);
     }
 
-    pub(crate) fn tick(&mut self, lost: u64) {
+    /// What was lost so far.
+    pub(crate) fn lost(&mut self, lost: u64) {
         self.recording.about.lost = lost;
+    }
+
+    /// How long has been recorded by now.
+    pub(crate) fn tick(&mut self) {
         self.recording.about.length = clock::monotonic().saturating_sub(self.began.monotonic);
     }
 

@@ -11,6 +11,7 @@ mod keep;
 mod kernel;
 mod layout;
 mod occasions;
+mod record;
 mod settings;
 mod study;
 mod sweep;
@@ -31,6 +32,7 @@ pub(crate) use keep::*;
 pub(crate) use kernel::*;
 pub(crate) use layout::laid_out;
 pub(crate) use occasions::{OccasionArgs, Several};
+pub(crate) use record::RecordArgs;
 pub(crate) use settings::*;
 pub(crate) use study::*;
 pub(crate) use sweep::SweepArgs;
@@ -40,6 +42,7 @@ pub(crate) use watch::*;
 use self::bisect::BISECT_HELP;
 use self::gate::GATE_HELP;
 use self::iocost::IOCOST_HELP;
+use self::record::RECORD_HELP;
 use self::study::study_help;
 use self::sweep::{SWEEP_HELP, budget};
 
@@ -135,6 +138,9 @@ pub(crate) enum Command {
     /// Show the verdict history of a device.
     #[command(after_help = "Example:\n  schedlab history sdb --out history.html")]
     History(HistoryArgs),
+    /// Record what a live disk is asked for, at negligible overhead.
+    #[command(after_help = RECORD_HELP)]
+    Record(RecordArgs),
     /// Summarize or convert the trace of a simulated trial.
     #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),

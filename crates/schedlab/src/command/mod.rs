@@ -13,6 +13,7 @@ pub(crate) mod occasions;
 #[cfg(feature = "packaging")]
 pub(crate) mod package_files;
 pub(crate) mod plan;
+pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod settings;

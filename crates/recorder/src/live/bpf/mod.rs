@@ -159,6 +159,12 @@ impl Events for Source {
         }
         self.unfinished()
     }
+
+    /// Before Linux 6.0 a map's descriptor is of no use to a process without rights, where such may not load programs.
+    fn goes_on_without_rights(&self, root: &Root) -> bool {
+        let release = root.read_optional(root.proc("sys/kernel/osrelease")).unwrap_or_default();
+        release.split('.').next().and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| major >= 6)
+    }
 }
 
 impl Source {

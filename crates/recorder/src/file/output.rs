@@ -1,0 +1,192 @@
+//! The file that a recording is written to while it grows.
+//!
+//! What was written is a valid recording also if the file system becomes full: before the requests of a group are accepted, the blocks that
+//! they and the end of the file can take are allocated. Where that fails, [`Output::push`] says so, and [`Output::finish`] still succeeds.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use files::Dir;
+#[cfg(feature = "parquet")]
+use rustix::fs::{FallocateFlags, fallocate};
+#[cfg(feature = "parquet")]
+use rustix::io::Errno;
+use trace::{Io, Recording};
+
+#[cfg(feature = "parquet")]
+use super::columnar;
+
+/// A file that grows.
+pub struct Output {
+    path: PathBuf,
+    dir: Dir,
+    name: String,
+    /// Who may read it: a recording says what others do.
+    #[cfg(feature = "parquet")]
+    file: File,
+    #[cfg(feature = "parquet")]
+    writer: columnar::Writer<File>,
+    /// Bytes that are allocated; none where the file system cannot allocate.
+    #[cfg(feature = "parquet")]
+    allocated: Option<u64>,
+    requests: u64,
+}
+
+/// Whether a request was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    Yes,
+    /// There is no room for it: finish.
+    NoSpace,
+}
+
+/// Bytes that a group of requests takes at most, encoded or not.
+#[cfg(feature = "parquet")]
+const GROUP_BYTES: u64 = 10 << 20;
+/// Bytes that the end of the file takes for a group, and for a process beside its texts.
+#[cfg(feature = "parquet")]
+const GROUP_FOOTER: u64 = 8 << 10;
+#[cfg(feature = "parquet")]
+const PROCESS_BYTES: u64 = 256;
+/// A character of a text can take six in JSON.
+#[cfg(feature = "parquet")]
+const ESCAPED: u64 = 6;
+
+impl Output {
+    /// Makes a file that did not exist, for this user alone; its name ends in `.parquet`.
+    ///
+    /// # Errors
+    /// Another format, a file that is there, a directory that is not safe to write to.
+    pub fn create(path: &Path) -> Result<Output> {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if extension != Some("parquet") {
+            bail!("{}: not a file of recordings; name a .parquet file", path.display());
+        }
+        if !cfg!(feature = "parquet") {
+            bail!(
+                "{}: this build of schedlab does not support Parquet (the one of `make demo` is without it); install schedlab \
+                 with `make install` or the .deb, which support it",
+                path.display()
+            );
+        }
+        let (dir, name) = Dir::of_file(path)?;
+        let file = match dir.create(&name) {
+            Err(error) if error.is_already_there() => {
+                bail!("{}: exists already; remove it or name another file", path.display())
+            }
+            made => made?,
+        };
+        dir.set_mode(&name, 0o600)?;
+        Output::over(path, dir, name, file)
+    }
+
+    #[cfg(feature = "parquet")]
+    fn over(path: &Path, dir: Dir, name: String, file: File) -> Result<Output> {
+        let writer = columnar::Writer::new(file.try_clone().context("recording: its file cannot be opened twice")?)?;
+        Ok(Output { path: path.to_path_buf(), dir, name, file, writer, allocated: Some(0), requests: 0 })
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn over(path: &Path, dir: Dir, name: String, _file: File) -> Result<Output> {
+        Ok(Output { path: path.to_path_buf(), dir, name, requests: 0 })
+    }
+
+    /// Takes a request; `tables` are those that it points into.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    #[cfg(feature = "parquet")]
+    pub fn push(&mut self, io: &Io, tables: &Recording) -> Result<Taken> {
+        if self.requests.is_multiple_of(columnar::GROUP as u64) && !self.allocate(tables)? {
+            return Ok(Taken::NoSpace);
+        }
+        self.writer.push(io).with_context(|| self.path.display().to_string())?;
+        self.requests += 1;
+        Ok(Taken::Yes)
+    }
+
+    /// Takes nothing: there is no such output in this build.
+    ///
+    /// # Errors
+    /// Never.
+    #[cfg(not(feature = "parquet"))]
+    pub fn push(&mut self, _io: &Io, _tables: &Recording) -> Result<Taken> {
+        Ok(Taken::NoSpace)
+    }
+
+    /// Writes what is left and the tables, and makes the file durable. Returns its bytes.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(self, tables: Recording) -> Result<u64> {
+        #[cfg(feature = "parquet")]
+        {
+            let bytes = self.writer.finish(tables).and_then(|mut file| {
+                let end = std::io::Seek::stream_position(&mut file)?;
+                // Gives back what was allocated and not needed.
+                file.set_len(end)?;
+                file.sync_all()?;
+                Ok(end)
+            });
+            let bytes = bytes.with_context(|| self.path.display().to_string())?;
+            self.dir.sync()?;
+            Ok(bytes)
+        }
+        #[cfg(not(feature = "parquet"))]
+        {
+            drop(tables);
+            Ok(0)
+        }
+    }
+
+    /// Removes a file that has become useless.
+    pub fn discard(self) {
+        // A file that cannot be removed is one without requests.
+        let _ = self.dir.remove(&self.name);
+    }
+
+    /// Requests that were taken.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Whether blocks can be allocated ahead, without which a full file system ends in a damaged file.
+    #[cfg(feature = "parquet")]
+    pub fn is_reserved(&self) -> bool {
+        self.allocated.is_some()
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    pub fn is_reserved(&self) -> bool {
+        false
+    }
+
+    /// Allocates blocks for the next group and the end of the file. Returns whether there is room.
+    #[cfg(feature = "parquet")]
+    fn allocate(&mut self, tables: &Recording) -> Result<bool> {
+        let Some(allocated) = self.allocated else { return Ok(true) };
+        let groups = self.requests / columnar::GROUP as u64 + 2;
+        let texts: u64 =
+            tables.processes.iter().map(|process| (process.name.len() + process.cgroup.len()) as u64).sum();
+        // Each request of the group can bring a process.
+        let processes = (tables.processes.len() + columnar::GROUP) as u64;
+        let footer = groups * GROUP_FOOTER + processes * PROCESS_BYTES + texts * ESCAPED;
+        let needed = self.writer.bytes_written() as u64 + GROUP_BYTES + footer;
+        if needed <= allocated {
+            return Ok(true);
+        }
+        match fallocate(&self.file, FallocateFlags::KEEP_SIZE, allocated, needed - allocated) {
+            Ok(()) => {
+                self.allocated = Some(needed);
+                Ok(true)
+            }
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                self.allocated = None;
+                Ok(true)
+            }
+            Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Ok(false),
+            Err(errno) => Err(errno).with_context(|| format!("{}: blocks cannot be allocated", self.path.display())),
+        }
+    }
+}
