@@ -28,6 +28,7 @@ mod occasions;
 mod page;
 pub mod paper;
 mod plot;
+pub mod profile;
 mod remarks;
 pub mod search;
 mod sweep;

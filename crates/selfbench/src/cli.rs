@@ -21,6 +21,8 @@ pub(crate) enum Bench {
     Kernel(BenchKernelArgs),
     /// LINPACK's table on this machine, and its KFLOPS beside those of the same algorithm in C, in turn; prints the ratio.
     Linpack(BenchLinpackArgs),
+    /// Requests that are profiled in a second, against what is promised.
+    Profile(BenchProfileArgs),
     /// Time to read and judge a large record.
     Study {
         /// Trials in the record.
@@ -155,6 +157,22 @@ pub(crate) struct BenchLinpackArgs {
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub(crate) least: String,
     /// Pairs of measurements, ours and C's.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchProfileArgs {
+    /// Requests to profile; each takes about 100 bytes of memory.
+    #[arg(long, default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
+    pub(crate) requests: u64,
+    /// Processes that make them.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) processes: u32,
+    /// Rounds, of which the median counts.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
     /// Print JSON.

@@ -15,6 +15,7 @@ mod kernel;
 mod linpack;
 mod oracle;
 mod out;
+mod profile;
 mod progress;
 mod run;
 mod study;

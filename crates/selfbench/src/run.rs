@@ -6,11 +6,11 @@ use experiment::plan;
 
 use crate::cli::{
     Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchKernelArgs, BenchLinpackArgs, BenchOracleArgs,
-    BenchTuneArgs, Cli,
+    BenchProfileArgs, BenchTuneArgs, Cli,
 };
 use crate::out;
 use crate::progress::Progress;
-use crate::{conformance, drives, engine, kernel, linpack, oracle, study, tune};
+use crate::{conformance, drives, engine, kernel, linpack, oracle, profile, study, tune};
 use lab::arena;
 use lab::failure::usage;
 use lab::signals::Stop;
@@ -20,6 +20,7 @@ pub(crate) fn run(args: &Cli) -> Result<()> {
         Bench::Engine(args) => against_fio(args),
         Bench::Kernel(args) => of_the_arena(args),
         Bench::Linpack(args) => against_c(args),
+        Bench::Profile(args) => profiled(args),
         Bench::Study { trials } => {
             out::print(study::run(*trials)?)?;
             Ok(())
@@ -39,6 +40,16 @@ fn against_fio(args: &BenchEngineArgs) -> Result<()> {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {
         out::print(&report)?;
+    }
+    Ok(())
+}
+
+fn profiled(args: &BenchProfileArgs) -> Result<()> {
+    let report = profile::run(args.requests, args.processes, args.rounds);
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?
+    } else {
+        out::print(&report)?
     }
     Ok(())
 }

@@ -3,12 +3,15 @@
 //! Every plot returns `None` when there is nothing to draw, and accepts one block, no valid trial and open intervals.
 
 pub(crate) mod actuator;
-mod axis;
+pub(crate) mod axis;
 pub(crate) mod canvas;
 pub(crate) mod distribution;
 pub(crate) mod forest;
+pub(crate) mod heat;
 pub(crate) mod history;
 pub(crate) mod latency;
+pub(crate) mod lines;
 pub(crate) mod response;
 pub(crate) mod search;
+pub(crate) mod stripes;
 pub(crate) mod timeline;

@@ -75,6 +75,8 @@ pub(super) struct Totals {
     deceived: u64,
     deceived_think_ns: u64,
     deceived_loss_ns: u64,
+    /// The greatest loss, and when.
+    worst: (u64, u64),
     pub(super) open: u64,
     rules: [Rule; RULES.len()],
 }
@@ -152,6 +154,7 @@ impl Totals {
         self.deceived += other.deceived;
         self.deceived_think_ns += other.deceived_think_ns;
         self.deceived_loss_ns += other.deceived_loss_ns;
+        self.worst = self.worst.max(other.worst);
         self.open += other.open;
         for (ours, theirs) in self.rules.iter_mut().zip(other.rules) {
             ours.waits += theirs.waits;
@@ -179,6 +182,8 @@ impl Totals {
             deceived: self.deceived,
             deceived_think_ns: self.deceived_think_ns,
             deceived_loss_ns: self.deceived_loss_ns,
+            worst_at_ns: self.worst.1,
+            worst_loss_ns: self.worst.0,
             open: self.open,
             rules: RULES.iter().zip(&self.rules).map(rule).collect(),
         }
@@ -230,7 +235,9 @@ pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceT
         if distance <= NEAR && distance < candidate.1 {
             history.totals.deceived += 1;
             history.totals.deceived_think_ns += think;
-            history.totals.deceived_loss_ns += saved.map_or(0, |saved| saved.max(0) as u64);
+            let loss = saved.map_or(0, |saved| saved.max(0) as u64);
+            history.totals.deceived_loss_ns += loss;
+            history.totals.worst = history.totals.worst.max((loss, chance.at));
         }
     }
 }

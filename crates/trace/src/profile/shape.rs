@@ -195,6 +195,9 @@ pub struct Anticipation {
     /// From the completion to that request, and what the two seeks took more than the process's own request.
     pub deceived_think_ns: u64,
     pub deceived_loss_ns: u64,
+    /// The completion after which most was lost so, and how much: where to look in the recording.
+    pub worst_at_ns: u64,
+    pub worst_loss_ns: u64,
     /// Chances of which the outcome is not known: the recording ended, or nothing else was served before the process completed
     /// another request.
     pub open: u64,
