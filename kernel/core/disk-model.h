@@ -4,8 +4,8 @@
  * disk include disk.h.
  *
  * The tables, little-endian, without gaps; numbers are u64 unless noted:
- *   head: u32 magic "SLDM", u32 version 2, u32 model (1 hdd, 2 null), u32 length of all of it in
- *         bytes; sectors; queue depth; then by model
+ *   head: u32 magic "SLDM", u32 version 2, u32 model (1 hdd, 2 null, 3 measured), u32 length of
+ *         all of it in bytes; sectors; queue depth; then by model
  *   hdd:  cylinders, heads, revolution_ns, head_switch_ns, write_settle_ns, spare sectors a
  *         cylinder, seek c_ns, seek e_ps, nearest first (0, 1), read, hit and write overhead_ns,
  *         bus bytes a second, read-ahead, immediate reporting (0, 1), segments, sectors of a
@@ -20,6 +20,10 @@
  *         distance 0 on; longer seeks take c_ns + e_ps * distance / 1000.
  *   null: service_ns, servers, exponential (0, 1), the 32 bytes of the key of ChaCha8, the number
  *         of its stream.
+ *   measured: flush_ns, numbers of shares, sizes, depths and percentages, key and stream as above;
+ *         then the shares in millionths, sizes in sectors, depths, percentages of a read's time by
+ *         the writes inside; then for reads and for writes, by size and within it by depth, a time
+ *         in ns for each share.
  */
 #ifndef SCHEDLAB_CORE_DISK_MODEL_H
 #define SCHEDLAB_CORE_DISK_MODEL_H
@@ -30,6 +34,7 @@
 #define DISK_VERSION	2u
 #define DISK_HDD	1u
 #define DISK_NULL	2u
+#define DISK_MEASURED	3u
 
 /* The head of all tables. */
 #define DISK_HEAD	32u
@@ -74,7 +79,7 @@ struct core_disk {
 	struct core_disk_stats stats;
 };
 
-extern const struct disk_model disk_hdd, disk_null;
+extern const struct disk_model disk_hdd, disk_null, disk_measured;
 
 /* Completes a command. */
 static inline void disk_done(struct core_disk *disk, const struct disk_sink *sink, u32 tag,

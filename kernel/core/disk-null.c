@@ -4,28 +4,13 @@
  * arrival. Port of crates/sim/src/device/null.rs. Random times are those of the simulator: ChaCha8
  * (crates/sim/src/random.rs) and the integer logarithm of crates/workload/src/rng.rs.
  */
+#include "disk-inside.h"
 #include "disk-model.h"
+#include "disk-random.h"
 
-#define TABLES_SIZE	(DISK_HEAD + 4 * 8 + 32)
+#define TABLES_SIZE	(DISK_HEAD + 3 * 8 + CHACHA_TABLE)
 #define MOST_SERVERS	4096u
 #define MOST_SERVICE_NS	60000000000ull
-
-#define CHACHA_WORDS	16u
-#define CHACHA_ROUNDS	8
-
-/* A command in the disk; commands done at the same time complete in order of arrival. */
-struct inside {
-	u64 at, arrival;
-	u32 tag;
-	bool flush;
-};
-
-struct chacha {
-	u32 key[8], stream[2];
-	u64 block;		/* the next one */
-	u32 words[CHACHA_WORDS];
-	u32 used;
-};
 
 struct null_disk {
 	struct core_disk disk;
@@ -41,63 +26,6 @@ struct null_disk {
 static const struct null_disk *null_of(const struct core_disk *disk)
 {
 	return (const struct null_disk *)(const void *)disk;
-}
-
-static u32 rotate(u32 word, u32 by)
-{
-	return word << by | word >> (32 - by);
-}
-
-static void quarter_round(u32 *x, u32 a, u32 b, u32 c, u32 d)
-{
-	x[a] += x[b];
-	x[d] = rotate(x[d] ^ x[a], 16);
-	x[c] += x[d];
-	x[b] = rotate(x[b] ^ x[c], 12);
-	x[a] += x[b];
-	x[d] = rotate(x[d] ^ x[a], 8);
-	x[c] += x[d];
-	x[b] = rotate(x[b] ^ x[c], 7);
-}
-
-/* ChaCha with a 64-bit counter and a 64-bit stream, as originally defined. */
-static void chacha_block(struct chacha *random)
-{
-	u32 input[CHACHA_WORDS] = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 };
-	u32 x[CHACHA_WORDS], at;
-
-	for (at = 0; at < 8; at++)
-		input[4 + at] = random->key[at];
-	input[12] = (u32)random->block;
-	input[13] = (u32)(random->block >> 32);
-	input[14] = random->stream[0];
-	input[15] = random->stream[1];
-	memcpy(x, input, sizeof(x));
-	for (at = 0; at < CHACHA_ROUNDS / 2; at++) {
-		quarter_round(x, 0, 4, 8, 12);
-		quarter_round(x, 1, 5, 9, 13);
-		quarter_round(x, 2, 6, 10, 14);
-		quarter_round(x, 3, 7, 11, 15);
-		quarter_round(x, 0, 5, 10, 15);
-		quarter_round(x, 1, 6, 11, 12);
-		quarter_round(x, 2, 7, 8, 13);
-		quarter_round(x, 3, 4, 9, 14);
-	}
-	for (at = 0; at < CHACHA_WORDS; at++)
-		random->words[at] = x[at] + input[at];
-	random->block++;
-	random->used = 0;
-}
-
-static u64 random_bits(struct chacha *random)
-{
-	u64 bits;
-
-	if (random->used == CHACHA_WORDS)
-		chacha_block(random);
-	bits = random->words[random->used] | (u64)random->words[random->used + 1] << 32;
-	random->used += 2;
-	return bits;
 }
 
 /* The low half of a product; @high is set to the high half. */
@@ -130,37 +58,6 @@ static u64 exponential(u64 bits, u64 mean)
 	product((64ull << 32) - log2, 0xb17217f7d1cf79abull, &high);
 	low = product(high, mean, &high);
 	return high << 32 | low >> 32;
-}
-
-static bool before(const struct inside *a, const struct inside *b)
-{
-	return a->at != b->at ? a->at < b->at : a->arrival < b->arrival;
-}
-
-static void put_inside(struct null_disk *null, struct inside command)
-{
-	u32 at = null->nr_inside++;
-
-	for (; at > 0 && before(&command, &null->inside[(at - 1) / 2]); at = (at - 1) / 2)
-		null->inside[at] = null->inside[(at - 1) / 2];
-	null->inside[at] = command;
-}
-
-static struct inside take_inside(struct null_disk *null)
-{
-	struct inside first = null->inside[0], last = null->inside[--null->nr_inside];
-	u32 at = 0, child;
-
-	for (; (child = 2 * at + 1) < null->nr_inside; at = child) {
-		if (child + 1 < null->nr_inside && before(&null->inside[child + 1],
-							  &null->inside[child]))
-			child++;
-		if (!before(&null->inside[child], &last))
-			break;
-		null->inside[at] = null->inside[child];
-	}
-	null->inside[at] = last;
-	return first;
 }
 
 /* Makes the server that is free first busy until @until_ns. */
@@ -197,16 +94,11 @@ static void null_init(struct core_disk *disk, const u8 *tables)
 {
 	struct null_disk *null = (struct null_disk *)(void *)disk;
 	const u8 *own = tables + DISK_HEAD;
-	u32 at;
 
 	null->service_ns = disk_le64(own);
 	null->nr_servers = (u32)disk_le64(own + 8);
 	null->exponential = disk_le64(own + 16) == 1;
-	for (at = 0; at < 8; at++)
-		null->random.key[at] = disk_le32(own + 24 + 4 * at);
-	null->random.stream[0] = disk_le32(own + 56);
-	null->random.stream[1] = disk_le32(own + 60);
-	null->random.used = CHACHA_WORDS;
+	chacha_init(&null->random, own + 24);
 	null->free_ns = (u64 *)(void *)(null + 1);
 	null->inside = (struct inside *)(void *)(null->free_ns + null->nr_servers);
 }
@@ -223,14 +115,16 @@ static void null_transfer(struct core_disk *disk, u64 now, u32 tag, bool write, 
 		service = exponential(random_bits(&null->random), service);
 	done = disk_max(null->free_ns[0], now) + service;
 	occupy_first(null, done);
-	put_inside(null, (struct inside){ done, null->arrivals++, tag, false });
+	put_inside(null->inside, &null->nr_inside,
+		   (struct inside){ .at = done, .arrival = null->arrivals++, .tag = tag });
 }
 
 static void null_flush(struct core_disk *disk, u64 now, u32 tag)
 {
 	struct null_disk *null = (struct null_disk *)(void *)disk;
 
-	put_inside(null, (struct inside){ now, null->arrivals++, tag, true });
+	put_inside(null->inside, &null->nr_inside,
+		   (struct inside){ now, null->arrivals++, tag, true, false });
 }
 
 static u64 null_next_event(const struct core_disk *disk)
@@ -242,7 +136,8 @@ static u64 null_next_event(const struct core_disk *disk)
 
 static void null_event(struct core_disk *disk, u64 at, const struct disk_sink *sink)
 {
-	struct inside first = take_inside((struct null_disk *)(void *)disk);
+	struct null_disk *null = (struct null_disk *)(void *)disk;
+	struct inside first = take_inside(null->inside, &null->nr_inside);
 
 	disk_done(disk, sink, first.tag, first.flush, at);
 }

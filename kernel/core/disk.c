@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The common part of the modelled disks: checks and counts commands, and advances time. The models
- * are in disk-hdd.c and disk-null.c, the layout of the tables in disk-model.h. Port of
+ * are in disk-hdd.c, disk-null.c and disk-measured.c, the layout of the tables in disk-model.h. Port of
  * crates/sim/src/device/mod.rs.
  *
  * Where the simulator panics because of a bug in its engine, this rejects the command: no argument
@@ -27,6 +27,8 @@ static const struct disk_model *model_of(const u8 *tables, size_t len)
 		model = &disk_hdd;
 	else if (disk_le32(tables + 8) == DISK_NULL)
 		model = &disk_null;
+	else if (disk_le32(tables + 8) == DISK_MEASURED)
+		model = &disk_measured;
 	sectors = disk_le64(tables + DISK_SECTORS_AT);
 	depth = disk_le64(tables + DISK_DEPTH_AT);
 	if (sectors < 1 || sectors > MOST_SECTORS || depth < 1 || depth > MOST_DEPTH)

@@ -6,18 +6,23 @@
 use disk_core::CDisk;
 use elevator::{Op, Time};
 use proptest::prelude::*;
-use sim::device::{Command, device};
+use sim::device::{Command, device, device_from_toml};
 use sim::{DeviceModel, stream};
 
-const SPECIFICATIONS: [&str; 5] = [
+const SPECIFICATIONS: [&str; 6] = [
     "hp97560",
     "c2247a:queue_depth=4:write_cache=100:immediate_reporting=1",
     "atlas10k:queue_depth=3:segments=0",
     "c2200a-like:queue_depth=2:write_cache=64:immediate_reporting=1:order=arrival",
     "null:queue_depth=3:service_ns=1000:distribution=exponential:servers=2",
+    "measured",
 ];
 
 fn tables(of: usize) -> Vec<u8> {
+    if SPECIFICATIONS[of] == "measured" {
+        let text = include_str!("../../sim/tests/data/measured.toml");
+        return device_from_toml(text, &[], 1).unwrap().tables().unwrap();
+    }
     device(SPECIFICATIONS[of], 1).unwrap().tables().unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use disk_core::CDisk;
 use elevator::{Op, Time};
-use sim::device::{Command, device};
+use sim::device::{Command, device, device_from_toml};
 use sim::{DEVICES, DeviceModel, Stream, stream};
 
 /// Commands for each specification; the last test counts that they are a million together.
@@ -31,6 +31,18 @@ const OF_NULL: [&str; 5] = [
     ":service_ns=60000000000:servers=4096:queue_depth=5000:distribution=exponential:sectors=1",
 ];
 
+/// Changes of the description by measured latencies, which is no row.
+const OF_MEASURED: [&str; 4] =
+    ["", ":queue_depth=40", ":queue_depth=1:flush_ns=0", ":sizes.2=9:depths.2=4:sectors=5000"];
+const MEASURED: &str = include_str!("../../sim/tests/data/measured.toml");
+
+/// The device of a specification.
+fn made(specification: &str, seed: u64) -> Box<dyn DeviceModel> {
+    let Some(changes) = specification.strip_prefix("measured") else { return device(specification, seed).unwrap() };
+    let changes: Vec<_> = changes.split(':').filter_map(|change| change.split_once('=')).collect();
+    device_from_toml(MEASURED, &changes, seed).unwrap()
+}
+
 /// Sectors of nine nanoseconds, where every rounding shows; tracks of one sector; a slow arm and a late bus.
 const ODD: [&str; 3] = [
     "hp97560:rpm=100000:zones.0.1=65535:zones.0.2=100:segments=4:segment_sectors=100000:read_ahead=100000:queue_depth=4",
@@ -44,6 +56,7 @@ fn specifications() -> Vec<String> {
         let variants: &[&str] = if row.name == "null" { &OF_NULL } else { &OF_DISKS };
         variants.iter().map(|variant| format!("{}{variant}", row.name))
     })
+    .chain(OF_MEASURED.map(|changes| format!("measured{changes}")))
     .chain(ODD.map(str::to_owned))
     .collect()
 }
@@ -122,7 +135,7 @@ fn edges(tables: &[u8]) -> Vec<u64> {
 
 /// Gives both the same; returns how many commands were given.
 fn hold_together(specification: &str, seed: u64, commands: u32) -> u32 {
-    let mut ours = device(specification, seed).unwrap();
+    let mut ours = made(specification, seed);
     let mut c = CDisk::of(ours.as_ref()).expect("the kernel's driver has this model");
     assert_eq!(c.sectors(), ours.sectors(), "{specification}");
     assert_eq!(c.queue_depth(), ours.queue_depth(), "{specification}");
@@ -180,7 +193,7 @@ fn a_million_commands_have_the_same_outcome_in_c_and_in_rust() {
 #[test]
 fn a_late_timer_changes_no_modelled_time() {
     for specification in specifications() {
-        let mut ours = device(&specification, 9).unwrap();
+        let mut ours = made(&specification, 9);
         let mut c = CDisk::of(ours.as_ref()).unwrap();
         let mut from = Commands::new(ours.as_ref(), 9);
         let (mut expected, mut seen, mut now) = (Vec::new(), Vec::new(), 0);

@@ -13,6 +13,7 @@ pub mod driver;
 mod estimate;
 pub mod failure;
 pub mod feasibility;
+pub mod fit;
 pub mod gate;
 pub mod inside;
 pub mod iocost;

@@ -20,6 +20,7 @@ const OF_A_PROGRAM: &[&str] = &[
     "tuner",
     "foreign",
     "files",
+    "fit",
     "host",
     "loadgen",
     "cpu",
@@ -44,6 +45,7 @@ const OF_THE_BENCH: &[&str] = &[
     "tuner",
     "foreign",
     "files",
+    "fit",
     "host",
     "loadgen",
     "cpu",
@@ -63,6 +65,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("trace", &["text", "elevator"]),
     ("workload", &["text", "elevator", "trace"]),
     ("sim", &["text", "elevator", "trace", "workload"]),
+    ("fit", &["text", "elevator", "trace", "sim"]),
     // The C disk of the kernel arena and the elevators' C cores, for their tests only: nothing that ships depends on them.
     ("disk-core", &["elevator", "sim"]),
     ("kernel-core", &["elevator"]),
@@ -90,6 +93,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
             "trace",
             "recorder",
             "files",
+            "fit",
             "workload",
             "sim",
             "experiment",
@@ -111,7 +115,8 @@ pub const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates whose result depends on their arguments alone.
-pub const PURE: &[&str] = &["text", "elevator", "trace", "workload", "sim", "experiment", "tuner", "report", "foreign"];
+pub const PURE: &[&str] =
+    &["text", "elevator", "trace", "workload", "sim", "fit", "experiment", "tuner", "report", "foreign"];
 
 /// What a pure crate does without: clocks, files, threads, the process's surroundings, and an order that changes from run to run.
 const IMPURE: [&str; 12] = [

@@ -35,6 +35,7 @@ use workload::{ParamError, Params, WorkloadKind};
 pub use drive::{ClientFile, Drive, PATIENCE};
 pub use error::EngineError;
 pub use shared::monotonic_ns;
+pub use sys::TimedReads;
 pub use target::prepare_files;
 pub use workload::{
     ClientTotals, Curve, Issued, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics, needed_for,

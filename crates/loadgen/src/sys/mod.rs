@@ -1,7 +1,9 @@
-//! The unsafe code of this crate: the ring whose memory the kernel reads and writes, and an ioctl.
+//! The unsafe code of this crate: the rings whose memory the kernel reads and writes, and an ioctl.
 
 mod flush;
+mod timed;
 mod uring;
 
 pub(crate) use flush::flush_buffers;
+pub use timed::TimedReads;
 pub(crate) use uring::Ring;

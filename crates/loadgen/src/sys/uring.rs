@@ -243,7 +243,7 @@ impl Drop for Ring {
 
 /// A ring that only this thread uses, where the kernel knows such rings (6.1): completions then cost no interrupts between
 /// CPUs. Otherwise a plain one.
-fn build(depth: u32) -> io::Result<IoUring> {
+pub(super) fn build(depth: u32) -> io::Result<IoUring> {
     let lean = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth + 1);
     let ring = match lean {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(depth + 1)?,

@@ -5,6 +5,7 @@
 mod bisect;
 mod design;
 mod fail_if;
+mod fit;
 mod gate;
 mod iocost;
 mod keep;
@@ -26,6 +27,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use design::*;
 pub(crate) use fail_if::*;
+pub(crate) use fit::*;
 pub(crate) use gate::GateArgs;
 pub(crate) use iocost::*;
 pub(crate) use keep::*;
@@ -40,6 +42,7 @@ pub(crate) use tune::*;
 pub(crate) use watch::*;
 
 use self::bisect::BISECT_HELP;
+use self::fit::FIT_HELP;
 use self::gate::GATE_HELP;
 use self::iocost::IOCOST_HELP;
 use self::record::RECORD_HELP;
@@ -132,6 +135,9 @@ pub(crate) enum Command {
     /// Measure the cost model of a device for io.cost: six coefficients and the QoS, as lines for the kernel and for systemd.
     #[command(after_help = IOCOST_HELP)]
     Iocost(IocostArgs),
+    /// Measure a device by reads and write a model of it for --arena sim and kernel, with its error on reads that were held out.
+    #[command(after_help = FIT_HELP)]
+    Fit(FitArgs),
     /// Test a device periodically in quiet hours and report when the verdict changes.
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),

@@ -4,6 +4,7 @@ pub(crate) mod bisect;
 pub(crate) mod devices;
 pub(crate) mod exec;
 pub(crate) mod experiment;
+pub(crate) mod fit;
 pub(crate) mod gate;
 pub(crate) mod iocost;
 pub(crate) mod keep;

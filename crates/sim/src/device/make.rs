@@ -4,7 +4,7 @@ use super::description::Description;
 use super::error::DeviceError;
 use super::model::DeviceModel;
 use super::table::DEVICES;
-use super::{flash, hdd, null};
+use super::{flash, hdd, measured, null};
 
 /// Makes the device that a specification names: `NAME`, or `NAME:KEY=VALUE:KEY=VALUE` with keys of its description changed
 /// (`hp97560:queue_depth=8`, `hp97560:seek.knee=400`). `seed` is the trial's; a device draws from its own named stream.
@@ -36,11 +36,12 @@ pub fn device_from_toml(toml: &str, changes: &[(&str, &str)], seed: u64) -> Resu
     let model: Box<dyn DeviceModel> = match from.word_or_first("model", &MODELS)? {
         0 => Box::new(hdd::read(&mut from)?),
         1 => Box::new(flash::read(&mut from, seed)?),
-        _ => Box::new(null::read(&mut from, seed)?),
+        2 => Box::new(null::read(&mut from, seed)?),
+        _ => Box::new(measured::read(&mut from, seed)?),
     };
     from.finish()?;
     Ok(model)
 }
 
 /// The models that a description can name.
-const MODELS: [&str; 3] = ["hdd", "flash", "null"];
+const MODELS: [&str; 4] = ["hdd", "flash", "null", "measured"];

@@ -7,6 +7,7 @@ mod figures;
 mod flash;
 mod hdd;
 mod make;
+mod measured;
 mod model;
 mod null;
 #[cfg(test)]

@@ -118,6 +118,6 @@ fn inconsistent_drives_are_refused_with_their_line() {
     );
     assert_eq!(
         device_from_toml("", &[], 1).map(|_| ()).unwrap_err().to_string(),
-        "key model: missing; add it: one of hdd, flash, null"
+        "key model: missing; add it: one of hdd, flash, null, measured"
     );
 }

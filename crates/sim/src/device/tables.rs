@@ -13,6 +13,7 @@ const LENGTH_AT: usize = 12;
 pub(super) enum Kind {
     Hdd = 1,
     Null = 2,
+    Measured = 3,
 }
 
 /// Tables that are being written.

@@ -47,6 +47,21 @@ proptest! {
     }
 
     #[test]
+    fn a_device_by_measured_latencies_keeps_every_law(flush_ns in 0..2_u64, depth in 1..20_u32, seed in any::<u64>()) {
+        let (flush_ns, depth) = (flush_ns.to_string(), depth.to_string());
+        let changes = [("flush_ns", flush_ns.as_str()), ("queue_depth", depth.as_str())];
+        let text = include_str!("../data/measured.toml");
+        let make = || -> Box<dyn DeviceModel> { device_from_toml(text, &changes, seed).unwrap() };
+        let draws = || -> Box<dyn FnMut(u64) -> u64> {
+            let mut numbers = stream(seed, "commands");
+            Box::new(move |bound| numbers.below(bound))
+        };
+        if let Err(broken) = watch_twice(make, 120, draws) {
+            prop_assert!(false, "a measured device breaks {}: {}", broken.law, broken.why);
+        }
+    }
+
+    #[test]
     fn no_text_panics_the_reader(text in "\\PC{0,200}") {
         let _ = device_from_toml(&text, &[], 1);
         let _ = device(&text, 1);

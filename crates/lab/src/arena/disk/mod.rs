@@ -355,7 +355,13 @@ fn given_back() -> anyhow::Error {
     anyhow!("device: already released")
 }
 
-fn make_loop(root: &Root, size: u64, dir: &Path, stop: &Stop, progress: &dyn Progress) -> Result<LoopDevice> {
+pub(crate) fn make_loop(
+    root: &Root,
+    size: u64,
+    dir: &Path,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<LoopDevice> {
     let what = format!("filling a file of {} in {}", text::format_size(size), dir.display());
     let made = LoopDevice::create(root, size, dir, &mut |done| {
         progress.prepare(&what, done, size);

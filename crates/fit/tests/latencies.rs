@@ -1,0 +1,26 @@
+//! Fits of modelled devices without a spindle: held-out reads at each size and depth.
+
+use fit::ModelDrive;
+use sim::device::device;
+
+#[test]
+fn a_device_without_a_spindle_has_the_same_median_and_tail_in_its_model() {
+    for specification in [
+        "sata-ssd:capacity_mib=256",
+        "nvme:capacity_mib=512",
+        "null:service_ns=50000:servers=3:queue_depth=32:distribution=exponential",
+    ] {
+        let mut drive = ModelDrive::new(specification, device(specification, 1).unwrap());
+        let fitted = fit::latency::measure(&mut drive, 1, &mut |_| {}).unwrap();
+        let cells = fitted.errors(&fitted.keys(), 2).unwrap();
+        assert!(cells.iter().any(|cell| !cell.in_grid), "some sizes and depths are held out altogether");
+        for cell in cells.iter().filter(|cell| cell.in_grid) {
+            let off = cell.error.median().abs().max(cell.error.p99().abs());
+            assert!(off < 0.25, "{specification}: {cell:?}");
+        }
+        let mut off: Vec<f64> =
+            cells.iter().map(|cell| cell.error.median().abs().max(cell.error.p99().abs())).collect();
+        off.sort_by(f64::total_cmp);
+        assert!(off[off.len() * 9 / 10] < 0.15, "{specification}: a tenth of the cells is farther off: {off:?}");
+    }
+}

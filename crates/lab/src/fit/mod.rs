@@ -1,0 +1,232 @@
+//! Fitting a model to a device: what is measured where, and the file that comes of it.
+//!
+//! A real device is only read, with O_DIRECT; no setting of it is changed. A model of the simulator is measured by the same reads in
+//! virtual time: the proof that a fit finds what is there.
+
+mod real;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use ::fit::latency::CellError;
+use ::fit::{Drive, Error, FitError, ModelDrive};
+use anyhow::{Context, Result, anyhow};
+use host::{LoopDevice, Root};
+use recorder::file::{ReadOptions, read};
+use serde::Serialize;
+
+use crate::arena::disk;
+use crate::arena::model::Model;
+use crate::failure::usage;
+use crate::progress::Progress;
+use crate::signals::Stop;
+use real::RealDrive;
+
+/// What a device is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A spindle with an actuator.
+    Hdd,
+    /// Anything else: latencies by size and depth.
+    Ssd,
+}
+
+/// What is to be fitted.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub device: String,
+    /// A model of the simulator, measured in virtual time.
+    pub simulated: bool,
+    /// None: by what the device says of itself.
+    pub kind: Option<Kind>,
+    /// A recording, of which writes are learnt.
+    pub writes_from: Option<PathBuf>,
+    pub loop_dir: PathBuf,
+    pub seed: u64,
+}
+
+/// A fitted model.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fitted {
+    pub device: String,
+    pub kind: Kind,
+    /// The description, as a file.
+    pub description: String,
+    /// What was found, for people.
+    pub findings: Vec<String>,
+    /// The largest error of the seek curve, where the truth is known: a model of the simulator.
+    pub seek_error: Option<f64>,
+    /// The error on reads that were held out; of a device without a spindle, by size and depth.
+    pub error: Option<Error>,
+    pub cells: Vec<CellError>,
+    /// What speaks against the model.
+    pub warnings: Vec<String>,
+    /// By the drive's clock.
+    pub seconds: f64,
+}
+
+/// Fits a model.
+///
+/// # Errors
+/// Wrong usage; the device fails; a signal.
+pub fn fit(root: &Root, request: &Request, stop: &Stop, progress: &dyn Progress) -> Result<Fitted> {
+    if request.simulated {
+        let model = Model::read(&request.device)?;
+        let mut drive = ModelDrive::new(&request.device, model.make(request.seed)?);
+        let mut fitted = of_drive(&mut drive, request, progress)?;
+        if let (Kind::Hdd, truth) = (fitted.kind, model.look(|device| device.geometry())) {
+            fitted.seek_error = seek_error(&fitted.description, &truth)?;
+        }
+        return Ok(fitted);
+    }
+    let target = disk::Target::parse(&request.device)?;
+    let temporary = match &target {
+        disk::Target::Temporary(size) => {
+            disk::DiskArena::require_root()?;
+            host::restore_all(root, &[::cpu::UNDO])?;
+            Some(disk::make_loop(root, *size, &request.loop_dir, stop, progress)?)
+        }
+        disk::Target::Device(_) => None,
+    };
+    let result = of_device(root, request, temporary.as_ref(), stop, progress);
+    let removed = temporary.map(LoopDevice::remove).transpose();
+    let fitted = result?;
+    removed?;
+    Ok(fitted)
+}
+
+fn of_device(
+    root: &Root,
+    request: &Request,
+    temporary: Option<&LoopDevice>,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Fitted> {
+    let device = match temporary {
+        Some(made) => made.describe()?,
+        None => host::device::find(root, &request.device).map_err(|e| usage(e.to_string()))?,
+    };
+    let mut drive = RealDrive::open(root, &device, stop)?;
+    let mut fitted = of_drive(&mut drive, request, progress)?;
+    fitted.warnings.extend(drive.warnings(&device));
+    Ok(fitted)
+}
+
+/// By how much the seek curve of a description is off another one at most, over all distances.
+fn seek_error(description: &str, truth: &elevator::Geometry) -> Result<Option<f64>> {
+    let fitted = sim::device::device_from_toml(description, &[], 0)?.geometry();
+    let distances = 1..fitted.cylinders.min(truth.cylinders);
+    let off =
+        |distance| (fitted.seek.seek_ns(distance) as f64 / truth.seek.seek_ns(distance).max(1) as f64 - 1.0).abs();
+    Ok(distances.map(off).max_by(f64::total_cmp))
+}
+
+/// Fits a model to whatever answers reads.
+fn of_drive(drive: &mut dyn Drive, request: &Request, progress: &dyn Progress) -> Result<Fitted> {
+    let (began, wall) = (drive.now(), Instant::now());
+    let wanted = request.kind.unwrap_or(if drive.facts().rotational { Kind::Hdd } else { Kind::Ssd });
+    let mut fitted = match wanted {
+        Kind::Hdd => match of_spindle(drive, request, progress) {
+            // A virtual disk that says that it turns.
+            Err(FitError::Unfit { what, found, .. }) if request.kind.is_none() => {
+                let mut fitted = of_latencies(drive, request, progress)?;
+                fitted.warnings.push(format!(
+                    "{}: says that it turns, but {what} (found {found}); fitted by its latencies instead",
+                    request.device
+                ));
+                fitted
+            }
+            other => other?,
+        },
+        Kind::Ssd => of_latencies(drive, request, progress)?,
+    };
+    progress.clear();
+    fitted.seconds = if request.simulated { (drive.now() - began) as f64 / 1e9 } else { wall.elapsed().as_secs_f64() };
+    Ok(fitted)
+}
+
+fn of_spindle(
+    drive: &mut dyn Drive,
+    request: &Request,
+    progress: &dyn Progress,
+) -> std::result::Result<Fitted, FitError> {
+    let mut steps = 0;
+    let mut say = |what: &str| {
+        steps += 1;
+        // How many zones there are is not known before.
+        progress.prepare(what, steps, steps + 60);
+    };
+    let found = ::fit::hdd::measure(drive, request.seed, &mut say)?;
+    let (cylinders, heads, zones) = found.shape();
+    let description = head(request, "reads alone: writes are taken for as fast as reads") + &found.keys();
+    progress.prepare("reads that were held out", steps, steps);
+    let error = ::fit::held_out::error_of(drive, &description, request.seed.wrapping_add(1))?;
+    let mut warnings = Vec::new();
+    if request.writes_from.is_some() {
+        warnings.push(
+            "--writes-from: a hard disk's writes are not learnt from recordings; they count as its reads".to_owned(),
+        );
+    }
+    Ok(Fitted {
+        device: request.device.clone(),
+        kind: Kind::Hdd,
+        description,
+        findings: vec![
+            format!("{} rpm, angles kept to {:.3} % of a turn", found.rpm(), found.noise * 100.0),
+            format!("{cylinders} cylinders, {heads} heads, {zones} zones"),
+        ],
+        seek_error: None,
+        error,
+        cells: Vec::new(),
+        warnings,
+        seconds: 0.0,
+    })
+}
+
+fn of_latencies(drive: &mut dyn Drive, request: &Request, progress: &dyn Progress) -> Result<Fitted> {
+    let mut steps = 0;
+    let mut say = |what: &str| {
+        steps += 1;
+        progress.prepare(what, steps, 12);
+    };
+    let mut found = ::fit::latency::measure(drive, request.seed, &mut say)?;
+    let (mut findings, mut warnings) = (Vec::new(), Vec::new());
+    let mut source = "reads alone: writes are taken for as fast as reads";
+    if let Some(path) = &request.writes_from {
+        let recording = read(path, &ReadOptions::default()).context("--writes-from")?;
+        found.learn_writes(&recording.ios);
+        match &found.writes {
+            Some(writes) => {
+                source = "reads, and writes of a recording";
+                let beside = writes.beside_percent.last().copied().unwrap_or(100);
+                findings.push(format!("{} writes of the recording; beside several of them a read takes {beside} %", writes.seen));
+            }
+            None => warnings.push(format!(
+                "--writes-from {}: too few writes with times of issue and completion (expected 100); they count as reads",
+                path.display()
+            )),
+        }
+    }
+    let description = head(request, source) + &found.keys();
+    let cells = found.errors(&description, request.seed.wrapping_add(1)).map_err(|e| anyhow!(e))?;
+    findings.push(format!("latencies at {} sizes and depths", cells.iter().filter(|cell| cell.in_grid).count()));
+    Ok(Fitted {
+        device: request.device.clone(),
+        kind: Kind::Ssd,
+        description,
+        findings,
+        seek_error: None,
+        error: None,
+        cells,
+        warnings,
+        seconds: 0.0,
+    })
+}
+
+/// The comment at the top of the file. The name may hold anything, a line's end too.
+fn head(request: &Request, source: &str) -> String {
+    let name: String = request.device.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let arena = if request.simulated { " --arena sim" } else { "" };
+    format!("# Fitted by schedlab {}: schedlab fit{arena} {name}\n# From {source}.\n", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,66 @@
+//! Flags of `schedlab fit`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+pub(super) const FIT_HELP: &str = "\
+Examples:
+  sudo schedlab fit /dev/sdb --out sdb.toml                       a model of a disk, by reads alone
+  sudo schedlab fit loop:512M                                     try it on a temporary loop device
+  sudo schedlab fit /dev/nvme0n1 --writes-from day.trace          with the writes of a recording
+  schedlab fit --arena sim hp97560                                fit a modelled disk, whose parameters are known
+  schedlab compare --arena sim --device sdb.toml --workload oltp  use the model
+
+Nothing is written to the device and no setting of it is changed. A hard disk is measured for minutes to hours, other devices for less than
+a minute at most speeds. The model's error is measured on reads that the fit has not seen.
+
+Exit status: 0 a model was made, 1 an operation failed, 2 wrong usage.";
+
+/// Where the device of a fit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FitArena {
+    /// A real device, or loop:SIZE.
+    Disk,
+    /// A modelled device, in virtual time.
+    Sim,
+}
+
+/// What a device is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FitKind {
+    /// A spindle: seek curve, rotation, zones, read-ahead.
+    Hdd,
+    /// Latencies by size and depth.
+    Ssd,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FitArgs {
+    /// Device to measure: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device with --arena sim.
+    pub(crate) device: String,
+    /// Write the model to this file [default: print it].
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) out: Option<PathBuf>,
+    /// Measure in this arena.
+    #[arg(long, value_enum, default_value = "disk")]
+    pub(crate) arena: FitArena,
+    /// Take the device for this [default: what it says of itself].
+    #[arg(long = "as", value_enum, value_name = "KIND")]
+    pub(crate) kind: Option<FitKind>,
+    /// Learn the latencies of writes, and how they slow reads, from this recording [default: writes count as reads].
+    #[arg(long, value_name = "TRACE")]
+    pub(crate) writes_from: Option<PathBuf>,
+    /// Create the backing file of loop:SIZE in this directory.
+    #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
+    pub(crate) loop_dir: PathBuf,
+    /// Choose the places of the reads by this seed.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress bar and no remarks.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}

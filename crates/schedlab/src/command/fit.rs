@@ -1,0 +1,137 @@
+//! `schedlab fit`: a model of a device, what was found, and how far it is off.
+
+use ::fit::latency::CellError;
+use anyhow::{Context, Result};
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use host::Root;
+use lab::fit::{Fitted, Kind, Request, fit};
+use lab::signals::Stop;
+use serde_json::json;
+
+use crate::cli::{FitArena, FitArgs, FitKind};
+use crate::failure::REACHED;
+use crate::out;
+use crate::progress::Progress;
+use crate::rights;
+
+/// What a model of latencies is expected to reach.
+const GOOD: f64 = 0.15;
+
+pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
+    if args.arena == FitArena::Sim {
+        rights::give_up(&[], args.out.as_deref())?;
+    }
+    let request = Request {
+        device: args.device.clone(),
+        simulated: args.arena == FitArena::Sim,
+        kind: args.kind.map(|kind| match kind {
+            FitKind::Hdd => Kind::Hdd,
+            FitKind::Ssd => Kind::Ssd,
+        }),
+        writes_from: args.writes_from.clone(),
+        loop_dir: args.loop_dir.clone(),
+        seed: args.seed,
+    };
+    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    let fitted = fit(root, &request, &stop, &progress)?;
+    stop.end_at_once();
+    if let Some(path) = &args.out {
+        files::replace_at(path, fitted.description.as_bytes())
+            .with_context(|| format!("--out {}: cannot write the model", path.display()))?;
+    }
+    if args.json {
+        out::line(serde_json::to_string_pretty(&json!(fitted))?)?;
+    } else {
+        show(&fitted, args)?;
+    }
+    Ok(REACHED)
+}
+
+fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
+    let clock = if args.arena == FitArena::Sim { " of virtual time" } else { "" };
+    out::line(format_args!("{}: {} in {:.0} s{clock}", fitted.device, fitted.findings.join("; "), fitted.seconds))?;
+    if let Some(off) = fitted.seek_error {
+        out::line(format_args!("seek curve: at most {:.2} % off the model's own", off * 100.0))?;
+    }
+    if let Some(error) = &fitted.error {
+        out::line(format_args!(
+            "on {} reads that were held out: demerit {:.1} % of the mean latency, median {:+.1} %, 99th percentile {:+.1} %",
+            error.reads,
+            error.demerit * 100.0,
+            error.median() * 100.0,
+            error.p99() * 100.0
+        ))?;
+    }
+    if !fitted.cells.is_empty() {
+        out::line(table(&fitted.cells))?;
+        out::line(summary(&fitted.cells))?;
+    }
+    for warning in &fitted.warnings {
+        out::note(warning);
+    }
+    match &args.out {
+        None => out::line(format_args!("\n{}", fitted.description)),
+        Some(path) => {
+            let path = path.display();
+            out::line(format_args!("\nthe model is in {path}; use it: schedlab compare --arena sim --device {path} …"))
+        }
+    }
+}
+
+/// A row for each size and depth.
+fn table(cells: &[CellError]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header([
+        "SIZE",
+        "DEPTH",
+        "MEDIAN µs",
+        "MODEL",
+        "OFF",
+        "ITSELF",
+        "P99 µs",
+        "MODEL",
+        "OFF",
+        "ITSELF",
+        "DEMERIT",
+    ]);
+    let us = |ns: f64| format!("{:.1}", ns / 1000.0);
+    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
+    let own =
+        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("±{:.1} %", share.abs() * 100.0));
+    for cell in cells {
+        let CellError { error, .. } = cell;
+        table.add_row([
+            format!("{}{}", text::format_size(u64::from(cell.sectors) * 512), if cell.in_grid { "" } else { " *" }),
+            cell.depth.to_string(),
+            us(error.device.median_ns),
+            us(error.model.median_ns),
+            percent(error.median()),
+            own(cell.own_median),
+            us(error.device.p99_ns),
+            us(error.model.p99_ns),
+            percent(error.p99()),
+            own(cell.own_p99),
+            format!("{:.1} %", error.demerit * 100.0),
+        ]);
+    }
+    table
+}
+
+/// How many cells are within the bound, and whether the device itself is as constant as that.
+fn summary(cells: &[CellError]) -> String {
+    let count = |of: &dyn Fn(&CellError) -> Option<bool>| {
+        let all: Vec<bool> = cells.iter().filter_map(of).collect();
+        (all.iter().filter(|good| **good).count(), all.len())
+    };
+    let within = |share: f64| share.abs() <= GOOD;
+    let (median, of) = count(&|cell| Some(within(cell.error.median())));
+    let (p99, _) = count(&|cell| Some(within(cell.error.p99())));
+    let (own_median, of_own) = count(&|cell| cell.own_median.map(within));
+    let (own_p99, _) = count(&|cell| cell.own_p99.map(within));
+    format!(
+        "within 15 % on reads that were held out: the median of {median} and the 99th percentile of {p99} of {of} sizes and depths\n\
+         the device is within 15 % of itself (ITSELF: one half of its rounds against the other): the median of {own_median} and the 99th \
+         percentile of {own_p99} of {of_own}\n* a size and depth of which the fit has seen no read"
+    )
+}
