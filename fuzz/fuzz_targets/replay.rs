@@ -5,10 +5,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use workload::replay::Format;
+use trace::formats::FORMATS;
 
 fuzz_target!(|data: &[u8]| {
     let [first, how, text @ ..] = data else { return };
-    let format = Format::ALL[usize::from(*first) % Format::ALL.len()];
+    let format = FORMATS[usize::from(*first & 127) % FORMATS.len()].format;
     schedlab_fuzz::read_and_replay(format, text, first & 128 != 0, *how);
 });

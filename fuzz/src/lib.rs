@@ -7,24 +7,32 @@ use std::sync::Arc;
 use elevator::Time;
 use experiment::study::Study;
 use report::Evidence;
-use workload::replay::{Format, LoopMode, Options, Trace, parse};
+use trace::Recording;
+use trace::formats::{Format, Options, parse};
+use trace::replay::{LoopMode, Replay};
 use workload::{Seat, Step};
 
-/// Replays some of it, on a target that is large enough or, wrapped, on a small one.
-fn replay(trace: Arc<Trace>, how: u8) {
+/// Replays some of it, on a target that is large enough or, wrapped or scaled, on a small one.
+fn replay(recording: &Recording, how: u8) {
     let kind = workload::find("replay").expect("replay is a workload");
-    let mut params = (kind.defaults)().with_trace(Arc::clone(&trace));
+    let mut params = (kind.defaults)();
     params.replay.loop_mode = if how & 1 == 0 { LoopMode::Open } else { LoopMode::Closed };
     params.replay.speed_milli = [1000, 1, 1_000_000, 250][usize::from(how >> 1 & 3)];
     params.replay.wrap = how & 8 != 0;
-    let len = if params.replay.wrap { u64::from(trace.largest()).next_multiple_of(4096) } else { trace.end() };
-    // Direct I/O of some traces is refused for its alignment.
+    params.replay.scale = how & 32 != 0;
+    params.replay.part_ns = (how & 64 != 0).then_some(1_000_000);
+    let Ok(replay) = Replay::of(recording, &params.replay.options()) else { return };
+    let summary = replay.summary.clone();
+    assert!(summary.requests > 0 && summary.end <= summary.span, "{summary:?}");
+    let small = u64::from(summary.largest).next_multiple_of(4096) + (1 << 20);
+    let len = if params.replay.wrap || params.replay.scale { small } else { summary.end };
+    let params = params.with_trace(Arc::new(replay));
+    // Direct I/O of some traces is refused for its alignment, and a request of 64 MiB for its size.
     let block = if how & 16 == 0 { 1 } else { 512 };
-    if kind.extents(&params, len, block).is_err() {
-        return;
-    }
-    for index in 0..trace.processes().min(4) {
-        let mut client = kind.client(&params, Seat { index, count: trace.processes(), len, seed: 1 });
+    let Ok(extents) = kind.extents(&params, len, block) else { return };
+    let count = extents.len() as u32;
+    for index in 0..count.min(4) {
+        let mut client = kind.client(&params, Seat { index, count, len, seed: 1 });
         let mut now = Time::ZERO;
         for _ in 0..1000 {
             match client.next(now, None) {
@@ -32,25 +40,22 @@ fn replay(trace: Arc<Trace>, how: u8) {
                     assert!(request.len > 0 && request.offset + u64::from(request.len) <= len, "{request:?} in {len}");
                 }
                 Step::Think(ns) => now = Time::from_ns(now.as_ns().saturating_add(ns).min(u64::MAX / 4)),
-                Step::Sync => {}
+                Step::Await(_) | Step::Sync => {}
                 Step::End => break,
             }
         }
     }
 }
 
-/// Any text of a trace gives a trace that can be replayed, or an error with its line. `skip_bad` passes over broken lines, `how` says
+/// Any text of a trace gives a recording that can be replayed, or an error with its line. `skip_bad` passes over broken lines, `how` says
 /// how the trace is replayed.
 pub fn read_and_replay(format: Format, text: &[u8], skip_bad: bool, how: u8) {
     match parse(format, text, Options { skip_bad }) {
-        Ok(trace) => {
-            assert!(trace.records.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns), "time runs forward");
-            for record in &trace.records {
-                assert!(record.len > 0 && record.process < trace.processes(), "{record:?}");
-                assert!(record.offset + u64::from(record.len) <= trace.end(), "{record:?}");
-            }
-            assert!(!trace.records.is_empty() && (skip_bad || trace.bad_lines == 0));
-            replay(Arc::new(trace), how);
+        Ok(recording) => {
+            assert_eq!(recording.check(), Ok(()));
+            assert!(recording.ios.is_sorted_by_key(|io| io.queued), "time runs forward");
+            assert!(!recording.ios.is_empty() && (skip_bad || recording.about.bad == 0));
+            replay(&recording, how);
         }
         Err(error) => assert!(error.line > 0 && !error.problem.is_empty(), "{error:?}"),
     }

@@ -67,7 +67,7 @@ fn work(program: &mut dyn Client, base: u64, disk: &File) -> io::Result<()> {
             }
             Step::Think(ns) => sleep(Duration::from_nanos(ns)),
             Step::End => return Ok(()),
-            Step::Io(_) | Step::Sync => return Err(io::ErrorKind::Unsupported.into()),
+            Step::Io(_) | Step::Await(_) | Step::Sync => return Err(io::ErrorKind::Unsupported.into()),
         }
     }
 }

@@ -21,6 +21,7 @@ pub mod length;
 pub mod occasions;
 pub mod output;
 pub mod progress;
+pub mod recordings;
 pub mod rehearsal;
 pub mod resolve;
 mod role;

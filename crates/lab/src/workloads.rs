@@ -4,19 +4,21 @@
 //! Crate `workload` reads no files, so a trace is read here, once for an experiment and before anything on the machine is touched.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use experiment::plan::{ArenaKind, Background, Flow, Plan, Share, WorkloadSpec};
-use files::Bounded;
+use recorder::file::ReadOptions;
 use runner::{Needs, Options, RunnerKind};
-use text::limits::TRACE_BYTES;
+use trace::formats::TraceError;
+use trace::replay::{Part, Replay, Summary};
 use workload::{FlowWork, Params, WorkloadKind};
 
 mod flows;
 
 use crate::failure::usage;
+use crate::recordings;
 
 /// A workload that is ready to be placed on a target.
 #[derive(Debug, Clone)]
@@ -194,15 +196,8 @@ impl Workloads {
     /// A digest of the traces that are replayed, so that a record is not resumed with other ones; None without a trace.
     pub fn replayed(&self) -> Option<String> {
         let digests = self.engine().filter_map(|(label, work)| {
-            let trace = work.params.replay.trace.as_ref()?;
-            let (records, bad) = (&trace.records, trace.bad_lines);
-            let bytes: u64 = records.iter().map(|record| u64::from(record.len)).sum();
-            let places =
-                records.iter().fold(0u64, |sum, record| sum.rotate_left(5).wrapping_add(record.offset ^ record.at_ns));
-            Some(format!(
-                "{label}: {} requests, {bytes} bytes, {bad} broken lines, checksum {places:016x}",
-                records.len()
-            ))
+            let Summary { requests, bytes, bad, checksum, .. } = &work.params.replay.trace.as_ref()?.summary;
+            Some(format!("{label}: {requests} requests, {bytes} bytes, {bad} broken lines, checksum {checksum:016x}"))
         });
         let mut digests: Vec<String> = digests.collect();
         digests.sort();
@@ -298,29 +293,46 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
             spec.kind
         )));
     };
-    if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
-        return Err(usage(format!(
-            "workload {label}: {file} is not a file; a trace is read whole, so name a regular file"
-        )));
-    }
-    let contents = File::open(&file)
-        .and_then(|open| TRACE_BYTES.read(open))
-        .map_err(|e| usage(format!("workload {label}: cannot read the trace {file}: {e}")))?;
-    let trace = params.replay.parse(&contents).map_err(|e| {
-        let skip = if params.replay.skip_bad { "" } else { "; skip_bad=true skips broken lines" };
-        usage(format!("workload {label}: {file}, {e}{skip}"))
+    let own = &params.replay;
+    let options = ReadOptions { format: own.format, skip_bad: own.skip_bad };
+    let recording = recordings::read(Path::new(&file), &options).map_err(|e| {
+        let is_line = e.downcast_ref::<TraceError>().is_some();
+        let skip = if is_line && !own.skip_bad { "; skip_bad=true skips broken lines" } else { "" };
+        usage(format!("workload {label}: {e:#}{skip}"))
     })?;
-    Ok(params.with_trace(Arc::new(trace)))
+    let replay = Replay::of(&recording, &own.options()).map_err(|e| usage(format!("workload {label}: {file}: {e}")))?;
+    Ok(params.with_trace(Arc::new(replay)))
 }
 
-/// What was not replayed of a trace.
+/// What was not replayed of a trace, and which part of it stands for the whole.
 fn remark(params: &Params) -> Option<String> {
-    let (trace, file) = (params.replay.trace.as_ref()?, params.replay.file.as_deref()?);
-    let (bad, left_out) = (trace.bad_lines, trace.left_out);
-    (bad + left_out > 0).then(|| {
-        let replayed = trace.records.len();
-        format!("{file}: {replayed} requests; {bad} broken lines and {left_out} flushes, discards and the like are not replayed")
-    })
+    let (replay, file) = (params.replay.trace.as_ref()?, params.replay.file.as_deref()?);
+    let Summary { requests, left_out, bad, others, part, .. } = &replay.summary;
+    let mut said = Vec::new();
+    if bad + left_out > 0 {
+        said.push(format!("{bad} broken lines and {left_out} flushes, discards and the like are not replayed"));
+    }
+    if !others.is_empty() {
+        said.push(format!("{} not replayed (device=NAME chooses)", others.join(", ")));
+    }
+    if let Some(part) = part {
+        said.push(of_part(part));
+    }
+    (!said.is_empty()).then(|| format!("{file}: {requests} requests; {}", said.join("; ")))
+}
+
+/// Which part, and why.
+fn of_part(part: &Part) -> String {
+    let features: Vec<String> =
+        part.features.iter().map(|(name, part, whole)| format!("{name} {part:.4} ({whole:.4})")).collect();
+    format!(
+        "the part from {} on, {} long, stands for the whole: of {} windows the nearest to it, {:.2} standard deviations off, in {} (the whole)",
+        text::format_duration(part.from_ns),
+        text::format_duration(part.length_ns),
+        part.windows,
+        part.distance,
+        features.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -347,9 +359,12 @@ mod tests {
         let file = path.to_str().unwrap();
         let missing = work_of(&spec(&[("file", file)])).unwrap_err().to_string();
         assert!(missing.contains("cannot read the trace") && missing.contains(file), "{missing}");
-        fs::write(&path, "fio version 2 iolog\n/f read 0 4096\n/f sync 0 0\nrubbish\n").unwrap();
+        std::fs::write(&path, "fio version 2 iolog\n/f read 0 4096\n/f sync 0 0\nrubbish\n").unwrap();
         let broken = work_of(&spec(&[("file", file)])).unwrap_err().to_string();
-        assert!(broken.contains(&format!("{file}, line 4: expected")) && broken.contains("skip_bad=true"), "{broken}");
+        assert!(
+            broken.contains(file) && broken.contains("line 4: expected") && broken.contains("skip_bad=true"),
+            "{broken}"
+        );
         let work = work_of(&spec(&[("file", file), ("skip_bad", "true")])).unwrap();
         assert!(!work.kind.writes_with(&work.params), "a trace that only reads needs no consent to overwrite");
         assert!(remark(&work.params).unwrap().contains("1 requests; 1 broken lines and 1 flushes"));

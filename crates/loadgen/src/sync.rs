@@ -43,6 +43,8 @@ pub(super) fn run(client: &mut dyn Client, target: &Target, buffer: &mut Buffer,
                 now = done;
             }
             Step::Think(ns) => now = sleep_until(now + ns, tally.close_ns, shared),
+            // Nothing is in flight between two steps.
+            Step::Await(_) => {}
             Step::Sync => {
                 let result = target.file.sync_data();
                 now = shared.now();

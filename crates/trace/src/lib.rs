@@ -9,6 +9,7 @@ pub mod formats;
 pub mod io;
 pub mod profile;
 pub mod recording;
+pub mod replay;
 
 pub use io::{At, Flags, Io, Kind};
 pub use recording::{About, Device, Process, Recording};

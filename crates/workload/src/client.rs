@@ -9,6 +9,8 @@ pub enum Step {
     Io(Request),
     /// Start nothing for this many nanoseconds; what is in flight goes on.
     Think(u64),
+    /// Start nothing until at most so many of the client's requests are in flight; at once where that is so.
+    Await(u32),
     /// Wait until everything in flight has completed, then flush what was written to the medium.
     Sync,
     /// The client has finished; it must not be called again.

@@ -105,6 +105,7 @@ mod tests {
         match step {
             Step::Io(_) => "io",
             Step::Think(_) => "think",
+            Step::Await(_) => "await",
             Step::Sync => "sync",
             Step::End => "end",
         }

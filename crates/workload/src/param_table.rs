@@ -176,6 +176,9 @@ pub static PARAMS: &[Param] = &[
     replay::FORMAT,
     replay::LOOP,
     replay::SPEED,
+    replay::SCALE,
+    replay::PART,
+    replay::DEVICE,
     replay::WRAP,
     replay::SKIP_BAD,
 ];

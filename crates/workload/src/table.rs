@@ -242,7 +242,7 @@ pub static WORKLOADS: &[WorkloadKind] = &[
     },
     WorkloadKind {
         name: "replay",
-        help: "a recorded block trace: fio iolog, blkparse text or MSR Cambridge CSV",
+        help: "a recording of real work: of `schedlab record`, blktrace, fio, or a published collection; also trace:FILE",
         warms_up: false,
         accepts: replay::ACCEPTS,
         defaults: || Params { iodepth: 32, ..Params::default() },
@@ -258,11 +258,15 @@ pub static WORKLOADS: &[WorkloadKind] = &[
     },
 ];
 
+/// Another name of `replay`, before a file: `trace:FILE`.
+const TRACE: &str = "trace";
+
 /// The row of a workload.
 ///
 /// # Errors
 /// [`UnknownWorkload`] with the name that was probably meant.
 pub fn find(name: &str) -> Result<&'static WorkloadKind, UnknownWorkload> {
+    let name = if name == TRACE { "replay" } else { name };
     WORKLOADS.iter().find(|row| row.name == name).ok_or_else(|| UnknownWorkload {
         name: name.into(),
         nearest: known_as(name).or_else(|| text::nearest(name, WORKLOADS.iter().map(|row| row.name))),

@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-use elevator::Op;
-use workload::replay::{Format, Options, parse};
+use workload::ReplayParams;
 
 #[test]
 fn a_log_that_fio_itself_wrote_is_read() {
@@ -22,8 +21,8 @@ fn a_log_that_fio_itself_wrote_is_read() {
         eprintln!("SKIPPED: fio is not installed");
         return;
     }
-    let trace = parse(Format::Auto, &text.unwrap(), Options::default()).unwrap();
-    assert_eq!((trace.format, trace.records.len(), trace.end()), (Format::Fio, 64, 256 << 10));
-    assert!(trace.writes() && trace.records.iter().any(|record| record.op == Op::Read));
-    assert_eq!((trace.largest(), trace.processes()), (4096, 1));
+    let replay = ReplayParams::default().parse(&text.unwrap()).unwrap();
+    let summary = &replay.summary;
+    assert_eq!((summary.requests, summary.end, summary.largest, replay.lanes().len()), (64, 256 << 10, 4096, 1));
+    assert!(summary.writes > 0 && summary.writes < 64);
 }

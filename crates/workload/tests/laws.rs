@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use elevator::{Op, Request, Time};
 use proptest::prelude::*;
-use workload::replay::{Format, Options, parse};
 use workload::{
     Params, Phase, PostmarkParams, ReplayParams, Seat, Step, ThinkDist, TimedParams, WORKLOADS, WorkloadKind,
 };
@@ -96,11 +95,17 @@ fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
         let size = u64::from(block) * (1 + i % 2);
         text += &format!("{},law,{disk},{kind},{offset},{size},{}\n", 1000 + i * (salt % 50), salt % 40);
     }
-    let trace = parse(Format::Msr, text.as_bytes(), Options::default()).expect("the law's trace is whole");
     let closed =
         if salt.is_multiple_of(2) { workload::replay::LoopMode::Closed } else { workload::replay::LoopMode::Open };
-    let replay = ReplayParams { wrap: true, loop_mode: closed, speed_milli: 1 + salt as u32 % 5000, ..params.replay };
+    let replay = ReplayParams {
+        wrap: true,
+        scale: salt.is_multiple_of(5),
+        loop_mode: closed,
+        speed_milli: 1 + salt as u32 % 5000,
+        ..params.replay
+    };
     let file_size = params.file_size.map(|size| size.max(2 * u64::from(block)));
+    let trace = replay.parse(text.as_bytes()).expect("the law's trace is whole");
     Params { replay, file_size, ..params }.with_trace(Arc::new(trace))
 }
 

@@ -161,6 +161,7 @@ fn the_first_steps_of_every_workload_are_pinned() {
                     writeln!(text, "  Think({ns})").unwrap();
                     now = now + ns;
                 }
+                Step::Await(most) => writeln!(text, "  Await({most})").unwrap(),
                 Step::Sync => writeln!(text, "  Sync").unwrap(),
             }
         }
@@ -195,16 +196,19 @@ fn postmark_asks_for_the_room_that_it_may_need() {
 }
 
 #[test]
-fn a_trace_that_does_not_fit_the_target_is_refused_by_its_line() {
+fn a_trace_that_does_not_fit_the_target_is_refused_by_its_request() {
     let replay = find("replay").unwrap();
     let error = replay.extents(&(replay.defaults)(), 1 << 20, 512).unwrap_err().to_string();
     assert!(error.contains("give file"), "{error}");
     let params = ready(replay);
     replay.extents(&params, 69_632, 512).unwrap();
     let error = replay.extents(&params, 65_536, 512).unwrap_err().to_string();
-    assert!(error.contains("trace, line 6: read of 65536 bytes at 4096 ends beyond the target's 64k"), "{error}");
+    assert!(error.contains("trace, request 3: read of 65536 bytes at 4096 ends beyond the target's 64k"), "{error}");
     let error = replay.extents(&params, 1 << 20, 8192).unwrap_err().to_string();
-    assert!(error.contains("line 4: read of 4096 bytes at 0 is no multiple of the target's block of 8192"), "{error}");
+    assert!(
+        error.contains("request 1: read of 4096 bytes at 0 is no multiple of the target's block of 8192"),
+        "{error}"
+    );
     let mut wrapped = params.clone();
     wrapped.replay.wrap = true;
     replay.extents(&wrapped, 65_536, 512).unwrap();

@@ -95,6 +95,7 @@ fn coded(client: u16, base: u64, step: Step) -> wire::Step {
             wire::Step { arg: base + request.offset, bytes: request.len, client, kind: wire::IO, op }
         }
         Step::Think(ns) => plain(wire::THINK, ns),
+        Step::Await(_) => unreachable!("only clients that go by what has completed wait for it"),
         Step::Sync => plain(wire::SYNC, 0),
         Step::End => plain(wire::END, 0),
     }

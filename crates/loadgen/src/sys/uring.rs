@@ -53,6 +53,8 @@ enum RingState {
     Working,
     /// Starts nothing before this time.
     Thinking(u64),
+    /// Starts nothing until at most so many are in flight.
+    Awaiting(u32),
     /// Waits for everything in flight, then flushes.
     Syncing,
     /// Starts nothing any more.
@@ -104,6 +106,11 @@ impl Ring {
             {
                 state = RingState::Working;
             }
+            if let RingState::Awaiting(most) = state
+                && self.in_flight() <= most
+            {
+                state = RingState::Working;
+            }
             if state == RingState::Working {
                 state = self.fill(client, target, now, &mut last, tally);
             }
@@ -130,11 +137,17 @@ impl Ring {
                         tally.synced(result, &target.path, now);
                         state = RingState::Working;
                     }
-                    RingState::Working => unreachable!("a client that works has something in flight"),
+                    RingState::Working | RingState::Awaiting(_) => {
+                        unreachable!("a client that works or waits for completions has something in flight")
+                    }
                 }
             }
             tally.look_at_window(now);
         }
+    }
+
+    fn in_flight(&self) -> u32 {
+        (self.slots.len() - self.free.len()) as u32
     }
 
     /// Takes steps until the ring is full or the client wants something else than I/O.
@@ -159,6 +172,8 @@ impl Ring {
                     unsafe { queue.push(&entry) }.expect("the ring has an entry for each slot and one for the tick");
                 }
                 Step::Think(ns) => return RingState::Thinking(now + ns),
+                Step::Await(most) if (self.slots.len() - self.free.len()) as u32 <= most => {}
+                Step::Await(most) => return RingState::Awaiting(most),
                 Step::Sync => return RingState::Syncing,
                 Step::End => {
                     tally.finished = true;

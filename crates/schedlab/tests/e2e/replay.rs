@@ -27,7 +27,7 @@ fn every_trial_of_a_replay_makes_exactly_the_requests_of_the_trace() {
     for mode in ["open", "closed"] {
         let out = out.join(mode);
         lab.run(&format!(
-            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload replay:file={}:loop={mode} --blocks 2 --figures-only --trial-time 3s --out {}",
+            "compare --device loop:16M --loop-dir {} --schedulers none,mq-deadline --workload trace:{}:loop={mode} --blocks 2 --figures-only --trial-time 3s --out {}",
             dir.display(),
             file.display(),
             out.display()
@@ -61,17 +61,18 @@ fn a_trace_that_is_broken_or_does_not_fit_is_refused_by_its_line_before_anything
         .stderr
     };
     let named = file.to_str().unwrap();
-    assert!(compare("").contains(&format!("cannot read the trace {named}")));
+    assert!(compare("").contains(&format!("{named}: cannot read the trace")));
     fs::write(&file, trace(1 << 30).0).unwrap();
     let far = compare("");
     assert!(
-        far.contains(&format!("{named}, line 200: read of 4096 bytes at 1073741824 ends beyond the target's 16M")),
+        far.contains(&format!("{named}, request 200: read of 4096 bytes at 1073741824 ends beyond the target's 16M")),
         "{far}"
     );
     fs::write(&file, trace(0).0.replace("0.005000000", "0.000500000")).unwrap();
     let backwards = compare("");
     assert!(
-        backwards.contains(&format!("{named}, line 6: ")) && backwards.contains("time runs backwards"),
+        backwards.contains(&format!("{named}: cannot read the trace: line 6: "))
+            && backwards.contains("time runs backwards"),
         "{backwards}"
     );
     assert!(!lab.path("out").exists(), "nothing was begun");

@@ -90,6 +90,11 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                     client.state = ClientState::Due;
                     return self.wake_at(number, now + ns);
                 }
+                Step::Await(most) if client.in_flight <= most => {}
+                Step::Await(most) => {
+                    client.state = ClientState::Awaiting(most);
+                    return;
+                }
                 Step::Sync if !client.is_waiting() => return self.flush(number, ClientState::Flushing),
                 Step::Sync => {
                     client.state = ClientState::Syncing;
@@ -171,8 +176,11 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let (now, over) = (self.now, self.is_over());
         let client = &self.clients[number as usize];
         match client.state {
-            ClientState::Full | ClientState::Throttled(_) | ClientState::Syncing if over => self.close(number),
-            ClientState::Full => {
+            ClientState::Full | ClientState::Awaiting(_) | ClientState::Throttled(_) | ClientState::Syncing if over => {
+                self.close(number);
+            }
+            ClientState::Awaiting(most) if client.in_flight > most => {}
+            ClientState::Full | ClientState::Awaiting(_) => {
                 self.clients[number as usize].state = ClientState::Due;
                 self.wake_turned(number);
             }

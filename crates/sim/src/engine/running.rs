@@ -14,6 +14,8 @@ pub(super) enum ClientState {
     Due,
     /// All that it may have open is open; goes on after a completion.
     Full,
+    /// Goes on when at most so many of its requests are open.
+    Awaiting(u32),
     /// Its CPU hands a request to the queue; goes on when that is done.
     Submitting,
     /// Copies until its wake-up; since when.

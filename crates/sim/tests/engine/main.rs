@@ -4,5 +4,6 @@ mod common;
 mod counted;
 mod laws;
 mod lazy;
+mod replayed;
 mod rows;
 mod steps;

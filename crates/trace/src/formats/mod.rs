@@ -20,7 +20,7 @@ mod parser;
 #[cfg(test)]
 mod tests;
 
-pub use builder::Builder;
+pub use builder::{Builder, Extent};
 pub use format::{FORMATS, Format, FormatRow, Options, TraceError};
 pub use join::{Action, Event, Joiner};
 pub use parser::{Parser, parse};

@@ -1,108 +1,105 @@
-//! One process of a trace, replayed.
+//! One client of a replay.
 //!
 //! **Open loop**: each request is made at its recorded time, divided by speed, whatever became of the earlier ones. Each process
-//! of the trace is a client of its own, because schedulers keep accounts by process; all count time from the same moment.
+//! of the recording is a client of its own, because schedulers keep accounts by process; all count time from the same moment.
 //! A client keeps at most iodepth requests open: where the device falls behind further than that, requests come late.
 //!
-//! **Closed loop**: each process makes its next request when the previous one has completed and the recorded gap has passed: the
-//! time between the two, less what the earlier one took where the format says so (MSR), divided by speed [P]. Without that
-//! knowledge the gap contains the old device's time, and replay on a faster device is slower than the programs would be.
-//!
-//! `wrap` maps what lies beyond the target's end to offset modulo length [P]; otherwise such requests are refused beforehand.
+//! **Closed loop**: each request is made when at most as many of the client's requests are open as were then, and its think time, divided
+//! by speed, has passed since its latest completion or request: see [`trace::replay`]. What the engine takes to wake the client is
+//! part of the recorded think time already, so the time is counted from the completion itself.
 
 use std::sync::Arc;
 
-use elevator::{Completion, Request, Time};
+use elevator::{Completion, Op, Request, Time};
+use trace::replay::{self, Replay, Start};
 
-use super::setup::{LoopMode, SPEED_ONE};
-use super::trace::{Record, Trace};
+use super::places::Places;
+use super::setup::SPEED_ONE;
 use crate::client::{Client, Step};
 use crate::row::{Params, Seat};
 
-/// Regions are wrapped at a multiple of this, so that wrapped offsets stay aligned.
-const WRAP_UNIT: u64 = 4096;
-
-struct Replay {
-    trace: Arc<Trace>,
-    process: usize,
-    /// The next of the process's records.
+struct Replayer {
+    replay: Arc<Replay>,
+    lane: usize,
+    /// The next of the lane's requests.
     next: usize,
-    mode: LoopMode,
     speed_milli: u32,
-    /// The length of the region if requests are wrapped into it.
-    wrap: Option<u64>,
+    places: Places,
+    /// Requests that may be open.
+    depth: u16,
     /// When the client was asked first.
     origin: Option<Time>,
-    /// Whether the wait before the next request is over.
-    waited: bool,
+    /// Its latest completion or request, whichever was later.
+    since: Time,
+    /// The preparations of the next request that are done.
+    done: Done,
 }
 
-impl Replay {
-    fn record(&self, number: usize) -> Option<&Record> {
-        let record = *self.trace.by_process[self.process].get(number)?;
-        Some(&self.trace.records[record as usize])
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Nothing,
+    Awaited,
+    Thought,
+}
 
+impl Replayer {
     /// Recorded nanoseconds at the replay's speed.
     fn scaled(&self, ns: u64) -> u64 {
         let scaled = u128::from(ns) * u128::from(SPEED_ONE) / u128::from(self.speed_milli);
         u64::try_from(scaled).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)
     }
 
-    /// How long to wait before this record.
-    fn wait(&self, now: Time, record: &Record) -> u64 {
-        let before = self.next.checked_sub(1).and_then(|before| self.record(before));
-        match (self.mode, before) {
-            (LoopMode::Closed, Some(before)) => {
-                self.scaled((record.at_ns - before.at_ns).saturating_sub(before.took_ns))
-            }
-            (LoopMode::Open, _) | (LoopMode::Closed, None) => {
-                let origin = self.origin.unwrap_or(now);
-                (origin.as_ns() + self.scaled(record.at_ns)).saturating_sub(now.as_ns())
-            }
-        }
-    }
-
-    fn request(&self, record: &Record) -> Request {
-        let len = u64::from(record.len);
-        let offset = match self.wrap {
-            Some(region) if record.offset + len > region => {
-                let whole = (region / WRAP_UNIT * WRAP_UNIT).max(len);
-                (record.offset % whole).min(whole - len)
-            }
-            _ => record.offset,
+    /// How long to wait before this request.
+    fn wait(&self, now: Time, request: &replay::Request) -> u64 {
+        let from = match request.start {
+            Start::Recorded => self.origin.unwrap_or(now),
+            Start::Answer => self.since,
         };
-        Request::new(record.op, offset, record.len)
+        from.as_ns().saturating_add(self.scaled(request.wait_ns)).saturating_sub(now.as_ns())
     }
 }
 
-impl Client for Replay {
-    fn next(&mut self, now: Time, _last: Option<&Completion>) -> Step {
+impl Client for Replayer {
+    fn next(&mut self, now: Time, last: Option<&Completion>) -> Step {
         self.origin.get_or_insert(now);
-        let Some(&record) = self.record(self.next) else { return Step::End };
-        if !self.waited {
-            let wait = self.wait(now, &record);
+        if let Some(last) = last {
+            self.since = self.since.max(last.completed);
+        }
+        let Some(&request) = self.replay.of_lane(self.lane).get(self.next) else { return Step::End };
+        if self.done == Done::Nothing && self.depth > 1 && request.start == Start::Answer {
+            self.done = Done::Awaited;
+            return Step::Await(u32::from(request.open.min(self.depth - 1)));
+        }
+        if self.done != Done::Thought {
+            let wait = self.wait(now, &request);
             if wait > 0 {
-                self.waited = true;
+                self.done = Done::Thought;
                 return Step::Think(wait);
             }
         }
-        self.waited = false;
+        self.done = Done::Nothing;
         self.next += 1;
-        Step::Io(self.request(&record))
+        self.since = self.since.max(now);
+        let op = if request.is_write { Op::Write } else { Op::Read };
+        Step::Io(Request::new(op, self.places.of(&request), request.len))
     }
 }
 
 pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
-    let replay = &params.replay;
-    Box::new(Replay {
-        trace: Arc::clone(replay.trace.as_ref().expect("checked: there is a trace")),
-        process: seat.index as usize,
+    let own = &params.replay;
+    let replay = Arc::clone(own.trace.as_ref().expect("checked: there is a trace"));
+    let lane = seat.index as usize;
+    let depth = super::iodepth(params, seat.index).min(u32::from(u16::MAX)) as u16;
+    let places = own.places(seat.len);
+    Box::new(Replayer {
+        replay,
+        lane,
         next: 0,
-        mode: replay.loop_mode,
-        speed_milli: replay.speed_milli,
-        wrap: replay.wrap.then_some(seat.len),
+        speed_milli: own.speed_milli,
+        places,
+        depth,
         origin: None,
-        waited: false,
+        since: Time::ZERO,
+        done: Done::Nothing,
     })
 }

@@ -2,23 +2,37 @@
 
 use std::sync::Arc;
 
-use super::setup::{LoopMode, SPEED_ONE};
-use super::trace::{Format, Record, Trace};
+use trace::replay::{Replay, Request};
+
+use super::places::Places;
+use super::setup::{Format, LoopMode, SPEED_ONE};
 use crate::param::{BOOL_FORM, Param, put};
 use crate::row::Params;
-use text::{format_size, parse_switch};
+use text::{format_duration, format_size, parse_duration_ns, parse_switch};
 
 /// A thousand times as fast.
 const MAX_SPEED: u32 = 1000 * SPEED_ONE;
 
 /// What `replay` accepts.
-pub(crate) const ACCEPTS: &[&str] =
-    &["file", "format", "loop", "speed", "wrap", "skip_bad", "iodepth", "file_size", "direct"];
+pub(crate) const ACCEPTS: &[&str] = &[
+    "file",
+    "format",
+    "loop",
+    "speed",
+    "scale",
+    "wrap",
+    "part",
+    "device",
+    "skip_bad",
+    "iodepth",
+    "file_size",
+    "direct",
+];
 
 pub(crate) const FILE: Param = Param {
     name: "file",
     form: "the name of a trace's file (none: not given)",
-    help: "the trace to replay: a fio iolog, blkparse's text or an MSR Cambridge CSV",
+    help: "the recording to replay, in any format of `schedlab list traces`, also packed by gzip or zstd",
     get: |p| p.replay.file.clone().unwrap_or("none".into()),
     set: |p, text| put(&mut p.replay.file, file(text)),
 };
@@ -33,16 +47,16 @@ fn file(text: &str) -> Option<Option<String>> {
 
 pub(crate) const FORMAT: Param = Param {
     name: "format",
-    form: "auto, fio, blkparse or msr",
+    form: "auto, parquet, blktrace, blkparse, fio, msr, alibaba, tencent or cloudphysics",
     help: "the format of the trace; auto finds it out",
     get: |p| p.replay.format.name().into(),
-    set: |p, text| put(&mut p.replay.format, Format::ALL.into_iter().find(|format| format.name() == text.trim())),
+    set: |p, text| put(&mut p.replay.format, Format::of_name(text.trim())),
 };
 
 pub(crate) const LOOP: Param = Param {
     name: "loop",
     form: "open or closed",
-    help: "open: at the recorded times; closed: after the previous completion and the recorded gap",
+    help: "open: at the recorded times; closed: after what each request waited for, and its think time",
     get: |p| p.replay.loop_mode.name().into(),
     set: |p, text| {
         let modes = [LoopMode::Open, LoopMode::Closed];
@@ -65,6 +79,42 @@ pub(crate) const WRAP: Param = Param {
     get: |p| p.replay.wrap.to_string(),
     set: |p, text| put(&mut p.replay.wrap, parse_switch(text.trim())),
 };
+
+pub(crate) const SCALE: Param = Param {
+    name: "scale",
+    form: BOOL_FORM,
+    help: "stretch or shrink the recorded disk to the target's size",
+    get: |p| p.replay.scale.to_string(),
+    set: |p, text| put(&mut p.replay.scale, parse_switch(text.trim())),
+};
+
+pub(crate) const PART: Param = Param {
+    name: "part",
+    form: "all, or a duration like 250ms, 60s, 5m",
+    help: "a part of this length that stands for the whole; which one, and why, is printed",
+    get: |p| p.replay.part_ns.map_or("all".into(), format_duration),
+    set: |p, text| put(&mut p.replay.part_ns, part(text.trim())),
+};
+
+fn part(text: &str) -> Option<Option<u64>> {
+    if text == "all" { Some(None) } else { parse_duration_ns(text).filter(|ns| *ns > 0).map(Some) }
+}
+
+pub(crate) const DEVICE: Param = Param {
+    name: "device",
+    form: "auto, all, the name of a disk of the trace, or its numbers like 8,0",
+    help: "whose requests are replayed; auto: of a kernel's disks the first one's, of files and volumes all",
+    get: |p| p.replay.device.clone().unwrap_or("auto".into()),
+    set: |p, text| put(&mut p.replay.device, named(text.trim())),
+};
+
+fn named(text: &str) -> Option<Option<String>> {
+    match text {
+        "" => None,
+        "auto" => Some(None),
+        name => Some(Some(name.into())),
+    }
+}
 
 pub(crate) const SKIP_BAD: Param = Param {
     name: "skip_bad",
@@ -95,27 +145,29 @@ pub(crate) fn show_milli(milli: u32) -> String {
 
 impl Params {
     /// The same with a trace for `replay`.
-    pub fn with_trace(mut self, trace: Arc<Trace>) -> Params {
+    pub fn with_trace(mut self, trace: Arc<Replay>) -> Params {
         self.replay.trace = Some(trace);
         self
     }
 }
 
-/// One for each process of the trace.
+/// One for each process of the trace, as far as so many can be at work at once.
 pub(crate) fn clients(params: &Params) -> u32 {
-    params.replay.trace.as_ref().map_or(1, |trace| trace.processes())
+    params.replay.trace.as_ref().map_or(1, |trace| trace.lanes().len() as u32)
 }
 
-pub(crate) fn iodepth(params: &Params, _index: u32) -> u32 {
-    match params.replay.loop_mode {
-        LoopMode::Open => params.iodepth,
-        LoopMode::Closed => 1,
+/// As many as a client had open, where its loop is closed; at most iodepth.
+pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
+    let lane = params.replay.trace.as_ref().and_then(|trace| trace.lanes().get(index as usize));
+    match (params.replay.loop_mode, lane) {
+        (LoopMode::Closed, Some(lane)) => u32::from(lane.depth).min(params.iodepth),
+        _ => params.iodepth,
     }
 }
 
 /// Where nothing is known yet, it may write.
 pub(crate) fn writing(params: &Params) -> bool {
-    params.replay.trace.as_ref().is_none_or(|trace| trace.writes())
+    params.replay.trace.as_ref().is_none_or(|trace| trace.summary.writes > 0)
 }
 
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
@@ -128,14 +180,23 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
 pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     let replay = &params.replay;
     let trace = replay.trace.as_ref().ok_or("there is no trace: give file, e.g. file=disk.iolog")?;
-    if replay.wrap || trace.end() <= region {
+    let summary = &trace.summary;
+    if replay.scale {
+        let needed = Places::needed(summary.span, summary.largest.into());
+        let (there, least) = (format_size(region), format_size(needed));
+        let problem = || {
+            format!("scale: the target is too small (found {there}, expected at least {least}); give a larger target")
+        };
+        return if needed <= region { Ok(()) } else { Err(problem()) };
+    }
+    if replay.wrap || summary.end <= region {
         return Ok(());
     }
-    let record = trace.first_against(|record| record.offset + u64::from(record.len) <= region);
-    let place = record.map_or(String::new(), |record| replay.place(record));
-    let (there, needed) = (format_size(region), format_size(trace.end()));
+    let request = trace.first_against(|request| request.offset + u64::from(request.len) <= region);
+    let place = request.map_or(String::new(), |request| replay.place(request));
+    let (there, needed) = (format_size(region), format_size(summary.end));
     Err(format!(
-        "{place} ends beyond the target's {there}: the trace needs {needed}; give a larger target, or wrap=true"
+        "{place} ends beyond the target's {there}: the trace needs {needed}; give a larger target, or scale=true"
     ))
 }
 
@@ -143,15 +204,16 @@ pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String>
     let replay = &params.replay;
     let Some(trace) = &replay.trace else { return Ok(()) };
     let block = u64::from(logical_block);
-    if trace.alignment.is_multiple_of(block) {
+    if trace.summary.alignment.is_multiple_of(block) {
         return Ok(());
     }
-    let whole = |record: &Record| record.offset.is_multiple_of(block) && u64::from(record.len).is_multiple_of(block);
+    let whole =
+        |request: &Request| request.offset.is_multiple_of(block) && u64::from(request.len).is_multiple_of(block);
     match trace.first_against(whole) {
         None => Ok(()),
-        Some(record) => Err(format!(
+        Some(request) => Err(format!(
             "{} is no multiple of the target's block of {block} bytes, as direct I/O needs; direct=false does without",
-            replay.place(record)
+            replay.place(request)
         )),
     }
 }

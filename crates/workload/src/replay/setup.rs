@@ -2,30 +2,15 @@
 
 use std::sync::Arc;
 
-use super::parse::parse;
-use super::trace::{Format, Options, Record, Trace, TraceError};
+pub use trace::formats::Format;
+use trace::formats::{Options, TraceError, parse};
+pub use trace::replay::LoopMode;
+use trace::replay::{self, Replay, Request};
+
+use super::places::Places;
 
 /// Recorded speed.
 pub(super) const SPEED_ONE: u32 = 1000;
-
-/// When requests are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopMode {
-    /// At their recorded times.
-    Open,
-    /// After the completion of the process's previous one and the recorded gap.
-    Closed,
-}
-
-impl LoopMode {
-    /// The word in plans and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            LoopMode::Open => "open",
-            LoopMode::Closed => "closed",
-        }
-    }
-}
 
 /// The parameters that only `replay` has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,10 +25,16 @@ pub struct ReplayParams {
     pub speed_milli: u32,
     /// Whether requests beyond the target's end are mapped into it.
     pub wrap: bool,
+    /// Whether the recorded disk is stretched or shrunk to the target.
+    pub scale: bool,
+    /// One disk of the recording; None: all.
+    pub device: Option<String>,
+    /// Nanoseconds of a part that stands for the whole; None: the whole.
+    pub part_ns: Option<u64>,
     /// Whether broken lines are passed over.
     pub skip_bad: bool,
-    /// The trace, once it was read; see [`Params::with_trace`].
-    pub trace: Option<Arc<Trace>>,
+    /// The replay, once the file was read; see [`crate::Params::with_trace`].
+    pub trace: Option<Arc<Replay>>,
 }
 
 impl Default for ReplayParams {
@@ -55,6 +46,9 @@ impl Default for ReplayParams {
             loop_mode: LoopMode::Open,
             speed_milli: SPEED_ONE,
             wrap: false,
+            scale: false,
+            device: None,
+            part_ns: None,
             skip_bad: false,
             trace: None,
         }
@@ -62,23 +56,40 @@ impl Default for ReplayParams {
 }
 
 impl ReplayParams {
-    /// Reads the trace from the contents of the file, as these parameters say.
+    /// What of a recording these parameters replay.
+    pub fn options(&self) -> replay::Options {
+        replay::Options { loop_mode: self.loop_mode, device: self.device.clone(), part_ns: self.part_ns }
+    }
+
+    /// Makes a replay of a trace of text.
     ///
     /// # Errors
     /// What is wrong with it; the caller adds the file's name.
-    pub fn parse(&self, contents: &[u8]) -> Result<Trace, TraceError> {
-        parse(self.format, contents, Options { skip_bad: self.skip_bad })
+    pub fn parse(&self, contents: &[u8]) -> Result<Replay, TraceError> {
+        let recording = parse(self.format, contents, Options { skip_bad: self.skip_bad })?;
+        let replay = Replay::of(&recording, &self.options());
+        replay.map_err(|error| TraceError { line: 1, problem: error.to_string() })
     }
 
     /// Bytes of the largest request; as small as any where there is no trace yet.
     pub(crate) fn largest_request(&self) -> u32 {
-        self.trace.as_ref().map_or(512, |trace| trace.largest())
+        self.trace.as_ref().map_or(512, |trace| trace.summary.largest)
     }
 
-    /// A record's place, for messages.
-    pub(super) fn place(&self, record: &Record) -> String {
+    /// Where requests lie on a target of so many bytes.
+    pub(super) fn places(&self, region: u64) -> Places {
+        match &self.trace {
+            Some(trace) if self.scale => Places::scaled(trace.summary.span, u64::from(trace.summary.largest), region),
+            _ if self.wrap => Places::Wrapped { region },
+            _ => Places::AsRecorded,
+        }
+    }
+
+    /// What a request is, for messages.
+    pub(super) fn place(&self, request: &Request) -> String {
         let file = self.file.as_deref().unwrap_or("trace");
-        let Record { line, op, len, offset, .. } = record;
-        format!("{file}, line {line}: {op} of {len} bytes at {offset}")
+        let Request { number, is_write, len, offset, .. } = request;
+        let op = if *is_write { "write" } else { "read" };
+        format!("{file}, request {number}: {op} of {len} bytes at {offset}")
     }
 }

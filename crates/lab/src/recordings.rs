@@ -1,0 +1,56 @@
+//! Recordings from files: those of every format that crate `recorder` reads, and traces of events that `compare --trace` wrote.
+//!
+//! A simulated trial is a recording like any other, once its events are joined to requests: what is profiled, replayed and fitted
+//! can be made without a disk, too.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Result;
+use recorder::file::ReadOptions;
+use sim::Recorder;
+use trace::Recording;
+use trace::formats::Format;
+
+use crate::trace_file;
+
+/// How a trace of events begins, as text.
+const EVENTS: &[u8] = b"at_ns,event,";
+
+/// Reads a recording, or the events of a simulated trial.
+///
+/// # Errors
+/// It cannot be read, has no known format or is broken; the error names the file.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
+    if options.format == Format::Auto && begins_as_events(path) {
+        return of_events(path);
+    }
+    recorder::file::read(path, options).or_else(|error| {
+        let is_parquet = matches!(options.format, Format::Auto | Format::Parquet) && cfg!(feature = "parquet");
+        // Parquet with other columns may be a trace of events.
+        if is_parquet && begin(path, 4) == b"PAR1" { of_events(path).map_err(|_| error) } else { Err(error) }
+    })
+}
+
+fn of_events(path: &Path) -> Result<Recording> {
+    let mut recorder = Recorder::default();
+    trace_file::read(path, &mut |event| sim::Observer::event(&mut recorder, event))?;
+    let recording = recorder.finish();
+    anyhow::ensure!(!recording.ios.is_empty(), "{}: no request in it; name a trace of a longer trial", path.display());
+    Ok(recording)
+}
+
+fn begins_as_events(path: &Path) -> bool {
+    begin(path, EVENTS.len() as u64) == EVENTS
+}
+
+fn begin(path: &Path, bytes: u64) -> Vec<u8> {
+    let mut begin = Vec::new();
+    // What cannot be read is named where the file is read as a whole.
+    if std::fs::metadata(path).is_ok_and(|kind| kind.is_file())
+        && let Ok(file) = std::fs::File::open(path)
+    {
+        let _ = file.take(bytes).read_to_end(&mut begin);
+    }
+    begin
+}

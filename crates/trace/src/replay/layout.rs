@@ -1,0 +1,100 @@
+//! Where the disks of a recording lie on the target of a replay.
+
+use crate::io::{Io, Kind};
+use crate::recording::Recording;
+
+use super::types::ReplayError;
+
+/// Where disks begin on the target, in sectors: 1 MiB.
+const BORDER: u64 = 2048;
+
+/// Every disk that does not lie below another recorded one.
+const ALL: &str = "all";
+
+/// First sector of each disk on the target; None for one that is not replayed.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) bases: Vec<Option<u64>>,
+    /// Where the disks end: their size where it is known and there is one disk, else what was used of them.
+    pub(super) span: u64,
+    /// Disks with reads or writes that are left out.
+    pub(super) others: Vec<String>,
+}
+
+/// Whether a request is replayed: it moves data.
+pub(super) fn moves(io: &Io) -> bool {
+    matches!(io.kind, Kind::Read | Kind::Write) && io.sectors > 0
+}
+
+impl Layout {
+    /// Of the disk that `only` names; of [`ALL`]; else as [`chosen`] says.
+    pub(super) fn of(recording: &Recording, only: Option<&str>) -> Result<Layout, ReplayError> {
+        let devices = &recording.devices;
+        let mut ends = vec![0u64; devices.len()];
+        for io in recording.ios.iter().filter(|io| moves(io)) {
+            let end = &mut ends[usize::from(io.device)];
+            *end = io.end().max(*end);
+        }
+        let used = |number: &usize| ends[*number] > 0;
+        let chosen = chosen(recording, only, (0..devices.len()).filter(used).collect())?;
+        let mut bases = vec![None; devices.len()];
+        let mut next = 0u64;
+        for &number in &chosen {
+            bases[number] = Some(next);
+            next =
+                ends[number].checked_next_multiple_of(BORDER).and_then(|end| next.checked_add(end)).unwrap_or(u64::MAX);
+        }
+        if next > u64::MAX / 512 {
+            return Err(ReplayError(
+                "disks: one after another they end beyond 64 bits; name one of them (device=NAME)".into(),
+            ));
+        }
+        let others = (0..devices.len()).filter(used).filter(|number| bases[*number].is_none());
+        let others = others.map(|number| devices[number].name.clone()).collect();
+        let span = match chosen[..] {
+            [one] => devices[one].sectors.max(ends[one]),
+            _ => next,
+        };
+        Ok(Layout { bases, span, others })
+    }
+}
+
+/// The disks that are replayed, of those that have reads or writes.
+///
+/// Disks of one kernel may lie below each other, so that one's requests are another's again: where nothing is said, the one with the
+/// first request is taken. The files or volumes of other formats are all taken.
+fn chosen(recording: &Recording, only: Option<&str>, used: Vec<usize>) -> Result<Vec<usize>, ReplayError> {
+    let devices = &recording.devices;
+    let is_below = |number: &usize| {
+        let name = &devices[*number].name;
+        used.iter().any(|upper| upper != number && devices[*upper].below.contains(name))
+    };
+    match only {
+        None if used.iter().any(|number| devices[*number].major > 0) => {
+            let first = recording.ios.iter().find(|io| moves(io)).map(|io| usize::from(io.device));
+            Ok(first.into_iter().collect())
+        }
+        None => Ok(used),
+        Some(ALL) => {
+            let upper: Vec<usize> = used.iter().copied().filter(|number| !is_below(number)).collect();
+            // Disks that lie below each other in a circle are no stack.
+            Ok(if upper.is_empty() { used } else { upper })
+        }
+        Some(only) => {
+            let named = |number: &usize| {
+                let device = &devices[*number];
+                device.name == only || format!("{},{}", device.major, device.minor) == only
+            };
+            let found: Vec<usize> = used.iter().copied().filter(named).collect();
+            if found.is_empty() {
+                let names: Vec<&str> = used.iter().take(20).map(|number| devices[*number].name.as_str()).collect();
+                let problem = format!(
+                    "device: no disk of the recording with reads or writes is {only:?} (found {}); name one of them, or all",
+                    names.join(", ")
+                );
+                return Err(ReplayError(problem));
+            }
+            Ok(found)
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The replay itself: each client's requests, and what is known of all of them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use crate::io::{Flags, Io, Kind};
+use crate::recording::Recording;
+
+use super::infer::{Inference, Times};
+use super::layout::{Layout, moves};
+use super::part::{self, Part};
+use super::types::{LoopMode, Options, ReplayError, Request, Start};
+
+/// Clients that can run at once: processes that are never at work at the same time then share one.
+const CLIENTS: usize = 1024;
+
+/// A client: a process, or those that were never at work at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lane {
+    from: usize,
+    to: usize,
+    /// Requests that it had open at most.
+    pub depth: u16,
+}
+
+/// What is known of all requests.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Summary {
+    pub requests: u64,
+    pub writes: u64,
+    pub bytes: u64,
+    /// Flushes, discards and the like, and what lies on disks that are not replayed.
+    pub left_out: u64,
+    /// Broken lines that were passed over.
+    pub bad: u64,
+    /// Disks with reads or writes that are not replayed.
+    pub others: Vec<String>,
+    /// The part that stands for the whole.
+    pub part: Option<Part>,
+    /// Time of the last request.
+    pub length_ns: u64,
+    /// The end of the byte that lies furthest out.
+    pub end: u64,
+    /// The size of the disks: at least `end`.
+    pub span: u64,
+    pub largest: u32,
+    /// The largest power of two that divides every offset and length.
+    pub alignment: u64,
+    /// A digest of what is replayed.
+    pub checksum: u64,
+}
+
+/// A recording, ready to be replayed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replay {
+    /// By client, each in the order of time.
+    requests: Vec<Request>,
+    lanes: Vec<Lane>,
+    pub summary: Summary,
+}
+
+/// Who makes requests: a process, and whether nobody waits for them.
+type Maker = (u32, bool);
+
+impl Replay {
+    /// Takes what can be replayed of a recording whose numbers were checked.
+    ///
+    /// # Errors
+    /// The disk is not in it, or there is nothing to replay.
+    pub fn of(recording: &Recording, options: &Options) -> Result<Replay, ReplayError> {
+        let layout = Layout::of(recording, options.device.as_deref())?;
+        let part = options.part_ns.and_then(|length| part::choose(&recording.ios, length));
+        let (from, until) = part.as_ref().map_or((0, u64::MAX), |part| (part.from_ns, part.from_ns + part.length_ns));
+        let first = recording.ios.partition_point(|io| io.queued < from);
+        let last = recording.ios.partition_point(|io| io.queued < until);
+        let ios = &recording.ios[first..last];
+        let has_marks = recording.ios.iter().any(|io| io.flags.has(Flags::SYNC));
+        let maker = |io: &Io| {
+            let background = options.loop_mode == LoopMode::Closed
+                && has_marks
+                && io.kind == Kind::Write
+                && !io.flags.has(Flags::SYNC);
+            (io.process, background)
+        };
+        let is_replayed = |io: &Io| moves(io) && layout.bases[usize::from(io.device)].is_some();
+        let lane_of = lanes(ios.iter().filter(|io| is_replayed(io)), maker);
+        let mut replay = Replay { requests: Vec::new(), lanes: Vec::new(), summary: Summary::default() };
+        replay.place(lane_of.values().copied(), ios.iter().filter(|io| is_replayed(io)).map(|io| lane_of[&maker(io)]));
+        let mut next: Vec<usize> = replay.lanes.iter().map(|lane| lane.from).collect();
+        let mut inferences: BTreeMap<Maker, Inference> = BTreeMap::new();
+        for (number, io) in (first as u64 + 1..).zip(ios) {
+            if !is_replayed(io) {
+                replay.summary.left_out += 1;
+                continue;
+            }
+            let base = layout.bases[usize::from(io.device)].expect("it is replayed");
+            let maker = maker(io);
+            let times = Times { queued: io.queued - from, completed: io.completed.get().map(|at| at - from) };
+            let (start, wait_ns, open) = match options.loop_mode {
+                LoopMode::Open => (Start::Recorded, times.queued, 0),
+                LoopMode::Closed if maker.1 => (Start::Recorded, times.queued, 0),
+                LoopMode::Closed => inferences.entry(maker).or_default().next(times),
+            };
+            let request = request(io, number, base, (start, wait_ns, open))?;
+            let lane = lane_of[&maker] as usize;
+            replay.summary.add(&request, times.queued);
+            replay.lanes[lane].depth = replay.lanes[lane].depth.max(open.saturating_add(1));
+            replay.requests[next[lane]] = request;
+            next[lane] += 1;
+        }
+        replay.finish(recording, layout, part)
+    }
+
+    /// Makes room for each client's requests.
+    fn place(&mut self, lanes: impl Iterator<Item = u32>, requests: impl Iterator<Item = u32>) {
+        let count = lanes.max().map_or(0, |last| last as usize + 1);
+        let mut sizes = vec![0usize; count];
+        requests.for_each(|lane| sizes[lane as usize] += 1);
+        let mut from = 0;
+        for size in sizes {
+            self.lanes.push(Lane { from, to: from + size, depth: 1 });
+            from += size;
+        }
+        let none =
+            Request { wait_ns: 0, offset: 0, len: 512, number: 0, open: 0, start: Start::Recorded, is_write: false };
+        self.requests = vec![none; from];
+    }
+
+    fn finish(mut self, recording: &Recording, layout: Layout, part: Option<Part>) -> Result<Replay, ReplayError> {
+        if self.requests.is_empty() {
+            return Err(ReplayError(
+                "recording: no read or write to replay (found flushes, discards or nothing)".into(),
+            ));
+        }
+        let summary = &mut self.summary;
+        summary.bad = recording.about.bad;
+        summary.left_out += recording.about.left_out;
+        summary.others = layout.others;
+        summary.part = part;
+        summary.span = layout.span.saturating_mul(512).max(summary.end);
+        summary.alignment = 1u64.checked_shl(summary.alignment.trailing_zeros()).unwrap_or(1);
+        Ok(self)
+    }
+
+    /// The clients.
+    pub fn lanes(&self) -> &[Lane] {
+        &self.lanes
+    }
+
+    /// The requests of a client, in the order of time.
+    pub fn of_lane(&self, number: usize) -> &[Request] {
+        let Lane { from, to, .. } = self.lanes[number];
+        &self.requests[from..to]
+    }
+
+    /// All requests, by client.
+    pub fn requests(&self) -> &[Request] {
+        &self.requests
+    }
+
+    /// The first request, as they were recorded, that does not satisfy `holds`.
+    pub fn first_against(&self, holds: impl Fn(&Request) -> bool) -> Option<&Request> {
+        self.requests.iter().filter(|request| !holds(request)).min_by_key(|request| request.number)
+    }
+}
+
+impl Summary {
+    fn add(&mut self, request: &Request, at: u64) {
+        let len = u64::from(request.len);
+        self.requests += 1;
+        self.writes += u64::from(request.is_write);
+        self.bytes = self.bytes.saturating_add(len);
+        self.length_ns = self.length_ns.max(at);
+        self.end = self.end.max(request.offset + len);
+        self.largest = self.largest.max(request.len);
+        // The bits of all; the lowest one is the alignment.
+        self.alignment |= request.offset | len;
+        let own = request.offset ^ at ^ u64::from(request.is_write);
+        self.checksum = self.checksum.rotate_left(5).wrapping_add(own);
+    }
+}
+
+fn request(io: &Io, number: u64, base: u64, (start, wait_ns, open): (Start, u64, u16)) -> Result<Request, ReplayError> {
+    let bytes = u64::from(io.sectors) * 512;
+    let (sector, sectors) = (io.sector, io.sectors);
+    let too_large =
+        || ReplayError(format!("request {number}: {sectors} sectors at {sector} are beyond what a request may have"));
+    let offset = sector
+        .checked_add(base)
+        .and_then(|sector| sector.checked_mul(512))
+        .filter(|at| at.checked_add(bytes).is_some());
+    Ok(Request {
+        wait_ns,
+        offset: offset.ok_or_else(too_large)?,
+        len: u32::try_from(bytes).map_err(|_| too_large())?,
+        number: u32::try_from(number).unwrap_or(u32::MAX),
+        open,
+        start,
+        is_write: io.kind == Kind::Write,
+    })
+}
+
+/// The client of each process, in order of appearance. Where there are too many, one that has ended gives its client to the next.
+fn lanes<'a>(ios: impl Iterator<Item = &'a Io> + Clone, maker: impl Fn(&Io) -> Maker) -> BTreeMap<Maker, u32> {
+    let mut makers: BTreeMap<Maker, (u64, u64)> = BTreeMap::new();
+    for io in ios {
+        let end = io.completed.get().unwrap_or(io.queued);
+        let life = makers.entry(maker(io)).or_insert((io.queued, end));
+        life.1 = life.1.max(end);
+    }
+    let mut by_begin: Vec<(u64, Maker, u64)> =
+        makers.into_iter().map(|(maker, (begin, end))| (begin, maker, end)).collect();
+    by_begin.sort_unstable();
+    let shares = by_begin.len() > CLIENTS;
+    let (mut lanes, mut ended, mut count) = (BTreeMap::new(), BinaryHeap::new(), 0u32);
+    for (begin, maker, end) in by_begin {
+        let free = match ended.peek() {
+            Some(&Reverse((at, lane))) if shares && at < begin => {
+                ended.pop();
+                lane
+            }
+            _ => {
+                count += 1;
+                count - 1
+            }
+        };
+        ended.push(Reverse((end, free)));
+        lanes.insert(maker, free);
+    }
+    lanes
+}

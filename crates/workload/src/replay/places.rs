@@ -1,0 +1,90 @@
+//! Where a request of the recording lies on the target.
+//!
+//! `wrap` maps what lies beyond the target's end to offset modulo length [P].
+//!
+//! `scale` stretches or shrinks the recorded disk to the target, so that the actuator's travel is the same share of its disk [P]. It moves
+//! chunks of at least [`LEAST_CHUNK`], 4096 for the whole disk, and leaves what is inside a chunk as it is: neighbours stay neighbours,
+//! and what is read again is read again at the same place. On a smaller target chunks overlap; on a larger one there are gaps
+//! between them, so that a sequential run has a jump at each border.
+
+use trace::replay::Request;
+
+/// Offsets stay multiples of this.
+const UNIT: u64 = 4096;
+const LEAST_CHUNK: u64 = 1 << 20;
+const CHUNKS: u64 = 4096;
+
+/// How offsets of the recording become offsets of the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Places {
+    AsRecorded,
+    Wrapped { region: u64 },
+    Scaled { chunk: u64, last_chunk: u64, last_base: u64 },
+}
+
+impl Places {
+    /// Places of a disk of `span` bytes, whose largest request has `largest`, on a target of `region`.
+    pub(super) fn scaled(span: u64, largest: u64, region: u64) -> Places {
+        let whole = |bytes: u64| bytes.max(1).checked_next_multiple_of(LEAST_CHUNK).unwrap_or(1 << 63);
+        let mut chunk = whole(span / CHUNKS);
+        while chunk > LEAST_CHUNK && chunk + largest > region {
+            chunk = whole(chunk / 2);
+        }
+        let last_chunk = span.saturating_sub(1) / chunk;
+        let last_base = region.saturating_sub(chunk.min(span) + largest) / UNIT * UNIT;
+        Places::Scaled { chunk, last_chunk, last_base }
+    }
+
+    /// The first byte of a request on the target.
+    pub(super) fn of(self, request: &Request) -> u64 {
+        let (offset, len) = (request.offset, u64::from(request.len));
+        match self {
+            Places::AsRecorded => offset,
+            Places::Wrapped { region } if offset + len > region => {
+                let whole = (region / UNIT * UNIT).max(len);
+                (offset % whole).min(whole - len)
+            }
+            Places::Wrapped { .. } => offset,
+            Places::Scaled { last_chunk: 0, .. } => offset,
+            Places::Scaled { chunk, last_chunk, last_base } => {
+                let number = (offset / chunk).min(last_chunk);
+                let base = u128::from(number) * u128::from(last_base) / u128::from(last_chunk);
+                let base = u64::try_from(base).expect("at most the last one") / UNIT * UNIT;
+                base + (offset - number * chunk)
+            }
+        }
+    }
+
+    /// Bytes that the target needs at least to be scaled to.
+    pub(super) fn needed(span: u64, largest: u64) -> u64 {
+        span.min(LEAST_CHUNK).saturating_add(largest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trace::replay::Start;
+
+    use super::*;
+
+    fn at(offset: u64, len: u32) -> Request {
+        Request { wait_ns: 0, offset, len, number: 1, open: 0, start: Start::Recorded, is_write: false }
+    }
+
+    #[test]
+    fn a_scaled_disk_ends_at_the_target_s_end_and_neighbours_stay_neighbours() {
+        const GIB: u64 = 1 << 30;
+        for region in [64 << 20, GIB / 2, 10 * GIB, 1 << 45] {
+            let places = Places::scaled(10 * GIB, 1 << 20, region);
+            let mut last = 0;
+            for offset in (0..10 * GIB - 4096).step_by(77 << 20) {
+                let base = places.of(&at(offset / 4096 * 4096, 4096));
+                assert!(base + 4096 <= region && base >= last && base.is_multiple_of(4096), "{offset} in {region}");
+                last = base;
+            }
+            assert_eq!(places.of(&at(8192, 4096)), places.of(&at(4096, 4096)) + 4096);
+            assert!(places.of(&at(10 * GIB - 4096, 4096)) + (6 << 20) > region, "the whole target is used");
+        }
+        assert_eq!(Places::scaled(4096, 4096, 1 << 20).of(&at(0, 4096)), 0);
+    }
+}
