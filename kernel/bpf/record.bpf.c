@@ -34,9 +34,6 @@ const volatile u32 pids[MAX_FILTERS] = {};
 const volatile u64 pids_began_until = 0;
 const volatile u32 nr_cgroups = 0;
 const volatile u64 cgroups[MAX_FILTERS] = {};
-/* CLOCK_MONOTONIC at the beginning. */
-const volatile u64 recording_since = 0;
-
 /* What a record is: its first word. */
 enum { RECORD_IO = 1, RECORD_PROCESS = 2, RECORD_SCHEDULER = 3 };
 
@@ -156,8 +153,12 @@ struct known_set {
 	struct known way[KNOWN_WAYS];
 };
 
-/* Requests that are missing or incomplete, by cause. */
-enum { LOST_RING, LOST_OPEN, LOST_STALE, LOST_CAUSES };
+/*
+ * Requests that are missing or incomplete, by cause: the ring was full, no way was free, the
+ * completion or the issue was not seen. The kernel leaves out the call of a program that is at work
+ * on the CPU already, as when a completion interrupts another one.
+ */
+enum { LOST_RING, LOST_OPEN, LOST_STALE, LOST_ISSUE, LOST_CAUSES };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -192,6 +193,17 @@ struct {
 	__type(value, u64);
 } lost SEC(".maps");
 
+/*
+ * CLOCK_MONOTONIC at the beginning; 0 before. Programs are attached one after another, and while one
+ * is, the kernel can leave out calls of others: what happens before all are there is not followed.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} recording_since SEC(".maps");
+
 /* The number of the last process that was reported; 0 is none. */
 u32 processes = 0;
 /* The types of the schedulers that were reported, in the order of their numbers, from 1. */
@@ -223,6 +235,14 @@ static __always_inline u64 address(const void *pointer)
 static __always_inline u32 hash(u64 key, u32 bits)
 {
 	return (key * 0x9e3779b97f4a7c15ull) >> (64 - bits);
+}
+
+static __always_inline u64 since(void)
+{
+	u32 first = 0;
+	u64 *time = bpf_map_lookup_elem(&recording_since, &first);
+
+	return time ? *time : 0;
 }
 
 /* The target of a sector of a disk: its number, or -1. */
@@ -522,7 +542,7 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	if (sector == ~0ull)
 		sector = 0;
 	target = target_of(q->disk, sector);
-	if (target < 0)
+	if (target < 0 || !since())
 		return NULL;
 	/* A flush that the block layer makes of those of processes, which are reported themselves. */
 	if (!bio && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH)
@@ -530,7 +550,7 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	asked = asked_of(bio);
 	if (!asked) {
 		/* Queued before the recording began, by a process that is not wanted, or without a bio. */
-		if ((tagged && tagged < recording_since) || !current_process(bio, &number))
+		if ((tagged && tagged < since()) || !current_process(bio, &number))
 			return NULL;
 		if (nr_pids + nr_cgroups && bio)
 			return NULL;
@@ -575,7 +595,7 @@ int on_bio_queue(u64 *ctx)
 	if (!bio->bi_iter.bi_size)
 		sector = bio->bi_bdev->bd_start_sect;
 	target = target_of(bio->bi_bdev->bd_disk, sector);
-	if (target < 0 || !current_process(bio, &number))
+	if (target < 0 || !since() || !current_process(bio, &number))
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (targets[(target & (MAX_TARGETS - 1)) * TARGET_WORDS + 3]) {
@@ -712,14 +732,24 @@ int on_complete(u64 *ctx)
 		/* A part of it; the rest follows. */
 		if (rq->__data_len > bytes)
 			return 0;
+		if (!open->issued)
+			count_lost(LOST_ISSUE);
 		report(open, entered_at(rq), tagged_at(rq), bpf_ktime_get_ns(), error);
 		open->key = 0;
 		return 0;
 	}
 	/* A flush without data is never issued itself: the block layer issues one for several. */
 	asked = asked_of(rq->bio);
-	if (!asked || rq->__data_len)
+	if (!asked)
 		return 0;
+	if (rq->__data_len) {
+		/* A part of it; the rest follows. */
+		if (rq->__data_len > bytes)
+			return 0;
+		count_lost(LOST_ISSUE);
+		flush.sector = rq->__sector;
+		flush.sectors = bytes >> 9;
+	}
 	flush.queued = asked->at;
 	flush.process = asked->process;
 	flush.opf = asked->opf;

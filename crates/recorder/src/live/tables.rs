@@ -128,6 +128,15 @@ impl Tables {
         index
     }
 
+    /// The index of a process that is not one of those before, whatever its number.
+    pub(crate) fn another(&mut self, asker: &Asker, cgroup: String) -> u32 {
+        if self.recording.processes.len() >= MOST_PROCESSES {
+            return self.unknown();
+        }
+        let Asker { pid, tid, began, name, .. } = asker.clone();
+        self.add(Process { pid, tid, name, began, io_context: 0, cgroup })
+    }
+
     /// Gives a process the source's number.
     pub(crate) fn number(&mut self, number: u32, asker: &Asker) {
         let index = self.process(asker);

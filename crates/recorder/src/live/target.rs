@@ -20,8 +20,6 @@ pub(crate) struct Target {
     pub(crate) partition: Option<String>,
     /// It passes on what it is asked for, and has no requests.
     pub(crate) bio_based: bool,
-    #[allow(dead_code, reason = "for tracefs")]
-    pub(crate) scheduler: Option<String>,
     diskseq: Option<u64>,
 }
 
@@ -57,11 +55,29 @@ impl Target {
                 below: disk.slaves.clone(),
             },
             bio_based: !device::has_requests(root, &disk.name),
-            scheduler: disk.scheduler.clone(),
             diskseq: disk.diskseq,
             partition: extent.partition,
             sectors: extent.sectors,
         })
+    }
+
+    /// The kernel's numbers of the disk and its partitions: events of bios name the partition.
+    pub(crate) fn numbers(&self, root: &Root) -> Vec<u64> {
+        let dir = root.sys("block").join(&self.device.name);
+        let number = |text: String| {
+            let (major, minor) = text.trim().split_once(':')?;
+            Some(major.parse::<u64>().ok()? << 20 | minor.parse::<u64>().ok()?)
+        };
+        let parts = root.names(&dir).into_iter().filter(|name| dir.join(name).join("partition").exists());
+        let files = parts.map(|name| dir.join(name).join("dev")).chain([dir.join("dev")]);
+        files.filter_map(|file| root.read_optional(file)).filter_map(number).collect()
+    }
+
+    /// The scheduler in effect, read afresh.
+    pub(crate) fn scheduler_now(&self, root: &Root) -> Option<String> {
+        let text = root.read_optional(root.sys("block").join(&self.device.name).join("queue/scheduler"))?;
+        let (_, rest) = text.split_once('[')?;
+        Some(rest.split_once(']')?.0.to_owned())
     }
 
     /// Whether the same disk still has the name.
@@ -100,7 +116,6 @@ impl Filter {
         Ok(Filter { pids: options.pids.clone(), cgroups })
     }
 
-    #[allow(dead_code, reason = "for tracefs")]
     pub(crate) fn is_empty(&self) -> bool {
         self.pids.is_empty() && self.cgroups.is_empty()
     }

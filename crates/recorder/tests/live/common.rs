@@ -81,14 +81,13 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     /// None, aloud, where the source cannot be had.
-    pub(crate) fn of(source: Source, options: Options, work: impl FnOnce()) -> Option<Recorded> {
+    pub(crate) fn of(source: Source, options: Options, work: impl FnOnce(&mut dyn FnMut())) -> Option<Recorded> {
         let mut live = match Live::start(&Options { source, ..options }) {
             Ok(live) => live,
             Err(why) => return skip(&format!("{why:#}")),
         };
-        work();
         let mut ios = Vec::new();
-        live.drain(&mut |io| ios.push(*io)).expect("drained");
+        work(&mut || live.drain(&mut |io| ios.push(*io)).expect("drained"));
         let about = live.finish(&mut |io| ios.push(*io)).expect("finished");
         let mut tables = live.tables().clone();
         tables.ios = ios.clone();
@@ -97,7 +96,8 @@ impl Recorded {
     }
 
     pub(crate) fn of_pid(&self, pid: u32) -> Vec<Io> {
-        let is_of = |io: &&Io| self.tables.processes[io.process as usize].pid == pid;
+        // Of a process that has ended before /proc was read tracefs knows the thread only.
+        let is_of = |io: &&Io| self.tables.processes[io.process as usize].tid == pid;
         self.ios.iter().filter(is_of).copied().collect()
     }
 

@@ -4,8 +4,6 @@
 
 mod record;
 
-use std::os::fd::{AsFd, AsRawFd};
-
 use anyhow::{Context, Result, anyhow, bail};
 use aya::maps::{Array, MapData, RingBuf};
 use aya::programs::BtfTracePoint;
@@ -48,8 +46,7 @@ pub(super) fn start(root: &Root, targets: &[Target], filter: &Filter) -> Result<
     check(root)?;
     let btf =
         Btf::from_sys_fs().context("BPF: the kernel's type information cannot be read from /sys/kernel/btf/vmlinux")?;
-    let began = Began::now();
-    let mut ebpf = load(&btf, targets, filter, began)?;
+    let mut ebpf = load(&btf, targets, filter, Began::now())?;
     let calls_for = [targets.iter().any(|target| !target.bio_based), targets.iter().any(|target| target.bio_based)];
     for (name, event, of) in PROGRAMS {
         if !of.iter().zip(calls_for).any(|(of, calls)| *of && calls) {
@@ -59,10 +56,15 @@ pub(super) fn start(root: &Root, targets: &[Target], filter: &Filter) -> Result<
         program.load(event, &btf).with_context(|| format!("BPF: the kernel refuses the program for {event}"))?;
         program.attach().with_context(|| format!("BPF: the event {event} cannot be attached to"))?;
     }
+    let began = Began::now();
+    let since = ebpf.map_mut("recording_since").context("BPF: the program has no beginning")?;
+    Array::<&mut MapData, u64>::try_from(since)?
+        .set(0, began.monotonic, 0)
+        .context("BPF: the recording cannot begin")?;
     let ring = ebpf.take_map("ring").context("BPF: the program has no ring")?;
     let ring = RingBuf::try_from(ring).context("BPF: the ring cannot be mapped")?;
     let attached = calls_for;
-    Ok((Box::new(Source { ebpf, ring, attached, schedulers: None, broken: 0, missed: 0 }), began))
+    Ok((Box::new(Source { ebpf, ring, attached, schedulers: None, broken: 0 }), began))
 }
 
 /// What is missing, by name, before the kernel answers with EPERM.
@@ -88,7 +90,7 @@ fn check(root: &Root) -> Result<()> {
     )
 }
 
-fn load(btf: &Btf, targets: &[Target], filter: &Filter, began: Began) -> Result<Ebpf> {
+fn load(btf: &Btf, targets: &[Target], filter: &Filter, now: Began) -> Result<Ebpf> {
     let mut words = [0u64; MOST_DEVICES * TARGET_WORDS];
     for (target, words) in targets.iter().zip(words.chunks_exact_mut(TARGET_WORDS)) {
         let number = u64::from(target.device.major) << 32 | u64::from(target.device.minor);
@@ -105,10 +107,9 @@ fn load(btf: &Btf, targets: &[Target], filter: &Filter, began: Began) -> Result<
         .override_global("targets", &words, true)
         .override_global("nr_pids", &count(filter.pids.len())?, true)
         .override_global("pids", &pids, true)
-        .override_global("pids_began_until", &began.boot, true)
+        .override_global("pids_began_until", &now.boot, true)
         .override_global("nr_cgroups", &count(filter.cgroups.len())?, true)
         .override_global("cgroups", &cgroups, true)
-        .override_global("recording_since", &began.monotonic, true)
         .load(OBJECT)
         .context("BPF: the kernel refuses the program's maps")
 }
@@ -126,8 +127,6 @@ struct Source {
     schedulers: Option<[u8; record::MOST_SCHEDULERS + 1]>,
     /// Records that are none.
     broken: u64,
-    /// Calls that the kernel left out of programs that are unloaded.
-    missed: u64,
 }
 
 impl Events for Source {
@@ -148,11 +147,10 @@ impl Events for Source {
     }
 
     fn lost(&self) -> u64 {
-        self.counted() + self.missed + self.broken + self.missed_of(&|_| true)
+        self.counted().saturating_add(self.broken)
     }
 
     fn stop(&mut self) -> Result<u64> {
-        self.missed += self.missed_of(&|name| FIRST.contains(&name));
         for name in FIRST {
             // A program that was detached before has no links any more.
             program(&mut self.ebpf, name)?.unload().ok();
@@ -172,16 +170,6 @@ impl Source {
     fn counted(&self) -> u64 {
         let Some(Ok(counts)) = self.ebpf.map("lost").map(Array::<&MapData, u64>::try_from) else { return 0 };
         counts.iter().map(|count| count.unwrap_or(0)).sum()
-    }
-
-    /// Calls of a program that the kernel left out, because the program was already at work on the same CPU.
-    fn missed_of(&self, which: &dyn Fn(&str) -> bool) -> u64 {
-        let of = |(_, program): (&str, &aya::programs::Program)| {
-            let fd = program.fd().ok()?.as_fd().as_raw_fd();
-            let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
-            text.lines().find_map(|line| line.strip_prefix("recursion_misses:")?.trim().parse::<u64>().ok())
-        };
-        self.ebpf.programs().filter(|(name, _)| which(name)).filter_map(of).sum()
     }
 
     /// Requests that are still followed.

@@ -1,0 +1,255 @@
+//! Requests from the events of the block layer.
+//!
+//! Events have no number of a request: those of one are found by disk, direction and sector. A bio is part of the request that covers it when
+//! it is issued. Two requests for the same sector at the same time are indistinguishable, and are taken in order.
+
+use std::collections::BTreeMap;
+
+use trace::{At, Flags, Io, Kind};
+
+/// Of the block layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Queue,
+    Insert,
+    Issue,
+    Requeue,
+    Complete,
+    BioComplete,
+}
+
+/// An event, its disk and process found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Event {
+    pub(super) step: Step,
+    /// Nanoseconds after the beginning.
+    pub(super) at: u64,
+    pub(super) device: u16,
+    pub(super) sector: u64,
+    pub(super) sectors: u32,
+    pub(super) kind: Kind,
+    pub(super) flags: Flags,
+    pub(super) process: Option<u32>,
+    pub(super) scheduler: u8,
+    pub(super) priority: u16,
+    pub(super) failed: bool,
+}
+
+/// Disk, whether data goes to it, first sector, and a number that tells apart what is alike.
+type Key = (u16, bool, u64, u64);
+
+#[derive(Debug, Default)]
+pub(super) struct Follow {
+    asked: BTreeMap<Key, Event>,
+    open: BTreeMap<Key, Open>,
+    /// Whether every process is recorded; if not, requests without a bio of a wanted one are left out.
+    everybody: bool,
+    last: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    io: Io,
+    issued: bool,
+    /// Sectors that are not complete.
+    left: u32,
+}
+
+/// Bios and requests that are followed; a kernel has thousands at most, and events that were lost leave some behind.
+const MOST: usize = 1 << 20;
+
+impl Follow {
+    pub(super) fn new(everybody: bool) -> Follow {
+        Follow { everybody, ..Follow::default() }
+    }
+
+    /// Takes an event; returns the request that it completes.
+    pub(super) fn take(&mut self, event: &Event) -> Option<Io> {
+        if self.asked.len() >= MOST {
+            self.asked.pop_first();
+        }
+        if self.open.len() >= MOST {
+            self.open.pop_first();
+        }
+        self.last += 1;
+        match event.step {
+            Step::Queue => {
+                if event.process.is_some() {
+                    self.asked.insert((event.device, event.is_write(), event.sector, self.last), *event);
+                }
+                None
+            }
+            Step::Insert => {
+                let open = self.begin(event, None)?;
+                self.put(Open { io: Io { inserted: At::ns(event.at), ..open }, issued: false, left: event.sectors });
+                None
+            }
+            Step::Issue => {
+                let inserted = self.inserted(event);
+                let io = self.begin(event, inserted)?;
+                self.put(Open { io: Io { issued: At::ns(event.at), ..io }, issued: true, left: event.sectors });
+                None
+            }
+            Step::Requeue => {
+                let key = self.find(event, true)?;
+                let open = self.open.get_mut(&key)?;
+                open.issued = false;
+                open.io.issued = At::UNKNOWN;
+                open.io.flags = open.io.flags.with(Flags::REQUEUED);
+                None
+            }
+            Step::Complete => self.complete(event),
+            Step::BioComplete => self.bio_complete(event),
+        }
+    }
+
+    /// Requests that are not complete.
+    pub(super) fn unfinished(&self) -> u64 {
+        self.open.len() as u64
+    }
+
+    fn put(&mut self, open: Open) {
+        self.open.insert((open.io.device, open.io.kind != Kind::Read, open.io.sector, self.last), open);
+    }
+
+    /// The request of an event: that which was inserted, or what its bios say.
+    fn begin(&mut self, event: &Event, inserted: Option<Io>) -> Option<Io> {
+        let bios = self.covered(event);
+        let first = bios.iter().min_by_key(|bio| bio.at).copied();
+        let known = inserted.or_else(|| first.map(|bio| bio.io(bio.at)));
+        // Without a bio: a command that passes through, or one that was queued before the recording began.
+        let mut io = known.or_else(|| self.everybody.then(|| event.io(event.at)))?;
+        io.queued = first.map_or(io.queued, |bio| io.queued.min(bio.at));
+        let before = if inserted.is_some() { io.pieces } else { 0 };
+        let pieces = usize::from(before) + bios.len();
+        io.pieces = u16::try_from(pieces.max(1)).unwrap_or(u16::MAX);
+        io.sector = event.sector;
+        io.sectors = event.sectors;
+        io.scheduler = event.scheduler;
+        io.priority = event.priority;
+        Some(io)
+    }
+
+    /// The bios that a request covers, which are part of it from now on.
+    fn covered(&mut self, event: &Event) -> Vec<Event> {
+        let from = (event.device, event.is_write(), event.sector, 0);
+        let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
+        let keys: Vec<Key> =
+            self.asked.range(from..(event.device, event.is_write(), end, 0)).map(|(key, _)| *key).collect();
+        keys.iter().filter_map(|key| self.asked.remove(key)).collect()
+    }
+
+    /// What was inserted of a request that is issued: one at its place, or several that were merged since.
+    fn inserted(&mut self, event: &Event) -> Option<Io> {
+        let from = (event.device, event.is_write(), event.sector, 0);
+        let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
+        let of = self.open.range(from..(event.device, event.is_write(), end, 0));
+        let keys: Vec<Key> = of.filter(|(_, open)| !open.issued).map(|(key, _)| *key).collect();
+        let parts: Vec<Io> = keys.iter().filter_map(|key| self.open.remove(key)).map(|open| open.io).collect();
+        let first = parts.iter().min_by_key(|io| io.queued).copied()?;
+        let pieces = parts.iter().map(|io| usize::from(io.pieces)).sum::<usize>();
+        Some(Io { pieces: u16::try_from(pieces).unwrap_or(u16::MAX), ..first })
+    }
+
+    /// The request of an event, by the place at which it begins.
+    fn find(&self, event: &Event, issued: bool) -> Option<Key> {
+        let from = (event.device, event.is_write(), event.sector, 0);
+        let to = (event.device, event.is_write(), event.sector.saturating_add(1), 0);
+        self.open.range(from..to).find(|(_, open)| open.issued == issued).map(|(key, _)| *key)
+    }
+
+    fn complete(&mut self, event: &Event) -> Option<Io> {
+        let Some(key) = self.find(event, true) else { return self.flushed(event) };
+        let mut open = self.open.remove(&key)?;
+        if open.left > event.sectors && event.sectors > 0 && !event.failed {
+            // The rest begins behind this part.
+            open.left -= event.sectors;
+            let (device, is_write, sector, number) = key;
+            self.open.insert((device, is_write, sector + u64::from(event.sectors), number), open);
+            return None;
+        }
+        Some(done(open.io, event))
+    }
+
+    /// A flush without data is not issued itself: the block layer issues one for several.
+    fn flushed(&mut self, event: &Event) -> Option<Io> {
+        if event.sectors > 0 {
+            return None;
+        }
+        let is_flush = |(_, bio): &(&Key, &Event)| bio.device == event.device && bio.sectors == 0;
+        let key = self.asked.iter().find(is_flush).map(|(key, _)| *key)?;
+        let bio = self.asked.remove(&key)?;
+        Some(done(bio.io(bio.at), event))
+    }
+
+    /// Of a disk without requests. Its bio may have advanced to its end.
+    fn bio_complete(&mut self, event: &Event) -> Option<Io> {
+        let ends_there = |(key, bio): &(&Key, &Event)| {
+            let (device, is_write, sector, _) = **key;
+            let end = sector.saturating_add(u64::from(bio.sectors));
+            (device, is_write) == (event.device, event.is_write())
+                && ((sector, bio.sectors) == (event.sector, event.sectors)
+                    || (event.sectors == 0 && end == event.sector))
+        };
+        let key = self.asked.iter().find(ends_there).map(|(key, _)| *key)?;
+        let bio = self.asked.remove(&key)?;
+        Some(done(bio.io(bio.at), event))
+    }
+}
+
+fn done(io: Io, event: &Event) -> Io {
+    let flags = if event.failed { io.flags.with(Flags::FAILED) } else { io.flags };
+    Io { completed: At::ns(event.at), flags, ..io }
+}
+
+impl Event {
+    fn is_write(&self) -> bool {
+        self.kind != Kind::Read
+    }
+
+    /// A request of which this event is the first.
+    fn io(&self, queued: u64) -> Io {
+        let process = self.process.unwrap_or(0);
+        Io {
+            device: self.device,
+            scheduler: self.scheduler,
+            flags: self.flags,
+            priority: self.priority,
+            ..Io::asked(queued, self.kind, self.sector, self.sectors, process)
+        }
+    }
+}
+
+/// What the letters of an event say: kind and flags. `FFWSM`: a flush first, write, forced to the medium, sync, metadata.
+pub(super) fn letters(rwbs: &[u8], sectors: u32) -> (Kind, Flags) {
+    let (preflush, rest) = match rwbs {
+        [b'F', rest @ ..] if rest.first().is_some_and(|letter| b"FWDRN".contains(letter)) => (true, rest),
+        whole => (false, whole),
+    };
+    let (kind, marks) = match rest {
+        [b'R', marks @ ..] => (Kind::Read, marks),
+        [b'W', marks @ ..] if sectors == 0 => (Kind::Flush, marks),
+        [b'W', marks @ ..] => (Kind::Write, marks),
+        [b'F', marks @ ..] => (Kind::Flush, marks),
+        [b'D', b'E', marks @ ..] | [b'D', marks @ ..] => (Kind::Discard, marks),
+        other => (Kind::Other, other),
+    };
+    let mut flags = if preflush { Flags::PREFLUSH } else { Flags::default() };
+    for mark in marks {
+        flags = flags.with(match mark {
+            b'F' => Flags::FUA,
+            b'A' => Flags::AHEAD,
+            b'S' => Flags::SYNC,
+            b'M' => Flags::META,
+            _ => Flags::default(),
+        });
+    }
+    if kind == Kind::Read && !flags.has(Flags::AHEAD) {
+        flags = flags.with(Flags::SYNC);
+    }
+    (kind, flags)
+}
+
+#[cfg(test)]
+#[path = "follow_tests.rs"]
+mod tests;
