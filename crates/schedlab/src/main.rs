@@ -51,6 +51,7 @@ fn give_up_rights(command: &Command) -> Result<()> {
         Command::Report(args) => Some(args.figures.as_deref().unwrap_or(&args.dir)),
         Command::Trace(args) => args.to.as_deref(),
         Command::History(args) => args.out.as_deref(),
+        Command::Profile(args) if args.file().is_some() => args.html.as_deref(),
         _ => return Ok(()),
     };
     rights::give_up(&[], result)
@@ -82,6 +83,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Watch(args) => command::watch::watch(root, args),
         Command::History(args) => command::watch::history(root, args),
         Command::Record(args) => command::record::run(args),
+        Command::Profile(args) => command::profile::run(args),
         Command::Trace(args) => command::trace::run(args),
         Command::Study(args) => command::study::study(args),
         Command::Report(args) => command::report::report(args),

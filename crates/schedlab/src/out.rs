@@ -62,6 +62,12 @@ pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
     report::terminal::Options { width, colour: has_colours(std::io::stdout().is_terminal()), verbose }
 }
 
+/// Whether standard output is a terminal.
+#[cfg(feature = "dashboard")]
+pub(crate) fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
 /// Columns of the terminal on standard output; those that `COLUMNS` says, or 80, where it is none.
 pub(crate) fn width() -> usize {
     let named = || std::env::var("COLUMNS").ok()?.parse().ok();

@@ -84,13 +84,25 @@ fn anticipation(device: &DeviceProfile) -> Vec<String> {
     deceived.sort_by_key(|actor| std::cmp::Reverse(actor.anticipation.deceived_loss_ns));
     for actor in deceived.iter().take(NAMED) {
         let of = &actor.anticipation;
+        let lost = match of.deceived_loss_ns {
+            0 => String::new(),
+            ns => format!("; that took {} in all", number::latency_ns(ns as f64)),
+        };
         said.push(format!(
-            "Deceptive idleness: {} asked nearby {} after its last completion (mean), and {} the disk had gone elsewhere by then; that took {} in all.",
+            "Deceptive idleness: {} asked nearby {} after its last completion (mean), and {} the disk had gone elsewhere by then{}.",
             name_of(actor),
             number::latency_ns(of.deceived_think_ns as f64 / of.deceived as f64),
             text::counted(of.deceived, "time"),
-            number::latency_ns(of.deceived_loss_ns as f64),
+            lost,
         ));
+    }
+    if best.unpriced > best.waits / 2 {
+        said.push(format!(
+            "Whether waiting pays is not known: this recording has no request near the one before it, and does not say what one takes. \
+             Waiting saves at most {} of the time.",
+            percent((best.gain_ns.max(0) as f64 + best.bound_ns as f64) / span),
+        ));
+        return said;
     }
     let gain = |rule: &Waits| signed(rule.gain_ns as f64 / span);
     said.push(if best.gain_ns as f64 / span < SMALL {

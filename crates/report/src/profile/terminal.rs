@@ -147,7 +147,10 @@ fn anticipation(device: &DeviceProfile, top: usize) -> Option<Table> {
                 number::count(rule.failures()),
                 time(rule.success_ns.saturating_add(rule.failure_ns)),
                 rule.deceptive_idle_ns().map_or("-".to_owned(), number::latency_ns),
-                format!("{sign}{}", time(rule.gain_ns.unsigned_abs())),
+                match rule.unpriced {
+                    0 => format!("{sign}{}", time(rule.gain_ns.unsigned_abs())),
+                    _ => format!("{sign}{}, at most {} more", time(rule.gain_ns.unsigned_abs()), time(rule.bound_ns)),
+                },
             ]);
         }
     }

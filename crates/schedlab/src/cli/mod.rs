@@ -12,6 +12,7 @@ mod keep;
 mod kernel;
 mod layout;
 mod occasions;
+mod profile;
 mod record;
 mod settings;
 mod study;
@@ -34,6 +35,7 @@ pub(crate) use keep::*;
 pub(crate) use kernel::*;
 pub(crate) use layout::laid_out;
 pub(crate) use occasions::{OccasionArgs, Several};
+pub(crate) use profile::ProfileArgs;
 pub(crate) use record::RecordArgs;
 pub(crate) use settings::*;
 pub(crate) use study::*;
@@ -45,6 +47,7 @@ use self::bisect::BISECT_HELP;
 use self::fit::FIT_HELP;
 use self::gate::GATE_HELP;
 use self::iocost::IOCOST_HELP;
+use self::profile::PROFILE_HELP;
 use self::record::RECORD_HELP;
 use self::study::study_help;
 use self::sweep::{SWEEP_HELP, budget};
@@ -147,6 +150,9 @@ pub(crate) enum Command {
     /// Record what a live disk is asked for, at negligible overhead.
     #[command(after_help = RECORD_HELP)]
     Record(RecordArgs),
+    /// Show who asks a disk for what, how it answers and whether waiting would pay: of a recording, a trace or a live device.
+    #[command(after_help = PROFILE_HELP)]
+    Profile(Box<ProfileArgs>),
     /// Summarize or convert the trace of a simulated trial.
     #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),

@@ -14,6 +14,7 @@ pub(crate) mod occasions;
 #[cfg(feature = "packaging")]
 pub(crate) mod package_files;
 pub(crate) mod plan;
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod restore;

@@ -13,6 +13,8 @@
 //! statistics); `wpcas` is the classifier and the service time evaluation of our scheduler of this name, by intervals that it
 //! knew then; `best` waits exactly where it pays, and is the bound.
 //!
+//! A recording in which no request is served near the one before does not say what one takes: such waits have a bound instead of a gain.
+//!
 //! Limits: each chance is judged by itself, one step ahead; after a wait the rest of the recording would have been another. Only a
 //! replay says what that comes to.
 
@@ -89,6 +91,7 @@ struct Rule {
     failure_ns: u64,
     gain_ns: i64,
     unpriced: u64,
+    bound_ns: u64,
 }
 
 /// The history of a process, and what came of its chances.
@@ -163,6 +166,7 @@ impl Totals {
             ours.failure_ns += theirs.failure_ns;
             ours.gain_ns = ours.gain_ns.saturating_add(theirs.gain_ns);
             ours.unpriced += theirs.unpriced;
+            ours.bound_ns = ours.bound_ns.saturating_add(theirs.bound_ns);
         }
     }
 
@@ -175,6 +179,7 @@ impl Totals {
             failure_ns: rule.failure_ns,
             gain_ns: rule.gain_ns,
             unpriced: rule.unpriced,
+            bound_ns: rule.bound_ns,
         };
         shape::Anticipation {
             chances: self.chances,
@@ -190,17 +195,27 @@ impl Totals {
     }
 }
 
+/// What the disk takes for the candidate, and less for the process's own request; None: the recording does not say.
+#[derive(Debug, Clone, Copy)]
+struct Price {
+    candidate: u64,
+    saved: Option<i64>,
+}
+
 impl Rule {
     /// A wait of at most `period` for a request that came after `think`, or never. Returns whether it succeeded.
-    fn wait(&mut self, period: u64, think: Option<u64>, saved: Option<i64>) -> bool {
+    fn wait(&mut self, period: u64, think: Option<u64>, price: Price) -> bool {
         self.waits += 1;
         match think.filter(|think| *think <= period) {
             Some(think) => {
                 self.successes += 1;
                 self.success_ns = self.success_ns.saturating_add(think);
-                match saved {
+                match price.saved {
                     Some(saved) => self.gain_ns = self.gain_ns.saturating_add(saved - think as i64),
-                    None => self.unpriced += 1,
+                    None => {
+                        self.unpriced += 1;
+                        self.bound_ns = self.bound_ns.saturating_add(price.candidate.saturating_sub(think));
+                    }
                 }
                 true
             }
@@ -224,25 +239,27 @@ pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceT
     // Service times are bounded by the recording, and below 2^50.
     let price = |target: Target| service.mean_ns(target).map(|ns| ns as i64);
     let saved = own.and_then(|own| Some(price(candidate)? - price(own)?));
+    let price = Price { candidate: service.mean_ns(candidate).unwrap_or(0), saved };
     if let Some(period) = chance.always {
-        history.totals.rules[0].wait(period, think, saved);
+        history.totals.rules[0].wait(period, think, price);
     }
-    by_wpcas(history, chance, candidate, saved, service);
+    by_wpcas(history, chance, candidate, price, service);
     if let (Some(think), Some((_, distance))) = (think.filter(|think| *think <= LONGEST), own) {
-        if saved.is_some_and(|saved| saved > think as i64) {
-            history.totals.rules[2].wait(LONGEST, Some(think), saved);
+        if saved.is_none_or(|saved| saved > think as i64) && price.candidate > think {
+            history.totals.rules[2].wait(LONGEST, Some(think), price);
         }
         if distance <= NEAR && distance < candidate.1 {
             history.totals.deceived += 1;
             history.totals.deceived_think_ns += think;
             let loss = saved.map_or(0, |saved| saved.max(0) as u64);
             history.totals.deceived_loss_ns += loss;
-            history.totals.worst = history.totals.worst.max((loss, chance.at));
+            history.totals.worst =
+                history.totals.worst.max((if saved.is_some() { loss } else { price.candidate }, chance.at));
         }
     }
 }
 
-fn by_wpcas(history: &mut History, chance: &Chance, candidate: Target, saved: Option<i64>, service: &ServiceTable) {
+fn by_wpcas(history: &mut History, chance: &Chance, candidate: Target, price: Price, service: &ServiceTable) {
     let (Some(period), Some(wpcas)) = (chance.wpcas, history.wpcas.as_mut()) else { return };
     // Without a service time there is nothing to compare, and it behaves as its base.
     let expected = service.mean_ns((candidate.0, wpcas.mean_distance));
@@ -259,7 +276,7 @@ fn by_wpcas(history: &mut History, chance: &Chance, candidate: Target, saved: Op
     }
     wpcas.refusals = 0;
     let think = chance.next.map(|(think, _)| think);
-    if history.totals.rules[1].wait(period, think, saved) {
+    if history.totals.rules[1].wait(period, think, price) {
         wpcas.counters.succeeded(think.unwrap_or(0), HALVING);
     } else {
         wpcas.counters.failed(period, HALVING);

@@ -1,9 +1,9 @@
 //! Counts of values by size, and what is said of them: the shape in which every distribution of a profile is given.
 //!
-//! A histogram of two significant digits, so that a percentile is within one percent of its value, whose memory does not grow with
-//! the number of values. The sum is exact, and the mean with it.
+//! Values are counted in steps of three percent, so that a percentile is within two percent of its value, and memory does not grow with the
+//! number of values. The sum is exact, and the mean with it. hdrhistogram does the same and took two fifths of the time of a profile,
+//! which counts some fourteen values of each request.
 
-use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// Values beyond are counted as this one: thirteen days in nanoseconds.
@@ -29,80 +29,124 @@ pub struct Distribution {
     pub buckets: Vec<(u64, u64)>,
 }
 
-/// Counts values. Takes no memory before the first.
+/// Steps of each doubling, as a power of two: a step is three percent of its value.
+const STEPS: u32 = 5;
+
+/// Counts values. Takes memory up to the greatest one only.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
-    histogram: Option<Box<Histogram<u32>>>,
+    counts: Vec<u32>,
+    total: u64,
     sum: u64,
     /// The least and the greatest value.
     range: (u64, u64),
+}
+
+/// The step of a value: each one by itself below 32, then so many for each doubling.
+#[inline]
+fn step_of(value: u64) -> usize {
+    if value < 1 << STEPS {
+        return value as usize;
+    }
+    let shift = value.ilog2() - STEPS;
+    ((u64::from(shift) << STEPS) + (value >> shift)) as usize
+}
+
+/// The middle of a step.
+fn middle_of(step: usize) -> u64 {
+    let step = step as u64;
+    if step < 1 << (STEPS + 1) {
+        return step;
+    }
+    let shift = (step >> STEPS) - 1;
+    let first = ((step & ((1 << STEPS) - 1)) | 1 << STEPS) << shift;
+    first + (1 << shift) / 2
 }
 
 impl Counts {
     #[inline]
     pub(super) fn add(&mut self, value: u64) {
         let value = value.min(LARGEST);
+        self.range = if self.total == 0 { (value, value) } else { (self.range.0.min(value), self.range.1.max(value)) };
+        self.total += 1;
         self.sum = self.sum.saturating_add(value);
-        let (least, greatest) = if self.histogram.is_some() { self.range } else { (value, value) };
-        self.range = (least.min(value), greatest.max(value));
-        self.histogram.get_or_insert_with(empty).record(value).expect("a histogram that grows takes every value");
+        let step = step_of(value);
+        if step >= self.counts.len() {
+            self.counts.resize(step + 1, 0);
+        }
+        self.counts[step] = self.counts[step].saturating_add(1);
     }
 
     pub(super) fn merge(&mut self, other: &Counts) {
-        let Some(theirs) = &other.histogram else { return };
-        self.sum = self.sum.saturating_add(other.sum);
-        let (least, greatest) = if self.histogram.is_some() { self.range } else { other.range };
+        if other.total == 0 {
+            return;
+        }
+        let (least, greatest) = if self.total == 0 { other.range } else { self.range };
         self.range = (least.min(other.range.0), greatest.max(other.range.1));
-        let ours = self.histogram.get_or_insert_with(empty);
-        ours.add(theirs.as_ref()).expect("a histogram that grows takes every value");
+        self.total += other.total;
+        self.sum = self.sum.saturating_add(other.sum);
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        self.counts.iter_mut().zip(&other.counts).for_each(|(ours, theirs)| *ours = ours.saturating_add(*theirs));
     }
 
     pub(super) fn len(&self) -> u64 {
-        self.histogram.as_ref().map_or(0, |histogram| histogram.len())
+        self.total
     }
 
     pub(super) fn distribution(&self) -> Distribution {
-        let Some(histogram) = &self.histogram else { return Distribution::default() };
+        if self.total == 0 {
+            return Distribution::default();
+        }
         let (min, max) = self.range;
-        let at = |quantile: f64| histogram.value_at_quantile(quantile).clamp(min, max);
+        let [p10, p25, p50, p75, p90, p95, p99, p999] =
+            [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999].map(|quantile| self.at(quantile));
         Distribution {
-            count: histogram.len(),
-            mean: self.sum as f64 / histogram.len() as f64,
+            count: self.total,
+            mean: self.sum as f64 / self.total as f64,
             min,
-            p10: at(0.1),
-            p25: at(0.25),
-            p50: at(0.5),
-            p75: at(0.75),
-            p90: at(0.9),
-            p95: at(0.95),
-            p99: at(0.99),
-            p999: at(0.999),
+            p10,
+            p25,
+            p50,
+            p75,
+            p90,
+            p95,
+            p99,
+            p999,
             max,
-            buckets: buckets(histogram, max),
+            buckets: self.buckets(),
         }
     }
-}
 
-fn empty() -> Box<Histogram<u32>> {
-    Box::new(Histogram::new(2).expect("two digits are allowed"))
-}
+    /// The value that a share of all does not exceed.
+    fn at(&self, quantile: f64) -> u64 {
+        let wanted = (quantile * self.total as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let step = self.counts.iter().position(|count| {
+            seen += u64::from(*count);
+            seen >= wanted
+        });
+        step.map_or(self.range.1, middle_of).clamp(self.range.0, self.range.1)
+    }
 
-fn buckets(histogram: &Histogram<u32>, max: u64) -> Vec<(u64, u64)> {
-    let mut buckets: Vec<(u64, u64)> = Vec::new();
-    let mut last = None;
-    for step in histogram.iter_recorded() {
-        let (value, count) = (step.value_iterated_to().min(max), u64::from(step.count_at_value()));
-        let quarter = quarter_of(value);
-        match buckets.last_mut() {
-            Some((greatest, held)) if last == Some(quarter) => {
-                *greatest = value;
-                *held += count;
+    fn buckets(&self) -> Vec<(u64, u64)> {
+        let mut buckets: Vec<(u64, u64)> = Vec::new();
+        let mut last = None;
+        for (step, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let (value, count) = (middle_of(step).clamp(self.range.0, self.range.1), u64::from(*count));
+            let quarter = quarter_of(value);
+            match buckets.last_mut() {
+                Some((greatest, held)) if last == Some(quarter) => {
+                    *greatest = value;
+                    *held += count;
+                }
+                _ => buckets.push((value, count)),
             }
-            _ => buckets.push((value, count)),
+            last = Some(quarter);
         }
-        last = Some(quarter);
+        buckets
     }
-    buckets
 }
 
 /// The bucket of a value where there are four for each doubling: 0 for 0, then by the two bits after the first.
@@ -137,13 +181,23 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_within_one_percent_and_the_mean_is_exact() {
+    fn each_value_is_in_a_step_whose_middle_is_within_two_percent() {
+        let mut last = 0;
+        for value in (0..70_000).chain((17..50).map(|log| (1 << log) + (1 << log) / 3)) {
+            let (step, middle) = (step_of(value), middle_of(step_of(value)));
+            assert!(step >= last && middle.abs_diff(value) * 50 <= value.max(1), "{value}: {middle}");
+            last = step;
+        }
+    }
+
+    #[test]
+    fn percentiles_are_within_two_percent_and_the_mean_is_exact() {
         let mut counts = Counts::default();
         (1..=100_000).for_each(|value| counts.add(value * 1000));
         let said = counts.distribution();
         assert!((said.mean - 50_000_500.0).abs() < 1.0, "{}", said.mean);
         for (found, expected) in [(said.p50, 50_000_000.0), (said.p99, 99_000_000.0), (said.p10, 10_000_000.0)] {
-            assert!((found as f64 / expected - 1.0).abs() < 0.01, "{found} for {expected}");
+            assert!((found as f64 / expected - 1.0).abs() < 0.02, "{found} for {expected}");
         }
         assert_eq!(said.buckets.iter().map(|(_, count)| count).sum::<u64>(), 100_000);
         assert!(said.buckets.is_sorted());

@@ -13,6 +13,7 @@ mod columns;
 mod counts;
 mod device;
 mod heat;
+mod in_order;
 mod occupancy;
 mod profiler;
 mod service;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use counts::{Distribution, quarter_start};
 pub use heat::HeatMap;
+pub use in_order::InOrder;
 pub use profiler::{Profiler, of};
 pub use shape::{Actor, Anticipation, Depth, DeviceProfile, Idle, Moment, Profile, Series, Service, StageTimes, Waits};
 pub use terms::{DEVICES, HELD, NEAR};

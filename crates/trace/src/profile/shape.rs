@@ -216,8 +216,10 @@ pub struct Waits {
     /// Time of the disk that it saves by service times of this recording: in each success the candidate's less the process's own
     /// and the wait, in each failure less the wait. Below 0 it costs.
     pub gain_ns: i64,
-    /// Waits that are not in the gain because no service time was known yet.
+    /// Successes that are not in the gain, because the recording did not say until then what a request like the process's own takes.
     pub unpriced: u64,
+    /// What these would gain if the process's own requests took no time: the bound.
+    pub bound_ns: u64,
 }
 
 impl Waits {

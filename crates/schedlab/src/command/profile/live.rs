@@ -1,0 +1,168 @@
+//! A profile of a live disk, for a time or until somebody ends it.
+//!
+//! Requests are handed over as they complete and profiled in the order in which they were queued, two seconds later: a request that
+//! takes longer is counted, and said to be out of order.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use experiment::plan::parse_duration_s;
+use lab::progress::Progress as _;
+use lab::signals::Stop;
+use recorder::live::{Live, Options};
+use trace::profile::{InOrder, Profile, Profiler};
+use trace::{Io, Recording};
+
+use super::dashboard::{Dashboard, Key};
+use crate::cli::ProfileArgs;
+use crate::failure::usage;
+use crate::progress::Progress;
+use crate::rights;
+
+/// How often the kernel's ring is emptied.
+const EVERY: Duration = Duration::from_millis(50);
+/// How often the dashboard is drawn anew.
+const DRAW: Duration = Duration::from_millis(500);
+/// How long a request is expected to take at most, in nanoseconds.
+const HORIZON: u64 = 2_000_000_000;
+/// Without --for.
+const LENGTH: Duration = Duration::from_secs(10);
+/// A longer profile is a slip of the keyboard.
+const LONGEST_S: f64 = 366.0 * 86_400.0;
+/// Requests that are remembered for the excerpt of a page; the last ones.
+const REMEMBERED: usize = 1 << 20;
+
+/// What is profiled so far.
+struct Session {
+    profiler: Profiler,
+    order: InOrder,
+    remembered: std::collections::VecDeque<Io>,
+    remembers: bool,
+}
+
+impl Session {
+    fn release(&mut self, before_ns: u64) {
+        let Session { profiler, order, remembered, remembers } = self;
+        order.release(before_ns, &mut |io| {
+            profiler.push(io);
+            if *remembers {
+                if remembered.len() == REMEMBERED {
+                    remembered.pop_front();
+                }
+                remembered.push_back(*io);
+            }
+        });
+    }
+}
+
+/// Profiles until the time is over, a signal comes or a key ends it. Returns the profile, and the tables with the last requests.
+pub(super) fn run(args: &ProfileArgs) -> Result<(Profile, Recording)> {
+    let length = args.length.as_deref().map(length).transpose()?;
+    let length = if args.watch { length } else { Some(length.unwrap_or(LENGTH)) };
+    let options = Options {
+        devices: vec![args.what.clone()],
+        pids: args.pid.clone(),
+        cgroups: args.cgroup.clone(),
+        source: args.source.into(),
+    };
+    let mut dashboard = if args.watch { Some(Dashboard::check()?) } else { None };
+    let mut live = Live::start(&options)?;
+    let mut results: Vec<&std::path::Path> = args.html.as_deref().into_iter().collect();
+    results.extend(live.changes());
+    if live.goes_on_without_rights() {
+        rights::give_up_but(&[], &results)?;
+    }
+    let stop = Stop::install()?;
+    let progress = Progress::new(args.quiet || args.json || args.watch);
+    if let Some(why) = live.fallback() {
+        progress.say(&format!("profiling by tracefs, for BPF cannot be had: {why}"));
+    }
+    if let Some(dashboard) = &mut dashboard {
+        dashboard.begin()?;
+    }
+    let mut session = Session {
+        profiler: Profiler::default(),
+        order: InOrder::default(),
+        remembered: std::collections::VecDeque::new(),
+        remembers: args.html.is_some(),
+    };
+    let ended = follow(&mut live, &mut session, length, &stop, &progress, dashboard.as_mut());
+    if let Some(dashboard) = &mut dashboard {
+        dashboard.end();
+    }
+    progress.clear();
+    let cut_short = ended?;
+    let mut about = live.finish(&mut |io| session.order.push(io))?;
+    about.cut_short = cut_short;
+    session.release(u64::MAX);
+    let tables = Recording { about, ..live.tables().clone() };
+    let profile = session.profiler.finish(&tables);
+    Ok((profile, Recording { ios: session.remembered.into(), ..tables }))
+}
+
+fn length(word: &str) -> Result<Duration> {
+    let seconds = parse_duration_s(word).map_err(|e| usage(format!("--for: {e}")))?;
+    if !(0.01..=LONGEST_S).contains(&seconds) {
+        return Err(usage(format!("--for {word}: out of range (expected 10ms to 366 days); give e.g. 30s")));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Returns why it ended before its time, if it did.
+fn follow(
+    live: &mut Live,
+    session: &mut Session,
+    length: Option<Duration>,
+    stop: &Stop,
+    progress: &Progress,
+    mut dashboard: Option<&mut Dashboard>,
+) -> Result<String> {
+    let (began, mut drawn, mut latest, mut forgotten) = (Instant::now(), Instant::now(), 0, 0);
+    while stop.signal().is_none() {
+        let left = length.map(|length| length.saturating_sub(began.elapsed()));
+        if left == Some(Duration::ZERO) {
+            break;
+        }
+        thread::sleep(left.map_or(EVERY, |left| left.min(EVERY)));
+        live.drain(&mut |io| {
+            latest = latest.max(io.completed.get().unwrap_or(io.queued));
+            // What was queued before the profile began again is not a part of it.
+            if io.queued >= forgotten {
+                session.order.push(io);
+            }
+            if let Some(dashboard) = &mut dashboard {
+                dashboard.count(io);
+            }
+        })?;
+        session.release(latest.saturating_sub(HORIZON));
+        if drawn.elapsed() < DRAW {
+            continue;
+        }
+        drawn = Instant::now();
+        if let Some(disk) = live.removed() {
+            return Ok(format!("{disk} was removed"));
+        }
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let elapsed = began.elapsed();
+        progress.prepare(
+            &format!("profiling · {:.0} s", elapsed.as_secs_f64()),
+            millis(elapsed),
+            millis(length.unwrap_or(elapsed)),
+        );
+        let Some(dashboard) = &mut dashboard else { continue };
+        match dashboard.key()? {
+            Some(Key::End) => break,
+            Some(Key::Again) => {
+                session.release(u64::MAX);
+                (session.profiler, forgotten) = (Profiler::default(), latest);
+                dashboard.again();
+            }
+            None => {}
+        }
+        if !dashboard.is_paused() {
+            dashboard.draw(&session.profiler.snapshot(live.tables()), elapsed, live.lost())?;
+        }
+    }
+    Ok(String::new())
+}
