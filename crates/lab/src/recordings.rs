@@ -22,14 +22,16 @@ const EVENTS: &[u8] = b"at_ns,event,";
 /// # Errors
 /// It cannot be read, has no known format or is broken; the error names the file.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
-    if options.format == Format::Auto && begins_as_events(path) {
-        return of_events(path);
+    if options.format == Format::Auto && is_events(path) {
+        of_events(path)
+    } else {
+        recorder::file::read(path, options)
     }
-    recorder::file::read(path, options).or_else(|error| {
-        let is_parquet = matches!(options.format, Format::Auto | Format::Parquet) && cfg!(feature = "parquet");
-        // Parquet with other columns may be a trace of events.
-        if is_parquet && begin(path, 4) == b"PAR1" { of_events(path).map_err(|_| error) } else { Err(error) }
-    })
+}
+
+/// Whether a file holds the events of a simulated trial.
+pub fn is_events(path: &Path) -> bool {
+    begin(path, EVENTS.len() as u64) == EVENTS || begin(path, 4) == b"PAR1" && !recorder::file::is_recording(path)
 }
 
 fn of_events(path: &Path) -> Result<Recording> {
@@ -38,10 +40,6 @@ fn of_events(path: &Path) -> Result<Recording> {
     let recording = recorder.finish();
     anyhow::ensure!(!recording.ios.is_empty(), "{}: no request in it; name a trace of a longer trial", path.display());
     Ok(recording)
-}
-
-fn begins_as_events(path: &Path) -> bool {
-    begin(path, EVENTS.len() as u64) == EVENTS
 }
 
 fn begin(path: &Path, bytes: u64) -> Vec<u8> {

@@ -179,6 +179,7 @@ pub static PARAMS: &[Param] = &[
     replay::SCALE,
     replay::PART,
     replay::DEVICE,
+    replay::READS_ONLY,
     replay::WRAP,
     replay::SKIP_BAD,
 ];

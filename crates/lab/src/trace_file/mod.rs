@@ -59,6 +59,11 @@ impl Format {
     }
 }
 
+/// Whether a file of this name is a trace of events, where a trace of events is converted.
+pub fn is_name(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "parquet" || extension == "csv")
+}
+
 /// Where the traces of an experiment go.
 #[derive(Debug)]
 pub struct TraceFile {

@@ -146,6 +146,13 @@ fn put<T: DataType, W: Write + Send>(
     Ok(())
 }
 
+/// Whether a file has the tables of a recording.
+pub fn is_recording<R: ChunkReader + 'static>(file: R) -> bool {
+    let reader = SerializedFileReader::new(file);
+    let metadata = reader.as_ref().ok().and_then(|reader| reader.metadata().file_metadata().key_value_metadata());
+    metadata.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == KEY))
+}
+
 /// Reads a recording as a whole.
 ///
 /// # Errors

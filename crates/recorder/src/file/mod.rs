@@ -9,7 +9,9 @@ mod per_cpu;
 mod read;
 #[cfg(test)]
 mod tests;
+mod write;
 
 pub use metered::check_unpacked;
-pub use per_cpu::check_files;
-pub use read::{ReadOptions, read};
+pub use per_cpu::{check_files, parts};
+pub use read::{ReadOptions, is_recording, read};
+pub use write::{format_of, write};

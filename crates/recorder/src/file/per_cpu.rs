@@ -4,7 +4,7 @@
 //! order, since an interrupt may write between a record's time and its place: a window of [`WINDOW`] records is put in order [P].
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,8 @@ impl<R: Read> Source<R> {
 
 /// Reads the file with those of the other CPUs beside it.
 pub(super) fn read(path: &Path) -> Result<Recording> {
-    let paths = siblings(path)?;
+    let paths = parts(path);
+    check_files(paths.len())?;
     let mut sources = Vec::new();
     for path in &paths {
         let file = File::open(path).with_context(|| format!("{}: cannot read", path.display()))?;
@@ -65,29 +66,15 @@ pub(super) fn of_one(reader: impl Read) -> Result<Recording> {
     merged(vec![Source::new(reader)])
 }
 
-/// NAME.blktrace.0, NAME.blktrace.1 and so on; a file of another name is alone.
-fn siblings(path: &Path) -> Result<Vec<PathBuf>> {
+/// The files that are read with this one: NAME.blktrace.0, NAME.blktrace.1 and so on; a file of another name is alone.
+pub fn parts(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let Some((stem, number)) = name.rsplit_once('.') else { return Ok(vec![path.to_owned()]) };
-    if !is_number(number) || !stem.ends_with(".blktrace") {
-        return Ok(vec![path.to_owned()]);
-    }
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-    let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(dir).with_context(|| format!("{}: cannot list", dir.display()))? {
-        let entry = entry.with_context(|| format!("{}: cannot list", dir.display()))?;
-        let name = entry.file_name();
-        let of_cpu =
-            name.to_str().and_then(|name| name.strip_prefix(stem)?.strip_prefix('.')).filter(|cpu| is_number(cpu));
-        if let Some(cpu) = of_cpu.and_then(|cpu| cpu.parse::<u32>().ok())
-            && entry.metadata().is_ok_and(|kind| kind.is_file() && kind.len() > 0)
-        {
-            found.insert(cpu, entry.path());
-        }
-        check_files(found.len())?;
-    }
-    Ok(found.into_values().collect())
+    let stem = name.rsplit_once('.').filter(|(stem, number)| is_number(number) && stem.ends_with(".blktrace"));
+    let Some((stem, _)) = stem else { return vec![path.to_owned()] };
+    let of_cpu = |cpu: u64| path.with_file_name(format!("{stem}.{cpu}"));
+    let is_there = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|kind| kind.is_file() && kind.len() > 0);
+    (0..=TRACE_FILES.most).map(of_cpu).filter(is_there).collect()
 }
 
 /// Refuses a recording of more CPUs than files can be open.

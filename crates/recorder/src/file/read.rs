@@ -57,6 +57,14 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
     recording.map_err(|error| error.context(format!("{shown}: cannot read the trace")))
 }
 
+/// Whether a file of Parquet has the columns of a recording, and not those of a trace of events.
+pub fn is_recording(path: &Path) -> bool {
+    #[cfg(feature = "parquet")]
+    return File::open(path).is_ok_and(columnar::is_recording);
+    #[cfg(not(feature = "parquet"))]
+    return !path.as_os_str().is_empty();
+}
+
 fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
     let mut begin = Vec::new();
     file.take(8).read_to_end(&mut begin)?;

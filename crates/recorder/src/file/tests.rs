@@ -124,3 +124,36 @@ fn a_recording_is_found_by_its_contents() {
     let path = written(dir.path(), "any name", &writer.finish(tables).expect("memory"));
     assert_eq!(read(&path, &ReadOptions::default()).expect("Parquet"), recording);
 }
+
+/// Written by Linux 6.18's tracer `blk` (its option `bin`) for fio on a loop device, and by blkparse 1.3.0 from these files.
+#[test]
+fn what_a_kernel_wrote_is_read_as_blkparse_reads_it() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/file/data");
+    let binary = read(&data.join("loop0.blktrace.1"), &ReadOptions::default()).expect("both CPUs");
+    let text = read(&data.join("loop0.txt"), &ReadOptions::default()).expect("blkparse's text");
+    assert!(binary.ios.len() > 10 && binary.ios.iter().any(|io| io.completed != At::UNKNOWN));
+    assert_eq!((&binary.ios, &binary.processes, &binary.devices), (&text.ios, &text.processes, &text.devices));
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_recording_is_written_in_each_format_that_has_an_ending_and_read_again() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let recording = plain(dir.path());
+    for row in trace::formats::FORMATS {
+        for ending in row.endings {
+            let path = dir.path().join(format!("a.{ending}"));
+            write(&path, &recording).expect(ending);
+            let again = read(&path, &ReadOptions::default()).expect(ending);
+            // blkparse's text has marks, and reads are waited for.
+            let facts = |recording: &Recording| {
+                recording.ios.iter().map(|io| (io.queued, io.kind, io.sector, io.sectors)).collect::<Vec<_>>()
+            };
+            assert_eq!(facts(&again), facts(&recording), "{ending}");
+            let twice = format!("{:#}", write(&path, &recording).expect_err("it exists"));
+            assert!(twice.contains("exists already"), "{twice}");
+        }
+    }
+    let none = format!("{:#}", write(&dir.path().join("a.doc"), &recording).expect_err("no format"));
+    assert!(none.contains(".parquet, .blkparse, .txt, .iolog, .fio"), "{none}");
+}

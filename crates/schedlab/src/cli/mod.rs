@@ -106,7 +106,7 @@ pub(crate) enum Command {
     /// Show block devices: kind, identity, scheduler, tunables, contents.
     #[command(after_help = "Example:\n  schedlab devices sda")]
     Devices(DevicesArgs),
-    /// List schedulers, modelled devices, workloads, metrics, CPU settings or formats of other programs.
+    /// List schedulers, modelled devices, workloads, metrics, CPU settings, formats of other programs or of traces.
     #[command(after_help = "Example:\n  schedlab list workloads")]
     List(ListArgs),
     /// Compare I/O schedulers on a device and write a report.
@@ -153,7 +153,7 @@ pub(crate) enum Command {
     /// Show who asks a disk for what, how it answers and whether waiting would pay: of a recording, a trace or a live device.
     #[command(after_help = PROFILE_HELP)]
     Profile(Box<ProfileArgs>),
-    /// Summarize or convert the trace of a simulated trial.
+    /// Summarize or convert a trace: a recording of real work, of any format, or the events of a simulated trial.
     #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),
     /// Judge a record of schedlab, a table, or the output of another program.
@@ -220,8 +220,11 @@ Examples:
   schedlab compare --arena sim --device hp97560 --schedulers deadline,wpcas --workload dss --trace parquet --out out
   schedlab trace out/traces/dss-wpcas.parquet
   schedlab trace out/traces/dss-wpcas.parquet --to wpcas.csv
+  schedlab trace sda.blktrace.0                                 blktrace's files of all CPUs
+  schedlab trace hm_0.csv.gz --to hm_0.parquet
+  schedlab trace db.parquet --to db.iolog                       fio --name=r --read_iolog=db.iolog
 
-Columns: at_ns (virtual time), event (submit, insert, merge, wait, issue, complete, done, timer, flush, flushed, exit), process, tag, op,
+Columns of events: at_ns (virtual time), event (submit, insert, merge, wait, issue, complete, done, timer, flush, flushed, exit), process, tag, op,
 sector, nr_sectors.";
 
 const REPORT_HELP: &str = "\
@@ -255,6 +258,8 @@ pub(crate) enum Listing {
     Settings,
     /// Formats of other programs that `study --from` reads.
     Formats,
+    /// Formats of traces of requests, read by replay:file=, trace, profile; and which of them are written.
+    Traces,
 }
 
 #[derive(Debug, Args)]
@@ -303,11 +308,19 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
-    /// Trace to read: a .parquet or .csv file written by `--trace`.
+    /// Trace to read, in any format of `schedlab list traces`, also packed by gzip or zstd; or a .parquet or .csv file that
+    /// `compare --trace` wrote.
     pub(crate) file: PathBuf,
-    /// Write the same events to this new file, in the format of its extension (.parquet, .csv).
+    /// Write the same to this new file, in the format of its extension: of a recording .parquet, .iolog (fio) or .blkparse; of
+    /// events .parquet or .csv.
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
+    /// Read the trace as this format, of `schedlab list traces`.
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub(crate) format: String,
+    /// Count broken lines and pass over them, instead of giving up at the first one.
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -29,6 +29,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         Listing::Metrics => (metrics(), &["name", "unit", "better", "help"]),
         Listing::Settings => (settings(root), &["name", "example", "now", "help"]),
         Listing::Formats => (formats(), &["name", "reads", "trial"]),
+        Listing::Traces => (traces(), &["name", "reads", "knows", "written as"]),
     };
     if args.json {
         out::line(serde_json::to_string_pretty(&rows)?)?;
@@ -249,6 +250,15 @@ fn metrics() -> Vec<Value> {
 }
 
 /// What `study --from` reads.
+/// Formats of recordings.
+fn traces() -> Vec<Value> {
+    let row = |row: &trace::formats::FormatRow| {
+        let endings: Vec<String> = row.endings.iter().map(|ending| format!(".{ending}")).collect();
+        json!({"name": row.name, "reads": row.what, "knows": row.knows, "written as": endings.join(", ")})
+    };
+    trace::formats::FORMATS.iter().map(row).collect()
+}
+
 fn formats() -> Vec<Value> {
     let row = |row: &foreign::Importer| {
         let metrics: Vec<&str> = row.metrics.iter().map(|(name, ..)| *name).collect();

@@ -86,7 +86,8 @@ impl Reader for Events {
             _ => return Ok(Next::Line),
         };
         let kind = if extent.sectors == 0 { Kind::Flush } else { kind };
-        let flags = if line.contains(" [-") { flags.with(Flags::FAILED) } else { flags };
+        let failed = action == Action::Complete && rest.last().is_some_and(|word| word.starts_with("[-"));
+        let flags = if failed { flags.with(Flags::FAILED) } else { flags };
         let (process, device) = match action {
             Action::Queue => {
                 to.in_order(at)?;
@@ -99,10 +100,10 @@ impl Reader for Events {
     }
 }
 
-/// The name between brackets at the end of a line; it may hold anything.
+/// The name between brackets at the end of a line; it may hold anything. blkparse writes `(null)` where it knows none.
 fn command(line: &str) -> &str {
     let (Some(from), Some(to)) = (line.find('['), line.rfind(']')) else { return "" };
-    line.get(from + 1..to).unwrap_or("")
+    line.get(from + 1..to).filter(|name| *name != "(null)").unwrap_or("")
 }
 
 fn device_of(name: &str, (major, minor): (u32, u32), to: &mut Builder) -> u16 {

@@ -19,8 +19,10 @@ mod msr;
 mod parser;
 #[cfg(test)]
 mod tests;
+mod write;
 
 pub use builder::{Builder, Extent};
 pub use format::{FORMATS, Format, FormatRow, Options, TraceError};
 pub use join::{Action, Event, Joiner};
 pub use parser::{Parser, parse};
+pub use write::lines;

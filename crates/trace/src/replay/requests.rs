@@ -26,6 +26,9 @@ pub struct Lane {
 /// What is known of all requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summary {
+    /// Requests of the whole recording.
+    pub recorded: u64,
+    /// Those that are replayed.
     pub requests: u64,
     pub writes: u64,
     pub bytes: u64,
@@ -82,7 +85,10 @@ impl Replay {
                 && !io.flags.has(Flags::SYNC);
             (io.process, background)
         };
-        let is_replayed = |io: &Io| moves(io) && layout.bases[usize::from(io.device)].is_some();
+        let is_replayed = |io: &Io| {
+            let is_chosen = !options.reads_only || io.kind == Kind::Read;
+            moves(io) && is_chosen && layout.bases[usize::from(io.device)].is_some()
+        };
         let lane_of = lanes(ios.iter().filter(|io| is_replayed(io)), maker);
         let mut replay = Replay { requests: Vec::new(), lanes: Vec::new(), summary: Summary::default() };
         replay.place(lane_of.values().copied(), ios.iter().filter(|io| is_replayed(io)).map(|io| lane_of[&maker(io)]));
@@ -133,6 +139,7 @@ impl Replay {
             ));
         }
         let summary = &mut self.summary;
+        summary.recorded = recording.ios.len() as u64;
         summary.bad = recording.about.bad;
         summary.left_out += recording.about.left_out;
         summary.others = layout.others;

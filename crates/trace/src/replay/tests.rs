@@ -60,6 +60,10 @@ fn only_reads_and_writes_are_replayed_and_the_rest_is_counted() {
     let replayed = replay(&read(text), &Options::default());
     assert_eq!((replayed.summary.requests, replayed.summary.left_out, replayed.summary.writes), (1, 2, 1));
     assert_eq!((replayed.summary.alignment, replayed.summary.largest), (512, 512));
+    let only = Options { reads_only: true, ..Options::default() };
+    let mixed = read("fio version 2 iolog\n/f write 0 512\n/f read 512 512\n");
+    let reads = replay(&mixed, &only).summary;
+    assert_eq!((reads.requests, reads.writes, reads.left_out), (1, 0, 1));
     let flushes = read("fio version 2 iolog\n/f sync 0 0\n");
     assert!(Replay::of(&flushes, &Options::default()).expect_err("nothing").to_string().contains("no read or write"));
 }

@@ -27,6 +27,8 @@ pub struct Options {
     /// One disk alone, by its name or its numbers, like 8,0; or all. Where nothing is said: of the disks of a kernel the one with the
     /// first request, of files and volumes all.
     pub device: Option<String>,
+    /// Writes are left out.
+    pub reads_only: bool,
     /// So long a part that stands for the whole.
     pub part_ns: Option<u64>,
 }

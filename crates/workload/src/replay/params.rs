@@ -23,6 +23,7 @@ pub(crate) const ACCEPTS: &[&str] = &[
     "wrap",
     "part",
     "device",
+    "reads_only",
     "skip_bad",
     "iodepth",
     "file_size",
@@ -115,6 +116,14 @@ fn named(text: &str) -> Option<Option<String>> {
         name => Some(Some(name.into())),
     }
 }
+
+pub(crate) const READS_ONLY: Param = Param {
+    name: "reads_only",
+    form: BOOL_FORM,
+    help: "leave out writes, so that a device that holds data can be read",
+    get: |p| p.replay.reads_only.to_string(),
+    set: |p, text| put(&mut p.replay.reads_only, parse_switch(text.trim())),
+};
 
 pub(crate) const SKIP_BAD: Param = Param {
     name: "skip_bad",

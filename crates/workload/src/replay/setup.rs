@@ -31,6 +31,8 @@ pub struct ReplayParams {
     pub device: Option<String>,
     /// Nanoseconds of a part that stands for the whole; None: the whole.
     pub part_ns: Option<u64>,
+    /// Whether writes are left out.
+    pub reads_only: bool,
     /// Whether broken lines are passed over.
     pub skip_bad: bool,
     /// The replay, once the file was read; see [`crate::Params::with_trace`].
@@ -49,6 +51,7 @@ impl Default for ReplayParams {
             scale: false,
             device: None,
             part_ns: None,
+            reads_only: false,
             skip_bad: false,
             trace: None,
         }
@@ -58,7 +61,12 @@ impl Default for ReplayParams {
 impl ReplayParams {
     /// What of a recording these parameters replay.
     pub fn options(&self) -> replay::Options {
-        replay::Options { loop_mode: self.loop_mode, device: self.device.clone(), part_ns: self.part_ns }
+        replay::Options {
+            loop_mode: self.loop_mode,
+            device: self.device.clone(),
+            part_ns: self.part_ns,
+            reads_only: self.reads_only,
+        }
     }
 
     /// Makes a replay of a trace of text.

@@ -55,6 +55,8 @@ use order::{Answer, Disk, TrialRequest};
 const MEMORY_MIB: u32 = 256;
 /// Memory of the process of a flow.
 const FLOW_MIB: u32 = 24;
+/// Memory of a guest for a request of a recording: while it is read, and while it is replayed.
+const REQUEST_BYTES: u64 = 160;
 /// Bytes of files that a guest may hold: its disk is kept in its memory.
 const MOST_FILES: u64 = 2 << 30;
 
@@ -207,7 +209,7 @@ impl Guests {
         let memory_mib = memory_mib(setting.files, self.fixed.workloads.work(key.workload))?;
         let request = TrialRequest { files, ..self.order(built, key, wanted) };
         order::write(dir.path(), order::ORDER, &request)?;
-        let traces = traces(&request.workload).map(PathBuf::from);
+        let traces = traces(&request.workload).flat_map(|file| recorder::file::parts(Path::new(file)));
         let readable: Vec<PathBuf> = traces.chain([built.modules.dir().to_owned()]).collect();
         // Of this trial's seed: a device may draw its times by lot.
         std::fs::write(dir.path().join(order::TABLES), tables(&self.fixed.model, key.seed)?)
@@ -373,10 +375,16 @@ fn file_bytes(work: &Work) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Memory of a guest: for files as much again as they hold, and again where they are cached.
+/// Requests of the recording that is read; more than are replayed of it.
+fn nr_replayed(params: &workload::Params) -> u64 {
+    params.replay.trace.as_ref().map_or(0, |replay| replay.summary.recorded)
+}
+
+/// Memory of a guest: for a recording that it reads, and for files as much again as they hold, and again where they are cached.
 fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
     let flows = u32::try_from(work.params.flows.len()).expect("flows are bounded");
-    let processes = MEMORY_MIB + flows * FLOW_MIB;
+    let replayed: u64 = work.params.flows.iter().map(|flow| &flow.params).chain([&work.params]).map(nr_replayed).sum();
+    let processes = MEMORY_MIB + flows * FLOW_MIB + u32::try_from((replayed * REQUEST_BYTES) >> 20).expect("bounded");
     if files.is_none() {
         return Ok(processes);
     }

@@ -1,4 +1,4 @@
-//! `schedlab trace`: a trace of a simulated trial read back, with the figures that follow from its events alone.
+//! A trace of the events of a simulated trial, read back, with the figures that follow from its events alone.
 //!
 //! The simulator counts while it runs; these figures are computed from the events, so that one can be held against the other.
 
@@ -18,7 +18,7 @@ use crate::out;
 use lab::trace_file;
 
 /// Prints what a trace says, or converts it.
-pub(crate) fn run(args: &TraceArgs) -> Result<u8> {
+pub(super) fn run(args: &TraceArgs) -> Result<u8> {
     if let Some(to) = &args.to {
         trace_file::convert(&args.file, to)?;
     }

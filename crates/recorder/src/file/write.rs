@@ -1,0 +1,80 @@
+//! A recording written into a new file, in the format that its name says.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use files::Dir;
+use trace::Recording;
+use trace::formats::{FORMATS, Format, lines};
+
+#[cfg(feature = "parquet")]
+use super::columnar;
+
+/// The format in which a file of this name is written.
+///
+/// # Errors
+/// No format has such an ending; the error names those that have.
+pub fn format_of(path: &Path) -> Result<Format> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let written =
+        || FORMATS.iter().flat_map(|row| row.endings).map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(", ");
+    match Format::of_ending(ending) {
+        Some(Format::Parquet) if cfg!(not(feature = "parquet")) => bail!(
+            "{}: this build of schedlab does not write Parquet (the one of `make demo` is without it); name a .iolog or a .blkparse file",
+            path.display()
+        ),
+        Some(format) => Ok(format),
+        None => {
+            bail!("{}: no format is written with this ending; name a file that ends in {}", path.display(), written())
+        }
+    }
+}
+
+/// Writes a recording.
+///
+/// # Errors
+/// The file exists, its ending is none of a format, or it cannot be written.
+pub fn write(path: &Path, recording: &Recording) -> Result<()> {
+    let format = format_of(path)?;
+    let (dir, name) = Dir::of_file(path)?;
+    let file = dir.create(&name).map_err(|error| {
+        if error.is_already_there() {
+            anyhow::anyhow!("{}: exists already; name a new file", path.display())
+        } else {
+            error.into()
+        }
+    })?;
+    let cannot = || format!("{}: cannot write the recording (is there room?)", path.display());
+    let mut file = BufWriter::with_capacity(1 << 18, file);
+    match lines(format, recording) {
+        Some(lines) => {
+            for line in lines {
+                file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).with_context(cannot)?;
+            }
+        }
+        None => parquet(&mut file, recording).with_context(cannot)?,
+    }
+    file.flush().with_context(cannot)
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(file: &mut (impl Write + Send), recording: &Recording) -> Result<()> {
+    let mut writer = columnar::Writer::new(file)?;
+    recording.ios.iter().try_for_each(|io| writer.push(io))?;
+    let Recording { about, devices, processes, schedulers, ios: _ } = recording;
+    let tables = Recording {
+        about: about.clone(),
+        devices: devices.clone(),
+        processes: processes.clone(),
+        schedulers: schedulers.clone(),
+        ios: Vec::new(),
+    };
+    writer.finish(tables)?;
+    Ok(())
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_file: &mut (impl Write + Send), _recording: &Recording) -> Result<()> {
+    bail!("recording: this build does not write Parquet")
+}
