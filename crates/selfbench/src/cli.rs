@@ -23,6 +23,8 @@ pub(crate) enum Bench {
     Linpack(BenchLinpackArgs),
     /// Requests that are profiled in a second, against what is promised.
     Profile(BenchProfileArgs),
+    /// Throughput of a loop device without and with each recorder, in turn: ours, blktrace, and bpftrace with what biosnoop does.
+    Record(BenchRecordArgs),
     /// Time to read and judge a large record.
     Study {
         /// Trials in the record.
@@ -45,6 +47,22 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         experiments: u32,
     },
+}
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BenchRecordArgs {
+    /// Pairs of measurements of each recorder.
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Length of each measurement.
+    #[arg(long, value_name = "TIME", default_value = "3s")]
+    pub(crate) time: String,
+    /// The program schedlab [default: the one beside this program].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schedlab: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -186,10 +186,10 @@ fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) 
 
 /// A loop device over the file, detached at the end. It is kept open, since the kernel drops a device's cached pages when the
 /// last one who has it open closes it.
-struct Loop(PathBuf, Option<File>);
+pub(crate) struct Loop(pub(crate) PathBuf, Option<File>);
 
 impl Loop {
-    fn over(file: &Path) -> Result<Loop> {
+    pub(crate) fn over(file: &Path) -> Result<Loop> {
         let output =
             Command::new("losetup").args(["-f", "--show"]).arg(file).output().context("cannot start losetup")?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
@@ -215,13 +215,13 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     quantile(&sorted(values), 0.5)
 }
 
-fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+pub(crate) fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values
 }
 
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     describe::quantile(sorted, share).expect("there is at least one round")
 }
 

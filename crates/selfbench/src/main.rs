@@ -17,6 +17,7 @@ mod oracle;
 mod out;
 mod profile;
 mod progress;
+mod record;
 mod run;
 mod study;
 mod tune;

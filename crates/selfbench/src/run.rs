@@ -6,11 +6,11 @@ use experiment::plan;
 
 use crate::cli::{
     Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchKernelArgs, BenchLinpackArgs, BenchOracleArgs,
-    BenchProfileArgs, BenchTuneArgs, Cli,
+    BenchProfileArgs, BenchRecordArgs, BenchTuneArgs, Cli,
 };
 use crate::out;
 use crate::progress::Progress;
-use crate::{conformance, drives, engine, kernel, linpack, oracle, profile, study, tune};
+use crate::{conformance, drives, engine, kernel, linpack, oracle, profile, record, study, tune};
 use lab::arena;
 use lab::failure::usage;
 use lab::signals::Stop;
@@ -21,6 +21,7 @@ pub(crate) fn run(args: &Cli) -> Result<()> {
         Bench::Kernel(args) => of_the_arena(args),
         Bench::Linpack(args) => against_c(args),
         Bench::Profile(args) => profiled(args),
+        Bench::Record(args) => recorded(args),
         Bench::Study { trials } => {
             out::print(study::run(*trials)?)?;
             Ok(())
@@ -40,6 +41,20 @@ fn against_fio(args: &BenchEngineArgs) -> Result<()> {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {
         out::print(&report)?;
+    }
+    Ok(())
+}
+
+fn recorded(args: &BenchRecordArgs) -> Result<()> {
+    let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
+    let beside = || Ok::<_, anyhow::Error>(std::env::current_exe()?.with_file_name("schedlab"));
+    let schedlab = args.schedlab.clone().map_or_else(beside, Ok)?;
+    let options = record::Options { rounds: args.rounds, seconds, schedlab, dir: "/dev/shm".into() };
+    let report = record::run(&options)?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&report)?)?
+    } else {
+        out::print(&report)?
     }
     Ok(())
 }

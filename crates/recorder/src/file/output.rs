@@ -49,6 +49,9 @@ const GROUP_BYTES: u64 = 10 << 20;
 const GROUP_FOOTER: u64 = 8 << 10;
 #[cfg(feature = "parquet")]
 const PROCESS_BYTES: u64 = 256;
+/// The room that a recording begins with, about.
+#[cfg(feature = "parquet")]
+const NEEDED: u64 = GROUP_BYTES + 2 * GROUP_FOOTER + PROCESS_BYTES * columnar::GROUP as u64;
 /// A character of a text can take six in JSON.
 #[cfg(feature = "parquet")]
 const ESCAPED: u64 = 6;
@@ -84,7 +87,12 @@ impl Output {
     #[cfg(feature = "parquet")]
     fn over(path: &Path, dir: Dir, name: String, file: File) -> Result<Output> {
         let writer = columnar::Writer::new(file.try_clone().context("recording: its file cannot be opened twice")?)?;
-        Ok(Output { path: path.to_path_buf(), dir, name, file, writer, allocated: Some(0), requests: 0 })
+        let mut output = Output { path: path.to_path_buf(), dir, name, file, writer, allocated: Some(0), requests: 0 };
+        if output.allocate(&Recording::default())? {
+            return Ok(output);
+        }
+        output.discard();
+        bail!("{}: no room for a recording (expected {} at least); make room, or name a file elsewhere", path.display(), text::format_bytes(NEEDED));
     }
 
     #[cfg(not(feature = "parquet"))]

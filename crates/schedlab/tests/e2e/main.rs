@@ -27,6 +27,7 @@ mod programs_command;
 mod programs_fio;
 mod programs_pgbench;
 mod published;
+mod record;
 mod refusals;
 mod replay;
 mod schema;

@@ -1,0 +1,142 @@
+//! `schedlab record` on real loop devices: what it writes, and how it ends when something goes wrong.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use recorder::file::{ReadOptions, read};
+
+use crate::common::{Lab, Loop, Ran, can_run, wait_until};
+
+/// Starts a recording and waits until it has begun.
+fn started(lab: &Lab, words: &str, out: &Path) -> Child {
+    let child = lab.start(&format!("record {words} --out {}", out.display()));
+    // The last of the rights is given up when everything is attached.
+    let status = format!("/proc/{}/status", child.id());
+    wait_until("the recording has begun", || {
+        fs::read_to_string(&status).is_ok_and(|text| text.contains("NoNewPrivs:\t1"))
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    child
+}
+
+fn ended(child: Child) -> Ran {
+    Ran::from(child.wait_with_output().unwrap())
+}
+
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+}
+
+fn dd(words: &str) {
+    assert!(Command::new("dd").args(words.split(' ')).arg("status=none").status().unwrap().success(), "{words}");
+}
+
+#[test]
+fn a_recording_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() {
+    if !can_run(&["losetup", "dd"]) {
+        return;
+    }
+    for source in ["bpf", "tracefs"] {
+        let lab = Lab::new();
+        let (device, out) = (Loop::new(&lab, "disk", 32), lab.path("a.parquet"));
+        let child = started(&lab, &format!("{} --source {source} --json", device.name), &out);
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
+        dd(&format!("if={} of=/dev/null bs=4k count=300 iflag=direct", device.path));
+        interrupt(&child);
+        let ran = ended(child).expect_status(0);
+        let summary = ran.json();
+        assert_eq!((&summary["reads"], &summary["about"]["lost"]), (&300.into(), &0.into()), "{summary}");
+        assert_eq!(summary["about"]["source"], source);
+        let recording = read(&out, &ReadOptions::default()).unwrap();
+        assert_eq!(recording.ios.len() as u64, summary["requests"].as_u64().unwrap());
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(&out).unwrap());
+        assert_eq!(mode & 0o777, 0o600);
+        let left = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
+        let own = format!("schedlab-record-{}-", std::process::id());
+        assert!(!left.map(|entry| entry.file_name().into_string().unwrap()).any(|name| name.starts_with(&own)));
+        // A recording is not written over another.
+        let again = format!("record {} --for 1s --out {}", device.name, out.display());
+        lab.run(&again).expect_status(1).says(&["exists already"]);
+    }
+}
+
+#[test]
+fn a_disk_that_is_removed_ends_the_recording_and_what_was_recorded_is_valid() {
+    if !can_run(&["losetup", "dd"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let (device, out) = (Loop::new(&lab, "disk", 32), lab.path("a.parquet"));
+    let child = started(&lab, &device.name, &out);
+    dd(&format!("if={} of=/dev/null bs=4k count=100 iflag=direct", device.path));
+    assert!(Command::new("losetup").args(["-d", &device.path]).status().unwrap().success());
+    let ran = ended(child).expect_status(1).says(&["ended before its time", "was removed", "valid up to there"]);
+    let recording = read(&out, &ReadOptions::default()).unwrap();
+    assert_eq!(recording.about.cut_short, format!("{} was removed", device.name));
+    assert!(recording.ios.len() >= 100, "{} {:?}", ran.stdout, recording.about);
+}
+
+#[test]
+fn a_full_file_system_ends_the_recording_and_what_was_recorded_is_valid() {
+    if !can_run(&["losetup", "dd", "mount"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 32);
+    let place = lab.path("small");
+    fs::create_dir(&place).unwrap();
+    let mount = |words: &[&str]| Command::new("mount").args(words).arg(&place).status().unwrap().success();
+    assert!(mount(&["-t", "tmpfs", "-o", "size=48m,mode=0700", "none"]));
+    let out = place.join("a.parquet");
+    let child = started(&lab, &device.name, &out);
+    // All that is left: blocks for a group are allocated, for the next one there are none.
+    let _ = Command::new("dd")
+        .args(["if=/dev/zero", "bs=1M", "status=none"])
+        .arg(format!("of={}", place.join("fill").display()))
+        .output();
+    for _ in 0..9 {
+        dd(&format!("if={} of=/dev/null bs=4k count=8000 iflag=direct", device.path));
+    }
+    let ran = ended(child);
+    let recording = read(&out, &ReadOptions::default());
+    assert!(Command::new("umount").arg(&place).status().unwrap().success());
+    ran.expect_status(1).says(&["no space was left"]);
+    let recording = recording.unwrap();
+    assert!(recording.ios.len() >= 65_536 && recording.about.cut_short.contains("no space"), "{:?}", recording.about);
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
+    if !can_run(&["setpriv"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 8);
+    let out = lab.path("a.parquet");
+    for (words, status, says) in [
+        ("no-such-disk --for 1s".to_owned(), 1, "no such block device"),
+        (format!("{} --for 1s --pid 4194304", device.name), 1, "there is none with this number"),
+        (format!("{} --for 1s --cgroup no/such", device.name), 1, "control group no/such"),
+        (format!("{} --for 1s --pid 1 --cgroup /", device.name), 2, "cannot be used with"),
+        (format!("{} --for 9999h", device.name), 2, "out of range"),
+    ] {
+        lab.run(&format!("record {words} --out {}", out.display())).expect_status(status).says(&[says]);
+        assert!(!out.exists(), "{words}");
+    }
+    lab.run(&format!("record {} --for 1s --out a.txt", device.name)).expect_status(1).says(&[".parquet"]);
+    // Root without the capabilities.
+    let binary = crate::common::binary();
+    let words = ["--bounding-set=-sys_admin,-bpf", "--inh-caps=-all"];
+    let output = Command::new("setpriv")
+        .args(words)
+        .arg(&binary)
+        .args(["record", &device.name, "--for", "1s", "--source", "bpf", "--out"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    Ran::from(output).expect_status(1).says(&["lacks CAP_BPF"]);
+    assert!(!out.exists());
+}

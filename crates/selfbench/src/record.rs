@@ -1,0 +1,215 @@
+//! `selfbench record`: what recording costs, beside other recorders, in one run.
+//!
+//! fio reads at random from a loop device over a file in memory, with 32 requests open: as nothing is waited for, the CPUs are what is
+//! shared, and a recorder takes what it uses from fio. Each measurement with a recorder stands beside one without it, first and second in
+//! turn; the ratio is the median over such pairs, beside those at 10 and 90 %. On a machine that others use, the spread is theirs.
+//!
+//! biosnoop needs kprobes or the kernel's headers. Where it cannot run, a program of bpftrace stands for it, with the events that it uses
+//! and a line a request.
+
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use loadgen::prepare_files;
+use serde::Serialize;
+
+use super::engine::{Loop, quantile, sorted};
+use super::fio;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// Pairs of measurements of each recorder.
+    pub(crate) rounds: u32,
+    /// Length of each measurement in seconds.
+    pub(crate) seconds: f64,
+    /// The program `schedlab`.
+    pub(crate) schedlab: PathBuf,
+    /// A directory on a tmpfs.
+    pub(crate) dir: PathBuf,
+}
+
+/// A recorder: its name, and the program with its arguments for a device and a new file or directory.
+struct Recorder {
+    name: &'static str,
+    command: fn(&Options, &Path, &Path) -> Command,
+    /// It prints what it recorded as JSON.
+    is_ours: bool,
+}
+
+const RECORDERS: [Recorder; 4] = [
+    Recorder { name: "schedlab record (BPF)", command: |of, device, out| ours(of, device, out, "bpf"), is_ours: true },
+    Recorder { name: "schedlab record (tracefs)", command: |of, device, out| ours(of, device, out, "tracefs"), is_ours: true },
+    Recorder { name: "blktrace", command: |_, device, out| blktrace(device, out), is_ours: false },
+    Recorder { name: "bpftrace, as biosnoop", command: |_, device, out| snoop(device, out), is_ours: false },
+];
+
+/// What biosnoop prints, by the events that it uses where there are no kprobes.
+const SNOOP: &str = "tracepoint:block:block_io_start { @at[args->dev, args->sector] = nsecs; @pid[args->dev, args->sector] = pid; }
+tracepoint:block:block_io_done /@at[args->dev, args->sector]/ {
+  printf(\"%-8d %-16s %-7d %-10d %-7s %-10d %7d\\n\", elapsed, comm, @pid[args->dev, args->sector], args->dev, args->rwbs, args->sector,
+    (nsecs - @at[args->dev, args->sector]) / 1000);
+  delete(@at[args->dev, args->sector]); delete(@pid[args->dev, args->sector]); }";
+
+fn ours(options: &Options, device: &Path, out: &Path, source: &str) -> Command {
+    let mut command = Command::new(&options.schedlab);
+    command.arg("record").arg(device).args(["--json", "--source", source, "--out"]).arg(out.join("recording.parquet"));
+    command
+}
+
+fn blktrace(device: &Path, out: &Path) -> Command {
+    let mut command = Command::new("blktrace");
+    command.arg("-d").arg(device).arg("-D").arg(out).args(["-o", "trace"]);
+    command
+}
+
+fn snoop(_device: &Path, out: &Path) -> Command {
+    let mut command = Command::new("bpftrace");
+    command.arg("-e").arg(SNOOP).arg("-o").arg(out.join("lines"));
+    command
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Row {
+    recorder: String,
+    /// Requests a second without and with it, of each pair.
+    pairs: Vec<[f64; 2]>,
+    /// With / without: the median, and at 10 and 90 % of the pairs.
+    ratio: f64,
+    ratio_range: [f64; 2],
+    /// Of ours: requests recorded, events lost, bytes of the files.
+    requests: u64,
+    lost: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Report {
+    fio_version: String,
+    rows: Vec<Row>,
+    notes: Vec<String>,
+}
+
+/// Measures all recorders that are there.
+///
+/// # Errors
+/// fio or a loop device is missing, or our own recorder fails.
+pub(crate) fn run(options: &Options) -> Result<Report> {
+    ensure!(options.rounds > 0, "rounds = 0: at least 1 is needed");
+    let fio_version = fio::version()?;
+    let dir = tempfile::Builder::new().prefix("schedlab-bench-").tempdir_in(&options.dir)?;
+    let file = prepare_files(dir.path(), &[256 << 20])?.remove(0);
+    let device = Loop::over(&file)?;
+    let mut report = Report { fio_version, rows: Vec::new(), notes: Vec::new() };
+    for recorder in &RECORDERS {
+        match measure(recorder, options, &device.0, dir.path()) {
+            Ok(row) => report.rows.push(row),
+            Err(error) if recorder.is_ours => return Err(error),
+            Err(error) => report.notes.push(format!("{}: left out: {error:#}", recorder.name)),
+        }
+    }
+    Ok(report)
+}
+
+fn measure(recorder: &Recorder, options: &Options, device: &Path, dir: &Path) -> Result<Row> {
+    let mut row = Row {
+        recorder: recorder.name.to_owned(),
+        pairs: Vec::new(),
+        ratio: 0.0,
+        ratio_range: [0.0; 2],
+        requests: 0,
+        lost: 0,
+        bytes: 0,
+    };
+    let load = || fio::run(fio::IO_URING, device, 256 << 20, true, options.seconds).map(|sample| sample.iops);
+    for round in 0..options.rounds {
+        let out = dir.join("out");
+        std::fs::create_dir(&out)?;
+        let mut pair = [0.0; 2];
+        for with in [round % 2 == 1, round % 2 == 0] {
+            pair[usize::from(with)] = if with { recorded(recorder, options, device, &out, &load, &mut row)? } else { load()? };
+        }
+        row.pairs.push(pair);
+        row.bytes += std::fs::read_dir(&out)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum::<u64>();
+        std::fs::remove_dir_all(&out)?;
+    }
+    let ratios = sorted(row.pairs.iter().map(|[without, with]| with / without));
+    row.ratio = quantile(&ratios, 0.5);
+    row.ratio_range = [quantile(&ratios, 0.1), quantile(&ratios, 0.9)];
+    Ok(row)
+}
+
+fn recorded(
+    recorder: &Recorder,
+    options: &Options,
+    device: &Path,
+    out: &Path,
+    load: &dyn Fn() -> Result<f64>,
+    row: &mut Row,
+) -> Result<f64> {
+    let said = File::create(out.with_extension("said"))?;
+    let mut command = (recorder.command)(options, device, out);
+    // Programs of bpftrace's age set a limit that the kernel no longer has.
+    command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
+    let mut child = command.spawn().with_context(|| format!("{}: cannot be started", recorder.name))?;
+    // Attaching takes a while.
+    thread::sleep(Duration::from_secs(2));
+    let iops = load();
+    end(&mut child)?;
+    let text = std::fs::read_to_string(out.with_extension("said"))?;
+    if recorder.is_ours {
+        let json = text.find('{').map_or("", |at| &text[at..]);
+        let summary: serde_json::Value =
+            serde_json::from_str(json).with_context(|| format!("{}: {}", recorder.name, text.trim()))?;
+        row.requests += summary["requests"].as_u64().unwrap_or(0);
+        row.lost += summary["about"]["lost"].as_u64().unwrap_or(0);
+    }
+    iops
+}
+
+/// Interrupts a program, and waits for its end.
+fn end(child: &mut Child) -> Result<()> {
+    if let Some(status) = child.try_wait()? {
+        bail!("it ended before the measurement did ({status})");
+    }
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT)?;
+    let began = Instant::now();
+    while child.try_wait()?.is_none() {
+        if began.elapsed() > Duration::from_secs(20) {
+            child.kill()?;
+            child.wait()?;
+            bail!("it did not end");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| recorder | without, IO/s | with, IO/s | ratio | 10–90 % of the pairs | lost | bytes a request |")?;
+        writeln!(f, "|---|---|---|---|---|---|---|")?;
+        for row in &self.rows {
+            let of = |which: usize| quantile(&sorted(row.pairs.iter().map(|pair| pair[which])), 0.5);
+            let ours = |text: String| if row.requests == 0 { "–".to_owned() } else { text };
+            writeln!(
+                f,
+                "| {} | {:.0} | {:.0} | {:.3} | {:.3}–{:.3} | {} | {} |",
+                row.recorder,
+                of(0),
+                of(1),
+                row.ratio,
+                row.ratio_range[0],
+                row.ratio_range[1],
+                ours(row.lost.to_string()),
+                ours(format!("{:.1}", row.bytes as f64 / row.requests.max(1) as f64)),
+            )?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "\n{note}"))
+    }
+}
