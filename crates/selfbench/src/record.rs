@@ -43,7 +43,11 @@ struct Recorder {
 
 const RECORDERS: [Recorder; 4] = [
     Recorder { name: "schedlab record (BPF)", command: |of, device, out| ours(of, device, out, "bpf"), is_ours: true },
-    Recorder { name: "schedlab record (tracefs)", command: |of, device, out| ours(of, device, out, "tracefs"), is_ours: true },
+    Recorder {
+        name: "schedlab record (tracefs)",
+        command: |of, device, out| ours(of, device, out, "tracefs"),
+        is_ours: true,
+    },
     Recorder { name: "blktrace", command: |_, device, out| blktrace(device, out), is_ours: false },
     Recorder { name: "bpftrace, as biosnoop", command: |_, device, out| snoop(device, out), is_ours: false },
 ];
@@ -131,10 +135,12 @@ fn measure(recorder: &Recorder, options: &Options, device: &Path, dir: &Path) ->
         std::fs::create_dir(&out)?;
         let mut pair = [0.0; 2];
         for with in [round % 2 == 1, round % 2 == 0] {
-            pair[usize::from(with)] = if with { recorded(recorder, options, device, &out, &load, &mut row)? } else { load()? };
+            pair[usize::from(with)] =
+                if with { recorded(recorder, options, device, &out, &load, &mut row)? } else { load()? };
         }
         row.pairs.push(pair);
-        row.bytes += std::fs::read_dir(&out)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum::<u64>();
+        row.bytes +=
+            std::fs::read_dir(&out)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum::<u64>();
         std::fs::remove_dir_all(&out)?;
     }
     let ratios = sorted(row.pairs.iter().map(|[without, with]| with / without));
@@ -192,7 +198,10 @@ fn end(child: &mut Child) -> Result<()> {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| recorder | without, IO/s | with, IO/s | ratio | 10–90 % of the pairs | lost | bytes a request |")?;
+        writeln!(
+            f,
+            "| recorder | without, IO/s | with, IO/s | ratio | 10–90 % of the pairs | lost | bytes a request |"
+        )?;
         writeln!(f, "|---|---|---|---|---|---|---|")?;
         for row in &self.rows {
             let of = |which: usize| quantile(&sorted(row.pairs.iter().map(|pair| pair[which])), 0.5);

@@ -92,7 +92,11 @@ impl Output {
             return Ok(output);
         }
         output.discard();
-        bail!("{}: no room for a recording (expected {} at least); make room, or name a file elsewhere", path.display(), text::format_bytes(NEEDED));
+        bail!(
+            "{}: no room for a recording (expected {} at least); make room, or name a file elsewhere",
+            path.display(),
+            text::format_bytes(NEEDED)
+        );
     }
 
     #[cfg(not(feature = "parquet"))]
