@@ -3,6 +3,7 @@
 #[cfg(feature = "parquet")]
 pub mod columnar;
 mod metered;
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, unused_imports, reason = "only files of Parquet grow"))]
 pub mod output;
 mod packed;
 mod per_cpu;

@@ -8,10 +8,12 @@ mod bpf;
 #[cfg(not(feature = "bpf"))]
 #[path = "bpf_absent.rs"]
 mod bpf;
+#[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "tracefs needs less"))]
 mod cgroups;
 mod clock;
 mod events;
 mod options;
+#[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "tracefs needs less"))]
 mod tables;
 mod target;
 mod tracefs;
