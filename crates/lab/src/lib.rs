@@ -5,6 +5,7 @@
 //! [`failure::is_usage`].
 #![forbid(unsafe_code)]
 
+pub mod advise;
 pub mod arena;
 pub mod bisect;
 pub mod conduct;

@@ -79,6 +79,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Keep(args) => command::keep::keep(root, args),
         Command::Forget(args) => command::keep::forget(root, args),
         Command::Iocost(args) => command::iocost::run(root, args),
+        Command::Advise(args) => command::advise::run(root, args),
         Command::Fit(args) => command::fit::run(root, args),
         Command::Watch(args) => command::watch::watch(root, args),
         Command::History(args) => command::watch::history(root, args),

@@ -15,12 +15,16 @@ use host::{LoopDevice, Root};
 use recorder::file::{ReadOptions, read};
 use serde::Serialize;
 
+use crate::advise::held_out_line;
 use crate::arena::disk;
 use crate::arena::model::Model;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
 use real::RealDrive;
+
+/// By how much a model of latencies may be off: a share.
+pub const GOOD: f64 = 0.15;
 
 /// What a device is taken for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -159,9 +163,19 @@ fn of_spindle(
     };
     let found = ::fit::hdd::measure(drive, request.seed, &mut say)?;
     let (cylinders, heads, zones) = found.shape();
-    let description = head(request, "reads alone: writes are taken for as fast as reads") + &found.keys();
     progress.prepare("reads that were held out", steps, steps);
-    let error = ::fit::held_out::error_of(drive, &description, request.seed.wrapping_add(1))?;
+    let error = ::fit::held_out::error_of(drive, &found.keys(), request.seed.wrapping_add(1))?;
+    let mut description = head(request, "reads alone: writes are taken for as fast as reads");
+    if let Some(error) = &error {
+        description += &held_out_line(&format!(
+            "demerit {:.1} % of the mean latency, median {:+.1} %, 99th percentile {:+.1} %, on {} single reads",
+            error.demerit * 100.0,
+            error.median() * 100.0,
+            error.p99() * 100.0,
+            error.reads
+        ));
+    }
+    description += &found.keys();
     let mut warnings = Vec::new();
     if request.writes_from.is_some() {
         warnings.push(
@@ -208,8 +222,8 @@ fn of_latencies(drive: &mut dyn Drive, request: &Request, progress: &dyn Progres
             )),
         }
     }
-    let description = head(request, source) + &found.keys();
-    let cells = found.errors(&description, request.seed.wrapping_add(1)).map_err(|e| anyhow!(e))?;
+    let cells = found.errors(&found.keys(), request.seed.wrapping_add(1)).map_err(|e| anyhow!(e))?;
+    let description = head(request, source) + &held_out_line(&cells_in_words(&cells)) + &found.keys();
     findings.push(format!("latencies at {} sizes and depths", cells.iter().filter(|cell| cell.in_grid).count()));
     Ok(Fitted {
         device: request.device.clone(),
@@ -222,6 +236,17 @@ fn of_latencies(drive: &mut dyn Drive, request: &Request, progress: &dyn Progres
         warnings,
         seconds: 0.0,
     })
+}
+
+/// How many sizes and depths are within what a model of latencies is expected to reach.
+fn cells_in_words(cells: &[CellError]) -> String {
+    let within = |of: fn(&Error) -> f64| cells.iter().filter(|cell| of(&cell.error).abs() <= GOOD).count();
+    let (median, p99) = (within(Error::median), within(Error::p99));
+    let percent = GOOD * 100.0;
+    format!(
+        "the median is within {percent:.0} % at {median} and the 99th percentile at {p99} of {} sizes and depths",
+        cells.len()
+    )
 }
 
 /// The comment at the top of the file. The name may hold anything, a line's end too.

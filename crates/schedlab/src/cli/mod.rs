@@ -2,6 +2,7 @@
 //!
 //! The doc comment of an option is what `--help` prints, so it says what the option is for, its unit and its default.
 
+mod advise;
 mod bisect;
 mod design;
 mod fail_if;
@@ -25,6 +26,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use advise::*;
 pub(crate) use bisect::BisectArgs;
 pub(crate) use design::*;
 pub(crate) use fail_if::*;
@@ -36,13 +38,14 @@ pub(crate) use kernel::*;
 pub(crate) use layout::laid_out;
 pub(crate) use occasions::{OccasionArgs, Several};
 pub(crate) use profile::ProfileArgs;
-pub(crate) use record::RecordArgs;
+pub(crate) use record::{RecordArgs, SourceArg};
 pub(crate) use settings::*;
 pub(crate) use study::*;
 pub(crate) use sweep::SweepArgs;
 pub(crate) use tune::*;
 pub(crate) use watch::*;
 
+use self::advise::ADVISE_HELP;
 use self::bisect::BISECT_HELP;
 use self::fit::FIT_HELP;
 use self::gate::GATE_HELP;
@@ -138,6 +141,9 @@ pub(crate) enum Command {
     /// Measure the cost model of a device for io.cost: six coefficients and the QoS, as lines for the kernel and for systemd.
     #[command(after_help = IOCOST_HELP)]
     Iocost(IocostArgs),
+    /// Advise on a scheduler: replay recorded work under each on a model of the disk, in virtual time, and say why.
+    #[command(after_help = ADVISE_HELP)]
+    Advise(AdviseArgs),
     /// Measure a device by reads and write a model of it for --arena sim and kernel, with its error on reads that were held out.
     #[command(after_help = FIT_HELP)]
     Fit(FitArgs),

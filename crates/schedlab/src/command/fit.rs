@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use host::Root;
-use lab::fit::{Fitted, Kind, Request, fit};
+use lab::fit::{Fitted, GOOD, Kind, Request, fit};
 use lab::signals::Stop;
 use serde_json::json;
 
@@ -14,9 +14,6 @@ use crate::failure::REACHED;
 use crate::out;
 use crate::progress::Progress;
 use crate::rights;
-
-/// What a model of latencies is expected to reach.
-const GOOD: f64 = 0.15;
 
 pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
     if args.arena == FitArena::Sim {

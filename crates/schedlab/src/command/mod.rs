@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod advise;
 pub(crate) mod bisect;
 pub(crate) mod devices;
 pub(crate) mod exec;

@@ -30,6 +30,17 @@ const LONGEST_S: f64 = 366.0 * 86_400.0;
 
 /// Records until the time is over, a signal comes, or it cannot go on.
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
+    let summary = recorded(args)?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&summary)?)?
+    } else {
+        summary.print()?
+    }
+    Ok(if summary.about.cut_short.is_empty() { REACHED } else { FAILED })
+}
+
+/// The same, with nothing said of it.
+pub(super) fn recorded(args: &RecordArgs) -> Result<Summary> {
     let length = args.length.as_deref().map(length).transpose()?;
     let options = Options {
         devices: args.devices.clone(),
@@ -54,13 +65,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     let tables = trace::Recording { about: about.clone(), ..live.tables().clone() };
     let requests = output.requests();
     let bytes = output.finish(tables)?;
-    let summary = Summary { file: args.out.display().to_string(), requests, bytes, counts, about };
-    if args.json {
-        out::line(serde_json::to_string_pretty(&summary)?)?
-    } else {
-        summary.print()?
-    }
-    Ok(if summary.about.cut_short.is_empty() { REACHED } else { FAILED })
+    Ok(Summary { file: args.out.display().to_string(), requests, bytes, counts, about })
 }
 
 fn length(word: &str) -> Result<Duration> {
@@ -181,9 +186,9 @@ fn show(progress: &Progress, live: &Live, elapsed: Duration, length: Option<Dura
 }
 
 #[derive(Debug, Serialize)]
-struct Summary {
+pub(super) struct Summary {
     file: String,
-    requests: u64,
+    pub(super) requests: u64,
     bytes: u64,
     #[serde(flatten)]
     counts: Counts,

@@ -11,6 +11,7 @@ mod cpu_works;
 mod faults;
 mod figures;
 mod files;
+mod fit;
 mod gate;
 mod iocost;
 mod keep;

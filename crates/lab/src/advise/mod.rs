@@ -1,0 +1,388 @@
+//! Advice on a scheduler for recorded work: the recording is replayed under every scheduler on a model of its disk, in virtual time.
+//!
+//! What may be believed of it is part of it: the model's error on reads that were held out, and by how much the replay under the scheduler
+//! that was in effect differs from the recording. Neither can show what the model lacks, so the last word has the real comparison, whose
+//! plan comes with the advice.
+
+mod reasons;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use experiment::judgement::{Judgement, Verdict};
+use experiment::plan::{self, ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, WorkloadSpec};
+use experiment::study::Study;
+use recorder::file::{ReadOptions, read};
+use serde::Serialize;
+use trace::profile::{self, DeviceProfile};
+use trace::{Kind, Recording};
+
+use crate::arena::kernel::cache;
+use crate::arena::model::Model;
+use crate::failure::usage;
+
+pub use reasons::reasons;
+
+/// Schedulers that Linux offers, and the tunables of theirs that matter most to one process or another.
+const ARMS: [&str; 8] = [
+    "none",
+    "mq-deadline",
+    "kyber",
+    "bfq",
+    "bfq-without-idling=bfq:slice_idle=0",
+    "bfq-for-throughput=bfq:low_latency=0",
+    "mq-deadline-one-by-one=mq-deadline:fifo_batch=1",
+    "mq-deadline-reads-first=mq-deadline:writes_starved=8",
+];
+/// What decides, and the label of the workload.
+const METRIC: &str = "latency_mean_us";
+const LABEL: &str = "recorded-work";
+/// The longest part of a recording that is replayed, in milliseconds; and the shortest.
+const LONGEST_MS: u64 = 30_000;
+const SHORTEST_MS: u64 = 200;
+/// Blocks in virtual time: seeds of the model.
+const BLOCKS: u32 = 12;
+/// What a fit writes about its error begins so.
+const HELD_OUT: &str = "# Held out: ";
+
+/// What advice is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub trace: PathBuf,
+    /// A description, or the name of a model.
+    pub model: String,
+    /// None: the kernel arena if it has a kernel and the model, else the simulator.
+    pub arena: Option<ArenaKind>,
+    /// None: [`ARMS`].
+    pub schedulers: Vec<String>,
+    /// What replays wait for; None: what the recording allows.
+    pub open_loop: bool,
+    pub cache_dir: Option<PathBuf>,
+    /// The device of the real comparison; None: the one that was recorded.
+    pub device: Option<String>,
+    pub seed: u64,
+}
+
+/// A recording that was looked at, and the plan of its replay.
+#[derive(Debug)]
+pub struct Case {
+    pub plan: Plan,
+    /// The disk that is replayed.
+    pub device: DeviceProfile,
+    has_arm: bool,
+    nr_writes: u64,
+    model: String,
+    /// What is known of the model's error.
+    held_out: Vec<String>,
+    confirm_on: String,
+    /// What must be known of the recording.
+    cautions: Vec<String>,
+}
+
+/// An arm's expected effect.
+#[derive(Debug, Clone, Serialize)]
+pub struct Expected {
+    pub arm: String,
+    /// Microseconds.
+    pub latency_mean_us: Option<f64>,
+    pub latency_p99_us: Option<f64>,
+    /// Against the baseline, with its interval; below 1 is faster.
+    pub ratio: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub verdict: Option<Verdict>,
+}
+
+/// How far the replay can be trusted.
+#[derive(Debug, Clone, Serialize)]
+pub struct Trust {
+    /// Of the model, as its file says.
+    pub model: Vec<String>,
+    /// Mean latency as recorded, and in the replay under the scheduler that was in effect; microseconds.
+    pub recorded_mean_us: Option<f64>,
+    pub replayed_mean_us: Option<f64>,
+    /// The second over the first.
+    pub replayed_to_recorded: Option<f64>,
+}
+
+/// Advice.
+#[derive(Debug, Clone, Serialize)]
+pub struct Advice {
+    pub arena: &'static str,
+    pub model: String,
+    /// The arm for the scheduler that was in effect.
+    pub baseline: String,
+    /// None: nothing is better, or the evidence is void.
+    pub best: Option<String>,
+    /// The answer.
+    pub sentence: String,
+    pub expected: Vec<Expected>,
+    pub trust: Trust,
+    pub reasons: Vec<String>,
+    pub cautions: Vec<String>,
+}
+
+/// Reads a recording and its model, and makes the plan of the comparison in virtual time.
+///
+/// # Errors
+/// Neither is readable, or nothing in the recording can be replayed.
+pub fn case(request: &Request) -> Result<Case> {
+    let shown = request.trace.display();
+    let recording = read(&request.trace, &ReadOptions::default())?;
+    let profile = profile::of(&recording);
+    let device = profile.devices.first().cloned();
+    let device =
+        device.ok_or_else(|| usage(format!("{shown}: no requests (found 0); record a disk while it works")))?;
+    let model = Model::read(&request.model)?;
+    let (sectors, has_arm, in_kernel) =
+        model.look(|model| (model.sectors(), model.geometry().cylinders > 0, model.tables().is_some()));
+    let kernel = if in_kernel { built_kernel(request.cache_dir.as_deref()) } else { None };
+    let arena = match request.arena {
+        Some(arena) => arena,
+        None if kernel.is_some() => ArenaKind::Kernel,
+        None => ArenaKind::Sim,
+    };
+    let of_device = |io: &&trace::Io| io.device == device.device && matches!(io.kind, Kind::Read | Kind::Write);
+    let last = recording.ios.iter().filter(of_device).map(trace::Io::end).max().unwrap_or(0);
+    let nr_writes = recording.ios.iter().filter(of_device).filter(|io| io.kind == Kind::Write).count() as u64;
+    let is_open = request.open_loop || !recording.ios.iter().any(|io| io.completed.get().is_some());
+    let span_ms = device.span_ns() / 1_000_000;
+    let replayed = Replayed { file: &request.trace, is_open, is_scaled: last > sectors, span_ms };
+    let schedulers: Vec<String> = match request.schedulers.is_empty() {
+        true => ARMS.map(str::to_owned).to_vec(),
+        false => request.schedulers.clone(),
+    };
+    let mut plan = planned(arena, &request.model, &schedulers, &replayed)?;
+    plan.seed = request.seed;
+    plan.kernel = kernel.filter(|_| arena == ArenaKind::Kernel);
+    plan.baseline = baseline(&plan, &device);
+    let confirm_on = request.device.clone().unwrap_or_else(|| format!("/dev/{}", device.name));
+    Ok(Case {
+        cautions: cautions(&recording, &profile, &replayed),
+        held_out: held_out(&request.model),
+        model: request.model.clone(),
+        plan,
+        device,
+        has_arm,
+        nr_writes,
+        confirm_on,
+    })
+}
+
+/// How a recording is replayed.
+struct Replayed<'a> {
+    file: &'a Path,
+    is_open: bool,
+    is_scaled: bool,
+    span_ms: u64,
+}
+
+/// The source of a kernel that is built already.
+fn built_kernel(dir: Option<&Path>) -> Option<String> {
+    let kernels = cache(dir).ok()?.list().ok()?;
+    kernels.into_iter().find(|kernel| kernel.patches.is_empty() && !kernel.debug).map(|kernel| kernel.source)
+}
+
+fn workload(replayed: &Replayed<'_>) -> Result<WorkloadSpec> {
+    let mut spec = plan::parse_workload("replay")?;
+    LABEL.clone_into(&mut spec.name);
+    let file = replayed.file.canonicalize().unwrap_or_else(|_| replayed.file.to_owned());
+    let mut put = |name: &str, value: String| _ = spec.params.insert(name.to_owned(), value);
+    put("file", file.display().to_string());
+    put("loop", if replayed.is_open { "open" } else { "closed" }.to_owned());
+    if replayed.is_scaled {
+        put("scale", "true".to_owned());
+    }
+    if replayed.span_ms > LONGEST_MS {
+        put("part", format!("{LONGEST_MS}ms"));
+    }
+    spec.primary = Some(METRIC.to_owned());
+    Ok(spec)
+}
+
+fn planned(arena: ArenaKind, device: &str, schedulers: &[String], replayed: &Replayed<'_>) -> Result<Plan> {
+    let duration_ms = replayed.span_ms.clamp(SHORTEST_MS, LONGEST_MS);
+    let arms = plan::parse_arms(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
+    let time_s = 4.0 * f64::from(BLOCKS) * arms.len() as f64 * duration_ms as f64 / 1000.0;
+    Ok(Plan {
+        schema: SCHEMA,
+        name: "advice".to_owned(),
+        arena,
+        device: device.to_owned(),
+        kernel: None,
+        seed: 1,
+        baseline: None,
+        budget: Budget { time_s: time_s.max(60.0), blocks: Some(BLOCKS), ..Budget::default() },
+        trial: TrialLength { duration_ms: Some(duration_ms), warmup_ms: Some(0) },
+        criteria: Criteria::default(),
+        limits: Limits::default(),
+        arms,
+        workloads: vec![workload(replayed)?],
+        files: None,
+        metrics: Vec::new(),
+        published: Vec::new(),
+    })
+}
+
+/// The arm of the scheduler that was in effect most, if it is among the arms; else the first one.
+fn baseline(plan: &Plan, device: &DeviceProfile) -> Option<String> {
+    let most = device.schedulers.iter().max_by_key(|(_, requests)| *requests).map(|(name, _)| name.as_str());
+    let of = |name: &str| plan.arms.iter().find(|arm| arm.scheduler == name && arm.tunables.is_empty());
+    most.and_then(of).or(plan.arms.first()).map(|arm| arm.name.clone())
+}
+
+/// What a fit has written about its error into the description.
+fn held_out(model: &str) -> Vec<String> {
+    let name = model.split(':').next().unwrap_or_default();
+    let text = fs::File::open(name).ok().and_then(|file| {
+        use files::Bounded;
+        text::limits::DEVICE_BYTES.read_text(file).ok()
+    });
+    let lines = text.iter().flat_map(|text| text.lines());
+    lines.filter_map(|line| line.strip_prefix(HELD_OUT).map(str::to_owned)).collect()
+}
+
+/// The line of a description that [`held_out`] finds again.
+pub(crate) fn held_out_line(words: &str) -> String {
+    format!("{HELD_OUT}{words}\n")
+}
+
+fn cautions(recording: &Recording, profile: &profile::Profile, replayed: &Replayed<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut say = |is: bool, text: String| found.extend(is.then_some(text));
+    let about = &recording.about;
+    say(
+        about.lost > 0,
+        format!("{} events of the recording were lost: the work was more than is replayed", about.lost),
+    );
+    say(!about.cut_short.is_empty(), format!("the recording ended before its time: {}", about.cut_short));
+    let others: Vec<&str> = profile.devices.iter().skip(1).map(|device| device.name.as_str()).collect();
+    say(!others.is_empty(), format!("only the busiest disk is replayed; left out: {}", others.join(", ")));
+    say(
+        replayed.is_open,
+        "the times of the recording are kept (open loop): a faster scheduler gets no more work, a slower one a longer queue".to_owned(),
+    );
+    say(replayed.is_scaled, "the recorded disk is larger than the model: places are shrunk in proportion".to_owned());
+    say(
+        replayed.span_ms < 10_000,
+        format!(
+            "the recording is short ({} ms): an hour of another kind of work may need another scheduler",
+            replayed.span_ms
+        ),
+    );
+    found
+}
+
+impl Case {
+    /// The advice that follows from the comparison.
+    pub fn advice(&self, study: &Study) -> Advice {
+        let baseline = self.plan.baseline.clone().unwrap_or_default();
+        let mean = |arm: &str, metric: &str| {
+            let found = study.summaries.iter().find(|of| of.arm == arm && of.metric == metric && of.n > 0);
+            found.map(|of| of.mean)
+        };
+        let judged = |arm: &str| study.judgements.iter().find(|of| of.arm == arm && of.metric == METRIC);
+        let mut expected: Vec<Expected> = self
+            .plan
+            .arms
+            .iter()
+            .map(|arm| {
+                let judgement = judged(&arm.name);
+                Expected {
+                    arm: arm.name.clone(),
+                    latency_mean_us: mean(&arm.name, METRIC),
+                    latency_p99_us: mean(&arm.name, "latency_p99_us"),
+                    ratio: judgement.and_then(|of| of.ratio),
+                    low: judgement.and_then(|of| of.low),
+                    high: judgement.and_then(|of| of.high),
+                    verdict: judgement.map(|of| of.verdict),
+                }
+            })
+            .collect();
+        let key = |of: &Expected| of.latency_mean_us.unwrap_or(f64::INFINITY);
+        expected.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        let better = expected.iter().find(|of| of.verdict == Some(Verdict::Better));
+        let best = better.map(|of| of.arm.clone());
+        let recorded = &self.device.total.latency_ns;
+        let recorded_mean_us = (recorded.count > 0).then_some(recorded.mean / 1000.0);
+        let replayed_mean_us = mean(&baseline, METRIC);
+        Advice {
+            arena: self.plan.arena.name(),
+            model: self.model.clone(),
+            sentence: sentence(&baseline, best.as_deref().and_then(judged), &expected),
+            baseline,
+            best,
+            expected,
+            trust: Trust {
+                model: self.held_out.clone(),
+                recorded_mean_us,
+                replayed_mean_us,
+                replayed_to_recorded: recorded_mean_us.zip(replayed_mean_us).map(|(of, is)| is / of),
+            },
+            reasons: reasons(&self.device, self.has_arm),
+            cautions: self.cautions.clone(),
+        }
+    }
+
+    /// The plan of the real comparison: the baseline and the best arm, or the next best one where none is better.
+    ///
+    /// # Errors
+    /// None that a recording can cause.
+    pub fn confirmation(&self, advice: &Advice) -> Result<Plan> {
+        let second = advice.expected.iter().map(|of| &of.arm).find(|arm| **arm != advice.baseline);
+        let chosen = advice.best.as_ref().or(second);
+        let wanted = |name: &String| *name == advice.baseline || Some(name) == chosen;
+        let mut plan = self.plan.clone();
+        plan.name = "confirmation".to_owned();
+        plan.arena = ArenaKind::Disk;
+        plan.kernel = None;
+        plan.device.clone_from(&self.confirm_on);
+        plan.arms.retain(|arm| wanted(&arm.name));
+        plan.budget = Budget::default();
+        plan.trial.warmup_ms = None;
+        plan.workloads.iter_mut().for_each(|workload| _ = workload.params.remove("scale"));
+        let trial_s = plan.trial.duration_ms.unwrap_or(LONGEST_MS) as f64 / 1000.0;
+        plan.budget.time_s = plan.budget.time_s.max(40.0 * trial_s);
+        Ok(plan)
+    }
+
+    /// What the real comparison would overwrite.
+    pub fn writes(&self) -> Option<String> {
+        (self.nr_writes > 0).then(|| {
+            format!(
+                "the recording has {} writes, which overwrite what lies there: compare on a disk of the same kind without data, or name the disk \
+                 by --destroy-data",
+                self.nr_writes
+            )
+        })
+    }
+}
+
+fn sentence(baseline: &str, best: Option<&Judgement>, expected: &[Expected]) -> String {
+    let percent = |ratio: f64| (1.0 - ratio) * 100.0;
+    match best {
+        Some(Judgement { arm, ratio: Some(ratio), low, high, .. }) => format!(
+            "use {arm}: mean latency {:.0} % lower than under {baseline} (interval {:.0} % to {:.0} %)",
+            percent(*ratio),
+            percent(high.unwrap_or(1.0)),
+            percent(low.unwrap_or(0.0))
+        ),
+        _ if expected.iter().all(|of| of.latency_mean_us.is_none()) => {
+            "no advice: no trial of the replay is valid; see the report for the reasons".to_owned()
+        }
+        _ => format!(
+            "stay with {baseline}: no other scheduler is better by more than the margin for this work on this model"
+        ),
+    }
+}
+
+/// A plan as a file.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(path: &Path, plan: &Plan, comments: &[String]) -> Result<()> {
+    let comments: String = comments.iter().map(|line| format!("# {}\n", line.replace('\n', " "))).collect();
+    let text = format!("{comments}{}", plan.to_toml());
+    files::replace_at(path, text.as_bytes()).with_context(|| format!("{}: cannot write the plan", path.display()))
+}

@@ -1,0 +1,210 @@
+//! `schedlab advise`: from a recording and a model to a recommendation, its reasons, and the plan that would confirm it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use experiment::plan::ArenaKind;
+use experiment::record::Ending;
+use host::Root;
+use lab::advise::{Advice, Case, Request, case, write};
+use lab::fit::{self, Kind};
+use lab::output::Output;
+use lab::resolve::programs::Agreement;
+use lab::signals::Stop;
+use serde_json::json;
+
+use super::experiment::{Beside, measure, quoted};
+use super::plan::checked;
+use super::record::recorded;
+use crate::cli::{AdviseArgs, ConductArgs, RecordArgs, SourceArg};
+use crate::failure::{REACHED, VOID, cut_short, usage};
+use crate::out;
+use crate::progress::Progress;
+use crate::report_files;
+use crate::rights;
+
+pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
+    let trace = Path::new(&args.subject);
+    let is_trace = trace.is_file();
+    if is_trace && args.model.is_none() {
+        return Err(usage(format!(
+            "{}: a recording has no model of its disk; give --model FILE.toml (sudo schedlab fit DEVICE --out FILE.toml) or a name of \
+             schedlab list devices",
+            args.subject
+        )));
+    }
+    if !is_trace {
+        let known = host::device::find(root, &args.subject);
+        known.map_err(|e| {
+            usage(format!("{e}; and there is no such recording, which would be a file of schedlab record"))
+        })?;
+    }
+    let dir = Output::of(args.out.clone(), "advice-").open()?.path().to_path_buf();
+    let (trace, model) = match is_trace {
+        true => (trace.to_path_buf(), args.model.clone().unwrap_or_default()),
+        false => of_device(root, args, &dir)?,
+    };
+    let request = Request {
+        trace,
+        model,
+        arena: args.arena.map(Into::into),
+        schedulers: args.schedulers.clone(),
+        open_loop: args.open_loop,
+        cache_dir: args.cache_dir.clone(),
+        device: args.confirm_on.clone().or_else(|| (!is_trace).then(|| args.subject.clone())),
+        seed: args.seed,
+    };
+    if args.arena.is_some_and(|arena| ArenaKind::from(arena) == ArenaKind::Sim) {
+        rights::give_up(&[request.trace.clone(), PathBuf::from(&request.model)], Some(&dir))?;
+    }
+    let case = case(&request)?;
+    let Some(advice) = replayed(root, args, &case, &dir)? else { return Ok(cut_short()) };
+    let confirm = dir.join("confirm.toml");
+    write(&confirm, &case.confirmation(&advice)?, std::slice::from_ref(&advice.sentence))?;
+    let command = format!("sudo schedlab run {}", quoted(confirm.display().to_string()));
+    if args.json {
+        let all = json!({ "advice": advice, "confirm": confirm, "command": command, "writes": case.writes() });
+        out::line(serde_json::to_string_pretty(&all)?)?;
+    } else {
+        show(&advice, &case, &dir, &command)?;
+    }
+    Ok(if advice.expected.iter().any(|of| of.latency_mean_us.is_some()) { REACHED } else { VOID })
+}
+
+/// Records a disk and, where no model of it is given, fits one.
+fn of_device(root: &Root, args: &AdviseArgs, dir: &Path) -> Result<(PathBuf, String)> {
+    let trace = dir.join("recording.parquet");
+    let model = match &args.model {
+        Some(model) => model.clone(),
+        None => fitted(root, args, dir)?,
+    };
+    let recording = RecordArgs {
+        devices: vec![args.subject.clone()],
+        length: Some(args.length.clone()),
+        pid: Vec::new(),
+        cgroup: Vec::new(),
+        out: trace.clone(),
+        source: SourceArg::Auto,
+        json: args.json,
+        quiet: args.quiet,
+    };
+    let found = recorded(&recording)?;
+    if found.requests == 0 {
+        bail!(
+            "{}: asked for nothing while it was recorded; record it while it works, for longer with --for",
+            args.subject
+        );
+    }
+    Ok((trace, model))
+}
+
+/// Fits a model and leaves it in the directory.
+fn fitted(root: &Root, args: &AdviseArgs, dir: &Path) -> Result<String> {
+    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    let request = fit::Request {
+        device: args.subject.clone(),
+        simulated: false,
+        kind: None::<Kind>,
+        writes_from: None,
+        loop_dir: PathBuf::from("/var/tmp"),
+        seed: args.seed,
+    };
+    let fitted = fit::fit(root, &request, &stop, &progress)?;
+    if !args.quiet {
+        fitted.warnings.iter().for_each(out::note);
+    }
+    let path = dir.join("model.toml");
+    files::replace_at(&path, fitted.description.as_bytes())?;
+    Ok(path.display().to_string())
+}
+
+/// Replays the recording under every arm; None if that was interrupted.
+fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<Option<Advice>> {
+    let conduct = ConductArgs {
+        out: Some(dir.join("replay")),
+        resume: false,
+        destroy_data: None,
+        loop_dir: PathBuf::from("/var/tmp"),
+        cache_dir: args.cache_dir.clone(),
+        trace: None,
+        run_as: None,
+        json: args.json,
+        verbose: false,
+        quiet: args.quiet,
+        fail_if: Default::default(),
+    };
+    let plan = checked(case.plan.clone())?;
+    let asked = plan.trial.clone();
+    let beside = Beside { check: None, writes: &[dir] };
+    let (store, end) = measure(root, plan, &asked, (&conduct, Agreement::Given), &beside)?;
+    if matches!(end.reason.ending(), Ending::Interrupted | Ending::Failed) {
+        out::note(format_args!("{}: {}", end.reason.word(), end.reason));
+        return Ok(None);
+    }
+    let record = lab::store::read(&store)?;
+    let study = experiment::study(&record, None);
+    report_files::write_all(&store, &study, Some(&report_files::evidence(&record)))?;
+    Ok(Some(case.advice(&study)))
+}
+
+fn show(advice: &Advice, case: &Case, dir: &Path, command: &str) -> Result<()> {
+    out::line(format_args!("{}\n", advice.sentence))?;
+    out::line(table(advice))?;
+    out::line("\nWhy:")?;
+    advice.reasons.iter().try_for_each(|reason| out::line(format_args!("- {reason}")))?;
+    out::line("\nHow far to trust it:")?;
+    let trust = &advice.trust;
+    let arena = if advice.arena == "kernel" { "the schedulers of a real kernel" } else { "schedlab's own schedulers" };
+    out::line(format_args!("- replayed in the {} arena ({arena}) on the model {}", advice.arena, advice.model))?;
+    match trust.model.as_slice() {
+        [] => out::line("- of the model's error nothing is known: it was not made by schedlab fit")?,
+        lines => lines
+            .iter()
+            .try_for_each(|line| out::line(format_args!("- the model on reads that were held out: {line}")))?,
+    }
+    match (trust.recorded_mean_us, trust.replayed_mean_us, trust.replayed_to_recorded) {
+        (Some(recorded), Some(replayed), Some(ratio)) => out::line(format_args!(
+            "- mean latency as recorded {recorded:.0} µs, in the replay under {} {replayed:.0} µs: × {ratio:.2}",
+            advice.baseline
+        ))?,
+        _ => out::line("- the recording has no latencies, so that the replay cannot be compared with it")?,
+    }
+    advice.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;
+    out::line(format_args!("\nConfirm it on the real disk:\n  {command}"))?;
+    if let Some(writes) = case.writes() {
+        out::line(format_args!("  {writes}"))?;
+    }
+    out::line(format_args!("\nthe report of the replay is {}", dir.join("replay/report.html").display()))
+}
+
+fn table(advice: &Advice) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header([
+        "SCHEDULER",
+        "MEAN µs",
+        "P99 µs",
+        "AGAINST BASELINE",
+        "INTERVAL",
+        "VERDICT",
+    ]);
+    let us = |value: Option<f64>| value.map_or_else(|| "void".to_owned(), |us| format!("{us:.0}"));
+    for of in &advice.expected {
+        let end = |end: Option<f64>| end.map_or_else(|| "-".to_owned(), |end| format!("{end:.3}"));
+        let is_baseline = of.arm == advice.baseline;
+        table.add_row([
+            of.arm.clone(),
+            us(of.latency_mean_us),
+            us(of.latency_p99_us),
+            if is_baseline {
+                "baseline".to_owned()
+            } else {
+                of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("× {ratio:.3}"))
+            },
+            if is_baseline { String::new() } else { format!("{} to {}", end(of.low), end(of.high)) },
+            of.verdict.map_or_else(String::new, |verdict| format!("{verdict:?}").to_lowercase()),
+        ]);
+    }
+    table
+}
