@@ -719,8 +719,7 @@ int on_merge(u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/block_rq_complete")
-int on_complete(u64 *ctx)
+static __always_inline int complete(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
 	u32 error = ctx[1], bytes = ctx[2];
@@ -759,6 +758,22 @@ int on_complete(u64 *ctx)
 	asked->bio = 0;
 	report(&flush, entered_at(rq), tagged_at(rq), bpf_ktime_get_ns(), error);
 	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int on_complete(u64 *ctx)
+{
+	return complete(ctx);
+}
+
+/*
+ * The kernel skips a program that is at work on this CPU already: that of a task which was
+ * preempted within it. The second copy finds nothing to do unless the first was skipped.
+ */
+SEC("tp_btf/block_rq_complete")
+int on_complete_again(u64 *ctx)
+{
+	return complete(ctx);
 }
 
 /* Of disks without requests. */

@@ -131,7 +131,9 @@ fn measure(recorder: &Recorder, options: &Options, device: &Path, dir: &Path) ->
     };
     let load = || fio::run(fio::IO_URING, device, 256 << 20, true, options.seconds).map(|sample| sample.iops);
     for round in 0..options.rounds {
-        let out = dir.join("out");
+        // Removed whatever becomes of the recorder.
+        let held = tempfile::tempdir_in(dir)?;
+        let out = held.path().join("out");
         std::fs::create_dir(&out)?;
         let mut pair = [0.0; 2];
         for with in [round % 2 == 1, round % 2 == 0] {
@@ -141,7 +143,6 @@ fn measure(recorder: &Recorder, options: &Options, device: &Path, dir: &Path) ->
         row.pairs.push(pair);
         row.bytes +=
             std::fs::read_dir(&out)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum::<u64>();
-        std::fs::remove_dir_all(&out)?;
     }
     let ratios = sorted(row.pairs.iter().map(|[without, with]| with / without));
     row.ratio = quantile(&ratios, 0.5);

@@ -21,8 +21,9 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/re
 
 /// A program, the event that calls it, and whether disks with requests or those without call for it. The order is that of attaching: a
 /// request that is begun to be followed is seen to its end.
-const PROGRAMS: [(&str, &str, [bool; 2]); 7] = [
+const PROGRAMS: [(&str, &str, [bool; 2]); 8] = [
     ("on_complete", "block_rq_complete", [true, false]),
+    ("on_complete_again", "block_rq_complete", [true, false]),
     ("on_bio_complete", "block_bio_complete", [false, true]),
     ("on_requeue", "block_rq_requeue", [true, false]),
     ("on_merge", "block_rq_merge", [true, false]),
