@@ -16,9 +16,11 @@ fn the_fit_of_a_modelled_disk_has_its_seek_curve_and_its_file_is_a_device() {
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# Fitted by schedlab") && text.contains("\n# Held out: demerit"), "{text}");
     assert_eq!(lab.run(words).expect_status(0).json(), report, "the same seed, the same model");
-    let compared =
-        "compare --arena sim --device hp.toml --schedulers deadline,sstf --workload randread --blocks 4 --out c";
-    lab.run(compared).expect_status(0);
+    let out = lab.path("c").display().to_string();
+    lab.run(&format!(
+        "compare --arena sim --device {file} --schedulers deadline,sstf --workload randread --blocks 4 --out {out}"
+    ))
+    .expect_status(0);
 }
 
 #[test]

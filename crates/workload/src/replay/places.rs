@@ -79,7 +79,9 @@ mod tests {
             let mut last = 0;
             for offset in (0..10 * GIB - 4096).step_by(77 << 20) {
                 let base = places.of(&at(offset / 4096 * 4096, 4096));
-                assert!(base + 4096 <= region && base >= last && base.is_multiple_of(4096), "{offset} in {region}");
+                // On a smaller target chunks, here of 3 MiB, overlap.
+                let is_behind = base + if region < 10 * GIB { 3 << 20 } else { 0 } >= last;
+                assert!(base + 4096 <= region && is_behind && base.is_multiple_of(4096), "{offset} in {region}");
                 last = base;
             }
             assert_eq!(places.of(&at(8192, 4096)), places.of(&at(4096, 4096)) + 4096);

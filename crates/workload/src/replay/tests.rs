@@ -1,5 +1,6 @@
 //! When requests are made, and where.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use elevator::{Completion, Op, Request, Time};
@@ -32,17 +33,28 @@ fn replayed(text: &str, pairs: &[(&str, &str)], process: u32, service: u64) -> V
     let extents = kind.extents(&params, 4 << 20, 512).unwrap();
     let seat = Seat { index: process, count: kind.clients(&params), len: extents[process as usize].len, seed: 1 };
     let mut client = kind.client(&params, seat);
-    let (mut now, mut made) = (0, Vec::new());
+    let depth = kind.iodepth(&params, process) as usize;
+    let (mut now, mut made, mut open, mut last) = (0, Vec::new(), VecDeque::new(), None);
     loop {
-        match client.next(Time::from_ns(now), None) {
+        let answer = |request, at| Completion { request, submitted: Time::ZERO, completed: Time::from_ns(at) };
+        let left = match client.next(Time::from_ns(now), last.take().as_ref()) {
             Step::Io(request) => {
                 made.push((now, request.offset));
-                now += service;
+                open.push_back((now + service, request));
+                depth - 1
             }
-            Step::Think(ns) => now += ns,
-            Step::Await(_) => {}
+            Step::Think(ns) => {
+                now += ns;
+                continue;
+            }
+            Step::Await(left) => left as usize,
             Step::Sync => panic!("nothing is flushed"),
             Step::End => return made,
+        };
+        while open.len() > left {
+            let (at, request) = open.pop_front().expect("some are open");
+            now = now.max(at);
+            last = Some(answer(request, at));
         }
     }
 }
@@ -51,7 +63,7 @@ fn replayed(text: &str, pairs: &[(&str, &str)], process: u32, service: u64) -> V
 fn open_loop_makes_requests_at_their_times_and_late_ones_at_once() {
     let first = |pairs: &[(&str, &str)], service| replayed(BLKPARSE, pairs, 0, service);
     assert_eq!(first(&[], 0), [(0, 2048 * 512), (2_000_000, 2056 * 512)]);
-    assert_eq!(first(&[], 5_000_000), [(0, 2048 * 512), (5_000_000, 2056 * 512)]);
+    assert_eq!(first(&[("iodepth", "1")], 5_000_000), [(0, 2048 * 512), (5_000_000, 2056 * 512)]);
     assert_eq!(first(&[("speed", "2")], 0)[1].0, 1_000_000);
     assert_eq!(first(&[("speed", "0.5")], 7)[1].0, 4_000_000);
     assert_eq!(replayed(BLKPARSE, &[], 1, 0), [(1_000_000, 4096 * 512)]);
@@ -61,9 +73,9 @@ fn open_loop_makes_requests_at_their_times_and_late_ones_at_once() {
 fn closed_loop_waits_for_the_completion_and_then_for_the_recorded_gap() {
     let text = "1000,h,0,Read,0,512,100\n1500,h,0,Read,512,512,100\n1550,h,0,Read,1024,512,100\n";
     let of = |pairs: &[(&str, &str)]| replayed(text, pairs, 0, 7);
-    // Gaps: 500 − 100 ticks of 100 ns; 50 − 100 is none.
-    assert_eq!(of(&[("loop", "closed")]), [(0, 0), (40_007, 512), (40_014, 1024)]);
-    assert_eq!(of(&[("loop", "closed"), ("speed", "4")]), [(0, 0), (10_007, 512), (10_014, 1024)]);
+    // 500 − 100 ticks of 100 ns after an answer; then 50 after a request that was still open.
+    assert_eq!(of(&[("loop", "closed")]), [(0, 0), (40_007, 512), (45_007, 1024)]);
+    assert_eq!(of(&[("loop", "closed"), ("speed", "4")]), [(0, 0), (10_007, 512), (11_257, 1024)]);
     let second = replayed(BLKPARSE, &[("loop", "closed")], 1, 7);
     assert_eq!(second, [(1_000_000, 4096 * 512)], "a process that begins later begins later");
     // Both open at once, then one after each completion.
