@@ -7,3 +7,5 @@
 
 pub mod file;
 pub mod live;
+#[cfg(feature = "perfetto")]
+pub mod perfetto;

@@ -10,6 +10,11 @@ mod columnar;
 mod columnar;
 mod columns;
 mod comma;
+#[cfg(feature = "perfetto")]
+mod perfetto;
+#[cfg(not(feature = "perfetto"))]
+#[path = "perfetto_absent.rs"]
+mod perfetto;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -28,6 +33,8 @@ pub enum Format {
     Parquet,
     /// Comma-separated text with a head line.
     Csv,
+    /// Tracks for ui.perfetto.dev; written, not read.
+    Perfetto,
 }
 
 impl Format {
@@ -35,6 +42,7 @@ impl Format {
         match self {
             Format::Parquet => "parquet",
             Format::Csv => "csv",
+            Format::Perfetto => "perfetto-trace",
         }
     }
 
@@ -42,6 +50,9 @@ impl Format {
     pub fn available(self) -> Result<Format> {
         if self == Format::Parquet && !cfg!(feature = "parquet") {
             return Err(unsupported());
+        }
+        if self == Format::Perfetto {
+            perfetto::available()?;
         }
         Ok(self)
     }
@@ -51,6 +62,7 @@ impl Format {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("parquet") => Format::Parquet.available(),
             Some("csv") => Ok(Format::Csv),
+            Some("perfetto-trace") => Format::Perfetto.available(),
             _ => Err(crate::failure::usage(format!(
                 "{}: not a trace; name a .parquet or a .csv file, as compare --arena sim --trace writes them",
                 path.display()
@@ -100,6 +112,7 @@ impl TraceFile {
 enum Sink {
     Parquet(Box<columnar::Writer>),
     Csv(Box<comma::Writer>),
+    Perfetto(Box<perfetto::Writer>),
 }
 
 /// Writes events as they come. The first error is kept and told at the end: the simulation cannot do anything about it.
@@ -114,6 +127,7 @@ impl Writer {
         let sink = match format {
             Format::Parquet => Sink::Parquet(Box::new(columnar::Writer::new(file)?)),
             Format::Csv => Sink::Csv(Box::new(comma::Writer::new(file)?)),
+            Format::Perfetto => Sink::Perfetto(Box::new(perfetto::Writer::new(file)?)),
         };
         Ok(Writer { sink, path, failed: None })
     }
@@ -127,6 +141,7 @@ impl Writer {
         match self.sink {
             Sink::Parquet(writer) => writer.finish(),
             Sink::Csv(writer) => writer.finish(),
+            Sink::Perfetto(writer) => writer.finish(),
         }
         .with_context(named)
     }
@@ -140,6 +155,10 @@ impl Observer for Writer {
         let written = match &mut self.sink {
             Sink::Parquet(writer) => writer.push(event),
             Sink::Csv(writer) => writer.push(event),
+            Sink::Perfetto(writer) => {
+                writer.push(event);
+                Ok(())
+            }
         };
         self.failed = written.err();
     }
@@ -165,8 +184,13 @@ pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
     match Format::of(path)? {
         Format::Parquet => columnar::read(file, &mut in_order),
         Format::Csv => comma::read(file, &mut in_order),
+        Format::Perfetto => Err(unread()),
     }
     .with_context(named)
+}
+
+fn unread() -> anyhow::Error {
+    crate::failure::usage("trace: one of Perfetto is written, not read; name a .parquet or a .csv file")
 }
 
 /// Writes the events of one file into another, new one.

@@ -80,6 +80,8 @@ pub(crate) enum FormatArg {
     Parquet,
     /// Comma-separated values with a header line.
     Csv,
+    /// Tracks for ui.perfetto.dev: clients, scheduler, its waits, disk, actuator.
+    Perfetto,
 }
 
 impl From<FormatArg> for lab::trace_file::Format {
@@ -87,6 +89,7 @@ impl From<FormatArg> for lab::trace_file::Format {
         match arg {
             FormatArg::Parquet => Self::Parquet,
             FormatArg::Csv => Self::Csv,
+            FormatArg::Perfetto => Self::Perfetto,
         }
     }
 }
