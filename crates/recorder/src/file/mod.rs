@@ -15,4 +15,4 @@ mod write;
 pub use metered::check_unpacked;
 pub use per_cpu::{check_files, parts};
 pub use read::{ReadOptions, is_recording, read};
-pub use write::{format_of, write};
+pub use write::{can_write, is_perfetto, write};

@@ -11,11 +11,32 @@ use trace::formats::{FORMATS, Format, lines};
 #[cfg(feature = "parquet")]
 use super::columnar;
 
-/// The format in which a file of this name is written.
+/// The ending of traces of Perfetto, which are written only.
+const PERFETTO: &str = "perfetto-trace";
+
+/// Whether a file of this name is a trace of Perfetto.
+pub fn is_perfetto(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == PERFETTO)
+}
+
+/// That a file of this name can be written.
 ///
 /// # Errors
-/// No format has such an ending; the error names those that have.
-pub fn format_of(path: &Path) -> Result<Format> {
+/// No format has such an ending, or this build does not write it; the error names those that it does.
+pub fn can_write(path: &Path) -> Result<()> {
+    if !is_perfetto(path) {
+        return format_of(path).map(drop);
+    }
+    if cfg!(not(feature = "perfetto")) {
+        bail!(
+            "{}: this build of schedlab does not write traces of Perfetto (the one of `make demo` is without it); name a .iolog or a .blkparse file",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+fn format_of(path: &Path) -> Result<Format> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let written =
         || FORMATS.iter().flat_map(|row| row.endings).map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(", ");
@@ -26,7 +47,11 @@ pub fn format_of(path: &Path) -> Result<Format> {
         ),
         Some(format) => Ok(format),
         None => {
-            bail!("{}: no format is written with this ending; name a file that ends in {}", path.display(), written())
+            bail!(
+                "{}: no format is written with this ending; name a file that ends in {}, .{PERFETTO}",
+                path.display(),
+                written()
+            )
         }
     }
 }
@@ -36,7 +61,7 @@ pub fn format_of(path: &Path) -> Result<Format> {
 /// # Errors
 /// The file exists, its ending is none of a format, or it cannot be written.
 pub fn write(path: &Path, recording: &Recording) -> Result<()> {
-    let format = format_of(path)?;
+    can_write(path)?;
     let (dir, name) = Dir::of_file(path)?;
     let file = dir.create(&name).map_err(|error| {
         if error.is_already_there() {
@@ -47,13 +72,14 @@ pub fn write(path: &Path, recording: &Recording) -> Result<()> {
     })?;
     let cannot = || format!("{}: cannot write the recording (is there room?)", path.display());
     let mut file = BufWriter::with_capacity(1 << 18, file);
-    match lines(format, recording) {
-        Some(lines) => {
-            for line in lines {
-                file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).with_context(cannot)?;
-            }
+    if is_perfetto(path) {
+        perfetto(&mut file, recording).with_context(cannot)?;
+    } else if let Some(lines) = lines(format_of(path)?, recording) {
+        for line in lines {
+            file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).with_context(cannot)?;
         }
-        None => parquet(&mut file, recording).with_context(cannot)?,
+    } else {
+        parquet(&mut file, recording).with_context(cannot)?;
     }
     file.flush().with_context(cannot)
 }
@@ -77,4 +103,14 @@ fn parquet(file: &mut (impl Write + Send), recording: &Recording) -> Result<()> 
 #[cfg(not(feature = "parquet"))]
 fn parquet(_file: &mut (impl Write + Send), _recording: &Recording) -> Result<()> {
     bail!("recording: this build does not write Parquet")
+}
+
+#[cfg(feature = "perfetto")]
+fn perfetto(file: &mut impl Write, recording: &Recording) -> Result<()> {
+    crate::perfetto::write(file, recording).map(drop)
+}
+
+#[cfg(not(feature = "perfetto"))]
+fn perfetto(_file: &mut impl Write, _recording: &Recording) -> Result<()> {
+    bail!("recording: this build does not write traces of Perfetto")
 }

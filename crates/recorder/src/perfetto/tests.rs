@@ -107,14 +107,16 @@ fn slices_of_a_track_do_not_overlap_and_counters_return_to_nothing() {
     assert_eq!(last[..2], [0, 0], "no request waits, and none is at the disk");
 }
 
-/// Perfetto's trace processor is fetched at run time by its Python package and is in no registry; the package has the schema.
-/// SCHEDLAB_PERFETTO_PYTHON names a Python that has it: `pip install perfetto`.
+/// Perfetto's own reader of traces is fetched at run time by its Python package and is in no registry; the package has the schema.
+/// `scripts/need test` installs it.
 #[test]
 fn perfettos_own_schema_knows_every_field() {
-    let Some(python) = std::env::var_os("SCHEDLAB_PERFETTO_PYTHON") else {
-        eprintln!("SKIPPED: SCHEDLAB_PERFETTO_PYTHON names no Python with the package perfetto (pip install perfetto)");
+    let python = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/perfetto/bin/python");
+    if !std::path::Path::new(python).exists() {
+        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "perfetto's schema is missing: scripts/need test");
+        eprintln!("SKIPPED: Perfetto's schema is missing; get it with: scripts/need test");
         return;
-    };
+    }
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("x.perfetto-trace");
     std::fs::write(&file, write(Vec::new(), &recording()).expect("memory")).expect("a file");

@@ -318,7 +318,7 @@ pub(crate) struct TraceArgs {
     /// `compare --trace` wrote.
     pub(crate) file: PathBuf,
     /// Write the same to this new file, in the format of its extension: of a recording .parquet, .iolog (fio) or .blkparse; of
-    /// events .parquet or .csv.
+    /// events .parquet or .csv; of both .perfetto-trace, for ui.perfetto.dev.
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
     /// Read the trace as this format, of `schedlab list traces`.

@@ -56,7 +56,7 @@ pub(crate) struct RecordArgs {
     /// Record only what processes of these control groups and of those below ask for: paths below /sys/fs/cgroup.
     #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
     pub(crate) cgroup: Vec<String>,
-    /// Write the recording to this new file: .parquet.
+    /// Write the recording to this new file: .parquet. With .perfetto-trace also tracks for ui.perfetto.dev, made of FILE.parquet at the end.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Get events from here.

@@ -9,6 +9,7 @@ use experiment::plan::parse_duration_s;
 use lab::progress::Progress as _;
 use lab::signals::Stop;
 use recorder::file::output::{Output, Taken};
+use recorder::file::{self, ReadOptions};
 use recorder::live::{Live, Options};
 use serde::Serialize;
 use text::format_bytes;
@@ -48,8 +49,17 @@ pub(super) fn recorded(args: &RecordArgs) -> Result<Summary> {
         cgroups: args.cgroup.clone(),
         source: args.source.into(),
     };
-    let mut output = Output::create(&args.out)?;
-    let mut live = match begin(&options, &args.out) {
+    // Tracks are made of whole requests in the order of time: of the recording, when it is over.
+    let tracks = file::is_perfetto(&args.out);
+    let recorded_into = if tracks { args.out.with_added_extension("parquet") } else { args.out.clone() };
+    if tracks {
+        file::can_write(&args.out).map_err(|error| usage(format!("{error:#}")))?;
+        if args.out.symlink_metadata().is_ok() {
+            return Err(usage(format!("{}: exists already; name a new file", args.out.display())));
+        }
+    }
+    let mut output = Output::create(&recorded_into)?;
+    let mut live = match begin(&options, &recorded_into) {
         Ok(live) => live,
         Err(error) => {
             output.discard();
@@ -65,7 +75,10 @@ pub(super) fn recorded(args: &RecordArgs) -> Result<Summary> {
     let tables = trace::Recording { about: about.clone(), ..live.tables().clone() };
     let requests = output.requests();
     let bytes = output.finish(tables)?;
-    Ok(Summary { file: args.out.display().to_string(), requests, bytes, counts, about })
+    if tracks {
+        file::write(&args.out, &file::read(&recorded_into, &ReadOptions::default())?)?;
+    }
+    Ok(Summary { file: recorded_into.display().to_string(), requests, bytes, counts, about })
 }
 
 fn length(word: &str) -> Result<Duration> {

@@ -112,6 +112,24 @@ fn slips_are_named_with_the_nearest_right_word_or_the_range() {
 }
 
 #[test]
+fn a_trace_becomes_tracks_whether_at_once_or_from_its_events() {
+    let lab = Lab::new();
+    let words =
+        "--device hp97560 --schedulers deadline,anticipatory --workload dss --blocks 2 --figures-only --trial-time 2s";
+    for format in ["perfetto", "parquet"] {
+        compare(&lab, format, &format!("{words} --trace {format}")).expect_status(0);
+    }
+    let at_once = fs::read(lab.path("perfetto").join("traces/dss-anticipatory.perfetto-trace")).unwrap();
+    let has = |text: &str| at_once.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(["waits of the scheduler", "at the disk", "the disk is idle, requests wait"].iter().all(|text| has(text)));
+    let from = lab.path("parquet").join("traces/dss-anticipatory.parquet");
+    let (from, to) = (from.to_str().unwrap(), lab.path("later.perfetto-trace"));
+    lab.run(&format!("trace {from} --to {}", to.display())).expect_status(0);
+    assert!(fs::read(&to).unwrap() == at_once);
+    lab.run(&format!("trace {from} --to {}", to.display())).expect_status(2).says(&["exists already"]);
+}
+
+#[test]
 fn a_device_of_ones_own_is_a_file() {
     let lab = Lab::new();
     let listed = lab.run("list devices --json").expect_status(0).stdout;

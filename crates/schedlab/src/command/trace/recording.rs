@@ -26,7 +26,7 @@ pub(super) fn run(args: &TraceArgs) -> Result<u8> {
         ))
     })?;
     if let Some(to) = &args.to {
-        file::format_of(to).map_err(|error| usage(format!("{error:#}")))?;
+        file::can_write(to).map_err(|error| usage(format!("{error:#}")))?;
     }
     let recording = recordings::read(&args.file, &ReadOptions { format, skip_bad: args.skip_bad })?;
     if let Some(to) = &args.to {
