@@ -30,6 +30,7 @@ pub mod session;
 pub mod signals;
 pub mod sources;
 pub mod store;
+pub mod synthesize;
 pub mod trace_file;
 pub mod tune;
 pub mod watch;

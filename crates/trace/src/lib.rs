@@ -10,6 +10,7 @@ pub mod io;
 pub mod profile;
 pub mod recording;
 pub mod replay;
+pub mod synthesize;
 
 pub use io::{At, Flags, Io, Kind};
 pub use recording::{About, Device, Process, Recording};

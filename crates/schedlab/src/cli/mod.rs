@@ -18,6 +18,7 @@ mod record;
 mod settings;
 mod study;
 mod sweep;
+mod synthesize;
 mod tune;
 mod watch;
 
@@ -42,6 +43,7 @@ pub(crate) use record::{RecordArgs, SourceArg};
 pub(crate) use settings::*;
 pub(crate) use study::*;
 pub(crate) use sweep::SweepArgs;
+pub(crate) use synthesize::SynthesizeArgs;
 pub(crate) use tune::*;
 pub(crate) use watch::*;
 
@@ -54,6 +56,7 @@ use self::profile::PROFILE_HELP;
 use self::record::RECORD_HELP;
 use self::study::study_help;
 use self::sweep::{SWEEP_HELP, budget};
+use self::synthesize::SYNTHESIZE_HELP;
 
 /// Find the best Linux scheduler, and its settings, for a disk and a workload.
 ///
@@ -162,6 +165,9 @@ pub(crate) enum Command {
     /// Summarize or convert a trace: a recording of real work, of any format, or the events of a simulated trial.
     #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),
+    /// Make a workload of a few parameters that does what a recording's processes do, and say how far it is from it.
+    #[command(after_help = SYNTHESIZE_HELP)]
+    Synthesize(SynthesizeArgs),
     /// Judge a record of schedlab, a table, or the output of another program.
     #[command(after_help = study_help())]
     Study(StudyArgs),

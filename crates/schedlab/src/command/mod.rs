@@ -22,6 +22,7 @@ pub(crate) mod restore;
 pub(crate) mod settings;
 pub(crate) mod study;
 pub(crate) mod sweep;
+pub(crate) mod synthesize;
 pub(crate) mod trace;
 pub(crate) mod tune;
 pub(crate) mod watch;

@@ -7,3 +7,4 @@ mod lazy;
 mod replayed;
 mod rows;
 mod steps;
+mod synthesized;

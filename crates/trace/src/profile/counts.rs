@@ -29,6 +29,22 @@ pub struct Distribution {
     pub buckets: Vec<(u64, u64)>,
 }
 
+impl Distribution {
+    /// The greatest difference between the cumulative shares of both, 0 to 1, as far as the buckets tell. None if one has no values.
+    pub fn ks(&self, other: &Distribution) -> Option<f64> {
+        if self.count == 0 || other.count == 0 {
+            return None;
+        }
+        // What is in the buckets up to this one.
+        let below = |of: &Distribution, bucket: usize| {
+            let held = of.buckets.iter().take_while(|(value, _)| quarter_of(*value) <= bucket);
+            held.map(|(_, count)| count).sum::<u64>() as f64 / of.count as f64
+        };
+        let buckets = self.buckets.iter().chain(&other.buckets).map(|(value, _)| quarter_of(*value));
+        Some(buckets.map(|bucket| (below(self, bucket) - below(other, bucket)).abs()).fold(0.0, f64::max))
+    }
+}
+
 /// Steps of each doubling, as a power of two: a step is three percent of its value.
 const STEPS: u32 = 5;
 
@@ -201,6 +217,20 @@ mod tests {
         }
         assert_eq!(said.buckets.iter().map(|(_, count)| count).sum::<u64>(), 100_000);
         assert!(said.buckets.is_sorted());
+    }
+
+    #[test]
+    fn the_distance_of_two_distributions_is_their_greatest_difference() {
+        let counted = |values: &[u64]| {
+            let mut counts = Counts::default();
+            values.iter().for_each(|value| counts.add(*value));
+            counts.distribution()
+        };
+        let (low, high) = (counted(&[1, 1, 100, 1000]), counted(&[1, 100, 1000, 1000]));
+        assert_eq!(low.ks(&low), Some(0.0));
+        assert_eq!((low.ks(&high), high.ks(&low)), (Some(0.25), Some(0.25)));
+        assert_eq!(low.ks(&counted(&[1 << 30])), Some(1.0));
+        assert_eq!(low.ks(&Distribution::default()), None);
     }
 
     #[test]

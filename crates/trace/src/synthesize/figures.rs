@@ -1,0 +1,87 @@
+//! The distance between two profiles, figure by figure.
+
+use serde::Serialize;
+
+use crate::profile::{DeviceProfile, Distribution};
+
+/// How a distance is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// Of two shares in percent: their difference.
+    Points,
+    /// The difference in percent of the recording's figure.
+    Percent,
+    /// Of two distributions: the greatest difference of their cumulative shares, 0 to 1 (Kolmogorov and Smirnov), as far as buckets of
+    /// a quarter of a doubling tell. The figures beside it are the medians.
+    Ks,
+}
+
+/// A figure of both.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    pub name: &'static str,
+    pub unit: &'static str,
+    /// None: it is not known.
+    pub recording: Option<f64>,
+    pub synthetic: Option<f64>,
+    pub distance: Option<f64>,
+    pub measure: Measure,
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    ratio(part, whole).map(|ratio| ratio * 100.0)
+}
+
+fn median(of: &Distribution, unit: f64) -> Option<f64> {
+    (of.count > 0).then_some(of.p50 as f64 / unit)
+}
+
+fn mean(of: &Distribution, unit: f64) -> Option<f64> {
+    (of.count > 0).then_some(of.mean / unit)
+}
+
+/// Every figure, those of the recording first.
+pub fn compare(recording: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figure> {
+    use Measure::{Ks, Percent, Points};
+    let both = [recording, synthetic];
+    let plain = |name, unit, measure, figure: &dyn Fn(&DeviceProfile) -> Option<f64>| {
+        let [recorded, made] = both.map(figure);
+        let distance = recorded.zip(made).map(|(recorded, made)| match measure {
+            _ if recorded == made => 0.0,
+            Points => made - recorded,
+            _ => (made - recorded) / recorded * 100.0,
+        });
+        let distance = distance.filter(|distance| distance.is_finite());
+        Figure { name, unit, recording: recorded, synthetic: made, distance, measure }
+    };
+    let spread = |name, unit, scale: f64, of: &dyn Fn(&DeviceProfile) -> Distribution| {
+        let [recorded, made] = both.map(of);
+        let (distance, measure) = (recorded.ks(&made), Ks);
+        Figure { name, unit, recording: median(&recorded, scale), synthetic: median(&made, scale), distance, measure }
+    };
+    let has_issues = both.iter().all(|profile| profile.seeks.count > 0);
+    let seeks = |of: &DeviceProfile| if has_issues { of.seeks.clone() } else { of.total.distance_sectors.clone() };
+    let data = |of: &DeviceProfile| of.total.reads + of.total.writes;
+    vec![
+        plain("requests per second", "1/s", Percent, &|of| Some(data(of) as f64 * 1e9 / of.span_ns().max(1) as f64)),
+        plain("reads", "%", Points, &|of| percent(of.total.reads, data(of))),
+        plain("request size, mean", "KiB", Percent, &|of| mean(&of.total.size_sectors, 2.0)),
+        spread("request size", "KiB", 2.0, &|of| of.total.size_sectors.clone()),
+        plain("in order", "%", Points, &|of| percent(of.total.sequential, steps(of))),
+        plain("think time, mean", "µs", Percent, &|of| mean(&of.total.think_ns, 1e3)),
+        plain("think time, median", "µs", Percent, &|of| median(&of.total.think_ns, 1e3)),
+        spread("think time", "µs", 1e3, &|of| of.total.think_ns.clone()),
+        plain("queued, mean", "", Percent, &|of| (of.total.latency_ns.count > 0).then_some(of.depth.queued_mean)),
+        spread("seek distance", "sectors", 1.0, &seeks),
+    ]
+}
+
+/// Requests that follow one of the same process.
+fn steps(of: &DeviceProfile) -> u64 {
+    of.processes.iter().map(|process| process.steps()).sum()
+}

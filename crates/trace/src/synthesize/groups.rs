@@ -1,0 +1,288 @@
+//! The groups of a recording, and what no parameter of theirs says.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::spread::Spread;
+use crate::profile::{Actor, DeviceProfile, Distribution};
+
+/// Clients of a group and requests that each has open, at most.
+const MOST: u64 = 128;
+/// Bytes of a request, and of all open requests of a group, at most.
+const LARGEST_BLOCK: u64 = 4 << 20;
+const MOST_OPEN: u64 = 128 << 20;
+/// A group of which a smaller share of requests overlaps others is synchronous; of those that ask for several at once, one of which a
+/// smaller share of requests comes after a pause never thinks.
+const FEW: f64 = 0.05;
+
+/// What bounds the groups.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How many there are at most; the busiest.
+    pub groups: usize,
+    /// What the arena takes from a completion until the client goes on: a part of every recorded think time that it adds itself.
+    pub turnaround_ns: u64,
+}
+
+/// Processes of one name, as clients that are alike.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// As the kernel has it: it may hold anything.
+    pub name: String,
+    pub requests: u64,
+    /// Threads that were there at a time, on average.
+    pub clients: u32,
+    /// Percent.
+    pub read_share: u32,
+    /// Bytes.
+    pub block_size: u32,
+    /// Percent of the requests that do not begin where the client's one before ends.
+    pub jump_share: u32,
+    /// Requests that a client keeps open.
+    pub iodepth: u32,
+    /// The mean pause: from a completion to the next request, or with several open from one request to the next.
+    pub think_ns: u64,
+    pub think_dist: Spread,
+    /// Bytes from the first place in use to the last one.
+    pub region: u64,
+}
+
+/// The groups of a disk.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Synthesis {
+    /// The one with most requests first.
+    pub groups: Vec<Group>,
+    /// What the recording has and no parameter says.
+    pub unsaid: Vec<String>,
+}
+
+/// What is summed over the processes of a name.
+#[derive(Debug, Default)]
+struct Sum<'a> {
+    processes: Vec<&'a Actor>,
+}
+
+impl Sum<'_> {
+    fn total(&self, of: impl Fn(&Actor) -> u64) -> u64 {
+        self.processes.iter().map(|process| of(process)).fold(0, u64::saturating_add)
+    }
+
+    fn data(&self) -> u64 {
+        self.total(|process| process.reads + process.writes)
+    }
+
+    /// The mean of a distribution over all processes.
+    fn mean(&self, of: impl Fn(&Actor) -> &Distribution) -> f64 {
+        let sum: f64 = self.processes.iter().map(|process| of(process).mean * of(process).count as f64).sum();
+        sum / self.total(|process| of(process).count).max(1) as f64
+    }
+
+    /// All values of a distribution.
+    fn merged(&self, of: impl Fn(&Actor) -> &Distribution) -> Distribution {
+        let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
+        for (value, count) in self.processes.iter().flat_map(|process| of(process).buckets.iter()) {
+            *buckets.entry(*value).or_default() += count;
+        }
+        let count = buckets.values().sum();
+        Distribution { count, buckets: buckets.into_iter().collect(), ..Distribution::default() }
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+fn percent(part: u64, whole: u64) -> u32 {
+    (share(part, whole) * 100.0).round() as u32
+}
+
+/// The groups of a disk's processes.
+pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
+    let mut sums: BTreeMap<&str, Sum<'_>> = BTreeMap::new();
+    let asking = disk.processes.iter().filter(|process| process.reads + process.writes > 0);
+    for process in asking {
+        sums.entry(alike(&process.name)).or_default().processes.push(process);
+    }
+    let mut sums: Vec<(&str, Sum<'_>)> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.data()));
+    let all: u64 = sums.iter().map(|(_, sum)| sum.data()).sum();
+    let left_out = sums.split_off(limits.groups.min(sums.len()));
+    let mut unsaid = Vec::new();
+    if !left_out.is_empty() {
+        let requests = left_out.iter().map(|(_, sum)| sum.data()).sum();
+        let groups = left_out.len();
+        unsaid.push(format!("{groups} further groups with {:.1} % of the requests", share(requests, all) * 100.0));
+    }
+    if disk.total.others > 0 {
+        unsaid.push(format!("{} requests without data: flushes, discards", disk.total.others));
+    }
+    let mut groups = Vec::new();
+    for (name, sum) in &sums {
+        let group = group(name, sum, disk.span_ns(), limits);
+        unsaid.extend(unsaid_of(&group, sum, disk.span_ns()));
+        groups.push(group);
+    }
+    unsaid.push(
+        "the course over time, places that are asked for more often than others, and who waits for whom".to_owned(),
+    );
+    Synthesis { groups, unsaid }
+}
+
+/// A name without the number at its end: kworker/3, client-7 and client-8 are one group.
+fn alike(name: &str) -> &str {
+    let base =
+        name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_', '/', ':', '.', '#', ' ']);
+    if base.is_empty() { name } else { base }
+}
+
+/// Nanoseconds that all threads together were there.
+fn present_ns(sum: &Sum<'_>) -> u64 {
+    sum.total(|process| process.threads.saturating_mul(process.last_ns.saturating_sub(process.first_ns)))
+}
+
+fn group(name: &str, sum: &Sum<'_>, span_ns: u64, limits: &Limits) -> Group {
+    let data = sum.data();
+    let clients = (share(present_ns(sum), span_ns).round() as u64).clamp(1, MOST);
+    let bytes = sum.total(Actor::bytes);
+    let block_size = block(share(bytes, data));
+    let (iodepth, think_ns, think_dist) = pace(sum, limits);
+    let open = MOST_OPEN / (clients * u64::from(block_size));
+    let lowest = sum.processes.iter().map(|process| process.lowest_sector).min().unwrap_or(0);
+    let highest = sum.processes.iter().map(|process| process.highest_sector).max().unwrap_or(0);
+    Group {
+        name: name.to_owned(),
+        requests: data,
+        clients: clients as u32,
+        read_share: percent(sum.total(|process| process.reads), data),
+        block_size,
+        jump_share: 100 - percent(sum.total(|process| process.sequential), sum.total(Actor::steps)),
+        iodepth: iodepth.clamp(1, open.clamp(1, MOST)) as u32,
+        think_ns,
+        think_dist,
+        region: highest.saturating_sub(lowest).saturating_add(1).saturating_mul(512),
+    }
+}
+
+/// The mean size as a size of requests: whole pages, or below a page whole sectors.
+fn block(bytes: f64) -> u32 {
+    let unit = if bytes < 4096.0 { 512.0 } else { 4096.0 };
+    ((bytes / unit).round() * unit).clamp(512.0, LARGEST_BLOCK as f64) as u32
+}
+
+/// Open requests of a client, and its pauses.
+fn pace(sum: &Sum<'_>, limits: &Limits) -> (u64, u64, Spread) {
+    let requests = sum.total(Actor::requests);
+    let thinks = sum.total(|process| process.think_ns.count);
+    let completed = sum.total(|process| process.latency_ns.count);
+    if completed > 0 && share(sum.total(|process| process.overlapping), requests) < FEW {
+        let think_ns = (sum.mean(|process| &process.think_ns) as u64).saturating_sub(limits.turnaround_ns);
+        return (1, microseconds(think_ns), Spread::nearest(&sum.merged(|process| &process.think_ns)));
+    }
+    let depth: f64 = sum.processes.iter().map(|p| p.depth_mean * p.latency_ns.count as f64).sum::<f64>();
+    let depth = (depth / completed.max(1) as f64).round() as u64;
+    if completed > 0 && share(thinks, requests) < FEW {
+        return (depth, 0, Spread::Fixed);
+    }
+    // A client that asks by the time, or in bursts: as often, with as much open as it ever had.
+    let most = sum.processes.iter().map(|process| u64::from(process.depth_max)).max().unwrap_or(0);
+    let most = if completed > 0 { most } else { MOST };
+    let between = sum.merged(|process| &process.between_ns);
+    (most, microseconds(sum.mean(|process| &process.between_ns) as u64), Spread::nearest(&between))
+}
+
+fn microseconds(ns: u64) -> u64 {
+    if ns < 1000 { ns } else { (ns + 500) / 1000 * 1000 }
+}
+
+fn unsaid_of(group: &Group, sum: &Sum<'_>, span_ns: u64) -> Vec<String> {
+    let name = &group.name;
+    let mut unsaid = Vec::new();
+    let sizes = sum.merged(|process| &process.size_sectors);
+    let other = sizes.buckets.iter().filter(|(sectors, _)| {
+        let ratio = *sectors as f64 * 512.0 / f64::from(group.block_size);
+        !(0.8..=1.25).contains(&ratio)
+    });
+    let other = share(other.map(|(_, count)| count).sum(), sizes.count);
+    if other > FEW {
+        let percent = other * 100.0;
+        unsaid
+            .push(format!("{name}: {percent:.0} % of the requests have another size than the mean; all get the mean"));
+    }
+    let present = share(present_ns(sum), span_ns);
+    if present < 0.5 {
+        let percent = present * 100.0;
+        unsaid.push(format!("{name}: was there {percent:.1} % of the time; its one client is there all the time"));
+    }
+    let unwaited = 1.0 - share(sum.total(|process| process.sync), sum.total(Actor::requests));
+    if unwaited > FEW {
+        let percent = unwaited * 100.0;
+        unsaid.push(format!("{name}: nobody waits for {percent:.0} % of the requests (writeback, read-ahead)"));
+    }
+    if group.iodepth > 1 && group.think_ns > 0 {
+        unsaid.push(format!("{name}: requests come in bursts; their number in a time is kept, not the bursts"));
+    }
+    if sum.total(|process| process.latency_ns.count) == 0 {
+        unsaid.push(format!("{name}: nothing is known of completions, so its requests come by the time (open loop)"));
+    }
+    unsaid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::{At, Flags, Io, Kind};
+    use crate::profile;
+    use crate::recording::{Device, Process, Recording};
+
+    const LIMITS: Limits = Limits { groups: 2, turnaround_ns: 0 };
+
+    /// Two readers in order that think 3 ms, and a writer of 64 KiB that keeps four open.
+    fn recording() -> Recording {
+        let (mut ios, ms) = (Vec::new(), 1_000_000);
+        for round in 0..500_u64 {
+            let at = round * 4 * ms;
+            for reader in 0..2_u64 {
+                let io = Io::asked(at, Kind::Read, reader << 20 | (round * 8), 8, reader as u32);
+                ios.push(Io { completed: At::ns(at + ms), flags: Flags::SYNC, ..io });
+            }
+            let io = Io::asked(at, Kind::Write, 4 << 20 | (round * 7919 % 1000 * 128), 128, 2);
+            ios.push(Io { completed: At::ns(at + 15 * ms), ..io });
+        }
+        let name = |name: &str, pid| Process { name: name.to_owned(), pid, tid: pid, ..Process::default() };
+        Recording {
+            devices: vec![Device::default()],
+            processes: vec![name("reader-1", 1), name("reader-2", 2), name("writer", 3)],
+            schedulers: vec!["none".to_owned()],
+            ios,
+            ..Recording::default()
+        }
+    }
+
+    #[test]
+    fn processes_of_a_name_are_clients_of_one_group_with_their_figures() {
+        let found = groups(&profile::of(&recording()).devices[0], &LIMITS);
+        let [readers, writer] = &found.groups[..] else { panic!("{found:?}") };
+        assert_eq!((readers.name.as_str(), readers.clients, readers.requests), ("reader", 2, 1000));
+        assert_eq!((readers.read_share, readers.block_size, readers.jump_share), (100, 4096, 0));
+        assert_eq!((readers.iodepth, readers.think_ns, readers.think_dist), (1, 3_000_000, Spread::Fixed));
+        assert_eq!((writer.read_share, writer.block_size, writer.jump_share), (0, 65536, 100));
+        assert_eq!((writer.iodepth, writer.think_ns), (4, 0));
+        assert!(found.unsaid.iter().any(|line| line.starts_with("writer: nobody waits for 100 %")), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_left_out_is_named() {
+        let profile = profile::of(&recording());
+        let found = groups(&profile.devices[0], &Limits { groups: 1, ..LIMITS });
+        assert_eq!(found.groups.len(), 1);
+        assert_eq!(found.unsaid[0], "1 further groups with 33.3 % of the requests");
+    }
+
+    #[test]
+    fn names_that_differ_by_a_number_are_alike() {
+        for (name, base) in [("client-7", "client"), ("kworker/3", "kworker"), ("42", "42"), ("", ""), ("pg", "pg")] {
+            assert_eq!(alike(name), base);
+        }
+    }
+}
