@@ -110,9 +110,8 @@ pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     let bytes = model.look(|model| model.sectors()) * elevator::SECTOR_BYTES;
     let workload = workload_of(&groups, bytes, &mut unsaid)?;
     let trial_ms = length_ms(disk);
-    let plan = planned(&device, std::slice::from_ref(&scheduler), workload, (trial_ms, request.seed))?;
+    let plan = planned(&device, &scheduler, workload, (trial_ms, request.seed))?;
     let synthetic = tried(&plan, model, stop)?;
-    let plan = Plan { arms: arms(&ARMS.map(str::to_owned))?, ..plan };
     Ok(Synthesized {
         figures: compare(disk, &synthetic),
         workload: plan.workloads[0].clone(),
@@ -140,8 +139,11 @@ fn in_effect(disk: &DeviceProfile) -> String {
     most.map(|(name, _)| name.as_str()).filter(|name| elevator::find(name).is_some()).unwrap_or("none").to_owned()
 }
 
-fn arms(names: &[String]) -> Result<Vec<experiment::plan::Arm>> {
-    parse_arms(names).map_err(|e| usage(format!("--scheduler: {e}")))
+/// The scheduler of the trial, and after it those that a plan compares.
+fn arms(first: &str) -> Result<Vec<experiment::plan::Arm>> {
+    let others = ARMS.into_iter().filter(|name| *name != first);
+    let names: Vec<String> = std::iter::once(first).chain(others).map(str::to_owned).collect();
+    parse_arms(&names).map_err(|e| usage(format!("--scheduler: {e}")))
 }
 
 /// One group is a workload, several are flows of one.
@@ -192,7 +194,7 @@ fn plain_name(name: &str, others: &[Flow]) -> String {
     if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("group-{plain}") } else { plain }
 }
 
-fn planned(device: &str, schedulers: &[String], workload: WorkloadSpec, (ms, seed): (u64, u64)) -> Result<Plan> {
+fn planned(device: &str, scheduler: &str, workload: WorkloadSpec, (ms, seed): (u64, u64)) -> Result<Plan> {
     Ok(Plan {
         schema: SCHEMA,
         name: LABEL.to_owned(),
@@ -205,7 +207,7 @@ fn planned(device: &str, schedulers: &[String], workload: WorkloadSpec, (ms, see
         trial: TrialLength { duration_ms: Some(ms), warmup_ms: Some(0) },
         criteria: Criteria::default(),
         limits: Limits::default(),
-        arms: arms(schedulers)?,
+        arms: arms(scheduler)?,
         workloads: vec![workload],
         files: None,
         metrics: Vec::new(),
@@ -213,7 +215,7 @@ fn planned(device: &str, schedulers: &[String], workload: WorkloadSpec, (ms, see
     })
 }
 
-/// The profile of a trial of a plan's workload under its only arm.
+/// The profile of a trial of a plan's workload under its first arm.
 fn tried(plan: &Plan, model: Model, stop: &Stop) -> Result<DeviceProfile> {
     plan.check().map_err(|e| usage(format!("--device {}: {e}", plan.device)))?;
     let arms = Arms::resolve(&plan.arms, Setting::of)?;
@@ -258,7 +260,7 @@ mod tests {
             let bytes = model.look(|model| model.sectors()) * 512;
             let workload = workload_of(&groups, bytes, &mut unsaid).expect("a workload");
             assert_eq!(unsaid.len(), count, "{unsaid:?}");
-            let plan = planned("hp97560", &["none".to_owned()], workload, (200, 1)).expect("a plan");
+            let plan = planned("hp97560", "none", workload, (200, 1)).expect("a plan");
             assert_eq!(Plan::from_toml(&plan.to_toml()).expect("it is read back"), plan);
             let profile = tried(&plan, model, &Stop::install().expect("handlers")).expect("a trial");
             assert!(profile.total.reads > 0 && profile.processes.len() == 2 * count);
