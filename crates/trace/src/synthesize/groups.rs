@@ -217,7 +217,7 @@ fn unsaid_of(group: &Group, sum: &Sum<'_>, span_ns: u64) -> Vec<String> {
     let unwaited = 1.0 - share(sum.total(|process| process.sync), sum.total(Actor::requests));
     if unwaited > FEW {
         let percent = unwaited * 100.0;
-        unsaid.push(format!("{name}: nobody waits for {percent:.0} % of the requests (writeback, read-ahead)"));
+        unsaid.push(format!("{name}: no process waits for {percent:.0} % of the requests (writeback, read-ahead)"));
     }
     if group.iodepth > 1 && group.think_ns > 0 {
         unsaid.push(format!("{name}: requests come in bursts; their number in a time is kept, not the bursts"));
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!((readers.iodepth, readers.think_ns, readers.think_dist), (1, 3_000_000, Spread::Fixed));
         assert_eq!((writer.read_share, writer.block_size, writer.jump_share), (0, 65536, 100));
         assert_eq!((writer.iodepth, writer.think_ns), (4, 0));
-        assert!(found.unsaid.iter().any(|line| line.starts_with("writer: nobody waits for 100 %")), "{found:?}");
+        assert!(found.unsaid.iter().any(|line| line.starts_with("writer: no process waits for 100 %")), "{found:?}");
     }
 
     #[test]
