@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 use trace::profile::Profiler;
-use trace::{At, Flags, Io, Kind, Process, Recording};
+use trace::{At, Device, Flags, Io, Kind, Process, Recording};
 
 /// What is promised, in events a second.
 const PROMISED: f64 = 5e6;
@@ -87,7 +87,13 @@ fn recording(requests: u64, processes: u32) -> Recording {
         }
     });
     let process = |pid: u32| Process { pid: pid + 1, tid: pid + 1, name: format!("client{pid}"), ..Process::default() };
-    Recording { ios: ios.collect(), processes: (0..processes).map(process).collect(), ..Recording::default() }
+    Recording {
+        ios: ios.collect(),
+        processes: (0..processes).map(process).collect(),
+        devices: vec![Device { name: "made-up".to_owned(), ..Device::default() }],
+        schedulers: vec!["none".to_owned()],
+        ..Recording::default()
+    }
 }
 
 impl fmt::Display for Report {

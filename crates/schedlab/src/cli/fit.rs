@@ -10,7 +10,7 @@ Examples:
   sudo schedlab fit loop:512M                                     try it on a temporary loop device
   sudo schedlab fit /dev/nvme0n1 --writes-from day.trace          with the writes of a recording
   schedlab fit --arena sim hp97560                                fit a modelled disk, whose parameters are known
-  schedlab compare --arena sim --device sdb.toml --workload oltp  use the model
+  schedlab compare --arena sim --device sdb.toml --workload oltp     use the model
 
 Nothing is written to the device and no setting of it is changed. A hard disk is measured for minutes to hours, other devices for less than
 a minute at most speeds. The model's error is measured on reads that the fit has not seen.

@@ -9,7 +9,7 @@ use trace::formats::Format;
 pub(super) const SYNTHESIZE_HELP: &str = "\
 Examples:
   schedlab synthesize sda.parquet                               the workload, and its distance from the recording
-  schedlab synthesize sda.parquet --device sda.toml --out w.toml on a model of schedlab fit; a plan for schedlab run
+  schedlab synthesize sda.parquet --device sda.toml --out w.toml    on a model of schedlab fit; a plan for schedlab run
   schedlab run w.toml --out results                             the workload under the schedulers of Linux
 
 Processes of one name are a group: clients that go on in order or jump, read or write, and think. Several groups are flows. A trial of the
