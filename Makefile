@@ -14,13 +14,14 @@ BINARY     ?= $(TARGET)/release/schedlab
 SUDO       := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 STATIC     := $(shell uname -m)-unknown-linux-musl
 
-.PHONY: demo test lint build build-tests kernels docs release static install uninstall deb tar test-packages stress fuzz clean help
+.PHONY: demo test lint build build-tests kernels docs release static install uninstall deb tar wheel test-packages stress fuzz clean help
 help:
 	@echo 'make demo           two experiments and one page, in about 4 minutes from a fresh clone: two readers on a modelled disk, and the'
 	@echo '                    schedulers of this kernel on a temporary loop device'
 	@echo '                    on a disk of yours, reading only:  make demo DEVICE=/dev/sdb WORKLOAD=randread'
 	@echo 'make install        build for use and install under PREFIX ($(PREFIX)), below DESTDIR if it is set; make uninstall removes it'
 	@echo 'make deb            a Debian package in $(TARGET)/package;  make tar: a static program that runs on any Linux'
+	@echo 'make wheel          the Python package, in $(TARGET)/package'
 	@echo 'make test           run every check and test'
 	@echo 'make docs           render the reference pages, check the links and commands of all pages, build the book in out/book'
 	@echo 'make test-packages  install, use and remove each package, as root (part of CI, not of make test)'
@@ -62,11 +63,12 @@ release:
 	@scripts/need build bpf
 	cargo build -p schedlab --release --features packaging --locked
 
-# The same without any library of the system.
+# The same without any library of the system, and without buckets: they are 78 more crates and 4 MB.
 static:
 	@scripts/need build bpf
 	rustup target add $(STATIC)
-	cargo build -p schedlab --release --features packaging --locked --target $(STATIC)
+	cargo build -p schedlab --release --no-default-features --features parquet,bpf,packed,dashboard,perfetto,packaging \
+		--locked --target $(STATIC)
 
 # As root with a binary that is there already, nothing is compiled.
 install: $(if $(wildcard $(BINARY)),,release)
@@ -81,12 +83,18 @@ deb: release
 tar: static
 	scripts/package tar $(TARGET)/$(STATIC)/release/schedlab $(TARGET)/package
 
+# The Python package, for every Python from 3.10 on.
+wheel:
+	@scripts/need build test
+	target/tools/python/bin/maturin build --release --locked --manifest-path python/Cargo.toml --out $(TARGET)/package
+
 # Without a network for rustup the static program is left out, and a line says so.
 test-packages: release
 	@if rustup target add $(STATIC); then $(MAKE) static; \
 	else echo 'SKIPPED: the static program, for rustup cannot add the target $(STATIC) here'; rm -f $(TARGET)/$(STATIC)/release/schedlab; fi
 	cargo test -p lab --no-default-features --lib trace_file --locked
 	@scripts/need package
+	scripts/test-wheel
 	$(SUDO) scripts/test-packages $(BINARY) $(TARGET)/$(STATIC)/release/schedlab
 
 # The book. What `make test` checks of it needs no mdBook.

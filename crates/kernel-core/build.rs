@@ -11,7 +11,7 @@ fn main() {
     for entry in fs::read_dir(CORE).expect("the sources are there") {
         let path = entry.expect("the sources can be listed").path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.ends_with(".c") && (name.starts_with("antic") || name.starts_with("wpcas")) {
+        if name.ends_with(".c") && ["antic", "wpcas", "occupancy"].iter().any(|part| name.starts_with(part)) {
             build.file(path);
         }
     }

@@ -15,199 +15,7 @@
  *
  * Disks without requests of their own (device-mapper, md) are recorded by their bios.
  */
-#include "kernel-types.h"
-
-#define MAX_TARGETS 8
-#define MAX_FILTERS 16
-#define MAX_SCHEDULERS 8
-#define MAX_DEPTH 32
-#define MAX_PIECES 256
-
-/* Words of a target: device number, first sector, the sector behind the last, is it bio-based. */
-#define TARGET_WORDS 4
-
-const volatile u32 nr_targets = 0;
-const volatile u64 targets[MAX_TARGETS * TARGET_WORDS] = {};
-const volatile u32 nr_pids = 0;
-const volatile u32 pids[MAX_FILTERS] = {};
-/* A process of these numbers that began later (CLOCK_BOOTTIME) is another one. */
-const volatile u64 pids_began_until = 0;
-const volatile u32 nr_cgroups = 0;
-const volatile u64 cgroups[MAX_FILTERS] = {};
-/* What a record is: its first word. */
-enum { RECORD_IO = 1, RECORD_PROCESS = 2, RECORD_SCHEDULER = 3 };
-
-/* Bits of record_io.flags: trace::Flags. */
-enum {
-	FLAG_SYNC = 1 << 0,
-	FLAG_META = 1 << 1,
-	FLAG_FUA = 1 << 2,
-	FLAG_PREFLUSH = 1 << 3,
-	FLAG_AHEAD = 1 << 4,
-	FLAG_BACKGROUND = 1 << 5,
-	FLAG_PRIO = 1 << 6,
-	FLAG_FAILED = 1 << 7,
-	FLAG_REQUEUED = 1 << 8,
-	FLAG_SWAP = 1 << 9,
-};
-
-/* trace::Kind. */
-enum { KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_DISCARD, KIND_OTHER };
-
-/* Layouts that crates/recorder/src/live/bpf/record.rs reads. Times are 0 where they are unknown. */
-struct record_io {
-	u32 what;
-	u32 process;
-	u64 sector;
-	u32 sectors;
-	u16 flags;
-	u8 kind;
-	u8 scheduler;
-	u16 priority;
-	u16 pieces;
-	u32 target;
-	u64 queued;
-	u64 entered;
-	u64 tagged;
-	u64 inserted;
-	u64 issued;
-	u64 completed;
-};
-
-struct record_process {
-	u32 what;
-	u32 number;
-	u32 pid;
-	u32 tid;
-	u64 began;
-	u64 cgroup;
-	u64 io_context;
-	u32 io_context_users;
-	u32 unused;
-	char name[16];
-};
-
-struct record_scheduler {
-	u32 what;
-	u32 number;
-	char name[16];
-};
-
-/* A bio that was queued, until a request is made of it. */
-struct asked {
-	u64 bio;
-	u64 at;
-	u32 process;
-	u32 opf;
-	u32 target;
-	u32 unused;
-};
-
-#define ASKED_BITS 15
-#define ASKED_WAYS 4
-
-struct asked_set {
-	struct asked way[ASKED_WAYS];
-};
-
-/* A request, or a bio of a disk that has no requests, from its first event to its completion. */
-struct open {
-	u64 key;
-	u64 queued;
-	u64 inserted;
-	u64 issued;
-	u64 sector;
-	u32 sectors;
-	u32 opf;
-	u32 process;
-	u16 flags;
-	u16 pieces;
-	u16 priority;
-	u8 scheduler;
-	u8 target;
-	u32 unused;
-};
-
-#define OPEN_BITS 14
-#define OPEN_WAYS 4
-
-struct open_set {
-	struct open way[OPEN_WAYS];
-};
-
-/* A task whose process was reported. What differs in one of these words is another process. */
-struct known {
-	u64 task;
-	u64 began;
-	u64 exec;
-	u64 cgroup;
-	u64 io_context;
-	u32 number;
-	u32 wanted;
-};
-
-#define KNOWN_BITS 12
-#define KNOWN_WAYS 4
-
-struct known_set {
-	struct known way[KNOWN_WAYS];
-};
-
-/*
- * Requests that are missing or incomplete, by cause: the ring was full, no way was free, the
- * completion or the issue was not seen. The kernel leaves out the call of a program that is at work
- * on the CPU already, as when a completion interrupts another one.
- */
-enum { LOST_RING, LOST_OPEN, LOST_STALE, LOST_ISSUE, LOST_CAUSES };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 24);
-} ring SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << ASKED_BITS);
-	__type(key, u32);
-	__type(value, struct asked_set);
-} asked_bios SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << OPEN_BITS);
-	__type(key, u32);
-	__type(value, struct open_set);
-} open_requests SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << KNOWN_BITS);
-	__type(key, u32);
-	__type(value, struct known_set);
-} known_tasks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, LOST_CAUSES);
-	__type(key, u32);
-	__type(value, u64);
-} lost SEC(".maps");
-
-/*
- * CLOCK_MONOTONIC at the beginning; 0 before. Programs are attached one after another, and while one
- * is, the kernel can leave out calls of others: what happens before all are there is not followed.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} recording_since SEC(".maps");
-
-/* The number of the last process that was reported; 0 is none. */
-u32 processes = 0;
-/* The types of the schedulers that were reported, in the order of their numbers, from 1. */
-u64 schedulers[MAX_SCHEDULERS] = {};
+#include "record.h"
 
 char gpl[] SEC("license") = "GPL";
 
@@ -245,6 +53,11 @@ static __always_inline u64 since(void)
 	return time ? *time : 0;
 }
 
+static __always_inline u64 number_of(struct gendisk *disk)
+{
+	return (u64)disk->major << 32 | (u32)disk->first_minor;
+}
+
 /* The target of a sector of a disk: its number, or -1. */
 static __always_inline int target_of(struct gendisk *disk, u64 sector)
 {
@@ -253,7 +66,7 @@ static __always_inline int target_of(struct gendisk *disk, u64 sector)
 
 	if (!disk)
 		return -1;
-	number = (u64)disk->major << 32 | (u32)disk->first_minor;
+	number = number_of(disk);
 	for (i = 0; i < MAX_TARGETS; i++) {
 		if (i >= nr_targets)
 			break;
@@ -399,37 +212,48 @@ static __always_inline u8 scheduler_of(struct request_queue *q)
 	return 0xff;
 }
 
-static __always_inline struct asked *asked_of(struct bio *bio)
+/*
+ * What was noted of a bio. A bio that was merged is never seen again, and neither is what was noted
+ * of it: its address may be that of another disk's bio by now.
+ */
+static __always_inline struct asked_way asked_of(struct bio *bio, struct gendisk *disk)
 {
+	struct asked_way none = {};
 	struct asked_set *set;
-	u32 index, i;
+	u32 index, target, i;
 	u64 key;
 
-	if (!bio)
-		return NULL;
+	if (!bio || !disk)
+		return none;
 	key = address(bio);
 	index = hash(key, ASKED_BITS);
 	set = bpf_map_lookup_elem(&asked_bios, &index);
 	if (!set)
-		return NULL;
-	for (i = 0; i < ASKED_WAYS; i++)
-		if (set->way[i].bio == key)
-			return &set->way[i];
-	return NULL;
+		return none;
+	for (i = 0; i < ASKED_WAYS; i++) {
+		if (set->bio[i] != key)
+			continue;
+		target = set->way[i].target & (MAX_TARGETS - 1);
+		if (targets[target * TARGET_WORDS] != number_of(disk))
+			return none;
+		return (struct asked_way){ &set->way[i], &set->bio[i], set->at[i] };
+	}
+	return none;
 }
 
-static __always_inline struct open *open_of(u64 key)
+static __always_inline struct open_way open_of(u64 key)
 {
+	struct open_way none = {};
 	struct open_set *set;
 	u32 index = hash(key, OPEN_BITS), i;
 
 	set = bpf_map_lookup_elem(&open_requests, &index);
 	if (!set)
-		return NULL;
+		return none;
 	for (i = 0; i < OPEN_WAYS; i++)
-		if (set->way[i].key == key)
-			return &set->way[i];
-	return NULL;
+		if (set->key[i] == key)
+			return (struct open_way){ &set->way[i], &set->key[i] };
+	return none;
 }
 
 /* A free way for a new request; counted as lost if there is none. */
@@ -442,7 +266,7 @@ static __always_inline struct open *open_new(u64 key)
 	if (!set)
 		return NULL;
 	for (i = 0; i < OPEN_WAYS; i++)
-		if (__sync_val_compare_and_swap(&set->way[i].key, 0, key) == 0)
+		if (!set->key[i] && __sync_val_compare_and_swap(&set->key[i], 0, key) == 0)
 			return &set->way[i];
 	count_lost(LOST_OPEN);
 	return NULL;
@@ -534,7 +358,7 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	u64 sector = rq->__sector, tagged = tagged_at(rq);
 	struct request_queue *q = rq->q;
 	struct bio *bio = rq->bio;
-	struct asked *asked;
+	struct asked_way found;
 	struct open *open;
 	int target;
 
@@ -547,8 +371,8 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	/* A flush that the block layer makes of those of processes, which are reported themselves. */
 	if (!bio && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH)
 		return NULL;
-	asked = asked_of(bio);
-	if (!asked) {
+	found = asked_of(bio, q->disk);
+	if (!found.asked) {
 		/* Queued before the recording began, by a process that is not wanted, or without a bio. */
 		if ((tagged && tagged < since()) || !current_process(bio, &number))
 			return NULL;
@@ -568,17 +392,30 @@ static __always_inline struct open *begin(struct request *rq, u64 now)
 	open->priority = 0;
 	open->scheduler = scheduler_of(q);
 	open->target = target;
-	if (asked) {
-		open->queued = asked->at;
-		open->process = asked->process;
-		open->opf = asked->opf;
-		asked->bio = 0;
+	if (found.asked) {
+		open->queued = found.at;
+		open->process = found.asked->process;
+		open->opf = found.asked->opf;
+		*found.bio = 0;
 	} else {
 		open->queued = tagged && tagged < now ? tagged : now;
 		open->process = number;
 		open->opf = rq->cmd_flags;
 	}
 	return open;
+}
+
+/* One that was issued is another request, the completion of which was not seen. */
+static __always_inline struct open *open_unless_issued(struct request *rq)
+{
+	struct open_way found = open_of(address(rq));
+
+	if (found.open && found.open->issued) {
+		count_lost(LOST_STALE);
+		*found.key = 0;
+		return NULL;
+	}
+	return found.open;
 }
 
 SEC("tp_btf/block_bio_queue")
@@ -599,7 +436,7 @@ int on_bio_queue(u64 *ctx)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (targets[(target & (MAX_TARGETS - 1)) * TARGET_WORDS + 3]) {
-		open = open_of(key);
+		open = open_of(key).open;
 		if (open)
 			count_lost(LOST_STALE);
 		else
@@ -626,19 +463,19 @@ int on_bio_queue(u64 *ctx)
 		return 0;
 	/* That of an earlier life of this bio, or the oldest: it was merged long ago. */
 	for (i = 0; i < ASKED_WAYS; i++) {
-		if (set->way[i].bio == key) {
+		if (set->bio[i] == key) {
 			oldest = i;
 			break;
 		}
-		if (set->way[i].at < set->way[oldest & (ASKED_WAYS - 1)].at)
+		if (set->at[i] < set->at[oldest & (ASKED_WAYS - 1)])
 			oldest = i;
 	}
 	oldest &= ASKED_WAYS - 1;
-	set->way[oldest].at = now;
+	set->at[oldest] = now;
 	set->way[oldest].process = number;
 	set->way[oldest].opf = bio->bi_opf;
 	set->way[oldest].target = target;
-	set->way[oldest].bio = key;
+	set->bio[oldest] = key;
 	return 0;
 }
 
@@ -647,14 +484,8 @@ int on_insert(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
 	u64 now = bpf_ktime_get_ns();
-	struct open *open = open_of(address(rq));
+	struct open *open = open_unless_issued(rq);
 
-	if (open && open->issued) {
-		/* The completion was not seen: this is another request. */
-		count_lost(LOST_STALE);
-		open->key = 0;
-		open = NULL;
-	}
 	if (!open)
 		open = begin(rq, now);
 	if (open && !open->inserted)
@@ -667,15 +498,10 @@ int on_issue(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
 	u64 now = bpf_ktime_get_ns();
-	struct open *open = open_of(address(rq));
+	struct open *open = open_unless_issued(rq);
 	struct bio *bio;
 	u32 i;
 
-	if (open && open->issued) {
-		count_lost(LOST_STALE);
-		open->key = 0;
-		open = NULL;
-	}
 	if (!open)
 		open = begin(rq, now);
 	if (!open)
@@ -699,7 +525,7 @@ int on_issue(u64 *ctx)
 SEC("tp_btf/block_rq_requeue")
 int on_requeue(u64 *ctx)
 {
-	struct open *open = open_of(address((void *)ctx[0]));
+	struct open *open = open_of(address((void *)ctx[0])).open;
 
 	if (open) {
 		open->issued = 0;
@@ -712,34 +538,35 @@ int on_requeue(u64 *ctx)
 SEC("tp_btf/block_rq_merge")
 int on_merge(u64 *ctx)
 {
-	struct open *open = open_of(address((void *)ctx[0]));
+	struct open_way found = open_of(address((void *)ctx[0]));
 
-	if (open)
-		open->key = 0;
+	if (found.open)
+		*found.key = 0;
 	return 0;
 }
 
-static __always_inline int complete(u64 *ctx)
+SEC("tp_btf/block_rq_complete")
+int on_complete(u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
 	u32 error = ctx[1], bytes = ctx[2];
-	struct open *open = open_of(address(rq));
-	struct asked *asked;
+	struct open_way found = open_of(address(rq));
 	struct open flush = {};
+	struct asked_way own;
 
-	if (open) {
+	if (found.open) {
 		/* A part of it; the rest follows. */
 		if (rq->__data_len > bytes)
 			return 0;
-		if (!open->issued)
+		if (!found.open->issued)
 			count_lost(LOST_ISSUE);
-		report(open, entered_at(rq), tagged_at(rq), bpf_ktime_get_ns(), error);
-		open->key = 0;
+		report(found.open, entered_at(rq), tagged_at(rq), bpf_ktime_get_ns(), error);
+		*found.key = 0;
 		return 0;
 	}
 	/* A flush without data is never issued itself: the block layer issues one for several. */
-	asked = asked_of(rq->bio);
-	if (!asked)
+	own = asked_of(rq->bio, rq->q->disk);
+	if (!own.asked)
 		return 0;
 	if (rq->__data_len) {
 		/* A part of it; the rest follows. */
@@ -749,42 +576,26 @@ static __always_inline int complete(u64 *ctx)
 		flush.sector = rq->__sector;
 		flush.sectors = bytes >> 9;
 	}
-	flush.queued = asked->at;
-	flush.process = asked->process;
-	flush.opf = asked->opf;
+	flush.queued = own.at;
+	flush.process = own.asked->process;
+	flush.opf = own.asked->opf;
 	flush.pieces = 1;
 	flush.scheduler = scheduler_of(rq->q);
-	flush.target = asked->target;
-	asked->bio = 0;
+	flush.target = own.asked->target;
+	*own.bio = 0;
 	report(&flush, entered_at(rq), tagged_at(rq), bpf_ktime_get_ns(), error);
 	return 0;
-}
-
-SEC("tp_btf/block_rq_complete")
-int on_complete(u64 *ctx)
-{
-	return complete(ctx);
-}
-
-/*
- * The kernel skips a program that is at work on this CPU already: that of a task which was
- * preempted within it. The second copy finds nothing to do unless the first was skipped.
- */
-SEC("tp_btf/block_rq_complete")
-int on_complete_again(u64 *ctx)
-{
-	return complete(ctx);
 }
 
 /* Of disks without requests. */
 SEC("tp_btf/block_bio_complete")
 int on_bio_complete(u64 *ctx)
 {
-	struct open *open = open_of(address((void *)ctx[1]));
+	struct open_way found = open_of(address((void *)ctx[1]));
 
-	if (!open)
+	if (!found.open)
 		return 0;
-	report(open, 0, 0, bpf_ktime_get_ns(), false);
-	open->key = 0;
+	report(found.open, 0, 0, bpf_ktime_get_ns(), false);
+	*found.key = 0;
 	return 0;
 }

@@ -21,6 +21,16 @@ static inline u64 core_div(u64 dividend, u64 divisor)
 #endif
 }
 
+/* Rounds towards zero. */
+static inline s64 core_div_signed(s64 dividend, s64 divisor)
+{
+#ifdef __KERNEL__
+	return div64_s64(dividend, divisor);
+#else
+	return dividend / divisor;
+#endif
+}
+
 static inline u64 core_div_up(u64 dividend, u64 divisor)
 {
 	u64 quotient = core_div(dividend, divisor);

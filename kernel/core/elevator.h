@@ -22,6 +22,9 @@
  */
 struct core_process;
 
+/* I/O priority classes. */
+enum core_class { CORE_REAL_TIME, CORE_BEST_EFFORT, CORE_IDLE };
+
 struct core_request {
 	u64 sector;
 	u64 seq;			/* ascending in order of arrival, unique */
@@ -31,6 +34,8 @@ struct core_request {
 	u32 nr_sectors;
 	bool write;
 	bool sync;
+	u8 prio_class;			/* enum core_class */
+	u8 prio_level;			/* 0 to 7, the most urgent first */
 };
 
 /* Counters of idling: struct Anticipation of crates/elevator. */
@@ -60,6 +65,13 @@ struct core_ops {
 	size_t process_size;
 	const struct core_tunable *tunables;
 	u32 nr_tunables;
+	u32 nr_internal;	/* how many of the last of them are internal */
+	/*
+	 * The core decides itself how much the driver gets and shares the tags by what it
+	 * dispatches, merges only within a process, and expects that a process exits after its
+	 * last request.
+	 */
+	bool shares;
 
 	/* Bytes of zeroed memory, aligned to 8, that the caller passes as @core. */
 	size_t (*state_size)(u32 tags);
@@ -98,6 +110,6 @@ struct core_ops {
 	void (*anticipation)(const void *core, struct core_anticipation *out);
 };
 
-extern const struct core_ops core_anticipatory, core_wpcas;
+extern const struct core_ops core_anticipatory, core_wpcas, core_occupancy;
 
 #endif

@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, Scope,
 };
 
 use crate::{Error, Result, sys};
@@ -38,12 +38,24 @@ impl Landlock {
     /// # Errors
     /// If one of `paths` cannot be opened.
     pub fn read_all_write_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
+        Landlock::prepare(paths, AccessNet::from_all(NEWEST))
+    }
+
+    /// Like [`Landlock::read_all_write_only`], with TCP connections to servers. Listening stays closed.
+    ///
+    /// # Errors
+    /// If one of `paths` cannot be opened.
+    pub fn read_all_write_only_and_connect<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
+        Landlock::prepare(paths, AccessNet::BindTcp.into())
+    }
+
+    fn prepare<P: AsRef<Path>>(paths: &[P], closed: BitFlags<AccessNet>) -> Result<Landlock> {
         let failed = |error: RulesetError| Error::new("Landlock", "prepare", std::io::Error::other(error));
         let special = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock | AccessFs::MakeFifo;
         let writes = AccessFs::from_write(NEWEST);
         let mut ruleset = Ruleset::default()
             .handle_access(writes)
-            .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(NEWEST)))
+            .and_then(|ruleset| ruleset.handle_access(closed))
             .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
             .and_then(Ruleset::create)
             .map_err(failed)?;

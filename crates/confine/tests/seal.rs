@@ -1,6 +1,7 @@
 //! Restrictions on real processes.
 
 use std::fs;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -39,6 +40,30 @@ fn only_the_named_directory_can_be_written_and_everything_be_read() {
     assert_eq!(fs::read_to_string(dir.path().join("victim")).unwrap(), "as it was");
     assert_eq!(fs::read_to_string(allowed.join("new")).unwrap(), "new\n");
     assert!(!dir.path().join("beside").exists() && !allowed.join("f").exists());
+}
+
+#[test]
+fn tcp_is_closed_unless_connections_are_asked_for_and_listening_always() {
+    // TCP came with the fourth version.
+    if landlock_abi() < 4 {
+        eprintln!("SKIPPED: this test needs Landlock 4");
+        return;
+    }
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let nowhere: &[&Path] = &[];
+    let cases =
+        [(Landlock::read_all_write_only(nowhere), false), (Landlock::read_all_write_only_and_connect(nowhere), true)];
+    for (landlock, connects) in cases {
+        let landlock = landlock.unwrap();
+        // Of the thread alone.
+        let inside = std::thread::spawn(move || {
+            landlock.restrict().unwrap();
+            let writes = fs::write(std::env::temp_dir().join("no-such-name"), "").is_ok();
+            (TcpStream::connect(address).is_ok(), TcpListener::bind("127.0.0.1:0").is_ok(), writes)
+        });
+        assert_eq!(inside.join().unwrap(), (connects, false, false));
+    }
 }
 
 #[test]

@@ -30,4 +30,5 @@ pub use promises::{FLOW_LAWS, Scenario};
 #[cfg(feature = "proptest")]
 pub use strategy::{
     broken_promises, check, check_flows, check_with, fixed_inputs, fixed_scenarios, inputs, scenarios, search,
+    search_again,
 };

@@ -3,7 +3,7 @@
 use elevator::{ElevatorKind, Op, PrioClass, Priority, Promise};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, TestError, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 
 use crate::input::{DISK, Input, Setting, Step, replace_exited};
 use crate::laws::{Law, broken_laws, broken_of, judge};
@@ -173,6 +173,24 @@ pub fn search<I: std::fmt::Debug>(
     cases: u32,
 ) -> Result<(), (String, I)> {
     search_by(TestRunner::new(config(cases)), inputs, |input| judge(law, kind, input))
+}
+
+/// As [`search`] with the same inputs at every call; `size`: cases, and attempts at a smaller input.
+///
+/// # Errors
+/// How the law is broken, and the smallest input found.
+///
+/// # Panics
+/// If the strategy yields no input.
+pub fn search_again<I: std::fmt::Debug>(
+    law: &Law<I>,
+    kind: &ElevatorKind,
+    inputs: &impl Strategy<Value = I>,
+    (cases, shrinks): (u32, u32),
+) -> Result<(), (String, I)> {
+    let config = Config { max_shrink_iters: shrinks, ..config(cases) };
+    let runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    search_by(runner, inputs, |input| judge(law, kind, input))
 }
 
 /// How many cases, and how long to look for a smaller one.

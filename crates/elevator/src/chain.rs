@@ -15,11 +15,14 @@ pub(crate) struct Chain {
 
 impl Default for Chain {
     fn default() -> Chain {
-        Chain { head: NONE, tail: NONE }
+        Chain::EMPTY
     }
 }
 
 impl Chain {
+    /// Without tags.
+    pub(crate) const EMPTY: Chain = Chain { head: NONE, tail: NONE };
+
     /// The tag that came first.
     pub(crate) fn oldest(&self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)

@@ -80,6 +80,8 @@ pub enum Role {
     Reading,
     /// Describes the disk to the scheduler.
     Disk,
+    /// A constant or a mechanism of a scheduler of ours, for ablations and searches in virtual time. It does not exist on a real machine.
+    Internal,
 }
 
 /// A tunable of an elevator.

@@ -90,7 +90,7 @@ impl LinuxScheduler {
     /// Its tunables as the kernel names them, with their defaults for a queue that was made so; what only the laboratory has is left out.
     /// From Linux 7.0 on, mq-deadline's `async_depth` is an attribute of the queue.
     pub fn tunables(&self, build: &Build) -> Vec<Knob> {
-        let has = |row: &Tunable| !matches!(row.role, Role::Reading | Role::Disk);
+        let has = |row: &Tunable| !matches!(row.role, Role::Reading | Role::Disk | Role::Internal);
         find(self.name).map(|kind| kind.knobs_of(build, has)).unwrap_or_default()
     }
 }

@@ -56,6 +56,8 @@ pub static ELEVATORS: &[ElevatorKind] = &[
     algorithm::mqfq::ROW,
     algorithm::iocost::ROW,
     algorithm::gimbal::ROW,
+    // Our own.
+    algorithm::occupancy::ROW,
 ];
 
 /// The row of a scheduler.

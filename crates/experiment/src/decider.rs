@@ -19,6 +19,8 @@ pub const HOPELESS_AFTER: usize = 3;
 pub struct Decider {
     plan: Plan,
     samples: BTreeMap<String, Vec<Sample>>,
+    /// Of each workload the arms, how often each was tried, and whether any of its trials was valid.
+    tried: BTreeMap<String, BTreeMap<String, (usize, bool)>>,
     looks: Looks,
 }
 
@@ -26,7 +28,7 @@ impl Decider {
     /// For a checked plan whose workloads all name their primary metric; a workload without one is never decided.
     pub fn new(plan: &Plan) -> Decider {
         let looks = Looks::planned(plan, &plan.criteria, None);
-        Decider { plan: plan.clone(), samples: BTreeMap::new(), looks }
+        Decider { plan: plan.clone(), samples: BTreeMap::new(), tried: BTreeMap::new(), looks }
     }
 
     /// Where the experiment is, if the plan alone does not say it: the number of blocks that fit, or that its budget was changed.
@@ -43,6 +45,8 @@ impl Decider {
     pub fn push(&mut self, trial: &Trial) {
         if let Some(primary) = self.primary(&trial.workload) {
             let sample = sample(trial, primary);
+            let tried = self.tried.entry(trial.workload.clone()).or_default().entry(trial.arm.clone()).or_default();
+            *tried = (tried.0 + 1, tried.1 || sample.voids.is_empty());
             self.samples.entry(trial.workload.clone()).or_default().push(sample);
         }
     }
@@ -54,17 +58,20 @@ impl Decider {
         let looks_each_block = matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
         let stops = looks_each_block && !self.plan.budget.no_early_stop;
         let decided = |judgement: &Judgement| match judgement.verdict {
-            Verdict::Better | Verdict::Worse | Verdict::Equivalent => stops,
+            Verdict::Better | Verdict::Worse | Verdict::Equivalent => true,
             Verdict::Inconclusive => judgement.given_up().is_some(),
             Verdict::Void => false,
         };
         let hopeless = self.hopeless(workload);
-        let undecided: BTreeSet<String> = self
-            .judgements(workload)
-            .into_iter()
-            .filter(|judgement| !decided(judgement) && !hopeless.contains(judgement.arm.as_str()))
-            .map(|judgement| judgement.arm)
-            .collect();
+        let undecided: BTreeSet<String> = if stops {
+            let judged = self.judgements(workload).into_iter();
+            let undecided = judged.filter(|judgement| !decided(judgement)).map(|judgement| judgement.arm);
+            undecided.filter(|arm| !hopeless.contains(arm.as_str())).collect()
+        } else {
+            // No verdict stops an arm, so that none has to be computed.
+            let names = self.plan.arms.iter().map(|arm| &arm.name);
+            names.filter(|name| *name != self.plan.baseline() && !hopeless.contains(name.as_str())).cloned().collect()
+        };
         if undecided.is_empty() || hopeless.contains(self.plan.baseline()) {
             return Vec::new();
         }
@@ -98,14 +105,9 @@ impl Decider {
 
     /// The arms that have been tried [`HOPELESS_AFTER`] times or more without one valid trial.
     fn hopeless(&self, workload: &str) -> BTreeSet<&str> {
-        let mut trials: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
-        for sample in self.samples.get(workload).into_iter().flatten() {
-            let (number, valid) = trials.entry(&sample.arm).or_default();
-            *number += 1;
-            *valid |= sample.voids.is_empty();
-        }
-        trials.retain(|_, (number, valid)| !*valid && *number >= HOPELESS_AFTER);
-        trials.into_keys().collect()
+        let tried = self.tried.get(workload).into_iter().flatten();
+        let hopeless = tried.filter(|(_, (number, valid))| !*valid && *number >= HOPELESS_AFTER);
+        hopeless.map(|(arm, _)| arm.as_str()).collect()
     }
 
     fn primary(&self, workload: &str) -> Option<&str> {

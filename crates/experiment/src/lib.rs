@@ -6,11 +6,14 @@
 #![warn(missing_docs)]
 
 pub mod advice;
+pub mod atlas;
 pub mod calibration;
+mod claims;
 pub mod decider;
 pub mod direction;
 pub mod environment;
 pub mod feasibility;
+pub mod fleet;
 pub mod gate;
 pub mod history;
 pub mod judge;

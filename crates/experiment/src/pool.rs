@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::advice::recommend;
+use crate::claims::{Claim, claims};
 use crate::judge::{self, MOST_BLOCKS};
 use crate::judgement::{Judgement, Verdict};
 use crate::metric::Direction;
@@ -14,7 +15,6 @@ use crate::plan::{Criteria, Method};
 use crate::reason::Reason;
 use crate::record::Record;
 use crate::samples::{Sample, of_trials};
-use crate::stats::holm::step_down;
 use crate::stats::occasions::{Occasion, Pooled as Interval, between};
 use crate::stats::{Moments, projection};
 use crate::study::{Options, Study, of_record, study_samples};
@@ -245,21 +245,12 @@ impl<'a> Case<'a> {
 /// Judges the arms of one metric of one workload together.
 fn of_family(cases: Vec<Case<'_>>, direction: Direction, criteria: &Criteria) -> (Vec<Judgement>, Vec<Effect>) {
     let margin = criteria.margin.ln_1p();
-    let (m, alpha) = (cases.len(), criteria.alpha);
-    let at = |i: usize, level: f64| cases[i].pooled.interval(level);
-    let differ = step_down(m, alpha, |i, level| !cases[i].is_void() && judge::differs(&at(i, level), margin));
-    let equal = step_down(m, alpha, |i, level| !cases[i].is_void() && judge::equivalent(&at(i, level), margin));
+    let arms: Vec<(&Interval, bool)> = cases.iter().map(|case| (&case.pooled, case.is_void())).collect();
+    let (claims, next_levels) = claims(&arms, direction, criteria);
     let finite = |log: f64| Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite());
-    let one = |(i, case): (usize, &Case<'_>)| {
-        let level = differ.decided_at[i].or(equal.decided_at[i]).unwrap_or(differ.current.min(equal.current));
-        let (interval, next) = (at(i, level), case.pooled.next(level));
-        let verdict = match (case.is_void(), differ.decided_at[i], equal.decided_at[i]) {
-            (true, ..) => Verdict::Void,
-            (_, Some(_), _) if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) => Verdict::Better,
-            (_, Some(_), _) => Verdict::Worse,
-            (_, None, Some(_)) => Verdict::Equivalent,
-            (_, None, None) => Verdict::Inconclusive,
-        };
+    let one = |(case, claim): (&Case<'_>, &Claim)| {
+        let Claim { verdict, level, interval } = *claim;
+        let next = case.pooled.next(level);
         let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Void);
         let judgement = Judgement {
             arm_mean: case.mean_of(|own| own.arm_mean).and_then(shown),
@@ -287,11 +278,11 @@ fn of_family(cases: Vec<Case<'_>>, direction: Direction, criteria: &Criteria) ->
             between_share: spread.map(|(_, share)| share),
             next_low: shown(next.low),
             next_high: shown(next.high),
-            more_occasions: open.then(|| case.more(margin, [differ.current, equal.current])).flatten(),
+            more_occasions: open.then(|| case.more(margin, next_levels)).flatten(),
         };
         (judgement, effect)
     };
-    cases.iter().enumerate().map(one).unzip()
+    cases.iter().zip(&claims).map(one).unzip()
 }
 
 #[cfg(test)]

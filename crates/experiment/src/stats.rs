@@ -5,6 +5,7 @@
 
 pub mod cusum;
 pub mod describe;
+pub mod discovery;
 pub mod fixed;
 pub mod futility;
 pub mod holm;

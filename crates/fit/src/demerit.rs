@@ -42,7 +42,12 @@ impl Error {
         Some(Error { reads: device.len(), demerit: rms / device_of.mean_ns, device: device_of, model: model_of })
     }
 
-    /// By how much the model's median is off, as a share of the device's.
+    /// By how much the model's mean is off, as a share of the device's.
+    pub fn mean(&self) -> f64 {
+        self.model.mean_ns / self.device.mean_ns - 1.0
+    }
+
+    /// The same for the median.
     pub fn median(&self) -> f64 {
         self.model.median_ns / self.device.median_ns - 1.0
     }

@@ -16,6 +16,7 @@ use sim::{Stream, stream};
 use crate::demerit::{Error, quantile};
 use crate::drive::{Drive, Facts, FitError, Read};
 use crate::held_out;
+use crate::inside::{busiest, served};
 use crate::writes::Writes;
 
 /// Sectors of the reads of the grid, and of those between.
@@ -23,14 +24,17 @@ const SIZES: [u32; 4] = [8, 32, 128, 512];
 const DEPTHS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const BETWEEN_SIZES: [u32; 2] = [24, 80];
 const BETWEEN_DEPTHS: [u32; 2] = [5, 20];
-/// Rounds; of three the last is held out.
-const ROUNDS: usize = 12;
+/// Rounds; of three the last is held out. Many short ones: a spell in which the device is slow lasts for tens of milliseconds, and is to
+/// fall on all cells.
+pub const ROUNDS: usize = 30;
 /// Reads of a cell in a round, without those of its beginning and end.
-const READS: usize = 400;
+const READS: usize = 160;
+/// Reads of a cell in a model: so many that its own chance does not count.
+const MODELLED: usize = 1600;
 /// Time of a cell in a round at most.
 const MOST_NS: u64 = 2_000_000_000;
 /// Shares of the description, in millionths.
-const SHARES: [u64; 19] = [
+pub(crate) const SHARES: [u64; 19] = [
     0, 10_000, 50_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 850_000, 900_000,
     950_000, 970_000, 980_000, 990_000, 998_000, 1_000_000,
 ];
@@ -78,7 +82,7 @@ pub fn measure(drive: &mut dyn Drive, seed: u64, say: &mut dyn FnMut(&str)) -> R
     let (mut fitted, mut held_out) = (BTreeMap::<Cell, Vec<Vec<u64>>>::new(), BTreeMap::<Cell, Vec<u64>>::new());
     // What a device does first is not what it does later: caches fill, clocks rise.
     for cell in &grid {
-        batch(drive, *cell, READS / 8, &mut random)?;
+        batch(drive, *cell, READS / 3, &mut random)?;
     }
     for round in 0..ROUNDS {
         let is_held_out = round % 3 == 2;
@@ -141,31 +145,14 @@ fn batch(drive: &mut dyn Drive, (size, depth): Cell, reads: usize, random: &mut 
 impl Latency {
     /// The description, without its head.
     pub fn keys(&self) -> String {
-        let mut text = String::new();
-        let list = |numbers: &mut dyn Iterator<Item = u64>| {
-            numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
-        };
         let Facts { sectors, queue_depth, .. } = self.facts;
-        let _ =
-            writeln!(text, "model = \"measured\"\nsectors = {sectors}\nqueue_depth = {}", queue_depth.clamp(1, 65_535));
-        let _ = writeln!(text, "shares_ppm = [{}]", list(&mut SHARES.into_iter()));
-        let _ = writeln!(text, "sizes = [{}]", list(&mut self.sizes.iter().map(|size| u64::from(*size))));
-        let _ = writeln!(text, "depths = [{}]", list(&mut self.depths.iter().map(|depth| u64::from(*depth))));
-        let rows: Vec<Vec<u64>> = self.rows();
-        let mut table = |key: &str, rows: &[Vec<u64>]| {
-            let _ = writeln!(text, "{key} = [");
-            for row in rows {
-                let _ = writeln!(text, "    [{}],", list(&mut row.iter().copied()));
-            }
-            text.push_str("]\n");
-        };
-        table("read_ns", &rows);
-        if let Some(writes) = &self.writes {
-            table("write_ns", &writes.rows(&self.sizes, &self.depths, &rows, &SHARES));
-            let beside = list(&mut writes.beside_percent.iter().copied());
-            let _ = writeln!(text, "flush_ns = {}\nbeside_writes_percent = [{beside}]", writes.flush_ns);
-        }
-        text
+        let reads = self.rows();
+        let writes = self.writes.as_ref().map(|writes| WriteKeys {
+            rows: writes.rows(&self.sizes, &self.depths, &reads, &SHARES),
+            flush_ns: writes.flush_ns,
+            beside_percent: writes.beside_percent.clone(),
+        });
+        keys((sectors, queue_depth), &self.sizes, &self.depths, &reads, writes.as_ref())
     }
 
     /// The latencies of reads at the shares, by size and within it by depth.
@@ -190,7 +177,8 @@ impl Latency {
 
     /// Takes over what a recording shows of writes.
     pub fn learn_writes(&mut self, ios: &[trace::Io]) {
-        self.writes = Writes::of(ios, &|sectors, depth| self.median(sectors, depth));
+        let all = busiest(ios).map(|device| served(ios, device)).unwrap_or_default();
+        self.writes = Writes::of(&all, &|sectors, depth| self.median(sectors, depth));
     }
 
     /// Measures a description on the reads that were held out: at each size and depth as many random reads with as many open.
@@ -202,8 +190,7 @@ impl Latency {
         let mut random = stream(seed, "held-out");
         let mut found = Vec::new();
         for (cell, latencies) in &self.held_out {
-            // More than the device's, so that the model's own chance does not count.
-            let modelled = batch(&mut model, *cell, 4 * READS, &mut random)?;
+            let modelled = batch(&mut model, *cell, MODELLED, &mut random)?;
             let Some(error) = Error::between(latencies, &modelled) else { continue };
             let halves = self.fitted.get(cell).and_then(|rounds| halves(rounds));
             found.push(CellError {
@@ -217,6 +204,45 @@ impl Latency {
         }
         Ok(found)
     }
+}
+
+/// What a description says of writes.
+pub(crate) struct WriteKeys {
+    pub(crate) rows: Vec<Vec<u64>>,
+    pub(crate) flush_ns: u64,
+    pub(crate) beside_percent: Vec<u64>,
+}
+
+/// The keys of a description: latencies at [`SHARES`] by size and within it by depth.
+pub(crate) fn keys(
+    (sectors, queue_depth): (u64, u32),
+    sizes: &[u32],
+    depths: &[u32],
+    reads: &[Vec<u64>],
+    writes: Option<&WriteKeys>,
+) -> String {
+    let mut text = String::new();
+    let list = |numbers: &mut dyn Iterator<Item = u64>| {
+        numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let _ = writeln!(text, "model = \"measured\"\nsectors = {sectors}\nqueue_depth = {}", queue_depth.clamp(1, 65_535));
+    let _ = writeln!(text, "shares_ppm = [{}]", list(&mut SHARES.into_iter()));
+    let _ = writeln!(text, "sizes = [{}]", list(&mut sizes.iter().map(|size| u64::from(*size))));
+    let _ = writeln!(text, "depths = [{}]", list(&mut depths.iter().map(|depth| u64::from(*depth))));
+    let mut table = |key: &str, rows: &[Vec<u64>]| {
+        let _ = writeln!(text, "{key} = [");
+        for row in rows {
+            let _ = writeln!(text, "    [{}],", list(&mut row.iter().copied()));
+        }
+        text.push_str("]\n");
+    };
+    table("read_ns", reads);
+    if let Some(writes) = writes {
+        table("write_ns", &writes.rows);
+        let beside = list(&mut writes.beside_percent.iter().copied());
+        let _ = writeln!(text, "flush_ns = {}\nbeside_writes_percent = [{beside}]", writes.flush_ns);
+    }
+    text
 }
 
 /// By how much every second round differs from the others.

@@ -3,12 +3,12 @@
 //! From issue to completion, as the device sees them. A recording of little variety tells little: sizes and depths that it does not have get
 //! the reads' times, multiplied by how writes compare to reads in it.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
-use trace::{Io, Kind};
+use trace::Kind;
 
 use crate::demerit::quantile;
+use crate::inside::Served;
 
 /// Requests of a kind that are needed to say something of it.
 const ENOUGH: usize = 100;
@@ -31,34 +31,22 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// Of requests in the order of `queued`; `read_ns` is the median of reads of a size and depth. None where there are too few writes.
-    pub(crate) fn of(ios: &[Io], read_ns: &dyn Fn(u32, u32) -> f64) -> Option<Writes> {
-        let mut issued: Vec<(u64, u64, &Io)> =
-            ios.iter().filter_map(|io| Some((io.issued.get()?, io.completed.get()?, io))).collect();
-        issued.sort_by_key(|(at, ..)| *at);
-        let mut inside: BinaryHeap<Reverse<(u64, bool)>> = BinaryHeap::new();
+    /// Of a disk's requests in the order in which it got them; `read_ns` is the median of reads of a size and depth. None where there are
+    /// too few writes.
+    pub(crate) fn of(all: &[Served], read_ns: &dyn Fn(u32, u32) -> f64) -> Option<Writes> {
         let (mut cells, mut ratios) = (BTreeMap::<_, Vec<u64>>::new(), Vec::new());
         let (mut beside, mut flushes) = (vec![Vec::new(); BESIDE], Vec::new());
-        let mut nr_writes = 0;
-        for (at, done, io) in issued {
-            while let Some(Reverse((_, write))) = inside.peek().copied().filter(|Reverse((end, _))| *end <= at) {
-                inside.pop();
-                nr_writes -= usize::from(write);
-            }
-            let (took, depth) = (done - at, inside.len() as u32 + 1);
-            match io.kind {
+        for &Served { kind, sectors, took, depth, writes, .. } in all {
+            let ratio = || took as f64 / read_ns(sectors, depth).max(1.0);
+            match kind {
                 Kind::Write => {
-                    let cell = (io.sectors.next_power_of_two(), depth.next_power_of_two());
+                    let cell = (sectors.next_power_of_two(), depth.next_power_of_two());
                     cells.entry(cell).or_default().push(took);
-                    ratios.push(took as f64 / read_ns(io.sectors, depth).max(1.0));
+                    ratios.push(ratio());
                 }
-                Kind::Read => beside[nr_writes.min(BESIDE - 1)].push(took as f64 / read_ns(io.sectors, depth).max(1.0)),
+                Kind::Read => beside[(writes as usize).min(BESIDE - 1)].push(ratio()),
                 Kind::Flush => flushes.push(took as f64),
-                Kind::Discard | Kind::Other => continue,
-            }
-            if io.kind != Kind::Flush {
-                nr_writes += usize::from(io.kind == Kind::Write);
-                inside.push(Reverse((done, io.kind == Kind::Write)));
+                Kind::Discard | Kind::Other => {}
             }
         }
         let seen = ratios.len();
@@ -113,9 +101,10 @@ fn median(values: &mut [f64]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use trace::At;
+    use trace::{At, Io};
 
     use super::*;
+    use crate::inside::served;
 
     fn io(at: u64, took: u64, kind: Kind) -> Io {
         Io { issued: At::ns(at), completed: At::ns(at + took), ..Io::asked(at, kind, 8, 8, 0) }
@@ -131,11 +120,12 @@ mod tests {
             ios.push(io(base + 11_000, 3000, Kind::Read));
             ios.push(io(base + 50_000, 700, Kind::Flush));
         }
-        let writes = Writes::of(&ios, &|_, _| 1000.0).expect("enough writes");
+        let all = served(&ios, 0);
+        let writes = Writes::of(&all, &|_, _| 1000.0).expect("enough writes");
         assert_eq!((writes.seen, writes.factor, writes.flush_ns), (300, 2.0, 700));
         assert_eq!(writes.beside_percent, [100, 300, 300, 300, 300]);
         let rows = writes.rows(&[8, 32], &[1], &[vec![900, 1000], vec![1800, 2000]], &[0, 1_000_000]);
         assert_eq!(rows, [[2000, 2000], [3600, 4000]], "its own times, and twice those of the reads");
-        assert!(Writes::of(&ios[..200], &|_, _| 1000.0).is_none(), "fifty writes say nothing");
+        assert!(Writes::of(&all[..200], &|_, _| 1000.0).is_none(), "fifty writes say nothing");
     }
 }

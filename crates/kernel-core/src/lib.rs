@@ -7,4 +7,4 @@
 #[allow(unsafe_code)]
 mod sys;
 
-pub use sys::{CElevator, Ops, Row, Seek, anticipatory, rows, wpcas};
+pub use sys::{CElevator, Ops, Row, Seek, anticipatory, occupancy, rows, wpcas};

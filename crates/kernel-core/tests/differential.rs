@@ -6,10 +6,10 @@
 mod lockstep;
 
 use elevator::find;
-use kernel_core::{Ops, Seek, anticipatory, wpcas};
+use kernel_core::{Ops, Seek, anticipatory, occupancy, wpcas};
 use lockstep::{Tally, run, seeks_agree};
 
-/// For each of the two.
+/// For each of them.
 const OPERATIONS: u64 = 1_000_000;
 /// For each seed.
 const OF_A_WORLD: u64 = 4_000;
@@ -30,10 +30,12 @@ fn agree(c: &'static Ops) {
     assert!(tally.operations >= operations);
     let Tally { waits, successes, failures, merged, fronts_found, coalesced, given_back, at_head, .. } = tally;
     let Tally { exits_with_requests, numbers_given_anew, tunables_set, refused, .. } = tally;
-    let rare = [waits, successes, failures, merged, fronts_found, coalesced, given_back, at_head];
-    let rarer = [exits_with_requests, numbers_given_anew, tunables_set, refused];
+    let rare = [waits, successes, failures, merged, coalesced, given_back, at_head];
+    let rarer = [numbers_given_anew, tunables_set, refused];
     let least = operations / 3000;
     assert!(rare.iter().chain(&rarer).all(|count| *count > least), "everything happened often: {tally:#?}");
+    let of_some = [fronts_found, exits_with_requests];
+    assert!(c.shares() || of_some.iter().all(|count| *count > least), "everything happened often: {tally:#?}");
 }
 
 #[test]
@@ -44,6 +46,11 @@ fn anticipatory_in_c_decides_as_in_rust() {
 #[test]
 fn wpcas_in_c_decides_as_in_rust() {
     agree(wpcas());
+}
+
+#[test]
+fn occupancy_in_c_decides_as_in_rust() {
+    agree(occupancy());
 }
 
 #[test]

@@ -11,8 +11,8 @@ use experiment::judge::Looks;
 use experiment::plan::{Method, Plan};
 use experiment::record::{End, EndReason, Event, Line, Note, Record, Trial, VoidReason};
 
-use crate::arena::{Arena, ArmIndex};
-use crate::driver::{Block, Driver, Halt, Series, Status, TrialLog};
+use crate::arena::{Arena, ArmIndex, Group};
+use crate::driver::{Block, Driver, Halt, RecordLog, Series, Status, TrialLog};
 use crate::estimate::Estimate;
 use crate::length::{expected_s, planned_blocks, trial_length};
 use crate::progress::Progress;
@@ -20,7 +20,7 @@ use crate::signals::Stop;
 use crate::store::Store;
 use text::limits::TRIALS;
 
-/// The number of blocks that are announced to an arena that measures in parallel: enough for two trials on each of 128 CPUs.
+/// The number of blocks that are announced where it is not known how many there will be.
 const LOOKAHEAD: u32 = 128;
 
 /// The number of an arm in the plan.
@@ -36,7 +36,7 @@ pub fn conduct(
     record: &Record,
     arms: &[ArmIndex],
     arena: &mut dyn Arena,
-    store: &mut Store,
+    store: &mut dyn RecordLog,
     (stop, progress): (&Stop, &dyn Progress),
 ) -> Result<End> {
     let mut course = Experiment::of(plan, record, arms, store, stop);
@@ -47,20 +47,20 @@ pub fn conduct(
     match measured {
         Ok(reason) => {
             let end = End { at_ms, reason };
-            store.append(&Line::End(end.clone()))?;
+            store.append_end(end.clone())?;
             Ok(end)
         }
         Err(error) => {
             let reason = EndReason::Failed { error: format!("{error:#}") };
             // The error that stopped the experiment matters more than a record that cannot take its last line.
-            let _ = store.append(&Line::End(End { at_ms, reason }));
+            let _ = store.append_end(End { at_ms, reason });
             Err(error)
         }
     }
 }
 
 /// The time that the sessions of a record have spent.
-fn spent(plan: &Plan, record: &Record) -> Duration {
+pub(crate) fn spent(plan: &Plan, record: &Record) -> Duration {
     if !plan.arena.is_virtual() {
         return Duration::from_millis(record.last_ms());
     }
@@ -109,7 +109,7 @@ struct Experiment<'a> {
     plan: &'a Plan,
     /// The plan's arms in the arena.
     indexes: &'a [ArmIndex],
-    store: &'a mut Store,
+    store: &'a mut dyn RecordLog,
     decider: Decider,
     /// The blocks of each workload, in the plan's order.
     tracks: Vec<Track>,
@@ -129,7 +129,7 @@ impl<'a> Experiment<'a> {
         plan: &'a Plan,
         record: &Record,
         indexes: &'a [ArmIndex],
-        store: &'a mut Store,
+        store: &'a mut dyn RecordLog,
         stop: &Stop,
     ) -> Experiment<'a> {
         let tracks = vec![Track::default(); plan.workloads.len()];
@@ -267,6 +267,7 @@ impl<'a> Experiment<'a> {
         }
         let left = self.active(workload);
         for arm in arms.iter().filter(|arm| !left.contains(arm)) {
+            driver.progress.decided(&plan.workloads[workload].name, &plan.arms[*arm].name);
             let (workload, arm) = (plan.workloads[workload].name.clone(), plan.arms[*arm].name.clone());
             let blocks = number + 1;
             let event = match self.decider.given_up(&workload, &arm) {
@@ -294,11 +295,10 @@ impl<'a> Experiment<'a> {
 
     /// Announces the trials of this block and of those after it, as far as they can be known.
     fn announce(&self, driver: &mut Driver<'_>, workload: usize, block: u32, arms: &[Arm]) -> Result<()> {
-        let blocks = self.plan.budget.blocks.or(self.decider.planned());
-        let blocks = blocks.map_or(LOOKAHEAD, |blocks| blocks.saturating_sub(block).clamp(1, LOOKAHEAD));
+        let end = self.plan.budget.blocks.or(self.decider.planned()).unwrap_or(block.saturating_add(LOOKAHEAD));
         let in_order = (0..self.plan.arms.len()).filter(|arm| arms.contains(arm));
         let arms = in_order.map(|arm| self.indexes[arm]).collect();
-        driver.announce(workload, arms, block..block.saturating_add(blocks))
+        driver.announce(workload, vec![Group { block, arms }], block.saturating_add(1)..end)
     }
 }
 
@@ -361,5 +361,11 @@ impl TrialLog for Store {
 
     fn append_note(&mut self, note: Note) -> Result<()> {
         self.append(&Line::Note(note))
+    }
+}
+
+impl RecordLog for Store {
+    fn append_end(&mut self, end: End) -> Result<()> {
+        self.append(&Line::End(end))
     }
 }

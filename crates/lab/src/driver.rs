@@ -8,13 +8,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::plan::Plan;
-use experiment::record::{Event, Note, Observation, Trial, VoidReason};
+use experiment::record::{End, Event, Note, Observation, Trial, VoidReason};
 use experiment::schedule;
 
-use crate::arena::{Arena, ArmIndex, TrialSpec, Upcoming};
+use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
 use crate::length::trial_length;
 use crate::progress::{Progress, Step};
 use crate::signals::Stop;
+
+/// The number of no block: of the trials before the first one.
+const REHEARSAL: u32 = u32::MAX;
 
 /// Where trials are kept. A line is on the disk when its call returns.
 pub trait TrialLog {
@@ -25,6 +28,13 @@ pub trait TrialLog {
     /// # Errors
     /// The line cannot be written.
     fn append_note(&mut self, note: Note) -> Result<()>;
+}
+
+/// Where the record of an experiment is kept.
+pub trait RecordLog: TrialLog {
+    /// # Errors
+    /// The line cannot be written.
+    fn append_end(&mut self, end: End) -> Result<()>;
 }
 
 /// Who asked for the trials of a series, and keeps them.
@@ -154,6 +164,7 @@ impl<'a> Driver<'a> {
             };
             self.sequence += 1;
             series.log().append_trial(&trial)?;
+            self.progress.measured(&trial, workload.primary.as_deref().unwrap_or("iops"));
             series.measured(self, *arm, &trial)?;
             if let Some(halt) = Halt::of(&trial) {
                 return Ok(Some(halt));
@@ -162,17 +173,19 @@ impl<'a> Driver<'a> {
         Ok(None)
     }
 
-    /// Announces blocks to an arena that measures in parallel.
+    /// Announces trials of a workload to an arena that measures in parallel: `next` are asked for, then maybe the blocks `then` with the
+    /// arms of the last of `next`.
     ///
     /// # Errors
     /// Those of measuring.
-    pub fn announce(&mut self, workload: usize, arms: Vec<ArmIndex>, blocks: Range<u32>) -> Result<()> {
-        if !self.arena.one_seed_a_block() {
+    pub fn announce(&mut self, workload: usize, next: Vec<Group>, then: Range<u32>) -> Result<()> {
+        if !self.arena.one_seed_a_block() || next.is_empty() {
             return Ok(());
         }
-        let seeds = blocks.map(|block| self.seed(workload, block, 0)).collect();
         let TrialSpec { duration, warmup, .. } = self.spec(workload, 0);
-        self.arena.announce(&Upcoming { workload, arms, seeds, duration, warmup })
+        let (seed, name) = (self.plan.seed, &self.plan.workloads[workload].name);
+        let seed = |block| schedule::trial_seed(seed, name, block, 0);
+        self.arena.announce(&Upcoming { workload, next, then, seed: &seed, duration, warmup })
     }
 
     /// One trial of a workload under `arm` that is no evidence: it fills what a first trial would find empty.
@@ -206,18 +219,16 @@ impl<'a> Driver<'a> {
     /// The arena failed.
     pub fn rehearse(&mut self, workload: usize, arms: &[ArmIndex], series: &dyn Series) -> Result<Vec<Observation>> {
         let spec = self.spec(workload, self.rehearsal_seed(workload));
-        let TrialSpec { duration, warmup, seed, .. } = spec;
         self.show(series, "every arm", workload, 0);
-        if arms.len() > 1 && self.arena.one_seed_a_block() {
-            let (arms, seeds) = (arms.to_vec(), vec![seed]);
-            self.arena.announce(&Upcoming { workload, arms, seeds, duration, warmup })?;
+        if arms.len() > 1 {
+            self.announce(workload, vec![Group { block: REHEARSAL, arms: arms.to_vec() }], 0..0)?;
         }
         arms.iter().map(|arm| self.trial(*arm, &spec)).collect()
     }
 
     /// The seed of trials before the first block.
     fn rehearsal_seed(&self, workload: usize) -> u64 {
-        schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, u32::MAX, 0)
+        schedule::trial_seed(self.plan.seed, &self.plan.workloads[workload].name, REHEARSAL, 0)
     }
 
     /// An event that happens now.

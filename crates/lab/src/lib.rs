@@ -7,6 +7,7 @@
 
 pub mod advise;
 pub mod arena;
+pub mod atlas;
 pub mod bisect;
 pub mod conduct;
 pub mod controllers;
@@ -27,8 +28,10 @@ pub mod rehearsal;
 pub mod resolve;
 mod role;
 pub mod session;
+pub mod shards;
 pub mod signals;
 pub mod sources;
+pub mod standing;
 pub mod store;
 pub mod synthesize;
 pub mod trace_file;

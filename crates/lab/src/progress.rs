@@ -3,10 +3,18 @@
 use std::fmt;
 use std::time::Duration;
 
+use experiment::record::Trial;
+
 /// Receives the progress of an experiment.
 pub trait Progress: fmt::Debug + Sync {
     /// A trial begins.
     fn trial(&self, step: &Step<'_>);
+
+    /// A trial is measured and kept; `metric` decides for its workload.
+    fn measured(&self, _trial: &Trial, _metric: &str) {}
+
+    /// An arm is not measured any more on a workload.
+    fn decided(&self, _workload: &str, _arm: &str) {}
 
     /// A step before the first trial: `done` of `total` units.
     fn prepare(&self, what: &str, done: u64, total: u64);
@@ -22,6 +30,19 @@ pub trait Progress: fmt::Debug + Sync {
 
     /// The operation has ended, or hands the terminal to another program.
     fn clear(&self);
+}
+
+/// Shows nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn trial(&self, _: &Step<'_>) {}
+    fn prepare(&self, _: &str, _: u64, _: u64) {}
+    fn phase(&self, _: &str) {}
+    fn say(&self, _: &str) {}
+    fn remark(&self, _: &str) {}
+    fn clear(&self) {}
 }
 
 /// A trial that begins, and how far the experiment is.

@@ -5,15 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use experiment::plan::{self, ArenaKind, Budget, Plan};
-use experiment::record::{Environment, Event, Header, Line, Note, Record};
+use experiment::record::{Environment, Event, Header, Note, Record};
 use jiff::Timestamp;
 
 use crate::arena::Arena;
 use crate::arena::disk::Target;
+use crate::driver::RecordLog;
 use crate::failure::usage;
 use crate::output::Output;
 use crate::signals::Stop;
-use crate::store::Store;
+use crate::store::{Memory, Store};
 
 /// Where the record of an experiment goes.
 #[derive(Debug, Clone)]
@@ -33,19 +34,7 @@ pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &
     let environment = arena.capture()?;
     let now = Timestamp::now();
     let (Output::Named(dir), true) = (&options.output, options.resume) else {
-        let header = Header {
-            schema: plan::SCHEMA,
-            schedlab: env!("CARGO_PKG_VERSION").to_owned(),
-            plan: plan.clone(),
-            environment,
-            // Virtual time begins at 0: the same plan gives the same record, byte for byte.
-            started_unix_ms: if plan.arena.is_virtual() {
-                0
-            } else {
-                u64::try_from(now.as_millisecond()).context("clock: before 1970")?
-            },
-            command: options.command.clone(),
-        };
+        let header = header(plan, environment, &options.command, now)?;
         let store = Store::create(options.output.open()?, &header)?;
         return Ok((store, Record::new(header)));
     };
@@ -62,13 +51,38 @@ pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &
     Ok((store, record))
 }
 
+/// Begins a record in memory.
+///
+/// # Errors
+/// The arena failed.
+pub fn in_memory(plan: &Plan, command: &str, arena: &mut dyn Arena) -> Result<(Memory, Record)> {
+    let header = header(plan, arena.capture()?, command, Timestamp::now())?;
+    Ok((Memory::new(&header)?, Record::new(header)))
+}
+
+fn header(plan: &Plan, environment: Environment, command: &str, now: Timestamp) -> Result<Header> {
+    Ok(Header {
+        schema: plan::SCHEMA,
+        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        plan: plan.clone(),
+        environment,
+        // Virtual time begins at 0: the same plan gives the same record, byte for byte.
+        started_unix_ms: if plan.arena.is_virtual() {
+            0
+        } else {
+            u64::try_from(now.as_millisecond()).context("clock: before 1970")?
+        },
+        command: command.to_owned(),
+    })
+}
+
 /// Writes notes into the file and into the record that was read of it.
 ///
 /// # Errors
 /// The record cannot be written.
-pub fn append_notes(store: &mut Store, record: &mut Record, notes: Vec<Note>) -> Result<()> {
+pub fn append_notes(store: &mut dyn RecordLog, record: &mut Record, notes: Vec<Note>) -> Result<()> {
     for note in notes {
-        store.append(&Line::Note(note.clone()))?;
+        store.append_note(note.clone())?;
         record.notes.push(note);
     }
     Ok(())

@@ -51,6 +51,17 @@ impl Stop {
         Ok(stop)
     }
 
+    /// One that no signal sets, for a program with handlers of its own: it calls [`Stop::ask`].
+    pub fn manual() -> Stop {
+        Stop { flag: Arc::default(), nothing_to_undo: Arc::default(), signal: Arc::default() }
+    }
+
+    /// Asks to end, as SIGINT does.
+    pub fn ask(&self) {
+        self.signal.store(usize::try_from(SIGINT).expect("signal numbers are positive"), Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
     /// From now on a signal ends the process at once: the settings are restored and the record is on the disk, and judging and
     /// reporting can be repeated from it. Where one has come already, the report has a moment to be written.
     pub fn end_at_once(&self) {

@@ -9,15 +9,64 @@ use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use experiment::record::{Header, Line, Record, RecordReader};
+use experiment::record::{End, Header, Line, Note, Record, RecordReader, Trial};
 use files::{Bounded, Dir};
 use text::limits::{RECORD_BYTES, RECORD_LINE};
 
+use crate::driver::{RecordLog, TrialLog};
 use crate::failure::usage;
 use crate::signals::Stop;
 
 /// The name of the record in an experiment's directory.
 pub const RECORD: &str = "record.jsonl";
+
+/// A record in memory, for a program that asks for no directory.
+#[derive(Debug, Default)]
+pub struct Memory {
+    text: Vec<u8>,
+}
+
+impl Memory {
+    /// A record that begins with this line.
+    ///
+    /// # Errors
+    /// The line is longer than a record's may be.
+    pub fn new(header: &Header) -> Result<Memory> {
+        let mut memory = Memory::default();
+        memory.append(&Line::Header(Box::new(header.clone())))?;
+        Ok(memory)
+    }
+
+    /// What record.jsonl would hold.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.text
+    }
+
+    fn append(&mut self, line: &Line) -> Result<()> {
+        let text = line.to_json_line();
+        RECORD_LINE.check(text.len() + 1)?;
+        RECORD_BYTES.check(self.text.len() + text.len() + 1)?;
+        self.text.extend_from_slice(text.as_bytes());
+        self.text.push(b'\n');
+        Ok(())
+    }
+}
+
+impl TrialLog for Memory {
+    fn append_trial(&mut self, trial: &Trial) -> Result<()> {
+        self.append(&Line::Trial(Box::new(trial.clone())))
+    }
+
+    fn append_note(&mut self, note: Note) -> Result<()> {
+        self.append(&Line::Note(note))
+    }
+}
+
+impl RecordLog for Memory {
+    fn append_end(&mut self, end: End) -> Result<()> {
+        self.append(&Line::End(end))
+    }
+}
 
 /// An experiment's directory, open for appending; locked against a second writer.
 #[derive(Debug)]

@@ -89,8 +89,10 @@ impl Synthesized {
 /// # Errors
 /// The recording cannot be read or has no requests with data; the device or the scheduler is unknown.
 pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
-    let recording = recordings::read(&request.trace, &request.options)?;
+    let mut recording = recordings::read(&request.trace, &request.options)?;
     let profile = of(&recording);
+    let several = synthesize::by_pattern(&mut recording);
+    let patterns = if several.is_empty() { None } else { Some(of(&recording)) };
     drop(recording);
     let shown = request.trace.display();
     let disk = profile.devices.iter().find(|disk| disk.total.reads + disk.total.writes > 0);
@@ -98,7 +100,15 @@ pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
         usage(format!("{shown}: no reads or writes (found 0); record a disk while it works, with schedlab record"))
     })?;
     let limits = synthesize::Limits { groups: request.groups.max(1), turnaround_ns: TURNAROUND_NS };
-    let Synthesis { groups, mut unsaid } = synthesize::groups(disk, &limits);
+    let same = |of: &&DeviceProfile| of.device == disk.device;
+    let of_patterns = patterns.as_ref().and_then(|profile| profile.devices.iter().find(same));
+    let Synthesis { groups, mut unsaid } = synthesize::groups(of_patterns.unwrap_or(disk), &limits);
+    if !several.is_empty() {
+        let names = several.join(", ");
+        unsaid.push(format!(
+            "{names}: each does several things, which are groups of their own; what one waits for in another"
+        ));
+    }
     let others: Vec<&str> =
         profile.devices.iter().filter(|of| of.device != disk.device).map(|of| of.name.as_str()).collect();
     if !others.is_empty() {

@@ -134,9 +134,13 @@ impl Workloads {
         self.0.iter().filter_map(|workload| Some((workload.name.as_str(), workload.work()?)))
     }
 
-    /// Programs with their labels.
-    pub fn programs(&self) -> impl Iterator<Item = (&str, &Program)> {
-        self.0.iter().filter_map(|workload| Some((workload.name.as_str(), workload.program()?)))
+    fn programs(&self) -> impl Iterator<Item = &Program> {
+        self.0.iter().filter_map(Workload::program)
+    }
+
+    /// Whether a workload is a program.
+    pub fn has_programs(&self) -> bool {
+        self.programs().next().is_some()
     }
 
     /// The background loads of all workloads.
@@ -185,7 +189,7 @@ impl Workloads {
     /// Whether any of them writes to the bare device.
     pub fn write(&self) -> bool {
         self.all_work().any(|work| work.kind.writes_with(&work.params))
-            || self.programs().any(|(_, program)| (program.kind.writes)(&program.options))
+            || self.programs().any(|program| (program.kind.writes)(&program.options))
     }
 
     /// What was not replayed of the traces.

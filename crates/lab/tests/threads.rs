@@ -8,22 +8,10 @@ use files::Dir;
 use lab::arena::ArmIndex;
 use lab::arena::sim::SimArena;
 use lab::conduct::conduct;
-use lab::progress::{Progress, Step};
+use lab::progress::Silent;
 use lab::resolve::{Resolved, UnderTest};
 use lab::signals::Stop;
 use lab::store::{RECORD, Store};
-
-#[derive(Debug)]
-struct Silent;
-
-impl Progress for Silent {
-    fn trial(&self, _: &Step<'_>) {}
-    fn prepare(&self, _: &str, _: u64, _: u64) {}
-    fn phase(&self, _: &str) {}
-    fn say(&self, _: &str) {}
-    fn remark(&self, _: &str) {}
-    fn clear(&self) {}
-}
 
 /// Arms that are decided after different numbers of blocks, and trials of different lengths.
 const PLAN: &str = r#"

@@ -21,6 +21,7 @@ const OF_A_PROGRAM: &[&str] = &[
     "foreign",
     "files",
     "fit",
+    "fleet",
     "host",
     "loadgen",
     "cpu",
@@ -46,6 +47,7 @@ const OF_THE_BENCH: &[&str] = &[
     "foreign",
     "files",
     "fit",
+    "fleet",
     "host",
     "loadgen",
     "cpu",
@@ -60,7 +62,7 @@ const OF_THE_BENCH: &[&str] = &[
 pub const LAYERS: &[(&str, &[&str])] = &[
     ("text", &[]),
     ("elevator", &[]),
-    // The laws of schedulers and scripts for them, for tests and selfbench: nothing that ships depends on them.
+    // The laws of schedulers and scripts for them, for tests, selfbench and teaching in Python: no program that ships depends on them.
     ("elevator-laws", &["elevator"]),
     ("trace", &["text", "elevator"]),
     ("workload", &["text", "elevator", "trace"]),
@@ -76,6 +78,7 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("cpu-workloads", &[]),
     ("files", &["text"]),
     ("confine", &[]),
+    ("fleet", &["text", "experiment", "files"]),
     // A kernel that dies at a chosen step, for tests only: nothing that ships depends on it.
     ("crashpoints", &["files"]),
     ("loadgen", &["text", "elevator", "workload"]),
@@ -109,6 +112,8 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("selfbench", OF_THE_BENCH),
     ("schedlab", OF_A_PROGRAM),
+    // A library of Python, which teaches with the laws of schedulers.
+    ("python", &["text", "elevator", "elevator-laws", "sim", "experiment", "files", "lab", "report"]),
     // For developers: the book's tests, and this crate.
     ("docs", &[]),
     ("lint", &[]),

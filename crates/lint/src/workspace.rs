@@ -36,10 +36,14 @@ impl Workspace {
         }
     }
 
-    /// The directories of `crates/` that have a manifest, by name.
+    /// The directories of `crates/` that have a manifest, and `python/`, by name.
     pub fn crates(&self) -> Result<Vec<Krate>> {
         let dir = self.root.join("crates");
         let mut found = Vec::new();
+        let python = self.root.join("python");
+        if python.join("Cargo.toml").is_file() {
+            found.push(Krate { name: "python".to_owned(), dir: python });
+        }
         for entry in fs::read_dir(&dir).with_context(|| format!("{}: cannot be listed", dir.display()))? {
             let dir = entry?.path();
             if dir.join("Cargo.toml").is_file() {

@@ -206,7 +206,7 @@ impl Worker {
     fn set_up(&self) -> Result<(Box<dyn Client + Send>, Means), EngineError> {
         // The default slack of 50 µs would lengthen every think time. Where it cannot be set, thinking is a little longer.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let size = self.kind.max_request(&self.params);
+        let size = self.kind.max_request_of(&self.params, self.seat.index);
         let fill = self.kind.writes_with(&self.params).then_some(self.seat.seed ^ u64::from(self.seat.index));
         let buffer = Buffer::new(size, self.depth, fill)?;
         let means = match self.depth {

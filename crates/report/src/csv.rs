@@ -155,18 +155,18 @@ fn truth(value: bool) -> &'static str {
 }
 
 /// A table on its way: the one way by which a cell gets into a file.
-struct Table(::csv::Writer<Vec<u8>>);
+pub(crate) struct Table(::csv::Writer<Vec<u8>>);
 
 impl Table {
-    fn new() -> Table {
+    pub(crate) fn new() -> Table {
         Table(::csv::Writer::from_writer(Vec::new()))
     }
 
-    fn row<const N: usize>(&mut self, cells: [&str; N]) -> crate::Result<()> {
+    pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) -> crate::Result<()> {
         Ok(self.0.write_record(cells.map(for_spreadsheet).each_ref().map(|cell| cell.as_bytes()))?)
     }
 
-    fn finish(self) -> crate::Result<String> {
+    pub(crate) fn finish(self) -> crate::Result<String> {
         let bytes = self.0.into_inner().map_err(|error| ::csv::Error::from(error.into_error()))?;
         Ok(String::from_utf8(bytes).expect("CSV of UTF-8 fields is UTF-8"))
     }

@@ -2,11 +2,12 @@
 //!
 //! One row of [`FORMATS`] a format. They get the metric that decides for each workload, for every arm: the geometric mean of the trials
 //! that count, with Student's 95 % interval on the logarithms. That interval is of the value, not of a comparison: verdicts are in
-//! the study, and only OpenMetrics, which has labels, holds those too. Names come from plans: each format escapes them by its own rules.
+//! the study, and only OpenMetrics, which has labels, holds those too. OpenTelemetry's spans are the trials themselves. Names come from plans: each format escapes them by its own rules.
 
 mod bencher;
 mod benchmark_action;
-mod openmetrics;
+pub(crate) mod openmetrics;
+mod otlp;
 mod series;
 
 use experiment::metric::Direction;
@@ -42,6 +43,11 @@ pub static FORMATS: &[Format] = &[
         name: "openmetrics",
         help: "OpenMetrics text, which node_exporter's textfile collector reads too",
         render: |exported, series| Ok(openmetrics::render(exported, series)),
+    },
+    Format {
+        name: "otlp",
+        help: "spans of OpenTelemetry, experiment over blocks over trials: the body of a POST of JSON to /v1/traces",
+        render: |exported, _| otlp::render(exported),
     },
 ];
 

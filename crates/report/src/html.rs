@@ -8,8 +8,9 @@ use experiment::study::{Judgement, Study, Summary};
 use minijinja::{Environment, Value, context};
 
 use super::evidence::Evidence;
+use super::figures::{self, FigureKind};
 use super::page::Page;
-use super::plot::{self, distribution, forest, latency, response, timeline};
+use super::plot::{self, forest};
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
 use super::voids::VoidGroup;
@@ -172,9 +173,8 @@ fn row_values(metric: &MetricView<'_>, row: &RowView<'_>) -> Value {
 fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate::Result<Value> {
     let (study, evidence) = (page.study, page.evidence.as_ref());
     let name = words::clean(workload.name);
-    let deciding = workload.metrics.iter().find(|metric| metric.primary).or(workload.metrics.first());
-    let trials: Vec<&Trial> =
-        evidence.iter().flat_map(|evidence| evidence.trials).filter(|trial| trial.workload == workload.name).collect();
+    let deciding = figures::deciding(workload);
+    let trials = figures::trials_of(evidence, workload.name);
     let metrics: Vec<Value> = workload
         .metrics
         .iter()
@@ -189,7 +189,8 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
         .collect::<crate::Result<Vec<Value>>>()?;
     let plots = deciding.map(|metric| plots(study, workload, metric, &trials, &page.arms)).transpose()?;
     let swept = deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
-    let swept = swept.map(|(metric, sweep)| before_and_after(study, evidence, &name, metric, &sweep)).transpose()?;
+    let swept =
+        swept.map(|(metric, sweep)| before_and_after(study, evidence, (workload, metric), &sweep)).transpose()?;
     let remarks = page.remarks(std::slice::from_ref(workload));
     let remarks =
         remarks.iter().map(|remark| context! { about => remark.about, text => remark.text, void => remark.void });
@@ -199,7 +200,7 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
         name,
         metric => deciding.map(|metric| metric.label.clone()),
         good => deciding.map(MetricView::good),
-        found => deciding.map(found),
+        found => deciding.map(figures::found),
         actuator => actuator(page, workload)?,
         plots,
         sweep => swept,
@@ -239,31 +240,16 @@ fn plots(
     trials: &[&Trial],
     arms: &[&str],
 ) -> crate::Result<Value> {
-    let name = words::clean(workload.name);
-    let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
-    let subject = |label| distribution::Subject {
-        label,
-        trials,
-        arms,
-        metric: metric.name,
-        words: &metric.label,
-        scale: &metric.scale,
-    };
-    let effects = format!("{name}: effect of each arm on {}: {}", metric.label, found(metric));
-    let spread = format!("{name}: {} of every trial, a column for each arm: {}", metric.label, means(metric));
-    let drift = format!("{name}: {} of every trial over the time since the start", metric.label);
-    let kinds = latency::kinds(trials);
-    let mut curves = Vec::new();
-    for op in &kinds {
-        let label = format!("{name}: latency percentiles of {op} requests, one line for each arm");
-        curves.extend(latency::plot(&label, trials, arms, op)?.map(|svg| (op, safe(svg))));
-    }
+    let drawn = figures::of_metric(study, workload, metric, trials, arms)?;
+    let one = |kind| drawn.iter().find(|drawn| drawn.kind == kind).map(|drawn| safe(drawn.svg.clone()));
+    let mut curves =
+        drawn.iter().filter(|drawn| drawn.kind == FigureKind::Latency).map(|drawn| safe(drawn.svg.clone()));
     Ok(context! {
-        forest => forest::plot(&effects, &judgements, metric.direction, study.criteria.margin)?.map(safe),
-        distribution => distribution::plot(&subject(&spread))?.map(safe),
-        timeline => timeline::plot(&subject(&drift))?.map(safe),
-        curve => curves.first().map(|(_, svg)| svg.clone()),
-        more_curves => curves.iter().skip(1).map(|(_, svg)| svg.clone()).collect::<Vec<_>>(),
+        forest => one(FigureKind::Effects),
+        distribution => one(FigureKind::Distribution),
+        timeline => one(FigureKind::Timeline),
+        curve => curves.next(),
+        more_curves => curves.collect::<Vec<_>>(),
     })
 }
 
@@ -271,32 +257,13 @@ fn plots(
 fn before_and_after(
     study: &Study,
     evidence: Option<&Evidence<'_>>,
-    workload: &str,
-    metric: &MetricView<'_>,
+    (workload, metric): (&WorkloadView<'_>, &MetricView<'_>),
     sweep: &SweepView<'_>,
 ) -> crate::Result<Value> {
-    let all: Vec<&Judgement> = sweep.rows.iter().map(|row| row.judgement).collect();
-    let range = response::span(&all, study.criteria.margin);
-    let mut curves = Vec::new();
-    for (of, (tunable, line)) in sweep.responses.iter().zip(&sweep.lines) {
-        let label = format!("{workload}: change of {} over the values of {tunable}: {line}", metric.label);
-        let unit = evidence.map(|evidence| (evidence.unit_of)(&of.scheduler, &of.tunable));
-        let points =
-            of.points.iter().filter_map(|point| Some((point.value.as_str(), sweep::judgement(metric, point)?)));
-        let curve = response::Curve {
-            label: &label,
-            tunable: &of.tunable,
-            unit: unit.unwrap_or_default(),
-            default: of.default.as_deref(),
-            points: points.collect(),
-            metric: format!("change of {}", metric.label),
-            margin: study.criteria.margin,
-        };
-        curves.extend(
-            response::plot(&curve, &range)?
-                .map(|svg| context! { tunable, line => minus(line.clone()), svg => safe(svg) }),
-        );
-    }
+    let curves: Vec<Value> = figures::responses(study, evidence, (workload, metric), sweep)?
+        .into_iter()
+        .map(|drawn| context! { tunable => drawn.of, line => minus(drawn.said), svg => safe(drawn.svg) })
+        .collect();
     let rows: Vec<Value> = sweep
         .rows
         .iter()
@@ -313,22 +280,6 @@ fn before_and_after(
         })
         .collect();
     Ok(context! { rows, curves, unit => metric.scale.unit })
-}
-
-/// What a forest shows, in words: `mq-deadline better, +11.6 % [+10.9, +12.2]; …`.
-fn found(metric: &MetricView<'_>) -> String {
-    let judgements = metric.rows.iter().filter_map(|row| row.judgement);
-    let words: Vec<String> = judgements
-        .map(|j| format!("{} {}, {}", words::clean(&j.arm), verdict::word(j.verdict), minus(number::effect(j))))
-        .collect();
-    words.join("; ")
-}
-
-fn means(metric: &MetricView<'_>) -> String {
-    let of = |row: &RowView<'_>| {
-        format!("{} {} {}", words::clean(row.arm), metric.centre_head(), row.centre_with_unit(metric))
-    };
-    metric.rows.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
 /// A real minus sign: numbers of a page are read, not pasted.

@@ -9,11 +9,13 @@
 
 mod actuator;
 mod answer;
+pub mod atlas;
 mod cpu;
 mod csv;
 mod error;
 mod evidence;
 pub mod export;
+mod figures;
 #[cfg(test)]
 mod fixture;
 pub mod gate;
@@ -30,6 +32,7 @@ pub mod paper;
 mod plot;
 pub mod profile;
 mod remarks;
+pub mod running;
 pub mod search;
 mod sweep;
 mod table;
@@ -48,6 +51,7 @@ use page::Page;
 pub use actuator::{ActuatorPath, Visit};
 pub use error::{Error, Result};
 pub use evidence::{Evidence, UnitOf};
+pub use figures::{Figure, FigureKind, figures};
 pub use grid::wrapped;
 pub use json::render as json;
 

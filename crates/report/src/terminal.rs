@@ -235,7 +235,7 @@ impl Printed<'_> {
 }
 
 /// The columns `first` up to `last` of a side table.
-fn columns(table: &Table, first: usize, last: usize) -> Grid {
+pub(crate) fn columns(table: &Table, first: usize, last: usize) -> Grid {
     let rows = table.rows.iter().map(|(name, cells)| {
         (name.clone(), cells[first..last].iter().map(|text| (text.clone(), plain as Style)).collect())
     });

@@ -20,6 +20,9 @@ pub(crate) const VOID: u8 = 3;
 /// Something to restore belongs to a process that is running, and was left to it.
 pub(crate) const BUSY: u8 = 4;
 
+/// Segments lack blocks that their experiment asks for.
+pub(crate) const INCOMPLETE: u8 = 9;
+
 /// A row of the table.
 #[cfg_attr(not(test), allow(dead_code))]
 pub(crate) struct Status {
@@ -91,6 +94,12 @@ pub(crate) static STATUSES: &[Status] = &[
         "`--fail-if partly-void`: a deciding comparison is void, and others count",
         "the report names each reason",
     ),
+    row(
+        INCOMPLETE,
+        "incomplete",
+        "`merge`: the experiment asks for blocks that no segment has; nothing was written",
+        "measure the blocks that the message names, and merge again",
+    ),
     row(129, "interrupted", "interrupted by SIGHUP", "`--resume` continues the experiment"),
     row(130, "interrupted", "interrupted by SIGINT", "`--resume` continues the experiment"),
     row(143, "interrupted", "interrupted by SIGTERM", "`--resume` continues the experiment"),
@@ -142,7 +151,7 @@ mod tests {
     fn every_status_stands_once_in_the_table() {
         let mut codes: Vec<u8> = STATUSES.iter().map(|status| status.code).collect();
         codes.dedup();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 129, 130, 143]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 129, 130, 143]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod command;
 #[cfg(test)]
 mod docs;
 mod failure;
+mod monitor;
 mod out;
 mod progress;
 mod report_files;
@@ -46,12 +47,13 @@ fn main() -> ExitCode {
 /// commands that start kernels confine those.
 fn give_up_rights(command: &Command) -> Result<()> {
     let result = match command {
-        Command::Devices(_) | Command::List(_) | Command::Show(_) => None,
+        Command::Devices(_) | Command::List(_) | Command::Show(_) | Command::Status(_) => None,
         Command::Study(args) => args.out.as_deref(),
         Command::Report(args) => Some(args.figures.as_deref().unwrap_or(&args.dir)),
         Command::Trace(args) => args.to.as_deref(),
         Command::Synthesize(args) => args.out.as_deref(),
         Command::History(args) => args.out.as_deref(),
+        Command::Contribute(args) => args.out.as_deref(),
         Command::Profile(args) if args.file().is_some() => args.html.as_deref(),
         _ => return Ok(()),
     };
@@ -73,6 +75,9 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
             None => command::experiment::run(root, args),
         },
         Command::Gate(args) => command::gate::gate(root, args),
+        Command::Shard(args) => command::shard::measure(args),
+        Command::Merge(args) => command::shard::join(args),
+        Command::Atlas(args) => command::atlas::atlas(args),
         Command::Sweep(args) => command::sweep::sweep(root, args),
         Command::Tune(args) => command::tune::tune(root, args),
         Command::Show(args) => command::settings::show(root, args),
@@ -82,12 +87,15 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Iocost(args) => command::iocost::run(root, args),
         Command::Advise(args) => command::advise::run(root, args),
         Command::Fit(args) => command::fit::run(root, args),
+        Command::Fleet(args) => command::fleet::run(root, args),
+        Command::Contribute(args) => command::fleet::contribute(args),
         Command::Watch(args) => command::watch::watch(root, args),
         Command::History(args) => command::watch::history(root, args),
         Command::Record(args) => command::record::run(args),
         Command::Profile(args) => command::profile::run(args),
         Command::Trace(args) => command::trace::run(args),
         Command::Synthesize(args) => command::synthesize::run(args),
+        Command::Status(args) => command::status::run(args),
         Command::Study(args) => command::study::study(args),
         Command::Report(args) => command::report::report(args),
         Command::Restore(args) => command::restore::run(root, args),

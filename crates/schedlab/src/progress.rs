@@ -6,11 +6,15 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
+use experiment::record::Trial;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::progress::Step;
 use report::number::span_ms;
 use text::escaped;
 
+use crate::cli::MonitorArgs;
+use crate::monitor::Monitor;
 use crate::out;
 
 /// A bar on standard error, lines, or nothing.
@@ -19,6 +23,7 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     quiet: bool,
     lines: Mutex<Lines>,
+    monitor: Option<Monitor>,
 }
 
 impl Progress {
@@ -30,7 +35,20 @@ impl Progress {
                 .expect("the template is well formed")
                 .progress_chars("━╸ "),
         );
-        Progress { bar, quiet, lines: Mutex::new(Lines::new(Instant::now())) }
+        Progress { bar, quiet, lines: Mutex::new(Lines::new(Instant::now())), monitor: None }
+    }
+
+    /// The same, and what watches from outside.
+    ///
+    /// # Errors
+    /// A textfile that cannot be written.
+    pub(crate) fn watched(quiet: bool, monitor: &MonitorArgs) -> Result<Progress> {
+        Ok(Progress { monitor: monitor.begin()?, ..Progress::new(quiet) })
+    }
+
+    /// What watches from outside.
+    pub(crate) fn monitor(&self) -> Option<&Monitor> {
+        self.monitor.as_ref()
     }
 
     fn show(&self, message: &str) {
@@ -39,7 +57,22 @@ impl Progress {
 }
 
 impl lab::progress::Progress for Progress {
+    fn measured(&self, trial: &Trial, metric: &str) {
+        if let Some(monitor) = &self.monitor {
+            monitor.measured(trial, metric);
+        }
+    }
+
+    fn decided(&self, workload: &str, arm: &str) {
+        if let Some(monitor) = &self.monitor {
+            monitor.decided(workload, arm);
+        }
+    }
+
     fn trial(&self, step: &Step<'_>) {
+        if let Some(monitor) = &self.monitor {
+            monitor.step(step);
+        }
         const STEPS: f64 = 1000.0;
         if self.bar.is_hidden() {
             let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,11 +23,27 @@ pub(crate) fn give_up(reads: &[PathBuf], result: Option<&Path>) -> Result<()> {
     give_up_but(reads, result.as_slice())
 }
 
+/// The same for a command that asks a server over TCP: connections stay open, listening does not.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn give_up_but_connections(result: Option<&Path>) -> Result<()> {
+    give_up_with(&[], result.as_slice(), Landlock::read_all_write_only_and_connect)
+}
+
 /// The same with several places of results.
 ///
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn give_up_but(reads: &[PathBuf], results: &[&Path]) -> Result<()> {
+    give_up_with(reads, results, Landlock::read_all_write_only)
+}
+
+fn give_up_with(
+    reads: &[PathBuf],
+    results: &[&Path],
+    landlock: impl Fn(&[PathBuf]) -> confine::Result<Landlock>,
+) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
@@ -37,7 +53,7 @@ pub(crate) fn give_up_but(reads: &[PathBuf], results: &[&Path]) -> Result<()> {
     let inside = named.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten().map(|entry| entry.path());
     let is_ours = named.iter().cloned().chain(inside).all(|path| owner_may(&path, 0o4))
         && below.iter().all(|path| owner_may(path, 0o3));
-    let landlock = Landlock::read_all_write_only(&below)?;
+    let landlock = landlock(&below)?;
     if is_ours {
         confine::drop_capabilities()?;
     } else {

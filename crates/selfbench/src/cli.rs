@@ -21,6 +21,8 @@ pub(crate) enum Bench {
     Kernel(BenchKernelArgs),
     /// LINPACK's table on this machine, and its KFLOPS beside those of the same algorithm in C, in turn; prints the ratio.
     Linpack(BenchLinpackArgs),
+    /// A verdict over a made-up fleet with liars: its time, memory and truth.
+    Fleet(BenchFleetArgs),
     /// Requests that are profiled in a second, against what is promised.
     Profile(BenchProfileArgs),
     /// Throughput of a loop device without and with each recorder, in turn: ours, blktrace, and bpftrace with what biosnoop does.
@@ -177,6 +179,25 @@ pub(crate) struct BenchLinpackArgs {
     /// Pairs of measurements, ours and C's.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchFleetArgs {
+    /// Machines.
+    #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u64).range(3..=100_000))]
+    pub(crate) machines: u64,
+    /// Trials of each.
+    #[arg(long, default_value = "1000", value_parser = clap::value_parser!(u64).range(4..=50_000))]
+    pub(crate) trials: u64,
+    /// Machines that report the opposite.
+    #[arg(long, default_value = "30")]
+    pub(crate) liars: u64,
+    /// Make the fleet in this new directory, and leave it there for `schedlab fleet`.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

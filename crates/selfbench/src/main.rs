@@ -11,6 +11,7 @@ mod docs;
 mod drives;
 mod engine;
 mod fio;
+mod fleet;
 mod kernel;
 mod linpack;
 mod oracle;

@@ -2,7 +2,8 @@
 //!
 //! fio reads at random from a loop device over a file in memory, with 32 requests open: as nothing is waited for, the CPUs are what is
 //! shared, and a recorder takes what it uses from fio. Each measurement with a recorder stands beside one without it, first and second in
-//! turn; the ratio is the median over such pairs, beside those at 10 and 90 %. On a machine that others use, the spread is theirs.
+//! turn; the ratio is the median over such pairs, beside those at 10 and 90 %. On a virtual machine that shares its CPUs the spread
+//! is its neighbours'; what all CPUs together were busy for a request, without what neighbours took, says more there.
 //!
 //! biosnoop needs kprobes or the kernel's headers. Where it cannot run, a program of bpftrace stands for it, with the events that it uses
 //! and a line a request.
@@ -85,6 +86,8 @@ pub(crate) struct Row {
     /// With / without: the median, and at 10 and 90 % of the pairs.
     ratio: f64,
     ratio_range: [f64; 2],
+    /// Microseconds for which all CPUs together were busy, per request, without and with it, of each pair.
+    cpu_us: Vec<[f64; 2]>,
     /// Of ours: requests recorded, events lost, bytes of the files.
     requests: u64,
     lost: u64,
@@ -125,22 +128,29 @@ fn measure(recorder: &Recorder, options: &Options, device: &Path, dir: &Path) ->
         pairs: Vec::new(),
         ratio: 0.0,
         ratio_range: [0.0; 2],
+        cpu_us: Vec::new(),
         requests: 0,
         lost: 0,
         bytes: 0,
     };
-    let load = || fio::run(fio::IO_URING, device, 256 << 20, true, options.seconds).map(|sample| sample.iops);
+    let load = || {
+        let before = busy_us()?;
+        let iops = fio::run(fio::IO_URING, device, 256 << 20, true, options.seconds)?.iops;
+        Ok((iops, (busy_us()? - before) / (iops * options.seconds)))
+    };
     for round in 0..options.rounds {
         // Removed whatever becomes of the recorder.
         let held = tempfile::tempdir_in(dir)?;
         let out = held.path().join("out");
         std::fs::create_dir(&out)?;
-        let mut pair = [0.0; 2];
+        let (mut pair, mut cpu_us) = ([0.0; 2], [0.0; 2]);
         for with in [round % 2 == 1, round % 2 == 0] {
-            pair[usize::from(with)] =
+            let at = usize::from(with);
+            (pair[at], cpu_us[at]) =
                 if with { recorded(recorder, options, device, &out, &load, &mut row)? } else { load()? };
         }
         row.pairs.push(pair);
+        row.cpu_us.push(cpu_us);
         row.bytes +=
             std::fs::read_dir(&out)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum::<u64>();
     }
@@ -155,9 +165,9 @@ fn recorded(
     options: &Options,
     device: &Path,
     out: &Path,
-    load: &dyn Fn() -> Result<f64>,
+    load: &dyn Fn() -> Result<(f64, f64)>,
     row: &mut Row,
-) -> Result<f64> {
+) -> Result<(f64, f64)> {
     let said = File::create(out.with_extension("said"))?;
     let mut command = (recorder.command)(options, device, out);
     // Programs of bpftrace's age set a limit that the kernel no longer has.
@@ -165,9 +175,10 @@ fn recorded(
     let mut child = command.spawn().with_context(|| format!("{}: cannot be started", recorder.name))?;
     // Attaching takes a while.
     thread::sleep(Duration::from_secs(2));
-    let iops = load();
-    end(&mut child)?;
+    let measured = load();
+    let ended = end(&mut child);
     let text = std::fs::read_to_string(out.with_extension("said"))?;
+    ended.with_context(|| text.lines().next().unwrap_or_default().to_owned())?;
     if recorder.is_ours {
         let json = text.find('{').map_or("", |at| &text[at..]);
         let summary: serde_json::Value =
@@ -175,7 +186,20 @@ fn recorded(
         row.requests += summary["requests"].as_u64().unwrap_or(0);
         row.lost += summary["about"]["lost"].as_u64().unwrap_or(0);
     }
-    iops
+    measured
+}
+
+/// How long all CPUs together have been busy, in microseconds, without what other virtual machines took.
+fn busy_us() -> Result<f64> {
+    let stat = std::fs::read_to_string("/proc/stat").context("/proc/stat: cannot be read")?;
+    let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    // user, nice, system, then idle and iowait, then irq and softirq.
+    let [user, nice, system, _, _, irq, softirq, ..] = ticks[..] else {
+        bail!("/proc/stat: its first line has other fields")
+    };
+    let per_second = rustix::param::clock_ticks_per_second() as f64;
+    Ok((user + nice + system + irq + softirq) as f64 / per_second * 1e6)
 }
 
 /// Interrupts a program, and waits for its end.
@@ -201,21 +225,24 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "| recorder | without, IO/s | with, IO/s | ratio | 10–90 % of the pairs | lost | bytes a request |"
+            "| recorder | without, IO/s | with, IO/s | ratio | 10–90 % of the pairs | CPU a request without, with | lost | bytes a request |"
         )?;
-        writeln!(f, "|---|---|---|---|---|---|---|")?;
+        writeln!(f, "|---|---|---|---|---|---|---|---|")?;
         for row in &self.rows {
-            let of = |which: usize| quantile(&sorted(row.pairs.iter().map(|pair| pair[which])), 0.5);
+            let middle =
+                |pairs: &[[f64; 2]], which: usize| quantile(&sorted(pairs.iter().map(|pair| pair[which])), 0.5);
             let ours = |text: String| if row.requests == 0 { "–".to_owned() } else { text };
             writeln!(
                 f,
-                "| {} | {:.0} | {:.0} | {:.3} | {:.3}–{:.3} | {} | {} |",
+                "| {} | {:.0} | {:.0} | {:.3} | {:.3}–{:.3} | {:.2}, {:.2} µs | {} | {} |",
                 row.recorder,
-                of(0),
-                of(1),
+                middle(&row.pairs, 0),
+                middle(&row.pairs, 1),
                 row.ratio,
                 row.ratio_range[0],
                 row.ratio_range[1],
+                middle(&row.cpu_us, 0),
+                middle(&row.cpu_us, 1),
                 ours(row.lost.to_string()),
                 ours(format!("{:.1}", row.bytes as f64 / row.requests.max(1) as f64)),
             )?;

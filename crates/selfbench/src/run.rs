@@ -5,12 +5,12 @@ use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
 use crate::cli::{
-    Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchKernelArgs, BenchLinpackArgs, BenchOracleArgs,
-    BenchProfileArgs, BenchRecordArgs, BenchTuneArgs, Cli,
+    Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchFleetArgs, BenchKernelArgs, BenchLinpackArgs,
+    BenchOracleArgs, BenchProfileArgs, BenchRecordArgs, BenchTuneArgs, Cli,
 };
 use crate::out;
 use crate::progress::Progress;
-use crate::{conformance, drives, engine, kernel, linpack, oracle, profile, record, study, tune};
+use crate::{conformance, drives, engine, fleet, kernel, linpack, oracle, profile, record, study, tune};
 use lab::arena;
 use lab::failure::usage;
 use lab::signals::Stop;
@@ -20,6 +20,7 @@ pub(crate) fn run(args: &Cli) -> Result<()> {
         Bench::Engine(args) => against_fio(args),
         Bench::Kernel(args) => of_the_arena(args),
         Bench::Linpack(args) => against_c(args),
+        Bench::Fleet(args) => judged(args),
         Bench::Profile(args) => profiled(args),
         Bench::Record(args) => recorded(args),
         Bench::Study { trials } => {
@@ -55,6 +56,16 @@ fn recorded(args: &BenchRecordArgs) -> Result<()> {
         out::line(serde_json::to_string_pretty(&report)?)?
     } else {
         out::print(&report)?
+    }
+    Ok(())
+}
+
+fn judged(args: &BenchFleetArgs) -> Result<()> {
+    let report = fleet::run(args.machines, args.trials, args.liars, args.keep.as_deref())?;
+    if args.json {
+        out::print(serde_json::to_string_pretty(&report)?)?;
+    } else {
+        out::print(report)?;
     }
     Ok(())
 }

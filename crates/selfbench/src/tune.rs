@@ -20,7 +20,7 @@ use tuner::{BASELINE, Mode, Options as SearchOptions, Outcome, Point, Proposals,
 use lab::arena::ArmIndex;
 use lab::arena::model::Model;
 use lab::arena::sim::SimArena;
-use lab::arena::{Arena, TrialSpec, Upcoming};
+use lab::arena::{Arena, Group, TrialSpec, Upcoming};
 use lab::progress::Progress;
 use lab::signals::Stop;
 use lab::tune::space::{Field, SpaceRequest, build_on, modelled_attributes};
@@ -285,7 +285,8 @@ impl<'a> Bench<'a> {
             let missing: Vec<&Arm> =
                 arms.iter().filter(|arm| !self.known.contains_key(&(arm.name.clone(), seed))).collect();
             let arms: Vec<ArmIndex> = missing.iter().map(|arm| self.arena.admit(arm)).collect::<Result<_>>()?;
-            self.arena.announce(&Upcoming { workload, arms: arms.clone(), seeds: vec![seed], duration, warmup })?;
+            let next = vec![Group { block: 0, arms: arms.clone() }];
+            self.arena.announce(&Upcoming { workload, next, then: 0..0, seed: &|_| seed, duration, warmup })?;
             for (arm, index) in missing.into_iter().zip(arms) {
                 self.arena.apply(index)?;
                 let seen = self.arena.measure(&TrialSpec { workload, seed, duration, warmup })?;

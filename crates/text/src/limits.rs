@@ -128,6 +128,10 @@ limits! {
         "each value is held in memory, at about 200 bytes";
     JUDGEMENTS = "verdicts", 100_000, Unit::Of("verdicts"); "judge fewer metrics, arms or workloads at a time";
         "one for each arm, metric and workload";
+    ATLAS_BYTES = "design of an atlas", 256 * KIB, Unit::Bytes; "name the directory of an atlas";
+        "the names of a thousand schedulers, devices and workloads take a fifth of it";
+    ATLAS_CELLS = "cells of an atlas", 5000, Unit::Of("cells"); "choose fewer devices, or make two atlases";
+        "each is an experiment, and a section of the page";
     OCCASIONS = "occasions", 100, Unit::Of("occasions"); "pool fewer";
         "all of them are judged in memory, and ten bound what differs between days";
     TABLE_BYTES = "table", 64 * MIB, Unit::Bytes; "leave out columns that are not judged, or split the table";
@@ -156,6 +160,10 @@ limits! {
         "ten times the volumes of the largest collection";
     TRACE_FILES = "files of blktrace", 4096, Unit::Of("files"); "name the file that blkparse -d makes of them";
         "one for each CPU, all open at once";
+    PERFETTO_PACKET = "packet of Perfetto", 64 * MIB, Unit::Bytes; "name a trace that Perfetto wrote";
+        "a read of one CPU's buffer is a hundredth of it";
+    PERFETTO_EVENTS = "block events of Perfetto", 10_000_000, Unit::Of("events"); "record a shorter time";
+        "they are held in memory until all are known, at 64 bytes each";
     EVENTS_LINE = "line of a trace of events", 4 * KIB, Unit::Bytes; "name a file that compare --trace wrote";
         "seven numbers and words";
     DEVICE_BYTES = "description of a device", MIB, Unit::Bytes; "name a description, e.g. a preset of schedlab list devices";
@@ -184,8 +192,24 @@ limits! {
         "a plan and a schedule";
     HISTORY_BYTES = "history of a device", 64 * MIB, Unit::Bytes; "move it elsewhere; a new one is begun";
         "a kilobyte for each hour of seven years";
+    SEGMENT_BYTES = "segment", 256 * MIB, Unit::Bytes; "measure fewer blocks in one piece";
+        "as a record";
+    SEGMENTS = "segments", 50_000, Unit::Of("segments"); "measure more blocks in one piece";
+        "one for each of the most trials";
+    SEGMENTS_BYTES = "segments of a merge", 512 * MIB, Unit::Bytes; "name each segment once, and none beyond the verdict";
+        "two records: speculative blocks, or every segment twice";
     SEARCH_BYTES = "log of a search", 256 * MIB, Unit::Bytes; "begin a new search with another --out";
         "as a record";
+    FLEET_RESULTS = "results of a fleet", 100_000, Unit::Of("results"); "keep several fleets, e.g. one a year";
+        "each takes about 2 KiB in memory while a fleet is judged";
+    FLEET_BYTES = "result of a fleet", 64 * MIB, Unit::Bytes; "name a fleet that schedlab fleet push wrote";
+        "a record of the most trials takes a third of it";
+    FLEET_ROWS = "values of a result", 2_000_000, Unit::Of("values"); "push records of fewer trials";
+        "forty for each of the most trials";
+    FLEET_HEADER = "facts of a result", 4 * MIB, Unit::Bytes; "name a fleet that schedlab fleet push wrote";
+        "a plan of a thousand arms with ten metrics";
+    FLEET_KNOWN = "file of what a fleet knows", 16 * MIB, Unit::Bytes; "learn less, e.g. with --model";
+        "300 bytes for each verdict";
 }
 
 #[cfg(test)]

@@ -220,6 +220,18 @@ impl WorkloadKind {
         self.request_sizes(params).into_iter().map(|(_, size)| size).max().expect("block_size is always there")
     }
 
+    /// The largest request of client `index` in bytes.
+    pub fn max_request_of(&self, params: &Params, index: u32) -> u32 {
+        let own = if self.needs_trace() { params.replay.largest_of(index) } else { None };
+        own.unwrap_or_else(|| self.max_request(params))
+    }
+
+    /// Bytes of all requests that can be open at once.
+    pub fn buffer_bytes(&self, params: &Params) -> u64 {
+        let of = |index| u64::from(self.max_request_of(params, index)) * u64::from(self.iodepth(params, index));
+        (0..self.clients(params)).map(of).fold(0, u64::saturating_add)
+    }
+
     /// Makes client `seat.index`. Parameters and the region must have passed [`WorkloadKind::extents`] or
     /// [`WorkloadKind::file_sizes`]; the same arguments give the same steps.
     pub fn client(&self, params: &Params, seat: Seat) -> Box<dyn Client + Send> {

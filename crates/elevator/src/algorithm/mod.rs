@@ -56,6 +56,9 @@ pub(crate) mod mbac;
 pub(crate) mod pclock;
 pub(crate) mod yfq;
 
+// Our own.
+pub(crate) mod occupancy;
+
 // Today's research.
 pub(crate) mod adios;
 pub(crate) mod flashfq;

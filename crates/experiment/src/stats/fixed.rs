@@ -17,6 +17,19 @@ pub fn paired_t(moments: &Moments, alpha: f64) -> Interval {
     Interval::around(moments.mean, critical(n - 1.0, alpha) * moments.sd / n.sqrt())
 }
 
+/// The two-sided p-value of the mean of paired differences being 0; 1 for fewer than two.
+pub fn paired_p(moments: &Moments) -> f64 {
+    if moments.n < 2 || moments.mean == 0.0 {
+        return 1.0;
+    }
+    if moments.sd == 0.0 {
+        return 0.0;
+    }
+    let n = moments.n as f64;
+    let student = StudentsT::new(0.0, 1.0, n - 1.0).expect("degrees of freedom are positive with two values or more");
+    2.0 * student.cdf(-(moments.mean.abs() / (moments.sd / n.sqrt())))
+}
+
 /// Welch's interval for mean(`a`) − mean(`b`) at confidence 1 − `alpha`, variances not assumed equal; unbounded if either
 /// group has fewer than two values.
 pub fn welch(a: &Moments, b: &Moments, alpha: f64) -> Interval {
@@ -71,6 +84,16 @@ mod tests {
             (interval.low - 0.700_114_2).abs() < 1e-6 && (interval.high - 2.459_885_8).abs() < 1e-6,
             "{interval:?}"
         );
+    }
+
+    #[test]
+    fn the_p_value_is_the_level_at_which_the_interval_touches_nothing() {
+        let moments = Moments::of(&[1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]);
+        let p = paired_p(&moments);
+        assert!((p - 0.002_833).abs() < 1e-6, "as R's t.test: {p}");
+        assert!(paired_t(&moments, p).low.abs() < 1e-6);
+        assert_eq!(paired_p(&Moments::of(&[0.0, 0.0])), 1.0);
+        assert_eq!(paired_p(&Moments::of(&[0.5, 0.5])), 0.0);
     }
 
     #[test]

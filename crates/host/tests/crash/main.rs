@@ -69,18 +69,35 @@ fn main() {
     }
     let arguments: Vec<String> = env::args().skip(1).collect();
     let filters: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
-    for (name, test) in TESTS {
-        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter.as_str())) {
-            continue;
-        }
-        if arguments.iter().any(|word| word == "--list") {
-            println!("{name}: test");
-            continue;
-        }
-        println!("test {name} ...");
-        test();
-        println!("test {name} ... ok");
+    let is_wanted = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
+    let wanted: Vec<_> = TESTS.iter().filter(|(name, _)| is_wanted(name)).collect();
+    if arguments.iter().any(|word| word == "--list") {
+        return wanted.iter().for_each(|(name, _)| println!("{name}: test"));
     }
+    match wanted.as_slice() {
+        [(name, test)] => {
+            println!("test {name} ...");
+            test();
+            println!("test {name} ... ok");
+        }
+        several => side_by_side(several),
+    }
+}
+
+/// Starts this program once for each test: they wait for the disk and for the kernel to switch schedulers, each on a device of its own.
+fn side_by_side(tests: &[&(&str, fn())]) {
+    let program = env::current_exe().expect("this program");
+    let one = |name: &str| Command::new(&program).arg(name).output().expect("this program starts");
+    let all_passed = std::thread::scope(|scope| {
+        let running: Vec<_> = tests.iter().map(|(name, _)| scope.spawn(move || one(name))).collect();
+        running.into_iter().fold(true, |passed, thread| {
+            let output = thread.join().expect("it waits for a process");
+            print!("{}", String::from_utf8_lossy(&output.stdout));
+            eprint!("{}", String::from_utf8_lossy(&output.stderr));
+            passed && output.status.success()
+        })
+    });
+    assert!(all_passed, "a test above failed");
 }
 
 /// The victim: `WHAT STATE-DIR DEVICE-OR-DIR`, and what a session's programs sleep for.

@@ -26,6 +26,8 @@ pub(crate) struct Request {
     pub(crate) nr_sectors: u32,
     pub(crate) write: bool,
     pub(crate) sync: bool,
+    pub(crate) prio_class: u8,
+    pub(crate) prio_level: u8,
 }
 
 /// `struct core_anticipation`.
@@ -120,6 +122,8 @@ pub struct Ops {
     pub(crate) process_size: usize,
     tunables: *const Tunable,
     nr_tunables: u32,
+    nr_internal: u32,
+    shares: bool,
     pub(crate) state_size: unsafe extern "C" fn(u32) -> usize,
     pub(crate) init: unsafe extern "C" fn(*mut c_void, *const Config),
     pub(crate) insert: unsafe extern "C" fn(*mut c_void, u64, *const Request, bool),
@@ -155,6 +159,16 @@ impl Ops {
         text(self.name)
     }
 
+    /// Whether it shares the device between processes, which then exit after their last request.
+    pub fn shares(&self) -> bool {
+        self.shares
+    }
+
+    /// How many of the last tunables are internal: a module has them only when asked.
+    pub fn nr_internal(&self) -> usize {
+        self.nr_internal as usize
+    }
+
     pub fn tunables(&self) -> impl Iterator<Item = Row> + '_ {
         // SAFETY: a core's table has `nr_tunables` rows, and tables are constants.
         let rows = unsafe { std::slice::from_raw_parts(self.tunables, self.nr_tunables as usize) };
@@ -183,5 +197,6 @@ fn text(of: *const c_char) -> &'static str {
 unsafe extern "C" {
     pub(crate) static core_anticipatory: Ops;
     pub(crate) static core_wpcas: Ops;
+    pub(crate) static core_occupancy: Ops;
     fn shim_seek_ns(curve: *const Curve, distance: u64) -> u64;
 }

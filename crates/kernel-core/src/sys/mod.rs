@@ -6,5 +6,5 @@ mod rows;
 mod wrapper;
 
 pub use ffi::{Ops, Row, Seek};
-pub use rows::{anticipatory, rows, wpcas};
+pub use rows::{anticipatory, occupancy, rows, wpcas};
 pub use wrapper::CElevator;

@@ -2,7 +2,7 @@
 
 use elevator::{Build, Elevator, ElevatorKind, find};
 
-use super::ffi::{Ops, core_anticipatory, core_wpcas};
+use super::ffi::{Ops, core_anticipatory, core_occupancy, core_wpcas};
 use super::wrapper::CElevator;
 
 pub fn anticipatory() -> &'static Ops {
@@ -15,11 +15,17 @@ pub fn wpcas() -> &'static Ops {
     unsafe { &core_wpcas }
 }
 
-/// `c-anticipatory` and `c-wpcas`, with the promises of their Rust counterparts.
-pub fn rows() -> [ElevatorKind; 2] {
+pub fn occupancy() -> &'static Ops {
+    // SAFETY: it is a constant.
+    unsafe { &core_occupancy }
+}
+
+/// `c-anticipatory`, `c-wpcas` and `c-occupancy`, with the promises of their Rust counterparts.
+pub fn rows() -> [ElevatorKind; 3] {
     [
         row("anticipatory", "c-anticipatory", |build| boxed(anticipatory(), build)),
         row("wpcas", "c-wpcas", |build| boxed(wpcas(), build)),
+        row("occupancy", "c-occupancy", |build| boxed(occupancy(), build)),
     ]
 }
 
@@ -37,10 +43,11 @@ fn row(of: &str, name: &'static str, build: fn(&Build) -> Box<dyn Elevator>) -> 
 mod tests {
     use super::super::ffi::Row;
     use super::*;
+    use elevator::Role;
 
     #[test]
     fn the_cores_tunables_are_those_of_the_rows_with_their_defaults() {
-        for (ops, kind) in [anticipatory(), wpcas()].into_iter().zip(rows()) {
+        for (ops, kind) in [anticipatory(), wpcas(), occupancy()].into_iter().zip(rows()) {
             let like = find(ops.name()).expect("the core is called as its counterpart");
             let rust = (like.build)(&Build::default());
             let expected: Vec<Row> = like
@@ -50,6 +57,9 @@ mod tests {
                 .collect();
             assert_eq!(ops.tunables().collect::<Vec<_>>(), expected);
             let made = (kind.build)(&Build::default());
+            let internal = like.tunables.iter().filter(|t| t.role == Role::Internal).count();
+            assert_eq!(ops.nr_internal(), internal, "of {}", ops.name());
+            assert!(like.tunables[expected.len() - internal..].iter().all(|t| t.role == Role::Internal));
             assert!(expected.iter().all(|row| made.get(row.name) == row.initial), "{}", kind.name);
         }
     }

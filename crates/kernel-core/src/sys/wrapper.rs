@@ -9,7 +9,7 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use elevator::{Anticipation, BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Merge, Op, Time};
+use elevator::{Anticipation, BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Merge, Op, PrioClass, Time};
 
 use super::ffi::{Config, Counts, Curve, How, NEVER, NONE, Ops, Process, Request};
 use super::memory::Memory;
@@ -21,8 +21,12 @@ pub struct CElevator {
     names: Vec<&'static str>,
     /// Requests inserted and not completed, by tag.
     requests: Vec<Option<BlockRequest>>,
+    /// The record of the process of each of them.
+    owners: Vec<*mut Process>,
     /// By number of the process.
     processes: Vec<Option<Memory>>,
+    /// Of processes that have exited and have requests, where the core learns of an exit after the last of these.
+    leaving: Vec<Memory>,
     /// Listed seek times, which the core refers to.
     _first: Vec<u64>,
 }
@@ -50,7 +54,9 @@ impl CElevator {
         unsafe { (ops.init)(state.start(), &raw const config) };
         let names = ops.tunables().map(|row| row.name).collect();
         let requests = vec![None; tags as usize];
-        CElevator { ops, state, tags, names, requests, processes: Vec::new(), _first: first }
+        let owners = vec![std::ptr::null_mut(); tags as usize];
+        let (processes, leaving) = (Vec::new(), Vec::new());
+        CElevator { ops, state, tags, names, requests, owners, processes, leaving, _first: first }
     }
 
     /// The tag of the held request that a piece can be merged to the front of.
@@ -88,6 +94,32 @@ impl CElevator {
             nr_sectors: request.nr_sectors,
             write: request.op == Op::Write,
             sync: request.sync,
+            prio_class: match request.priority.class {
+                PrioClass::RealTime => 0,
+                PrioClass::BestEffort => 1,
+                PrioClass::Idle => 2,
+            },
+            prio_level: request.priority.level,
+        }
+    }
+
+    /// The record of this process is not needed any more.
+    fn exit(&mut self, now: Time, record: &Memory) {
+        // SAFETY: the state is the core's own, and the record is freed only afterwards.
+        unsafe { (self.ops.exited)(self.core(), now.as_ns(), record.start()) };
+    }
+
+    fn has_requests(&self, record: &Memory) -> bool {
+        let mut owners = self.requests.iter().zip(&self.owners).filter(|(request, _)| request.is_some());
+        owners.any(|(_, owner)| *owner == record.start())
+    }
+
+    /// A request is gone; perhaps it was the last one of a process that has exited.
+    fn let_go(&mut self, now: Time) {
+        let gone = (0..self.leaving.len()).rev().find(|at| !self.has_requests(&self.leaving[*at]));
+        if let Some(at) = gone {
+            let record = self.leaving.swap_remove(at);
+            self.exit(now, &record);
         }
     }
 
@@ -104,8 +136,10 @@ impl CElevator {
 
 impl Elevator for CElevator {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
-        *self.slot(request.tag) = Some(request);
-        let process = self.record_or_new(request.process);
+        // One that comes back keeps its record, which may be of a process that has exited.
+        let known = self.slot(request.tag).replace(request).is_some();
+        let process = if known { self.owners[request.tag as usize] } else { self.record_or_new(request.process) };
+        self.owners[request.tag as usize] = process;
         let request = self.core_request(&request, process);
         // SAFETY: state and record are zeroed or were written by the core, and are not moved; the tag is below the number of tags.
         unsafe { (self.ops.insert)(self.core(), now.as_ns(), &raw const request, at == InsertAt::Head) };
@@ -122,6 +156,7 @@ impl Elevator for CElevator {
         assert!(known.is_some(), "only requests that exist complete");
         // SAFETY: the state is the core's own, and it has a request with this tag.
         unsafe { (self.ops.complete)(self.core(), now.as_ns(), done.request.tag) };
+        self.let_go(now);
     }
 
     fn len(&self) -> usize {
@@ -147,12 +182,13 @@ impl Elevator for CElevator {
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
         assert!(request.tag < self.tags, "tag {} is below the number of tags", request.tag);
-        let piece = self.core_request(piece, std::ptr::null_mut());
+        let record = self.record(piece.process).unwrap_or(std::ptr::null_mut());
+        let piece = self.core_request(piece, record);
         let how = match how {
             Merge::Back => How::Back,
             Merge::Front => How::Front,
         };
-        // SAFETY: the state is the core's own; it does not use the process of the piece.
+        // SAFETY: the state is the core's own; it compares the process of the piece.
         unsafe { (self.ops.allow_merge)(self.core(), request.tag, &raw const piece, how) }
     }
 
@@ -171,12 +207,16 @@ impl Elevator for CElevator {
         *self.slot(gone.tag) = None;
         // SAFETY: the state is the core's own, and it holds both tags.
         unsafe { (self.ops.coalesced)(self.core(), now.as_ns(), survivor.tag, gone.tag) };
+        self.let_go(now);
     }
 
     fn exited(&mut self, now: Time, process: u32) {
         let Some(record) = self.processes.get_mut(process as usize).and_then(Option::take) else { return };
-        // SAFETY: the state is the core's own, and the record is freed only afterwards.
-        unsafe { (self.ops.exited)(self.core(), now.as_ns(), record.start()) };
+        if self.ops.shares() && self.has_requests(&record) {
+            self.leaving.push(record);
+        } else {
+            self.exit(now, &record);
+        }
     }
 
     fn get(&self, tunable: &str) -> u64 {

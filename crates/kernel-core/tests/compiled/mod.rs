@@ -9,13 +9,13 @@ use std::process::Command;
 use kernel_core::{Ops, Seek};
 use tempfile::TempDir;
 
-/// The sources of the two elevators in a directory.
+/// The sources of the elevators in a directory.
 pub fn sources(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).expect("the sources are there");
     let paths = entries.map(|entry| entry.expect("the sources can be listed").path());
     let is_one = |path: &PathBuf| {
         let name = path.file_name().expect("a file has a name").to_string_lossy();
-        name.ends_with(".c") && (name.starts_with("antic") || name.starts_with("wpcas"))
+        name.ends_with(".c") && ["antic", "wpcas", "occupancy"].iter().any(|part| name.starts_with(part))
     };
     let mut sources: Vec<PathBuf> = paths.filter(is_one).collect();
     sources.sort();
@@ -49,8 +49,8 @@ pub fn altered(dir: &Path, file: &str, from: &str, to: &str) {
 /// What a shared object of the cores has.
 #[derive(Debug, Clone, Copy)]
 pub struct Cores {
-    /// anticipatory and wpcas.
-    pub ops: [&'static Ops; 2],
+    /// anticipatory, wpcas and occupancy.
+    pub ops: [&'static Ops; 3],
     pub seek: Seek,
 }
 
@@ -102,7 +102,7 @@ pub fn load(dir: &Path, file: &str, objects: &Objects) -> Cores {
         assert!(!found.is_null(), "the object has {name:?}");
         found
     };
-    let ops = [c"core_anticipatory", c"core_wpcas"].map(|name| {
+    let ops = [c"core_anticipatory", c"core_wpcas", c"core_occupancy"].map(|name| {
         // SAFETY: the symbol is a constant of the type that elevator.h says, and stays as long as the object.
         unsafe { &*named(name).cast::<Ops>() }
     });

@@ -2,10 +2,21 @@
 //! tunables are turned.
 
 use elevator::testing::request;
-use elevator::{BlockRequest, Elevator, InsertAt, Merge, Op};
+use elevator::{BlockRequest, Elevator, InsertAt, Merge, Op, PrioClass, Priority};
 
 use super::Act;
 use super::world::{DISK, Former, Known, MAX_SECTORS, Outcome, State, World, client, same};
+
+/// Of some processes; the others are as usual.
+fn priority(process: u32) -> Priority {
+    match process % 8 {
+        1 => Priority { class: PrioClass::BestEffort, level: 7 },
+        3 => Priority { class: PrioClass::Idle, level: 0 },
+        4 => Priority { class: PrioClass::BestEffort, level: 0 },
+        6 => Priority { class: PrioClass::RealTime, level: 2 },
+        _ => Priority::default(),
+    }
+}
 
 impl World {
     fn next_request(&mut self, who: usize) -> BlockRequest {
@@ -27,6 +38,7 @@ impl World {
             nr_sectors: random.of(&[8, 8, 8, 1, 256, 1024]),
             sync: random.percent(client.sync),
             allocated: self.now,
+            priority: priority(client.number),
             ..request(u32::MAX, sector % DISK)
         }
     }
@@ -178,6 +190,9 @@ impl World {
     pub(super) fn exit(&mut self) -> Outcome {
         let who = self.random.below(self.clients.len() as u64) as usize;
         let number = self.clients[who].number;
+        if self.shares && self.outstanding[number as usize] > 0 {
+            return Ok(());
+        }
         self.trace.note(Act::Exit(self.now, number));
         self.rust.exited(self.now, number);
         self.c.exited(self.now, number);

@@ -78,6 +78,40 @@ pub struct World {
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     pub(super) looked_at: usize,
+    /// The core learns from a device, so that there must be one: requests take their time by distance, one after another.
+    pub(super) shares: bool,
+    device: Device,
+}
+
+/// What a device does that a core can learn of.
+#[derive(Debug, Clone, Copy, Default)]
+struct Device {
+    near_ns: u64,
+    far_ns: u64,
+    sector_ns: u64,
+    end: u64,
+    busy_until: Time,
+}
+
+impl Device {
+    fn any(random: &mut Random) -> Device {
+        Device {
+            near_ns: random.of(&[50_000, 80_000, 400_000]),
+            far_ns: random.of(&[80_000, 8_000_000, 12_000_000]),
+            sector_ns: random.of(&[0, 1000, 5000]),
+            ..Device::default()
+        }
+    }
+
+    fn serve(&mut self, random: &mut Random, now: Time, request: &BlockRequest) -> Time {
+        let way = if self.end.abs_diff(request.sector) < 4096 { self.near_ns } else { self.far_ns };
+        let takes = way + self.sector_ns * u64::from(request.nr_sectors) + random.below(way / 8);
+        // Some complete together with the one before.
+        let takes = if random.percent(5) { 1 } else { takes };
+        self.end = request.end();
+        self.busy_until = self.busy_until.max(now) + takes;
+        self.busy_until
+    }
 }
 
 fn geometry(random: &mut Random) -> Geometry {
@@ -139,6 +173,8 @@ impl World {
             tally: Tally::default(),
             trace: Trace::default(),
             looked_at: 0,
+            shares: c.shares(),
+            device: if c.shares() && random.percent(70) { Device::any(&mut random) } else { Device::default() },
             random,
         }
     }
@@ -246,8 +282,12 @@ impl World {
             self.tally.refused += u64::from(!self.rust.is_empty());
             return Ok(false);
         };
-        let service = self.random.of(&[1000, 200_000, 5_000_000, 18_000_000]);
-        let due = self.now + self.random.below(service) + 1;
+        let due = if self.device.near_ns > 0 {
+            self.device.serve(&mut self.random, self.now, &request)
+        } else {
+            let service = self.random.of(&[1000, 200_000, 5_000_000, 18_000_000]);
+            self.now + self.random.below(service) + 1
+        };
         let known = self.known[request.tag as usize].as_mut().expect("what is dispatched exists");
         (known.request, known.place) = (request, State::Device(due));
         let chosen = !known.at_head;

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use experiment::judgement::{Judgement, Verdict};
 use experiment::plan::{self, ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, WorkloadSpec};
 use experiment::study::Study;
-use recorder::file::{ReadOptions, read};
+use recorder::file::ReadOptions;
 use serde::Serialize;
 use trace::profile::{self, DeviceProfile};
 use trace::{Kind, Recording};
@@ -21,6 +21,7 @@ use trace::{Kind, Recording};
 use crate::arena::kernel::cache;
 use crate::arena::model::Model;
 use crate::failure::usage;
+use crate::recordings;
 
 pub use reasons::reasons;
 
@@ -129,7 +130,7 @@ pub struct Advice {
 /// Neither is readable, or nothing in the recording can be replayed.
 pub fn case(request: &Request) -> Result<Case> {
     let shown = request.trace.display();
-    let recording = read(&request.trace, &ReadOptions::default())?;
+    let recording = recordings::read(&request.trace, &ReadOptions::default())?;
     let profile = profile::of(&recording);
     let device = profile.devices.first().cloned();
     let device =

@@ -21,9 +21,11 @@ mod program;
 pub mod sim;
 mod streams;
 mod tasks;
+mod traced;
 mod virtual_time;
 mod voids;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -48,19 +50,51 @@ pub struct TrialSpec {
     pub warmup: Duration,
 }
 
-/// The trials of the next blocks, for an arena that measures in parallel.
-#[derive(Debug, Clone)]
-pub struct Upcoming {
+impl TrialSpec {
+    /// The time that a trial took of the arena's clock.
+    pub fn took(&self, observation: &Observation) -> Duration {
+        self.warmup + Duration::from_nanos(observation.duration_ns)
+    }
+}
+
+/// The arms of one block of a workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    pub block: u32,
+    pub arms: Vec<ArmIndex>,
+}
+
+/// The trials that are asked for next, for an arena that measures elsewhere or in parallel.
+#[derive(Clone)]
+pub struct Upcoming<'a> {
     /// The number of the workload in the plan.
     pub workload: usize,
-    /// The arms of each block.
-    pub arms: Vec<ArmIndex>,
-    /// The seed of each block, the next one first.
-    pub seeds: Vec<u64>,
+    /// Asked for next, unless measuring ends.
+    pub next: Vec<Group>,
+    /// Blocks that may follow, with the arms of the last of `next`.
+    pub then: Range<u32>,
+    /// The seed of a block.
+    pub seed: &'a dyn Fn(u32) -> u64,
     /// The measured window.
     pub duration: Duration,
     /// The time before the window.
     pub warmup: Duration,
+}
+
+impl Upcoming<'_> {
+    /// How many trials are asked for next.
+    pub fn nr_next(&self) -> usize {
+        self.next.iter().map(|group| group.arms.len()).sum()
+    }
+
+    /// Block and arm of what is asked for next, then of whole blocks that may follow, until these have `more` trials.
+    pub fn trials(&self, more: usize) -> impl Iterator<Item = (u32, ArmIndex)> {
+        let each = |block: u32, arms: &[ArmIndex]| arms.iter().map(|arm| (block, *arm)).collect::<Vec<_>>();
+        let last = self.next.last().map_or(&[][..], |group| &group.arms);
+        let blocks = more.div_ceil(last.len().max(1));
+        let next = self.next.iter().flat_map(move |group| each(group.block, &group.arms));
+        next.chain(self.then.clone().take(blocks).flat_map(move |block| each(block, last)))
+    }
 }
 
 /// A place where arms can be applied and trials measured.
@@ -95,11 +129,12 @@ pub trait Arena {
 
     /// Whether the first trial of a workload fills or warms something, and is no evidence for that reason.
     fn preconditions(&self) -> bool {
-        true
+        !self.one_seed_a_block()
     }
 
-    /// Announces the next trials, so that an arena that measures in parallel can start them.
-    fn announce(&mut self, _upcoming: &Upcoming) -> Result<()> {
+    /// Announces the next trials, so that an arena that measures in parallel can start them. Those of the workload that were announced
+    /// before and are not among them are not asked for any more.
+    fn announce(&mut self, _upcoming: &Upcoming<'_>) -> Result<()> {
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Opening the arena of a resolved plan, and restoring everything afterwards, whatever happened in it.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -29,6 +30,10 @@ pub struct OpenOptions {
     pub cache_dir: Option<PathBuf>,
     /// Write the events of trials in this format.
     pub trace: Option<Format>,
+    /// Virtual time: measure on this number of threads. None: one for each CPU that this process may use.
+    pub threads: Option<NonZeroUsize>,
+    /// The program that guests start with: schedlab of this version. None: this process's own.
+    pub program: Option<PathBuf>,
     /// Whether programs that the plan names may be started, and as whom.
     pub programs: ProgramOptions,
 }
@@ -62,10 +67,24 @@ pub fn within<T>(
             restore_leftovers(root, progress)?;
             Box::new(CpuArena::open(root, &plan.limits, arms, (workloads, loads), user, (stop, progress))?)
         }
-        UnderTest::Sim { model, arms } => Box::new(SimArena::open(&plan, model, arms, workloads, stop)?),
+        UnderTest::Sim { model, arms } => {
+            let arena = SimArena::open(&plan, model, arms, workloads, stop)?;
+            Box::new(match options.threads {
+                Some(threads) => arena.with_threads(threads.get()),
+                None => arena,
+            })
+        }
         UnderTest::Kernel { model, source, arms } => {
             let cache = options.cache_dir.as_deref();
-            Box::new(KernelArena::open(&plan, (model, source), arms, workloads, cache, (stop, progress))?)
+            let arena = KernelArena::open(&plan, (model, source), arms, workloads, cache, (stop, progress))?;
+            let arena = match &options.program {
+                Some(program) => arena.started_by(program.clone()),
+                None => arena,
+            };
+            Box::new(match options.threads {
+                Some(threads) => arena.with_threads(threads.get()),
+                None => arena,
+            })
         }
     };
     let result = arena.rehearse().and_then(|()| work(&plan, arena.as_mut()));
@@ -92,8 +111,18 @@ impl OpenOptions {
         if let Some(what) = what.filter(|_| self.destroy_data.is_some()) {
             return Err(usage(format!("--destroy-data: {what}; leave it out")));
         }
-        if self.trace.is_some() && !matches!(under_test, UnderTest::Sim { .. }) {
-            return Err(usage("--trace: events are traced in the simulator only; use blktrace on a real device"));
+        match (under_test, self.trace) {
+            (UnderTest::Kernel { .. }, Some(Format::Parquet | Format::Csv)) => {
+                return Err(usage(
+                    "--trace: the kernel arena writes traces of Perfetto only; choose --trace perfetto, or --arena sim",
+                ));
+            }
+            (UnderTest::Disk { .. } | UnderTest::Cpu { .. }, Some(_)) => {
+                return Err(usage(
+                    "--trace: only trials of the simulator and the kernel arena are traced; use schedlab record on a real device",
+                ));
+            }
+            _ => {}
         }
         // Before a record exists: an experiment that cannot write its traces must not leave a directory behind.
         self.trace.map_or(Ok(()), |format| format.available().map(drop))

@@ -78,7 +78,7 @@ impl<V: Virtual> Arena for V {
             Some(found) => found?,
             None => self.job(&key, trial)(&AtomicBool::new(false))?,
         };
-        self.course().elapsed += trial.warmup + Duration::from_nanos(observation.duration_ns);
+        self.course().elapsed += trial.took(&observation);
         Ok(observation)
     }
 
@@ -86,18 +86,12 @@ impl<V: Virtual> Arena for V {
         true
     }
 
-    fn preconditions(&self) -> bool {
-        false
-    }
-
-    fn announce(&mut self, upcoming: &Upcoming) -> Result<()> {
-        let Upcoming { workload, duration, warmup, .. } = *upcoming;
+    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
+        let Upcoming { workload, duration, warmup, seed, .. } = *upcoming;
         let mut ahead = std::mem::take(&mut self.course().ahead);
-        let blocks = 1 + ahead.depth().div_ceil(upcoming.arms.len().max(1));
-        let seeds = upcoming.seeds.iter().take(blocks);
         let keys: Vec<Key> =
-            seeds.flat_map(|&seed| upcoming.arms.iter().map(move |&arm| Key { arm, workload, seed })).collect();
-        ahead.announce(&keys, upcoming.arms.len(), |key| {
+            upcoming.trials(ahead.depth()).map(|(block, arm)| Key { arm, workload, seed: seed(block) }).collect();
+        ahead.announce(&keys, upcoming.nr_next(), |key| {
             self.job(key, &TrialSpec { workload, seed: key.seed, duration, warmup })
         });
         self.course().ahead = ahead;

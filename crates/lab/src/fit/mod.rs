@@ -1,18 +1,19 @@
 //! Fitting a model to a device: what is measured where, and the file that comes of it.
 //!
 //! A real device is only read, with O_DIRECT; no setting of it is changed. A model of the simulator is measured by the same reads in
-//! virtual time: the proof that a fit finds what is there.
+//! virtual time: the proof that a fit finds what is there. Of a recording the fit takes what is in it.
 
 mod real;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ::fit::latency::CellError;
+use ::fit::recorded::{KindError, Recorded};
 use ::fit::{Drive, Error, FitError, ModelDrive};
 use anyhow::{Context, Result, anyhow};
 use host::{LoopDevice, Root};
-use recorder::file::{ReadOptions, read};
+use recorder::file::ReadOptions;
 use serde::Serialize;
 
 use crate::advise::held_out_line;
@@ -20,6 +21,7 @@ use crate::arena::disk;
 use crate::arena::model::Model;
 use crate::failure::usage;
 use crate::progress::Progress;
+use crate::recordings;
 use crate::signals::Stop;
 use real::RealDrive;
 
@@ -37,7 +39,7 @@ pub enum Kind {
 }
 
 /// What is to be fitted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     pub device: String,
     /// A model of the simulator, measured in virtual time.
@@ -64,6 +66,8 @@ pub struct Fitted {
     /// The error on reads that were held out; of a device without a spindle, by size and depth.
     pub error: Option<Error>,
     pub cells: Vec<CellError>,
+    /// Of a recording, by kind of request.
+    pub work: Vec<KindError>,
     /// What speaks against the model.
     pub warnings: Vec<String>,
     /// By the drive's clock.
@@ -178,9 +182,7 @@ fn of_spindle(
     description += &found.keys();
     let mut warnings = Vec::new();
     if request.writes_from.is_some() {
-        warnings.push(
-            "--writes-from: a hard disk's writes are not learnt from recordings; they count as its reads".to_owned(),
-        );
+        warnings.push("writes: of a hard disk they are not learnt from recordings, and count as its reads".to_owned());
     }
     Ok(Fitted {
         device: request.device.clone(),
@@ -193,6 +195,7 @@ fn of_spindle(
         seek_error: None,
         error,
         cells: Vec::new(),
+        work: Vec::new(),
         warnings,
         seconds: 0.0,
     })
@@ -202,22 +205,25 @@ fn of_latencies(drive: &mut dyn Drive, request: &Request, progress: &dyn Progres
     let mut steps = 0;
     let mut say = |what: &str| {
         steps += 1;
-        progress.prepare(what, steps, 12);
+        progress.prepare(what, steps, ::fit::latency::ROUNDS as u64);
     };
     let mut found = ::fit::latency::measure(drive, request.seed, &mut say)?;
     let (mut findings, mut warnings) = (Vec::new(), Vec::new());
     let mut source = "reads alone: writes are taken for as fast as reads";
     if let Some(path) = &request.writes_from {
-        let recording = read(path, &ReadOptions::default()).context("--writes-from")?;
+        let recording = recordings::read(path, &ReadOptions::default()).context("--writes-from")?;
         found.learn_writes(&recording.ios);
         match &found.writes {
             Some(writes) => {
                 source = "reads, and writes of a recording";
                 let beside = writes.beside_percent.last().copied().unwrap_or(100);
-                findings.push(format!("{} writes of the recording; beside several of them a read takes {beside} %", writes.seen));
+                findings.push(format!(
+                    "{} writes of the recording; beside several of them a read takes {beside} %",
+                    writes.seen
+                ));
             }
             None => warnings.push(format!(
-                "--writes-from {}: too few writes with times of issue and completion (expected 100); they count as reads",
+                "{}: too few writes with times of issue and completion (expected 100); they count as reads",
                 path.display()
             )),
         }
@@ -233,9 +239,51 @@ fn of_latencies(drive: &mut dyn Drive, request: &Request, progress: &dyn Progres
         seek_error: None,
         error: None,
         cells,
+        work: Vec::new(),
         warnings,
         seconds: 0.0,
     })
+}
+
+/// Fits a model to the busiest disk of a recording, from the recording alone.
+///
+/// # Errors
+/// It cannot be read, or has too few requests with times of issue and completion.
+pub fn fit_recording(path: &Path, seed: u64) -> Result<Fitted> {
+    let shown = path.display();
+    let recording = recordings::read(path, &ReadOptions::default())?;
+    let found = Recorded::of(&recording).with_context(|| format!("{shown}: no model can be made of it"))?;
+    let keys = found.keys();
+    let work = found.errors(&keys, seed).map_err(|e| anyhow!(e))?;
+    let request = Request { device: shown.to_string(), ..Request::default() };
+    let source = "a recording alone: latencies by size and depth, and none of places";
+    let description = head(&request, source) + &held_out_line(&work_in_words(&work)) + &keys;
+    let (reads, writes) = found.seen();
+    let mut findings = vec![format!("{}: {reads} reads and {writes} writes of the recording", found.name)];
+    if found.beside_percent() != 100 {
+        findings.push(format!("beside several writes a read takes {} %", found.beside_percent()));
+    }
+    let mut warnings = Vec::new();
+    if found.rotational == Some(true) {
+        warnings.push(format!(
+            "{shown}: {} says that it turns, and this model has no places, so that no order of requests is better than another; where it \
+             is a hard disk, fit it itself: sudo schedlab fit /dev/{}",
+            found.name, found.name
+        ));
+    }
+    let (kind, seconds) = (Kind::Ssd, 0.0);
+    let (device, cells) = (request.device, Vec::new());
+    Ok(Fitted { device, kind, description, findings, seek_error: None, error: None, cells, work, warnings, seconds })
+}
+
+/// By how much each kind of requests is off.
+fn work_in_words(work: &[KindError]) -> String {
+    let words = work.iter().map(|KindError { kind, error, .. }| {
+        let off = [("mean", error.mean()), ("median", error.median()), ("99th percentile", error.p99())];
+        let off = off.map(|(what, off)| format!("{what} {:+.1} %", off * 100.0)).join(", ");
+        format!("{} {}s: {off}", error.reads, kind.name())
+    });
+    words.collect::<Vec<_>>().join("; ")
 }
 
 /// How many sizes and depths are within what a model of latencies is expected to reach.

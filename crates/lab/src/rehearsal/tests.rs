@@ -48,10 +48,6 @@ impl Arena for Rated {
         self.is_virtual
     }
 
-    fn preconditions(&self) -> bool {
-        !self.is_virtual
-    }
-
     fn elapsed(&self) -> Duration {
         self.clock
     }

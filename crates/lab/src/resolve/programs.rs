@@ -10,7 +10,7 @@ use experiment::plan::{ArenaKind, Plan};
 use crate::arena::kernel::KERNEL;
 use crate::failure::usage;
 use crate::progress::Progress;
-use crate::workloads::Workloads;
+use crate::workloads::Program;
 
 /// A program that a plan names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +44,10 @@ pub struct ProgramOptions {
 /// # Errors
 /// Wrong usage: words of the plan that cannot be read.
 pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
-    let workloads = Workloads::of(plan)?;
-    let of_workloads = workloads.programs().filter_map(|(label, program)| {
+    let programs = plan.workloads.iter().filter_map(|spec| Some((spec, runner::find(&spec.kind)?)));
+    let programs: Vec<(&str, Program)> =
+        programs.map(|(spec, kind)| Ok((&*spec.name, Program::of(kind, spec)?))).collect::<Result<_>>()?;
+    let of_workloads = programs.iter().filter_map(|(label, program)| {
         let starts = (program.kind.starts)(&program.options);
         let words = format!("workload {}: {} {}", label.escape_debug(), program.kind.name, starts.join(", "));
         (!starts.is_empty()).then_some(NamedProgram { words, needs_root: false })

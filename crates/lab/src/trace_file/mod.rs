@@ -23,6 +23,7 @@ use anyhow::{Context, Result, anyhow};
 use elevator::Time;
 use files::Dir;
 use sim::{Event, Observer};
+use trace::Recording;
 
 use columns::unsupported;
 
@@ -107,6 +108,18 @@ impl TraceFile {
     pub fn writer(&self, name: &str) -> Result<Writer> {
         Writer::create(self.format, self.dir.create_anew(name)?, self.dir.file(name))
     }
+
+    /// Writes whole requests into the file of this name, which replaces one from before.
+    ///
+    /// # Errors
+    /// The format is one of events, or the file cannot be written.
+    pub fn recording(&self, name: &str, recording: &Recording) -> Result<()> {
+        if self.format != Format::Perfetto {
+            return Err(crate::failure::usage("trace: this format has the events of the simulator; choose perfetto"));
+        }
+        let written = perfetto::write(self.dir.create_anew(name)?, recording);
+        written.with_context(|| unwritten(&self.dir.file(name)))
+    }
 }
 
 enum Sink {
@@ -134,7 +147,7 @@ impl Writer {
 
     /// Writes what is left, and tells what went wrong.
     pub fn finish(self) -> Result<()> {
-        let named = || format!("{}: cannot write the trace (make room, or leave --trace out)", self.path.display());
+        let named = || unwritten(&self.path);
         if let Some(error) = self.failed {
             return Err(error.context(named()));
         }
@@ -162,6 +175,10 @@ impl Observer for Writer {
         };
         self.failed = written.err();
     }
+}
+
+fn unwritten(path: &Path) -> String {
+    format!("{}: cannot write the trace (make room, or leave --trace out)", path.display())
 }
 
 /// Reads a trace, one event after the other, in the order of the file, which is that of time.

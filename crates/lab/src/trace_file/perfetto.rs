@@ -5,6 +5,7 @@ use std::io::BufWriter;
 
 use anyhow::{Result, bail};
 use sim::{Event, Observer, Recorder};
+use trace::Recording;
 
 pub(super) fn available() -> Result<()> {
     Ok(())
@@ -30,7 +31,10 @@ impl Writer {
         if recording.about.lost > 0 {
             bail!("trace: too many requests for Perfetto's tracks; choose a shorter --trial-time, or --trace parquet");
         }
-        recorder::perfetto::write(BufWriter::new(self.file), &recording)?;
-        Ok(())
+        write(self.file, &recording)
     }
+}
+
+pub(super) fn write(file: File, recording: &Recording) -> Result<()> {
+    recorder::perfetto::write(BufWriter::new(file), recording).map(drop)
 }

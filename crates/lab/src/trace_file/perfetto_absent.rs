@@ -5,12 +5,17 @@ use std::fs::File;
 
 use anyhow::Result;
 use sim::Event;
+use trace::Recording;
 
 pub(super) fn available() -> Result<()> {
     Err(crate::failure::usage(
         "trace: this build of schedlab does not write traces of Perfetto (the one of `make demo` is without it); use csv, or install \
          schedlab with `make install`, the .deb or `cargo install`, which do",
     ))
+}
+
+pub(super) fn write(_file: File, _recording: &Recording) -> Result<()> {
+    available()
 }
 
 /// Cannot be made.

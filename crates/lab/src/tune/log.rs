@@ -87,8 +87,8 @@ pub struct LoggedSearch {
     pub last: Option<(u64, u64)>,
     /// Arms that are written down.
     pub candidates: usize,
-    /// After how many trials the search ended, if it did.
-    pub ended: Option<u32>,
+    /// After how many trials the search ended, if it did, and why.
+    pub ended: Option<(u32, SearchEnd)>,
 }
 
 impl Log {
@@ -198,7 +198,7 @@ impl LoggedSearch {
                 }
             }
             Line::Note(_) => {}
-            Line::Chosen { trials, .. } => self.ended = Some(trials),
+            Line::Chosen { trials, why } => self.ended = Some((trials, why)),
             Line::Search(_) => bail!("{}: holds two searches; name another --out", dir.display()),
         }
         Ok(())
@@ -223,6 +223,6 @@ mod tests {
             }
         }
         assert_eq!((seen.trials.len(), seen.candidates), (3, 3));
-        assert!(seen.ended.is_some_and(|trials| trials > 3));
+        assert!(seen.ended.is_some_and(|(trials, _)| trials > 3));
     }
 }

@@ -3,6 +3,7 @@
 //! `tuner` decides what is tried and what may be believed; the parts here give it a space, an objective and trials, keep what was
 //! seen, and take its winner to an ordinary experiment against the default.
 
+pub mod commission;
 pub mod log;
 pub mod objective;
 pub mod outcome;

@@ -19,9 +19,6 @@ pub enum SearchEnd {
     Time,
     /// It was stopped from outside and can be resumed.
     Interrupted,
-    /// The log already held the whole search.
-    #[serde(rename = "resumed after its end")]
-    Resumed,
 }
 
 impl SearchEnd {
@@ -33,7 +30,6 @@ impl SearchEnd {
             SearchEnd::Patience => "patience",
             SearchEnd::Time => "time",
             SearchEnd::Interrupted => "interrupted",
-            SearchEnd::Resumed => "resumed after its end",
         }
     }
 }

@@ -54,7 +54,7 @@ impl Arena for Scored<'_> {
         self.inner.preconditions()
     }
 
-    fn announce(&mut self, upcoming: &Upcoming) -> Result<()> {
+    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
         self.inner.announce(upcoming)
     }
 

@@ -16,7 +16,7 @@ use super::log::{Line, Log, LoggedSearch};
 use super::objective::Constraint;
 use super::outcome::{SearchEnd, SearchSummary, Step};
 use super::space::Field;
-use crate::arena::{Arena, ArmIndex};
+use crate::arena::{Arena, ArmIndex, Group};
 use crate::driver::{Block, Driver, Halt, Series, Status, TrialLog};
 use crate::progress::Progress;
 use crate::signals::Stop;
@@ -97,8 +97,8 @@ impl SearchState<'_, '_> {
     fn walk(&mut self, driver: &mut Driver<'_>) -> Result<SearchEnd> {
         let mut warm = false;
         loop {
-            if self.session.seen.ended.is_some_and(|trials| self.nr_trials >= trials) {
-                return Ok(SearchEnd::Resumed);
+            if let Some((_, why)) = self.session.seen.ended.filter(|(trials, _)| self.nr_trials >= *trials) {
+                return Ok(why);
             }
             let wanted = self.search.next();
             if wanted.is_empty() {
@@ -172,23 +172,24 @@ impl SearchState<'_, '_> {
         for request in wanted {
             blocks.entry(request.block).or_default().push(request.candidate);
         }
-        for workload in 0..self.plan.workloads.len() {
+        let workloads = 0..self.plan.workloads.len();
+        let lacking: Vec<Vec<Group>> = workloads.clone().map(|workload| self.lacking(workload, &blocks)).collect();
+        // All of a round at once: its candidates are measured side by side.
+        for (workload, groups) in lacking.iter().enumerate() {
+            driver.announce(workload, groups.clone(), 0..0)?;
+        }
+        for workload in workloads {
             for (&block, candidates) in &blocks {
                 let number = block + self.torn;
-                let mut missing = Vec::new();
                 for &candidate in candidates {
-                    match self.kept(candidate, workload, number).cloned() {
-                        Some(trial) => self.trials.entry((candidate, block)).or_default().push(trial),
-                        None => missing.push(self.arms[candidate].0),
+                    if let Some(trial) = self.kept(candidate, workload, number).cloned() {
+                        self.trials.entry((candidate, block)).or_default().push(trial);
                     }
                 }
-                if missing.is_empty() {
-                    continue;
-                }
-                driver.announce(workload, missing.clone(), number..number + 1)?;
+                let Some(group) = lacking[workload].iter().find(|group| group.block == number) else { continue };
                 let arms: Vec<_> = candidates.iter().map(|candidate| self.arms[*candidate].clone()).collect();
                 let arms: Vec<_> = arms.iter().map(|(arm, name)| (*arm, name.as_str())).collect();
-                match driver.block(&Block { workload, number, arms: &arms, missing: &missing }, self)? {
+                match driver.block(&Block { workload, number, arms: &arms, missing: &group.arms }, self)? {
                     Some(Halt::Interrupted { .. }) => return Ok(false),
                     Some(Halt::DeviceVanished { detail }) => {
                         bail!("device: disappeared ({detail}); earlier trials are retained")
@@ -199,6 +200,16 @@ impl SearchState<'_, '_> {
             }
         }
         Ok(true)
+    }
+
+    /// What the log lacks of a workload's blocks.
+    fn lacking(&self, workload: usize, blocks: &BTreeMap<u32, Vec<usize>>) -> Vec<Group> {
+        let of = |(block, candidates): (&u32, &Vec<usize>)| {
+            let number = block + self.torn;
+            let missing = candidates.iter().filter(|candidate| self.kept(**candidate, workload, number).is_none());
+            Group { block: number, arms: missing.map(|candidate| self.arms[*candidate].0).collect() }
+        };
+        blocks.iter().map(of).filter(|group| !group.arms.is_empty()).collect()
     }
 
     fn precondition(&mut self, driver: &mut Driver<'_>) -> Result<()> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use elevator::{Build, ElevatorKind};
 use experiment::plan::Arm;
+use serde::{Deserialize, Serialize};
 use tuner::{Branch, Dimension, Point, Space};
 
 use crate::arena::model::Model;
@@ -12,7 +13,7 @@ use crate::failure::usage;
 use text::did_you_mean as nearest;
 
 /// What the user leaves of everything that can be turned.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpaceRequest {
     /// Names of schedulers; at least one.
     pub schedulers: Vec<String>,

@@ -7,6 +7,8 @@ mod metered;
 pub mod output;
 mod packed;
 mod per_cpu;
+#[cfg(not(feature = "perfetto"))]
+mod perfetto_absent;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -14,5 +16,5 @@ mod write;
 
 pub use metered::check_unpacked;
 pub use per_cpu::{check_files, parts};
-pub use read::{ReadOptions, is_recording, read};
-pub use write::{can_write, is_perfetto, write};
+pub use read::{ReadOptions, is_recording, read, read_bytes};
+pub use write::{can_write, is_perfetto, write, write_bytes};

@@ -1,4 +1,4 @@
-//! Any file of any format, found by its contents: text, CSV, blktrace's binaries, Parquet; packed by gzip or zstd.
+//! Any file of any format, found by its contents: text, CSV, blktrace's binaries, Parquet, Perfetto's; packed by gzip or zstd.
 //!
 //! A file is read in pieces, so that what is in memory is the recording alone, and it is bounded by what it unpacks to: a small
 //! file may unpack to any size.
@@ -14,7 +14,11 @@ use trace::formats::{Format, Options, Parser, blktrace};
 #[cfg(feature = "parquet")]
 use super::columnar;
 use super::metered::Metered;
+#[cfg(not(feature = "perfetto"))]
+use super::perfetto_absent as perfetto;
 use super::{packed, per_cpu};
+#[cfg(feature = "perfetto")]
+use crate::perfetto;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 18;
@@ -72,14 +76,30 @@ fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
     Ok(begin)
 }
 
+/// Reads a recording in Parquet that is in memory.
+///
+/// # Errors
+/// It is none, or is damaged.
+pub fn read_bytes(bytes: Vec<u8>) -> Result<Recording> {
+    #[cfg(feature = "parquet")]
+    return columnar::read(bytes::Bytes::from(bytes));
+    #[cfg(not(feature = "parquet"))]
+    return Err(no_parquet(&bytes));
+}
+
 #[cfg(feature = "parquet")]
 fn parquet(file: File) -> Result<Recording> {
     columnar::read(file)
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet(_file: File) -> Result<Recording> {
-    bail!(
+fn parquet(file: File) -> Result<Recording> {
+    Err(no_parquet(&file))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn no_parquet<T>(_recording: &T) -> anyhow::Error {
+    anyhow::anyhow!(
         "recording: this build of schedlab does not support Parquet (the one of `make demo` is without it); convert the file with \
          `schedlab trace FILE --to FILE.iolog` of another build, or install schedlab with `make install`, the .deb or `cargo install`"
     )
@@ -90,6 +110,10 @@ fn stream(reader: impl Read, options: &ReadOptions) -> Result<Recording> {
     let mut reader = Metered::new(BufReader::with_capacity(PIECE, reader));
     let mut piece = vec![0; PIECE];
     let mut read = fill(&mut reader, &mut piece)?;
+    let is_named = options.format == Format::Perfetto;
+    if is_named || (options.format == Format::Auto && perfetto::is_perfetto(&piece[..read])) {
+        return perfetto::read(std::io::Cursor::new(piece[..read].to_vec()).chain(reader));
+    }
     if blktrace::is_blktrace(&piece[..read]) {
         return per_cpu::of_one(std::io::Cursor::new(piece[..read].to_vec()).chain(reader));
     }

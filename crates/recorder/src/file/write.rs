@@ -11,12 +11,9 @@ use trace::formats::{FORMATS, Format, lines};
 #[cfg(feature = "parquet")]
 use super::columnar;
 
-/// The ending of traces of Perfetto, which are written only.
-const PERFETTO: &str = "perfetto-trace";
-
 /// Whether a file of this name is a trace of Perfetto.
 pub fn is_perfetto(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == PERFETTO)
+    path.extension().and_then(|ending| ending.to_str()).and_then(Format::of_ending) == Some(Format::Perfetto)
 }
 
 /// That a file of this name can be written.
@@ -24,16 +21,7 @@ pub fn is_perfetto(path: &Path) -> bool {
 /// # Errors
 /// No format has such an ending, or this build does not write it; the error names those that it does.
 pub fn can_write(path: &Path) -> Result<()> {
-    if !is_perfetto(path) {
-        return format_of(path).map(drop);
-    }
-    if cfg!(not(feature = "perfetto")) {
-        bail!(
-            "{}: this build of schedlab does not write traces of Perfetto (the one of `make demo` is without it); name a .iolog or a .blkparse file",
-            path.display()
-        );
-    }
-    Ok(())
+    format_of(path).map(drop)
 }
 
 fn format_of(path: &Path) -> Result<Format> {
@@ -45,13 +33,13 @@ fn format_of(path: &Path) -> Result<Format> {
             "{}: this build of schedlab does not write Parquet (the one of `make demo` is without it); name a .iolog or a .blkparse file",
             path.display()
         ),
+        Some(Format::Perfetto) if cfg!(not(feature = "perfetto")) => bail!(
+            "{}: this build of schedlab does not write traces of Perfetto (the one of `make demo` is without it); name a .iolog or a .blkparse file",
+            path.display()
+        ),
         Some(format) => Ok(format),
         None => {
-            bail!(
-                "{}: no format is written with this ending; name a file that ends in {}, .{PERFETTO}",
-                path.display(),
-                written()
-            )
+            bail!("{}: no format is written with this ending; name a file that ends in {}", path.display(), written())
         }
     }
 }
@@ -82,6 +70,16 @@ pub fn write(path: &Path, recording: &Recording) -> Result<()> {
         parquet(&mut file, recording).with_context(cannot)?;
     }
     file.flush().with_context(cannot)
+}
+
+/// A recording as Parquet, in memory; [`super::read_bytes`] reads it.
+///
+/// # Errors
+/// This build does not write Parquet.
+pub fn write_bytes(recording: &Recording) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    parquet(&mut bytes, recording)?;
+    Ok(bytes)
 }
 
 #[cfg(feature = "parquet")]

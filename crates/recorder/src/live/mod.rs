@@ -26,6 +26,9 @@ use anyhow::{Result, bail};
 use host::Root;
 use trace::{About, Io, Recording};
 
+#[cfg(feature = "perfetto")]
+pub(crate) use tracefs::letters;
+
 pub use options::{MOST_DEVICES, MOST_FILTERS, Options, Source};
 
 use events::Events;

@@ -107,19 +107,33 @@ fn slices_of_a_track_do_not_overlap_and_counters_return_to_nothing() {
     assert_eq!(last[..2], [0, 0], "no request waits, and none is at the disk");
 }
 
-/// Perfetto's own reader of traces is fetched at run time by its Python package and is in no registry; the package has the schema.
-/// `scripts/need test` installs it.
+/// A path below the root of the project.
+fn of_project(path: &str) -> std::path::PathBuf {
+    std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
+}
+
+/// Perfetto's own schema, UI and query engine, in packages of Python; `scripts/need test` installs them.
+fn is_perfetto_here() -> bool {
+    let is_here = of_project("target/tools/perfetto/done-2").exists();
+    if !is_here {
+        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "perfetto is missing: scripts/need test");
+        eprintln!("SKIPPED: Perfetto's schema and UI are missing; get them with: scripts/need test");
+    }
+    is_here
+}
+
+fn in_file(dir: &tempfile::TempDir) -> std::path::PathBuf {
+    let file = dir.path().join("x.perfetto-trace");
+    std::fs::write(&file, write(Vec::new(), &recording()).expect("memory")).expect("a file");
+    file
+}
+
 #[test]
 fn perfettos_own_schema_knows_every_field() {
-    let python = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/perfetto/bin/python");
-    if !std::path::Path::new(python).exists() {
-        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "perfetto's schema is missing: scripts/need test");
-        eprintln!("SKIPPED: Perfetto's schema is missing; get it with: scripts/need test");
+    if !is_perfetto_here() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
-    let file = dir.path().join("x.perfetto-trace");
-    std::fs::write(&file, write(Vec::new(), &recording()).expect("memory")).expect("a file");
     let script = "
 import sys
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
@@ -131,7 +145,32 @@ names = [p.track_descriptor.name or p.track_descriptor.process.process_name for 
 begins = sum(p.track_event.type == TrackEvent.TYPE_SLICE_BEGIN for p in trace.packet)
 print(unknown(trace), begins, 'postgres' in names, 'actuator: last sector served' in names)
 ";
-    let output = Command::new(python).args(["-c", script]).arg(&file).output().expect("Python runs");
+    let python = of_project("target/tools/perfetto/bin/python");
+    let output = Command::new(python).args(["-c", script]).arg(in_file(&dir)).output().expect("Python runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said.trim(), "0 10 True True", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What Perfetto shows is what its query engine has: every slice on its track, no overlap, and each request joined by flows.
+#[test]
+fn perfettos_own_query_engine_has_every_slice_and_joins_each_request_by_flows() {
+    if !is_perfetto_here() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let queries = [
+        "select count(*) from slice",
+        "select count(*) from flow",
+        "select count(*) from counter",
+        "select name from process where name is not null order by name",
+        "select a.name, b.name from flow f join slice a on a.id = f.slice_out join slice b on b.id = f.slice_in \
+         where a.name != b.name",
+        "select ts, dur from slice where name like '%idle%'",
+        "select name from stats where severity in ('error', 'data_loss') and value > 0",
+    ];
+    let script = of_project("scripts/perfetto");
+    let output = Command::new(script).arg("query").arg(in_file(&dir)).args(queries).output().expect("Python runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let expected = "[[10]]\n[[6]]\n[[15]]\n[[\"postgres\"]]\n[]\n[[2000000, 2000000]]\n[]";
+    assert_eq!(said.trim(), expected, "{}", String::from_utf8_lossy(&output.stderr));
 }

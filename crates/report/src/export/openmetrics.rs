@@ -20,11 +20,11 @@ const VERDICTS: [(Verdict, &str); 5] = [
     (Verdict::Void, "void"),
 ];
 
-type Labels = Vec<(&'static str, String)>;
+pub(crate) type Labels = Vec<(&'static str, String)>;
 
 /// The text while it is written. A family's samples stand together, and no two samples of a family have the same labels.
 #[derive(Default)]
-struct Text(String);
+pub(crate) struct Text(String);
 
 pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
     let mut text = Text::default();
@@ -56,8 +56,7 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
         })
     });
     text.family("verdict", "1 for the verdict on an arm, 0 for every other", states);
-    text.0.push_str("# EOF\n");
-    text.0
+    text.finish()
 }
 
 fn about(text: &mut Text, exported: &Exported<'_>) {
@@ -98,8 +97,14 @@ fn of_judgement(exported: &Exported<'_>, one: &Judgement) -> Labels {
 }
 
 impl Text {
+    /// The whole text.
+    pub(crate) fn finish(mut self) -> String {
+        self.0.push_str("# EOF\n");
+        self.0
+    }
+
     /// A family of gauges; nothing where it has no sample.
-    fn family(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (Labels, f64)>) {
+    pub(crate) fn family(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (Labels, f64)>) {
         let mut taken = BTreeSet::new();
         let finite = samples.into_iter().filter(|(_, value)| value.is_finite());
         let lines: Vec<String> = finite

@@ -83,3 +83,24 @@ fn a_hostile_name_ends_no_text_no_script_and_no_alert() {
     let json: Value = serde_json::from_str(&exported("bencher", HOSTILE)).expect("JSON");
     assert!(json.as_object().expect("an object").keys().all(|name| !name.ends_with("-bencher-ignore")));
 }
+
+#[test]
+fn spans_are_nested_in_time_and_a_hostile_name_is_text_in_them() {
+    let json: Value = serde_json::from_str(&exported("otlp", HOSTILE)).expect("JSON");
+    let spans = json["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans");
+    let text = |span: &Value, key: &str| span[key].as_str().expect("text").to_owned();
+    let number = |span: &Value, key: &str| text(span, key).parse::<u64>().expect("a number as text");
+    let (record, _) = lab(HOSTILE);
+    assert_eq!(spans.iter().filter(|span| span.get("parentSpanId").is_none()).count(), 1);
+    let mut numbers: Vec<String> = spans.iter().map(|span| text(span, "spanId")).collect();
+    numbers.sort();
+    numbers.dedup();
+    assert_eq!(numbers.len(), spans.len(), "each has a number of its own");
+    for span in spans {
+        assert!(number(span, "startTimeUnixNano") <= number(span, "endTimeUnixNano"), "{span}");
+        assert!(text(span, "spanId").len() == 16 && text(span, "traceId").len() == 32);
+    }
+    let trials = spans.iter().filter(|span| span["attributes"].to_string().contains("schedlab.arm")).count();
+    assert_eq!(trials, record.trials.len());
+    assert!(spans.iter().any(|span| span["name"] == HOSTILE));
+}

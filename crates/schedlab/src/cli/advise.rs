@@ -8,7 +8,8 @@ use experiment::plan::ArenaKind;
 pub(super) const ADVISE_HELP: &str = "\
 Examples:
   sudo schedlab advise /dev/sdb --for 5m --out advice              record the disk, fit a model to it, and advise
-  schedlab advise day.parquet --model sdb.toml --out advice        advise on a recording, with a model of schedlab fit
+  schedlab advise day.parquet --out advice                         advise on a recording, with a model of the disk made of it
+  schedlab advise day.parquet --model sdb.toml --out advice        with a model of schedlab fit
   schedlab advise day.parquet --model wd4tb7200 --arena sim        with a modelled disk of schedlab list devices
 
 The recording is replayed under every scheduler on the model, in virtual time: by the schedulers of a real kernel where one is built
@@ -40,7 +41,8 @@ pub(crate) struct AdviseArgs {
     /// A recording in any format that schedlab reads, or a disk, which is recorded and fitted first.
     #[arg(value_name = "TRACE|DEVICE")]
     pub(crate) subject: String,
-    /// Model of the disk: a file of `schedlab fit`, or a name of `schedlab list devices` [default: fit one to DEVICE].
+    /// Model of the disk: a file of `schedlab fit`, or a name of `schedlab list devices` [default: one that is fitted
+    /// to the recording, or to DEVICE where it is a hard disk].
     #[arg(long, value_name = "FILE.toml|NAME")]
     pub(crate) model: Option<String>,
     /// Record DEVICE for this time.

@@ -8,6 +8,7 @@ use lab::arena::open::OpenOptions;
 use lab::resolve::programs::{Agreement, ProgramOptions};
 
 use super::fail_if::FailIfArgs;
+use super::monitor::MonitorArgs;
 
 /// How an experiment is carried out: shared by `compare` and `run`.
 #[derive(Debug, Args)]
@@ -27,7 +28,8 @@ pub(crate) struct ConductArgs {
     /// Kernel arena: store built kernels in this directory [default: ~/.cache/schedlab].
     #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Simulator: write the events of the first trial of each workload and arm to the directory `traces` in --out.
+    /// Virtual arenas: write the events of the first trial of each workload and arm to the directory `traces` in --out; the kernel
+    /// arena writes perfetto, of a trial that is measured once more for it.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace: Option<FormatArg>,
     /// Run the programs that workloads name as this user: without root's rights, terminal and open files.
@@ -43,10 +45,17 @@ pub(crate) struct ConductArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
+    pub(crate) monitor: MonitorArgs,
+    #[command(flatten)]
     pub(crate) fail_if: FailIfArgs,
 }
 
 impl ConductArgs {
+    /// What is written beside the record, and where the record goes.
+    pub(crate) fn results(&self) -> (Option<&std::path::Path>, &MonitorArgs) {
+        (self.out.as_deref(), &self.monitor)
+    }
+
     /// What the arena needs to know of them; `agreement` is to the programs that the plan names.
     pub(crate) fn opening(&self, agreement: Agreement) -> OpenOptions {
         OpenOptions {
@@ -55,6 +64,8 @@ impl ConductArgs {
             loop_dir: self.loop_dir.clone(),
             cache_dir: self.cache_dir.clone(),
             trace: self.trace.map(Into::into),
+            threads: None,
+            program: None,
         }
     }
 }

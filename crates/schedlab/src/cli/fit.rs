@@ -8,12 +8,14 @@ pub(super) const FIT_HELP: &str = "\
 Examples:
   sudo schedlab fit /dev/sdb --out sdb.toml                       a model of a disk, by reads alone
   sudo schedlab fit loop:512M                                     try it on a temporary loop device
-  sudo schedlab fit /dev/nvme0n1 --writes-from day.trace          with the writes of a recording
+  sudo schedlab fit /dev/nvme0n1 --writes-from day.parquet        with the writes of a recording
+  schedlab fit day.parquet --out nvme0n1.toml                     of a recording of schedlab record alone, without the disk
   schedlab fit --arena sim hp97560                                fit a modelled disk, whose parameters are known
   schedlab compare --arena sim --device sdb.toml --workload oltp     use the model
 
 Nothing is written to the device and no setting of it is changed. A hard disk is measured for minutes to hours, other devices for less than
-a minute at most speeds. The model's error is measured on reads that the fit has not seen.
+a minute at most speeds. The model's error is measured on reads that the fit has not seen. A recording gives a model of its busiest disk as it
+was at that work, without places: a third of it is held out.
 
 Exit status: 0 a model was made, 1 an operation failed, 2 wrong usage.";
 
@@ -37,7 +39,8 @@ pub(crate) enum FitKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
-    /// Device to measure: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device with --arena sim.
+    /// Device to measure: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device with --arena sim; or the file of a recording.
+    #[arg(value_name = "DEVICE|TRACE")]
     pub(crate) device: String,
     /// Write the model to this file [default: print it].
     #[arg(long, value_name = "FILE.toml")]

@@ -3,19 +3,24 @@
 //! The doc comment of an option is what `--help` prints, so it says what the option is for, its unit and its default.
 
 mod advise;
+mod atlas;
 mod bisect;
 mod design;
 mod fail_if;
 mod fit;
+mod fleet;
 mod gate;
 mod iocost;
 mod keep;
 mod kernel;
 mod layout;
+mod monitor;
 mod occasions;
 mod profile;
 mod record;
 mod settings;
+mod shard;
+mod status;
 mod study;
 mod sweep;
 mod synthesize;
@@ -27,7 +32,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use self::fleet::*;
 pub(crate) use advise::*;
+pub(crate) use atlas::AtlasArgs;
 pub(crate) use bisect::BisectArgs;
 pub(crate) use design::*;
 pub(crate) use fail_if::*;
@@ -37,10 +44,13 @@ pub(crate) use iocost::*;
 pub(crate) use keep::*;
 pub(crate) use kernel::*;
 pub(crate) use layout::laid_out;
+pub(crate) use monitor::MonitorArgs;
 pub(crate) use occasions::{OccasionArgs, Several};
 pub(crate) use profile::ProfileArgs;
-pub(crate) use record::{RecordArgs, SourceArg};
+pub(crate) use record::RecordArgs;
 pub(crate) use settings::*;
+pub(crate) use shard::{MergeArgs, ShardArgs};
+pub(crate) use status::StatusArgs;
 pub(crate) use study::*;
 pub(crate) use sweep::SweepArgs;
 pub(crate) use synthesize::SynthesizeArgs;
@@ -48,12 +58,15 @@ pub(crate) use tune::*;
 pub(crate) use watch::*;
 
 use self::advise::ADVISE_HELP;
+use self::atlas::ATLAS_HELP;
 use self::bisect::BISECT_HELP;
 use self::fit::FIT_HELP;
+use self::fleet::{CONTRIBUTE_HELP, FLEET_HELP};
 use self::gate::GATE_HELP;
 use self::iocost::IOCOST_HELP;
 use self::profile::PROFILE_HELP;
 use self::record::RECORD_HELP;
+use self::shard::{MERGE_HELP, SHARD_HELP};
 use self::study::study_help;
 use self::sweep::{SWEEP_HELP, budget};
 use self::synthesize::SYNTHESIZE_HELP;
@@ -124,6 +137,15 @@ pub(crate) enum Command {
     /// Measure a plan and judge it against an earlier record of the same plan: for CI of kernels, drivers, file systems, databases.
     #[command(after_help = GATE_HELP)]
     Gate(Box<GateArgs>),
+    /// Measure some blocks of a plan of virtual time, for a batch system that spreads a study over machines.
+    #[command(after_help = SHARD_HELP)]
+    Shard(ShardArgs),
+    /// Judge segments of `shard` as the experiment that they are of: the record and the study of one machine.
+    #[command(after_help = MERGE_HELP)]
+    Merge(MergeArgs),
+    /// Map which scheduler is best where: every scheduler, the workloads of record and many devices, in virtual time.
+    #[command(after_help = ATLAS_HELP)]
+    Atlas(AtlasArgs),
     /// Vary one tunable at a time and measure its effect.
     #[command(after_help = SWEEP_HELP, mut_arg("budget", budget))]
     Sweep(SweepArgs),
@@ -150,6 +172,12 @@ pub(crate) enum Command {
     /// Measure a device by reads and write a model of it for --arena sim and kernel, with its error on reads that were held out.
     #[command(after_help = FIT_HELP)]
     Fit(FitArgs),
+    /// Gather results of many machines in a directory or bucket, and judge them together: by drive model, firmware, kernel.
+    #[command(after_help = FLEET_HELP)]
+    Fleet(FleetArgs),
+    /// Make an anonymised line of a result, for a public list of drives: shown, never sent.
+    #[command(after_help = CONTRIBUTE_HELP)]
+    Contribute(ContributeArgs),
     /// Test a device periodically in quiet hours and report when the verdict changes.
     #[command(after_help = WATCH_HELP)]
     Watch(WatchArgs),
@@ -171,6 +199,9 @@ pub(crate) enum Command {
     /// Judge a record of schedlab, a table, or the output of another program.
     #[command(after_help = study_help())]
     Study(StudyArgs),
+    /// Show how far an experiment is, from its record: blocks, verdicts so far, time left.
+    #[command(after_help = status::STATUS_HELP)]
+    Status(StatusArgs),
     /// Write the reports of a record again (report.html, report.md, study.json, CSV), or figures and tables for a paper.
     #[command(after_help = REPORT_HELP)]
     Report(ReportArgs),
@@ -245,7 +276,8 @@ Examples:
   schedlab report results --figures paper --format svg,pdf
   schedlab report results --export bencher > bmf.json          bencher run --adapter json --file bmf.json
   schedlab report results --export customBiggerIsBetter        for benchmark-action/github-action-benchmark
-  schedlab report results --export openmetrics > /var/lib/node_exporter/schedlab.prom";
+  schedlab report results --export openmetrics > /var/lib/node_exporter/schedlab.prom
+  schedlab report results --export otlp > spans.json           curl -d @spans.json -H content-type:application/json HOST:4318/v1/traces";
 
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {

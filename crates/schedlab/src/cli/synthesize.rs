@@ -12,7 +12,8 @@ Examples:
   schedlab synthesize sda.parquet --device sda.toml --out w.toml    on a model of schedlab fit; a plan for schedlab run
   schedlab run w.toml --out results                             the workload under the schedulers of Linux
 
-Processes of one name are a group: clients that go on in order or jump, read or write, and think. Several groups are flows. A trial of the
+Processes of one name are a group: clients that go on in order or jump, read or write, and think. Where they do several things (reads,
+writes that are waited for, writeback, of different sizes), each is a group. Several groups are flows. A trial of the
 workload is recorded and profiled like the recording. Distances: of shares in points, of means and medians in percent, of
 distributions by Kolmogorov and Smirnov (0 alike, 1 apart). What no parameter says is listed.
 
@@ -31,7 +32,7 @@ pub(crate) struct SynthesizeArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) scheduler: Option<String>,
     /// Make at most this many groups: those with most requests.
-    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=8))]
+    #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub(crate) groups: u32,
     /// Write a plan that compares schedulers under the workload to this file.
     #[arg(long, value_name = "FILE.toml")]

@@ -6,6 +6,7 @@ use clap::Args;
 use experiment::plan::ArenaKind;
 
 use super::design::{ArenaArg, PlaceArgs};
+use super::monitor::MonitorArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -124,6 +125,8 @@ pub(crate) struct TuneArgs {
     /// Show no progress bar and no remarks.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) monitor: MonitorArgs,
 }
 
 impl TuneArgs {

@@ -6,6 +6,7 @@ use comfy_table::{ContentArrangement, Table};
 use host::Root;
 use host::device::{self, Device};
 
+use super::fleet::known_of;
 use crate::cli::DevicesArgs;
 use crate::failure::{REACHED, usage};
 use crate::out;
@@ -17,9 +18,18 @@ pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
         None => device::list(root)?,
     };
     if args.json {
-        out::line(serde_json::to_string_pretty(&devices)?)?;
+        let with_fleet = |device: &Device| -> Result<serde_json::Value> {
+            let mut value = serde_json::to_value(device)?;
+            let known = known_of(root, device.model.as_deref());
+            if !known.is_empty() {
+                value["fleet"] = known.into();
+            }
+            Ok(value)
+        };
+        let all = devices.iter().map(with_fleet).collect::<Result<Vec<_>>>()?;
+        out::line(serde_json::to_string_pretty(&all)?)?;
     } else if args.device.is_some() {
-        devices.iter().try_for_each(detail)?;
+        devices.iter().try_for_each(|device| detail(root, device))?;
     } else if devices.is_empty() {
         out::line("no block device found; `schedlab compare --device loop:512M` measures a temporary one")?;
     } else {
@@ -92,7 +102,7 @@ fn used_by(device: &Device) -> Vec<String> {
     uses
 }
 
-fn detail(device: &Device) -> Result<()> {
+fn detail(root: &Root, device: &Device) -> Result<()> {
     let mut facts = vec![
         ("device", device.path.display().to_string()),
         ("size", size(device.size_bytes)),
@@ -111,6 +121,9 @@ fn detail(device: &Device) -> Result<()> {
     for (name, value) in facts {
         out::line(format_args!("{name:<14} {value}"))?;
     }
+    let known = known_of(root, device.model.as_deref());
+    let heads = std::iter::once("fleet").chain(std::iter::repeat(""));
+    known.iter().zip(heads).try_for_each(|(said, head)| out::line(format_args!("{head:<14} {said}")))?;
     for (title, attributes) in [("tunables of the scheduler", &device.tunables), ("queue", &device.queue)] {
         out::line(format_args!("\n{title}{}", if attributes.is_empty() { ": none" } else { "" }))?;
         for (name, attribute) in attributes {

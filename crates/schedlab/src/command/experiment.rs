@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::plan::{self, ArenaKind, LONGEST_S, Plan, TrialLength};
-use experiment::record::{End, EndReason, Ending, Environment};
+use experiment::record::{End, EndReason, Ending, Environment, Record};
 use files::Bounded;
 use host::Root;
 use lab::arena::ArmIndex;
@@ -22,9 +22,10 @@ use lab::signals::Stop;
 use lab::store;
 use text::limits::PLAN_BYTES;
 
-use crate::cli::{CompareArgs, ConductArgs, DesignArgs, RunArgs};
+use crate::cli::{CompareArgs, ConductArgs, DesignArgs, FailIfArgs, MonitorArgs, RunArgs};
 use crate::command::plan::{checked, plan_of};
 use crate::failure::{self, REACHED, usage};
+use crate::monitor::Monitor;
 use crate::out;
 use crate::progress::Progress;
 use crate::report_files;
@@ -32,17 +33,24 @@ use crate::rights;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
-    give_up_rights(args.design.arena_kind(), &[], &args.conduct)?;
+    give_up_rights(args.design.arena_kind(), &[], args.conduct.results())?;
     let plan = plan_of(root, &args.design, (&args.schedulers, args.baseline.as_deref()))?;
     as_designed(root, plan, &args.design, &args.conduct)
 }
 
 /// In the simulator root's rights are of no use; `reads` are files of the plan.
-pub(super) fn give_up_rights(arena: ArenaKind, reads: &[PathBuf], conduct: &ConductArgs) -> Result<()> {
+pub(super) fn give_up_rights(
+    arena: ArenaKind,
+    reads: &[PathBuf],
+    (out, monitor): (Option<&Path>, &MonitorArgs),
+) -> Result<()> {
+    monitor.reserve()?;
     if arena != ArenaKind::Sim {
         return Ok(());
     }
-    rights::give_up(reads, Some(conduct.out.as_deref().unwrap_or(Path::new(output::PARENT))))
+    let out = out.unwrap_or(Path::new(output::PARENT));
+    let results: Vec<&Path> = [out].into_iter().chain(monitor.directory()).collect();
+    rights::give_up_but(reads, &results)
 }
 
 /// Checks and carries out a plan that was made of flags, or prints it.
@@ -120,7 +128,7 @@ pub(super) fn plan_to_run(args: &RunArgs) -> Result<Plan> {
     if let Some(word) = &args.budget {
         plan.budget.time_s = plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
     }
-    give_up_rights(plan.arena, &files_of(&plan), &args.conduct)?;
+    give_up_rights(plan.arena, &files_of(&plan), args.conduct.results())?;
     Ok(plan)
 }
 
@@ -132,8 +140,8 @@ pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs, agreement:
 
 /// `asked` is the length of trials that the user named; the plan's own has what was chosen.
 fn carry_out(root: &Root, plan: Plan, asked: &TrialLength, args: &ConductArgs, agreement: Agreement) -> Result<u8> {
-    let (dir, end) = measure(root, plan, asked, (args, agreement), &Beside::default())?;
-    conclude(&dir, &end, args)
+    let (dir, _) = measure(root, plan, asked, (args, agreement), &Beside::default())?;
+    conclude(&dir, args)
 }
 
 /// A look at an environment, which may refuse it.
@@ -162,7 +170,7 @@ pub(super) fn measure(
         feasibility::check(&plan)?;
         store::check_free(args.out.as_deref())?;
     }
-    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    let (stop, progress) = (Stop::install()?, Progress::watched(args.quiet || args.json, &args.monitor)?);
     let done = measured(root, (plan, asked), args, agreement, (&stop, &progress), beside)?;
     stop.end_at_once();
     Ok(done)
@@ -193,13 +201,18 @@ pub(super) fn measured(
         let (mut store, mut record) = session::open(plan, &record_options(args), arena, stop)?;
         session::append_notes(&mut store, &mut record, notes)?;
         if plan.arena == ArenaKind::Sim {
-            let all: Vec<&Path> = [store.dir()].into_iter().chain(beside.writes.iter().copied()).collect();
+            let beside = beside.writes.iter().copied().chain(progress.monitor().and_then(Monitor::directory));
+            let all: Vec<&Path> = [store.dir()].into_iter().chain(beside).collect();
             rights::write_only_below(&all)?;
         }
+        progress.monitor().map_or(Ok(()), |monitor| monitor.serve(plan))?;
         if let Some(format) = args.trace {
             arena.trace(format.into(), store.subdir(report_files::TRACES)?)?;
         }
         let end = conduct(plan, &record, &arms, arena, &mut store, (stop, progress))?;
+        if let Some(monitor) = progress.monitor() {
+            monitor.ended(end.reason.word());
+        }
         Ok((store.dir().to_path_buf(), end))
     })
 }
@@ -226,30 +239,46 @@ pub(super) fn record_options(args: &ConductArgs) -> RecordOptions {
     RecordOptions { output: Output::of(args.out.clone(), ""), resume: args.resume, command: repeat_command() }
 }
 
-fn conclude(dir: &Path, end: &End, args: &ConductArgs) -> Result<u8> {
-    let record = lab::store::read(dir)?;
-    let study = experiment::study(&record, None);
-    let actuator = report_files::actuator_paths(dir, &record);
-    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(&record) };
+fn conclude(dir: &Path, args: &ConductArgs) -> Result<u8> {
+    conclude_record(
+        dir,
+        &lab::store::read(dir)?,
+        &Shown { json: args.json, verbose: args.verbose, fail_if: &args.fail_if },
+    )
+}
+
+/// How the result of an experiment is shown.
+pub(super) struct Shown<'a> {
+    pub(super) json: bool,
+    pub(super) verbose: bool,
+    pub(super) fail_if: &'a FailIfArgs,
+}
+
+/// Studies a record that has ended, writes the reports into its directory, and prints one.
+pub(super) fn conclude_record(dir: &Path, record: &Record, shown: &Shown<'_>) -> Result<u8> {
+    let study = experiment::study(record, None);
+    let actuator = report_files::actuator_paths(dir, record);
+    let evidence = report::Evidence { actuator: &actuator, ..report_files::evidence(record) };
     let files = report_files::write_all(dir, &study, Some(&evidence))?;
-    if args.json {
+    if shown.json {
         out::print(report::json(&study)?)?;
     } else {
-        let options = out::report_options(args.verbose);
+        let options = out::report_options(shown.verbose);
         out::report(&report::terminal::render(&study, Some(&evidence), &files, &options))?;
     }
-    let ending = end.reason.ending();
-    if matches!(end.reason, EndReason::RecordFull { .. }) {
-        out::note(format_args!("{}: {}", end.reason.word(), end.reason));
+    let Some(End { reason, .. }) = &record.end else { return Ok(shown.fail_if.status(&study)) };
+    let ending = reason.ending();
+    if matches!(reason, EndReason::RecordFull { .. }) {
+        out::note(format_args!("{}: {reason}", reason.word()));
     } else if ending == Ending::BudgetSpent && record.header.plan.budget.blocks.is_some() {
-        out::note(format_args!("the budget ended before every block of the plan was measured: {}", end.reason));
+        out::note(format_args!("the budget ended before every block of the plan was measured: {reason}"));
     }
     Ok(match ending {
         Ending::Interrupted | Ending::Failed => {
-            out::note(format_args!("{}: {}", end.reason.word(), end.reason));
+            out::note(format_args!("{}: {reason}", reason.word()));
             failure::cut_short()
         }
-        _ => args.fail_if.status(&study),
+        _ => shown.fail_if.status(&study),
     })
 }
 
@@ -265,10 +294,10 @@ pub(super) fn repeat_command_without(flags: &[&str]) -> String {
     let mut kept = vec!["schedlab".to_owned()];
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--out" => drop(words.next()),
+            "--out" | "--metrics-file" | "--metrics-listen" => drop(words.next()),
             "--resume" => {}
             word if flags.contains(&word) => {}
-            word if word.starts_with("--out=") => {}
+            word if ["--out=", "--metrics-file=", "--metrics-listen="].iter().any(|flag| word.starts_with(flag)) => {}
             _ => kept.push(quoted(word)),
         }
     }

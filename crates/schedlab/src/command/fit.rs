@@ -1,23 +1,32 @@
 //! `schedlab fit`: a model of a device, what was found, and how far it is off.
 
+use std::path::Path;
+
 use ::fit::latency::CellError;
+use ::fit::recorded::KindError;
 use anyhow::{Context, Result};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use host::Root;
-use lab::fit::{Fitted, GOOD, Kind, Request, fit};
+use lab::fit::{Fitted, GOOD, Kind, Request, fit, fit_recording};
 use lab::signals::Stop;
 use serde_json::json;
 
 use crate::cli::{FitArena, FitArgs, FitKind};
-use crate::failure::REACHED;
+use crate::failure::{REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
 use crate::rights;
 
 pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
-    if args.arena == FitArena::Sim {
+    let recording = Path::new(&args.device);
+    let is_recording = args.arena == FitArena::Disk && recording.is_file();
+    if is_recording || args.arena == FitArena::Sim {
         rights::give_up(&[], args.out.as_deref())?;
+    }
+    if is_recording {
+        check_recording(args)?;
+        return done(&fit_recording(recording, args.seed)?, args);
     }
     let request = Request {
         device: args.device.clone(),
@@ -33,6 +42,29 @@ pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let fitted = fit(root, &request, &stop, &progress)?;
     stop.end_at_once();
+    done(&fitted, args)
+}
+
+/// What does not go together with a recording.
+fn check_recording(args: &FitArgs) -> Result<()> {
+    if args.kind == Some(FitKind::Hdd) {
+        return Err(usage(format!(
+            "{}: a recording does not show where a hard disk's tracks are; fit the disk itself: sudo schedlab fit DEVICE --as hdd",
+            args.device
+        )));
+    }
+    match &args.writes_from {
+        Some(other) => Err(usage(format!(
+            "--writes-from {}: {} is a recording, whose own writes are learnt; leave the option out",
+            other.display(),
+            args.device
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Writes and shows a model.
+fn done(fitted: &Fitted, args: &FitArgs) -> Result<u8> {
     if let Some(path) = &args.out {
         files::replace_at(path, fitted.description.as_bytes())
             .with_context(|| format!("--out {}: cannot write the model", path.display()))?;
@@ -40,14 +72,18 @@ pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
     if args.json {
         out::line(serde_json::to_string_pretty(&json!(fitted))?)?;
     } else {
-        show(&fitted, args)?;
+        show(fitted, args)?;
     }
     Ok(REACHED)
 }
 
 fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
-    let clock = if args.arena == FitArena::Sim { " of virtual time" } else { "" };
-    out::line(format_args!("{}: {} in {:.0} s{clock}", fitted.device, fitted.findings.join("; "), fitted.seconds))?;
+    let clock = match args.arena {
+        _ if !fitted.work.is_empty() => String::new(),
+        FitArena::Sim => format!(" in {:.0} s of virtual time", fitted.seconds),
+        FitArena::Disk => format!(" in {:.0} s", fitted.seconds),
+    };
+    out::line(format_args!("{}: {}{clock}", fitted.device, fitted.findings.join("; ")))?;
     if let Some(off) = fitted.seek_error {
         out::line(format_args!("seek curve: at most {:.2} % off the model's own", off * 100.0))?;
     }
@@ -64,6 +100,13 @@ fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
         out::line(table(&fitted.cells))?;
         out::line(summary(&fitted.cells))?;
     }
+    if !fitted.work.is_empty() {
+        out::line(work_table(&fitted.work))?;
+        out::line(
+            "on requests of slices that were held out, issued to the model at their recorded times; ITSELF: one half of the fitted \
+             slices against the other",
+        )?;
+    }
     for warning in &fitted.warnings {
         out::note(warning);
     }
@@ -74,6 +117,42 @@ fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
             out::line(format_args!("\nthe model is in {path}; use it: schedlab compare --arena sim --device {path} …"))
         }
     }
+}
+
+/// A row for each kind of request and figure of its latencies.
+fn work_table(work: &[KindError]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING).set_header(["REQUESTS", "LATENCY", "DEVICE µs", "MODEL", "OFF", "ITSELF"]);
+    for KindError { kind, error, own_mean, own_median, own_p99 } in work {
+        let (device, model) = (&error.device, &error.model);
+        for (what, device, model, off, own) in [
+            ("mean", device.mean_ns, model.mean_ns, error.mean(), own_mean),
+            ("median", device.median_ns, model.median_ns, error.median(), own_median),
+            ("99th percentile", device.p99_ns, model.p99_ns, error.p99(), own_p99),
+        ] {
+            table.add_row([
+                format!("{} {}s", error.reads, kind.name()),
+                what.to_owned(),
+                us(device),
+                us(model),
+                percent(off),
+                itself(*own),
+            ]);
+        }
+    }
+    table
+}
+
+fn us(ns: f64) -> String {
+    format!("{:.1}", ns / 1000.0)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:+.1} %", share * 100.0)
+}
+
+fn itself(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("±{:.1} %", share.abs() * 100.0))
 }
 
 /// A row for each size and depth.
@@ -92,10 +171,6 @@ fn table(cells: &[CellError]) -> Table {
         "ITSELF",
         "DEMERIT",
     ]);
-    let us = |ns: f64| format!("{:.1}", ns / 1000.0);
-    let percent = |share: f64| format!("{:+.1} %", share * 100.0);
-    let own =
-        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("±{:.1} %", share.abs() * 100.0));
     for cell in cells {
         let CellError { error, .. } = cell;
         table.add_row([
@@ -104,11 +179,11 @@ fn table(cells: &[CellError]) -> Table {
             us(error.device.median_ns),
             us(error.model.median_ns),
             percent(error.median()),
-            own(cell.own_median),
+            itself(cell.own_median),
             us(error.device.p99_ns),
             us(error.model.p99_ns),
             percent(error.p99()),
-            own(cell.own_p99),
+            itself(cell.own_p99),
             format!("{:.1} %", error.demerit * 100.0),
         ]);
     }

@@ -1,16 +1,19 @@
 //! One file a command.
 
 pub(crate) mod advise;
+pub(crate) mod atlas;
 pub(crate) mod bisect;
 pub(crate) mod devices;
 pub(crate) mod exec;
 pub(crate) mod experiment;
 pub(crate) mod fit;
+pub(crate) mod fleet;
 pub(crate) mod gate;
 pub(crate) mod iocost;
 pub(crate) mod keep;
 pub(crate) mod kernel;
 pub(crate) mod list;
+mod live;
 pub(crate) mod occasions;
 #[cfg(feature = "packaging")]
 pub(crate) mod package_files;
@@ -20,6 +23,8 @@ pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod restore;
 pub(crate) mod settings;
+pub(crate) mod shard;
+pub(crate) mod status;
 pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod synthesize;

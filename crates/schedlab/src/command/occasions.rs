@@ -22,7 +22,7 @@ use super::experiment::{self, Beside, give_up_rights, measured, plan_to_run, set
 use super::plan::{checked, plan_of};
 use super::study::write_again;
 use super::watch;
-use crate::cli::{CompareArgs, ConductArgs, DEFAULT_STATE_DIR, RunArgs, Several};
+use crate::cli::{CompareArgs, ConductArgs, DEFAULT_STATE_DIR, MonitorArgs, RunArgs, Several};
 use crate::failure::{self, usage};
 use crate::out;
 use crate::progress::Progress;
@@ -33,7 +33,7 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
     if args.design.plan_only {
         return experiment::compare(root, args);
     }
-    give_up_rights(args.design.arena_kind(), &[], &args.conduct)?;
+    give_up_rights(args.design.arena_kind(), &[], args.conduct.results())?;
     let mut plan = plan_of(root, &args.design, (&args.schedulers, args.baseline.as_deref()))?;
     locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
@@ -63,7 +63,7 @@ fn measure(
     feasibility::check(plan)?;
     let dir = Output::of(args.out.clone(), "occasions-").open()?;
     occasions::keep_plan(&dir, plan)?;
-    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    let (stop, progress) = (Stop::install()?, Progress::watched(args.quiet || args.json, &args.monitor)?);
     let mut done = false;
     for number in 1..=several.number {
         let resume = match occasions::look(dir.path(), number)? {
@@ -106,6 +106,7 @@ fn own_args(args: &ConductArgs, dir: &Dir, number: u32, resume: bool) -> Conduct
         loop_dir: args.loop_dir.clone(),
         cache_dir: args.cache_dir.clone(),
         run_as: args.run_as.clone(),
+        monitor: MonitorArgs::default(),
         fail_if: args.fail_if.clone(),
         ..*args
     }

@@ -1,11 +1,8 @@
 //! `schedlab record`: what a live disk is asked for, into a file.
 
-use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use experiment::plan::parse_duration_s;
 use lab::progress::Progress as _;
 use lab::signals::Stop;
 use recorder::file::output::{Output, Taken};
@@ -15,19 +12,15 @@ use serde::Serialize;
 use text::format_bytes;
 use trace::{About, Io, Kind};
 
+use super::live;
 use crate::cli::RecordArgs;
 use crate::failure::{FAILED, REACHED, usage};
 use crate::out;
 use crate::progress::Progress;
-use crate::rights;
 
-/// How often the kernel's ring is emptied: it holds the events of a second at 200,000 a second.
-const EVERY: Duration = Duration::from_millis(50);
 /// How often the disk is looked at: whether it is still there.
 const LOOK: Duration = Duration::from_millis(500);
 const NO_SPACE: &str = "no space was left for the recording";
-/// A longer recording is a slip of the keyboard.
-const LONGEST_S: f64 = 366.0 * 86_400.0;
 
 /// Records until the time is over, a signal comes, or it cannot go on.
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
@@ -40,9 +33,8 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     Ok(if summary.about.cut_short.is_empty() { REACHED } else { FAILED })
 }
 
-/// The same, with nothing said of it.
-pub(super) fn recorded(args: &RecordArgs) -> Result<Summary> {
-    let length = args.length.as_deref().map(length).transpose()?;
+fn recorded(args: &RecordArgs) -> Result<Summary> {
+    let length = args.length.as_deref().map(|word| live::length(word, "60s")).transpose()?;
     let options = Options {
         devices: args.devices.clone(),
         pids: args.pid.clone(),
@@ -59,7 +51,7 @@ pub(super) fn recorded(args: &RecordArgs) -> Result<Summary> {
         }
     }
     let mut output = Output::create(&recorded_into)?;
-    let mut live = match begin(&options, &recorded_into) {
+    let mut live = match live::begin(&options, &[recorded_into.as_path()]) {
         Ok(live) => live,
         Err(error) => {
             output.discard();
@@ -79,25 +71,6 @@ pub(super) fn recorded(args: &RecordArgs) -> Result<Summary> {
         file::write(&args.out, &file::read(&recorded_into, &ReadOptions::default())?)?;
     }
     Ok(Summary { file: recorded_into.display().to_string(), requests, bytes, counts, about })
-}
-
-fn length(word: &str) -> Result<Duration> {
-    let seconds = parse_duration_s(word).map_err(|e| usage(format!("--for: {e}")))?;
-    if !(0.01..=LONGEST_S).contains(&seconds) {
-        return Err(usage(format!("--for {word}: out of range (expected 10ms to 366 days); give e.g. 60s")));
-    }
-    Ok(Duration::from_secs_f64(seconds))
-}
-
-/// Begins to record, and gives up the rights that this took.
-fn begin(options: &Options, out: &Path) -> Result<Live> {
-    let live = Live::start(options)?;
-    let mut results = vec![out];
-    results.extend(live.changes());
-    if live.goes_on_without_rights() {
-        rights::give_up_but(&[], &results)?;
-    }
-    Ok(live)
 }
 
 fn remarks(live: &Live, output: &Output, args: &RecordArgs, progress: &Progress) {
@@ -153,12 +126,7 @@ fn record(
 ) -> Result<(About, Counts)> {
     let (began, mut looked) = (Instant::now(), Instant::now());
     let (mut counts, mut batch, mut cut_short) = (Counts::default(), Vec::new(), String::new());
-    while stop.signal().is_none() && cut_short.is_empty() {
-        let left = length.map(|length| length.saturating_sub(began.elapsed()));
-        if left == Some(Duration::ZERO) {
-            break;
-        }
-        thread::sleep(left.map_or(EVERY, |left| left.min(EVERY)));
+    while stop.signal().is_none() && cut_short.is_empty() && live::wait(began, length) {
         live.drain(&mut |io| batch.push(*io))?;
         if put(&mut batch, live, output, &mut counts)? == Taken::NoSpace {
             cut_short = NO_SPACE.to_owned();
@@ -199,9 +167,9 @@ fn show(progress: &Progress, live: &Live, elapsed: Duration, length: Option<Dura
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Summary {
+struct Summary {
     file: String,
-    pub(super) requests: u64,
+    requests: u64,
     bytes: u64,
     #[serde(flatten)]
     counts: Counts,

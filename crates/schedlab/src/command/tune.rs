@@ -6,6 +6,7 @@ mod done;
 mod page;
 mod pruning;
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -42,14 +43,14 @@ use pruning::prune;
 
 /// Searches, confirms, reports.
 pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
-    give_up_rights(args.arena_kind(), &[], &conduct_args(args))?;
+    give_up_rights(args.arena_kind(), &[], (args.out.as_deref(), &args.monitor))?;
     let design = design(root, args)?;
     if args.space {
-        return show_space(&design, args.json);
+        return show_space(&design, args);
     }
     let output = Output::of(args.out.clone(), "tune-");
     let conduct = conduct_args(args);
-    let (stop, progress) = (Stop::install()?, Progress::new(conduct.quiet || conduct.json));
+    let (stop, progress) = (Stop::install()?, Progress::watched(conduct.quiet || conduct.json, &args.monitor)?);
     let resolved = Resolved::of(design.plan.clone())?;
     let (dir, done) = within(root, resolved, &conduct.opening(Agreement::Given), &stop, &progress, |_, arena| {
         let mut scored = Scored { inner: arena, objective: &design.objective };
@@ -62,8 +63,10 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
             (Log::create(&dir, &header, &environment)?, LoggedSearch::default())
         };
         if design.plan.arena == ArenaKind::Sim {
-            rights::write_only_below(&[dir.path()])?;
+            let all: Vec<&Path> = [dir.path()].into_iter().chain(args.monitor.directory()).collect();
+            rights::write_only_below(&all)?;
         }
+        progress.monitor().map_or(Ok(()), |monitor| monitor.serve(&design.plan))?;
         let mut search = Search::new(design.field.space.clone(), baseline_point(&design), options(&design));
         let course = Session {
             field: &design.field,
@@ -95,6 +98,9 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         }
         Ok((dir, Done { search, course, environment, confirmation: Some(confirmed) }))
     })?;
+    if let Some(monitor) = progress.monitor() {
+        monitor.ended(if done.course.why == SearchEnd::Interrupted { "interrupted" } else { "searched" });
+    }
     stop.end_at_once();
     conclude(&dir, &design, &done, args.json)
 }

@@ -87,6 +87,7 @@ fn role(role: Role) -> String {
         Role::Alias(name) => format!("alias of {}", code(name)),
         Role::Reading => "model".to_owned(),
         Role::Disk => "disk".to_owned(),
+        Role::Internal => "internal".to_owned(),
     }
 }
 

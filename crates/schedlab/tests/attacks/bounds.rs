@@ -117,7 +117,7 @@ fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
 fn a_signal_ends_the_judging_of_a_large_record_within_two_seconds() {
     let lab = Lab::new();
     let out = lab.path("out");
-    fs::write(lab.path("plan.toml"), plan(2, "blocks = 10000\nno_early_stop = true")).expect("room");
+    fs::write(lab.path("plan.toml"), plan(2, "blocks = 10000")).expect("room");
     let run = format!("run {} --out {}", lab.path("plan.toml").display(), out.display());
     let mut child = lab.start(&run);
     let record = out.join("record.jsonl");

@@ -7,9 +7,14 @@
 #[allow(dead_code)]
 mod common;
 
+#[path = "../e2e/made_fleet.rs"]
+#[allow(dead_code)]
+mod made_fleet;
+
 #[allow(dead_code)]
 mod attacker;
 mod bounds;
+mod fleets;
 mod guests;
 mod helpers;
 mod locks;
@@ -17,6 +22,8 @@ mod loop_files;
 mod marks;
 pub(crate) mod output;
 mod plans;
+mod recordings;
 mod rights;
+mod segments;
 mod state;
 mod texts;

@@ -53,6 +53,10 @@ fn commands_that_compute_give_up_root_before_their_first_thread_and_may_write_to
         format!("study {shown} --out {}", lab.path("third").display()),
         format!("report {shown}"),
         format!("trace {} --to {}", trace.display(), lab.path("copy.csv").display()),
+        format!("profile {} --html {}", trace.display(), lab.path("page.html").display()),
+        format!("synthesize {} --device hp97560 --out {}", trace.display(), lab.path("plan.toml").display()),
+        format!("shard {shown}/plan.toml --blocks 0..2 --out {}", lab.path("piece").display()),
+        format!("merge {} --out {}", lab.path("piece").display(), lab.path("fourth").display()),
         "list schedulers".to_owned(),
         "devices".to_owned(),
     ] {

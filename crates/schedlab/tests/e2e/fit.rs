@@ -33,7 +33,7 @@ fn what_cannot_be_fitted_or_advised_on_is_refused_with_the_next_step() {
         ("fit no-such-disk", 2, "no-such-disk"),
         ("fit --arena sim sata-ssd:capacity_mib=64 --as hdd", 1, "--as ssd"),
         ("advise no-such-file --model hp97560", 2, "no such recording"),
-        ("advise CSV", 2, "schedlab fit DEVICE"),
+        ("advise CSV", 1, "schedlab fit DEVICE"),
         ("advise CSV --model hp97560 --out CSV.d", 1, "t.csv"),
     ] {
         lab.run(&words.replace("CSV", &csv)).expect_status(status).says(&[says]);
@@ -98,4 +98,58 @@ fn two_readers_are_advised_to_be_waited_for_with_the_reason_and_the_plan_of_the_
     assert!(plan.contains("anticipatory") && plan.contains("two.txt"), "{plan}");
     assert!(lab.path("a/replay/record.jsonl").exists());
     assert_eq!(advice["best"], "anticipatory", "{advice:#}");
+}
+
+/// Reads and writes of a loop device by programs, until it is dropped.
+struct Work(std::process::Child);
+
+impl Work {
+    fn on(device: &str) -> Work {
+        let script = "while :; do dd if=$0 of=/dev/null bs=8k count=50 iflag=direct status=none; \
+                      dd if=/dev/zero of=$0 bs=16k count=20 seek=50 oflag=direct status=none; sleep 0.03; done";
+        Work(std::process::Command::new("sh").args(["-c", script, device]).spawn().unwrap())
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() {
+    if !can_run(&["losetup", "dd"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 32);
+    let before = device.snapshot();
+    let cache = crate::common::kernel_cache();
+    let arenas: &[&str] = if cache.is_some() { &["sim", "kernel"] } else { &["sim"] };
+    for arena in arenas {
+        let out = lab.path(arena);
+        let work = Work::on(&device.path);
+        let words = format!("advise {} --for 2s --arena {arena} --schedulers none,mq-deadline --json", device.path);
+        let mut command = lab.command(&words);
+        command.arg("--out").arg(&out).envs(cache.iter().map(|dir| ("SCHEDLAB_CACHE_DIR", dir)));
+        let ran = crate::common::Ran::from(command.output().unwrap());
+        drop(work);
+        let report = ran.expect_status(0).json();
+        let advice = &report["advice"];
+        assert_eq!((advice["arena"].as_str(), advice["baseline"].as_str()), (Some(*arena), Some("none")), "{advice:#}");
+        assert!(advice["trust"]["replayed_to_recorded"].as_f64().is_some_and(|ratio| ratio > 0.0), "{advice:#}");
+        assert!(advice["reasons"].to_string().contains("dd"), "{advice:#}");
+        for file in ["recording.parquet", "model.toml", "replay/record.jsonl", "confirm.toml"] {
+            assert!(out.join(file).exists(), "{arena}: {file}");
+        }
+        let plan = fs::read_to_string(out.join("confirm.toml")).unwrap();
+        assert!(plan.contains(&format!("device = \"{}\"", device.path)), "{plan}");
+    }
+    assert_eq!(device.snapshot(), before, "no setting of it was changed");
+    let idle = format!("advise {} --for 300ms --out {}", device.path, lab.path("idle").display());
+    lab.run(&idle).expect_status(1).says(&["asked for nothing", "--for"]);
+    let wrong = format!("advise {} --for never --out {}", device.path, lab.path("wrong").display());
+    lab.run(&wrong).expect_status(2).says(&["--for", "never"]);
 }

@@ -268,6 +268,28 @@ fn file_workloads_run_on_ext4_beside_the_bare_device() {
 }
 
 #[test]
+fn a_trace_shows_the_block_layer_of_the_guest_and_leaves_the_record_as_it_is() {
+    let Some(arena) = Arena::new() else { return };
+    let words = "--schedulers mq-deadline,anticipatory --workload seqread:clients=2:think_time=100us:block_size=16k \
+                 --blocks 2 --figures-only --trial-time 2s --quiet";
+    arena.run(&arena.compare("plain", words)).expect_status(0);
+    arena.run(&arena.compare("traced", &format!("{words} --trace perfetto"))).expect_status(0);
+    let trials = |name: &str| {
+        let record = fs::read_to_string(arena.lab.path(name).join("record.jsonl")).unwrap();
+        record.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(trials("plain"), trials("traced"));
+    let traces = arena.lab.path("traced/traces");
+    for (arm, waits) in [("mq-deadline", false), ("anticipatory", true)] {
+        let name = format!("seqread-clients-2-think_time-100us-block_size-16k-{arm}.perfetto-trace");
+        let trace = fs::read(traces.join(&name)).unwrap();
+        let has = |text: &str| trace.windows(text.len()).any(|part| part == text.as_bytes());
+        assert!(has("modelload/0") && has("modelload/1") && has("disk0") && has("read 32 sectors"), "{name}");
+        assert_eq!(has("waits of the scheduler"), waits, "{name}");
+    }
+}
+
+#[test]
 fn wrong_words_are_refused_before_anything_is_built_or_booted() {
     let lab = Lab::new();
     let empty = lab.path("no-cache");
@@ -285,7 +307,7 @@ fn wrong_words_are_refused_before_anything_is_built_or_booted() {
     refused("--device hp97560 --schedulers none,bfq:clients=many", &["auto, kernel, syscalls"]);
     refused("--device hp97560 --schedulers none,bfq@no.patch", &["there is no patch no.patch", "bfq@FILE"]);
     refused("--device hp97560 --schedulers none,bfq --kernel fedora:40", &["fedora:40", "debian:6.1"]);
-    refused("--device hp97560 --schedulers none,bfq --trace csv", &["--trace", "simulator only"]);
+    refused("--device hp97560 --schedulers none,bfq --trace csv", &["--trace perfetto", "--arena sim"]);
     refused("--device hp97560 --schedulers none,bfq --destroy-data /dev/sda", &["--destroy-data", "leave it out"]);
     refused("--device nvme --schedulers none,bfq", &["nvme", "simulator only", "list devices"]);
     refused("--device /dev/sda --schedulers none,bfq", &["/dev/sda", "--arena disk"]);

@@ -2,6 +2,7 @@
 //!
 //! One test program rather than one a file: it links once, and a helper that no file uses is seen.
 
+mod atlas;
 mod common;
 mod compare;
 mod cpu_arena;
@@ -12,6 +13,7 @@ mod faults;
 mod figures;
 mod files;
 mod fit;
+mod fleet;
 mod gate;
 mod iocost;
 mod keep;
@@ -20,6 +22,8 @@ mod kernel_arena;
 mod kernel_bisect;
 mod kernel_cpus;
 mod kernel_flows;
+mod made_fleet;
+mod monitor;
 mod occasions;
 mod pages;
 mod planning;
@@ -29,11 +33,14 @@ mod programs_fio;
 mod programs_pgbench;
 mod published;
 mod record;
+mod recordings;
 mod refusals;
 mod replay;
 mod schema;
 mod settings;
+mod shards;
 mod simulator;
+mod slurm;
 mod stopping;
 mod sweep;
 mod tables;

@@ -195,6 +195,26 @@ fn pages_fit_every_width_in_both_forms_and_faults_are_found() {
 }
 
 #[test]
+fn the_page_of_an_atlas_fits_every_width_in_both_forms_and_its_names_lead_to_their_cells() {
+    let lab = Lab::new();
+    let out = lab.path("atlas");
+    let words = "atlas --quick --quiet --devices hp97560,nvme,null --workloads two-readers,oltp,dss";
+    lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
+    let page = fs::read_to_string(out.join("atlas.html")).unwrap();
+    let links: Vec<&str> = page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(links.len() > 9 && links.iter().all(|link| page.contains(&format!("id=\"{link}\""))), "{links:?}");
+    // Folded sections have no layout.
+    let open = page.replace("<details", "<details open");
+    for dark in [false, true] {
+        let Some(found) = measured(&lab, dark, &[("folded", page.clone()), ("open", open.clone())]) else { return };
+        for (name, of) in found.as_object().unwrap() {
+            assert_eq!(faults(of, dark), [] as [String; 0], "{name}, dark: {dark}");
+            assert_eq!(of["scripts"], 0, "{name}");
+        }
+    }
+}
+
+#[test]
 fn a_screenshot_at_every_width_has_its_size_and_shows_something() {
     let lab = Lab::new();
     let out = lab.path("out");

@@ -142,3 +142,25 @@ fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
     Ran::from(output).expect_status(1).says(&["lacks CAP_BPF"]);
     assert!(!out.exists());
 }
+
+#[test]
+fn requests_of_the_disk_below_are_none_of_a_disk_whose_bios_were_merged() {
+    if !can_run(&["losetup", "dd"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let (device, out) = (Loop::new(&lab, "disk", 64), lab.path("a.parquet"));
+    let child = started(&lab, &format!("{} --source bpf", device.name), &out);
+    // Written back a page a bio, and merged; the bios of the disk below take the places of those that were merged.
+    for _ in 0..6 {
+        dd(&format!("if=/dev/zero of={} bs=1M count=48 conv=fsync", device.path));
+        dd(&format!("if=/dev/zero of={} bs=4k count=500 conv=fsync", lab.path("below").display()));
+    }
+    interrupt(&child);
+    ended(child).expect_status(0);
+    let recording = read(&out, &ReadOptions::default()).unwrap();
+    let sectors = 64 << 11;
+    let foreign: Vec<_> = recording.ios.iter().filter(|io| io.end() > sectors).collect();
+    assert!(foreign.is_empty(), "{} of {}: {:?}", foreign.len(), recording.ios.len(), foreign[0]);
+    assert!(recording.ios.iter().any(|io| io.pieces > 1) && recording.ios.len() > 100, "nothing was merged");
+}

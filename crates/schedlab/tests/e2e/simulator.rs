@@ -107,7 +107,7 @@ fn slips_are_named_with_the_nearest_right_word_or_the_range() {
     refused("--device ./nothing/ --schedulers noop,cfq", &["./nothing/"]);
     lab.run("compare --device loop:16M --schedulers none,bfq --trace csv")
         .expect_status(2)
-        .says(&["--trace", "blktrace"]);
+        .says(&["--trace", "schedlab record"]);
     assert!(!lab.path("x").exists(), "what is refused leaves nothing behind");
 }
 

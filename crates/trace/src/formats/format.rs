@@ -13,6 +13,7 @@ pub enum Format {
     Alibaba,
     Tencent,
     CloudPhysics,
+    Perfetto,
 }
 
 /// A row of the table of formats.
@@ -87,6 +88,13 @@ pub static FORMATS: &[FormatRow] = &[
         knows: "nothing else; the second form has times of whole seconds",
         endings: &[],
     },
+    FormatRow {
+        format: Format::Perfetto,
+        name: "perfetto",
+        what: "Perfetto's traces with ftrace's block events; tracks for ui.perfetto.dev are written, and not read",
+        knows: "the stages whose events it holds, thread and its name",
+        endings: &["perfetto-trace"],
+    },
 ];
 
 impl Format {
@@ -115,7 +123,7 @@ impl Format {
 
     /// Whether it is text, read by a [`Parser`].
     pub fn is_text(self) -> bool {
-        !matches!(self, Format::Auto | Format::Parquet | Format::Blktrace)
+        !matches!(self, Format::Auto | Format::Parquet | Format::Blktrace | Format::Perfetto)
     }
 }
 

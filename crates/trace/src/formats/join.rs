@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use super::builder::{Builder, Extent, asked};
-use crate::io::{At, Flags, Kind};
+use crate::io::{At, Flags, Io, Kind};
 
 /// What an event says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,21 +67,14 @@ impl Joiner {
         let Event { at, action, kind, flags, extent, process, device } = *event;
         if action == Action::Queue {
             let io = asked(at, 0, kind, extent, (process, device));
-            let number = to.push(crate::Io { flags, ..io });
+            let number = to.push(Io { flags, ..io });
             self.open.insert((device, kind, extent.sector, number), extent.sector + u64::from(extent.sectors));
             return;
         }
         let end = extent.sector + u64::from(extent.sectors);
         let mut next = extent.sector;
         loop {
-            let wanted = |number: u32, to: &mut Builder| match action {
-                Action::Issue => to.io(number).issued == At::UNKNOWN || to.io(number).flags.has(Flags::REQUEUED),
-                Action::Requeue | Action::Complete => true,
-                Action::Tag => to.io(number).tagged == At::UNKNOWN,
-                Action::Insert => to.io(number).inserted == At::UNKNOWN,
-                Action::Merge => !to.io(number).flags.has(Flags::MERGED),
-                Action::Queue => false,
-            };
+            let wanted = |number: u32, to: &mut Builder| is_wanted(action, to.io(number));
             let from = (device, kind, next, 0);
             let until = (device, kind, end.max(next + 1), 0);
             let found = self.open.range(from..until).take(MOST_ALIKE).find(|((.., number), _)| wanted(*number, to));
@@ -121,6 +114,18 @@ impl Joiner {
     }
 }
 
+/// Whether an open piece takes an event of this action; one that comes after a later stage is another's, or of a damaged trace.
+fn is_wanted(action: Action, io: &Io) -> bool {
+    match action {
+        Action::Issue => io.issued == At::UNKNOWN || io.flags.has(Flags::REQUEUED),
+        Action::Requeue | Action::Complete => true,
+        Action::Tag => [io.tagged, io.inserted, io.issued] == [At::UNKNOWN; 3],
+        Action::Insert => [io.inserted, io.issued] == [At::UNKNOWN; 2],
+        Action::Merge => !io.flags.has(Flags::MERGED),
+        Action::Queue => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,7 +143,7 @@ mod tests {
         recording.ios.iter().map(|io| (io.queued, io.issued.get(), io.completed.get())).collect()
     }
 
-    use Action::{Complete, Issue, Merge, Queue};
+    use Action::{Complete, Insert, Issue, Merge, Queue, Tag};
     use Kind::{Flush, Read, Write};
 
     #[test]
@@ -183,6 +188,18 @@ mod tests {
         let expected =
             [(0, Some(3), Some(5)), (1, Some(4), Some(9)), (2, none.0, none.1), (6, None, Some(8)), (7, None, None)];
         assert_eq!(joined(&events), expected);
+    }
+
+    #[test]
+    fn a_stage_after_a_later_one_is_left_out() {
+        let events = [
+            (0, Queue, Read, 0, 8),
+            (5, Issue, Read, 0, 8),
+            (7, Insert, Read, 0, 8),
+            (8, Tag, Read, 0, 8),
+            (9, Complete, Read, 0, 8),
+        ];
+        assert_eq!(joined(&events), [(0, Some(5), Some(9))]);
     }
 
     #[test]

@@ -151,7 +151,7 @@ fn reader_of(format: Format) -> Option<Box<dyn Reader>> {
         Format::Alibaba => Box::new(cloud::Alibaba::default()),
         Format::Tencent => Box::new(cloud::Tencent::default()),
         Format::CloudPhysics => Box::new(cloud::CloudPhysics::default()),
-        Format::Auto | Format::Parquet | Format::Blktrace => return None,
+        Format::Auto | Format::Parquet | Format::Blktrace | Format::Perfetto => return None,
     })
 }
 

@@ -21,6 +21,10 @@ pub struct Lane {
     to: usize,
     /// Requests that it had open at most.
     pub depth: u16,
+    /// Its requests are made at their recorded times: nobody waits for them, so that a slower disk has more of them open.
+    pub by_time: bool,
+    /// Bytes of its largest request.
+    pub largest: u32,
 }
 
 /// What is known of all requests.
@@ -104,13 +108,15 @@ impl Replay {
             let times = Times { queued: io.queued - from, completed: io.completed.get().map(|at| at - from) };
             let (start, wait_ns, open) = match options.loop_mode {
                 LoopMode::Open => (Start::Recorded, times.queued, 0),
-                LoopMode::Closed if maker.1 => (Start::Recorded, times.queued, 0),
                 LoopMode::Closed => inferences.entry(maker).or_default().next(times),
             };
-            let request = request(io, number, base, (start, wait_ns, open))?;
             let lane = lane_of[&maker] as usize;
-            replay.summary.add(&request, times.queued);
             replay.lanes[lane].depth = replay.lanes[lane].depth.max(open.saturating_add(1));
+            replay.lanes[lane].by_time |= maker.1;
+            let begins = if maker.1 { (Start::Recorded, times.queued, 0) } else { (start, wait_ns, open) };
+            let request = request(io, number, base, begins)?;
+            replay.lanes[lane].largest = replay.lanes[lane].largest.max(request.len);
+            replay.summary.add(&request, times.queued);
             replay.requests[next[lane]] = request;
             next[lane] += 1;
         }
@@ -124,7 +130,7 @@ impl Replay {
         requests.for_each(|lane| sizes[lane as usize] += 1);
         let mut from = 0;
         for size in sizes {
-            self.lanes.push(Lane { from, to: from + size, depth: 1 });
+            self.lanes.push(Lane { from, to: from + size, depth: 1, by_time: false, largest: 512 });
             from += size;
         }
         let none =

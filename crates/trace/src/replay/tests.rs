@@ -112,3 +112,18 @@ fn a_part_that_stands_for_the_whole_is_neither_the_idle_nor_the_odd_one() {
     let whole = Options { part_ns: Some(100 * second), ..Options::default() };
     assert_eq!(replay(&recording(1, vec![io(5, 1, 0, 0)]), &whole).summary.part, None);
 }
+
+#[test]
+fn background_writes_keep_their_times_and_overlap_in_a_closed_loop() {
+    let write = |queued, sector| Io { kind: Kind::Write, ..io(queued, 500, 1, sector) };
+    let read = |queued| Io { flags: Flags::SYNC, ..io(queued, 500, 0, 64) };
+    let ios = vec![read(0), write(10, 0), write(20, 8), Io { sectors: 32, ..write(30, 16) }, read(700)];
+    let closed = Options { loop_mode: LoopMode::Closed, ..Options::default() };
+    let made = replay(&recording(2, ios), &closed);
+    let lanes: Vec<(u16, bool, u32)> =
+        made.lanes().iter().map(|lane| (lane.depth, lane.by_time, lane.largest)).collect();
+    assert_eq!(lanes, [(1, false, 4096), (3, true, 16_384)]);
+    let times: Vec<(Start, u64)> = made.of_lane(1).iter().map(|request| (request.start, request.wait_ns)).collect();
+    assert_eq!(times, [(Start::Recorded, 10), (Start::Recorded, 20), (Start::Recorded, 30)]);
+    assert_eq!(made.of_lane(0)[1].wait_ns, 200, "the reader thinks as before");
+}

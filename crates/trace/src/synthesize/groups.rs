@@ -130,7 +130,7 @@ pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
 }
 
 /// A name without the number at its end: kworker/3, client-7 and client-8 are one group.
-fn alike(name: &str) -> &str {
+pub(super) fn alike(name: &str) -> &str {
     let base =
         name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_', '/', ':', '.', '#', ' ']);
     if base.is_empty() { name } else { base }

@@ -13,6 +13,9 @@ use text::{format_duration, format_size, parse_duration_ns, parse_switch};
 /// A thousand times as fast.
 const MAX_SPEED: u32 = 1000 * SPEED_ONE;
 
+/// Requests that a client can have open, at most.
+const MOST_OPEN: u32 = 4096;
+
 /// What `replay` accepts.
 pub(crate) const ACCEPTS: &[&str] = &[
     "file",
@@ -165,10 +168,11 @@ pub(crate) fn clients(params: &Params) -> u32 {
     params.replay.trace.as_ref().map_or(1, |trace| trace.lanes().len() as u32)
 }
 
-/// As many as a client had open, where its loop is closed; at most iodepth.
+/// As many as a client had open, where its loop is closed, but at most iodepth; where nobody waits for its requests, at least iodepth.
 pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     let lane = params.replay.trace.as_ref().and_then(|trace| trace.lanes().get(index as usize));
     match (params.replay.loop_mode, lane) {
+        (LoopMode::Closed, Some(lane)) if lane.by_time => u32::from(lane.depth).max(params.iodepth).min(MOST_OPEN),
         (LoopMode::Closed, Some(lane)) => u32::from(lane.depth).min(params.iodepth),
         _ => params.iodepth,
     }

@@ -84,6 +84,11 @@ impl ReplayParams {
         self.trace.as_ref().map_or(512, |trace| trace.summary.largest)
     }
 
+    /// Bytes of the largest request of a client; None where there is no trace, or no such client.
+    pub(crate) fn largest_of(&self, client: u32) -> Option<u32> {
+        self.trace.as_ref()?.lanes().get(client as usize).map(|lane| lane.largest)
+    }
+
     /// Where requests lie on a target of so many bytes.
     pub(super) fn places(&self, region: u64) -> Places {
         match &self.trace {

@@ -106,3 +106,18 @@ fn wrapped_requests_stay_inside_and_aligned() {
     let offsets: Vec<u64> = made.into_iter().map(|(_, offset)| offset).collect();
     assert_eq!(offsets, [2_088_960, 0, 0, 4608]);
 }
+
+#[test]
+fn background_writes_are_not_held_back_to_one_request_at_a_time() {
+    // Two writes at once without the mark of a process that waits, and a read with it.
+    let text = "8,0 0 1 0.000000000 7 Q W 0 + 8 [flush]\n8,0 0 2 0.000001000 7 Q W 64 + 64 [flush]\n8,0 0 3 0.000002000 8 Q RS 8 + 8 [a]\n\
+                8,0 0 4 0.001000000 7 C W 0 + 8 [0]\n8,0 0 5 0.001001000 7 C W 64 + 64 [0]\n8,0 0 6 0.001002000 8 C RS 8 + 8 [0]\n";
+    let made = replayed(text, &[("loop", "closed")], 0, 5_000_000);
+    assert_eq!(made, [(0, 0), (1000, 64 * 512)], "the second does not wait for the first");
+    let kind = crate::table::find("replay").unwrap();
+    let params = kind.params([("loop", "closed")]).unwrap();
+    let params = params.clone().with_trace(Arc::new(params.replay.parse(text.as_bytes()).unwrap()));
+    assert_eq!((kind.iodepth(&params, 0), kind.iodepth(&params, 1)), (32, 1));
+    assert_eq!((kind.max_request_of(&params, 0), kind.max_request_of(&params, 1)), (32_768, 4096));
+    assert_eq!(kind.buffer_bytes(&params), 32 * 32_768 + 4096);
+}

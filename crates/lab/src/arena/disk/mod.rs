@@ -184,7 +184,7 @@ impl<'a> DiskArena<'a> {
     fn prepare_target(&mut self) -> Result<()> {
         let has_loads = self.workloads.loads().next().is_some();
         let has_flows = self.workloads.flows().next().is_some();
-        if self.files.is_some() || has_loads || has_flows || self.workloads.programs().next().is_some() {
+        if self.files.is_some() || has_loads || has_flows || self.workloads.has_programs() {
             let mut session = Session::begin(&self.root)?;
             let run_as = self.run_as.as_deref();
             run_as.map_or(Ok(()), |name| session.run_as(name)).map_err(|e| usage(format!("--as: {e}")))?;

@@ -50,6 +50,11 @@ impl Modelled {
         &self.path
     }
 
+    /// Its name in /sys/block.
+    pub(super) fn name(&self) -> &'static str {
+        NAME
+    }
+
     /// Its directory in /sys/block.
     pub(super) fn directory(&self) -> &Path {
         self.queue.parent().expect("the queue is in the disk's directory")

@@ -18,6 +18,7 @@ use super::figures::{self, Shown};
 use super::files::{self, FileSystem};
 use super::flows;
 use super::order::{self, TrialRequest};
+use super::recording::RunningRecording;
 use super::setting::Clients;
 use crate::arena::flows::{Span, place_in_directory, place_on_device};
 use crate::workloads::Work;
@@ -59,7 +60,9 @@ fn trial(inside: &Inside) -> Result<Observation> {
     disk.apply(&order.scheduler, &order.attributes)?;
     flows::set_device(&order.controls, &disk)?;
     let merged = disk.merges()?;
+    let recording = order.traced.then(|| RunningRecording::begin(inside, &disk)).transpose()?;
     let shown = Shown { merged, ..work(&order, &disk, files)? };
+    recording.map_or(Ok(()), |recording| recording.end(&inside.workdir().join(order::RECORDING)))?;
     let observation = Observation { voids: voids(&shown.measured), ..figures::observation(&shown, &disk)? };
     if order.disk.log > 0 {
         fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("log of the disk: cannot copy")?;

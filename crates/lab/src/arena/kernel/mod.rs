@@ -13,6 +13,7 @@ pub mod files;
 mod flows;
 pub mod inside;
 pub mod order;
+mod recording;
 mod setting;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use ::files::Dir;
 use anyhow::{Context, Result, anyhow};
 use elevator::Limits;
 use experiment::plan::{Arm, Plan, WorkloadSpec};
@@ -39,14 +41,16 @@ use super::ahead::Job;
 use super::defaults::{self, Defaults};
 use super::model::Model;
 use super::parallel::Key;
-use super::streams::{schedulable, with_clients};
+use super::streams::{schedulable, streams_of, with_clients};
 use super::tasks::check_tasks;
+use super::traced::{TraceTo, Traces};
 use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
+use crate::trace_file::Format;
 use crate::workloads::{Work, Workloads};
 use files::Files;
 use order::{Answer, Disk, TrialRequest};
@@ -57,6 +61,8 @@ const MEMORY_MIB: u32 = 256;
 const FLOW_MIB: u32 = 24;
 /// Memory of a guest for a request of a recording: while it is read, and while it is replayed.
 const REQUEST_BYTES: u64 = 160;
+/// Memory of a guest without files.
+const MOST_MEMORY_MIB: u32 = 8 << 10;
 /// Bytes of files that a guest may hold: its disk is kept in its memory.
 const MOST_FILES: u64 = 2 << 30;
 
@@ -72,6 +78,7 @@ pub struct KernelArena {
     defaults: Defaults,
     course: Progression,
     opened: Instant,
+    traces: Traces,
 }
 
 /// What a trial needs; each trial that is measured on another thread has a copy.
@@ -110,6 +117,8 @@ struct Wanted {
     log: u32,
     /// How many clients there are; None: as the workload says.
     clients: Option<u32>,
+    /// Where a recording of the same trial, which is measured once more for it, goes.
+    trace: Option<TraceTo>,
 }
 
 /// What came of a boot.
@@ -163,7 +172,21 @@ impl KernelArena {
             defaults: defaults::tabled(plan),
             course: Progression::default(),
             opened: Instant::now(),
+            traces: Traces::default(),
         })
+    }
+
+    /// Starts guests with another program than this process's own.
+    pub fn started_by(mut self, program: PathBuf) -> KernelArena {
+        let fixed = Arc::get_mut(&mut self.guests.fixed).expect("no trial has begun");
+        fixed.exe = program;
+        self
+    }
+
+    /// Runs guests on this number of threads instead of one on each CPU. No figure depends on it.
+    pub fn with_threads(mut self, nr_threads: usize) -> KernelArena {
+        self.course = Progression::on(nr_threads);
+        self
     }
 
     /// What the kernels call themselves.
@@ -182,8 +205,9 @@ impl KernelArena {
     /// The guest failed.
     pub fn logged(&self, arm: ArmIndex, trial: &TrialSpec, log: u32) -> Result<(Observation, Vec<u8>)> {
         let TrialSpec { workload, seed, duration, warmup } = *trial;
-        let Booted { observation, log } =
-            self.guests.boot(&Key { arm, workload, seed }, &Wanted { duration, warmup, log, clients: None })?;
+        let Booted { observation, log } = self
+            .guests
+            .boot(&Key { arm, workload, seed }, &Wanted { duration, warmup, log, clients: None, trace: None })?;
         Ok((observation, log))
     }
 }
@@ -206,7 +230,8 @@ impl Guests {
             std::fs::create_dir(dir.path().join(order::FILES))
                 .context("directory for the guest's files: cannot create")?;
         }
-        let memory_mib = memory_mib(setting.files, self.fixed.workloads.work(key.workload))?;
+        let more = wanted.trace.as_ref().map_or(0, |_| recording::MEMORY_MIB);
+        let memory_mib = more + memory_mib(setting.files, self.fixed.workloads.work(key.workload))?;
         let request = TrialRequest { files, ..self.order(built, key, wanted) };
         order::write(dir.path(), order::ORDER, &request)?;
         let traces = traces(&request.workload).flat_map(|file| recorder::file::parts(Path::new(file)));
@@ -241,12 +266,18 @@ impl Guests {
             0 => Vec::new(),
             _ => guest::read_result(dir.path(), order::LOG, MOST_OF_A_LOG).with_context(named)?,
         };
+        wanted.trace.as_ref().map_or(Ok(()), |to| recording::pass_on(dir.path(), to)).with_context(named)?;
         Ok(Booted { observation, log })
     }
 
     fn order(&self, built: &Built, key: &Key, wanted: &Wanted) -> TrialRequest {
-        let Wanted { duration, warmup, log, clients } = wanted;
+        let Wanted { duration, warmup, log, clients, trace } = wanted;
         let setting = self.arms.setting(key.arm);
+        let mut workload = with_whole_path(self.fixed.specs[key.workload].clone(), &self.fixed.here);
+        if trace.is_some() {
+            // Of flows that are measured alone as well, the trace has what they do together.
+            workload.params.remove("alone");
+        }
         let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
         TrialRequest {
             here: where_others_may_be(&self.fixed.here),
@@ -255,7 +286,7 @@ impl Guests {
             scheduler: setting.scheduler.clone(),
             attributes: setting.attributes(),
             controls: setting.controls.clone(),
-            workload: with_clients(with_whole_path(self.fixed.specs[key.workload].clone(), &self.fixed.here), *clients),
+            workload: with_clients(workload, *clients),
             clients: setting.clients,
             files: None,
             seed: key.seed,
@@ -263,20 +294,27 @@ impl Guests {
             warmup_ns: ns(warmup),
             turnaround_ns: setting.turnaround_ns,
             turnaround_spread_ns: setting.turnaround_ns / 2,
+            traced: trace.is_some(),
         }
     }
 
     fn one(&self, key: &Key, wanted: &Wanted) -> Result<Observation> {
         let params = &self.fixed.workloads.work(key.workload).params;
-        if !params.timed.find_streams {
-            return Ok(self.boot(key, wanted)?.observation);
-        }
         let Wanted { duration, warmup, .. } = *wanted;
-        let measured = |clients| {
-            let wanted = Wanted { duration, warmup, log: 0, clients: Some(clients) };
-            Ok(self.boot(key, &wanted)?.observation)
+        let one = |clients, trace| Wanted { duration, warmup, log: 0, clients, trace };
+        let measured = |wanted: Wanted| Ok(self.boot(key, &wanted)?.observation);
+        let (found, clients) = if params.timed.find_streams {
+            let found = schedulable(params.clients, |clients| measured(one(Some(clients), None)))?;
+            let clients = Some(streams_of(&found));
+            (found, clients)
+        } else {
+            (measured(one(None, None))?, None)
         };
-        schedulable(params.clients, measured)
+        // Recording takes time of the guest: the record has the trial without it.
+        if wanted.trace.is_some() {
+            measured(one(clients, wanted.trace.clone()))?;
+        }
+        Ok(found)
     }
 }
 
@@ -380,11 +418,27 @@ fn nr_replayed(params: &workload::Params) -> u64 {
     params.replay.trace.as_ref().map_or(0, |replay| replay.summary.recorded)
 }
 
-/// Memory of a guest: for a recording that it reads, and for files as much again as they hold, and again where they are cached.
+/// Bytes that the clients of a replay hold in requests.
+fn replay_buffers(kind: &workload::WorkloadKind, params: &workload::Params) -> u64 {
+    if params.replay.trace.is_some() { kind.buffer_bytes(params) } else { 0 }
+}
+
+/// Memory of a guest: for a recording that it reads, what its replay has open, and for files as much again as they hold, and again where
+/// they are cached.
 fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
     let flows = u32::try_from(work.params.flows.len()).expect("flows are bounded");
     let replayed: u64 = work.params.flows.iter().map(|flow| &flow.params).chain([&work.params]).map(nr_replayed).sum();
-    let processes = MEMORY_MIB + flows * FLOW_MIB + u32::try_from((replayed * REQUEST_BYTES) >> 20).expect("bounded");
+    let buffers: u64 = work.params.flows.iter().map(|flow| replay_buffers(flow.kind, &flow.params)).sum();
+    let buffers = buffers + if flows == 0 { replay_buffers(work.kind, &work.params) } else { 0 };
+    let replays = (replayed * REQUEST_BYTES).saturating_add(buffers) >> 20;
+    let processes = MEMORY_MIB + flows * FLOW_MIB + u32::try_from(replays).unwrap_or(u32::MAX >> 1);
+    if processes > MOST_MEMORY_MIB {
+        return Err(usage(format!(
+            "workload {}: its guest needs too much memory (found {processes} MiB, expected at most {MOST_MEMORY_MIB}); replay a part of it \
+             (part=10s), or with a smaller iodepth",
+            work.kind.name
+        )));
+    }
     if files.is_none() {
         return Ok(processes);
     }
@@ -405,7 +459,9 @@ impl Virtual for KernelArena {
 
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
         let TrialSpec { duration, warmup, .. } = *trial;
-        let wanted = Wanted { duration, warmup, log: 0, clients: None };
+        let (workload, arm) = (&self.guests.fixed.workloads.get(key.workload).name, self.guests.arms.name(key.arm));
+        let trace = self.traces.next((key.workload, workload), (key.arm, arm));
+        let wanted = Wanted { duration, warmup, log: 0, clients: None, trace };
         let (guests, key) = (self.guests.clone(), *key);
         Box::new(move |_| guests.one(&key, &wanted))
     }
@@ -421,6 +477,11 @@ impl Virtual for KernelArena {
         let index = Arc::make_mut(&mut self.guests.arms).admit(&arm.name, setting);
         check_files(&self.guests.arms, &self.guests.fixed.workloads)?;
         Ok(index)
+    }
+
+    fn write_events(&mut self, format: Format, dir: Dir) -> Result<()> {
+        self.traces = Traces::into(format, dir)?;
+        Ok(())
     }
 
     fn facts(&self) -> Environment {

@@ -44,6 +44,8 @@ pub(super) struct TrialRequest {
     pub(super) turnaround_ns: u64,
     /// At most so much earlier or later.
     pub(super) turnaround_spread_ns: u64,
+    /// Whether what the disk is asked for is recorded.
+    pub(super) traced: bool,
 }
 
 /// A modelled disk in the guest.
@@ -98,6 +100,8 @@ const MOST_OF_A_REPORT: u64 = 256 << 20;
 pub(super) const TABLES: &str = "tables";
 /// The disk's log, where one was asked for.
 pub(super) const LOG: &str = "log";
+/// The recording, where one was asked for.
+pub(super) const RECORDING: &str = "recording.parquet";
 /// The directory that a file system is mounted on.
 pub(super) const FILES: &str = "files";
 

@@ -4,9 +4,10 @@
 
 mod curves;
 mod figures;
+pub mod own;
 mod setting;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,12 +28,13 @@ use super::model::Model;
 use super::parallel::Key;
 use super::streams::{schedulable, streams_of};
 use super::tasks::check_tasks;
+use super::traced::{TraceTo, Traces};
 use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
 use crate::signals::Stop;
-use crate::trace_file::{Format, TraceFile};
+use crate::trace_file::Format;
 use crate::workloads::Workloads;
 
 /// The simulator.
@@ -41,10 +43,7 @@ pub struct SimArena {
     /// The values of a sweep's tunables at the baseline.
     defaults: Defaults,
     course: Progression,
-    /// Workload and arm of trials that were traced.
-    traced: BTreeSet<(usize, ArmIndex)>,
-    /// Their files.
-    files: Vec<String>,
+    traces: Traces,
 }
 
 /// What a trial needs; each trial that is measured on another thread has a copy.
@@ -53,7 +52,6 @@ struct Simulator {
     model: Arc<Model>,
     arms: Arc<Arms<Setting>>,
     workloads: Arc<Workloads>,
-    traces: Option<Arc<TraceFile>>,
     stop: Stop,
 }
 
@@ -62,8 +60,8 @@ struct Simulator {
 struct Wanted {
     duration: Duration,
     warmup: Duration,
-    /// The file of its events.
-    trace: Option<String>,
+    /// Where its events go.
+    trace: Option<TraceTo>,
 }
 
 impl SimArena {
@@ -90,11 +88,10 @@ impl SimArena {
         let defaults = model.look(|device| defaults::simulated(plan, baseline, device));
         let (model, arms, workloads) = (Arc::new(model), Arc::new(arms), Arc::new(workloads));
         Ok(SimArena {
-            simulator: Simulator { model, arms, workloads, traces: None, stop: stop.clone() },
+            simulator: Simulator { model, arms, workloads, stop: stop.clone() },
             defaults,
             course: Progression::default(),
-            traced: BTreeSet::new(),
-            files: Vec::new(),
+            traces: Traces::default(),
         })
     }
 
@@ -104,16 +101,10 @@ impl SimArena {
         self
     }
 
-    /// The file for the events of a trial: the first one of each workload and arm has one.
-    fn trace_of(&mut self, workload: usize, arm: ArmIndex) -> Option<String> {
-        let Simulator { traces, workloads, arms, .. } = &self.simulator;
-        let traces = traces.as_ref()?;
-        if !self.traced.insert((workload, arm)) {
-            return None;
-        }
-        let name = traces.name(&workloads.get(workload).name, arms.name(arm), &self.files);
-        self.files.push(name.clone());
-        Some(name)
+    /// Ends trials when this asks for it.
+    pub fn stopped_by(mut self, stop: &Stop) -> SimArena {
+        self.simulator.stop = stop.clone();
+        self
     }
 
     /// One trial, every event of which goes to `observer`.
@@ -175,9 +166,8 @@ impl Simulator {
         let alone = self.alone(key, wanted, stop)?;
         let outcome = match &wanted.trace {
             None => sim::run(trial, &mut sim::Unobserved, stop),
-            Some(name) => {
-                let traces = self.traces.as_ref().expect("a trial is traced only where there is a directory for it");
-                let mut writer = traces.writer(name)?;
+            Some(to) => {
+                let mut writer = to.writer()?;
                 let outcome = sim::run(trial, &mut writer, stop);
                 writer.finish()?;
                 outcome
@@ -234,7 +224,9 @@ impl Virtual for SimArena {
 
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
         let TrialSpec { duration, warmup, .. } = *trial;
-        let wanted = Wanted { duration, warmup, trace: self.trace_of(key.workload, key.arm) };
+        let (workload, arm) = (&self.simulator.workloads.get(key.workload).name, self.simulator.arms.name(key.arm));
+        let trace = self.traces.next((key.workload, workload), (key.arm, arm));
+        let wanted = Wanted { duration, warmup, trace };
         let (simulator, key) = (self.simulator.clone(), *key);
         Box::new(move |abandoned| simulator.one(&key, &wanted, abandoned))
     }
@@ -244,7 +236,7 @@ impl Virtual for SimArena {
     }
 
     fn write_events(&mut self, format: Format, dir: Dir) -> Result<()> {
-        self.simulator.traces = Some(Arc::new(TraceFile::new(format, dir)?));
+        self.traces = Traces::into(format, dir)?;
         Ok(())
     }
 
@@ -255,6 +247,10 @@ impl Virtual for SimArena {
         for (_, arm, setting) in self.simulator.arms.iter() {
             let described = self.simulator.model.look(|device| setting.describe(device));
             facts.entry("arms".to_owned()).or_default().insert(arm.to_owned(), described);
+            if own::find(setting.kind.name).is_some() {
+                let source = setting.kind.source.to_owned();
+                facts.entry("own schedulers".to_owned()).or_default().insert(arm.to_owned(), source);
+            }
             let evidence = setting.kind.evidence;
             if evidence != Evidence::Confirmed {
                 let said = format!("{} {}", evidence.mark(), evidence.words());

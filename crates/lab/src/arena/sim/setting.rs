@@ -5,6 +5,7 @@ use elevator::ElevatorKind;
 use experiment::plan::Arm;
 use sim::{DeviceModel, Host};
 
+use super::own;
 use crate::failure::usage;
 use text::did_you_mean as nearest;
 
@@ -167,10 +168,11 @@ impl Setting {
     }
 }
 
-/// The row of a scheduler of the laboratory.
+/// The row of a scheduler of the laboratory, or of the program around this crate.
 pub(crate) fn find(name: &str) -> Result<&'static ElevatorKind> {
-    elevator::find(name).ok_or_else(|| {
-        let known = || elevator::ELEVATORS.iter().map(|row| row.name);
+    elevator::find(name).or_else(|| own::find(name)).ok_or_else(|| {
+        let own = own::names();
+        let known = || elevator::ELEVATORS.iter().map(|row| row.name).chain(own.iter().copied());
         usage(format!(
             "scheduler {name:?}: not in the simulator (expected one of {}); see schedlab list schedulers{}",
             known().collect::<Vec<_>>().join(", "),

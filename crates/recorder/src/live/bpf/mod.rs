@@ -21,9 +21,8 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/re
 
 /// A program, the event that calls it, and whether disks with requests or those without call for it. The order is that of attaching: a
 /// request that is begun to be followed is seen to its end.
-const PROGRAMS: [(&str, &str, [bool; 2]); 8] = [
+const PROGRAMS: [(&str, &str, [bool; 2]); 7] = [
     ("on_complete", "block_rq_complete", [true, false]),
-    ("on_complete_again", "block_rq_complete", [true, false]),
     ("on_bio_complete", "block_bio_complete", [false, true]),
     ("on_requeue", "block_rq_requeue", [true, false]),
     ("on_merge", "block_rq_merge", [true, false]),
@@ -35,7 +34,7 @@ const PROGRAMS: [(&str, &str, [bool; 2]); 8] = [
 /// Those that begin to follow a request.
 const FIRST: [&str; 3] = ["on_bio_queue", "on_insert", "on_issue"];
 
-/// Words of a target, and of a set of requests, as the C structures have them.
+/// Words of a target, and of a set of requests as the C structures have them: its keys come first.
 const TARGET_WORDS: usize = 4;
 const OPEN_WORDS: usize = 8;
 const OPEN_WAYS: usize = 4;
@@ -182,7 +181,7 @@ impl Source {
         let sets = Array::<&MapData, [u64; OPEN_WORDS * OPEN_WAYS]>::try_from(map)?;
         let mut open = 0;
         for set in sets.iter() {
-            open += set?.chunks_exact(OPEN_WORDS).filter(|request| request[0] != 0).count() as u64;
+            open += set?[..OPEN_WAYS].iter().filter(|key| **key != 0).count() as u64;
         }
         Ok(open)
     }

@@ -1,4 +1,4 @@
-//! The records of kernel/bpf/record.bpf.c as they lie in the ring.
+//! The records of kernel/bpf/record.h as they lie in the ring.
 //!
 //! Their layouts are those of the C structures; both are compiled together, and a length that is none of theirs is an error.
 

@@ -221,7 +221,7 @@ impl Event {
 }
 
 /// What the letters of an event say: kind and flags. `FFWSM`: a flush first, write, forced to the medium, sync, metadata.
-pub(super) fn letters(rwbs: &[u8], sectors: u32) -> (Kind, Flags) {
+pub(crate) fn letters(rwbs: &[u8], sectors: u32) -> (Kind, Flags) {
     let (preflush, rest) = match rwbs {
         [b'F', rest @ ..] if rest.first().is_some_and(|letter| b"FWDRN".contains(letter)) => (true, rest),
         whole => (false, whole),

@@ -15,7 +15,8 @@ use anyhow::{Result, bail};
 use host::Root;
 use trace::Io;
 
-use self::follow::{Event, Follow, Step, letters};
+pub(crate) use self::follow::letters;
+use self::follow::{Event, Follow, Step};
 use self::instance::Instance;
 use self::page::Layout;
 use self::who::Who;

@@ -3,33 +3,26 @@
 //! Requests are handed over as they complete and profiled in the order in which they were queued, two seconds later: a request that
 //! takes longer is counted, and said to be out of order.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use experiment::plan::parse_duration_s;
 use lab::progress::Progress as _;
 use lab::signals::Stop;
 use recorder::live::{Live, Options};
 use trace::profile::{InOrder, Profile, Profiler};
 use trace::{Io, Recording};
 
+use super::super::live;
 use super::dashboard::{Dashboard, Key};
 use crate::cli::ProfileArgs;
-use crate::failure::usage;
 use crate::progress::Progress;
-use crate::rights;
 
-/// How often the kernel's ring is emptied.
-const EVERY: Duration = Duration::from_millis(50);
 /// How often the dashboard is drawn anew.
 const DRAW: Duration = Duration::from_millis(500);
 /// How long a request is expected to take at most, in nanoseconds.
 const HORIZON: u64 = 2_000_000_000;
 /// Without --for.
 const LENGTH: Duration = Duration::from_secs(10);
-/// A longer profile is a slip of the keyboard.
-const LONGEST_S: f64 = 366.0 * 86_400.0;
 /// Requests that are remembered for the excerpt of a page; the last ones.
 const REMEMBERED: usize = 1 << 20;
 
@@ -58,7 +51,7 @@ impl Session {
 
 /// Profiles until the time is over, a signal comes or a key ends it. Returns the profile, and the tables with the last requests.
 pub(super) fn run(args: &ProfileArgs) -> Result<(Profile, Recording)> {
-    let length = args.length.as_deref().map(length).transpose()?;
+    let length = args.length.as_deref().map(|word| live::length(word, "30s")).transpose()?;
     let length = if args.watch { length } else { Some(length.unwrap_or(LENGTH)) };
     let options = Options {
         devices: vec![args.what.clone()],
@@ -67,12 +60,7 @@ pub(super) fn run(args: &ProfileArgs) -> Result<(Profile, Recording)> {
         source: args.source.into(),
     };
     let mut dashboard = if args.watch { Some(Dashboard::check()?) } else { None };
-    let mut live = Live::start(&options)?;
-    let mut results: Vec<&std::path::Path> = args.html.as_deref().into_iter().collect();
-    results.extend(live.changes());
-    if live.goes_on_without_rights() {
-        rights::give_up_but(&[], &results)?;
-    }
+    let mut live = live::begin(&options, args.html.as_deref().as_slice())?;
     let stop = Stop::install()?;
     let progress = Progress::new(args.quiet || args.json || args.watch);
     if let Some(why) = live.fallback() {
@@ -101,14 +89,6 @@ pub(super) fn run(args: &ProfileArgs) -> Result<(Profile, Recording)> {
     Ok((profile, Recording { ios: session.remembered.into(), ..tables }))
 }
 
-fn length(word: &str) -> Result<Duration> {
-    let seconds = parse_duration_s(word).map_err(|e| usage(format!("--for: {e}")))?;
-    if !(0.01..=LONGEST_S).contains(&seconds) {
-        return Err(usage(format!("--for {word}: out of range (expected 10ms to 366 days); give e.g. 30s")));
-    }
-    Ok(Duration::from_secs_f64(seconds))
-}
-
 /// Returns why it ended before its time, if it did.
 fn follow(
     live: &mut Live,
@@ -119,12 +99,7 @@ fn follow(
     mut dashboard: Option<&mut Dashboard>,
 ) -> Result<String> {
     let (began, mut drawn, mut latest, mut forgotten) = (Instant::now(), Instant::now(), 0, 0);
-    while stop.signal().is_none() {
-        let left = length.map(|length| length.saturating_sub(began.elapsed()));
-        if left == Some(Duration::ZERO) {
-            break;
-        }
-        thread::sleep(left.map_or(EVERY, |left| left.min(EVERY)));
+    while stop.signal().is_none() && live::wait(began, length) {
         live.drain(&mut |io| {
             latest = latest.max(io.completed.get().unwrap_or(io.queued));
             // What was queued before the profile began again is not a part of it.

@@ -8,12 +8,14 @@ use files::Dir;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::design::{Design, SWEEP_BLOCKS, branches, each_s};
+use super::design::{Design, SWEEP_BLOCKS, branches, commission, each_s};
 use super::done::{Done, Pruned};
 use super::page;
+use crate::cli::TuneArgs;
 use crate::failure::REACHED;
 use crate::out;
 use experiment::study::Verdict;
+use lab::tune::commission::Commission;
 use lab::tune::log::SEARCH;
 use lab::tune::objective::Objective;
 use lab::tune::outcome::BranchOut;
@@ -31,9 +33,12 @@ struct SpaceOut {
     sweep_trials: u64,
     trial_s: f64,
     space: Vec<BranchOut>,
+    /// For programs that have the search measured elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commission: Option<Commission>,
 }
 
-pub(super) fn show_space(design: &Design, json: bool) -> Result<u8> {
+pub(super) fn show_space(design: &Design, args: &TuneArgs) -> Result<u8> {
     let space = &design.field.space;
     let shown = SpaceOut {
         points: space.size(),
@@ -42,8 +47,9 @@ pub(super) fn show_space(design: &Design, json: bool) -> Result<u8> {
         sweep_trials: space.one_at_a_time().saturating_mul(SWEEP_BLOCKS),
         trial_s: each_s(&design.plan),
         space: branches(&design.field),
+        commission: commission(design, args),
     };
-    if json {
+    if args.json {
         out::line(serde_json::to_string_pretty(&shown)?)?;
         return Ok(REACHED);
     }

@@ -6,19 +6,19 @@ use anyhow::Result;
 use elevator::{Initial, QueueFacts};
 use experiment::plan::{self, Budget, Plan};
 use host::{Root, device};
-use tuner::{Options, Proposals, Search, belief};
+use tuner::{Options, Search, belief};
 
-use crate::cli::{ConductArgs, DesignArgs, FailIfArgs, MethodArg, TuneArgs};
+use crate::cli::{ConductArgs, DesignArgs, FailIfArgs, MethodArg, MonitorArgs, TuneArgs};
 use crate::command::plan::{checked, designed, every_scheduler, named_schedulers, present_scheduler};
 use crate::failure::usage;
 use lab::arena::disk::Target;
 use lab::arena::model::Model;
 use lab::length::trial_length;
 use lab::resolve::bare;
+use lab::tune::commission::{self, Commission};
 use lab::tune::log::Header;
 use lab::tune::objective::{Constraint, Objective};
 use lab::tune::outcome::{BranchOut, SearchSummary};
-use lab::tune::session::mode;
 use lab::tune::space::{Attribute, Field, SpaceRequest, build_on, modelled_attributes};
 
 /// How many trials the default length of one aims at on a machine.
@@ -49,7 +49,8 @@ pub(super) struct Design {
     /// The wall time of both, where that is what limits.
     pub(super) time_s: Option<f64>,
     pub(super) alpha: f64,
-    pub(super) fixed: BTreeMap<String, String>,
+    /// What the user leaves of the space.
+    pub(super) request: SpaceRequest,
     pub(super) patience: u32,
 }
 
@@ -107,20 +108,23 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let time_s = time_s.filter(|_| !plan.arena.is_virtual());
     let alpha = plan.criteria.alpha;
     let patience = field.space.one_at_a_time().clamp(40, 10_000) as u32;
-    Ok(Design { plan, field, objective, constraints, trials, time_s, alpha, fixed: request.fixed, patience })
+    Ok(Design { plan, field, objective, constraints, trials, time_s, alpha, request, patience })
 }
 
 pub(super) fn options(design: &Design) -> Options {
     let workloads = design.plan.workloads.len() as u32;
-    Options {
-        seed: design.plan.seed,
-        mode: mode(&design.plan),
-        margin: design.plan.criteria.margin.ln_1p(),
-        trials: (design.trials - confirmation_trials(design.trials, workloads)) / workloads,
-        width: if design.plan.arena.is_virtual() { 4 } else { 3 },
-        patience: Some(design.patience),
-        proposals: Proposals::Mixed,
-    }
+    let trials = (design.trials - confirmation_trials(design.trials, workloads)) / workloads;
+    commission::options(&header(design), trials)
+}
+
+/// What another program needs to have the search measured elsewhere; none where trials are of a machine.
+pub(super) fn commission(design: &Design, args: &TuneArgs) -> Option<Commission> {
+    design.plan.arena.is_virtual().then(|| Commission {
+        header: header(design),
+        request: design.request.clone(),
+        objective: args.objective.clone(),
+        trials: options(design).trials,
+    })
 }
 
 /// How many of so many trials are kept for the confirmation.
@@ -182,6 +186,7 @@ pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
         json: args.json,
         verbose: false,
         quiet: args.quiet,
+        monitor: MonitorArgs::default(),
         fail_if: FailIfArgs::default(),
     }
 }
@@ -193,7 +198,7 @@ pub(super) fn header(design: &Design) -> Header {
         objective: design.objective.words(),
         constraints: design.constraints.iter().map(|c| c.text.clone()).collect(),
         space: branches(&design.field),
-        fixed: design.fixed.clone(),
+        fixed: design.request.fixed.clone(),
         trials: design.trials,
         patience: Some(design.patience),
     }

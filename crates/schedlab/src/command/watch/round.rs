@@ -15,7 +15,7 @@ use host::{Change, Device, Root, Setting};
 use jiff::{Timestamp, Zoned};
 use report::export::Exported;
 
-use crate::cli::{ConductArgs, FailIfArgs};
+use crate::cli::{ConductArgs, FailIfArgs, MonitorArgs};
 use crate::command::experiment::planned;
 use crate::failure::{FAILED, REACHED};
 use crate::out;
@@ -91,6 +91,7 @@ fn measure(root: &Root, watch: &Watch, plan: Plan, programs: &ProgramOptions) ->
         run_as: programs.user.clone(),
         json: false,
         verbose: false,
+        monitor: MonitorArgs::default(),
         fail_if: FailIfArgs::default(),
     };
     let status = planned(root, plan, &conduct, programs.agreement.clone())?;

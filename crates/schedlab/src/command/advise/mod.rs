@@ -1,24 +1,26 @@
 //! `schedlab advise`: from a recording and a model to a recommendation, its reasons, and the plan that would confirm it.
 
+mod recording;
+
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use experiment::plan::ArenaKind;
 use experiment::record::Ending;
 use host::Root;
 use lab::advise::{Advice, Case, Request, case, write};
-use lab::fit::{self, Kind};
+use lab::fit;
 use lab::output::Output;
 use lab::resolve::programs::Agreement;
 use lab::signals::Stop;
 use serde_json::json;
 
 use super::experiment::{Beside, measure, quoted};
+use super::fleet::known_of;
 use super::plan::checked;
-use super::record::recorded;
-use crate::cli::{AdviseArgs, ConductArgs, RecordArgs, SourceArg};
+use crate::cli::{AdviseArgs, ConductArgs};
 use crate::failure::{REACHED, VOID, cut_short, usage};
 use crate::out;
 use crate::progress::Progress;
@@ -28,24 +30,35 @@ use crate::rights;
 pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     let trace = Path::new(&args.subject);
     let is_trace = trace.is_file();
-    if is_trace && args.model.is_none() {
-        return Err(usage(format!(
-            "{}: a recording has no model of its disk; give --model FILE.toml (sudo schedlab fit DEVICE --out FILE.toml) or a name of \
-             schedlab list devices",
-            args.subject
-        )));
-    }
     if !is_trace {
         let known = host::device::find(root, &args.subject);
         known.map_err(|e| {
             usage(format!("{e}; and there is no such recording, which would be a file of schedlab record"))
         })?;
     }
+    let stop = Stop::install()?;
     let dir = Output::of(args.out.clone(), "advice-").open()?.path().to_path_buf();
-    let (trace, model) = match is_trace {
-        true => (trace.to_path_buf(), args.model.clone().unwrap_or_default()),
-        false => of_device(root, args, &dir)?,
+    let trace = if is_trace { trace.to_path_buf() } else { recording::of(args, &dir, &stop)? };
+    if stop.signal().is_some() {
+        return Ok(cut_short());
+    }
+    let in_sim = args.arena.is_some_and(|arena| ArenaKind::from(arena) == ArenaKind::Sim);
+    let give_up = |model: Option<&String>| match in_sim {
+        true => {
+            rights::give_up(&[Some(trace.clone()), model.map(PathBuf::from)].map(Option::unwrap_or_default), Some(&dir))
+        }
+        false => Ok(()),
     };
+    if is_trace {
+        give_up(args.model.as_ref())?;
+    }
+    let model = match &args.model {
+        Some(model) => model.clone(),
+        None => fitted(root, args, (&trace, is_trace), &dir)?,
+    };
+    if !is_trace {
+        give_up(Some(&model))?;
+    }
     let request = Request {
         trace,
         model,
@@ -56,62 +69,45 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
         device: args.confirm_on.clone().or_else(|| (!is_trace).then(|| args.subject.clone())),
         seed: args.seed,
     };
-    if args.arena.is_some_and(|arena| ArenaKind::from(arena) == ArenaKind::Sim) {
-        rights::give_up(&[request.trace.clone(), PathBuf::from(&request.model)], Some(&dir))?;
-    }
     let case = case(&request)?;
     let Some(advice) = replayed(root, args, &case, &dir)? else { return Ok(cut_short()) };
     let confirm = dir.join("confirm.toml");
     write(&confirm, &case.confirmation(&advice)?, std::slice::from_ref(&advice.sentence))?;
+    let drive = request.device.as_deref().and_then(|name| host::device::find(root, name).ok());
+    let known = known_of(root, drive.and_then(|drive| drive.model).as_deref());
     let command = format!("sudo schedlab run {}", quoted(confirm.display().to_string()));
     if args.json {
-        let all = json!({ "advice": advice, "confirm": confirm, "command": command, "writes": case.writes() });
+        let all = json!({ "advice": advice, "confirm": confirm, "command": command, "writes": case.writes(), "fleet": known });
         out::line(serde_json::to_string_pretty(&all)?)?;
     } else {
         show(&advice, &case, &dir, &command)?;
+        if !known.is_empty() {
+            out::line("\nWhat the fleet knows of drives of this model:")?;
+            known.iter().try_for_each(|said| out::line(format_args!("- {said}")))?;
+        }
     }
     Ok(if advice.expected.iter().any(|of| of.latency_mean_us.is_some()) { REACHED } else { VOID })
 }
 
-/// Records a disk and, where no model of it is given, fits one.
-fn of_device(root: &Root, args: &AdviseArgs, dir: &Path) -> Result<(PathBuf, String)> {
-    let trace = dir.join("recording.parquet");
-    let model = match &args.model {
-        Some(model) => model.clone(),
-        None => fitted(root, args, dir)?,
+/// Fits a model of the recorded disk and leaves it in the directory: of a hard disk that is at hand from reads of its own, of any other
+/// from the recording.
+fn fitted(root: &Root, args: &AdviseArgs, (trace, is_trace): (&Path, bool), dir: &Path) -> Result<String> {
+    let turns = !is_trace && host::device::find(root, &args.subject)?.kind == host::device::Kind::Rotational;
+    let fitted = if turns {
+        let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+        let request = fit::Request {
+            device: args.subject.clone(),
+            writes_from: Some(trace.to_path_buf()),
+            loop_dir: PathBuf::from("/var/tmp"),
+            seed: args.seed,
+            ..fit::Request::default()
+        };
+        fit::fit(root, &request, &stop, &progress)?
+    } else {
+        let next =
+            "give --model FILE.toml (sudo schedlab fit DEVICE --out FILE.toml) or a name of schedlab list devices";
+        fit::fit_recording(trace, args.seed).with_context(|| format!("{}: {next}", args.subject))?
     };
-    let recording = RecordArgs {
-        devices: vec![args.subject.clone()],
-        length: Some(args.length.clone()),
-        pid: Vec::new(),
-        cgroup: Vec::new(),
-        out: trace.clone(),
-        source: SourceArg::Auto,
-        json: args.json,
-        quiet: args.quiet,
-    };
-    let found = recorded(&recording)?;
-    if found.requests == 0 {
-        bail!(
-            "{}: asked for nothing while it was recorded; record it while it works, for longer with --for",
-            args.subject
-        );
-    }
-    Ok((trace, model))
-}
-
-/// Fits a model and leaves it in the directory.
-fn fitted(root: &Root, args: &AdviseArgs, dir: &Path) -> Result<String> {
-    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
-    let request = fit::Request {
-        device: args.subject.clone(),
-        simulated: false,
-        kind: None::<Kind>,
-        writes_from: None,
-        loop_dir: PathBuf::from("/var/tmp"),
-        seed: args.seed,
-    };
-    let fitted = fit::fit(root, &request, &stop, &progress)?;
     if !args.quiet {
         fitted.warnings.iter().for_each(out::note);
     }
@@ -133,6 +129,7 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
         json: args.json,
         verbose: false,
         quiet: args.quiet,
+        monitor: Default::default(),
         fail_if: Default::default(),
     };
     let plan = checked(case.plan.clone())?;

@@ -1,0 +1,120 @@
+//! Which request is next, and whether to wait instead.
+//!
+//! Among flows within the slack: what is overdue, every second time at most; then by class; asynchronous requests when nothing else
+//! may go, or for a turn when the flow at virtual time has only such, or others had a slack of occupancy since the last turn. Within a class, the one-way order of sectors where positions
+//! matter or are not known, else the least start tag.
+//!
+//! Waiting for the last process, instead of dispatching a request of another flow: where positions matter, it saves the way back;
+//! if the process is on credit or has more weight and is behind, also the time of the other request. It pays if the expected gain
+//! exceeds the expected idle time. While a request of the process is in the device there is nothing to pay. Waits that fail take at
+//! most 12 % of the time.
+
+use crate::algorithm::occupancy::model::bucket;
+use crate::algorithm::occupancy::requests::{ASYNC, CLASSES, ON_CREDIT, REAL_TIME, SYNC, TARGET_OF};
+use crate::algorithm::occupancy::settings::Key;
+use crate::algorithm::occupancy::{Occupancy, SECOND, Wait};
+
+impl Occupancy {
+    /// The next request, and whether because it is overdue.
+    pub(super) fn choose(&self, now: u64) -> Option<(u32, bool)> {
+        if self.settings.on(Key::Overdue)
+            && !self.overdue_last
+            && let Some(tag) = self.overdue(now)
+        {
+            return Some((tag, true));
+        }
+        let class = self.class_in_turn()?;
+        let positions = self.settings.on(Key::Positions) && self.model.positions_matter() != Some(false);
+        let tag = if positions { self.requests.next_up(class, self.head) } else { self.requests.first_by_start(class) };
+        tag.map(|tag| (tag, false))
+    }
+
+    fn class_in_turn(&self) -> Option<usize> {
+        let first = (0..CLASSES).find(|class| self.requests.may_go(*class))?;
+        if first == ASYNC || !self.requests.may_go(ASYNC) {
+            return Some(first);
+        }
+        let least = (0..ASYNC).filter_map(|class| self.requests.least_start(class)).min();
+        let due = first != REAL_TIME && self.since_turn > self.slack();
+        let in_turn = self.turn > 0 || due || self.requests.least_start(ASYNC) < least;
+        Some(if in_turn { ASYNC } else { first })
+    }
+
+    fn overdue(&self, now: u64) -> Option<u32> {
+        let targets = self.targets();
+        let rounds = self.slack().saturating_mul(2 * u64::from(self.requests.backlogged()));
+        (0..CLASSES).find_map(|class| {
+            let tag = self.requests.oldest(class)?;
+            let target = targets[TARGET_OF[class]];
+            let limit = (self.settings.of(Key::OverdueTargets) * target).saturating_add(rounds);
+            (now - self.requests.slot(tag).since > limit).then_some(tag)
+        })
+    }
+
+    /// Whether to wait for the last process instead of dispatching this request; sets the timer.
+    pub(super) fn waits(&mut self, now: u64, tag: u32) -> bool {
+        let Some(last) = self.last else { return false };
+        let positions = self.model.positions_matter().unwrap_or_else(|| self.model.may_have_positions());
+        let of = &self.requests.processes[last as usize];
+        let slot = self.requests.slot(tag);
+        let Some(flow) = self.shares.known(last).filter(|_| positions) else { return false };
+        if slot.request.process == last || of.queued > 0 || !self.requests.flows[flow].may_go {
+            return false;
+        }
+        let own_class = if self.requests.flows[flow].credit > 0 { ON_CREDIT } else { SYNC };
+        if usize::from(slot.class) < own_class {
+            return false;
+        }
+        let gain = self.gain(last as usize, flow, tag);
+        if gain == 0 {
+            return false;
+        }
+        let of = &self.requests.processes[last as usize];
+        let thinks = if of.thinks.is_known() { of.thinks } else { self.thinks };
+        let (busy, since) = (of.busy, of.done);
+        if busy > 0 {
+            return thinks.best_wait(0, gain).is_some();
+        }
+        if since == 0 {
+            return false;
+        }
+        self.earn_idle(now);
+        let until = thinks.best_wait(now.saturating_sub(since), gain).map(|edge| since + edge);
+        let Some(until) = until.filter(|_| self.idle_tokens > 0) else { return false };
+        if self.wait.is_some_and(|wait| wait.process != last) {
+            self.end_wait(now, last);
+        }
+        if self.wait.is_none() {
+            self.counts.started += 1;
+            self.wait = Some(Wait { process: last, since });
+        }
+        self.timer = Some(until);
+        true
+    }
+
+    /// Nanoseconds that waiting for a request of the process saves, if it comes.
+    fn gain(&self, last: usize, flow: usize, tag: u32) -> u64 {
+        let (slot, process, of) = (self.requests.slot(tag), &self.requests.processes[last], &self.requests.flows[flow]);
+        let other = &self.requests.flows[slot.flow as usize];
+        let mut gain = 0;
+        if self.settings.on(Key::Anticipation) {
+            let back = self.model.positional_ns(bucket(slot.request.end(), process.last_end));
+            gain = u64::try_from(back - process.own_position.value).unwrap_or(0);
+            // Less than half of a far way is the noise of what was learned.
+            gain = if gain > self.model.far_ns() / 2 { gain } else { 0 };
+        }
+        let before_other = of.credit > 0 && other.credit == 0 || of.weight > other.weight && of.start < other.start;
+        if self.settings.on(Key::Holds) && before_other {
+            gain += self.predict(&slot.request, bucket(self.head, slot.request.sector));
+        }
+        gain
+    }
+
+    fn earn_idle(&mut self, now: u64) {
+        let earned = (now - self.idle_since) / 100 * self.settings.of(Key::IdlePercent);
+        if earned > 0 {
+            self.idle_tokens = self.idle_tokens.saturating_add(earned).min(SECOND / 8);
+            self.idle_since = now;
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The events of the interface: what each does to requests, shares and the wait.
+//!
+//! A requeued request goes first and is not charged again. Requests of different flows never join, and nothing joins in front: a tree
+//! by ends would serve only that.
+
+use crate::algorithm::occupancy::model::bucket;
+use crate::algorithm::occupancy::requests::Position;
+use crate::algorithm::occupancy::{Occupancy, WEIGHT_SCALE};
+use crate::request::{BlockRequest, Finished};
+use crate::scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge};
+use crate::vocabulary::Time;
+
+impl Elevator for Occupancy {
+    fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
+        let now = now.as_ns();
+        if at == InsertAt::Head && self.requests.has(request.tag) {
+            // The device has returned it.
+            let slot = self.requests.slot_mut(request.tag);
+            slot.position = Position::Head;
+            slot.request = request;
+            self.load -= slot.predicted;
+            let process = &mut self.requests.processes[request.process as usize];
+            process.busy -= 1;
+            process.queued += 1;
+            self.in_flight -= 1;
+            self.came_back.push(request.tag);
+            return;
+        }
+        let flow = self.shares.flow_of(now, &mut self.requests, request.process);
+        let was_active = self.requests.flows[flow].is_active();
+        if !was_active {
+            let slack = self.slack();
+            self.shares.wakes(now, &self.settings, &self.model, &mut self.requests, flow, slack);
+        }
+        if !self.requests.flows[flow].has_share && !self.requests.flows[flow].is_declared {
+            self.requests.flows[flow].weight = (8 - u64::from(request.priority.level.min(7))) * 25 * WEIGHT_SCALE;
+        }
+        let class = self.shares.class_of(&self.settings, &self.requests.flows[flow], &request);
+        self.learn_arrival(now, &request);
+        self.shares.touched(now, &mut self.requests.flows[flow]);
+        if at == InsertAt::Head {
+            self.requests.enter(request, flow as u32, class, Position::Head);
+            self.requests.flows[flow].in_flight += 1;
+            self.shares.count(flow, &mut self.requests.flows[flow]);
+            self.came_back.push(request.tag);
+            return;
+        }
+        self.requests.enter(request, flow as u32, class, Position::Queued);
+        let most = self.most();
+        self.requests.queue(now, request.tag, most);
+        self.shares.count(flow, &mut self.requests.flows[flow]);
+        self.bound(now, flow);
+    }
+
+    fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
+        let now = now.as_ns();
+        if let Some(tag) = self.came_back.pop() {
+            self.end_wait(now, self.requests.slot(tag).request.process);
+            if self.requests.slot(tag).weight == 0 {
+                self.account(now, tag);
+            }
+            self.issue(now, tag);
+            return Some(self.requests.slot(tag).request);
+        }
+        if self.requests.queued == 0 {
+            return None;
+        }
+        self.timer = None;
+        let limit = self.limit();
+        self.free(now, limit);
+        let (tag, overdue) = self.choose(now)?;
+        let request = self.requests.slot(tag).request;
+        let occupancy = self.predict(&request, bucket(self.head, request.sector));
+        let window = self.window.size(&self.settings, &self.targets());
+        if self.in_flight > 0 && self.load.saturating_add(occupancy) > window {
+            self.window.blocked = true;
+            return None;
+        }
+        if !overdue && self.waits(now, tag) {
+            return None;
+        }
+        Some(self.give(now, tag, overdue))
+    }
+
+    fn complete(&mut self, now: Time, done: &Finished) {
+        let (now, tag) = (now.as_ns(), done.request.tag);
+        let before = self.mark;
+        self.mark = now;
+        let slot = *self.requests.slot(tag);
+        debug_assert_eq!(slot.position, Position::InFlight, "a completed request was dispatched");
+        let flow = slot.flow as usize;
+        self.in_flight -= 1;
+        self.load -= slot.predicted;
+        self.requests.flows[flow].in_flight -= 1;
+        self.measure(now, tag, before);
+        self.requests.forget(tag);
+        let process = &mut self.requests.processes[slot.request.process as usize];
+        process.busy -= 1;
+        if slot.request.sync && process.queued == 0 && process.busy == 0 {
+            process.done = now.max(1);
+        }
+        let of = &mut self.requests.flows[flow];
+        self.shares.touched(now, of);
+        self.shares.count(flow, of);
+        self.shares.release(&mut self.requests, flow);
+    }
+
+    fn len(&self) -> usize {
+        self.requests.queued + self.came_back.len()
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        self.timer.map(Time::from_ns)
+    }
+
+    fn on_timer(&mut self, _now: Time) {
+        self.timer = None;
+    }
+
+    fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
+        let slot = self.requests.slot(request.tag);
+        how == Merge::Back
+            && slot.position == Position::Queued
+            && self.shares.known(piece.process) == Some(slot.flow as usize)
+            && (request.sync, request.priority.class) == (piece.sync, piece.priority.class)
+    }
+
+    fn merged(&mut self, _now: Time, _before: &BlockRequest, after: &BlockRequest) {
+        self.requests.grow(after);
+        if after.sync {
+            self.requests.processes[after.process as usize].last_end = after.end();
+        }
+    }
+
+    fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        let of = &mut self.requests.processes[gone.process as usize];
+        of.queued = of.queued.saturating_sub(1);
+        let most = self.most();
+        self.requests.absorb(now.as_ns(), survivor.tag, gone.tag, most);
+    }
+
+    fn exited(&mut self, _now: Time, process: u32) {
+        self.shares.exited(&mut self.requests, process);
+        self.last = self.last.filter(|last| *last != process);
+    }
+
+    fn flow(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
+        self.shares.declare(&mut self.requests, process, flow, spec);
+    }
+
+    fn get(&self, tunable: &str) -> u64 {
+        self.settings.get(tunable)
+    }
+
+    fn set(&mut self, tunable: &str, value: u64) {
+        self.settings.set(tunable, value);
+    }
+
+    fn anticipation(&self) -> Option<Anticipation> {
+        Some(self.counts)
+    }
+}

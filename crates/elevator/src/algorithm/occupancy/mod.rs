@@ -1,0 +1,373 @@
+//! occupancy: fair queueing by the time that requests occupy the device, learned from its completions.
+//!
+//! The only scheduler of the table that is the laboratory's own. A flow (a process, or a declared group) has a start tag; each
+//! request moves it by the occupancy that was predicted for it, and its completion by the difference to what was measured. Virtual
+//! time V is the least start tag of flows with requests. A flow may run ahead of V by the slack T. Inside the slack other rules
+//! decide: class, age, and where the device has positions, the one-way order of sectors and waiting for the next request of the
+//! last process. A window bounds the predicted occupancy in the device; the delay of completions steers it towards the target of
+//! the strictest class. Nothing depends on a declaration that the device rotates.
+//!
+//! Sources of the parts: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ (one-way order inside budgets,
+//! raising of new processes), the anticipatory scheduler (expected gain), Kyber (targets, delay control), Gimbal (write debt). The
+//! combination is [P]; `docs/src/studies/occupancy.md` says how it was found and what was rejected.
+//!
+//! Tunables: a latency target per class; see `settings.rs` for them and for the constants.
+//!
+//! Integers only, and nothing is allocated for an event but for tables by tag, flow and process, so that a module can have the same
+//! rules. Cost: O(log n) for each request; a flow that crosses the slack moves at most 32 requests.
+
+mod choice;
+mod elevator;
+mod model;
+mod requests;
+mod settings;
+mod shares;
+#[cfg(test)]
+mod tests;
+mod think;
+mod window;
+
+use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
+use crate::request::{BlockRequest, PrioClass};
+use crate::scheduler::{Anticipation, Elevator};
+use crate::vocabulary::Op;
+use model::{Model, Sample, bucket};
+use requests::{ASYNC, Position, Process, REAL_TIME, Requests, SYNC, Slot, TARGET_OF};
+use settings::{Key, Settings, TUNABLES};
+use shares::Shares;
+use think::Thinks;
+use window::{TARGETS, Window};
+
+/// The row of the table.
+pub(crate) const ROW: ElevatorKind = ElevatorKind {
+    name: "occupancy",
+    origin: Origin::BlkMq,
+    help: "our own: fair shares of learned device time, a window steered by delay, waits that pay",
+    source: "this laboratory; parts from SFQ, FlashFQ, BFQ, the anticipatory scheduler, Kyber and Gimbal",
+    evidence: Evidence::Proposed,
+    promises: &[
+        Promise::IdlesWithTimer,
+        Promise::LagAtMost { costs: 4, slack_kib: 8192 },
+        Promise::WaitsAtMostMs(60_000),
+    ],
+    tunables: TUNABLES,
+    build,
+};
+
+/// What a weight of 1 counts; a request of the idle class counts 1 for each weight.
+const WEIGHT_SCALE: u64 = 64;
+/// The weight whose flow runs ahead by the slack.
+const USUAL_WEIGHT: u64 = 100 * WEIGHT_SCALE;
+/// Fractional bits of virtual time.
+const VIRTUAL_BITS: u32 = 10;
+/// Beyond this, tags start from 0 again when no flow is active.
+const REBASE: u64 = 1 << 48;
+const SECOND: u64 = 1_000_000_000;
+
+/// A wait with an empty device, for statistics and the timer.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    process: u32,
+    since: u64,
+}
+
+/// The elevator.
+#[derive(Debug)]
+struct Occupancy {
+    settings: Settings,
+    model: Model,
+    window: Window,
+    requests: Requests,
+    shares: Shares,
+    /// Tags of requests that came back, the next one last.
+    came_back: Vec<u32>,
+    /// Requests in the device, and their predicted occupancy.
+    in_flight: u32,
+    load: u64,
+    /// Busy clock: the last completion, or when the device got the first request.
+    mark: u64,
+    /// Busy time that was not charged yet, if positive.
+    carry: i64,
+    /// The end of the last dispatched request.
+    head: u64,
+    /// The process of the last dispatched request if that was synchronous.
+    last: Option<u32>,
+    /// Think times of all processes, for those without history.
+    thinks: Thinks,
+    /// What is left of a turn of asynchronous requests.
+    turn: u64,
+    /// Occupancy of other requests since the last turn.
+    since_turn: u64,
+    overdue_last: bool,
+    wait: Option<Wait>,
+    timer: Option<u64>,
+    /// Nanoseconds that failed waits may still take, and since when they are earned.
+    idle_tokens: u64,
+    idle_since: u64,
+    counts: Anticipation,
+}
+
+fn build(build: &Build) -> Box<dyn Elevator> {
+    Box::new(Occupancy::new(build.nr_tags))
+}
+
+impl Occupancy {
+    fn new(nr_tags: u32) -> Occupancy {
+        Occupancy {
+            settings: Settings::new(),
+            model: Model::new(),
+            window: Window::new(),
+            requests: Requests::new(nr_tags),
+            shares: Shares::new(),
+            came_back: Vec::new(),
+            in_flight: 0,
+            load: 0,
+            mark: 0,
+            carry: 0,
+            head: u64::MAX >> 1,
+            last: None,
+            thinks: Thinks::default(),
+            turn: 0,
+            since_turn: 0,
+            overdue_last: false,
+            wait: None,
+            timer: None,
+            idle_tokens: SECOND / 8,
+            idle_since: 0,
+            counts: Anticipation::default(),
+        }
+    }
+
+    /// Latency targets in nanoseconds.
+    fn targets(&self) -> [u64; TARGETS] {
+        let unloaded = self.model.unloaded_ns();
+        let of = |target: Key, costs: Key, least: u64| match self.settings.of(target) {
+            0 => (self.settings.of(costs) * unloaded).max(least),
+            set => set * 1000,
+        };
+        [
+            of(Key::TargetRt, Key::RtCosts, 100_000),
+            of(Key::TargetSync, Key::SyncCosts, 200_000),
+            of(Key::TargetAsync, Key::AsyncCosts, 5_000_000),
+        ]
+    }
+
+    /// The slack, in nanoseconds of occupancy of a flow of the usual weight.
+    fn slack(&self) -> u64 {
+        let costs = self.settings.of(Key::SlackCosts) * self.model.random_ns();
+        let window = self.window.size(&self.settings, &self.targets()).min(10 * SECOND);
+        costs.max(window * self.settings.of(Key::SlackWindow) / 100)
+    }
+
+    fn least_window(&self) -> u64 {
+        self.settings.of(Key::LeastWindow) * self.model.mean_ns()
+    }
+
+    fn most(&self) -> u32 {
+        self.settings.of(Key::Exposed) as u32
+    }
+
+    /// A request of a process arrives: it has thought for so long.
+    fn learn_arrival(&mut self, now: u64, request: &BlockRequest) {
+        let process = request.process as usize;
+        if self.requests.processes.len() <= process {
+            self.requests.processes.resize(process + 1, Process::default());
+        }
+        let of = &mut self.requests.processes[process];
+        of.queued += 1;
+        if !request.sync {
+            return;
+        }
+        if of.done > 0 {
+            self.thinks.add(now.saturating_sub(of.done));
+            of.thinks.add(now.saturating_sub(of.done));
+            of.done = 0;
+        }
+        if of.last_end > 0 {
+            let own = self.model.positional_ns(bucket(of.last_end, request.sector));
+            of.own_position.add(own, 8);
+        }
+        of.last_end = request.end();
+    }
+
+    fn give(&mut self, now: u64, tag: u32, overdue: bool) -> BlockRequest {
+        let most = self.most();
+        self.requests.unqueue(now, tag, most);
+        let slot = *self.requests.slot(tag);
+        let (flow, class) = (slot.flow as usize, usize::from(slot.class));
+        self.end_wait(now, slot.request.process);
+        self.requests.flows[flow].in_flight += 1;
+        let predicted = self.account(now, tag);
+        let others = self.requests.backlogged() > 0;
+        if class == ASYNC {
+            let turn = self.slack() * self.settings.of(Key::Turn) / 100;
+            let left = if self.turn > 0 { self.turn } else { turn };
+            self.turn = if others { left.saturating_sub(predicted) } else { 0 };
+            self.since_turn = 0;
+        } else {
+            self.turn = 0;
+            self.since_turn = self.since_turn.saturating_add(predicted);
+        }
+        self.overdue_last = overdue;
+        self.issue(now, tag);
+        slot.request
+    }
+
+    /// Charges a request that goes to the device; its predicted occupancy.
+    fn account(&mut self, now: u64, tag: u32) -> u64 {
+        let slot = *self.requests.slot(tag);
+        let (flow, distance) = (slot.flow as usize, bucket(self.head, slot.request.sector));
+        let predicted = self.predict(&slot.request, distance);
+        let weight = self.shares.weight_of(&self.settings, &self.requests.flows[flow], &slot);
+        let of = self.requests.slot_mut(tag);
+        (of.bucket, of.predicted, of.weight) = (distance as u8, predicted, weight);
+        let charge = self.charged(slot.request.op, predicted);
+        self.charge(now, flow, charge as i64, weight);
+        self.shares.spend(flow, &mut self.requests.flows[flow], usize::from(slot.class), charge);
+        predicted
+    }
+
+    /// What a request of this occupancy is charged.
+    fn charged(&self, op: Op, occupancy: u64) -> u64 {
+        match op {
+            Op::Read => occupancy,
+            Op::Write => self.window.with_debt(&self.settings, occupancy),
+        }
+    }
+
+    fn predict(&self, request: &BlockRequest, distance: usize) -> u64 {
+        self.model.predict(&self.settings, request.op, request.nr_sectors, distance)
+    }
+
+    /// Moves the start tag of a flow by an occupancy.
+    fn charge(&mut self, now: u64, flow: usize, occupancy: i64, weight: u64) {
+        if !self.settings.on(Key::Fairness) {
+            self.bound(now, flow);
+            return;
+        }
+        let by = (occupancy.unsigned_abs() << VIRTUAL_BITS) / weight;
+        let start = self.requests.flows[flow].start;
+        let start = if occupancy < 0 { start.saturating_sub(by) } else { start.saturating_add(by) };
+        self.requests.restart(flow, start);
+        self.shares.restarted(flow, &self.requests.flows[flow]);
+        self.bound(now, flow);
+    }
+
+    /// The largest start tag that may go: virtual time, or the least tag of the flows with a share or credit, and the slack.
+    fn limit(&mut self) -> u64 {
+        self.shares.follow(&self.requests);
+        let least = self.shares.least_entitled().filter(|_| self.settings.on(Key::Holds));
+        let from = least.map_or(self.shares.virtual_time, |least| least.min(self.shares.virtual_time));
+        from.saturating_add((self.slack() << VIRTUAL_BITS) / USUAL_WEIGHT)
+    }
+
+    /// Throttles a flow that is too far ahead; frees the flows that virtual time has caught up with.
+    fn bound(&mut self, now: u64, flow: usize) {
+        let (most, limit) = (self.most(), self.limit());
+        let of = &self.requests.flows[flow];
+        if of.may_go && of.start > limit {
+            self.requests.allow(now, flow, false, most);
+        } else if !of.may_go && of.start <= limit {
+            self.requests.allow(now, flow, true, most);
+        }
+        self.free(now, limit);
+    }
+
+    /// Frees the flows that virtual time has caught up with.
+    fn free(&mut self, now: u64, limit: u64) {
+        let most = self.most();
+        while let Some((_, flow)) = self.requests.first_throttled().filter(|(start, _)| *start <= limit) {
+            self.requests.allow(now, flow as usize, true, most);
+        }
+    }
+
+    /// The device gets a request.
+    fn issue(&mut self, now: u64, tag: u32) {
+        let in_flight = self.in_flight;
+        if in_flight == 0 {
+            self.mark = now;
+        }
+        let slot = self.requests.slot_mut(tag);
+        slot.position = Position::InFlight;
+        (slot.alone, slot.since) = (in_flight == 0, now);
+        let (request, predicted) = (slot.request, slot.predicted);
+        let of = &mut self.requests.processes[request.process as usize];
+        of.queued = of.queued.saturating_sub(1);
+        of.busy += 1;
+        self.in_flight += 1;
+        self.load += predicted;
+        self.head = request.end();
+        self.last = request.sync.then_some(request.process);
+        self.timer = None;
+        if request.op == Op::Write {
+            self.window.wrote();
+        }
+    }
+
+    fn end_wait(&mut self, now: u64, process: u32) {
+        let Some(wait) = self.wait.take() else { return };
+        let waited = now.saturating_sub(wait.since);
+        if wait.process == process {
+            self.counts.successes += 1;
+            self.counts.success_wait_ns += waited;
+        } else {
+            self.counts.failures += 1;
+            self.counts.failure_wait_ns += waited;
+            self.idle_tokens = self.idle_tokens.saturating_sub(waited);
+        }
+    }
+
+    fn measure(&mut self, now: u64, tag: u32, before: u64) {
+        let gap = now.saturating_sub(before);
+        let slot = *self.requests.slot(tag);
+        let (request, flow) = (slot.request, slot.flow as usize);
+        let known = self.model.is_known(request.op);
+        let distance = usize::from(slot.bucket);
+        let targets = self.targets();
+        let delay = now - slot.since;
+        if self.settings.on(Key::Correction) {
+            let actual = match known {
+                true => {
+                    let due = (self.carry + gap.min(SECOND) as i64).max(0) as u64;
+                    due.clamp(slot.predicted / 2, slot.predicted + slot.predicted / 2)
+                }
+                false => gap.min(SECOND),
+            };
+            let most = 16 * slot.predicted as i64;
+            self.carry = (self.carry + gap.min(SECOND) as i64 - actual as i64).clamp(-most, most);
+            let by = self.charged(request.op, actual) as i64 - self.charged(request.op, slot.predicted) as i64;
+            self.charge(now, flow, by, slot.weight);
+        }
+        let Slot { predicted, request: BlockRequest { op, nr_sectors, .. }, .. } = slot;
+        self.model.completed(
+            &self.settings,
+            Sample { op, nr_sectors, bucket: distance, predicted },
+            slot.since < before,
+            gap,
+        );
+        if request.op == Op::Read {
+            let alone = slot.alone && self.in_flight == 0;
+            self.model.respond(request.nr_sectors, distance, alone, delay);
+            self.window.read(delay > targets[1]);
+        } else {
+            self.window.wrote();
+        }
+        // Writes have the target of asynchronous requests: caches and garbage collection decide when they complete.
+        let class = match (usize::from(slot.class), request.op) {
+            (REAL_TIME, _) => 0,
+            (_, Op::Write) => TARGET_OF[ASYNC],
+            (class, _) => TARGET_OF[class],
+        };
+        self.window.completed(&self.settings, now, class, delay, &targets, self.least_window());
+        self.window.tick(&self.settings, now);
+    }
+}
+
+/// The class by the request alone.
+fn plain_class(request: &BlockRequest) -> usize {
+    match (request.priority.class, request.sync) {
+        (PrioClass::RealTime, _) => REAL_TIME,
+        (PrioClass::Idle, _) | (_, false) => ASYNC,
+        _ => SYNC,
+    }
+}

@@ -1,0 +1,298 @@
+//! What occupancy a request will take: learned from the gaps between completions.
+//!
+//! The gap of a completion is the busy time of the device since the completion before; the sum of all gaps is the busy time, so
+//! that charges by gaps add up to the time that the device worked. A prediction is a base and a slope by size for each direction,
+//! and a part by distance from the request dispatched before, in buckets of powers of two; κ scales all of them by the error of the
+//! last completions. Normalised least mean squares and exponential means, in nanoseconds with 8 fractional bits.
+
+use crate::algorithm::occupancy::settings::{Key, Settings};
+use crate::vocabulary::Op;
+
+/// Buckets of the distance: 0, then powers of two of sectors.
+pub(super) const BUCKETS: usize = 32;
+/// Fractional bits of learned times.
+const BITS: u32 = 8;
+/// Fractional bits of κ.
+const KAPPA_BITS: u32 = 16;
+const KAPPA_ONE: u64 = 1 << KAPPA_BITS;
+const SECOND: u64 = 1_000_000_000;
+/// No time is learned beyond this.
+const MOST: i64 = (10 * SECOND as i64) << BITS;
+/// The least prediction, in nanoseconds.
+const LEAST: u64 = 250;
+/// Base of a direction without samples.
+const COLD: i64 = 100_000 << BITS;
+/// Sectors at which base and slope learn alike.
+const MIDDLE: i64 = 64;
+/// Sectors beyond which the size counts no more.
+const LARGEST: u32 = 1 << 16;
+/// Nanoseconds of a sector at 100 MB/s, the slowest transfer that is assumed while none was learned.
+const SLOWEST: i64 = 5_000;
+/// Requests that complete together at most.
+const TOGETHER: usize = 8;
+/// Distances from this bucket on are far: 32 MiB.
+const FAR: usize = 16;
+/// Samples of near and far requests before positions are known.
+const ENOUGH: u32 = 16;
+
+/// A mean that is plain for the first samples and then forgets by 1/`most`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mean {
+    pub(super) value: i64,
+    pub(super) nr: u32,
+}
+
+impl Mean {
+    pub(super) fn add(&mut self, sample: i64, most: u32) {
+        if self.nr < most {
+            self.nr += 1;
+        }
+        self.value += (sample - self.value) / i64::from(self.nr);
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Direction {
+    base: i64,
+    /// For each sector.
+    slope: i64,
+    /// Mean size of far requests, in sectors.
+    size: Mean,
+    nr: u32,
+    pos: [Mean; BUCKETS],
+}
+
+/// A request that has completed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    pub(super) op: Op,
+    pub(super) nr_sectors: u32,
+    pub(super) bucket: usize,
+    pub(super) predicted: u64,
+}
+
+/// What is learned of the device.
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    of: [Direction; 2],
+    /// The last requests that completed together, and the time that they share.
+    together: [Sample; TOGETHER],
+    nr_together: usize,
+    gap: u64,
+    kappa: u64,
+    gaps: u64,
+    predicted: u64,
+    nr: u32,
+    /// Gaps without the part by size, of reads that continue the one before and of reads far from it.
+    near: Mean,
+    far: Mean,
+    /// Mean of the gap of far reads without what the slowest transfer takes, in nanoseconds.
+    slow: Mean,
+    /// Mean gaps of requests far from the one before, and of all.
+    random: Mean,
+    all: Mean,
+    /// Service time of a small read that has the device to itself, in nanoseconds; 0: unknown.
+    unloaded: u64,
+    unloaded_far: bool,
+}
+
+/// The bucket of a distance between `sector` and the end of the request before.
+#[inline]
+pub(super) fn bucket(from: u64, sector: u64) -> usize {
+    let distance = from.abs_diff(sector);
+    ((u64::BITS - distance.leading_zeros()) as usize).min(BUCKETS - 1)
+}
+
+#[inline]
+fn side(op: Op) -> usize {
+    match op {
+        Op::Read => 0,
+        Op::Write => 1,
+    }
+}
+
+impl Model {
+    pub(super) fn new() -> Model {
+        let cold = Direction { base: COLD, slope: 0, size: Mean::default(), nr: 0, pos: [Mean::default(); BUCKETS] };
+        Model {
+            of: [cold; 2],
+            together: [Sample { op: Op::Read, nr_sectors: 0, bucket: 0, predicted: 0 }; TOGETHER],
+            nr_together: 0,
+            gap: 0,
+            kappa: KAPPA_ONE,
+            gaps: 0,
+            predicted: 0,
+            nr: 0,
+            near: Mean::default(),
+            far: Mean::default(),
+            slow: Mean::default(),
+            random: Mean::default(),
+            all: Mean::default(),
+            unloaded: 0,
+            unloaded_far: false,
+        }
+    }
+
+    /// Nanoseconds that a request of this size at this distance will occupy the device.
+    #[inline]
+    pub(super) fn predict(&self, settings: &Settings, op: Op, nr_sectors: u32, bucket: usize) -> u64 {
+        let size = nr_sectors.min(LARGEST);
+        if !settings.on(Key::Learning) {
+            return 100_000 + 5_000 * u64::from(size);
+        }
+        let of = &self.of[side(op)];
+        let raw = (of.base + of.slope * i64::from(size) + of.pos[bucket].value) >> BITS;
+        let raw = u64::try_from(raw).unwrap_or(0);
+        ((raw * self.kappa) >> KAPPA_BITS).max(LEAST)
+    }
+
+    /// The part of a prediction by distance, for reads; it may be negative.
+    #[inline]
+    pub(super) fn positional_ns(&self, bucket: usize) -> i64 {
+        self.of[0].pos[bucket].value >> BITS
+    }
+
+    /// Whether this many requests of the direction have completed that predictions follow them.
+    #[inline]
+    pub(super) fn is_known(&self, op: Op) -> bool {
+        self.of[side(op)].nr >= 8
+    }
+
+    /// A request has completed with this gap; `beside` if it was in the device already when the one before completed. Requests that
+    /// complete together share the time since the completion before them.
+    pub(super) fn completed(&mut self, settings: &Settings, sample: Sample, beside: bool, gap: u64) {
+        if !(beside && gap < sample.predicted / 8) || self.nr_together == TOGETHER {
+            self.learn_together(settings);
+        }
+        self.together[self.nr_together] = sample;
+        self.nr_together += 1;
+        self.gap += gap.min(10 * SECOND);
+    }
+
+    fn learn_together(&mut self, settings: &Settings) {
+        let (nr, gap) = (self.nr_together, self.gap);
+        (self.nr_together, self.gap) = (0, 0);
+        for at in 0..nr {
+            self.learn(settings, self.together[at], gap / nr as u64);
+        }
+    }
+
+    fn learn(&mut self, settings: &Settings, sample: Sample, gap: u64) {
+        let Sample { op, nr_sectors, bucket, predicted } = sample;
+        let known = self.is_known(op);
+        // A stall of the device is no property of the request that met it.
+        let gap = gap.min(if known { predicted.saturating_mul(16) } else { SECOND });
+        self.rescale(settings, predicted, gap);
+        let size = i64::from(nr_sectors.min(LARGEST));
+        let (sample, error) = ((gap << BITS) as i64, (gap as i64 - predicted as i64) << BITS);
+        let error = error.clamp(-MOST, MOST);
+        let of = &mut self.of[side(op)];
+        of.nr = of.nr.saturating_add(1);
+        let norm = MIDDLE * MIDDLE + size * size;
+        if bucket == 0 {
+            let step = norm * i64::from(of.nr.min(16));
+            of.base = (of.base + error * (MIDDLE * MIDDLE) / step).clamp(0, MOST);
+            of.slope = (of.slope + error * size / step).clamp(0, MOST >> 4);
+        } else {
+            // Requests of one size do not show what size takes.
+            let apart = size - of.size.value;
+            of.size.add(size, 64);
+            let norm = MIDDLE * MIDDLE + apart * apart;
+            of.slope = (of.slope + error * apart / (norm * 64)).clamp(0, MOST >> 4);
+            let mean = &mut of.pos[bucket];
+            let first = mean.nr == 0;
+            mean.add((mean.value + error).clamp(-MOST, MOST), 16);
+            if first {
+                spread(&mut of.pos, bucket);
+            }
+        }
+        let unsized_gap = (sample - of.slope * size).max(0);
+        self.all.add(sample, 32);
+        if bucket >= FAR {
+            self.random.add(sample, 32);
+        }
+        if op == Op::Read && bucket <= 1 {
+            self.near.add(unsized_gap, 64);
+        } else if op == Op::Read && bucket >= FAR {
+            self.far.add(unsized_gap, 64);
+            self.slow.add(gap as i64 - SLOWEST * size, 64);
+        }
+    }
+
+    fn rescale(&mut self, settings: &Settings, predicted: u64, gap: u64) {
+        (self.gaps, self.predicted, self.nr) = (self.gaps + gap, self.predicted + predicted, self.nr + 1);
+        if self.nr < 16 {
+            return;
+        }
+        if settings.on(Key::Kappa) {
+            let ratio = ((self.gaps << 10) / self.predicted.max(1)).clamp(1 << 8, 1 << 12) as i64;
+            let step = self.kappa as i64 * (ratio - (1 << 10)) / (32 << 10);
+            self.kappa = (self.kappa as i64 + step).clamp(KAPPA_ONE as i64 / 8, KAPPA_ONE as i64 * 8) as u64;
+        } else {
+            self.kappa = KAPPA_ONE;
+        }
+        (self.gaps, self.predicted, self.nr) = (0, 0, 0);
+    }
+
+    /// A read has completed `response` nanoseconds after it was issued; `alone` if no other was in the device in between.
+    pub(super) fn respond(&mut self, nr_sectors: u32, bucket: usize, alone: bool, response: u64) {
+        let extra = i64::from(nr_sectors.min(LARGEST)).saturating_sub(8).max(0);
+        let transfer = ((self.of[0].slope * extra) >> BITS).max(SLOWEST * extra) as u64;
+        let sample = response.saturating_sub(transfer).max(response / 4).clamp(1000, SECOND);
+        let far = bucket > 1;
+        if self.unloaded == 0 || (far && alone && !self.unloaded_far) {
+            self.unloaded = sample;
+        } else if far && sample < self.unloaded {
+            self.unloaded -= (self.unloaded - sample) / 16;
+        } else if alone && (far || !self.unloaded_far) {
+            self.unloaded += (sample.max(self.unloaded) - self.unloaded) / 16;
+        }
+        self.unloaded_far |= far && alone;
+    }
+
+    /// Nanoseconds of a small read that has the device to itself; a millisecond while that is unknown.
+    #[inline]
+    pub(super) fn unloaded_ns(&self) -> u64 {
+        if self.unloaded == 0 { 1_000_000 } else { self.unloaded }
+    }
+
+    /// Mean occupancy of a random request, in nanoseconds.
+    #[inline]
+    pub(super) fn random_ns(&self) -> u64 {
+        let mean = if self.random.nr > 0 { self.random.value } else { self.all.value };
+        if mean == 0 { COLD as u64 >> BITS } else { ((mean >> BITS) as u64).max(LEAST) }
+    }
+
+    /// Mean gap of a far read, without the part by size, in nanoseconds.
+    pub(super) fn far_ns(&self) -> u64 {
+        (self.far.value >> BITS) as u64
+    }
+
+    /// Mean occupancy of a request, in nanoseconds.
+    pub(super) fn mean_ns(&self) -> u64 {
+        ((self.all.value >> BITS) as u64).max(LEAST)
+    }
+
+    /// Whether far reads take so long that near ones, of which too few were seen, are worth a try: a millisecond alone.
+    pub(super) fn may_have_positions(&self) -> bool {
+        self.slow.nr >= ENOUGH && self.unloaded >= SECOND / 1000 && self.slow.value >= SECOND as i64 / 1000
+    }
+
+    /// Whether far reads take longer than near ones; None: too few of either were seen.
+    #[inline]
+    pub(super) fn positions_matter(&self) -> Option<bool> {
+        let known = self.near.nr >= ENOUGH && self.far.nr >= ENOUGH;
+        known.then(|| self.far.value > 2 * self.near.value)
+    }
+}
+
+/// A bucket has its first sample: those without one, up to the next that has one, take it over.
+fn spread(pos: &mut [Mean; BUCKETS], bucket: usize) {
+    let value = pos[bucket].value;
+    for mean in pos[bucket + 1..].iter_mut().take_while(|mean| mean.nr == 0) {
+        mean.value = value;
+    }
+    for mean in pos[1..bucket].iter_mut().rev().take_while(|mean| mean.nr == 0) {
+        mean.value = value;
+    }
+}

@@ -1,0 +1,399 @@
+//! The requests that are held, and the flows they belong to.
+//!
+//! Each flow has a FIFO per class. Flows with requests are ordered by start tag, per class; those too far ahead of virtual time are
+//! throttled. Of the others, the oldest requests of each FIFO are exposed: the one-way order of sectors and the list of what is
+//! overdue have these only, so that a flow that crosses the slack moves a bounded number of requests.
+
+use crate::algorithm::flow_rule::Tags;
+use crate::algorithm::occupancy::model::Mean;
+use crate::algorithm::occupancy::think::Thinks;
+use crate::chain::{Chain, Links};
+use crate::ordered::Ordered;
+use crate::request::BlockRequest;
+
+/// Classes in order of precedence within the slack.
+pub(super) const REAL_TIME: usize = 0;
+pub(super) const ON_CREDIT: usize = 1;
+pub(super) const SYNC: usize = 2;
+pub(super) const ASYNC: usize = 3;
+pub(super) const CLASSES: usize = 4;
+/// The class of targets that each has.
+pub(super) const TARGET_OF: [usize; CLASSES] = [0, 1, 1, 2];
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Position {
+    Queued,
+    /// Requeued: before everything else.
+    Head,
+    InFlight,
+}
+
+/// What is known of a tag.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    pub(super) request: BlockRequest,
+    pub(super) flow: u32,
+    pub(super) class: u8,
+    pub(super) bucket: u8,
+    pub(super) position: Position,
+    exposed: bool,
+    /// It had the device to itself so far.
+    pub(super) alone: bool,
+    /// Order of arrival.
+    rank: u64,
+    /// When it was exposed; when it was issued.
+    pub(super) since: u64,
+    /// Predicted occupancy, and the weight that it was charged by.
+    pub(super) predicted: u64,
+    pub(super) weight: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Fifo {
+    chain: Chain,
+    exposed: u32,
+    /// The oldest that is not exposed.
+    hidden: u32,
+}
+
+const EMPTY: Fifo = Fifo { chain: Chain::EMPTY, exposed: 0, hidden: NONE };
+
+/// What is known of a process, for waiting.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Process {
+    /// Its requests that wait, and those that are with the device.
+    pub(super) queued: u32,
+    pub(super) busy: u32,
+    /// The end of its last synchronous request, and when it completed; 0: not yet, or another is on its way.
+    pub(super) last_end: u64,
+    pub(super) done: u64,
+    pub(super) thinks: Thinks,
+    /// The positional part of its requests if nothing comes between them.
+    pub(super) own_position: Mean,
+}
+
+/// A flow: a process, or the processes that were declared as one.
+#[derive(Debug, Clone)]
+pub(super) struct Flow {
+    /// Start tag of its next request.
+    pub(super) start: u64,
+    /// Weight times [`super::WEIGHT_SCALE`].
+    pub(super) weight: u64,
+    /// Whether its weight was declared.
+    pub(super) has_share: bool,
+    pub(super) is_declared: bool,
+    pub(super) has_exited: bool,
+    pub(super) is_free: bool,
+    pub(super) queued: u32,
+    /// Requests in the device, and requeued ones.
+    pub(super) in_flight: u32,
+    pub(super) may_go: bool,
+    /// When a request of it was last inserted or completed.
+    pub(super) touched: u64,
+    /// Nanoseconds of occupancy that it may have on credit.
+    pub(super) credit: u64,
+    /// What it counts as among the active flows: weight, and whether on credit.
+    pub(super) counted: Option<(u64, bool)>,
+    fifos: [Fifo; CLASSES],
+}
+
+impl Flow {
+    pub(super) fn new() -> Flow {
+        Flow {
+            start: 0,
+            weight: 100 * super::WEIGHT_SCALE,
+            has_share: false,
+            is_declared: false,
+            has_exited: false,
+            is_free: false,
+            queued: 0,
+            in_flight: 0,
+            may_go: true,
+            touched: 0,
+            credit: 0,
+            counted: None,
+            fifos: [EMPTY; CLASSES],
+        }
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.queued > 0 || self.in_flight > 0
+    }
+}
+
+/// All requests and flows.
+#[derive(Debug)]
+pub(super) struct Requests {
+    slots: Vec<Option<Slot>>,
+    pub(super) flows: Vec<Flow>,
+    /// By number.
+    pub(super) processes: Vec<Process>,
+    fifo_links: Links,
+    age_links: Links,
+    sorted: [Ordered<(u64, u64)>; CLASSES],
+    ages: [Chain; CLASSES],
+    /// Flows by start tag, per class that they have requests of.
+    starts: [Tags; CLASSES],
+    nr_starts: u32,
+    throttled: Tags,
+    pub(super) queued: usize,
+    arrived: u64,
+}
+
+impl Requests {
+    pub(super) fn new(nr_tags: u32) -> Requests {
+        Requests {
+            slots: vec![None; nr_tags as usize],
+            flows: Vec::new(),
+            processes: Vec::new(),
+            fifo_links: Links::new(nr_tags),
+            age_links: Links::new(nr_tags),
+            sorted: Default::default(),
+            ages: [Chain::EMPTY; CLASSES],
+            starts: Default::default(),
+            nr_starts: 0,
+            throttled: Tags::default(),
+            queued: 0,
+            arrived: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, tag: u32) -> &Slot {
+        self.slots[tag as usize].as_ref().expect("the tag belongs to a request of the elevator")
+    }
+
+    #[inline]
+    pub(super) fn slot_mut(&mut self, tag: u32) -> &mut Slot {
+        self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
+    }
+
+    pub(super) fn has(&self, tag: u32) -> bool {
+        self.slots.get(tag as usize).is_some_and(Option::is_some)
+    }
+
+    /// A slot for a new request, in no order yet.
+    pub(super) fn enter(&mut self, request: BlockRequest, flow: u32, class: usize, position: Position) {
+        let tag = request.tag as usize;
+        if self.slots.len() <= tag {
+            self.slots.resize(tag + 1, None);
+        }
+        let rank = self.arrived;
+        self.arrived += 1;
+        self.slots[tag] = Some(Slot {
+            request,
+            flow,
+            class: class as u8,
+            bucket: 0,
+            position,
+            exposed: false,
+            alone: false,
+            rank,
+            since: 0,
+            predicted: 0,
+            weight: 0,
+        });
+    }
+
+    pub(super) fn forget(&mut self, tag: u32) -> Slot {
+        self.slots[tag as usize].take().expect("the tag belongs to a request of the elevator")
+    }
+
+    /// Queues an entered request behind those of its flow; the flow is exposed as far as it may go.
+    pub(super) fn queue(&mut self, now: u64, tag: u32, most: u32) {
+        let Slot { flow, class, .. } = *self.slot(tag);
+        let (flow, class) = (flow as usize, usize::from(class));
+        let of = &mut self.flows[flow];
+        let fifo = &mut of.fifos[class];
+        let first = fifo.chain.oldest().is_none();
+        self.fifo_links.push_back(&mut fifo.chain, tag);
+        if fifo.hidden == NONE {
+            fifo.hidden = tag;
+        }
+        of.queued += 1;
+        self.queued += 1;
+        if first {
+            let (start, throttled) = (of.start, of.queued == 1 && !of.may_go);
+            self.starts[class].set(flow as u32, start);
+            self.nr_starts += 1;
+            if throttled {
+                self.throttled.set(flow as u32, start);
+            }
+        }
+        self.expose(now, flow, class, most);
+    }
+
+    /// Takes a queued request out of all orders.
+    pub(super) fn unqueue(&mut self, now: u64, tag: u32, most: u32) {
+        let Slot { flow, class, exposed, .. } = *self.slot(tag);
+        let (flow, class) = (flow as usize, usize::from(class));
+        if exposed {
+            self.hide(tag);
+            self.flows[flow].fifos[class].exposed -= 1;
+        }
+        let fifo = &mut self.flows[flow].fifos[class];
+        if fifo.hidden == tag {
+            fifo.hidden = self.fifo_links.after(tag).unwrap_or(NONE);
+        }
+        self.fifo_links.remove(&mut fifo.chain, tag);
+        let empty = fifo.chain.oldest().is_none();
+        self.flows[flow].queued -= 1;
+        self.queued -= 1;
+        if empty {
+            self.starts[class].remove(flow as u32);
+            self.nr_starts -= 1;
+            if self.flows[flow].queued == 0 {
+                self.throttled.remove(flow as u32);
+            }
+        } else {
+            self.expose(now, flow, class, most);
+        }
+    }
+
+    /// The survivor takes the place of the older `gone` of its own flow and class; `gone` leaves.
+    pub(super) fn absorb(&mut self, now: u64, survivor: u32, gone: u32, most: u32) {
+        let (kept, lost) = (*self.slot(survivor), *self.slot(gone));
+        if lost.rank < kept.rank && (lost.flow, lost.class) == (kept.flow, kept.class) {
+            let fifo = &mut self.flows[kept.flow as usize].fifos[usize::from(kept.class)];
+            if fifo.hidden == survivor {
+                fifo.hidden = self.fifo_links.after(survivor).unwrap_or(NONE);
+            }
+            self.fifo_links.remove(&mut fifo.chain, survivor);
+            self.fifo_links.insert_before(&mut fifo.chain, survivor, gone);
+            if lost.exposed {
+                let ages = &mut self.ages[usize::from(kept.class)];
+                if kept.exposed {
+                    self.age_links.remove(ages, survivor);
+                } else {
+                    self.sorted[usize::from(kept.class)].insert((kept.request.sector, kept.request.seq), survivor);
+                    fifo.exposed += 1;
+                }
+                self.age_links.insert_before(ages, survivor, gone);
+            } else if fifo.hidden == gone {
+                fifo.hidden = survivor;
+            }
+            let slot = self.slot_mut(survivor);
+            (slot.rank, slot.exposed) = (lost.rank, lost.exposed);
+            slot.since = lost.since;
+        }
+        self.unqueue(now, gone, most);
+        self.forget(gone);
+    }
+
+    /// A queued request has grown.
+    pub(super) fn grow(&mut self, after: &BlockRequest) {
+        let slot = self.slot_mut(after.tag);
+        let (before, exposed, class) = (slot.request, slot.exposed, usize::from(slot.class));
+        slot.request = *after;
+        if exposed && before.sector != after.sector {
+            self.sorted[class].remove((before.sector, before.seq));
+            self.sorted[class].insert((after.sector, after.seq), after.tag);
+        }
+    }
+
+    /// The start tag of a flow has changed.
+    pub(super) fn restart(&mut self, flow: usize, start: u64) {
+        self.flows[flow].start = start;
+        for class in 0..CLASSES {
+            if self.flows[flow].fifos[class].chain.oldest().is_some() {
+                self.starts[class].set(flow as u32, start);
+            }
+        }
+        if !self.flows[flow].may_go && self.flows[flow].queued > 0 {
+            self.throttled.set(flow as u32, start);
+        }
+    }
+
+    /// Throttles a flow, or ends that.
+    pub(super) fn allow(&mut self, now: u64, flow: usize, may_go: bool, most: u32) {
+        self.flows[flow].may_go = may_go;
+        if may_go {
+            self.throttled.remove(flow as u32);
+            (0..CLASSES).for_each(|class| self.expose(now, flow, class, most));
+            return;
+        }
+        if self.flows[flow].queued > 0 {
+            let start = self.flows[flow].start;
+            self.throttled.set(flow as u32, start);
+        }
+        for class in 0..CLASSES {
+            let Fifo { chain, exposed, .. } = self.flows[flow].fifos[class];
+            let mut tag = chain.oldest();
+            for _ in 0..exposed {
+                let hiding = tag.expect("as many are in the queue as are exposed");
+                tag = self.fifo_links.after(hiding);
+                self.hide(hiding);
+            }
+            let fifo = &mut self.flows[flow].fifos[class];
+            (fifo.exposed, fifo.hidden) = (0, chain.oldest().unwrap_or(NONE));
+        }
+    }
+
+    fn expose(&mut self, now: u64, flow: usize, class: usize, most: u32) {
+        if !self.flows[flow].may_go {
+            return;
+        }
+        while let fifo = &mut self.flows[flow].fifos[class]
+            && fifo.exposed < most
+            && fifo.hidden != NONE
+        {
+            let tag = fifo.hidden;
+            fifo.hidden = self.fifo_links.after(tag).unwrap_or(NONE);
+            fifo.exposed += 1;
+            let slot = self.slot_mut(tag);
+            (slot.exposed, slot.since) = (true, now);
+            let key = (slot.request.sector, slot.request.seq);
+            self.sorted[class].insert(key, tag);
+            self.age_links.push_back(&mut self.ages[class], tag);
+        }
+    }
+
+    fn hide(&mut self, tag: u32) {
+        let slot = self.slot_mut(tag);
+        slot.exposed = false;
+        let (key, class) = ((slot.request.sector, slot.request.seq), usize::from(slot.class));
+        self.sorted[class].remove(key);
+        self.age_links.remove(&mut self.ages[class], tag);
+    }
+
+    /// Whether a request of this class may go.
+    #[inline]
+    pub(super) fn may_go(&self, class: usize) -> bool {
+        !self.sorted[class].is_empty()
+    }
+
+    /// The next in the one-way order from `head`.
+    pub(super) fn next_up(&self, class: usize, head: u64) -> Option<u32> {
+        let sorted = &self.sorted[class];
+        sorted.at_or_after((head, 0)).or_else(|| sorted.first()).map(|(_, tag)| tag)
+    }
+
+    /// The oldest of the flow with the least start tag.
+    pub(super) fn first_by_start(&self, class: usize) -> Option<u32> {
+        let (_, flow) = self.starts[class].first()?;
+        self.flows[flow as usize].fifos[class].chain.oldest()
+    }
+
+    /// The one that was exposed first.
+    pub(super) fn oldest(&self, class: usize) -> Option<u32> {
+        self.ages[class].oldest()
+    }
+
+    /// The least start tag of a class.
+    #[inline]
+    pub(super) fn least_start(&self, class: usize) -> Option<u64> {
+        self.starts[class].first().map(|(start, _)| start)
+    }
+
+    /// The throttled flow with the least start tag.
+    #[inline]
+    pub(super) fn first_throttled(&self) -> Option<(u64, u32)> {
+        self.throttled.first()
+    }
+
+    /// How many queues of a flow and a class have requests.
+    pub(super) fn backlogged(&self) -> u32 {
+        self.nr_starts
+    }
+}

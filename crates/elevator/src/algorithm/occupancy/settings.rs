@@ -1,0 +1,87 @@
+//! The settings of `occupancy`: three targets, and every constant and switch of the mechanisms in one table.
+//!
+//! A user sets a latency target per class. The other rows have [`Role::Internal`]: a module does not have them, `tune` and `advise`
+//! do not turn them. They exist so that a plan can switch off one mechanism at a time and a search can turn the constants.
+
+use crate::kind::{Role, Tunable};
+
+macro_rules! settings {
+    ($($key:ident $role:ident $name:literal $unit:literal $min:literal..=$max:literal, $default:literal, $help:literal;)*) => {
+        /// A setting, as an index.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Key { $($key),* }
+
+        const NAMES: &[&str] = &[$($name),*];
+        const DEFAULTS: [u64; NAMES.len()] = [$($default),*];
+
+        /// The tunables of the row.
+        pub(super) const TUNABLES: &[Tunable] =
+            &[$(Tunable::proposed($name, $unit, $min, $max, $help).of(Role::$role)),*];
+    };
+}
+
+settings! {
+    TargetRt Knob "target_rt" "µs" 0..=60000000, 0, "latency target of the real-time class in the device; 0: 4 × a small read's service";
+    TargetSync Knob "target_sync" "µs" 0..=60000000, 0, "latency target of synchronous requests in the device; 0: 32 × a small read's service";
+    TargetAsync Knob "target_async" "µs" 0..=60000000, 0, "latency target of asynchronous requests in the device; 0: 200 × a small read's service";
+    Fairness Internal "fairness" "switch" 0..=1, 1, "order and bound flows by start tags; 0: flows do not matter";
+    Learning Internal "learning" "switch" 0..=1, 1, "predict occupancy by size, direction and distance; 0: 100 µs and 10 µs a KiB";
+    Correction Internal "correction" "switch" 0..=1, 1, "charge what was measured at the completion; 0: what was predicted";
+    Kappa Internal "kappa" "switch" 0..=1, 1, "scale all predictions by the recent error";
+    Window Internal "window" "switch" 0..=1, 1, "bound the occupancy in the device; 0: the device takes what it can";
+    Steering Internal "steering" "switch" 0..=1, 1, "steer the window by the delay of completions; 0: it is the target";
+    Debt Internal "write_debt" "switch" 0..=1, 1, "charge writes more while reads beside them miss their target";
+    Anticipation Internal "anticipation" "switch" 0..=1, 1, "wait for the last process where that saves more time than it takes";
+    Holds Internal "holds" "switch" 0..=1, 1, "wait for flows of more weight or with credit";
+    Positions Internal "positions" "switch" 0..=1, 1, "one-way order of sectors where positions matter";
+    Credit Internal "credit" "switch" 0..=1, 1, "burst credit for processes that start on a busy device";
+    Classes Internal "classes" "switch" 0..=1, 1, "real-time before synchronous before asynchronous requests, within the slack";
+    Overdue Internal "overdue" "switch" 0..=1, 1, "requests that are overdue go first, every second time";
+    SlackCosts Internal "slack_costs" "requests" 0..=1024, 8, "slack: how many mean random requests a flow may run ahead";
+    SlackWindow Internal "slack_window" "percent" 0..=1000, 25, "slack: at least this part of the window";
+    RtCosts Internal "rt_costs" "requests" 1..=1024, 4, "automatic target of the real-time class, in services of a small read";
+    SyncCosts Internal "sync_costs" "requests" 1..=1024, 32, "automatic target of synchronous requests, in services of a small read";
+    AsyncCosts Internal "async_costs" "requests" 1..=10000, 200, "automatic target of asynchronous requests, in services of a small read";
+    Turn Internal "turn" "percent" 0..=1000, 25, "length of a turn of asynchronous requests, of the slack";
+    OverdueTargets Internal "overdue_targets" "targets" 1..=1000, 4, "a request is overdue this many targets after its flow could have had it served";
+    LeastWindow Internal "least_window" "requests" 1..=1024, 32, "the window is never smaller than this many mean requests";
+    CreditCosts Internal "credit_costs" "requests" 0..=100000, 1000, "burst credit of a process, in mean random requests";
+    CreditShare Internal "credit_share" "weights" 1..=100, 7, "weight of all processes with credit, in weights of all others";
+    IdlePercent Internal "idle_percent" "percent" 0..=100, 12, "waits that fail take at most this part of the time";
+    DebtMost Internal "debt_most" "times" 1..=100, 9, "largest charge of a write, in its occupancy";
+    Exposed Internal "exposed" "requests" 1..=4096, 32, "how many requests of a flow the one-way order sees";
+}
+
+/// The values of all settings.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    values: [u64; NAMES.len()],
+}
+
+impl Settings {
+    pub(super) fn new() -> Settings {
+        Settings { values: DEFAULTS }
+    }
+
+    #[inline]
+    pub(super) fn of(&self, key: Key) -> u64 {
+        self.values[key as usize]
+    }
+
+    #[inline]
+    pub(super) fn on(&self, key: Key) -> bool {
+        self.values[key as usize] != 0
+    }
+
+    pub(super) fn get(&self, name: &str) -> u64 {
+        self.values[index(name)]
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: u64) {
+        self.values[index(name)] = value;
+    }
+}
+
+fn index(name: &str) -> usize {
+    NAMES.iter().position(|other| *other == name).unwrap_or_else(|| unreachable!("occupancy has no tunable {name}"))
+}

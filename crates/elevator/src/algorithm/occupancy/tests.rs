@@ -1,0 +1,216 @@
+//! The vectors of the proposal, and bad input: devices that stall, clocks that jump, processes by the thousand, extreme weights.
+
+use super::*;
+use crate::algorithm::flow_testing::{Drive, MS, of};
+use crate::request::Finished;
+use crate::request::Priority;
+use crate::scheduler::InsertAt;
+use crate::scheduler::NoDisk;
+use crate::vocabulary::Time;
+
+fn drive(weights: &[u32], set: &[(&str, u64)]) -> Drive {
+    Drive::new(&ROW, weights, set)
+}
+
+fn bare() -> Occupancy {
+    Occupancy::new(64)
+}
+
+fn insert(occupancy: &mut Occupancy, now: u64, request: BlockRequest) {
+    let request = BlockRequest { seq: occupancy.requests_seen(), ..request };
+    occupancy.insert(Time::from_ns(now), request, InsertAt::Sorted);
+}
+
+fn next(occupancy: &mut Occupancy, now: u64) -> Option<BlockRequest> {
+    occupancy.dispatch(Time::from_ns(now), &NoDisk)
+}
+
+fn complete(occupancy: &mut Occupancy, now: u64, request: BlockRequest) {
+    occupancy.complete(Time::from_ns(now), &Finished { request, issued: Time::ZERO });
+}
+
+impl Occupancy {
+    fn requests_seen(&self) -> u64 {
+        self.requests.queued as u64 + self.shares.last
+    }
+}
+
+/// Ways to the far end of the disk and back, so that no position is near.
+fn far(process: u32, tag: u32, nr: u64) -> BlockRequest {
+    of(process, tag, (nr % 2) * 100_000_000 + nr * 1_000_000 + u64::from(process) * 1_000)
+}
+
+#[test]
+fn a_weight_of_two_is_served_twice_as_often() {
+    let mut drive = drive(&[200, 100], &[("slack_costs", 0), ("slack_window", 0), ("positions", 0)]);
+    for nr in 0..20 {
+        drive.insert(far(0, nr, nr.into()));
+        drive.insert(far(1, 20 + nr, nr.into()));
+    }
+    let order = drive.processes(30);
+    assert_eq!(order[12..30].iter().filter(|process| **process == 0).count(), 12, "{order:?}");
+}
+
+#[test]
+fn the_window_halves_above_twice_the_target_and_grows_below_four_fifths_if_it_blocked() {
+    let (settings, targets) = (Settings::new(), [0, 4 * MS, 0]);
+    let window = |delay: u64| {
+        let mut window = Window::new();
+        window.set(4 * MS);
+        window.blocked = true;
+        (0..17).for_each(|nr| window.completed(&settings, nr * 4 * MS, 1, delay, &targets, MS));
+        window.size(&settings, &targets)
+    };
+    assert_eq!(window(9 * MS), 2 * MS);
+    assert_eq!(window(2 * MS), 4 * MS + MS / 4);
+    assert_eq!(window(35 * MS / 10), 4 * MS, "within the target, but not by a fifth");
+    assert_eq!(window(6 * MS), 4 * MS / 8 * 5);
+}
+
+#[test]
+fn writes_are_charged_more_while_reads_beside_them_miss_their_target() {
+    let (settings, mut window) = (Settings::new(), Window::new());
+    let mut factors = Vec::new();
+    for tick in 0..5u64 {
+        window.wrote();
+        (0..20).for_each(|_| window.read(tick < 3));
+        window.tick(&settings, tick * 100 * MS);
+        factors.push(window.debt_in_halves());
+    }
+    assert_eq!(factors, [10, 14, 16, 15, 14], "5, 7 and 8 times, then less");
+}
+
+/// Process 0 has read in order and process 1 far away, where a far way takes `far_ns`; the last request of process 0 has completed.
+fn taught(far_ns: u64) -> (Occupancy, u64) {
+    let mut occupancy = bare();
+    occupancy.set("anticipation", 0);
+    let mut now = 0;
+    for nr in 0..82u64 {
+        let request = if nr % 4 == 3 { of(1, 1, 500_000_000 + nr * 3_000_000) } else { of(0, 0, 8 * (nr - nr / 4)) };
+        insert(&mut occupancy, now, request);
+        let request = next(&mut occupancy, now).expect("it is alone");
+        now += if nr % 4 == 1 || nr % 4 == 2 { 90_000 } else { far_ns };
+        complete(&mut occupancy, now, request);
+        now += 20_000;
+    }
+    occupancy.set("anticipation", 1);
+    (occupancy, now - 20_000)
+}
+
+#[test]
+fn a_sequential_reader_is_waited_for_on_a_disk_and_not_on_flash() {
+    for (far_ns, expected) in [(9 * MS, true), (100_000, false)] {
+        let (mut occupancy, now) = taught(far_ns);
+        assert_eq!(occupancy.model.positions_matter(), Some(expected));
+        insert(&mut occupancy, now, of(1, 1, 900_000_000));
+        assert_eq!(next(&mut occupancy, now).is_none(), expected);
+        assert_eq!(occupancy.next_timer().is_some(), expected);
+        assert_eq!(occupancy.anticipation().unwrap().started, u64::from(expected));
+        let mut end = now;
+        while let Some(timer) = occupancy.next_timer() {
+            end = timer.as_ns();
+            if next(&mut occupancy, end).is_some() {
+                break;
+            }
+        }
+        assert!(end - now < 100 * MS && occupancy.is_empty(), "a wait ends");
+    }
+}
+
+#[test]
+fn a_real_time_request_goes_first_and_a_request_of_the_idle_class_counts_64_times() {
+    let mut occupancy = bare();
+    let class = |class, request| BlockRequest { priority: Priority { class, level: 4 }, ..request };
+    insert(&mut occupancy, 0, class(PrioClass::Idle, of(0, 0, 0)));
+    insert(&mut occupancy, 0, of(1, 1, 5000));
+    insert(&mut occupancy, 0, class(PrioClass::RealTime, of(2, 2, 9000)));
+    let order: Vec<u32> = (0..3).filter_map(|_| next(&mut occupancy, 0)).map(|request| request.process).collect();
+    assert_eq!(order, [2, 1, 0]);
+    let starts: Vec<u64> = (0..3).map(|flow| occupancy.requests.flows[flow].start).collect();
+    assert_eq!((starts[0] / 64, starts[1]), (starts[2], starts[2]));
+}
+
+#[test]
+fn a_stall_of_seconds_and_a_clock_that_jumps_teach_nothing() {
+    let mut occupancy = bare();
+    let mut now = 0;
+    for nr in 0..200u64 {
+        insert(&mut occupancy, now, far(0, 0, nr));
+        let request = next(&mut occupancy, now).expect("it is alone");
+        now += if nr == 150 { 5 * SECOND } else { MS };
+        complete(&mut occupancy, now, request);
+        now += if nr == 170 { u64::MAX / 4 } else { 10_000 };
+    }
+    let predicted = occupancy.predict(&far(0, 0, 2), bucket(0, 102_000_000));
+    assert!((MS / 2..2 * MS).contains(&predicted), "{predicted} ns");
+    assert!(occupancy.next_timer().is_none() && occupancy.is_empty());
+}
+
+#[test]
+fn a_process_for_each_request_takes_no_memory_once_it_has_exited() {
+    let mut occupancy = bare();
+    for nr in 0..10_000u64 {
+        insert(&mut occupancy, nr * MS, far(nr as u32 % 7, 0, nr));
+        let request = next(&mut occupancy, nr * MS).expect("it is alone");
+        occupancy.exited(Time::from_ns(nr * MS), request.process);
+        complete(&mut occupancy, nr * MS + 1, request);
+    }
+    assert!(occupancy.requests.flows.len() <= 2, "{} flows", occupancy.requests.flows.len());
+    assert!(occupancy.requests.processes.len() <= 7);
+}
+
+#[test]
+fn processes_that_keep_starting_get_an_eighth_of_the_time_on_credit() {
+    let mut occupancy = bare();
+    let mut credited = 0;
+    for nr in 0..4000u64 {
+        let now = nr * 10 * MS;
+        insert(&mut occupancy, now, far(1000, 0, nr));
+        insert(&mut occupancy, now, far(nr as u32 % 500, 1, nr));
+        for step in 0..2 {
+            let request = next(&mut occupancy, now + step * 5 * MS).expect("two are held");
+            let flow = occupancy.requests.slot(request.tag).flow as usize;
+            credited += u64::from(occupancy.requests.flows[flow].credit > 0) * 5 * MS;
+            complete(&mut occupancy, now + (step + 1) * 5 * MS, request);
+            if request.process != 1000 {
+                occupancy.exited(Time::from_ns(now), request.process);
+            }
+        }
+    }
+    let (bound, most) = (4000 * 10 * MS / 8, 1000 * 6 * MS);
+    assert!(credited <= bound + most, "{} ms on credit", credited / MS);
+}
+
+#[test]
+fn weights_at_the_extremes_neither_overflow_nor_starve() {
+    let mut drive = drive(&[1, u32::MAX], &[]);
+    drive.service_ns = 10 * SECOND;
+    for nr in 0..32 {
+        drive.insert(far(0, nr, nr.into()));
+        drive.insert(far(1, 32 + nr, nr.into()));
+    }
+    let order = drive.processes(64);
+    assert_eq!(order.len(), 64);
+    assert_eq!(order.iter().filter(|process| **process == 0).count(), 32);
+}
+
+#[test]
+fn tunables_that_are_written_while_it_waits_apply_to_the_next_decision() {
+    let (mut occupancy, now) = taught(9 * MS);
+    insert(&mut occupancy, now, of(1, 1, 900_000_000));
+    assert!(next(&mut occupancy, now).is_none() && occupancy.next_timer().is_some(), "it waits");
+    occupancy.set("anticipation", 0);
+    occupancy.set("holds", 0);
+    assert!(next(&mut occupancy, now + 10_000).is_some());
+    assert!(occupancy.next_timer().is_none());
+}
+
+#[test]
+fn a_throttled_flow_goes_on_when_fairness_is_switched_off() {
+    let mut drive = drive(&[100, 1], &[("slack_costs", 0), ("slack_window", 0)]);
+    (0..40).for_each(|nr| drive.insert(far(0, nr, nr.into())));
+    (0..8).for_each(|nr| drive.insert(far(1, 40 + nr, nr.into())));
+    drive.processes(4);
+    drive.elevator.set("fairness", 0);
+    assert_eq!(drive.processes(60).len(), 44);
+}

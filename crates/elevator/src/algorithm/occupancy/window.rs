@@ -1,0 +1,199 @@
+//! The window: how much predicted occupancy may be in the device, steered by the delay of completions.
+//!
+//! The strictest class that completed a request within the last second rules. After 16 of its completions and 4 targets: if more
+//! than a tenth of them took longer than the target, the window shrinks; if nine tenths took less than 0.8 of it and the window
+//! has held a request back, it grows, twofold until it was too large for the first time, then by a mean request. A target that is
+//! missed for a second with a window of one request is doubled.
+//!
+//! Write debt: a cache makes writes look short, and reads pay for them later. Every 100 ms in which writes were in the device, the
+//! factor of writes moves halfway to its largest value if reads missed their target, else half a step down to 1.
+
+use crate::algorithm::occupancy::settings::{Key, Settings};
+
+/// Classes of targets: real-time, synchronous, asynchronous.
+pub(super) const TARGETS: usize = 3;
+const SECOND: u64 = 1_000_000_000;
+const TICK: u64 = 100_000_000;
+/// Completions of a class before the window changes.
+const SAMPLES: u32 = 16;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Delays {
+    nr: u32,
+    /// How many were longer than 0.8, 1, 1⅓ and 2 targets.
+    above: [u32; 4],
+    since: u64,
+    /// When the last one completed; 0: none.
+    last: u64,
+    /// The target is this power of two times the wanted one.
+    relaxed: u32,
+    /// Since when the target is missed with the least window; 0: it is not.
+    missed_since: u64,
+}
+
+/// The state of the control.
+#[derive(Debug, Clone)]
+pub(super) struct Window {
+    /// Nanoseconds of occupancy; 0: not set yet.
+    window: u64,
+    ruling: usize,
+    doubling: bool,
+    /// Whether the window has held a request back since it changed.
+    pub(super) blocked: bool,
+    of: [Delays; TARGETS],
+    /// The factor of writes, in halves.
+    debt: u64,
+    tick: u64,
+    writes: bool,
+    reads: u32,
+    reads_missed: u32,
+}
+
+impl Window {
+    pub(super) fn new() -> Window {
+        Window {
+            window: 0,
+            ruling: 1,
+            doubling: true,
+            blocked: false,
+            of: [Delays::default(); TARGETS],
+            debt: 2,
+            tick: 0,
+            writes: false,
+            reads: 0,
+            reads_missed: 0,
+        }
+    }
+
+    /// The window now; `target` is that of the ruling class.
+    #[inline]
+    pub(super) fn size(&self, settings: &Settings, targets: &[u64; TARGETS]) -> u64 {
+        if !settings.on(Key::Window) {
+            u64::MAX >> 1
+        } else if self.window == 0 || !settings.on(Key::Steering) {
+            targets[self.ruling]
+        } else {
+            self.window
+        }
+    }
+
+    /// What a write of this occupancy is charged.
+    #[inline]
+    pub(super) fn with_debt(&self, settings: &Settings, occupancy: u64) -> u64 {
+        if settings.on(Key::Debt) { occupancy.saturating_mul(self.debt) / 2 } else { occupancy }
+    }
+
+    /// A request of this class has completed `delay` after it was issued. `least` is the least window.
+    pub(super) fn completed(
+        &mut self,
+        settings: &Settings,
+        now: u64,
+        class: usize,
+        delay: u64,
+        targets: &[u64; TARGETS],
+        least: u64,
+    ) {
+        let target = targets[class] << self.of[class].relaxed;
+        let of = &mut self.of[class];
+        if of.last == 0 || now.saturating_sub(of.last) > SECOND {
+            (of.nr, of.above, of.since) = (0, [0; 4], now);
+        }
+        of.last = now.max(1);
+        of.nr += 1;
+        for (count, percent) in of.above.iter_mut().zip([80, 100, 133, 200]) {
+            *count += u32::from(delay / 4 * 100 > target / 4 * percent);
+        }
+        let (nr, above, since) = (of.nr, of.above, of.since);
+        let ruling = (0..TARGETS).find(|of| self.of[*of].last != 0 && now.saturating_sub(self.of[*of].last) <= SECOND);
+        let ruling = ruling.unwrap_or(class);
+        if ruling != self.ruling {
+            self.doubling = ruling > self.ruling;
+            let target = targets[ruling];
+            self.window = if self.doubling { self.window } else { self.window.min(target) };
+            self.ruling = ruling;
+        }
+        if nr < SAMPLES || now - since < 4 * target {
+            return;
+        }
+        if class == self.ruling {
+            self.steer(now, class, target, least, nr, above);
+        }
+        let of = &mut self.of[class];
+        (of.nr, of.above, of.since) = (0, [0; 4], now);
+        let _ = settings;
+    }
+
+    fn steer(&mut self, now: u64, class: usize, target: u64, least: u64, nr: u32, above: [u32; 4]) {
+        let exceeds = |count: u32| u64::from(count) * 10 > u64::from(nr);
+        let window = if self.window == 0 { target } else { self.window };
+        let of = &mut self.of[class];
+        let missed = exceeds(above[1]);
+        if missed && window <= least {
+            if of.missed_since == 0 {
+                of.missed_since = now.max(1);
+            } else if now.saturating_sub(of.missed_since) > SECOND {
+                of.relaxed = (of.relaxed + 1).min(10);
+                of.missed_since = 0;
+            }
+        } else {
+            of.missed_since = 0;
+        }
+        self.window = if exceeds(above[3]) {
+            window / 2
+        } else if exceeds(above[2]) {
+            window / 8 * 5
+        } else if missed {
+            window / 8 * 7
+        } else if !exceeds(above[0]) && self.blocked {
+            if of.relaxed > 0 && window > 4 * least {
+                of.relaxed -= 1;
+            }
+            if self.doubling { window.saturating_mul(2) } else { window.saturating_add(least / 4) }
+        } else {
+            window
+        };
+        self.doubling &= !missed;
+        self.blocked = false;
+        self.window = self.window.max(least.max(1)).min(100 * SECOND);
+    }
+
+    /// A write was issued or has completed.
+    #[inline]
+    pub(super) fn wrote(&mut self) {
+        self.writes = true;
+    }
+
+    /// A read has completed; `missed` if it took longer than its target.
+    #[inline]
+    pub(super) fn read(&mut self, missed: bool) {
+        self.reads += 1;
+        self.reads_missed += u32::from(missed);
+    }
+
+    /// Moves the debt of writes if 100 ms are over.
+    #[inline]
+    pub(super) fn tick(&mut self, settings: &Settings, now: u64) {
+        if now < self.tick {
+            return;
+        }
+        self.tick = now + TICK;
+        let most = settings.of(Key::DebtMost) * 2;
+        if self.writes && self.reads_missed * 10 > self.reads {
+            self.debt = self.debt.max(most.min((self.debt + most).div_ceil(2)));
+        } else {
+            self.debt = (self.debt - 1).max(2);
+        }
+        self.debt = self.debt.min(most.max(2));
+        (self.writes, self.reads, self.reads_missed) = (false, 0, 0);
+    }
+
+    #[cfg(test)]
+    pub(super) fn debt_in_halves(&self) -> u64 {
+        self.debt
+    }
+
+    #[cfg(test)]
+    pub(super) fn set(&mut self, window: u64) {
+        (self.window, self.doubling) = (window, false);
+    }
+}

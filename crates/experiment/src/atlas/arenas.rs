@@ -1,0 +1,174 @@
+//! Where the simulator and the kernel disagree.
+//!
+//! Both measure the same blocks with the same seeds. A scheduler's effect against the baseline is compared block by block; over all cells the
+//! differences are selected by [`crate::stats::discovery`], so that at most the share alpha of those reported is expected to be none, and each has
+//! the interval that belongs to what was selected. Differences within what the arenas are known to differ by are left out.
+
+use serde::{Deserialize, Serialize};
+
+use super::best::{differences as paired, factor};
+use super::cell::{ALPHA, Cell, Factor, Key};
+use crate::stats::fixed::{critical, paired_p, paired_t};
+use crate::stats::{Interval, Moments, discovery};
+
+/// An effect that is another in the kernel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The kernel's cell.
+    pub key: Key,
+    /// The scheduler.
+    pub arm: String,
+    /// How many times better than the baseline it is in the simulator.
+    pub sim: f64,
+    /// The same in the kernel.
+    pub kernel: f64,
+    /// `kernel` by `sim`.
+    pub factor: Factor,
+    /// By how much figures of the arenas are known to differ here, as a share.
+    pub known: f64,
+}
+
+/// Two schedulers whose order is another in the kernel, both for certain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reversal {
+    /// The kernel's cell.
+    pub key: Key,
+    /// The better one in the simulator.
+    pub first: String,
+    /// The better one in the kernel.
+    pub second: String,
+    /// How many times better `first` is in the simulator.
+    pub sim: Factor,
+    /// How many times better `second` is in the kernel.
+    pub kernel: Factor,
+}
+
+/// The share by which figures of the two arenas may differ where nothing else is known.
+const USUAL: f64 = 0.02;
+
+/// Wider differences that `selfbench conformance` states, by part of a workload's name and scheduler.
+const KNOWN: &[(&str, &str, f64)] = &[
+    ("two-readers", "wpcas", 0.5),
+    ("sequential-readers", "wpcas", 0.03),
+    ("sequential-readers", "anticipatory", 0.03),
+    ("sequential-readers", "bfq", 0.5),
+];
+
+/// By how much the arenas are known to differ.
+pub(super) fn known(workload: &str, arm: &str) -> f64 {
+    KNOWN.iter().find(|(of, name, _)| *of == workload && *name == arm).map_or(USUAL, |(.., share)| *share)
+}
+
+/// Each cell of the simulator with that of the kernel.
+fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
+    let same = |a: &Key, b: &Key| a.device == b.device && a.workload == b.workload;
+    let kernels = cells.iter().filter(|cell| cell.key.arena == "kernel");
+    kernels.filter_map(move |kernel| {
+        let sim = cells.iter().find(|sim| sim.key.arena == "sim" && same(&sim.key, &kernel.key))?;
+        (sim.baseline == kernel.baseline).then_some((sim, kernel))
+    })
+}
+
+/// One scheduler against another in a cell, block by block.
+fn effect(cell: &Cell, arm: &str, base: &str) -> Option<Vec<(u32, f64)>> {
+    let of = |arm: &str| cell.logs.iter().find(|(name, _)| name == arm).map(|(_, blocks)| blocks);
+    let (arm, base) = (of(arm)?, of(base)?);
+    let both = arm.iter().filter_map(|(block, value)| {
+        let at = base.binary_search_by_key(block, |(block, _)| *block).ok()?;
+        Some((*block, value - base[at].1))
+    });
+    Some(both.collect())
+}
+
+/// The differences to report, and how many were compared.
+pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
+    let mut found = Vec::new();
+    for (sim, kernel) in pairs(cells) {
+        for (arm, _) in kernel.logs.iter().filter(|(arm, _)| *arm != kernel.baseline) {
+            let (Some(of_sim), Some(of_kernel)) =
+                (effect(sim, arm, &sim.baseline), effect(kernel, arm, &kernel.baseline))
+            else {
+                continue;
+            };
+            let moments = Moments::of(&paired(&of_kernel, &of_sim));
+            if moments.n >= 2 {
+                let means = (super::best::mean(&of_sim), super::best::mean(&of_kernel));
+                found.push((kernel.key.clone(), arm.clone(), means, moments));
+            }
+        }
+    }
+    let p: Vec<f64> = found.iter().map(|(.., moments)| paired_p(moments)).collect();
+    let selected = discovery::select(&p, ALPHA);
+    let report = |((key, arm, (sim, kernel), moments), _): ((Key, String, (f64, f64), Moments), bool)| {
+        let interval = paired_t(&moments, selected.level);
+        let known = known(&key.workload, &arm);
+        (moments.mean.abs() > known.ln_1p()).then(|| Difference {
+            key,
+            arm,
+            sim: sim.exp(),
+            kernel: kernel.exp(),
+            factor: factor(moments.mean, &interval),
+            known,
+        })
+    };
+    let compared = found.len() as u32;
+    let rejected = found.into_iter().zip(selected.rejected.iter().copied()).filter(|(_, rejected)| *rejected);
+    let mut differences: Vec<Difference> = rejected.filter_map(report).collect();
+    differences.sort_by(|a, b| b.factor.factor.ln().abs().total_cmp(&a.factor.factor.ln().abs()));
+    (differences, compared)
+}
+
+/// Pairs whose order is reversed, each order at a level at which those of all pairs of its cell hold together.
+pub(super) fn reversals(cells: &[Cell]) -> Vec<Reversal> {
+    let mut reversals = Vec::new();
+    for (sim, kernel) in pairs(cells) {
+        let arms: Vec<&str> = kernel.logs.iter().map(|(arm, _)| arm.as_str()).collect();
+        let nr_pairs = arms.len() * arms.len().saturating_sub(1) / 2;
+        let level = ALPHA / (2 * nr_pairs.max(1)) as f64;
+        for (at, a) in arms.iter().enumerate() {
+            for b in &arms[at + 1..] {
+                let of = |cell: &Cell| effect(cell, a, b).map(|effect| order(&effect, level));
+                let (Some(of_sim), Some(of_kernel)) = (of(sim), of(kernel)) else { continue };
+                let (first, second, sign) = match (sign(&of_sim.1), sign(&of_kernel.1)) {
+                    (1, -1) => (*a, *b, 1.0),
+                    (-1, 1) => (*b, *a, -1.0),
+                    _ => continue,
+                };
+                let oriented = |(mean, interval): (f64, Interval), sign: f64| {
+                    let (x, y) = (sign * interval.low, sign * interval.high);
+                    factor(sign * mean, &Interval { low: x.min(y), high: x.max(y) })
+                };
+                reversals.push(Reversal {
+                    key: kernel.key.clone(),
+                    first: first.to_owned(),
+                    second: second.to_owned(),
+                    sim: oriented(of_sim, sign),
+                    kernel: oriented(of_kernel, -sign),
+                });
+            }
+        }
+    }
+    reversals.sort_by(|a, b| b.kernel.factor.total_cmp(&a.kernel.factor));
+    reversals
+}
+
+fn order(effect: &[(u32, f64)], level: f64) -> (f64, Interval) {
+    let moments = Moments::of(&effect.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+    if moments.n < 2 {
+        return (moments.mean, Interval::UNBOUNDED);
+    }
+    let n = moments.n as f64;
+    (moments.mean, Interval::around(moments.mean, critical(n - 1.0, level) * moments.sd / n.sqrt()))
+}
+
+/// Which side of 0 an interval lies on, by more than the arenas may differ: 0 for neither.
+fn sign(interval: &Interval) -> i32 {
+    let least = USUAL.ln_1p();
+    if interval.low > least {
+        1
+    } else if interval.high < -least {
+        -1
+    } else {
+        0
+    }
+}

@@ -1,0 +1,117 @@
+//! Comparison of every arm of a cell with the best, whichever that is, and with the baseline.
+
+use super::cell::{ALPHA, Aspect, Described, Entry, Factor, Values};
+use crate::metric::Direction;
+use crate::stats::fixed::{critical, paired_t};
+use crate::stats::{Interval, Moments};
+
+/// An arm's values by block.
+type Blocks = [(u32, f64)];
+
+/// All arms on one metric, the best estimate first.
+pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
+    let logs = values.logs();
+    let mut void: Vec<(String, String)> =
+        values.void.iter().map(|(arm, why)| ((*arm).to_owned(), why.clone())).collect();
+    for (arm, _) in &values.arms {
+        if !logs.iter().any(|(name, _)| name == arm) {
+            void.push(((*arm).to_owned(), format!("a trial has no {} above 0, and so no ratio", values.metric)));
+        }
+    }
+    let level = ALPHA / logs.len().saturating_sub(1).max(1) as f64;
+    let mut rule = Paired::at(level);
+    let means: Vec<f64> = logs.iter().map(|(_, blocks)| mean(blocks)).collect();
+    let leader = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sign = if values.direction == Direction::LowerIsBetter { -1.0 } else { 1.0 };
+    let mut entries = Vec::new();
+    for (at, (arm, blocks)) in logs.iter().enumerate() {
+        let (mut low, mut high) = (0.0_f64, 0.0_f64);
+        for (_, other_arm) in logs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, named)| named) {
+            let interval = rule.interval(other_arm, blocks);
+            (low, high) = (low.max(interval.low), high.max(interval.high));
+        }
+        let base = logs.iter().find(|(name, _)| name == baseline && name != arm);
+        entries.push(Entry {
+            arm: arm.clone(),
+            mean: (sign * means[at]).exp(),
+            blocks: blocks.len() as u32,
+            against_baseline: base.map(|(_, base)| {
+                let interval = rule.interval(blocks, base);
+                factor(Moments::of(&differences(blocks, base)).mean, &interval)
+            }),
+            regret: factor(leader - means[at], &Interval { low, high }),
+            among_best: low <= 0.0,
+        });
+    }
+    // Sorting is stable: arms that are equal stay in the order of the plan.
+    entries.sort_by(|a, b| a.regret.factor.total_cmp(&b.regret.factor));
+    let lower_is_better = values.direction == Direction::LowerIsBetter;
+    Aspect { metric: values.metric.to_owned(), lower_is_better, entries, void }
+}
+
+/// The mean of every arm, with an interval of its own.
+pub(super) fn described(values: &Values<'_>) -> Vec<Described> {
+    let of = |(arm, blocks): &(&str, Vec<(u32, f64)>)| {
+        let moments = Moments::of(&blocks.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+        let interval = paired_t(&moments, ALPHA);
+        Described { arm: (*arm).to_owned(), mean: moments.mean, low: finite(interval.low), high: finite(interval.high) }
+    };
+    values.arms.iter().map(of).collect()
+}
+
+/// The paired interval at one level, whose critical values are looked up once for each number of blocks.
+struct Paired {
+    level: f64,
+    known: Vec<(usize, f64)>,
+}
+
+impl Paired {
+    fn at(level: f64) -> Paired {
+        Paired { level, known: Vec::new() }
+    }
+
+    /// Of `a` − `b`.
+    fn interval(&mut self, a: &Blocks, b: &Blocks) -> Interval {
+        let moments = Moments::of(&differences(a, b));
+        if moments.n < 2 {
+            return Interval::UNBOUNDED;
+        }
+        let known = self.known.iter().find(|(n, _)| *n == moments.n).map(|(_, t)| *t);
+        let t = known.unwrap_or_else(|| {
+            let t = critical(moments.n as f64 - 1.0, self.level);
+            self.known.push((moments.n, t));
+            t
+        });
+        Interval::around(moments.mean, t * moments.sd / (moments.n as f64).sqrt())
+    }
+}
+
+/// `a` − `b` in the blocks that both have; both are sorted.
+pub(super) fn differences(a: &Blocks, b: &Blocks) -> Vec<f64> {
+    let of = |(block, value): &(u32, f64)| {
+        let at = b.binary_search_by_key(block, |(block, _)| *block).ok()?;
+        Some(value - b[at].1)
+    };
+    a.iter().filter_map(of).collect()
+}
+
+pub(super) fn mean(blocks: &Blocks) -> f64 {
+    blocks.iter().map(|(_, value)| value).sum::<f64>() / blocks.len().max(1) as f64
+}
+
+/// A difference of logarithms as a factor.
+pub(super) fn factor(difference: f64, interval: &Interval) -> Factor {
+    Factor { factor: difference.exp(), low: finite(interval.low.exp()), high: finite(interval.high.exp()) }
+        .without_zero()
+}
+
+impl Factor {
+    /// An unbounded lower end is the factor 0, which says nothing.
+    fn without_zero(self) -> Factor {
+        Factor { low: self.low.filter(|low| *low > 0.0), ..self }
+    }
+}
+
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
+}

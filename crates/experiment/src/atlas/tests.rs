@@ -1,0 +1,167 @@
+//! Cells with known truths.
+
+use proptest::prelude::*;
+
+use super::regret::median;
+use super::*;
+use crate::metric::Direction;
+
+/// A cell whose arms have these values, block by block.
+fn cell(key: (&str, &str, &str), metric: &'static str, arms: &[(&'static str, &[f64])]) -> Cell {
+    let direction = if metric.ends_with("_us") { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
+    let blocks = |values: &[f64]| values.iter().enumerate().map(|(at, value)| (at as u32, *value)).collect();
+    let arms = arms.iter().map(|(arm, values)| (*arm, blocks(values))).collect();
+    let values = Values { metric, direction, arms, void: Vec::new() };
+    Cell {
+        key: Key { arena: key.0.into(), device: key.1.into(), workload: key.2.into() },
+        baseline: "none".into(),
+        deciding: best::aspect(&values, "none"),
+        tail: None,
+        fairness: ("fairness_jain".into(), best::described(&values)),
+        special: Vec::new(),
+        logs: values.logs(),
+    }
+}
+
+fn entry<'a>(cell: &'a Cell, arm: &str) -> &'a Entry {
+    cell.deciding.entries.iter().find(|entry| entry.arm == arm).unwrap()
+}
+
+const NONE: &[f64] = &[100.0, 110.0, 90.0, 105.0, 95.0, 100.0];
+const TWICE: &[f64] = &[200.0, 221.0, 180.0, 210.0, 189.0, 200.0];
+const ALIKE: &[f64] = &[201.0, 219.0, 182.0, 208.0, 191.0, 199.0];
+
+#[test]
+fn the_best_is_first_and_what_cannot_be_told_from_it_is_among_the_best() {
+    let cell = cell(("sim", "d", "w"), "iops", &[("none", NONE), ("twice", TWICE), ("alike", ALIKE)]);
+    assert_eq!(cell.best().map(|entry| entry.arm.as_str()).collect::<Vec<_>>().len(), 2);
+    let none = entry(&cell, "none");
+    assert!(!none.among_best);
+    assert!((none.regret.factor - 2.0).abs() < 0.01, "{:?}", none.regret);
+    assert!(none.regret.low.unwrap() > 1.9 && none.regret.high.unwrap() < 2.1, "{:?}", none.regret);
+    assert!((entry(&cell, "twice").against_baseline.unwrap().factor - 2.0).abs() < 0.01);
+    assert_eq!(entry(&cell, "twice").regret.low, Some(1.0));
+}
+
+#[test]
+fn of_a_latency_the_smallest_is_the_best_and_factors_say_how_many_times_better() {
+    let cell = cell(("sim", "d", "w"), "latency_mean_us", &[("none", NONE), ("slow", TWICE)]);
+    assert_eq!(cell.deciding.entries[0].arm, "none");
+    assert!((entry(&cell, "slow").mean - 199.5).abs() < 1.0);
+    assert!((entry(&cell, "slow").against_baseline.unwrap().factor - 0.5).abs() < 0.01);
+    assert!((entry(&cell, "slow").regret.factor - 2.0).abs() < 0.01);
+}
+
+#[test]
+fn an_arm_that_lacks_blocks_is_compared_over_those_that_both_have() {
+    let cell = cell(("sim", "d", "w"), "iops", &[("none", NONE), ("short", &TWICE[..2])]);
+    assert!((entry(&cell, "short").against_baseline.unwrap().factor - 2.0).abs() < 0.02);
+    assert_eq!(entry(&cell, "short").blocks, 2);
+}
+
+#[test]
+fn equal_figures_are_equal_and_a_zero_is_void() {
+    let cell = cell(("sim", "d", "w"), "iops", &[("none", NONE), ("same", NONE), ("stuck", &[0.0, 0.0])]);
+    assert_eq!(entry(&cell, "same").regret, Factor { factor: 1.0, low: Some(1.0), high: Some(1.0) });
+    assert_eq!(cell.deciding.void.len(), 1);
+    assert!(cell.deciding.void[0].1.contains("above 0"), "{:?}", cell.deciding.void);
+}
+
+#[test]
+fn the_regret_of_one_choice_is_its_worst_cell_and_the_smallest_leads() {
+    let cells = vec![
+        cell(("sim", "d", "one"), "iops", &[("none", NONE), ("twice", TWICE)]),
+        cell(("sim", "d", "two"), "iops", &[("none", TWICE), ("twice", ALIKE)]),
+        cell(("sim", "d", "three"), "iops", &[("none", NONE), ("twice", TWICE), ("new", ALIKE)]),
+    ];
+    let table = Atlas::of(cells, Vec::new(), Vec::new()).regret;
+    assert_eq!(table.iter().map(|row| row.arm.as_str()).collect::<Vec<_>>(), ["twice", "none", "new"]);
+    assert!((table[1].worst.factor - 2.0).abs() < 0.01 && table[1].worst_in.workload != "two");
+    assert_eq!((table[2].cells, table[0].cells), ((1, 3), (3, 3)), "what was tried on less comes last");
+}
+
+#[test]
+fn an_order_that_the_kernel_turns_round_is_reported_and_a_small_difference_is_not() {
+    let near: Vec<f64> = TWICE.iter().enumerate().map(|(at, value)| value * (1.005 + 0.0001 * at as f64)).collect();
+    let arms: [(&'static str, &[f64]); 3] = [("none", NONE), ("a", TWICE), ("b", TWICE)];
+    let turned: [(&'static str, &[f64]); 3] = [("none", TWICE), ("a", NONE), ("b", TWICE)];
+    let small: [(&'static str, &[f64]); 3] = [("none", NONE), ("a", &near), ("b", TWICE)];
+    let of = |kernel| {
+        let cells = vec![cell(("sim", "d", "w"), "iops", &arms), cell(("kernel", "d", "w"), "iops", kernel)];
+        Atlas::of(cells, Vec::new(), Vec::new())
+    };
+    let atlas = of(&turned);
+    assert_eq!(atlas.reversals.len(), 1);
+    assert_eq!((atlas.reversals[0].first.as_str(), atlas.reversals[0].second.as_str()), ("a", "none"));
+    assert!((atlas.reversals[0].kernel.factor - 2.0).abs() < 0.01, "{:?}", atlas.reversals);
+    assert_eq!((atlas.differences.len(), atlas.compared), (2, 2));
+    assert!((atlas.differences[0].factor.factor - 0.25).abs() < 0.01, "{:?}", atlas.differences);
+    assert_eq!(of(&small).differences, [], "half a percent is what the arenas are known to differ by");
+    assert_eq!(of(&arms).reversals, []);
+}
+
+#[test]
+fn the_tail_of_a_flow_is_that_flow_s() {
+    assert_eq!(tail_of("iops"), "latency_p99_us");
+    assert_eq!(tail_of("reader.latency_mean_us"), "reader.latency_p99_us");
+    assert_eq!(median(vec![3.0, 1.0, 2.0, 10.0]), 2.5);
+}
+
+/// Uniform on 0..1, from a counter: pure, and good enough for counting errors.
+fn uniform(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// The law of a cell: with 20 arms of which one is truly best by a hair, the set of the best lacks it in at most alpha of the cells, and the
+/// interval of each arm's regret misses the truth as rarely. An interval around the observed leader fails this.
+#[test]
+fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_is_chosen_by_the_noise() {
+    const NAMES: [&str; 20] = [
+        "none", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12", "a13", "a14", "a15", "a16",
+        "a17", "a18", "a19",
+    ];
+    let (mut state, mut lost, mut missed, mut all) = (7, 0, 0, 0);
+    let rounds = 300;
+    for _ in 0..rounds {
+        let truth = |arm: usize| 100.0 * (1.0 + 0.002 * arm as f64);
+        let values: Vec<Vec<f64>> = (0..NAMES.len())
+            .map(|arm| {
+                let noise = |state: &mut u64| (0..12).map(|_| uniform(state)).sum::<f64>() - 6.0;
+                (0..8).map(|_| truth(arm) * (0.02 * noise(&mut state)).exp()).collect()
+            })
+            .collect();
+        let arms: Vec<(&'static str, &[f64])> =
+            NAMES.iter().zip(&values).map(|(name, values)| (*name, values.as_slice())).collect();
+        let cell = cell(("sim", "d", "w"), "iops", &arms);
+        lost += u32::from(!entry(&cell, "a19").among_best);
+        for (arm, name) in NAMES.iter().enumerate() {
+            let (regret, of) = (truth(19) / truth(arm), entry(&cell, name).regret);
+            missed += u32::from(of.low.unwrap() > regret + 1e-9 || of.high.unwrap() < regret - 1e-9);
+            all += 1;
+        }
+    }
+    assert!(f64::from(lost) <= ALPHA * f64::from(rounds), "{lost} of {rounds}");
+    assert!(f64::from(missed) <= ALPHA * f64::from(all), "{missed} of {all}");
+}
+
+proptest! {
+    #[test]
+    fn regret_is_at_least_one_inside_its_interval_and_somebody_is_best(
+        values in proptest::collection::vec(proptest::collection::vec(1.0..9.0f64, 4), 2..6)
+    ) {
+        const NAMES: [&str; 6] = ["none", "a", "b", "c", "d", "e"];
+        let arms: Vec<(&'static str, &[f64])> =
+            NAMES.iter().zip(&values).map(|(name, values)| (*name, values.as_slice())).collect();
+        let cell = cell(("sim", "d", "w"), "iops", &arms);
+        prop_assert!(cell.best().count() >= 1);
+        prop_assert!(cell.deciding.entries[0].among_best, "the leader by estimate is never beaten for certain");
+        for entry in &cell.deciding.entries {
+            let Factor { factor, low, high } = entry.regret;
+            prop_assert!(factor >= 1.0 && low.unwrap() <= factor + 1e-12 && high.unwrap() >= factor - 1e-12);
+        }
+    }
+}

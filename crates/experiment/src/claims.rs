@@ -1,0 +1,44 @@
+//! Verdicts over occasions or machines: a family of arms, each with an interval that several independent measurements give together.
+//!
+//! What pools occasions and what pools machines differ in what a measurement is, not in how a claim is decided.
+
+use crate::judge;
+use crate::judgement::Verdict;
+use crate::metric::Direction;
+use crate::plan::Criteria;
+use crate::stats::Interval;
+use crate::stats::holm::step_down;
+use crate::stats::occasions::Pooled;
+
+/// What is claimed of one arm.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim {
+    pub(crate) verdict: Verdict,
+    /// The level at which it was decided, or would be next.
+    pub(crate) level: f64,
+    /// Of the log ratio, at that level.
+    pub(crate) interval: Interval,
+}
+
+/// Judges arms together, each with whether it is void, by steps down; also the levels at which a difference and an equivalence would be
+/// judged next.
+pub(crate) fn claims(arms: &[(&Pooled, bool)], direction: Direction, criteria: &Criteria) -> (Vec<Claim>, [f64; 2]) {
+    let margin = criteria.margin.ln_1p();
+    let (m, alpha) = (arms.len(), criteria.alpha);
+    let at = |i: usize, level: f64| arms[i].0.interval(level);
+    let differ = step_down(m, alpha, |i, level| !arms[i].1 && judge::differs(&at(i, level), margin));
+    let equal = step_down(m, alpha, |i, level| !arms[i].1 && judge::equivalent(&at(i, level), margin));
+    let one = |i: usize| {
+        let level = differ.decided_at[i].or(equal.decided_at[i]).unwrap_or(differ.current.min(equal.current));
+        let interval = at(i, level);
+        let verdict = match (arms[i].1, differ.decided_at[i], equal.decided_at[i]) {
+            (true, ..) => Verdict::Void,
+            (_, Some(_), _) if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) => Verdict::Better,
+            (_, Some(_), _) => Verdict::Worse,
+            (_, None, Some(_)) => Verdict::Equivalent,
+            (_, None, None) => Verdict::Inconclusive,
+        };
+        Claim { verdict, level, interval }
+    };
+    ((0..m).map(one).collect(), [differ.current, equal.current])
+}

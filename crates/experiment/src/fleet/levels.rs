@@ -1,0 +1,163 @@
+//! Two groups of machines against each other: the values of each arm under another kernel, firmware or drive.
+//!
+//! The unit is the machine again. Where enough machines were measured in both groups (before and after an update), their own ratios are
+//! judged, and what differs from machine to machine cancels out. Otherwise it is Welch's interval over the machines of each group: it holds
+//! for any two groups, and says nothing of the reason for which they differ.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::outliers::Far;
+use super::{LEAST_MACHINES, Outlier, Ratios, ratios};
+use crate::judge;
+use crate::judgement::Verdict;
+use crate::metric::Direction;
+use crate::plan::Criteria;
+use crate::stats::fixed::{paired_t, welch};
+use crate::stats::holm::step_down;
+use crate::stats::occasions::Occasion;
+use crate::stats::{Interval, Moments};
+
+/// The values of one arm, of each machine in each group: one mean logarithm a result.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ArmLevels {
+    /// The arm.
+    pub arm: String,
+    /// Machine and mean logarithm, of the first group.
+    pub first: Vec<(String, f64)>,
+    /// The same of the second.
+    pub second: Vec<(String, f64)>,
+}
+
+/// One arm in the second group against the same arm in the first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LevelJudgement {
+    /// The arm.
+    pub arm: String,
+    /// The conclusion about the second group; void with fewer than [`LEAST_MACHINES`] machines in one of them.
+    pub verdict: Verdict,
+    /// Second / first.
+    pub ratio: Option<Ratios>,
+    /// Confidence of the interval after the correction for many arms.
+    pub confidence: f64,
+    /// Machines of the first group that count.
+    pub first_machines: usize,
+    /// Machines of the second group that count.
+    pub second_machines: usize,
+    /// Whether the machines are the same ones in both groups, and their own ratios are judged.
+    pub paired: bool,
+    /// Machines that are left out.
+    pub outliers: Vec<Outlier>,
+}
+
+enum Evidence {
+    Pairs(Moments),
+    Groups(Moments, Moments),
+}
+
+struct Case<'a> {
+    arm: &'a str,
+    evidence: Evidence,
+    outliers: Vec<Outlier>,
+}
+
+impl<'a> Case<'a> {
+    fn of(of: &'a ArmLevels) -> Case<'a> {
+        let (first, second) = (by_machine(&of.first), by_machine(&of.second));
+        let both: Vec<(String, f64)> =
+            first.iter().filter_map(|(name, log)| Some((name.clone(), second.get(name)? - log))).collect();
+        let mut outliers = Vec::new();
+        // Half of the smaller group, so that the pairs are not a few odd machines of two large groups.
+        let evidence = if both.len() >= LEAST_MACHINES && 2 * both.len() >= first.len().min(second.len()) {
+            Evidence::Pairs(without_far(both, &mut outliers))
+        } else {
+            let mut of = |group: BTreeMap<String, f64>| without_far(group.into_iter().collect(), &mut outliers);
+            let first = of(first);
+            Evidence::Groups(first, of(second))
+        };
+        Case { arm: &of.arm, evidence, outliers }
+    }
+
+    fn is_void(&self) -> bool {
+        match &self.evidence {
+            Evidence::Pairs(moments) => moments.n < LEAST_MACHINES,
+            Evidence::Groups(first, second) => first.n.min(second.n) < LEAST_MACHINES,
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        match &self.evidence {
+            Evidence::Pairs(moments) => moments.mean,
+            Evidence::Groups(first, second) => second.mean - first.mean,
+        }
+    }
+
+    fn interval(&self, alpha: f64) -> Interval {
+        match &self.evidence {
+            Evidence::Pairs(moments) => paired_t(moments, alpha),
+            Evidence::Groups(first, second) => welch(second, first, alpha),
+        }
+    }
+}
+
+/// The mean of each machine's results.
+fn by_machine(of: &[(String, f64)]) -> BTreeMap<String, f64> {
+    let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (machine, log) in of.iter().filter(|(_, log)| log.is_finite()) {
+        all.entry(machine.clone()).or_default().push(*log);
+    }
+    all.into_iter()
+        .map(|(machine, mut logs)| {
+            logs.sort_by(f64::total_cmp);
+            (machine, Moments::of(&logs).mean)
+        })
+        .collect()
+}
+
+/// The machines that are not far from the others; `outliers` gets the rest, against the median of their group.
+fn without_far(of: Vec<(String, f64)>, outliers: &mut Vec<Outlier>) -> Moments {
+    let logs: Vec<f64> = of.iter().map(|(_, log)| *log).collect();
+    let occasions: Vec<Occasion> =
+        logs.iter().map(|log| Occasion { mean: *log, variance: None, degrees: 0.0 }).collect();
+    let far = Far::of(&occasions);
+    for (at, (machine, log)) in of.into_iter().enumerate().filter(|(at, _)| far.is_left_out[*at]) {
+        outliers.push(Outlier { machine, ratio: (log - far.centre).exp(), distance: far.distance[at] });
+    }
+    far.counted(&logs)
+}
+
+/// Judges the arms of one metric of one workload together.
+pub fn judge_levels(family: &[ArmLevels], direction: Direction, criteria: &Criteria) -> Vec<LevelJudgement> {
+    let cases: Vec<Case<'_>> = family.iter().map(Case::of).collect();
+    let margin = criteria.margin.ln_1p();
+    let (m, alpha) = (cases.len(), criteria.alpha);
+    let at = |i: usize, level: f64| cases[i].interval(level);
+    let differ = step_down(m, alpha, |i, level| !cases[i].is_void() && judge::differs(&at(i, level), margin));
+    let equal = step_down(m, alpha, |i, level| !cases[i].is_void() && judge::equivalent(&at(i, level), margin));
+    let one = |(i, case): (usize, &Case<'_>)| {
+        let level = differ.decided_at[i].or(equal.decided_at[i]).unwrap_or(differ.current.min(equal.current));
+        let interval = at(i, level);
+        let (first_machines, second_machines, paired) = match &case.evidence {
+            Evidence::Pairs(moments) => (moments.n, moments.n, true),
+            Evidence::Groups(first, second) => (first.n, second.n, false),
+        };
+        LevelJudgement {
+            arm: case.arm.to_owned(),
+            verdict: match (case.is_void(), differ.decided_at[i], equal.decided_at[i]) {
+                (true, ..) => Verdict::Void,
+                (_, Some(_), _) if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) => Verdict::Better,
+                (_, Some(_), _) => Verdict::Worse,
+                (_, None, Some(_)) => Verdict::Equivalent,
+                (_, None, None) => Verdict::Inconclusive,
+            },
+            ratio: (!case.is_void()).then(|| ratios(case.mean(), interval)),
+            confidence: 1.0 - level,
+            first_machines,
+            second_machines,
+            paired,
+            outliers: case.outliers.clone(),
+        }
+    };
+    cases.iter().enumerate().map(one).collect()
+}

@@ -1,0 +1,178 @@
+//! What a fleet knows, in one small file: the verdicts by drive model that `devices` and `advise` show.
+//!
+//! It is written by `fleet learn` into the state directory, and read without a store or a network.
+
+use anyhow::{Context, Result};
+use experiment::fleet::{FleetJudgement, Ratios};
+use experiment::study::Verdict;
+use files::{Bounded, Dir};
+use serde::{Deserialize, Serialize};
+use text::limits::FLEET_KNOWN;
+
+use crate::question::FleetStudy;
+
+/// The name of the file in the state directory.
+pub const KNOWN: &str = "fleet.json";
+
+/// The file.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Known {
+    /// Version of this format.
+    pub schema: u32,
+    /// The place of the fleet.
+    pub source: String,
+    /// When, in milliseconds since 1970.
+    pub learnt_unix_ms: u64,
+    /// One an arm, question and model.
+    pub answers: Vec<KnownAnswer>,
+}
+
+/// One verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KnownAnswer {
+    /// The drive as it names itself.
+    pub model: String,
+    /// The workload in one word.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// The arm that the other is compared with.
+    pub baseline: String,
+    /// The arm.
+    pub arm: String,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// Mean ratio over the machines.
+    pub ratio: f64,
+    /// What one further machine will measure: the lower end; none: unbounded.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// Machines.
+    pub machines: usize,
+}
+
+impl Known {
+    /// What a study by model says.
+    pub fn of(study: &FleetStudy, source: &str, now_unix_ms: u64) -> Known {
+        let mut answers = Vec::new();
+        for group in &study.groups {
+            let Some((_, model)) = group.keys.iter().find(|(key, _)| *key == "model") else { continue };
+            for question in &group.questions {
+                let judged = question.judgements.iter().filter_map(|of| Some((of, of.further_machine?)));
+                answers.extend(judged.map(
+                    |(FleetJudgement { arm, verdict, machines, .. }, Ratios { ratio, low, high })| KnownAnswer {
+                        model: model.clone(),
+                        workload: question.workload.clone(),
+                        metric: question.metric.clone(),
+                        baseline: question.baseline.clone(),
+                        arm: arm.clone(),
+                        verdict: *verdict,
+                        ratio,
+                        low,
+                        high,
+                        machines: *machines,
+                    },
+                ));
+            }
+        }
+        Known { schema: 1, source: source.to_owned(), learnt_unix_ms: now_unix_ms, answers }
+    }
+
+    /// Writes it into the state directory.
+    ///
+    /// # Errors
+    /// It cannot be written, or is too large.
+    pub fn write(&self, state: &Dir) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        FLEET_KNOWN.check(text.len()).context("fleet: knows too much for one file; narrow it with --model")?;
+        Ok(state.replace(KNOWN, text.as_bytes())?)
+    }
+
+    /// Reads it from a file; none if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(path: &std::path::Path) -> Result<Option<Known>> {
+        let damaged = || format!("{}: cannot be read; make it again: sudo schedlab fleet learn", path.display());
+        let file = match std::fs::File::open(path) {
+            Ok(file) => file,
+            // For root alone, as all of the state: another user is shown everything else.
+            Err(error)
+                if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(error).with_context(damaged),
+        };
+        let text = FLEET_KNOWN.read_text(file).with_context(damaged)?;
+        serde_json::from_str(&text).map(Some).with_context(damaged)
+    }
+
+    /// What is known of a drive, as sentences; verdicts that say something first.
+    pub fn sentences(&self, model: &str) -> Vec<String> {
+        let rank = |verdict: Verdict| match verdict {
+            Verdict::Better => 0,
+            Verdict::Worse => 1,
+            Verdict::Equivalent => 2,
+            Verdict::Inconclusive | Verdict::Void => 3,
+        };
+        let mut of: Vec<&KnownAnswer> = self.answers.iter().filter(|answer| answer.model == model).collect();
+        of.sort_by_key(|answer| rank(answer.verdict));
+        of.into_iter().map(KnownAnswer::sentence).collect()
+    }
+}
+
+impl KnownAnswer {
+    fn sentence(&self) -> String {
+        let KnownAnswer { workload, metric, baseline, arm, ratio, machines, .. } = self;
+        let verdict = match self.verdict {
+            Verdict::Better => "better than",
+            Verdict::Worse => "worse than",
+            Verdict::Equivalent => "equivalent to",
+            Verdict::Inconclusive | Verdict::Void => "not decided against",
+        };
+        let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.2}"));
+        format!(
+            "{workload}: {arm} is {verdict} {baseline} ({metric} × {ratio:.2} over {machines} machines; one further machine × {} to {})",
+            end(self.low),
+            end(self.high)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_comes_back_as_it_was_and_says_what_decides_first() {
+        let answer = |arm: &str, verdict| KnownAnswer {
+            model: "X".to_owned(),
+            workload: "oltp".to_owned(),
+            metric: "iops".to_owned(),
+            baseline: "none".to_owned(),
+            arm: arm.to_owned(),
+            verdict,
+            ratio: 1.25,
+            low: Some(1.1),
+            high: None,
+            machines: 40,
+        };
+        let answers = vec![answer("kyber", Verdict::Inconclusive), answer("bfq", Verdict::Better)];
+        let known = Known { schema: 1, source: "s".to_owned(), learnt_unix_ms: 5, answers };
+        let dir = tempfile::tempdir().expect("a directory");
+        known.write(&Dir::open(dir.path()).expect("ours")).expect("written");
+        let path = dir.path().join(KNOWN);
+        assert_eq!(Known::read(&path).expect("readable"), Some(known.clone()));
+        let said = known.sentences("X");
+        assert_eq!(
+            said[0],
+            "oltp: bfq is better than none (iops × 1.25 over 40 machines; one further machine × 1.10 to ?)"
+        );
+        assert!(known.sentences("Y").is_empty());
+        std::fs::write(&path, "{").expect("written");
+        assert!(format!("{:#}", Known::read(&path).expect_err("damaged")).contains("fleet learn"));
+        assert_eq!(Known::read(&dir.path().join("none")).expect("no error"), None);
+    }
+}

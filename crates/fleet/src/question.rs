@@ -1,0 +1,268 @@
+//! What a fleet says of each question, by kind of drive, and what changed between two kinds.
+//!
+//! A question is a workload with all that goes on beside it, a metric, its unit and a baseline; results of other questions are never pooled.
+//! Results that were measured in two units are two questions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use experiment::fleet::identity::Finding;
+use experiment::fleet::levels::{ArmLevels, LevelJudgement, judge_levels};
+use experiment::fleet::{ArmEffects, Effect, FleetJudgement, judge_fleet};
+use experiment::plan::Criteria;
+use experiment::study::Verdict;
+use serde::Serialize;
+
+use crate::result::{Header, Series};
+use crate::summary::{ArmSummary, Damaged, Loaded, Summary};
+
+/// By what results are grouped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Key {
+    /// The drive as it names itself.
+    Model,
+    /// The drive's firmware.
+    Firmware,
+    /// The kernel's series, e.g. 6.12.
+    Kernel,
+    /// The kind of drive.
+    Kind,
+    /// Model and number of CPUs.
+    Cpu,
+    /// The make of the machine.
+    System,
+}
+
+impl Key {
+    /// Every key, with its word.
+    pub const ALL: [(Key, &'static str); 6] = [
+        (Key::Model, "model"),
+        (Key::Firmware, "firmware"),
+        (Key::Kernel, "kernel"),
+        (Key::Kind, "kind"),
+        (Key::Cpu, "cpu"),
+        (Key::System, "system"),
+    ];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Key::ALL.iter().find(|(key, _)| *key == self).map_or("", |(_, word)| word)
+    }
+
+    /// The value that a result has.
+    pub fn of(self, header: &Header) -> String {
+        match self {
+            Key::Model => header.model.clone(),
+            Key::Firmware => header.firmware.clone(),
+            Key::Kernel => series_of_kernel(&header.kernel),
+            Key::Kind => header.kind.clone(),
+            Key::Cpu => header.cpu.clone(),
+            Key::System => header.system.clone(),
+        }
+    }
+}
+
+/// The first two numbers of a release.
+pub(crate) fn series_of_kernel(release: &str) -> String {
+    let numbers = release.split(|c: char| !c.is_ascii_digit()).take(2);
+    numbers.collect::<Vec<_>>().join(".")
+}
+
+/// A question and its answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QuestionStudy<J> {
+    /// Hash of the workload with all that is done beside it.
+    pub question: String,
+    /// The workload in one word.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// The arm that the others are compared with; empty in a comparison of two groups.
+    pub baseline: String,
+    /// One an arm.
+    pub judgements: Vec<J>,
+}
+
+/// Results that have the same keys.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupStudy {
+    /// The keys and their values.
+    pub keys: Vec<(&'static str, String)>,
+    /// Machines.
+    pub machines: usize,
+    /// Drives that are known by an identity of their own.
+    pub drives: usize,
+    /// Results.
+    pub results: usize,
+    /// Trials.
+    pub trials: u64,
+    /// Its questions.
+    pub questions: Vec<QuestionStudy<FleetJudgement>>,
+}
+
+/// What a fleet says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FleetStudy {
+    /// Results that count.
+    pub results: usize,
+    /// Machines.
+    pub machines: usize,
+    /// By keys.
+    pub groups: Vec<GroupStudy>,
+    /// What is odd about results.
+    pub findings: Vec<Finding>,
+    /// Files that could not be used.
+    pub damaged: Vec<Damaged>,
+    /// Files that are no results, by their names.
+    pub others: usize,
+    /// What a reader must know besides.
+    pub cautions: Vec<String>,
+}
+
+impl FleetStudy {
+    /// Whether no judgement has evidence that can be used.
+    pub fn is_void(&self) -> bool {
+        let mut judgements =
+            self.groups.iter().flat_map(|group| &group.questions).flat_map(|question| &question.judgements);
+        judgements.all(|judgement| judgement.verdict == Verdict::Void)
+    }
+}
+
+/// Judges every question of every group.
+pub fn study(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetStudy {
+    let counting: Vec<(&Summary, &String)> =
+        loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?))).collect();
+    let mut groups: BTreeMap<Vec<String>, Vec<(&Summary, &String)>> = BTreeMap::new();
+    for (of, machine) in &counting {
+        groups.entry(by.iter().map(|key| key.of(&of.header)).collect()).or_default().push((of, machine));
+    }
+    let machines: BTreeSet<&String> = counting.iter().map(|(_, machine)| *machine).collect();
+    let cautions = cautions(&counting);
+    FleetStudy {
+        results: counting.len(),
+        machines: machines.len(),
+        groups: groups.into_iter().map(|(values, of)| group(by, values, &of, criteria)).collect(),
+        findings: loaded.checked.findings.clone(),
+        damaged: loaded.damaged.clone(),
+        others: loaded.others,
+        cautions,
+    }
+}
+
+fn group(by: &[Key], values: Vec<String>, of: &[(&Summary, &String)], criteria: &Criteria) -> GroupStudy {
+    let machines: BTreeSet<&String> = of.iter().map(|(_, machine)| *machine).collect();
+    let drives: BTreeSet<&String> =
+        of.iter().map(|(of, _)| &of.header.drive).filter(|drive| !drive.is_empty()).collect();
+    GroupStudy {
+        keys: by.iter().map(|key| key.word()).zip(values).collect(),
+        machines: machines.len(),
+        drives: drives.len(),
+        results: of.len(),
+        trials: of.iter().map(|(of, _)| of.header.trials).sum(),
+        questions: questions(of, criteria),
+    }
+}
+
+type QuestionKey<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+/// The arms of a question against one baseline, and a series that says what it is of.
+type Family<'a> = (&'a Series, BTreeMap<&'a str, ArmEffects>);
+
+fn key_of(series: &Series) -> QuestionKey<'_> {
+    (&series.workload, &series.question, &series.metric, &series.unit)
+}
+
+fn questions(of: &[(&Summary, &String)], criteria: &Criteria) -> Vec<QuestionStudy<FleetJudgement>> {
+    let mut all: BTreeMap<(QuestionKey<'_>, &str), Family<'_>> = BTreeMap::new();
+    for (summary, machine) in of {
+        for arm in &summary.arms {
+            let (Some(baseline), false) = (&arm.baseline, arm.series.is_baseline) else { continue };
+            let (_, arms) =
+                all.entry((key_of(&arm.series), baseline)).or_insert_with(|| (&arm.series, BTreeMap::new()));
+            let known = arms.entry(&arm.series.arm).or_default();
+            known.arm.clone_from(&arm.series.arm);
+            let effect = |occasion| Effect { machine: (*machine).clone(), occasion };
+            known.effects.extend(arm.effect.map(effect));
+        }
+    }
+    let answer =
+        |(((workload, question, metric, unit), baseline), (series, arms)): (_, (&Series, BTreeMap<_, ArmEffects>))| {
+            let direction = series.direction()?;
+            let family: Vec<ArmEffects> = arms.into_values().collect();
+            let judgements = judge_fleet(&family, direction, criteria);
+            Some(question_of([question, workload, metric, unit, baseline], judgements))
+        };
+    all.into_iter().filter_map(answer).collect()
+}
+
+fn question_of<J>([question, workload, metric, unit, baseline]: [&str; 5], judgements: Vec<J>) -> QuestionStudy<J> {
+    QuestionStudy {
+        question: question.to_owned(),
+        workload: workload.to_owned(),
+        metric: metric.to_owned(),
+        unit: unit.to_owned(),
+        baseline: baseline.to_owned(),
+        judgements,
+    }
+}
+
+/// The two sides of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sides {
+    /// What differs between them.
+    pub key: Key,
+    /// Its value in the first group.
+    pub first: String,
+    /// Its value in the second group.
+    pub second: String,
+}
+
+/// Judges the values of the second group against those of the first, arm by arm.
+pub fn compare(loaded: &Loaded, sides: &Sides, criteria: &Criteria) -> Vec<QuestionStudy<LevelJudgement>> {
+    let mut all: BTreeMap<QuestionKey<'_>, (&Series, BTreeMap<&str, ArmLevels>)> = BTreeMap::new();
+    let counting = loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?)));
+    for (summary, machine) in counting {
+        let value = sides.key.of(&summary.header);
+        let (is_first, is_second) = (value == sides.first, value == sides.second);
+        for arm in summary.arms.iter().filter(|_| is_first || is_second) {
+            let Some(level) = arm.level else { continue };
+            let (_, arms) = all.entry(key_of(&arm.series)).or_insert_with(|| (&arm.series, BTreeMap::new()));
+            let known = arms.entry(&arm.series.arm).or_default();
+            known.arm.clone_from(&arm.series.arm);
+            let side = if is_first { &mut known.first } else { &mut known.second };
+            side.push((machine.clone(), level));
+        }
+    }
+    let answer =
+        |((workload, question, metric, unit), (series, arms)): (QuestionKey<'_>, (&Series, BTreeMap<_, ArmLevels>))| {
+            let direction = series.direction()?;
+            let family: Vec<ArmLevels> = arms.into_values().collect();
+            let judgements = judge_levels(&family, direction, criteria);
+            Some(question_of([question, workload, metric, unit, ""], judgements))
+        };
+    all.into_iter().filter_map(answer).collect()
+}
+
+fn cautions(of: &[(&Summary, &String)]) -> Vec<String> {
+    let mut found = Vec::new();
+    let stopped = of.iter().filter(|(of, _)| of.header.stops_early).count();
+    if stopped > 0 {
+        found.push(format!(
+            "{stopped} of {} results may have stopped at their verdict, so that their effects are somewhat too large (measure for a fleet \
+             with no_early_stop = true in the plan's budget)",
+            of.len()
+        ));
+    }
+    let mut units: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    let arms = || of.iter().flat_map(|(of, _)| &of.arms);
+    for ArmSummary { series, .. } in arms() {
+        units.entry((&series.question, &series.metric)).or_default().insert(&series.unit);
+    }
+    for ((_, metric), units) in units.into_iter().filter(|(_, units)| units.len() > 1) {
+        let units: Vec<&str> = units.into_iter().collect();
+        found.push(format!("{metric}: measured in several units ({}), which are judged apart", units.join(", ")));
+    }
+    found
+}

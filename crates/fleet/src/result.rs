@@ -1,0 +1,350 @@
+//! A result: what of a record goes into a fleet.
+//!
+//! Texts that name a question are made here and nowhere else: two machines answer the same question if workload, parameters, file system and
+//! metric are the same texts, whatever labels their plans use. An arm is its scheduler with its tunables, not its name.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use experiment::metric::{Direction, unit_of};
+use experiment::plan::{Arm, Plan, WorkloadSpec};
+use experiment::record::{Environment, Line, Record};
+use experiment::samples::of_trials;
+use experiment::study::sha256_of;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The version of results that this build writes.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// What the environment of a record says where the machine does not tell.
+const NOT_EXPOSED: &str = "not exposed";
+
+/// Characters of a reason for which a value is void.
+pub(crate) const REASON: usize = 300;
+
+/// Characters of a fact about a machine.
+const FACT: usize = 300;
+
+/// The facts of a result and the table of its series. Its text is what a result's name is the hash of.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of this format.
+    pub schema: u32,
+    /// Version of schedlab that measured.
+    pub schedlab: String,
+    /// SHA-256 of the first line of the record: plan, machine, start.
+    pub experiment: String,
+    /// The machine's name in the fleet.
+    pub machine: String,
+    /// Its host name when it measured.
+    pub host: String,
+    /// Model and number of its CPUs.
+    pub cpu: String,
+    /// Its make.
+    pub system: String,
+    /// Hash of the drive's identity; empty where it has none that is its own.
+    pub drive: String,
+    /// The drive as it names itself, its kind in brackets where it does not; in the cpu arena the CPU.
+    pub model: String,
+    /// The drive's firmware.
+    pub firmware: String,
+    /// The kind of drive.
+    pub kind: String,
+    /// The drive's size.
+    pub size_bytes: u64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// disk or cpu.
+    pub arena: String,
+    /// The boot in which it was measured.
+    pub boot: String,
+    /// SHA-256 of plan.toml.
+    pub plan: String,
+    /// Start by the machine's clock, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// End by the same clock.
+    pub ended_unix_ms: u64,
+    /// Trials.
+    pub trials: u64,
+    /// Whether an arm stopped at its verdict, so that its effect is somewhat too large.
+    pub stops_early: bool,
+    /// What values are of.
+    pub series: Vec<Series>,
+    /// The two groups of rows: values of metrics that decide, and all others.
+    pub groups: Vec<Group>,
+}
+
+/// A group of rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Group {
+    /// How many.
+    pub rows: u64,
+    /// SHA-256 over them.
+    pub sha256: String,
+}
+
+/// One metric of one arm on one workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Hash of the workload with all that is done beside it.
+    pub question: String,
+    /// The workload in one word.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// `higher`, `lower` or `descriptive`.
+    pub better: String,
+    /// The arm in one word.
+    pub arm: String,
+    /// Its scheduler.
+    pub scheduler: String,
+    /// Whether the others are compared with it.
+    pub is_baseline: bool,
+    /// Whether this metric decides for the workload.
+    pub is_deciding: bool,
+}
+
+impl Series {
+    /// Which way the metric improves; none where it only describes or the word is unknown.
+    pub fn direction(&self) -> Option<Direction> {
+        match self.better.as_str() {
+            "higher" => Some(Direction::HigherIsBetter),
+            "lower" => Some(Direction::LowerIsBetter),
+            _ => None,
+        }
+    }
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// Index of its series.
+    pub series: u32,
+    /// Its block.
+    pub block: u32,
+    /// The value; none where the trial gave none.
+    pub value: Option<f64>,
+    /// What invalidates it; one text for all values of one reason.
+    pub void: Option<Arc<str>>,
+}
+
+/// A result as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MachineResult {
+    /// Facts and series.
+    pub header: Header,
+    /// The rows of the two groups.
+    pub groups: [Vec<Value>; 2],
+}
+
+/// Who pushes a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name in the fleet.
+    pub name: String,
+}
+
+/// The name of a machine that was given none: a hash of /etc/machine-id, which is not to leave the machine itself (machine-id(5)).
+pub fn machine_name(machine_id: &str) -> String {
+    format!("m-{}", &hex(&Sha256::digest(format!("schedlab fleet {}", machine_id.trim())))[..12])
+}
+
+impl MachineResult {
+    /// The result of a record.
+    ///
+    /// # Errors
+    /// It was measured in virtual time, or has no trials.
+    pub fn of(record: &Record, machine: &Machine) -> Result<MachineResult> {
+        let plan = &record.header.plan;
+        if plan.arena.is_virtual() {
+            bail!(
+                "record: measured in virtual time (arena {}), which is the same on every machine; push records of the disk or cpu arena",
+                plan.arena.name()
+            );
+        }
+        if record.trials.is_empty() {
+            bail!("record: has no trial; push it when it has been measured");
+        }
+        let mut header = facts(record, machine);
+        let groups = rows(record, &mut header.series);
+        Ok(MachineResult { header, groups }.with_hashes())
+    }
+
+    /// The same with facts that say what its groups are.
+    #[must_use]
+    pub fn with_hashes(mut self) -> MachineResult {
+        let group = |rows: &Vec<Value>| Group { rows: rows.len() as u64, sha256: hash_of(rows) };
+        self.header.groups = self.groups.iter().map(group).collect();
+        self
+    }
+}
+
+fn facts(record: &Record, machine: &Machine) -> Header {
+    let head = &record.header;
+    let environment = &head.environment;
+    let fact = |section: &str, name: &str| fact_of(environment, section, name);
+    let is_cpu = head.plan.arena.is_cpu();
+    let known = |text: String, instead: String| if text.is_empty() { instead } else { text };
+    let cpu = format!("{} x {}", fact("cpu", "count"), fact("cpu", "model"));
+    let kind = if is_cpu { "cpu".to_owned() } else { fact("device", "kind") };
+    let identity = fact("device", "identity");
+    let line = Line::Header(Box::new(head.clone())).to_json_line();
+    Header {
+        schema: SCHEMA,
+        schedlab: head.schedlab.clone(),
+        experiment: hex(&Sha256::digest(line)),
+        machine: machine.name.clone(),
+        host: fact("machine", "hostname"),
+        system: format!("{} {}", fact("machine", "vendor"), fact("machine", "product")).trim().to_owned(),
+        // A device without world-wide name or serial number is known by its name, which other machines have too.
+        drive: if identity.starts_with("wwid ") || identity.starts_with("serial ") {
+            hex(&Sha256::digest(format!("schedlab drive {identity}")))[..16].to_owned()
+        } else {
+            String::new()
+        },
+        model: if is_cpu { fact("cpu", "model") } else { known(fact("device", "model"), format!("({kind})")) },
+        firmware: fact("device", "firmware"),
+        kind,
+        size_bytes: fact("device", "size_bytes").parse().unwrap_or(0),
+        kernel: fact("kernel", "release"),
+        arena: head.plan.arena.name().to_owned(),
+        boot: fact("kernel", "boot_id"),
+        plan: sha256_of(&head.plan),
+        started_unix_ms: head.started_unix_ms,
+        ended_unix_ms: head.started_unix_ms.saturating_add(record.last_ms()),
+        trials: record.trials.len() as u64,
+        stops_early: !head.plan.budget.no_early_stop,
+        cpu,
+        series: Vec::new(),
+        groups: Vec::new(),
+    }
+}
+
+/// A fact; empty where the machine does not tell it. Blanks are single: drives pad what they say.
+fn fact_of(environment: &Environment, section: &str, name: &str) -> String {
+    let text = environment.get(section).and_then(|section| section.get(name)).map_or("", String::as_str);
+    let text = if text == NOT_EXPOSED { "" } else { text };
+    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), FACT)
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// Every sample of the record, in the two groups; the series get a row each.
+fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
+    let plan = &record.header.plan;
+    let primary = |spec: &WorkloadSpec| Some((spec.name.clone(), spec.primary.clone()?));
+    let primary: BTreeMap<String, String> = plan.workloads.iter().filter_map(primary).collect();
+    let baseline = plan.baseline.clone().or_else(|| plan.arms.first().map(|arm| arm.name.clone()));
+    let mut known: BTreeMap<(String, String, String), u32> = BTreeMap::new();
+    let mut groups = [Vec::new(), Vec::new()];
+    for sample in of_trials(&record.trials, &primary) {
+        let is_deciding = primary.get(&sample.workload) == Some(&sample.metric);
+        let key = (sample.workload, sample.metric, sample.arm);
+        let number = match known.get(&key) {
+            Some(number) => *number,
+            None => {
+                let Some(row) = series_of(plan, &key, is_deciding, baseline.as_ref()) else { continue };
+                series.push(row);
+                *known.entry(key).or_insert(series.len() as u32 - 1)
+            }
+        };
+        let void: Vec<String> = sample.voids.iter().map(ToString::to_string).collect();
+        groups[usize::from(!is_deciding)].push(Value {
+            series: number,
+            block: sample.block.unwrap_or(0),
+            value: Some(sample.value).filter(|value| value.is_finite()),
+            void: (!void.is_empty()).then(|| shortened(&void.join("; "), REASON).into()),
+        });
+    }
+    groups
+}
+
+fn series_of(
+    plan: &Plan,
+    (workload, metric, arm): &(String, String, String),
+    is_deciding: bool,
+    baseline: Option<&String>,
+) -> Option<Series> {
+    let spec = plan.workloads.iter().find(|spec| spec.name == *workload)?;
+    let setting = plan.arms.iter().find(|found| found.name == *arm)?;
+    Some(Series {
+        question: question_of(plan, spec),
+        workload: workload_word(spec),
+        metric: metric.clone(),
+        unit: unit_of(metric),
+        better: match plan.direction_of(metric) {
+            Direction::HigherIsBetter => "higher",
+            Direction::LowerIsBetter => "lower",
+            Direction::Descriptive => "descriptive",
+        }
+        .to_owned(),
+        arm: arm_word(setting),
+        scheduler: setting.scheduler.clone(),
+        is_baseline: baseline == Some(arm),
+        is_deciding,
+    })
+}
+
+/// `kind:key=value…`, keys in order.
+fn word_of(kind: &str, params: &BTreeMap<String, String>) -> String {
+    params.iter().fold(kind.to_owned(), |mut word, (key, value)| {
+        let _ = write!(word, ":{key}={value}");
+        word
+    })
+}
+
+/// An arm in one word: its scheduler with its tunables.
+pub fn arm_word(arm: &Arm) -> String {
+    word_of(&arm.scheduler, &arm.tunables)
+}
+
+/// A workload in one word: its kind with its parameters.
+pub fn workload_word(spec: &WorkloadSpec) -> String {
+    word_of(&spec.kind, &spec.params)
+}
+
+/// Hash of what is measured: the workload without its label, what goes on beside it, and the file system.
+fn question_of(plan: &Plan, spec: &WorkloadSpec) -> String {
+    let unnamed = WorkloadSpec { name: String::new(), primary: None, ..spec.clone() };
+    let text = serde_json::to_string(&(plan.arena.name(), &unnamed, &plan.files)).unwrap_or_default();
+    hex(&Sha256::digest(text))[..12].to_owned()
+}
+
+/// Each reason is hashed once: a few bytes of a file can repeat a long one in each of its rows.
+pub(crate) fn hash_of(rows: &[Value]) -> String {
+    let mut hash = Sha256::new();
+    let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
+    for Value { series, block, value, void } in rows {
+        hash.update(series.to_le_bytes());
+        hash.update(block.to_le_bytes());
+        hash.update(value.map_or(u64::MAX, f64::to_bits).to_le_bytes());
+        let number = void.as_deref().map_or(0, |void| {
+            let next = reasons.len() as u32 + 1;
+            *reasons.entry(void).or_insert(next)
+        });
+        hash.update(number.to_le_bytes());
+    }
+    for (reason, number) in reasons {
+        hash.update(number.to_le_bytes());
+        hash.update(Sha256::digest(reason));
+    }
+    hex(&hash.finalize())
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+#[path = "result_tests.rs"]
+mod tests;

@@ -1,0 +1,66 @@
+//! Which results a question is about.
+
+use experiment::fleet::identity::Provenance;
+
+use crate::result::Header;
+
+/// Filters; an empty one selects everything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// The drive's model contains this, in any case.
+    pub model: Option<String>,
+    /// The drive's firmware is this.
+    pub firmware: Option<String>,
+    /// The kernel's release is this or goes on after it with `.` or `-`: 6.12 selects 6.12.9-amd64.
+    pub kernel: Option<String>,
+    /// The arena is this.
+    pub arena: Option<String>,
+    /// The workload in one word begins with this.
+    pub workload: Option<String>,
+    /// The metric is this [default: those that decide].
+    pub metric: Option<String>,
+    /// The arm in one word or its scheduler is this.
+    pub arm: Option<String>,
+}
+
+impl Selection {
+    /// Whether a result's facts are selected.
+    pub(crate) fn takes(&self, header: &Header) -> bool {
+        let contains = |text: &str, wanted: &String| text.to_lowercase().contains(&wanted.to_lowercase());
+        self.model.as_ref().is_none_or(|wanted| contains(&header.model, wanted))
+            && self.firmware.as_ref().is_none_or(|wanted| header.firmware == *wanted)
+            && self.kernel.as_ref().is_none_or(|wanted| is_release(&header.kernel, wanted))
+            && self.arena.as_ref().is_none_or(|wanted| header.arena == *wanted)
+    }
+
+    /// Whether a series is selected; the baseline of an arm always is.
+    pub(crate) fn takes_series(&self, of: &crate::result::Series) -> bool {
+        let is_metric = match &self.metric {
+            Some(metric) => of.metric == *metric,
+            None => of.is_deciding,
+        };
+        is_metric
+            && self.workload.as_ref().is_none_or(|wanted| of.workload.starts_with(wanted.as_str()))
+            && self.arm.as_ref().is_none_or(|wanted| of.is_baseline || of.arm == *wanted || of.scheduler == *wanted)
+    }
+}
+
+/// Whether a kernel is of this release.
+pub(crate) fn is_release(kernel: &str, wanted: &str) -> bool {
+    kernel.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
+}
+
+/// Where a result comes from, as the rules of identity see it.
+pub(crate) fn provenance(object: &str, header: &Header) -> Provenance {
+    Provenance {
+        object: object[..12.min(object.len())].to_owned(),
+        experiment: header.experiment.clone(),
+        machine: header.machine.clone(),
+        hardware: [header.cpu.as_str(), header.system.as_str()].join(", "),
+        boot: header.boot.clone(),
+        drive: header.drive.clone(),
+        started_unix_ms: header.started_unix_ms,
+        ended_unix_ms: header.ended_unix_ms,
+        trials: header.trials,
+    }
+}

@@ -1,0 +1,174 @@
+//! A store read for a question: of each result its facts, and of each arm what its blocks say together.
+//!
+//! Results are read one by one and summed up at once, so that memory grows with machines and arms, not with trials. The rules of what counts
+//! are those of a verdict: a block counts where arm and baseline have a valid value in it, several values of an arm in a block are one by
+//! their mean logarithm, and evidence of which too large a share of blocks is void is void.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use bytes::Bytes;
+use experiment::fleet::identity::{Checked, check};
+use experiment::plan::Criteria;
+use experiment::stats::Moments;
+use experiment::stats::occasions::Occasion;
+use serde::Serialize;
+
+use crate::entry::{Entry, Listing};
+use crate::file::ResultFile;
+use crate::result::{Header, Series, Value};
+use crate::select::{Selection, provenance};
+use crate::store::Store;
+
+/// One arm of one result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArmSummary {
+    /// What it is of.
+    pub series: Series,
+    /// The arm that it is compared with; none where the result has no baseline.
+    pub baseline: Option<String>,
+    /// Mean log ratio to the baseline; none for the baseline, and where the evidence is void.
+    pub effect: Option<Occasion>,
+    /// Mean logarithm of the valid values.
+    pub level: Option<f64>,
+    /// Blocks that count.
+    pub blocks: usize,
+    /// Blocks that are void.
+    pub void_blocks: usize,
+}
+
+/// One result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Its name in the store.
+    pub object: String,
+    /// Its facts; the table of series is empty.
+    pub header: Header,
+    /// The arms that are selected.
+    pub arms: Vec<ArmSummary>,
+}
+
+/// A file that could not be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Damaged {
+    /// Its name in the store.
+    pub object: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// What a store has for a question.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The results, and for which machine each counts.
+    pub results: Vec<(Summary, Option<String>)>,
+    /// What the rules of identity have found.
+    pub checked: Checked,
+    /// Files that could not be used.
+    pub damaged: Vec<Damaged>,
+    /// Files of other names.
+    pub others: usize,
+    /// Results that the filters left out.
+    pub filtered: usize,
+}
+
+/// Reads a store.
+///
+/// # Errors
+/// It cannot be listed. A single file that cannot be read is in [`Loaded::damaged`].
+pub fn load(store: &Store, selection: &Selection, criteria: &Criteria, now_unix_ms: u64) -> Result<Loaded> {
+    let Listing { entries, others } = store.list()?;
+    let summed = store.read(&entries, |entry, bytes| sum_up(entry, bytes, selection, criteria));
+    let mut loaded = Loaded { others, ..Loaded::default() };
+    let mut found = Vec::new();
+    for (entry, summary) in entries.iter().zip(summed) {
+        match summary {
+            Ok(Some(summary)) => found.push(summary),
+            Ok(None) => loaded.filtered += 1,
+            Err(error) => {
+                loaded.damaged.push(Damaged { object: entry.name.clone(), problem: format!("{error:#}") });
+            }
+        }
+    }
+    Ok(loaded.with(found, now_unix_ms))
+}
+
+impl Loaded {
+    /// Puts in these results, and checks who they are.
+    pub(crate) fn with(mut self, found: Vec<Summary>, now_unix_ms: u64) -> Loaded {
+        let known: Vec<_> = found.iter().map(|of| provenance(&of.object, &of.header)).collect();
+        self.checked = check(&known, now_unix_ms);
+        self.results = found.into_iter().zip(self.checked.machines.clone()).collect();
+        self
+    }
+}
+
+fn sum_up(entry: &Entry, bytes: Result<Bytes>, selection: &Selection, criteria: &Criteria) -> Result<Option<Summary>> {
+    let mut file = ResultFile::open(&entry.name, bytes?)?;
+    if !selection.takes(&file.header) {
+        return Ok(None);
+    }
+    let mut rows = file.rows(0)?;
+    if selection.metric.is_some() {
+        rows.extend(file.rows(1)?);
+    }
+    let mut header = std::mem::take(&mut file.header);
+    let series = std::mem::take(&mut header.series);
+    let arms = arms_of(&series, &rows, selection, criteria);
+    Ok(Some(Summary { object: entry.name.clone(), header, arms }))
+}
+
+/// The values of one series.
+#[derive(Default)]
+struct Blocks {
+    /// Logarithms by block; empty where all values of the block are void.
+    logs: BTreeMap<u32, Vec<f64>>,
+}
+
+impl Blocks {
+    fn mean(&self, block: u32) -> Option<f64> {
+        self.logs.get(&block).filter(|logs| !logs.is_empty()).map(|logs| Moments::of(logs).mean)
+    }
+}
+
+pub(crate) fn arms_of(
+    series: &[Series],
+    rows: &[Value],
+    selection: &Selection,
+    criteria: &Criteria,
+) -> Vec<ArmSummary> {
+    let mut blocks: Vec<Blocks> = series.iter().map(|_| Blocks::default()).collect();
+    for row in rows {
+        let logs = blocks[row.series as usize].logs.entry(row.block).or_default();
+        logs.extend(row.value.filter(|value| row.void.is_none() && *value > 0.0 && value.is_finite()).map(f64::ln));
+    }
+    let key = |of: &Series| (of.question.clone(), of.metric.clone(), of.unit.clone());
+    let bases: BTreeMap<_, usize> =
+        series.iter().enumerate().filter(|(_, row)| row.is_baseline).map(|(at, row)| (key(row), at)).rev().collect();
+    let of = |(at, row): (usize, &Series)| {
+        let base = bases.get(&key(row)).copied();
+        let mut found = ArmSummary {
+            series: row.clone(),
+            baseline: base.map(|base| series[base].arm.clone()),
+            effect: None,
+            level: None,
+            blocks: 0,
+            void_blocks: 0,
+        };
+        let means: Vec<f64> = blocks[at].logs.keys().filter_map(|block| blocks[at].mean(*block)).collect();
+        found.level = (!means.is_empty()).then(|| Moments::of(&means).mean);
+        found.blocks = means.len();
+        let Some(base) = base.filter(|base| *base != at) else { return found };
+        let both = blocks[at].logs.keys().filter(|block| blocks[base].logs.contains_key(block));
+        let ratios: Vec<Option<f64>> =
+            both.map(|block| Some(blocks[at].mean(*block)? - blocks[base].mean(*block)?)).collect();
+        let counted: Vec<f64> = ratios.iter().flatten().copied().collect();
+        found.blocks = counted.len();
+        found.void_blocks = ratios.len() - counted.len();
+        let void_share = found.void_blocks as f64 / ratios.len().max(1) as f64;
+        found.effect = Occasion::of_blocks(&counted).filter(|_| void_share <= criteria.max_void_share);
+        found
+    };
+    let selected = series.iter().enumerate().filter(|(_, row)| selection.takes_series(row));
+    selected.map(of).collect()
+}

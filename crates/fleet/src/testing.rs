@@ -1,0 +1,100 @@
+//! Made-up records whose effects are known, for tests.
+
+use std::collections::BTreeMap;
+
+use experiment::plan::Plan;
+use experiment::record::{Environment, Header, Observation, Record, Trial, VoidReason};
+
+use crate::result::{Machine, MachineResult};
+
+const PLAN: &str = "device = '/dev/sdb'
+baseline = 'none'
+[budget]
+no_early_stop = true
+[[arm]]
+name = 'none'
+scheduler = 'none'
+[[arm]]
+name = 'fair'
+scheduler = 'bfq'
+tunables = { slice_idle = '0' }
+[[workload]]
+name = 'readers'
+kind = 'randread'
+primary = 'iops'
+params = { clients = '4' }
+";
+
+/// Facts as the environment has them.
+pub(crate) fn environment(number: u64) -> Environment {
+    let mut environment = Environment::new();
+    let mut put = |section: &str, facts: &[(&str, String)]| {
+        let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        environment.insert(section.to_owned(), facts.collect());
+    };
+    put("cpu", &[("model", "Some CPU".to_owned()), ("count", "8".to_owned())]);
+    put(
+        "machine",
+        &[("vendor", "Maker".to_owned()), ("product", "Box 2".to_owned()), ("hostname", format!("db{number}"))],
+    );
+    put("kernel", &[("release", "6.12.9-lab".to_owned()), ("boot_id", format!("boot {number}"))]);
+    put(
+        "device",
+        &[
+            ("kind", "nvme".to_owned()),
+            ("model", "FAST  980  ".to_owned()),
+            ("firmware", "2B4Q".to_owned()),
+            ("identity", format!("wwid eui.{number:016x}")),
+            ("size_bytes", "1000204886016".to_owned()),
+        ],
+    );
+    environment
+}
+
+/// A record of a machine: `fair` has `ratio` times the requests of `none` in each of so many blocks.
+pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
+    let plan = Plan::from_toml(PLAN).expect("a plan");
+    let header = Header {
+        schema: experiment::plan::SCHEMA,
+        schedlab: "0.1.0".to_owned(),
+        plan,
+        environment: environment(number),
+        started_unix_ms: 1_700_000_000_000 + number * 1_000,
+        command: String::new(),
+    };
+    let mut record = Record::new(header);
+    for block in 0..blocks {
+        for (position, arm) in ["none", "fair"].into_iter().enumerate() {
+            // Different in each block and machine, and without any generator.
+            let wobble = 1.0
+                + 0.004 * (f64::from(block * 7 + number as u32 % 11).sin() + position as f64 * f64::from(block).cos());
+            let value = 10_000.0 * wobble * if arm == "fair" { ratio } else { 1.0 };
+            let metrics: BTreeMap<String, f64> =
+                [("iops".to_owned(), value), ("latency_p99_us".to_owned(), 1e6 / value)].into();
+            record.trials.push(Trial {
+                sequence: u64::from(block) * 2 + position as u64,
+                workload: "readers".to_owned(),
+                block,
+                position: position as u32,
+                arm: arm.to_owned(),
+                started_ms: u64::from(block) * 100,
+                observation: Observation { duration_ns: 50_000_000, metrics, ..Observation::default() },
+            });
+        }
+    }
+    record
+}
+
+/// The same with the trial of this block of `fair` void.
+pub(crate) fn with_void(mut record: Record, block: u32) -> Record {
+    let trial =
+        record.trials.iter_mut().find(|trial| trial.block == block && trial.arm == "fair").expect("such a block");
+    trial.observation.voids.push(VoidReason::Foreign { text: "another program wrote".to_owned() });
+    record
+}
+
+/// A result of a machine that is named after its number.
+pub(crate) fn result(number: u64, ratio: f64, blocks: u32) -> MachineResult {
+    let machine = Machine { name: format!("m{number:03}") };
+    MachineResult::of(&record(number, ratio, blocks), &machine).expect("a real arena")
+}

@@ -1,0 +1,97 @@
+//! What the disk of a guest is asked for, recorded in the guest by the events of its tracefs, for traces of Perfetto.
+//!
+//! An event reads the guest's clock, which takes 256 ns of virtual time where interrupts are enabled. So a trial with a trace is
+//! another one than without, by microseconds; it is measured beside the trial of the record, which has no recording.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use guest::inside::Inside;
+use recorder::live::{Live, Options, Source};
+use trace::{Io, Recording};
+
+use super::disk::Modelled;
+use super::order;
+use crate::arena::traced::TraceTo;
+
+/// Memory of a guest for the buffers of its events and the requests of its recording.
+pub(super) const MEMORY_MIB: u32 = 192;
+/// Requests of a recording: a hundred bytes of memory each.
+const MOST_REQUESTS: usize = 1_000_000;
+/// Bytes of a recording.
+const MOST_BYTES: u64 = 64 << 20;
+/// Virtual time between two looks at the events: 16 MiB of buffer hold some 40,000 requests.
+const EVERY: Duration = Duration::from_millis(10);
+/// Where Linux expects its tracefs.
+const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// A recording in a guest.
+pub(super) struct RunningRecording {
+    ends: Arc<AtomicBool>,
+    thread: JoinHandle<Result<Recording>>,
+}
+
+impl RunningRecording {
+    /// Begins to record.
+    ///
+    /// # Errors
+    /// The guest's kernel has no events of the block layer.
+    pub(super) fn begin(inside: &Inside, disk: &Modelled) -> Result<RunningRecording> {
+        inside.mount(Path::new("none"), Path::new(TRACEFS), "tracefs", "")?;
+        let devices = vec![disk.name().to_owned()];
+        let ends = Arc::new(AtomicBool::new(false));
+        let (begun, begins) = mpsc::channel();
+        let until = Arc::clone(&ends);
+        let thread = thread::spawn(move || {
+            let options = Options { devices, source: Source::Tracefs, ..Options::default() };
+            let live = Live::start(&options).context("trace: the guest's disk cannot be recorded")?;
+            let _ = begun.send(());
+            record(live, &until)
+        });
+        // Nothing is sent where it failed; its end says why.
+        let _ = begins.recv();
+        Ok(RunningRecording { ends, thread })
+    }
+
+    /// Ends the recording and writes it.
+    ///
+    /// # Errors
+    /// Those of recording; the file cannot be written.
+    pub(super) fn end(self, to: &Path) -> Result<()> {
+        self.ends.store(true, Ordering::Relaxed);
+        let recording = self.thread.join().map_err(|_| anyhow!("trace: a thread of the guest panicked"))??;
+        std::fs::write(to, recorder::file::write_bytes(&recording)?).context("trace: cannot be written in the guest")
+    }
+}
+
+fn record(mut live: Live, ends: &AtomicBool) -> Result<Recording> {
+    let mut ios: Vec<Io> = Vec::new();
+    while !ends.load(Ordering::Relaxed) && ios.len() <= MOST_REQUESTS {
+        thread::sleep(EVERY);
+        live.drain(&mut |io| ios.push(*io))?;
+    }
+    let about = live.finish(&mut |io| ios.push(*io))?;
+    if ios.len() > MOST_REQUESTS {
+        bail!("trace: too many requests (expected at most {MOST_REQUESTS}); choose a shorter --trial-time");
+    }
+    if about.lost > 0 {
+        bail!("trace: the guest's kernel lost {} events; choose a shorter --trial-time", about.lost);
+    }
+    let mut recording = Recording { about, ios, ..live.tables().clone() };
+    recording.sort();
+    Ok(recording)
+}
+
+/// Writes the trace of what a guest recorded. The guest is not trusted: see [`guest::read_result`].
+///
+/// # Errors
+/// The guest has left no recording; the trace cannot be written.
+pub(super) fn pass_on(dir: &Path, to: &TraceTo) -> Result<()> {
+    let bytes = guest::read_result(dir, order::RECORDING, MOST_BYTES).context("trace: the guest has left none")?;
+    to.recording(&recorder::file::read_bytes(bytes)?)
+}

@@ -1,0 +1,61 @@
+//! Schedulers of the program around this crate: the simulator runs them beside those of the table.
+//!
+//! The table of `elevator` is fixed when it is compiled; a class of Python is not. A plan names both in the same way, and is resolved in one
+//! place, so the names are kept for the process and not handed through every caller.
+
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use elevator::ElevatorKind;
+
+use crate::failure::usage;
+
+static OWN: Mutex<Vec<&'static ElevatorKind>> = Mutex::new(Vec::new());
+
+/// Adds a scheduler, or replaces the one of the same name that was added before.
+///
+/// # Errors
+/// Wrong usage: the table has this name.
+pub fn add(row: &'static ElevatorKind) -> Result<()> {
+    if elevator::find(row.name).is_some() {
+        return Err(usage(format!("scheduler {:?}: the simulator has its own of this name; choose another", row.name)));
+    }
+    let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    own.retain(|known| known.name != row.name);
+    own.push(row);
+    Ok(())
+}
+
+/// The row of a scheduler that was added.
+pub fn find(name: &str) -> Option<&'static ElevatorKind> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|row| row.name == name).copied()
+}
+
+/// The names of those that were added.
+pub(super) fn names() -> Vec<&'static str> {
+    OWN.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|row| row.name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::sim::Setting;
+
+    fn row(name: &'static str, help: &'static str) -> &'static ElevatorKind {
+        let fcfs = elevator::find("fcfs").expect("a row");
+        Box::leak(Box::new(ElevatorKind { name, help, ..fcfs.promising(&[]) }))
+    }
+
+    #[test]
+    fn an_added_scheduler_is_an_arm_and_a_later_one_of_its_name_replaces_it() {
+        let arm = experiment::plan::parse_arm("own=own-test:hz=250").expect("an arm");
+        assert!(Setting::of(&arm).is_err());
+        for help in ["first", "second"] {
+            add(row("own-test", help)).expect("a free name");
+            let setting = Setting::of(&arm).expect("it is known");
+            assert_eq!((setting.kind.help, setting.hz), (help, 250));
+        }
+        let refused = add(row("bfq", "not ours")).expect_err("the table's").to_string();
+        assert!(refused.contains("bfq"), "{refused}");
+    }
+}

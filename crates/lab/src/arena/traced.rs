@@ -1,0 +1,66 @@
+//! Which trials of virtual time are traced, and into which files: the first trial of each workload and arm.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::Result;
+use files::Dir;
+use trace::Recording;
+
+use super::ArmIndex;
+use crate::trace_file::{Format, TraceFile, Writer};
+
+/// The traces of an experiment; none are written by default.
+#[derive(Debug, Default)]
+pub(super) struct Traces {
+    file: Option<Arc<TraceFile>>,
+    /// Workload and arm of trials that have a trace.
+    traced: BTreeSet<(usize, ArmIndex)>,
+    names: Vec<String>,
+}
+
+/// Where the trace of one trial goes.
+#[derive(Debug, Clone)]
+pub(super) struct TraceTo {
+    file: Arc<TraceFile>,
+    name: String,
+}
+
+impl Traces {
+    /// Traces of this format in this directory.
+    ///
+    /// # Errors
+    /// This build does not write the format.
+    pub(super) fn into(format: Format, dir: Dir) -> Result<Traces> {
+        Ok(Traces { file: Some(Arc::new(TraceFile::new(format, dir)?)), ..Traces::default() })
+    }
+
+    /// The trace of the next trial of a workload and arm, each with its name; None where an earlier trial has one.
+    pub(super) fn next(&mut self, workload: (usize, &str), arm: (ArmIndex, &str)) -> Option<TraceTo> {
+        let file = self.file.clone()?;
+        if !self.traced.insert((workload.0, arm.0)) {
+            return None;
+        }
+        let name = file.name(workload.1, arm.1, &self.names);
+        self.names.push(name.clone());
+        Some(TraceTo { file, name })
+    }
+}
+
+impl TraceTo {
+    /// A writer of events.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub(super) fn writer(&self) -> Result<Writer> {
+        self.file.writer(&self.name)
+    }
+
+    /// Writes whole requests.
+    ///
+    /// # Errors
+    /// The file cannot be written, or its format has events only.
+    pub(super) fn recording(&self, recording: &Recording) -> Result<()> {
+        self.file.recording(&self.name, recording)
+    }
+}

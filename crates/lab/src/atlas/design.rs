@@ -1,0 +1,413 @@
+//! What an atlas is of: arenas, devices, schedulers and workloads, and the plan of each cell.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use experiment::atlas::{About, Hole, Key};
+use experiment::plan::{self, ArenaKind, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength};
+use files::Dir;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use text::limits::{ATLAS_BYTES, ATLAS_CELLS};
+
+use super::workloads::{Row, rows};
+use super::{DESIGN, names};
+use crate::arena::kernel::MODULES;
+use crate::arena::model::Model;
+use crate::failure::usage;
+use crate::resolve::{bare, checked};
+
+/// The version of the design's format.
+const SCHEMA: u32 = 1;
+
+/// The devices without another choice: five disks, a SATA SSD and an NVMe SSD.
+const DEVICES: [&str; 7] = ["hp97560", "barracuda7200", "cheetah9lp", "wd4tb7200", "st2000dm006", "sata-ssd", "nvme"];
+
+/// Schedulers that order by deadlines alone: without them they are first come, first served.
+const BY_DEADLINE: &[&str] = &["edf", "scan-edf", "dm-scan", "rg-scan", "gsr"];
+
+/// What the others are compared with; every arena has it.
+const BASELINE: &str = "none";
+
+/// Blocks of each cell, and of a quick one. Fixed: all intervals of a cell hold together at one look.
+const BLOCKS: u32 = 8;
+const QUICK_BLOCKS: u32 = 3;
+
+/// Trials are this part of the usual length of the device's, since each cell has several; the warm-up before is a third of a trial.
+const PART: u64 = 2;
+const QUICK_PART: u64 = 8;
+const WARMUP_PART: u64 = 3;
+
+/// Words of the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    pub arenas: Vec<ArenaKind>,
+    /// Names of models, `*` in them; files of devices. Empty: the usual ones.
+    pub devices: Vec<String>,
+    pub schedulers: Vec<String>,
+    pub workloads: Vec<String>,
+    pub quick: bool,
+    pub kernel: Option<String>,
+}
+
+/// What an atlas is of; stands in its directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Design {
+    schema: u32,
+    /// The version whose tables its names are of.
+    schedlab: String,
+    arenas: Vec<ArenaKind>,
+    devices: Vec<String>,
+    schedulers: Vec<String>,
+    workloads: Vec<String>,
+    quick: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kernel: Option<String>,
+}
+
+/// A cell that can be measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    pub key: Key,
+    /// Its directory's name.
+    pub dir: String,
+    pub plan: Plan,
+    fairness: String,
+}
+
+impl Planned {
+    /// What the statistics have to know of it.
+    pub fn about(&self) -> About<'_> {
+        About { key: self.key.clone(), fairness: &self.fairness, special: BY_DEADLINE }
+    }
+}
+
+/// The cells of a design.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plans {
+    pub cells: Vec<Planned>,
+    /// Cells that cannot be measured.
+    pub holes: Vec<Hole>,
+    /// What is left out, and why.
+    pub notes: Vec<String>,
+}
+
+impl Design {
+    /// The design that words choose.
+    ///
+    /// # Errors
+    /// Wrong usage: a name that is none.
+    pub fn of(choice: &Choice) -> Result<Design> {
+        let all: Vec<&str> = elevator::ELEVATORS.iter().map(|row| row.name).collect();
+        let mut schedulers = names::chosen("--schedulers", &choice.schedulers, &all)?;
+        if !schedulers.contains(&BASELINE) {
+            schedulers.insert(0, BASELINE);
+        }
+        let table = rows()?;
+        let loads: Vec<&str> = table.iter().map(|row| row.spec.name.as_str()).collect();
+        let models: Vec<&str> = sim::DEVICES.iter().map(|row| row.name).collect();
+        let (own, named): (Vec<String>, Vec<String>) = choice.devices.iter().cloned().partition(|word| is_file(word));
+        let mut devices: Vec<String> = match (choice.devices.is_empty(), named.is_empty()) {
+            (true, _) => DEVICES.map(str::to_owned).to_vec(),
+            (false, true) => Vec::new(),
+            (false, false) => names::chosen("--devices", &named, &models)?.into_iter().map(str::to_owned).collect(),
+        };
+        // Shards and a later session may start elsewhere.
+        let whole = |word: &String| {
+            let path = std::fs::canonicalize(word).with_context(|| format!("{word}: cannot read the device"))?;
+            path.into_os_string().into_string().map_err(|_| usage(format!("{word}: its path is not UTF-8; rename it")))
+        };
+        devices.extend(own.iter().map(whole).collect::<Result<Vec<_>>>()?);
+        let design = Design {
+            schema: SCHEMA,
+            schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+            arenas: choice.arenas.clone(),
+            devices,
+            schedulers: schedulers.into_iter().map(str::to_owned).collect(),
+            workloads: names::chosen("--workloads", &choice.workloads, &loads)?
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+            quick: choice.quick,
+            kernel: choice.kernel.clone(),
+        };
+        design.check().map(|()| design)
+    }
+
+    /// The design of a directory.
+    ///
+    /// # Errors
+    /// Wrong usage: it is none, of another version, or names what is not there.
+    pub fn read(dir: &Dir) -> Result<Option<Design>> {
+        let path = dir.file(DESIGN);
+        let wrong = |why: String| usage(format!("{}: {why}", path.display()));
+        let Some(bytes) = dir.read(DESIGN)? else { return Ok(None) };
+        ATLAS_BYTES.check(bytes.len()).map_err(|exceeded| wrong(exceeded.to_string()))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let version = |key: &str| toml::from_str::<toml::Table>(&text).ok()?.get(key).cloned();
+        if let Some(found) = version("schema").filter(|found| found.as_integer() != Some(i64::from(SCHEMA))) {
+            return Err(wrong(format!(
+                "another format (found {found}, expected {SCHEMA}); use the schedlab that wrote it, or name another --out"
+            )));
+        }
+        let design: Design = toml::from_str(&text).map_err(|e| wrong(format!("not the design of an atlas: {e}")))?;
+        if design.schedlab != env!("CARGO_PKG_VERSION") {
+            return Err(wrong(format!(
+                "an atlas of another version (found {}, expected {}), whose schedulers are others; use that version, or name another --out",
+                design.schedlab,
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        design.check().with_context(|| path.display().to_string())?;
+        Ok(Some(design))
+    }
+
+    /// Writes the design into the directory of an atlas, or checks that it is the one that is there.
+    ///
+    /// # Errors
+    /// It is another one, or cannot be written.
+    pub fn keep(&self, dir: &Dir) -> Result<()> {
+        match Design::read(dir)? {
+            None => Ok(dir.replace(DESIGN, toml::to_string(self)?.as_bytes())?),
+            Some(there) if there == *self => Ok(()),
+            Some(_) => Err(usage(format!(
+                "{}: holds an atlas of another choice; leave out the options that choose to continue it, or name another --out",
+                dir.path().display()
+            ))),
+        }
+    }
+
+    /// Where it is measured.
+    pub fn arenas(&self) -> &[ArenaKind] {
+        &self.arenas
+    }
+
+    /// The files that describe devices.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.devices.iter().filter(|device| is_file(device)).map(PathBuf::from).collect()
+    }
+
+    /// Every name is one of a table, and there are not too many.
+    fn check(&self) -> Result<()> {
+        let table = rows()?;
+        for (what, found) in [("arenas", self.arenas.len()), ("devices", self.devices.len())] {
+            if found == 0 {
+                return Err(usage(format!("{what}: none is chosen; name at least one")));
+            }
+        }
+        let cells = [self.arenas.len(), self.devices.len(), self.workloads.len()];
+        check_number(cells.iter().product())?;
+        for arena in &self.arenas {
+            if !arena.is_virtual() {
+                return Err(usage(format!(
+                    "arena {}: has no place in an atlas; take sim and kernel only",
+                    arena.name()
+                )));
+            }
+        }
+        if let Some(name) = self.schedulers.iter().find(|name| elevator::find(name).is_none()) {
+            return Err(usage(format!("scheduler {name:?}: unknown to this schedlab; see schedlab list schedulers")));
+        }
+        if let Some(name) = self.workloads.iter().find(|name| table.iter().all(|row| row.spec.name != **name)) {
+            return Err(usage(format!(
+                "workload {name:?}: unknown to this schedlab; take those of the schedlab that wrote it"
+            )));
+        }
+        let mut short: Vec<&str> = self.devices.iter().map(|device| name_of(device)).collect();
+        short.sort_unstable();
+        match short.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(usage(format!("device {}: two have this name; rename a file", pair[0]))),
+            None => Ok(()),
+        }
+    }
+
+    /// The plan of each cell, in order: arenas, devices, workloads.
+    ///
+    /// # Errors
+    /// Wrong usage: a device that cannot be read.
+    pub fn plans(&self) -> Result<Plans> {
+        let table = rows()?;
+        let mut plans = Plans::default();
+        let left = self.schedulers.iter().filter(|name| BY_DEADLINE.contains(&name.as_str()));
+        let left: Vec<&str> = left.map(String::as_str).collect();
+        if !left.is_empty() {
+            plans
+                .notes
+                .push(format!("{}: on real-time workloads only, since they order by deadlines", left.join(", ")));
+        }
+        for arena in &self.arenas {
+            for device in &self.devices {
+                let model = Model::read(device)?;
+                if *arena == ArenaKind::Kernel && model.look(|device| device.tables().is_none()) {
+                    plans.notes.push(format!("{}: not in the kernel arena, which has no such model", name_of(device)));
+                    continue;
+                }
+                let usual_ms = model.look(|device| device.trial_ms());
+                for row in table.iter().filter(|row| self.workloads.contains(&row.spec.name)) {
+                    self.plan(*arena, (device, usual_ms), row, &mut plans);
+                }
+            }
+        }
+        if self.arenas.contains(&ArenaKind::Kernel) {
+            let not = self.schedulers.iter().filter(|name| !is_of_kernel(name)).count();
+            plans.notes.push(format!("{not} schedulers are the simulator's alone: no module of a kernel has them"));
+        }
+        Ok(plans)
+    }
+
+    fn plan(&self, arena: ArenaKind, (device, usual_ms): (&str, u64), row: &Row, plans: &mut Plans) {
+        let part = if self.quick { QUICK_PART } else { PART };
+        // The bounds are those of a whole map's trials.
+        let bound = |ms: u64| (ms / part).saturating_mul(PART);
+        let duration_ms = (usual_ms / part).max(bound(row.least_ms)).min(bound(row.most_ms)).max(1);
+        let warmup_ms = (usual_ms / part).min(bound(row.most_ms)) / WARMUP_PART;
+        let arms = self.schedulers.iter().filter(|name| {
+            (arena == ArenaKind::Sim || is_of_kernel(name)) && (row.real_time || !BY_DEADLINE.contains(&name.as_str()))
+        });
+        let key =
+            Key { arena: arena.name().to_owned(), device: name_of(device).to_owned(), workload: row.spec.name.clone() };
+        let plan = Plan {
+            schema: plan::SCHEMA,
+            name: format!("{} on {}: {}", row.spec.name, key.device, row.about),
+            arena,
+            device: device.to_owned(),
+            kernel: self.kernel.clone().filter(|_| arena == ArenaKind::Kernel),
+            seed: 1,
+            baseline: Some(BASELINE.to_owned()),
+            budget: Budget {
+                time_s: LONGEST_S,
+                blocks: Some(if self.quick { QUICK_BLOCKS } else { BLOCKS }),
+                no_early_stop: true,
+                figures_only: false,
+            },
+            trial: TrialLength { duration_ms: Some(duration_ms), warmup_ms: Some(warmup_ms.max(1)) },
+            criteria: Criteria { method: Method::Fixed, ..Criteria::default() },
+            limits: plan::Limits::default(),
+            arms: arms.map(|name| bare(name)).collect(),
+            workloads: vec![row.spec.clone()],
+            files: None,
+            metrics: Vec::new(),
+            published: Vec::new(),
+        };
+        let dir = format!("{}.{}.{}", key.arena, slug(&key.device), key.workload);
+        match checked(plan, &mut |_| ()) {
+            Ok(plan) => plans.cells.push(Planned { key, dir, plan, fairness: row.fairness.clone() }),
+            Err(error) => plans.holes.push(Hole { key, why: format!("cannot be measured: {error:#}") }),
+        }
+    }
+}
+
+/// Refuses more cells than are drawn.
+///
+/// # Errors
+/// Wrong usage.
+pub fn check_number(cells: usize) -> Result<()> {
+    ATLAS_CELLS.check(cells).map_err(|exceeded| usage(exceeded.to_string()))
+}
+
+/// Whether a word names a file that describes a device.
+fn is_file(word: &str) -> bool {
+    word.ends_with(".toml") || word.contains('/')
+}
+
+/// Whether the kernel arena has a scheduler.
+fn is_of_kernel(name: &str) -> bool {
+    MODULES.contains(&name) || elevator::LINUX.iter().any(|row| row.name == name)
+}
+
+/// The name of a device: of a file its own, without directory and extension.
+fn name_of(device: &str) -> &str {
+    if is_file(device) {
+        Path::new(device).file_stem().and_then(|stem| stem.to_str()).unwrap_or(device)
+    } else {
+        device
+    }
+}
+
+/// A part of the name of a directory: letters, digits and dashes of a name, and a checksum where something is lost.
+fn slug(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.chars().all(plain) && name.len() <= 64 {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().filter(|c| plain(*c)).take(40).collect();
+    let sum = Sha256::digest(name).iter().take(6).fold(String::new(), |sum, byte| format!("{sum}{byte:02x}"));
+    format!("{kept}-{sum}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn design(choice: Choice) -> Result<Design> {
+        let arenas = if choice.arenas.is_empty() { vec![ArenaKind::Sim] } else { choice.arenas.clone() };
+        Design::of(&Choice { arenas, ..choice })
+    }
+
+    #[test]
+    fn every_scheduler_of_the_table_is_on_every_device_and_those_by_deadline_on_real_time_alone() {
+        let plans = design(Choice::default()).unwrap().plans().unwrap();
+        assert_eq!(plans.holes, []);
+        assert_eq!(plans.cells.len(), DEVICES.len() * rows().unwrap().len());
+        for cell in &plans.cells {
+            let missing = if cell.key.workload == "real-time" { 0 } else { BY_DEADLINE.len() };
+            assert_eq!(cell.plan.arms.len(), elevator::ELEVATORS.len() - missing, "{}", cell.dir);
+            assert_eq!(cell.plan.workloads[0].name, cell.key.workload);
+        }
+    }
+
+    #[test]
+    fn the_kernel_has_disks_and_its_own_schedulers() {
+        let arenas = vec![ArenaKind::Sim, ArenaKind::Kernel];
+        let plans = design(Choice { arenas, ..Choice::default() }).unwrap().plans().unwrap();
+        let kernel: Vec<&Planned> = plans.cells.iter().filter(|cell| cell.key.arena == "kernel").collect();
+        assert_eq!(kernel.len(), 5 * rows().unwrap().len(), "{:?} {:?}", plans.notes, plans.holes);
+        assert!(kernel.iter().all(|cell| cell.plan.arms.len() >= 6));
+        assert!(plans.notes.iter().any(|note| note.starts_with("nvme: not in the kernel arena")), "{:?}", plans.notes);
+    }
+
+    #[test]
+    fn the_same_work_has_the_same_requests_in_both_arenas() {
+        let arenas = vec![ArenaKind::Sim, ArenaKind::Kernel];
+        let plans = design(Choice { arenas, ..Choice::default() }).unwrap().plans().unwrap();
+        for kernel in plans.cells.iter().filter(|cell| cell.key.arena == "kernel") {
+            let sim = plans.cells.iter().find(|sim| sim.dir == kernel.dir.replacen("kernel", "sim", 1)).unwrap();
+            assert_eq!((sim.plan.seed, &sim.plan.workloads), (kernel.plan.seed, &kernel.plan.workloads));
+            assert_eq!(sim.plan.trial, kernel.plan.trial);
+        }
+    }
+
+    #[test]
+    fn a_design_is_kept_once_and_another_version_or_a_foreign_name_is_refused() {
+        let at = tempfile::tempdir().unwrap();
+        let dir = Dir::open(at.path()).unwrap();
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let bfq = design(Choice { schedulers: words(&["bfq"]), ..Choice::default() }).unwrap();
+        bfq.keep(&dir).unwrap();
+        assert_eq!(Design::read(&dir).unwrap(), Some(bfq.clone()));
+        let error = design(Choice::default()).unwrap().keep(&dir).unwrap_err().to_string();
+        assert!(error.contains("another choice"), "{error}");
+        let text = std::fs::read_to_string(at.path().join(DESIGN)).unwrap();
+        for (from, to, says) in [
+            ("schema = 1", "schema = 2", "another format (found 2, expected 1)"),
+            (env!("CARGO_PKG_VERSION"), "9.9.9", "another version"),
+            ("\"bfq\"", "\"../../etc\"", "unknown to this schedlab"),
+            ("two-readers", "../two", "unknown to this schedlab"),
+            ("arenas", "colours", "not the design of an atlas"),
+            ("\"sim\"", "\"disk\"", "sim and kernel only"),
+        ] {
+            std::fs::write(at.path().join(DESIGN), text.replacen(from, to, 1)).unwrap();
+            let error = format!("{:#}", Design::read(&dir).unwrap_err());
+            assert!(error.contains(says), "{from}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_file_becomes_that_of_a_directory_without_leaving_it() {
+        assert_eq!(name_of("/a/b/my disk.toml"), "my disk");
+        let slug = slug("my disk");
+        assert!(slug.starts_with("mydisk-") && slug.len() == 19, "{slug}");
+        assert!(!super::slug("../../etc").contains('/') && !super::slug("..").contains('.'));
+    }
+}

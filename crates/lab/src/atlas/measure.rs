@@ -1,0 +1,147 @@
+//! Measuring, reading and joining the cells of an atlas.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use experiment::atlas::Cell;
+use experiment::plan::{Budget, Plan};
+use experiment::record::{End, Ending, Record};
+use files::{Bounded, Dir};
+use host::Root;
+use text::limits::{PLAN_BYTES, RECORD_BYTES};
+
+use super::across::Across;
+use super::{CELLS, Planned};
+use crate::arena::ArmIndex;
+use crate::arena::open::{OpenOptions, within};
+use crate::conduct::conduct;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::resolve::Resolved;
+use crate::session::{self, RecordOptions};
+use crate::signals::Stop;
+use crate::store::{self, RECORD};
+
+/// What repeats a cell: its plan lies beside its record.
+const COMMAND: &str = "schedlab run plan.toml";
+
+/// What there is of a cell.
+#[derive(Debug)]
+pub enum Looked {
+    /// Nothing.
+    Missing,
+    /// A record that has not ended: the share of its blocks.
+    Unfinished,
+    /// The whole cell.
+    Whole(Box<Cell>),
+    /// A record that cannot be this cell's, and why.
+    Foreign(String),
+}
+
+/// Looks at a cell in the directory of an atlas.
+pub fn look(dir: &Path, cell: &Planned) -> Looked {
+    let at = dir.join(CELLS).join(&cell.dir);
+    if !at.join(RECORD).metadata().is_ok_and(|found| found.len() > 0) {
+        return Looked::Missing;
+    }
+    let record = match store::read(&at) {
+        Ok(record) => record,
+        Err(error) => return Looked::Foreign(format!("{error:#}")),
+    };
+    if !is_of(&record, &cell.plan) {
+        return Looked::Foreign(format!(
+            "{}: the record of another plan or version; remove the directory to measure the cell again",
+            at.display()
+        ));
+    }
+    if !is_whole(&record) {
+        return Looked::Unfinished;
+    }
+    match Cell::of(&cell.about(), &record) {
+        Some(of) => Looked::Whole(Box::new(of)),
+        None => Looked::Foreign(format!("{}: its plan has no metric that decides", at.display())),
+    }
+}
+
+fn is_whole(record: &Record) -> bool {
+    record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early())
+}
+
+/// Whether a record is of this plan, whatever budget of time it was given, by this version.
+fn is_of(record: &Record, plan: &Plan) -> bool {
+    let comparable = |plan: &Plan| Plan { budget: Budget { time_s: 0.0, ..plan.budget.clone() }, ..plan.clone() };
+    comparable(&record.header.plan) == comparable(plan) && record.header.schedlab == env!("CARGO_PKG_VERSION")
+}
+
+/// Measures these cells one after the other, each on all CPUs unless `opening` says otherwise; what is begun is continued. The signal that
+/// ended it, if one did.
+///
+/// # Errors
+/// An arena or a directory failed; the records keep what was measured.
+pub fn measure(
+    dir: &Dir,
+    cells: &[&Planned],
+    opening: &OpenOptions,
+    (stop, progress): (&Stop, &dyn Progress),
+) -> Result<Option<End>> {
+    let (began, of) = (Instant::now(), cells.len());
+    for (done, cell) in cells.iter().enumerate() {
+        let name = format!("{} · {} · {}", cell.key.arena, cell.key.device, cell.key.workload);
+        let across = Across { shown: progress, began, done, of, name };
+        let end = one(dir, cell, opening, (stop, &across)).with_context(|| format!("cell {}", cell.dir))?;
+        if matches!(end.reason.ending(), Ending::Interrupted | Ending::Failed) {
+            return Ok(Some(end));
+        }
+    }
+    progress.clear();
+    Ok(None)
+}
+
+fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, (stop, progress): (&Stop, &dyn Progress)) -> Result<End> {
+    let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
+    let resume = at.path().join(RECORD).metadata().is_ok_and(|found| found.len() > 0);
+    let options = RecordOptions { output: Output::Named(at.path().to_owned()), resume, command: COMMAND.to_owned() };
+    let resolved = Resolved::of(cell.plan.clone())?;
+    within(&Root::real(), resolved, opening, stop, progress, |plan, arena| {
+        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
+        let (mut store, record) = session::open(plan, &options, arena, stop)?;
+        conduct(plan, &record, &arms, arena, &mut store, (stop, progress))
+    })
+}
+
+/// Copies the cells that `from` has whole and `dir` has not; how many. What both have must be the same.
+///
+/// # Errors
+/// Two records of a cell differ in what they found, or one cannot be copied.
+pub fn adopt(dir: &Dir, from: &Path, cells: &[Planned]) -> Result<usize> {
+    let mut adopted = 0;
+    for cell in cells {
+        let theirs = match look(from, cell) {
+            Looked::Whole(theirs) => theirs,
+            Looked::Missing | Looked::Unfinished => continue,
+            Looked::Foreign(why) => bail!("{}: {why}", from.display()),
+        };
+        match look(dir.path(), cell) {
+            Looked::Whole(ours) if ours == theirs => continue,
+            Looked::Whole(_) => bail!(
+                "cell {}: {} and {} found different figures, which one version on any machine cannot; remove the one that is wrong",
+                cell.dir,
+                dir.path().display(),
+                from.display()
+            ),
+            Looked::Foreign(why) => bail!("{}: {why}", dir.path().display()),
+            Looked::Missing | Looked::Unfinished => {}
+        }
+        let source = from.join(CELLS).join(&cell.dir);
+        let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
+        for (name, limit) in [("plan.toml", &PLAN_BYTES), (RECORD, &RECORD_BYTES)] {
+            let path = source.join(name);
+            let bytes = File::open(&path).and_then(|file| limit.read(file));
+            at.replace(name, &bytes.with_context(|| format!("{}: cannot copy", path.display()))?)?;
+        }
+        adopted += 1;
+    }
+    Ok(adopted)
+}

@@ -1,0 +1,194 @@
+//! Measuring some trials of a prepared plan: what a worker does.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use experiment::plan::{Arm, Plan, TrialLength};
+use experiment::record::VoidReason;
+use experiment::schedule;
+use host::Root;
+use text::limits::{BLOCKS, TRIALS};
+
+use super::prepared::not_stopped;
+use super::segment::Writer;
+use super::{Prepared, Unit};
+use crate::arena::open::{OpenOptions, within};
+use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
+use crate::failure::usage;
+use crate::length::trial_length;
+use crate::progress::{Progress, Step};
+use crate::resolve::Resolved;
+use crate::signals::Stop;
+
+/// How many trials are announced to the arena at a time.
+const WINDOW: usize = 128;
+
+/// A segment, and what it is of.
+#[derive(Debug)]
+pub struct Shard {
+    pub prepared: Prepared,
+    pub blocks: Range<u32>,
+    pub trials: u64,
+    pub segment: Vec<u8>,
+}
+
+/// Prepares a checked plan and measures these of its blocks, in one arena. `asked` and `command` are those of [`Prepared::of`].
+///
+/// # Errors
+/// As [`Prepared::of`] and [`measure`].
+pub fn shard(
+    plan: Plan,
+    (asked, command): (&TrialLength, String),
+    blocks: Range<u32>,
+    opening: &OpenOptions,
+    ends: (&Stop, &dyn Progress),
+) -> Result<Shard> {
+    super::prepared::check_virtual(&plan)?;
+    let resolved = Resolved::of(plan)?;
+    within(&Root::real(), resolved, opening, ends.0, ends.1, |plan, arena| {
+        let prepared = Prepared::within(plan, asked, command, arena, ends)?;
+        let units = prepared.units(blocks)?;
+        let segment = measured(&prepared, &units, arena, ends)?;
+        let (blocks, trials) = (units[0].blocks.clone(), units.iter().map(Unit::trials).sum());
+        Ok(Shard { prepared, blocks, trials, segment })
+    })
+}
+
+/// Measures units of a prepared plan, on all CPUs unless `opening` says otherwise; a segment.
+///
+/// # Errors
+/// Wrong usage: a unit that the plan does not have, or a machine on which its environment is another; or the arena failed, or a signal
+/// came.
+pub fn measure(
+    prepared: &Prepared,
+    units: &[Unit],
+    opening: &OpenOptions,
+    ends: (&Stop, &dyn Progress),
+) -> Result<Vec<u8>> {
+    let resolved = Resolved::of(prepared.plan().clone())?;
+    within(&Root::real(), resolved, opening, ends.0, ends.1, |_, arena| measured(prepared, units, arena, ends))
+}
+
+/// One trial of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Wanted {
+    block: u32,
+    workload: usize,
+    /// Its number in the segment.
+    arm: usize,
+}
+
+fn measured(
+    prepared: &Prepared,
+    units: &[Unit],
+    arena: &mut dyn Arena,
+    (stop, progress): (&Stop, &dyn Progress),
+) -> Result<Vec<u8>> {
+    let environment = arena.capture()?;
+    let here = prepared.with_environment(environment);
+    if let Some(difference) = prepared.difference(&here) {
+        return Err(usage(format!(
+            "{difference}: this machine would measure something else (another build of a kernel, another content of a file); make both the \
+             same, e.g. by one --cache-dir for all machines"
+        )));
+    }
+    let plan = prepared.plan();
+    let (wanted, arms) = wanted(plan, units)?;
+    let indexes: Vec<ArmIndex> = arms.iter().map(|arm| arena.admit(arm)).collect::<Result<_>>()?;
+    let blocks = wanted.first().map_or(0, |first| first.block)..wanted.last().map_or(0, |last| last.block + 1);
+    let mut writer = Writer::new(prepared, &arms, blocks);
+    let began = Instant::now();
+    for (at, trial) in wanted.iter().enumerate() {
+        if at % WINDOW == 0 {
+            let end = wanted.len().min(at + 2 * WINDOW);
+            announce(plan, &wanted[at..end], &indexes, arena)?;
+        }
+        show((plan, &arms[trial.arm]), trial, (at, wanted.len()), began.elapsed(), progress);
+        let (duration, warmup) = trial_length(plan);
+        let seed = schedule::trial_seed(plan.seed, &plan.workloads[trial.workload].name, trial.block, 0);
+        arena.apply(indexes[trial.arm])?;
+        let observation = arena.measure(&TrialSpec { workload: trial.workload, seed, duration, warmup })?;
+        not_stopped(stop)?;
+        debug_assert!(!observation.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })));
+        writer.trial((trial.workload, trial.block, trial.arm), &observation)?;
+    }
+    Ok(writer.finish())
+}
+
+/// The trials of units in the order in which an experiment asks for them, each once, and their arms.
+fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Arm>)> {
+    TRIALS.check(usize::try_from(units.iter().map(Unit::trials).fold(0, u64::saturating_add)).unwrap_or(usize::MAX))?;
+    let (mut wanted, mut arms) = (Vec::new(), Vec::<Arm>::new());
+    for unit in units {
+        BLOCKS.check(unit.blocks.end as usize)?;
+        let workload = plan.workloads.iter().position(|spec| spec.name == unit.workload).ok_or_else(|| {
+            let known = plan.workloads.iter().map(|spec| spec.name.as_str());
+            usage(format!(
+                "unit: unknown workload {:?}; take one of the plan{}",
+                unit.workload,
+                text::did_you_mean(&unit.workload, known)
+            ))
+        })?;
+        for arm in &unit.arms {
+            if let Some(known) = plan.arms.iter().find(|known| known.name == arm.name && *known != arm) {
+                return Err(usage(format!(
+                    "unit: arm {:?} is set otherwise in the plan; give it another name",
+                    known.name
+                )));
+            }
+            let arm = arms.iter().position(|known| known == arm).unwrap_or_else(|| {
+                arms.push(arm.clone());
+                arms.len() - 1
+            });
+            wanted.extend(unit.blocks.clone().map(|block| Wanted { block, workload, arm }));
+        }
+    }
+    wanted.sort_unstable();
+    wanted.dedup();
+    Ok((wanted, arms))
+}
+
+/// Announces trials, each workload's at once.
+fn announce(plan: &Plan, trials: &[Wanted], arms: &[ArmIndex], arena: &mut dyn Arena) -> Result<()> {
+    let (duration, warmup) = trial_length(plan);
+    let mut groups: BTreeMap<usize, Vec<Group>> = BTreeMap::new();
+    for trial in trials {
+        let of = groups.entry(trial.workload).or_default();
+        if of.last().is_none_or(|last| last.block != trial.block) {
+            of.push(Group { block: trial.block, arms: Vec::new() });
+        }
+        if let Some(last) = of.last_mut() {
+            last.arms.push(arms[trial.arm]);
+        }
+    }
+    for (workload, next) in groups {
+        let name = &plan.workloads[workload].name;
+        let seed = |block| schedule::trial_seed(plan.seed, name, block, 0);
+        arena.announce(&Upcoming { workload, next, then: 0..0, seed: &seed, duration, warmup })?;
+    }
+    Ok(())
+}
+
+fn show(
+    (plan, arm): (&Plan, &Arm),
+    trial: &Wanted,
+    (done, of): (usize, usize),
+    wall: Duration,
+    progress: &dyn Progress,
+) {
+    let share = done as f64 / of as f64;
+    let left = (done > 0).then(|| wall.mul_f64((1.0 - share) / share));
+    let workload = plan.workloads[trial.workload].name.as_str();
+    progress.trial(&Step {
+        share,
+        elapsed: wall,
+        simulated: false,
+        left,
+        workload,
+        arm: &arm.name,
+        block: trial.block,
+        standing: "",
+    });
+}

@@ -1,0 +1,118 @@
+//! The experiment of a plan, conducted over segments that were measured elsewhere.
+
+use std::ops::Range;
+
+use anyhow::{Result, anyhow, bail};
+use experiment::record::{Ending, Record, RecordError, RecordReader};
+
+use super::pool::{Collected, Pool};
+use super::transcript::Transcript;
+use super::{Prepared, Unit};
+use crate::arena::ArmIndex;
+use crate::conduct::conduct;
+use crate::progress::Silent;
+use crate::signals::Stop;
+
+/// What came of segments.
+#[derive(Debug)]
+pub enum Merged {
+    /// The experiment has ended.
+    Whole {
+        /// The bytes of record.jsonl.
+        text: Vec<u8>,
+        /// The same, read.
+        record: Box<Record>,
+        /// Trials of the segments that the experiment did not ask for.
+        unused: u64,
+    },
+    /// It asks for trials that no segment has.
+    Missing(Box<Missing>),
+}
+
+/// What an experiment may still ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Missing {
+    /// The plan, to measure them by.
+    pub prepared: Prepared,
+    /// Trials that were found.
+    pub found: u64,
+    /// In the order in which they may be asked for: not all will be if a verdict is reached before.
+    pub units: Vec<Unit>,
+}
+
+impl Missing {
+    /// The blocks that some unit has trials of, as ranges.
+    pub fn blocks(&self) -> Vec<Range<u32>> {
+        let mut all: Vec<Range<u32>> = self.units.iter().map(|unit| unit.blocks.clone()).collect();
+        all.sort_unstable_by_key(|range| range.start);
+        let mut joined: Vec<Range<u32>> = Vec::new();
+        for range in all {
+            match joined.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => joined.push(range),
+            }
+        }
+        joined
+    }
+}
+
+/// Conducts the experiment of segments over their trials. Each has a name for errors, and its bytes. The result is the same whatever
+/// their order, and however often a trial is among them.
+///
+/// # Errors
+/// A segment is damaged, of another plan or version, or two disagree; or a signal came.
+pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
+    let pool = Pool::of(segments)?;
+    let prepared = &pool.prepared;
+    let (plan, mut arena, mut log) = (prepared.plan(), Collected::of(&pool), Transcript::of(&pool)?);
+    let mut begun = Record::new(prepared.header().clone());
+    begun.notes = prepared.notes().to_vec();
+    let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
+    let found = pool.len() as u64;
+    match conduct(plan, &begun, &arms, &mut arena, &mut log, (stop, &Silent)) {
+        Ok(end) if end.reason.ending() == Ending::Interrupted => {
+            bail!("merge: interrupted: {}; nothing was written", end.reason)
+        }
+        Ok(_) => {
+            let record = read(&log)?;
+            let unused = found - record.trials.len() as u64;
+            Ok(Merged::Whole { text: log.text, record: Box::new(record), unused })
+        }
+        Err(error) => match units(prepared, &arena.lacks()) {
+            units if units.is_empty() => Err(error),
+            units => Ok(Merged::Missing(Box::new(Missing { prepared: prepared.clone(), found, units }))),
+        },
+    }
+}
+
+/// The record as any reader finds it. A segment whose trials are none is named.
+fn read(log: &Transcript<'_>) -> Result<Record> {
+    let mut reader = RecordReader::default();
+    let lines = log.text.split_inclusive(|byte| *byte == b'\n');
+    let mut read = || lines.clone().try_for_each(|line| reader.line(line));
+    match read() {
+        Ok(()) => Ok(reader.finish()?),
+        Err(RecordError::Garbage { line, problem }) => match log.origin(line) {
+            Some(segment) => Err(anyhow!("{segment}: segment: a trial that is none: {problem}; measure it again")),
+            None => Err(RecordError::Garbage { line, problem }.into()),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Neighbouring blocks that lack the same arms, as one.
+fn units(prepared: &Prepared, lacks: &[(usize, u32, Vec<usize>)]) -> Vec<Unit> {
+    let plan = prepared.plan();
+    let mut units: Vec<Unit> = Vec::new();
+    for (workload, block, arms) in lacks {
+        let workload = plan.workloads[*workload].name.clone();
+        let arms = arms.iter().map(|arm| plan.arms[*arm].clone()).collect::<Vec<_>>();
+        match units.last_mut() {
+            Some(last) if last.workload == workload && last.blocks.end == *block && last.arms == arms => {
+                last.blocks.end += 1
+            }
+            _ => units.push(Unit { workload, blocks: *block..block + 1, arms }),
+        }
+    }
+    units
+}

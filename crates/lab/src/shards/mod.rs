@@ -1,0 +1,53 @@
+//! A plan of virtual time in pieces, which any batch system, queue or set of machines measures.
+//!
+//! **Problem.** In virtual time a trial is a function of plan, workload, block and arm, so that a study can be measured on as many machines
+//! as there are. Whatever starts work on them (Slurm, Kubernetes, GNU parallel, Ray) exists; what is missing is a form of work that may
+//! be cut anywhere, arrive in any order, twice or not at all, and still gives the study of one machine.
+//!
+//! **Approach.** [`Prepared`] is a plan with everything that a trial depends on, under one identity. [`measure`] makes a *segment* of
+//! some of its trials: bytes with that identity and a checksum. [`merge`] takes any segments and conducts the experiment over
+//! them: [`crate::conduct`] itself asks for the trials, block by block, and judges as it would on one machine. What it asks for and is
+//! not there is named; what it never asks for (blocks beyond a verdict, pieces measured twice) is left out. [`Live`] is the same
+//! while the trials arrive.
+//!
+//! **Properties.** The record is that of one machine, byte for byte, since the same code writes it; no clock, network or
+//! queue is involved. Segments are input from outside: `segment` bounds and checks what they say.
+
+mod live;
+mod measure;
+mod merge;
+mod pool;
+mod prepared;
+mod remote;
+mod segment;
+mod sketch;
+mod transcript;
+
+use std::ops::Range;
+
+use experiment::plan::Arm;
+use serde::{Deserialize, Serialize};
+
+pub use live::{Live, LiveStatus};
+pub use measure::{Shard, measure, shard};
+pub use merge::{Merged, Missing, merge};
+pub use prepared::Prepared;
+pub(crate) use prepared::check_virtual;
+pub use segment::Segment;
+
+/// Trials to measure: each of these arms in each of these blocks of one workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unit {
+    /// The workload's label.
+    pub workload: String,
+    pub blocks: Range<u32>,
+    /// Arms of the plan, or of a search over it.
+    pub arms: Vec<Arm>,
+}
+
+impl Unit {
+    /// How many trials it has.
+    pub fn trials(&self) -> u64 {
+        self.arms.len() as u64 * u64::from(self.blocks.end.saturating_sub(self.blocks.start))
+    }
+}

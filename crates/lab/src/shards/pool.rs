@@ -1,0 +1,268 @@
+//! The trials of all segments, each once, and an arena that answers from them.
+//!
+//! Segments that repeat a trial must agree on it, byte for byte: a trial is a function of its place in the plan, so two answers mean that one machine
+//! computes something else, and nobody knows which.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use experiment::plan::{Arm, Plan};
+use experiment::record::{Environment, Observation, VoidReason};
+use experiment::schedule;
+use text::limits::{SEGMENTS, SEGMENTS_BYTES};
+
+use super::Prepared;
+use super::segment::{Segment, StoredTrial};
+use super::sketch::sketch;
+use crate::arena::parallel::on_all_cpus;
+use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
+use crate::failure::usage;
+
+/// The place of a trial in an experiment: workload, block, arm, each by its number in the plan.
+pub(super) type Key = (usize, u32, usize);
+
+/// The trials of segments of one plan.
+pub(super) struct Pool {
+    pub(super) prepared: Prepared,
+    segments: Vec<Segment>,
+    /// By key; the numbers of the segment and of its place.
+    trials: Vec<(Key, usize, usize)>,
+    /// What judging takes of each trial, by segment and place.
+    sketches: Vec<Vec<Observation>>,
+    /// The block of a seed of a workload.
+    blocks: BTreeMap<(usize, u64), u32>,
+}
+
+impl Pool {
+    /// Reads segments, each with what errors call it, on all CPUs.
+    ///
+    /// # Errors
+    /// One cannot be read, they are of several plans, or two disagree.
+    pub(super) fn of(inputs: Vec<(String, Vec<u8>)>) -> Result<Pool> {
+        SEGMENTS.check(inputs.len())?;
+        SEGMENTS_BYTES.check(inputs.iter().map(|(_, bytes)| bytes.len()).fold(0, usize::saturating_add))?;
+        let inputs: Vec<Mutex<(String, Vec<u8>)>> = inputs.into_iter().map(Mutex::new).collect();
+        let read = on_all_cpus(&inputs, &|input: &Mutex<(String, Vec<u8>)>| -> Result<(Segment, Vec<Observation>)> {
+            let (name, bytes) = std::mem::take(&mut *input.lock().unwrap_or_else(PoisonError::into_inner));
+            let segment = Segment::read(&name, bytes)?;
+            let sketches = sketches(&segment).context(name)?;
+            Ok((segment, sketches))
+        });
+        let (mut segments, mut all): (Vec<Segment>, Vec<_>) = (Vec::new(), Vec::new());
+        for found in read {
+            let (segment, sketches) = found?;
+            if let Some(first) = segments.first() {
+                same_plan(first, &segment)?;
+            }
+            segments.push(segment);
+            all.push(sketches);
+        }
+        let first = segments.first().ok_or_else(|| usage("segments: none; name those that schedlab shard wrote"))?;
+        // The same whatever the order of the segments.
+        let command =
+            segments.iter().map(|segment| &segment.prepared().header().command).min_by_key(|word| (word.len(), *word));
+        let prepared = first.prepared().clone().with_command(command.cloned().unwrap_or_default());
+        let trials = index(&prepared, &segments)?;
+        let (plan, mut blocks) = (prepared.plan(), BTreeMap::new());
+        let mut last = None;
+        for ((workload, block, _), ..) in &trials {
+            if last.replace((*workload, *block)) != Some((*workload, *block)) {
+                let seed = schedule::trial_seed(plan.seed, &plan.workloads[*workload].name, *block, 0);
+                blocks.insert((*workload, seed), *block);
+            }
+        }
+        Ok(Pool { trials, sketches: all, blocks, segments, prepared })
+    }
+
+    fn find(&self, key: &Key) -> Option<(usize, usize)> {
+        let at = self.trials.binary_search_by(|(known, ..)| known.cmp(key)).ok()?;
+        Some((self.trials[at].1, self.trials[at].2))
+    }
+
+    /// The text of a trial's observation, and the number of the segment that it is from.
+    pub(super) fn text(&self, key: &Key) -> Option<(&[u8], usize)> {
+        let (segment, place) = self.find(key)?;
+        let from = &self.segments[segment];
+        Some((from.text(&from.places[place]), segment))
+    }
+
+    pub(super) fn name(&self, segment: usize) -> &str {
+        self.segments[segment].name()
+    }
+
+    /// How many trials there are, each counted once.
+    pub(super) fn len(&self) -> usize {
+        self.trials.len()
+    }
+}
+
+fn sketches(segment: &Segment) -> Result<Vec<Observation>> {
+    let plan = segment.prepared().plan();
+    let one = |place: &StoredTrial| -> Result<Observation> {
+        let named =
+            || format!("segment: the trial of workload {}, block {}, arm {}", place.workload, place.block, place.arm);
+        let metric = plan.workloads[place.workload as usize].primary.as_deref().unwrap_or_default();
+        let found = sketch(segment.text(place), metric).with_context(named)?;
+        if found
+            .voids
+            .iter()
+            .any(|void| matches!(void, VoidReason::Interrupted { .. } | VoidReason::DeviceVanished { .. }))
+        {
+            bail!("{}: was cut short, which no trial of a segment is", named());
+        }
+        Ok(found)
+    };
+    segment.places.iter().map(one).collect()
+}
+
+fn same_plan(first: &Segment, other: &Segment) -> Result<()> {
+    let difference = if first.prepared().identity() == other.prepared().identity() {
+        None
+    } else {
+        first.prepared().difference(other.prepared())
+    };
+    match difference {
+        None => Ok(()),
+        Some(difference) => Err(usage(format!(
+            "{}: of another plan than {}: {difference}; trials of different plans are never joined: measure it again by the plan that you mean, or leave \
+             one of them out",
+            other.name(),
+            first.name()
+        ))),
+    }
+}
+
+/// Every trial once, in the order of its key.
+fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, usize)>> {
+    let plan = prepared.plan();
+    let mut trials = Vec::new();
+    for (number, segment) in segments.iter().enumerate() {
+        let arms = segment
+            .arms()
+            .iter()
+            .map(|arm| arm_of(plan, arm))
+            .collect::<Result<Vec<usize>>>()
+            .with_context(|| segment.name().to_owned())?;
+        for (at, place) in segment.places.iter().enumerate() {
+            trials.push(((place.workload as usize, place.block, arms[place.arm as usize]), number, at));
+        }
+    }
+    trials.sort_unstable();
+    let text = |(_, segment, place): &(Key, usize, usize)| segments[*segment].text(&segments[*segment].places[*place]);
+    if let Some(pair) = trials.windows(2).find(|pair| pair[0].0 == pair[1].0 && text(&pair[0]) != text(&pair[1])) {
+        let (workload, block, arm) = pair[0].0;
+        return Err(anyhow!(
+            "{}: disagrees with {} on block {block} of workload {} under arm {}, which is the same on every machine; measure that block on a third \
+             (schedlab shard PLAN --blocks {block}..{}), and look for what is wrong with the machine that differs",
+            segments[pair[1].1].name(),
+            segments[pair[0].1].name(),
+            plan.workloads[workload].name,
+            plan.arms[arm].name,
+            block + 1
+        ));
+    }
+    trials.dedup_by_key(|(key, ..)| *key);
+    Ok(trials)
+}
+
+/// The number of an arm in the plan.
+fn arm_of(plan: &Plan, arm: &Arm) -> Result<usize> {
+    plan.arms
+        .iter()
+        .position(|known| known == arm)
+        .ok_or_else(|| anyhow!("segment: arm {:?} is not one of its plan", arm.name))
+}
+
+/// The trials of a pool as an arena. What it is asked for and does not have is an error, after which [`Collected::lacks`] says what the
+/// experiment may still ask for.
+pub(super) struct Collected<'p> {
+    pool: &'p Pool,
+    arm: usize,
+    elapsed: Duration,
+    /// What each workload was last announced to need: its next block, and the end of those that may follow.
+    announced: Vec<Option<(Group, u32)>>,
+    /// Workload and block of the first trial that is missing.
+    gap: Option<(usize, u32)>,
+}
+
+impl<'p> Collected<'p> {
+    pub(super) fn of(pool: &'p Pool) -> Collected<'p> {
+        let announced = vec![None; pool.prepared.plan().workloads.len()];
+        Collected { pool, arm: 0, elapsed: Duration::ZERO, announced, gap: None }
+    }
+
+    /// After a trial was missing: every trial that is not there and may be asked for, as (workload, block, its arms), in order.
+    pub(super) fn lacks(&self) -> Vec<(usize, u32, Vec<usize>)> {
+        let Some((at, gap)) = self.gap else { return Vec::new() };
+        let mut all = Vec::new();
+        for (workload, announced) in self.announced.iter().enumerate() {
+            let (first, end, arms) = match announced {
+                Some((Group { block, arms }, end)) => (*block, *end, arms.iter().map(|arm| arm.0).collect()),
+                // Its first turn has not come.
+                None => (0, u32::MAX, (0..self.pool.prepared.plan().arms.len()).collect::<Vec<_>>()),
+            };
+            // A workload whose turn has come and which was not announced has all its verdicts.
+            if first + u32::from(workload > at) < gap {
+                continue;
+            }
+            // Before the first round has ended it is not known how many blocks there are.
+            let end = if gap == 0 { end.min(self.pool.prepared.most_blocks()) } else { end };
+            for block in first..end.max(first + 1) {
+                let lacking: Vec<usize> =
+                    arms.iter().copied().filter(|arm| self.pool.find(&(workload, block, *arm)).is_none()).collect();
+                if !lacking.is_empty() {
+                    all.push((workload, block, lacking));
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Arena for Collected<'_> {
+    fn capture(&mut self) -> Result<Environment> {
+        Ok(self.pool.prepared.environment().clone())
+    }
+
+    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
+        arm_of(self.pool.prepared.plan(), arm).map(ArmIndex)
+    }
+
+    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
+        self.arm = arm.0;
+        Ok(Vec::new())
+    }
+
+    fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
+        let block = self.pool.blocks.get(&(trial.workload, trial.seed)).copied();
+        let found = block.and_then(|block| self.pool.find(&(trial.workload, block, self.arm)));
+        let Some((segment, place)) = found else {
+            let announced = self.announced[trial.workload].as_ref().map(|(next, _)| next.block);
+            self.gap = Some((trial.workload, announced.or(block).unwrap_or_default()));
+            bail!("segments: a trial is missing");
+        };
+        let observation = self.pool.sketches[segment][place].clone();
+        self.elapsed += trial.took(&observation);
+        Ok(observation)
+    }
+
+    fn one_seed_a_block(&self) -> bool {
+        true
+    }
+
+    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
+        let last = upcoming.next.last().cloned();
+        self.announced[upcoming.workload] = last.map(|group| (group, upcoming.then.end));
+        Ok(())
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    fn finish(&mut self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+}

@@ -1,0 +1,290 @@
+//! A plan that is ready to be measured in pieces, and its identity.
+
+use std::fmt::Display;
+
+use anyhow::{Context, Result, bail};
+use experiment::plan::{self, Plan, TrialLength};
+use experiment::record::{Environment, Header, Note};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use text::limits::{BLOCKS, RECORD_LINE};
+
+use super::Unit;
+use crate::arena::open::{OpenOptions, within};
+use crate::arena::{Arena, ArmIndex};
+use crate::failure::usage;
+use crate::feasibility;
+use crate::length::{planned_blocks, trial_length};
+use crate::progress::Progress;
+use crate::rehearsal::{Rehearsed, rehearse};
+use crate::resolve::Resolved;
+use crate::signals::Stop;
+
+/// What the identity is of, beside the plan and its environment.
+const FORM: &str = "schedlab segment 1\n";
+
+/// The first lines of a record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Beginning {
+    pub(super) header: Header,
+    pub(super) notes: Vec<Note>,
+}
+
+/// A plan of virtual time with all that its trials depend on: the lengths that a rehearsal found, the device, every arm as it is set,
+/// the builds of its kernels, the content of its traces.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prepared {
+    beginning: Beginning,
+    identity: String,
+}
+
+impl Prepared {
+    /// Opens the arena of a checked plan, rehearses it, and takes down its environment. `asked` is the length of trials that the user has
+    /// set, `command` what repeats the experiment on one machine.
+    ///
+    /// # Errors
+    /// Wrong usage: a plan of real time, or one that can give no interval; or the arena failed.
+    pub fn of(
+        plan: Plan,
+        asked: &TrialLength,
+        command: String,
+        opening: &OpenOptions,
+        ends: (&Stop, &dyn Progress),
+    ) -> Result<Prepared> {
+        check_virtual(&plan)?;
+        let resolved = Resolved::of(plan)?;
+        within(&host::Root::real(), resolved, opening, ends.0, ends.1, |plan, arena| {
+            Prepared::within(plan, asked, command, arena, ends)
+        })
+    }
+
+    /// The same without a rehearsal: the plan has the lengths of its trials, as the searched one of `schedlab tune` has.
+    ///
+    /// # Errors
+    /// A plan of real time, or the arena failed.
+    pub fn as_it_is(
+        plan: Plan,
+        command: String,
+        opening: &OpenOptions,
+        ends: (&Stop, &dyn Progress),
+    ) -> Result<Prepared> {
+        check_virtual(&plan)?;
+        let resolved = Resolved::of(plan)?;
+        within(&host::Root::real(), resolved, opening, ends.0, ends.1, |plan, arena| {
+            Ok(Prepared::begun(plan.clone(), Vec::new(), command, arena.capture()?))
+        })
+    }
+
+    fn begun(plan: Plan, notes: Vec<Note>, command: String, environment: Environment) -> Prepared {
+        let header = Header {
+            schema: plan::SCHEMA,
+            schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+            plan,
+            environment,
+            started_unix_ms: 0,
+            command,
+        };
+        Prepared::new(Beginning { header, notes })
+    }
+
+    /// The same in an arena that is open.
+    pub(super) fn within(
+        plan: &Plan,
+        asked: &TrialLength,
+        command: String,
+        arena: &mut dyn Arena,
+        (stop, progress): (&Stop, &dyn Progress),
+    ) -> Result<Prepared> {
+        feasibility::check(plan)?;
+        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
+        let Rehearsed { plan, notes } = rehearse(plan, asked, &arms, arena, (stop, progress))?;
+        not_stopped(stop)?;
+        Ok(Prepared::begun(plan, notes, command, arena.capture()?))
+    }
+
+    pub(super) fn new(beginning: Beginning) -> Prepared {
+        let nameless = Header { command: String::new(), ..beginning.header.clone() };
+        let of = Beginning { header: nameless, notes: beginning.notes.clone() };
+        let text = FORM.to_owned() + &json(&of);
+        Prepared { identity: format!("{:x}", Sha256::digest(text)), beginning }
+    }
+
+    /// What all segments of this plan have in common, in 64 hexadecimal digits: plan, environment and schedlab's version. The command
+    /// is no part of it.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The plan, with the length of its trials.
+    pub fn plan(&self) -> &Plan {
+        &self.beginning.header.plan
+    }
+
+    pub fn environment(&self) -> &Environment {
+        &self.beginning.header.environment
+    }
+
+    /// The first line of its record.
+    pub fn header(&self) -> &Header {
+        &self.beginning.header
+    }
+
+    /// What the record begins with.
+    pub fn notes(&self) -> &[Note] {
+        &self.beginning.notes
+    }
+
+    pub(super) fn beginning(&self) -> &Beginning {
+        &self.beginning
+    }
+
+    /// With another command, which is no part of the identity.
+    pub fn with_command(mut self, command: String) -> Prepared {
+        self.beginning.header.command = command;
+        self
+    }
+
+    /// The number of blocks that every workload may have: the plan's, or as many as fit into its budget if all trials are as long as
+    /// planned.
+    pub fn most_blocks(&self) -> u32 {
+        let plan = self.plan();
+        let (duration, warmup) = trial_length(plan);
+        let trials = plan.arms.len() as f64 * plan.workloads.len() as f64;
+        let round = (duration + warmup).mul_f64(trials);
+        plan.budget.blocks.unwrap_or_else(|| planned_blocks(plan, round, round))
+    }
+
+    /// Every trial of these blocks. Blocks that a plan with a fixed number does not have are left out.
+    ///
+    /// # Errors
+    /// Wrong usage: no block.
+    pub fn units(&self, blocks: std::ops::Range<u32>) -> Result<Vec<Unit>> {
+        let (start, end) = (blocks.start, blocks.end);
+        if start >= end {
+            return Err(usage(format!(
+                "--blocks {start}..{end}: no block; the first is 0 and the end is not measured: give e.g. 0..{}",
+                self.most_blocks()
+            )));
+        }
+        BLOCKS.check(end as usize).map_err(|exceeded| usage(exceeded.to_string()))?;
+        let plan = self.plan();
+        let end = plan.budget.blocks.map_or(end, |most| end.min(most));
+        let of = |name: &str| Unit { workload: name.to_owned(), blocks: start.min(end)..end, arms: plan.arms.clone() };
+        Ok(plan.workloads.iter().map(|spec| of(&spec.name)).collect())
+    }
+
+    /// The same on a machine of this environment.
+    pub(super) fn with_environment(&self, environment: Environment) -> Prepared {
+        let header = Header { environment, ..self.beginning.header.clone() };
+        Prepared::new(Beginning { header, ..self.beginning.clone() })
+    }
+
+    /// For a worker, in one line.
+    pub fn to_json(&self) -> String {
+        json(&self.beginning)
+    }
+
+    /// What [`Prepared::to_json`] wrote.
+    ///
+    /// # Errors
+    /// It is no plan that this version can measure.
+    pub fn from_json(text: &str) -> Result<Prepared> {
+        RECORD_LINE.check(text.len())?;
+        let value: Value = serde_json::from_str(text).context("prepared plan: not JSON")?;
+        Prepared::from_value(value)
+    }
+
+    pub(super) fn from_value(value: Value) -> Result<Prepared> {
+        let header = &value["header"];
+        let version = env!("CARGO_PKG_VERSION");
+        // Before the rest is read, which another version may write differently.
+        if header["schedlab"] != version || header["schema"] != plan::SCHEMA {
+            bail!(
+                "version: another schedlab (found {}, expected {version}), and trials of two versions are never joined; measure it again \
+                 with this one",
+                header["schedlab"].as_str().unwrap_or("none")
+            );
+        }
+        let beginning: Beginning = serde_json::from_value(value).context("prepared plan: cannot be read")?;
+        let plan = &beginning.header.plan;
+        plan.check().map_err(|error| usage(error.to_string()))?;
+        check_virtual(plan)?;
+        if beginning.header.started_unix_ms != 0 || plan.trial.duration_ms.is_none() || plan.trial.warmup_ms.is_none() {
+            bail!("prepared plan: not complete; make it of the plan again");
+        }
+        Ok(Prepared::new(beginning))
+    }
+
+    /// In what another one differs, in words; nothing if in nothing.
+    pub(super) fn difference(&self, other: &Prepared) -> Option<String> {
+        let parts = |one: &Prepared| {
+            let value = |what: &dyn Fn() -> serde_json::Result<Value>| what().unwrap_or_default();
+            let header = one.header();
+            [
+                ("plan", value(&|| serde_json::to_value(&header.plan))),
+                ("environment", value(&|| serde_json::to_value(&header.environment))),
+                ("notes", value(&|| serde_json::to_value(one.notes()))),
+            ]
+        };
+        let pairs = parts(self).into_iter().zip(parts(other));
+        pairs
+            .filter(|((_, here), (_, there))| here != there)
+            .map(|((name, here), (_, there))| first(name, &here, &there))
+            .next()
+    }
+}
+
+/// The first place at which two values differ.
+fn first(path: &str, here: &Value, there: &Value) -> String {
+    let none = Value::Null;
+    if let (Value::Object(one), Value::Object(other)) = (here, there) {
+        for key in one.keys().chain(other.keys()) {
+            let (a, b) = (one.get(key).unwrap_or(&none), other.get(key).unwrap_or(&none));
+            if a != b {
+                return first(&format!("{path}.{key}"), a, b);
+            }
+        }
+    }
+    if let (Value::Array(one), Value::Array(other)) = (here, there)
+        && one.len() == other.len()
+        && let Some(at) = (0..one.len()).find(|at| one[*at] != other[*at])
+    {
+        return first(&format!("{path}[{at}]"), &one[at], &other[at]);
+    }
+    format!("{path}: found {}, expected {}", short(there), short(here))
+}
+
+fn short(value: &impl Display) -> String {
+    const MOST: usize = 80;
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+/// A trial on a machine is no function of its place in the plan.
+pub(crate) fn check_virtual(plan: &Plan) -> Result<()> {
+    if plan.arena.is_virtual() {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "arena {}: a plan of real time cannot be measured in pieces: its trials are compared within a block on one machine; take --arena sim or \
+         kernel, or measure on several occasions (run --occasions)",
+        plan.arena.name()
+    )))
+}
+
+/// Fails when a signal asks to end: a piece is whole or it is nothing.
+pub(super) fn not_stopped(stop: &Stop) -> Result<()> {
+    match stop.signal() {
+        Some(signal) => bail!("interrupted by {signal}: nothing was written; repeat the command"),
+        None => Ok(()),
+    }
+}
+
+fn json(beginning: &Beginning) -> String {
+    serde_json::to_string(beginning).expect("a header has only text keys and numbers")
+}

@@ -1,0 +1,323 @@
+//! An arena whose trials are measured elsewhere: what it announces is handed out as units, and it answers with what comes back.
+//!
+//! Two sides share a [`Desk`]: the experiment's thread announces, asks for a trial and waits for it; the program that distributes takes
+//! units and puts segments. Trials may come in any order; the experiment asks for them in its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use experiment::plan::Arm;
+use experiment::record::{Environment, Observation, VoidReason};
+use sha2::{Digest, Sha256};
+
+use super::segment::Segment;
+use super::{Prepared, Unit};
+use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
+use crate::failure::usage;
+use crate::resolve;
+use crate::signals::Stop;
+
+/// How long the experiment waits before it looks whether a signal has come.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A trial: workload, block, arm, each by its number.
+type Key = (usize, u32, usize);
+
+/// What a workload was last announced to need.
+#[derive(Debug, Clone)]
+struct Announced {
+    next: Vec<Group>,
+    then: std::ops::Range<u32>,
+    /// The blocks of `next` by their seeds.
+    seeds: BTreeMap<u64, u32>,
+}
+
+/// A trial that came back.
+#[derive(Debug)]
+enum Answer {
+    /// The text of its observation.
+    Waiting(Vec<u8>),
+    /// What is left of it after it was asked for.
+    Used([u8; 16]),
+}
+
+impl Answer {
+    fn agrees(&self, text: &[u8]) -> bool {
+        match self {
+            Answer::Waiting(known) => known == text,
+            Answer::Used(known) => *known == short(text),
+        }
+    }
+}
+
+fn short(text: &[u8]) -> [u8; 16] {
+    let digest = Sha256::digest(text);
+    std::array::from_fn(|at| digest[at])
+}
+
+#[derive(Debug, Default)]
+struct State {
+    announced: Vec<Option<Announced>>,
+    /// The plan's arms, then those that a search has added.
+    arms: Vec<Arm>,
+    /// Handed out, and not back.
+    out: BTreeSet<Key>,
+    answers: BTreeMap<Key, Answer>,
+    /// The experiment's thread has ended.
+    ended: bool,
+    /// Nothing will be put any more.
+    abandoned: bool,
+}
+
+impl State {
+    fn is_open(&self, key: &Key) -> bool {
+        !self.out.contains(key) && !self.answers.contains_key(key)
+    }
+
+    /// Trials that are wanted, not back and not out: certain ones first, then by block.
+    fn open(&self, most: usize) -> Vec<Key> {
+        let all = || {
+            self.announced.iter().enumerate().filter_map(|(workload, announced)| Some((workload, announced.as_ref()?)))
+        };
+        let keys = |workload: usize, block: u32, arms: &[ArmIndex]| {
+            arms.iter().map(|arm| (workload, block, arm.0)).collect::<Vec<_>>()
+        };
+        let mut open = Vec::new();
+        for (workload, announced) in all() {
+            let next = announced.next.iter().flat_map(|group| keys(workload, group.block, &group.arms));
+            open.extend(next.filter(|key| self.is_open(key)).take(most - open.len()));
+        }
+        // Round by round, as they will be asked for.
+        let mut blocks: Vec<(usize, &Announced, std::ops::Range<u32>)> =
+            all().map(|(at, one)| (at, one, one.then.clone())).collect();
+        while open.len() < most && blocks.iter().any(|(.., then)| !then.is_empty()) {
+            for (workload, announced, then) in &mut blocks {
+                let (Some(block), Some(last)) = (then.next(), announced.next.last()) else { continue };
+                let these = keys(*workload, block, &last.arms);
+                open.extend(these.into_iter().filter(|key| self.is_open(key)).take(most - open.len()));
+            }
+        }
+        open
+    }
+}
+
+/// What both sides share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    prepared: Prepared,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Desk {
+    pub(super) fn of(prepared: Prepared) -> Desk {
+        let plan = prepared.plan();
+        let state = State { announced: vec![None; plan.workloads.len()], arms: plan.arms.clone(), ..State::default() };
+        Desk { state: Mutex::new(state), changed: Condvar::new(), prepared }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands out trials.
+    pub(super) fn take(&self, most: usize) -> Vec<Unit> {
+        let mut state = self.lock();
+        if state.ended {
+            return Vec::new();
+        }
+        let mut open = state.open(most);
+        state.out.extend(open.iter().copied());
+        open.sort_unstable();
+        self.units(&state, &open)
+    }
+
+    /// Trials in the order of their keys as units.
+    fn units(&self, state: &State, keys: &[Key]) -> Vec<Unit> {
+        let mut units: Vec<Unit> = Vec::new();
+        for block in keys.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (workload, number, _) = block[0];
+            let workload = self.prepared.plan().workloads[workload].name.clone();
+            let arms: Vec<Arm> = block.iter().map(|(.., arm)| state.arms[*arm].clone()).collect();
+            match units.last_mut() {
+                Some(last) if last.workload == workload && last.blocks.end == number && last.arms == arms => {
+                    last.blocks.end += 1
+                }
+                _ => units.push(Unit { workload, blocks: number..number + 1, arms }),
+            }
+        }
+        units
+    }
+
+    /// Takes trials back that will not be put.
+    pub(super) fn give_back(&self, units: &[Unit]) {
+        let mut state = self.lock();
+        for unit in units {
+            let Some(workload) = self.prepared.plan().workloads.iter().position(|spec| spec.name == unit.workload)
+            else {
+                continue;
+            };
+            let arms: Vec<usize> = (0..state.arms.len()).filter(|at| unit.arms.contains(&state.arms[*at])).collect();
+            state
+                .out
+                .retain(|(of, block, arm)| !(*of == workload && unit.blocks.contains(block) && arms.contains(arm)));
+        }
+        self.changed.notify_all();
+    }
+
+    /// Takes in the trials of a segment.
+    ///
+    /// # Errors
+    /// It cannot be read, is of another plan, or disagrees with what came before.
+    pub(super) fn put(&self, name: &str, bytes: Vec<u8>) -> Result<()> {
+        let segment = Segment::read(name, bytes)?;
+        if let Some(difference) = self.prepared.difference(segment.prepared()) {
+            return Err(usage(format!(
+                "{name}: of another plan: {difference}; trials of different plans are never joined"
+            )));
+        }
+        let mut state = self.lock();
+        let numbers = segment.arms().iter().map(|arm| state.arms.iter().position(|known| known == arm));
+        let numbers: Vec<Option<usize>> = numbers.collect();
+        for place in &segment.places {
+            let arm = numbers[place.arm as usize]
+                .ok_or_else(|| anyhow!("{name}: a trial of an arm that nobody asked for"))?;
+            let (key, text) = ((place.workload as usize, place.block, arm), segment.text(place));
+            if let Some(known) = state.answers.get(&key) {
+                if !known.agrees(text) {
+                    bail!(
+                        "{name}: disagrees with what was measured before on block {} of workload {} under arm {}, which is the same on every \
+                         machine; look for what is wrong with one of them",
+                        place.block,
+                        self.prepared.plan().workloads[key.0].name,
+                        state.arms[arm].name
+                    );
+                }
+                continue;
+            }
+            state.out.remove(&key);
+            state.answers.insert(key, Answer::Waiting(text.to_vec()));
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits until something is wanted or the experiment has ended, at most for this time; whether it is so.
+    pub(super) fn wait(&self, most: Duration) -> bool {
+        let idle = |state: &mut State| !state.ended && state.open(1).is_empty();
+        let (state, _) =
+            self.changed.wait_timeout_while(self.lock(), most, idle).unwrap_or_else(PoisonError::into_inner);
+        state.ended || !state.open(1).is_empty()
+    }
+
+    /// The experiment's thread has ended.
+    pub(super) fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().ended
+    }
+
+    /// Nothing will be put any more.
+    pub(super) fn abandon(&self) {
+        self.lock().abandoned = true;
+        self.changed.notify_all();
+    }
+}
+
+/// The experiment's side.
+#[derive(Debug)]
+pub(super) struct RemoteArena {
+    desk: Arc<Desk>,
+    stop: Stop,
+    arm: usize,
+    elapsed: Duration,
+}
+
+impl RemoteArena {
+    pub(super) fn of(desk: Arc<Desk>, stop: Stop) -> RemoteArena {
+        RemoteArena { desk, stop, arm: 0, elapsed: Duration::ZERO }
+    }
+
+    /// The text of a trial when it comes; none when a signal asks to end.
+    fn answer(&self, trial: &TrialSpec) -> Result<Option<Vec<u8>>> {
+        let mut state = self.desk.lock();
+        let announced = state.announced[trial.workload].as_ref();
+        let block = announced.and_then(|announced| announced.seeds.get(&trial.seed)).copied();
+        let block =
+            block.ok_or_else(|| anyhow!("trial: asked for and not announced; report this as a fault of schedlab"))?;
+        let key = (trial.workload, block, self.arm);
+        loop {
+            if let Some(Answer::Waiting(text)) = state.answers.get_mut(&key) {
+                let text = std::mem::take(text);
+                state.answers.insert(key, Answer::Used(short(&text)));
+                return Ok(Some(text));
+            }
+            if state.abandoned {
+                bail!("experiment: abandoned before its end; what was measured is in the record");
+            }
+            if self.stop.signal().is_some() {
+                return Ok(None);
+            }
+            let (next, _) = self.desk.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            state = next;
+        }
+    }
+}
+
+impl Arena for RemoteArena {
+    fn capture(&mut self) -> Result<Environment> {
+        Ok(self.desk.prepared.environment().clone())
+    }
+
+    fn admit(&mut self, arm: &Arm) -> Result<ArmIndex> {
+        let plan = self.desk.prepared.plan();
+        let mut checked = arm.clone();
+        resolve::check_arm(plan.arena, plan.kernel.as_deref(), &mut checked, &mut |_| ())?;
+        let mut state = self.desk.lock();
+        let known = state.arms.iter().position(|known| known.name == arm.name);
+        Ok(ArmIndex(known.unwrap_or_else(|| {
+            state.arms.push(arm.clone());
+            state.arms.len() - 1
+        })))
+    }
+
+    fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
+        self.arm = arm.0;
+        Ok(Vec::new())
+    }
+
+    fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
+        let Some(text) = self.answer(trial)? else {
+            let by = self.stop.signal().unwrap_or("a signal").to_owned();
+            return Ok(Observation { voids: vec![VoidReason::Interrupted { by }], ..Observation::default() });
+        };
+        let observation: Observation = serde_json::from_slice(&text).context("segment: a trial that is none")?;
+        self.elapsed += trial.took(&observation);
+        Ok(observation)
+    }
+
+    fn one_seed_a_block(&self) -> bool {
+        true
+    }
+
+    fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
+        let seeds = upcoming.next.iter().map(|group| ((upcoming.seed)(group.block), group.block)).collect();
+        let announced = Announced { next: upcoming.next.clone(), then: upcoming.then.clone(), seeds };
+        self.desk.lock().announced[upcoming.workload] = Some(announced);
+        self.desk.changed.notify_all();
+        Ok(())
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    fn finish(&mut self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+}

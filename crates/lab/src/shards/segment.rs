@@ -1,0 +1,261 @@
+//! A segment: some trials of a prepared plan, as bytes.
+//!
+//! JSON lines: the head (identity, the prepared plan, the arms that it has trials of), a line for each trial, and the end with the number of trials
+//! and a SHA-256 of all bytes before it. A trial's observation is the text that a record has, so that merging copies it. The lines of trials have
+//! exactly one form: whatever else is no segment.
+//!
+//! The checksum is against damage. A segment from elsewhere may say what it likes of its trials, as a record may; what it cannot do is
+//! be taken for another plan's, exceed a limit, or name a trial that the plan does not have.
+
+use std::ops::Range;
+
+use anyhow::{Context, Result, anyhow, bail};
+use experiment::plan::Arm;
+use experiment::record::Observation;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use text::limits::{ARMS, BLOCKS, RECORD_LINE, SEGMENT_BYTES, TRIALS};
+
+use super::Prepared;
+use super::prepared::Beginning;
+
+/// The version of this form.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Head<'a> {
+    kind: &'static str,
+    schema: u32,
+    identity: &'a str,
+    /// From the first block to the last one, which is not in it: for people.
+    blocks: (u32, u32),
+    arms: &'a [Arm],
+    prepared: &'a Beginning,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct End {
+    kind: String,
+    trials: u64,
+    sha256: String,
+}
+
+/// A segment that grows.
+pub(super) struct Writer(Vec<u8>, u64);
+
+impl Writer {
+    pub(super) fn new(prepared: &Prepared, arms: &[Arm], blocks: Range<u32>) -> Writer {
+        let head = Head {
+            kind: "segment",
+            schema: SCHEMA,
+            identity: prepared.identity(),
+            blocks: (blocks.start, blocks.end),
+            arms,
+            prepared: prepared.beginning(),
+        };
+        Writer(line(&head), 0)
+    }
+
+    pub(super) fn trial(
+        &mut self,
+        (workload, block, arm): (usize, u32, usize),
+        observation: &Observation,
+    ) -> Result<()> {
+        let start = format!("{{\"workload\":{workload},\"block\":{block},\"arm\":{arm},\"observation\":");
+        let observation = serde_json::to_string(observation).expect("an observation has only text keys and numbers");
+        let bytes = self.0.len() + start.len() + observation.len() + 2;
+        RECORD_LINE.check(bytes - self.0.len()).and_then(|()| SEGMENT_BYTES.check(bytes))?;
+        self.0.extend_from_slice(start.as_bytes());
+        self.0.extend_from_slice(observation.as_bytes());
+        self.0.extend_from_slice(b"}\n");
+        self.1 += 1;
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        let end = End { kind: "end".to_owned(), trials: self.1, sha256: digest(&self.0) };
+        self.0.append(&mut line(&end));
+        self.0
+    }
+}
+
+fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut text = serde_json::to_vec(value).expect("it has only text keys and numbers");
+    text.push(b'\n');
+    text
+}
+
+fn digest(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
+}
+
+/// Where a trial stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StoredTrial {
+    /// The number of the workload in the plan.
+    pub(super) workload: u32,
+    pub(super) block: u32,
+    /// The number of the arm in the segment.
+    pub(super) arm: u32,
+    /// The bytes of its observation.
+    pub(super) text: Range<usize>,
+}
+
+/// A segment that was read: whole, undamaged, and of nothing that its plan does not have.
+#[derive(Debug)]
+pub struct Segment {
+    name: String,
+    prepared: Prepared,
+    arms: Vec<Arm>,
+    bytes: Vec<u8>,
+    pub(super) places: Vec<StoredTrial>,
+}
+
+impl Segment {
+    /// Reads a segment; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// It is none, of another version, cut off, damaged, or names what its plan does not have.
+    pub fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
+        read(name, bytes).with_context(|| name.to_owned())
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The plan that it is of.
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// The arms that it has trials of.
+    pub(super) fn arms(&self) -> &[Arm] {
+        &self.arms
+    }
+
+    /// How many trials it has.
+    pub fn trials(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The text of an observation, as a record has it.
+    pub(super) fn text(&self, place: &StoredTrial) -> &[u8] {
+        &self.bytes[place.text.clone()]
+    }
+}
+
+fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
+    SEGMENT_BYTES.check(bytes.len())?;
+    let head_end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    RECORD_LINE.check(head_end)?;
+    let mut head: Value = serde_json::from_slice(&bytes[..head_end])
+        .ok()
+        .filter(|head: &Value| head["kind"] == "segment")
+        .ok_or_else(|| anyhow!("segment: not one; name files that schedlab shard wrote"))?;
+    if head["schema"] != SCHEMA {
+        bail!(
+            "segment: unsupported schema (found {}, expected {SCHEMA}); merge it with the schedlab that wrote it",
+            head["schema"]
+        );
+    }
+    let prepared = Prepared::from_value(head["prepared"].take())?;
+    let [from, to] = [0, 1].map(|end| head["blocks"][end].as_u64().unwrap_or_default());
+    let torn = |what: String| {
+        anyhow!("segment: {what}; make it again: schedlab shard PLAN --blocks {from}..{to} --out {name}")
+    };
+    let body_end = end_of_body(&bytes).filter(|at| *at > head_end);
+    let found = body_end.and_then(|at| Some((at, serde_json::from_slice::<End>(&bytes[at..]).ok()?)));
+    let Some((body_end, end)) = found.filter(|(_, end)| end.kind == "end") else {
+        return Err(torn("cut off, its last line is missing".to_owned()));
+    };
+    if digest(&bytes[..body_end]) != end.sha256 {
+        return Err(torn("damaged, its checksum is of other bytes".to_owned()));
+    }
+    if head["identity"] != prepared.identity() {
+        return Err(torn("its identity is not that of its plan".to_owned()));
+    }
+    let arms: Vec<Arm> = serde_json::from_value(head["arms"].take()).context("segment: its arms cannot be read")?;
+    ARMS.check(arms.len())?;
+    let places = places(&bytes, head_end + 1..body_end, (prepared.plan().workloads.len(), arms.len()))?;
+    if places.len() as u64 != end.trials {
+        return Err(torn(format!("{} trials (expected {})", places.len(), end.trials)));
+    }
+    Ok(Segment { name: name.to_owned(), prepared, arms, bytes, places })
+}
+
+/// Where the last line begins, if it has an end.
+fn end_of_body(bytes: &[u8]) -> Option<usize> {
+    let rest = bytes.strip_suffix(b"\n")?;
+    Some(rest.iter().rposition(|byte| *byte == b'\n')? + 1)
+}
+
+fn places(bytes: &[u8], body: Range<usize>, (workloads, arms): (usize, usize)) -> Result<Vec<StoredTrial>> {
+    let (mut places, mut at) = (Vec::new(), body.start);
+    for (number, line) in bytes[body].split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let named = || format!("segment, line {}", number + 2);
+        RECORD_LINE.check(line.len()).with_context(named)?;
+        let place = place(line, at).ok_or_else(|| anyhow!("{}: not a trial", named()))?;
+        let known = (place.workload as usize) < workloads
+            && (place.arm as usize) < arms
+            && u64::from(place.block) < BLOCKS.most;
+        if !known {
+            bail!(
+                "{}: a trial that its plan does not have (workload {}, block {}, arm {})",
+                named(),
+                place.workload,
+                place.block,
+                place.arm
+            );
+        }
+        places.push(place);
+        TRIALS.check(places.len())?;
+        at += line.len();
+    }
+    Ok(places)
+}
+
+/// The trial of a line that begins at `at`.
+fn place(line: &[u8], at: usize) -> Option<StoredTrial> {
+    let (workload, rest) = number(line.strip_prefix(b"{\"workload\":")?)?;
+    let (block, rest) = number(rest.strip_prefix(b",\"block\":")?)?;
+    let (arm, rest) = number(rest.strip_prefix(b",\"arm\":")?)?;
+    let text = rest.strip_prefix(b",\"observation\":")?.strip_suffix(b"}\n")?;
+    if !text.starts_with(b"{") {
+        return None;
+    }
+    let start = at + line.len() - text.len() - 2;
+    Some(StoredTrial { workload, block, arm, text: start..start + text.len() })
+}
+
+fn number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let value = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
+    Some((value, &text[digits..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_trial_has_one_form() {
+        let line = b"{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":{\"duration_ns\":1}}\n";
+        let found = place(line, 100).unwrap();
+        assert_eq!((found.workload, found.block, found.arm), (2, 17, 0));
+        assert_eq!(&line[found.text.start - 100..found.text.end - 100], b"{\"duration_ns\":1}");
+        for other in [
+            "{\"block\":17,\"workload\":2,\"arm\":0,\"observation\":{}}\n",
+            "{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":[]}\n",
+            "{\"workload\":-2,\"block\":17,\"arm\":0,\"observation\":{}}\n",
+            "{\"workload\":99999999999,\"block\":17,\"arm\":0,\"observation\":{}}\n",
+            "{\"workload\":,\"block\":17,\"arm\":0,\"observation\":{}}\n",
+            "{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":{}}",
+            "\n",
+        ] {
+            assert_eq!(place(other.as_bytes(), 0), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! How far an experiment is, from its record alone: while another process measures it, after it was cut off, or when it has ended.
+//!
+//! Nothing is asked of the process that measures. That there is one follows from the lock on its record, which the kernel lists in
+//! /proc/locks; looking does not take the lock, so that an experiment which begins at this moment is not refused.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Result;
+use experiment::record::{Event, Record};
+use experiment::study::{Judgement, Verdict};
+use serde::Serialize;
+
+use crate::atlas::{CELLS, DESIGN};
+use crate::conduct::spent;
+use crate::failure::usage;
+use crate::length::expected_s;
+use crate::output::PARENT;
+use crate::store::{self, RECORD};
+use crate::tune::log::SEARCH;
+
+/// How far it is.
+#[derive(Debug, Clone, Serialize)]
+pub struct Standing {
+    pub name: String,
+    pub arena: String,
+    pub device: String,
+    pub state: State,
+    /// Milliseconds since 1970; 0 where time is virtual.
+    pub started_unix_ms: u64,
+    pub trials: usize,
+    pub void_trials: usize,
+    /// Seconds spent on measuring, by the arena's clock.
+    pub spent_s: f64,
+    /// Whether that time is simulated.
+    pub is_virtual: bool,
+    /// The share of the plan that is done, 0 to 1; it may end earlier, by verdicts.
+    pub share: f64,
+    /// The user's seconds until its end, at most; null unless it is measured now.
+    pub left_s: Option<f64>,
+    pub workloads: Vec<WorkloadStanding>,
+}
+
+/// Whether it goes on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "word", rename_all = "kebab-case")]
+pub enum State {
+    /// A process holds the record.
+    Measuring {
+        /// Null where the process is one of another container.
+        pid: Option<u32>,
+    },
+    Ended {
+        why: String,
+        text: String,
+    },
+    /// No process measures it, and it has no end.
+    CutOff,
+}
+
+/// How far a workload is.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorkloadStanding {
+    pub name: String,
+    /// Blocks that have begun, and those that are planned, if their number is fixed.
+    pub blocks: usize,
+    pub planned: Option<u32>,
+    pub arms: Vec<ArmStanding>,
+}
+
+/// What is known of an arm.
+#[derive(Debug, Clone, Serialize)]
+pub struct ArmStanding {
+    pub name: String,
+    pub is_baseline: bool,
+    pub trials: usize,
+    /// Whether it is measured no more: its verdict is reached, none is probable, or the kernel refused its setting.
+    pub decided: bool,
+    /// On the metric that decides, as far as the evidence goes; null for the baseline.
+    pub judgement: Option<Judgement>,
+}
+
+/// The newest experiment below `schedlab-out`.
+///
+/// # Errors
+/// Wrong usage: there is none.
+pub fn newest() -> Result<PathBuf> {
+    let dirs = fs::read_dir(PARENT).into_iter().flatten().flatten().map(|entry| entry.path());
+    let changed = |dir: &PathBuf| fs::metadata(dir.join(RECORD)).and_then(|found| found.modified()).ok();
+    let newest = dirs.filter_map(|dir| Some((changed(&dir)?, dir))).max();
+    let none = || usage(format!("{PARENT}: no experiment is there; name the directory of one, as given by --out"));
+    Ok(newest.ok_or_else(none)?.1)
+}
+
+/// How far the experiment of a directory is.
+///
+/// # Errors
+/// There is no readable record in it.
+pub fn standing(dir: &Path) -> Result<Standing> {
+    let path = if dir.is_dir() { dir.join(RECORD) } else { dir.to_path_buf() };
+    if !path.exists() && dir.join(SEARCH).exists() {
+        return Err(usage(format!(
+            "{}: holds a search, of which `schedlab tune` tells at its end; name its {}, if it is there yet",
+            dir.display(),
+            dir.join("confirm").display()
+        )));
+    }
+    if !path.exists() && dir.join(DESIGN).exists() {
+        return Err(usage(format!(
+            "{}: holds an atlas, whose cells are experiments; name one below {}, or draw what is there: schedlab atlas --out {0} --render",
+            dir.display(),
+            dir.join(CELLS).display()
+        )));
+    }
+    // Before the record is read: a process that ends meanwhile has written its end by then.
+    let holder = holder(&path);
+    let record = store::read(&path)?;
+    Ok(of(&record, holder, wall(&path)))
+}
+
+/// The time from the making of a file to its last change.
+fn wall(path: &Path) -> Option<Duration> {
+    let found = fs::metadata(path).ok()?;
+    found.modified().ok()?.duration_since(found.created().ok()?).ok()
+}
+
+/// Whether a process holds the lock of a file; which one, if that is known.
+fn holder(path: &Path) -> Option<Option<u32>> {
+    let found = fs::metadata(path).ok()?;
+    locked(&fs::read_to_string("/proc/locks").ok()?, (found.dev(), found.ino()))
+}
+
+/// `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`; with `->` a process that waits. The number of the file system may be another one
+/// than a program sees (btrfs), so that files of the same number on two such file systems are not distinguished.
+fn locked(locks: &str, (device, inode): (u64, u64)) -> Option<Option<u32>> {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", pid, place, ..] = words[..] else { return None };
+        let mut parts = place.split(':');
+        let mut number = || parts.next().and_then(|part| u32::from_str_radix(part, 16).ok());
+        let (its_major, its_minor) = (number()?, number()?);
+        let its_inode: u64 = place.rsplit(':').next()?.parse().ok()?;
+        let is_anonymous = major == 0 && its_major == 0;
+        let is_it = its_inode == inode && ((its_major, its_minor) == (major, minor) || is_anonymous);
+        is_it.then(|| pid.parse().ok().filter(|pid| *pid > 0))
+    })
+}
+
+fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> Standing {
+    let plan = &record.header.plan;
+    let state = match (&holder, &record.end) {
+        (Some(pid), _) => State::Measuring { pid: *pid },
+        (None, Some(end)) => State::Ended { why: end.reason.word().to_owned(), text: end.reason.to_string() },
+        (None, None) => State::CutOff,
+    };
+    let is_virtual = plan.arena.is_virtual();
+    let spent = spent(plan, record).as_secs_f64();
+    let total = expected_s(plan).min(plan.budget.time_s).max(1e-9);
+    let is_whole =
+        matches!(&state, State::Ended { .. }) && record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
+    let left = (total - spent).max(0.0);
+    // Virtual time passes as fast as it did so far.
+    let left = if is_virtual {
+        wall.filter(|_| spent > 0.0).map(|wall| left * wall.as_secs_f64() / spent)
+    } else {
+        Some(left)
+    };
+    let judgements = experiment::study(record, None).judgements;
+    Standing {
+        name: plan.name.clone(),
+        arena: plan.arena.name().to_owned(),
+        device: plan.device.clone(),
+        started_unix_ms: record.header.started_unix_ms,
+        trials: record.trials.len(),
+        void_trials: record.trials.iter().filter(|trial| !trial.observation.voids.is_empty()).count(),
+        spent_s: spent,
+        is_virtual,
+        share: if is_whole { 1.0 } else { (spent / total).min(1.0) },
+        left_s: left.filter(|_| matches!(state, State::Measuring { .. })),
+        workloads: plan.workloads.iter().map(|workload| of_workload(record, &workload.name, &judgements)).collect(),
+        state,
+    }
+}
+
+fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> WorkloadStanding {
+    let plan = &record.header.plan;
+    let trials = || record.trials.iter().filter(|trial| trial.workload == workload);
+    let planned = record.notes.iter().find_map(|note| match note.event {
+        Event::Planned { blocks } => Some(blocks),
+        _ => None,
+    });
+    let is_decided = |name: &str| {
+        record.notes.iter().any(|note| match &note.event {
+            Event::StoppedArm { workload: of, arm, .. } | Event::FutileArm { workload: of, arm, .. } => {
+                of == workload && arm == name
+            }
+            Event::RefusedArm { arm, .. } => arm == name,
+            _ => false,
+        })
+    };
+    let arm = |name: &String| ArmStanding {
+        name: name.clone(),
+        is_baseline: name == plan.baseline(),
+        trials: trials().filter(|trial| trial.arm == *name).count(),
+        decided: is_decided(name),
+        judgement: judgements.iter().find(|one| one.primary && one.workload == workload && one.arm == *name).cloned(),
+    };
+    WorkloadStanding {
+        name: workload.to_owned(),
+        blocks: trials().map(|trial| trial.block).collect::<BTreeSet<u32>>().len(),
+        planned: [plan.budget.blocks, planned].into_iter().flatten().min(),
+        arms: plan.arms.iter().map(|one| arm(&one.name)).collect(),
+    }
+}
+
+impl ArmStanding {
+    /// The verdict, if there is one.
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.judgement.as_ref().map(|judgement| judgement.verdict).filter(|verdict| *verdict != Verdict::Inconclusive)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_found_by_the_file_s_number_and_says_which_process_has_it() {
+        let locks = "1: POSIX  ADVISORY  WRITE 11 08:01:77 0 EOF\n2: FLOCK  ADVISORY  WRITE 12 08:11:77 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 13 08:01:77 0 EOF\n3: FLOCK  ADVISORY  READ 14 08:01:77 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 15 08:01:77 0 EOF\n5: FLOCK  ADVISORY  WRITE 0 08:01:78 0 EOF\nrubbish\n";
+        let device = rustix::fs::makedev(8, 1);
+        assert_eq!(locked(locks, (device, 77)), Some(Some(15)));
+        assert_eq!(locked(locks, (device, 78)), Some(None), "of another container");
+        assert_eq!(locked(locks, (device, 7)), None);
+    }
+
+    #[test]
+    fn a_file_that_this_process_has_locked_is_held_by_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = fs::File::create(&path).unwrap();
+        assert_eq!(holder(&path), None);
+        file.lock().unwrap();
+        assert_eq!(holder(&path), Some(Some(std::process::id())));
+    }
+}

@@ -1,0 +1,215 @@
+//! The tables of an atlas, and its answer in sentences.
+
+use experiment::atlas::{Aspect, Atlas, Cell, Factor, Key, RegretRow};
+
+use super::super::number::{Scale, percent, significant};
+use crate::table::Table;
+use crate::words::{clean, counted, listed};
+
+/// Names of the best that a cell of a table has room for.
+const NAMED: usize = 2;
+/// Rows of the tables of disagreement.
+const ROWS: usize = 40;
+
+/// The arenas that have cells or holes.
+pub(super) fn arenas(atlas: &Atlas) -> Vec<&'static str> {
+    let has = |arena: &&str| !atlas.names(arena, |key| &key.device).is_empty();
+    ["sim", "kernel"].into_iter().filter(has).collect()
+}
+
+/// What to take away, a sentence an arena.
+pub(super) fn answer(atlas: &Atlas) -> Vec<String> {
+    let of = |arena: &str| {
+        let row = atlas.regret.iter().find(|row| row.arena == arena)?;
+        let cells = atlas.cells.iter().filter(|cell| cell.key.arena == arena);
+        let alone: std::collections::BTreeSet<&str> = cells
+            .clone()
+            .filter_map(|cell| cell.best().next().filter(|_| cell.best().count() == 1))
+            .map(|entry| entry.arm.as_str())
+            .collect();
+        Some(format!(
+            "{arena}: one scheduler for everything: {} has the smallest worst case, {} behind the best of {}; its median is {}. In {}, {} {} \
+             best alone.",
+            row.arm,
+            times(&row.worst),
+            place(&row.worst_in),
+            times(&row.median),
+            counted(cells.count() as u64, "cell"),
+            match alone.len() {
+                0 => "none".to_owned(),
+                1..=6 => listed(&alone.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()),
+                n => format!("{n} different schedulers"),
+            },
+            if alone.len() > 1 { "are each somewhere" } else { "is somewhere" },
+        ))
+    };
+    let mut lines: Vec<String> = arenas(atlas).into_iter().filter_map(of).collect();
+    if atlas.compared > 0 {
+        lines.push(format!(
+            "sim and kernel: of {} effects against {}, {} differ by more than the arenas are known to, and {} of schedulers change their order.",
+            atlas.compared,
+            atlas.cells.first().map_or("the baseline", |cell| cell.baseline.as_str()),
+            atlas.differences.len(),
+            counted(atlas.reversals.len() as u64, "pair"),
+        ));
+    }
+    if !atlas.holes.is_empty() {
+        lines.push(format!("{} not measured.", counted(atlas.holes.len() as u64, "cell")));
+    }
+    lines
+}
+
+/// Every table, those for a terminal first.
+pub(super) fn all(atlas: &Atlas) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for arena in arenas(atlas) {
+        tables.push(regret(atlas, arena));
+    }
+    if atlas.compared > 0 {
+        tables.extend([differences(atlas), reversals(atlas)]);
+    }
+    for arena in arenas(atlas) {
+        tables.push(winners(atlas, arena));
+    }
+    tables.push(holes(atlas));
+    tables.retain(|table| !table.rows.is_empty());
+    tables
+}
+
+pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
+    let of = |row: &RegretRow| {
+        let (found, all) = row.cells;
+        let tail = row.tail.map_or("-".to_owned(), |(median, worst)| format!("{} / {}", bare(median), bare(worst)));
+        let texts = vec![
+            if found == all { found.to_string() } else { format!("{found} of {all}") },
+            format!("{} ({})", row.among_best, row.alone_best),
+            times(&row.median),
+            times(&row.worst),
+            place(&row.worst_in),
+            tail,
+        ];
+        (row.arm.clone(), texts)
+    };
+    Table {
+        title: format!(
+            "Regret of one scheduler for everything, {arena} arena: how many times better the best of each cell is"
+        ),
+        head: ["cells", "among the best (alone)", "median", "worst", "where", "p99: median / worst"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows: atlas.regret.iter().filter(|row| row.arena == arena).map(of).collect(),
+        detail: false,
+    }
+}
+
+/// Workloads down, devices across: the best, and how many times better than the baseline the first of them is.
+pub(super) fn winners(atlas: &Atlas, arena: &str) -> Table {
+    let devices = atlas.names(arena, |key| &key.device);
+    let row = |workload: &&str| {
+        let of = |device: &&str| atlas.cell(arena, device, workload).map_or_else(|| "hole".to_owned(), winner);
+        ((*workload).to_owned(), devices.iter().map(of).collect())
+    };
+    Table {
+        title: format!("Who wins where, {arena} arena: the best, how many times better than none, its 99th percentile"),
+        head: devices.iter().map(|device| (*device).to_owned()).collect(),
+        rows: atlas.names(arena, |key| &key.workload).iter().map(row).collect(),
+        detail: true,
+    }
+}
+
+/// `bfq, cfq and 3 more: 1.32 [1.30, 1.35], p99 12 ms`.
+pub(super) fn winner(cell: &Cell) -> String {
+    let best: Vec<&str> = cell.best().map(|entry| entry.arm.as_str()).collect();
+    let Some(first) = cell.deciding.entries.first() else { return "void".to_owned() };
+    let more = best.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let names: Vec<&str> = best.iter().copied().take(NAMED).collect();
+    let by = first.against_baseline.as_ref().map_or_else(String::new, |by| format!(": {}", interval(by)));
+    let tail = cell.tail.as_ref().and_then(|tail| {
+        let entry = tail.entries.iter().find(|entry| entry.arm == first.arm)?;
+        Some(format!(", p99 {}", scale(tail).with_unit(entry.mean)))
+    });
+    format!("{}{more}{by}{}", names.join(", "), tail.unwrap_or_default())
+}
+
+fn differences(atlas: &Atlas) -> Table {
+    let of = |one: &experiment::atlas::Difference| {
+        let texts = vec![one.arm.clone(), bare(one.sim), bare(one.kernel), interval(&one.factor), percent(one.known)];
+        (place(&one.key), texts)
+    };
+    Table {
+        title: format!(
+            "Effects against none that differ between sim and kernel: {} of {} compared{}",
+            atlas.differences.len(),
+            atlas.compared,
+            of_many(atlas.differences.len())
+        ),
+        head: ["scheduler", "in sim", "in kernel", "kernel by sim", "known to differ by"].map(str::to_owned).to_vec(),
+        rows: atlas.differences.iter().take(ROWS).map(of).collect(),
+        detail: false,
+    }
+}
+
+fn reversals(atlas: &Atlas) -> Table {
+    let of = |one: &experiment::atlas::Reversal| {
+        let texts = vec![
+            format!("{} before {}: {}", one.first, one.second, interval(&one.sim)),
+            format!("{} before {}: {}", one.second, one.first, interval(&one.kernel)),
+        ];
+        (place(&one.key), texts)
+    };
+    Table {
+        title: format!("Orders that the kernel turns round{}", of_many(atlas.reversals.len())),
+        head: ["in sim", "in kernel"].map(str::to_owned).to_vec(),
+        rows: atlas.reversals.iter().take(ROWS).map(of).collect(),
+        detail: false,
+    }
+}
+
+fn of_many(found: usize) -> String {
+    if found > ROWS { format!("; the {ROWS} largest, all are in atlas.json") } else { String::new() }
+}
+
+fn holes(atlas: &Atlas) -> Table {
+    let of =
+        |hole: &experiment::atlas::Hole| (format!("{}, {}", hole.key.arena, place(&hole.key)), vec![hole.why.clone()]);
+    Table {
+        title: "Cells without evidence".to_owned(),
+        head: vec!["why".to_owned()],
+        rows: atlas.holes.iter().map(of).collect(),
+        detail: true,
+    }
+}
+
+pub(super) fn place(key: &Key) -> String {
+    clean(&format!("{} on {}", key.workload, key.device))
+}
+
+/// The unit in which the values of an aspect are written.
+pub(super) fn scale(aspect: &Aspect) -> Scale {
+    let metric = aspect.metric.rsplit('.').next().unwrap_or_default();
+    Scale::of(metric, aspect.entries.iter().map(|entry| entry.mean))
+}
+
+fn bare(factor: f64) -> String {
+    format!("×{}", significant(factor))
+}
+
+fn times(factor: &Factor) -> String {
+    interval(factor)
+}
+
+/// `×1.32 [1.30, 1.35]`; open ends as in every report.
+pub(super) fn interval(of: &Factor) -> String {
+    let low = of.low.map_or_else(|| "0".to_owned(), significant);
+    let high = of.high.map_or_else(|| "∞".to_owned(), significant);
+    format!("{} [{low}, {high}]", bare(of.factor))
+}
+
+/// Where a section of the page is.
+pub(super) fn anchor(key: &Key) -> String {
+    let plain = |text: &str| -> String {
+        text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+    };
+    format!("{}.{}.{}", plain(&key.arena), plain(&key.device), plain(&key.workload))
+}

@@ -1,0 +1,109 @@
+//! The renderers on a small atlas with names that try to leave.
+
+use experiment::atlas::{About, Atlas, Cell, Hole, Key};
+use experiment::plan::Plan;
+use experiment::record::{Header, Observation, Record, Trial};
+
+use super::*;
+
+fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) -> Cell {
+    let text = "arena = 'sim'\ndevice = 'null'\narm = [{ name = 'a', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
+                workload = [{ name = 'w', kind = 'randread', primary = 'iops' }]\n";
+    let mut plan = Plan::from_toml(text).expect("a plan");
+    plan.workloads[0].name = workload.into();
+    plan.baseline = Some("none".into());
+    for (arm, (name, _)) in plan.arms.iter_mut().zip(values) {
+        arm.name = (*name).into();
+    }
+    let header = Header {
+        schema: 1,
+        schedlab: "0.1.0".into(),
+        plan,
+        environment: Default::default(),
+        started_unix_ms: 0,
+        command: String::new(),
+    };
+    let mut record = Record::new(header);
+    for block in 0..4 {
+        for (arm, values) in values {
+            let metrics = [
+                ("iops".to_owned(), values[block]),
+                ("latency_p99_us".to_owned(), 1e6 / values[block]),
+                ("fairness_jain".to_owned(), 0.9),
+            ];
+            record.trials.push(Trial {
+                sequence: record.trials.len() as u64,
+                workload: workload.into(),
+                block: block as u32,
+                position: 0,
+                arm: (*arm).into(),
+                started_ms: 0,
+                observation: Observation { metrics: metrics.into(), ..Observation::default() },
+            });
+        }
+    }
+    let key = Key { arena: arena.into(), device: device.into(), workload: workload.into() };
+    Cell::of(&About { key, fairness: "fairness_jain", special: &[] }, &record).expect("a cell")
+}
+
+fn atlas() -> Atlas {
+    let slow = [100.0, 101.0, 99.0, 100.0];
+    let fast = [200.0, 202.0, 198.5, 200.0];
+    let cells = vec![
+        cell("sim", "hp97560", "oltp", &[("none", slow), ("bfq", fast)]),
+        cell("kernel", "hp97560", "oltp", &[("none", fast), ("bfq", slow)]),
+        cell("sim", "<script>alert(1)</script>", "a|b`c\u{1b}[31m", &[("none", slow), ("=1+1", fast)]),
+    ];
+    let key = Key { arena: "sim".into(), device: "nvme".into(), workload: "dss".into() };
+    Atlas::of(cells, vec![Hole { key, why: "not measured <b>yet</b>".into() }], vec!["edf: on real-time only".into()])
+}
+
+#[test]
+fn the_page_names_winners_regret_disagreement_and_holes() {
+    let page = html::page(&atlas()).expect("a page");
+    for text in [
+        "oltp on hp97560",
+        "×2.00 [",
+        "bfq before none",
+        "none before bfq",
+        "dss on nvme: not measured",
+        "edf: on real-time only",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(
+        page.contains("href=\"#sim.hp97560.oltp\"") && page.contains("id=\"sim.hp97560.oltp\""),
+        "names lead to their cells"
+    );
+    assert!(!page.contains("http"), "nothing from another address");
+}
+
+#[test]
+fn names_from_outside_become_neither_markup_nor_commands_nor_formulas() {
+    let atlas = atlas();
+    for (name, text) in files(&atlas).expect("the files are made") {
+        let plain = text.replace("<script>alert(1)</script>", "SCRIPT");
+        assert_eq!(plain.contains("SCRIPT"), name == "atlas.json" || name == "atlas.csv", "{name}");
+        assert!(!text.contains('\u{1b}') || name == "atlas.csv", "{name}: a spreadsheet takes a name as it is");
+        assert!(!text.contains("<b>yet</b>") || name == "atlas.json", "{name}");
+    }
+    let csv = data::csv(&atlas).expect("a table");
+    assert!(csv.contains(",'=1+1,"), "{csv}");
+    let shown = terminal(&atlas, &Options { width: 100, colour: false, verbose: false });
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+}
+
+#[test]
+fn the_data_are_what_the_page_shows_and_can_be_read_again() {
+    let atlas = atlas();
+    let text = json(&atlas).expect("JSON");
+    let back: Atlas = serde_json::from_str(&text).expect("an atlas");
+    assert_eq!(json(&back).expect("JSON"), text);
+    let rows: Vec<::csv::StringRecord> = ::csv::Reader::from_reader(data::csv(&atlas).expect("a table").as_bytes())
+        .records()
+        .collect::<Result<_, _>>()
+        .expect("the table can be read");
+    assert_eq!(rows.len(), 6);
+    assert_eq!((&rows[0][4], &rows[0][13]), ("bfq", "true"));
+    assert!(markdown(&atlas).contains("| bfq | 1 of 2 |"), "{}", markdown(&atlas));
+}

@@ -1,0 +1,179 @@
+//! The trials of a record as spans of OpenTelemetry: experiment ⊃ block ⊃ trial, in OTLP's JSON.
+//!
+//! Source: opentelemetry-proto, trace/v1, and the OTLP specification's mapping to JSON (identifiers in hexadecimal, 64-bit integers as
+//! text). The text is the body of a request to /v1/traces. Sending it is left to a program that is made for it: the process that measures
+//! has given up its right to connect, and a collector that does not answer would take its time.
+//!
+//! Identifiers are hashes of the plan, its start and the place of the span, so that the same record gives the same spans, however often
+//! it is exported and however far it has come.
+
+use experiment::record::{Record, Trial};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::series::Exported;
+
+const NS_PER_MS: u64 = 1_000_000;
+/// `SPAN_KIND_INTERNAL`, `STATUS_CODE_ERROR`.
+const INTERNAL: u32 = 1;
+const ERROR: u32 = 2;
+
+/// The experiment's time in that of the spans.
+struct Spans<'a> {
+    record: &'a Record,
+    trace: String,
+    root: String,
+    began_ns: u64,
+    warmup_ns: u64,
+    all: Vec<Value>,
+}
+
+pub(super) fn render(exported: &Exported<'_>) -> crate::Result<String> {
+    let record = exported.record;
+    let header = &record.header;
+    let name = exported.name;
+    let identity = format!("{}\n{}", header.started_unix_ms, header.plan.to_toml());
+    let mut spans = Spans {
+        record,
+        trace: identifier(&identity, "trace", 16),
+        root: identifier(&identity, "experiment", 8),
+        began_ns: header.started_unix_ms.saturating_mul(NS_PER_MS),
+        warmup_ns: header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(NS_PER_MS),
+        all: Vec::new(),
+    };
+    spans.experiment(name);
+    let mut from = 0;
+    while from < record.trials.len() {
+        let first = &record.trials[from];
+        let is_of_block = |trial: &&Trial| (trial.block, &trial.workload) == (first.block, &first.workload);
+        let length = record.trials[from..].iter().take_while(is_of_block).count();
+        spans.block(&record.trials[from..from + length], &identity);
+        from += length;
+    }
+    let plan = &header.plan;
+    let clock = if plan.arena.is_virtual() { "virtual" } else { "real" };
+    let resource = attributes([
+        ("service.name", text("schedlab")),
+        ("service.version", text(&header.schedlab)),
+        ("schedlab.arena", text(plan.arena.name())),
+        ("schedlab.clock", text(clock)),
+        ("schedlab.device", text(&plan.device)),
+    ]);
+    let scope = json!({ "name": "schedlab", "version": header.schedlab });
+    let scoped = json!([{ "scope": scope, "spans": spans.all }]);
+    let whole = json!({ "resourceSpans": [{ "resource": { "attributes": resource }, "scopeSpans": scoped }] });
+    Ok(format!("{}\n", serde_json::to_string(&whole)?))
+}
+
+impl Spans<'_> {
+    fn at(&self, ms: u64) -> u64 {
+        self.began_ns.saturating_add(ms.saturating_mul(NS_PER_MS))
+    }
+
+    fn start(&self, trial: &Trial) -> u64 {
+        self.at(trial.started_ms)
+    }
+
+    /// A trial that is void from the start took no time.
+    fn end(&self, trial: &Trial) -> u64 {
+        let measured = trial.observation.duration_ns;
+        let warmup = if measured > 0 { self.warmup_ns } else { 0 };
+        self.start(trial).saturating_add(warmup).saturating_add(measured)
+    }
+
+    fn span(&self, (id, parent): (&str, &str), name: &str, (from, until): (u64, u64), attributes: Value) -> Value {
+        let mut span = json!({
+            "traceId": self.trace,
+            "spanId": id,
+            "name": name,
+            "kind": INTERNAL,
+            "startTimeUnixNano": from.to_string(),
+            "endTimeUnixNano": until.max(from).to_string(),
+            "attributes": attributes,
+        });
+        if !parent.is_empty() {
+            span["parentSpanId"] = json!(parent);
+        }
+        span
+    }
+
+    fn experiment(&mut self, name: &str) {
+        let record = self.record;
+        let last = record.trials.iter().map(|trial| self.end(trial)).max().unwrap_or(self.began_ns);
+        let until = record.end.as_ref().map_or(last, |end| self.at(end.at_ms).max(last));
+        let state = record.end.as_ref().map_or("not ended", |end| end.reason.word());
+        let all = attributes([
+            ("schedlab.end", text(state)),
+            ("schedlab.trials", integer(record.trials.len() as u64)),
+            ("schedlab.baseline", text(record.header.plan.baseline())),
+        ]);
+        let mut span = self.span((&self.root, ""), name, (self.began_ns, until), all);
+        let event = |note: &experiment::record::Note| {
+            let line = serde_json::to_value(&note.event).unwrap_or_default();
+            json!({
+                "timeUnixNano": self.at(note.at_ms).to_string(),
+                "name": line["event"].as_str().unwrap_or("note"),
+                "attributes": attributes([("schedlab.text", text(&note.event.to_string()))]),
+            })
+        };
+        span["events"] = record.notes.iter().map(event).collect();
+        self.all.push(span);
+    }
+
+    fn block(&mut self, trials: &[Trial], identity: &str) {
+        let (Some(first), Some(last)) = (trials.first(), trials.last()) else { return };
+        let Trial { workload, block, .. } = first;
+        // A block that was interrupted and is completed later is two spans.
+        let id = identifier(identity, &format!("block {workload} {block} {}", first.sequence), 8);
+        let all = attributes([("schedlab.workload", text(workload)), ("schedlab.block", integer(u64::from(*block)))]);
+        let times = (self.start(first), self.end(last));
+        let span = self.span((&id, &self.root), &format!("block {} of {workload}", block + 1), times, all);
+        self.all.push(span);
+        let spans: Vec<Value> = trials.iter().map(|trial| self.trial(trial, &id, identity)).collect();
+        self.all.extend(spans);
+    }
+
+    fn trial(&self, trial: &Trial, block: &str, identity: &str) -> Value {
+        let Trial { workload, arm, observation, .. } = trial;
+        let plan = &self.record.header.plan;
+        let spec = plan.workloads.iter().find(|spec| spec.name == *workload);
+        let primary = spec.and_then(|spec| spec.primary.as_deref());
+        let mut all = vec![
+            ("schedlab.workload", text(workload)),
+            ("schedlab.arm", text(arm)),
+            ("schedlab.block", integer(u64::from(trial.block))),
+            ("schedlab.position", integer(u64::from(trial.position))),
+            ("schedlab.sequence", integer(trial.sequence)),
+            ("schedlab.warmup_ns", integer(if observation.duration_ns > 0 { self.warmup_ns } else { 0 })),
+        ];
+        if let Some((metric, value)) = primary.and_then(|name| observation.metrics.get_key_value(name))
+            && value.is_finite()
+        {
+            all.push(("schedlab.metric", text(metric)));
+            all.push(("schedlab.value", json!({ "doubleValue": value })));
+        }
+        let id = identifier(identity, &format!("trial {}", trial.sequence), 8);
+        let mut span = self.span((&id, block), arm, (self.start(trial), self.end(trial)), attributes(all));
+        if let Some(reason) = observation.voids.first() {
+            span["status"] = json!({ "code": ERROR, "message": reason.to_string() });
+        }
+        span
+    }
+}
+
+fn identifier(identity: &str, of: &str, bytes: usize) -> String {
+    let hash = Sha256::digest(format!("{identity}\n{of}"));
+    hash.iter().take(bytes).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn text(value: &str) -> Value {
+    json!({ "stringValue": value })
+}
+
+fn integer(value: u64) -> Value {
+    json!({ "intValue": value.to_string() })
+}
+
+fn attributes<'a>(all: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+    all.into_iter().map(|(key, value)| json!({ "key": key, "value": value })).collect()
+}

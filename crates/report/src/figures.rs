@@ -1,0 +1,239 @@
+//! The plots of a study, made once: for the page, and as files of their own.
+//!
+//! A page themes them and puts them beside tables; a notebook or a paper takes them alone. Both have the same points, words and colours.
+
+use experiment::record::Trial;
+use experiment::study::{Judgement, Study};
+
+use crate::evidence::Evidence;
+use crate::page::Page;
+use crate::plot::{canvas, distribution, forest, latency, response, timeline};
+use crate::sweep::{self, SweepView};
+use crate::view::{MetricView, RowView, WorkloadView};
+use crate::{number, verdict, words};
+
+/// What a figure shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureKind {
+    /// The effect of each arm with its interval.
+    Effects,
+    /// The value of every trial, a column for each arm.
+    Distribution,
+    /// The value of every trial over the time since the start.
+    Timeline,
+    /// Latency by percentile, a line for each arm.
+    Latency,
+    /// The change of the metric over the values of one tunable.
+    Response,
+}
+
+impl FigureKind {
+    /// Every kind, in the order of a report.
+    pub const ALL: [FigureKind; 5] = [
+        FigureKind::Effects,
+        FigureKind::Distribution,
+        FigureKind::Timeline,
+        FigureKind::Latency,
+        FigureKind::Response,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            FigureKind::Effects => "effects",
+            FigureKind::Distribution => "distribution",
+            FigureKind::Timeline => "timeline",
+            FigureKind::Latency => "latency",
+            FigureKind::Response => "response",
+        }
+    }
+}
+
+/// A plot of a report, as a file of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Figure {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric that decides for it.
+    pub metric: String,
+    /// What it shows.
+    pub kind: FigureKind,
+    /// Of latency `all`, `read` or `write`; of a response the tunable; else empty.
+    pub of: String,
+    /// What it shows, in words, for readers who do not see it.
+    pub label: String,
+    /// The picture: an SVG file.
+    pub svg: String,
+}
+
+/// Every figure of a study: for each workload those of its deciding metric.
+///
+/// # Errors
+/// When a plot fails, which no input should cause.
+pub fn figures(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<Vec<Figure>> {
+    let page = Page::of(study, evidence);
+    let mut all = Vec::new();
+    for workload in &page.workloads {
+        let Some(metric) = deciding(workload) else { continue };
+        let trials = trials_of(evidence, workload.name);
+        for drawn in of_metric(study, workload, metric, &trials, &page.arms)? {
+            all.push(drawn.whole(workload, metric));
+        }
+        let swept = sweep::of(study, workload.name, metric);
+        for drawn in
+            swept.map(|sweep| responses(study, evidence, (workload, metric), &sweep)).transpose()?.into_iter().flatten()
+        {
+            all.push(drawn.whole(workload, metric));
+        }
+    }
+    Ok(all)
+}
+
+/// The metric that a page shows plots of.
+pub(crate) fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v MetricView<'a>> {
+    workload.metrics.iter().find(|metric| metric.primary).or(workload.metrics.first())
+}
+
+/// The trials of a workload.
+pub(crate) fn trials_of<'a>(evidence: Option<&Evidence<'a>>, workload: &str) -> Vec<&'a Trial> {
+    evidence.iter().flat_map(|evidence| evidence.trials).filter(|trial| trial.workload == workload).collect()
+}
+
+/// A plot for a page.
+pub(crate) struct Drawn {
+    pub(crate) kind: FigureKind,
+    /// As [`Figure::of`].
+    pub(crate) of: String,
+    /// Of a response, what the tunable does; else empty.
+    pub(crate) said: String,
+    label: String,
+    pub(crate) svg: String,
+}
+
+impl Drawn {
+    fn whole(self, workload: &WorkloadView<'_>, metric: &MetricView<'_>) -> Figure {
+        Figure {
+            workload: workload.name.to_owned(),
+            metric: metric.name.to_owned(),
+            kind: self.kind,
+            of: self.of,
+            label: self.label,
+            svg: canvas::whole_file(&self.svg),
+        }
+    }
+}
+
+/// The plots of one metric.
+pub(crate) fn of_metric(
+    study: &Study,
+    workload: &WorkloadView<'_>,
+    metric: &MetricView<'_>,
+    trials: &[&Trial],
+    arms: &[&str],
+) -> crate::Result<Vec<Drawn>> {
+    let name = words::clean(workload.name);
+    let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
+    let subject = |label| distribution::Subject {
+        label,
+        trials,
+        arms,
+        metric: metric.name,
+        words: &metric.label,
+        scale: &metric.scale,
+    };
+    let effects = format!("{name}: effect of each arm on {}: {}", metric.label, found(metric));
+    let spread = format!("{name}: {} of every trial, a column for each arm: {}", metric.label, means(metric));
+    let drift = format!("{name}: {} of every trial over the time since the start", metric.label);
+    let mut all = Vec::new();
+    let mut add = |kind, of: &str, label: &str, svg: Option<String>| {
+        all.extend(svg.map(|svg| Drawn { kind, of: of.to_owned(), said: String::new(), label: label.to_owned(), svg }));
+    };
+    let forest = forest::plot(&effects, &judgements, metric.direction, study.criteria.margin)?;
+    add(FigureKind::Effects, "", &effects, forest);
+    add(FigureKind::Distribution, "", &spread, distribution::plot(&subject(&spread))?);
+    add(FigureKind::Timeline, "", &drift, timeline::plot(&subject(&drift))?);
+    for op in &latency::kinds(trials) {
+        let label = format!("{name}: latency percentiles of {op} requests, one line for each arm");
+        add(FigureKind::Latency, op, &label, latency::plot(&label, trials, arms, op)?);
+    }
+    Ok(all)
+}
+
+/// The response curves of a sweep, a tunable each.
+pub(crate) fn responses(
+    study: &Study,
+    evidence: Option<&Evidence<'_>>,
+    (workload, metric): (&WorkloadView<'_>, &MetricView<'_>),
+    sweep: &SweepView<'_>,
+) -> crate::Result<Vec<Drawn>> {
+    let name = words::clean(workload.name);
+    let all: Vec<&Judgement> = sweep.rows.iter().map(|row| row.judgement).collect();
+    let range = response::span(&all, study.criteria.margin);
+    let mut curves = Vec::new();
+    for (of, (tunable, line)) in sweep.responses.iter().zip(&sweep.lines) {
+        let label = format!("{name}: change of {} over the values of {tunable}: {line}", metric.label);
+        let unit = evidence.map(|evidence| (evidence.unit_of)(&of.scheduler, &of.tunable));
+        let points =
+            of.points.iter().filter_map(|point| Some((point.value.as_str(), sweep::judgement(metric, point)?)));
+        let curve = response::Curve {
+            label: &label,
+            tunable: &of.tunable,
+            unit: unit.unwrap_or_default(),
+            default: of.default.as_deref(),
+            points: points.collect(),
+            metric: format!("change of {}", metric.label),
+            margin: study.criteria.margin,
+        };
+        let svg = response::plot(&curve, &range)?;
+        let (kind, of, said) = (FigureKind::Response, tunable.clone(), line.clone());
+        curves.extend(svg.map(|svg| Drawn { kind, of, said, label, svg }));
+    }
+    Ok(curves)
+}
+
+/// What a forest shows, in words: `mq-deadline better, +11.6 % [+10.9, +12.2]; …`.
+pub(crate) fn found(metric: &MetricView<'_>) -> String {
+    let judgements = metric.rows.iter().filter_map(|row| row.judgement);
+    let words: Vec<String> = judgements
+        .map(|j| {
+            format!("{} {}, {}", words::clean(&j.arm), verdict::word(j.verdict), number::effect(j).replace('-', "−"))
+        })
+        .collect();
+    words.join("; ")
+}
+
+fn means(metric: &MetricView<'_>) -> String {
+    let of = |row: &RowView<'_>| {
+        format!("{} {} {}", words::clean(row.arm), metric.centre_head(), row.centre_with_unit(metric))
+    };
+    metric.rows.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Lab;
+
+    #[test]
+    fn a_figure_is_a_whole_file_with_the_plot_that_the_page_has() {
+        let lab = Lab::typical();
+        let all = figures(&lab.study, Some(&lab.evidence())).expect("the figures are drawn");
+        let page = crate::files(&lab.study, Some(&lab.evidence())).expect("the report is made");
+        let (_, html) = page.iter().find(|(name, _)| *name == "report.html").expect("the page");
+        assert!(all.len() >= 3, "{}", all.len());
+        for figure in &all {
+            assert!(figure.svg.starts_with("<svg ") && figure.svg.contains("xmlns="), "{}", figure.label);
+            let (_, body) = figure.svg.split_once("fill=\"#FFFFFF\"/>").expect("a background");
+            let shown = canvas::themed(body);
+            assert!(html.contains(shown.trim_end()), "{} is not the page's", figure.label);
+        }
+        let kinds: Vec<FigureKind> = all.iter().map(|figure| figure.kind).collect();
+        assert!(kinds.contains(&FigureKind::Effects) && kinds.contains(&FigureKind::Latency), "{kinds:?}");
+    }
+
+    #[test]
+    fn a_study_without_a_record_has_its_effects_alone() {
+        let all = figures(&Lab::typical().study, None).expect("the figures are drawn");
+        assert!(all.iter().all(|figure| figure.kind == FigureKind::Effects) && !all.is_empty());
+    }
+}

@@ -1,0 +1,193 @@
+//! An experiment while it is measured, as OpenMetrics text: how far it is, what it has measured, when it last did.
+//!
+//! The text is valid in the older format of Prometheus, too, as node_exporter's textfile collector reads it (`export`): hence gauges
+//! where a counter is meant, whose names the two formats form differently.
+
+use std::collections::BTreeMap;
+
+use experiment::record::Trial;
+
+use crate::export::openmetrics::{Labels, Text};
+
+/// Pairs of workload and arm that have lines of their own: a search tries any number of settings.
+const MOST_SERIES: usize = 1000;
+
+/// What is known of it.
+#[derive(Debug, Clone, Default)]
+pub struct Running {
+    /// The plan's title, arena and device.
+    pub name: String,
+    pub arena: String,
+    pub device: String,
+    /// schedlab's version.
+    pub version: String,
+    /// Whether its time is simulated.
+    pub is_virtual: bool,
+    /// How it ended, as the record's last line says; None while it is measured.
+    pub ended: Option<String>,
+    /// The share that is done, 0 to 1.
+    pub share: f64,
+    /// Seconds that it has taken, by the arena's clock.
+    pub elapsed_s: f64,
+    /// The user's seconds until its end, at most.
+    pub left_s: Option<f64>,
+    /// The last trial's end, in seconds since 1970, by the wall clock.
+    pub last_trial_s: Option<f64>,
+    arms: BTreeMap<(String, String), Arm>,
+    /// Trials of pairs beyond those that have lines.
+    others: u64,
+}
+
+/// An arm on a workload.
+#[derive(Debug, Clone, Default)]
+struct Arm {
+    trials: u64,
+    voids: u64,
+    /// The metric that decides, and its value in the last trial that has one.
+    last: Option<(String, f64)>,
+    decided: bool,
+}
+
+impl Running {
+    /// A trial is measured; `metric` decides.
+    pub fn measured(&mut self, trial: &Trial, metric: &str) {
+        let Some(arm) = self.arm(&trial.workload, &trial.arm) else { return };
+        arm.trials += 1;
+        arm.voids += u64::from(!trial.observation.voids.is_empty());
+        if let Some(value) = trial.observation.metrics.get(metric) {
+            arm.last = Some((metric.to_owned(), *value));
+        }
+    }
+
+    /// An arm is measured no more.
+    pub fn decided(&mut self, workload: &str, arm: &str) {
+        if let Some(arm) = self.arm(workload, arm) {
+            arm.decided = true;
+        }
+    }
+
+    fn arm(&mut self, workload: &str, arm: &str) -> Option<&mut Arm> {
+        let key = (workload.to_owned(), arm.to_owned());
+        if self.arms.len() >= MOST_SERIES && !self.arms.contains_key(&key) {
+            self.others += 1;
+            return None;
+        }
+        Some(self.arms.entry(key).or_default())
+    }
+
+    /// The text.
+    pub fn openmetrics(&self) -> String {
+        let mut text = Text::default();
+        let of = || vec![("experiment", self.name.clone())];
+        let mut about = of();
+        about.extend([
+            ("device", self.device.clone()),
+            ("arena", self.arena.clone()),
+            ("clock", if self.is_virtual { "virtual" } else { "real" }.to_owned()),
+            ("schedlab", self.version.clone()),
+        ]);
+        text.family("run_about", "what is measured, and with what; always 1", [(about, 1.0)]);
+        text.family(
+            "run_active",
+            "1 while it is measured, 0 once it has ended",
+            [(of(), f64::from(u8::from(self.ended.is_none())))],
+        );
+        let ended = self.ended.as_ref().map(|why| {
+            let mut labels = of();
+            labels.push(("why", why.clone()));
+            (labels, 1.0)
+        });
+        text.family("run_ended", "how it ended; always 1", ended);
+        text.family(
+            "run_done_ratio",
+            "share of the plan that is done; it may end earlier, by verdicts",
+            [(of(), self.share)],
+        );
+        text.family(
+            "run_elapsed_seconds",
+            "time spent on measuring, by the clock that run_about names",
+            [(of(), self.elapsed_s)],
+        );
+        text.family("run_left_seconds", "real time until its end, at most", self.left_s.map(|left| (of(), left)));
+        text.family(
+            "run_last_trial_seconds",
+            "end of the last trial, in seconds since 1970",
+            self.last_trial_s.map(|at| (of(), at)),
+        );
+        let arms = |value: fn(&Arm) -> f64| self.arms.iter().map(move |(key, arm)| (self.labels(key), value(arm)));
+        text.family("run_trials", "trials so far, void ones among them", arms(|arm| arm.trials as f64));
+        text.family("run_void_trials", "trials so far that are void in whole or part", arms(|arm| arm.voids as f64));
+        text.family(
+            "run_decided",
+            "1 for an arm that is not measured any more: decided, refused or given up",
+            arms(|arm| f64::from(u8::from(arm.decided))),
+        );
+        let last = self.arms.iter().filter_map(|(key, arm)| {
+            let (metric, value) = arm.last.clone()?;
+            let mut labels = self.labels(key);
+            labels.push(("metric", metric));
+            Some((labels, value))
+        });
+        text.family("run_last_value", "the deciding metric in the last trial, no verdict", last);
+        text.family(
+            "run_other_trials",
+            "trials of further arms, which have no lines",
+            (self.others > 0).then(|| (of(), self.others as f64)),
+        );
+        text.finish()
+    }
+
+    fn labels(&self, (workload, arm): &(String, String)) -> Labels {
+        vec![("experiment", self.name.clone()), ("workload", workload.clone()), ("arm", arm.clone())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::record::Observation;
+
+    use super::*;
+
+    fn trial(arm: &str, value: f64) -> Trial {
+        let observation = Observation { metrics: [("iops".to_owned(), value)].into(), ..Observation::default() };
+        Trial {
+            sequence: 0,
+            workload: "oltp".into(),
+            block: 0,
+            position: 0,
+            arm: arm.into(),
+            started_ms: 0,
+            observation,
+        }
+    }
+
+    #[test]
+    fn a_run_has_its_share_its_trials_and_its_end() {
+        let mut run = Running { name: "a \"b\"\n".into(), share: 0.25, ..Running::default() };
+        run.measured(&trial("bfq", 120.5), "iops");
+        run.measured(&trial("bfq", 121.5), "iops");
+        run.decided("oltp", "bfq");
+        let text = run.openmetrics();
+        for line in [
+            "schedlab_run_done_ratio{experiment=\"a \\\"b\\\"\\n\"} 0.25\n",
+            "schedlab_run_trials{experiment=\"a \\\"b\\\"\\n\",workload=\"oltp\",arm=\"bfq\"} 2.0\n",
+            "arm=\"bfq\",metric=\"iops\"} 121.5\n",
+            "schedlab_run_active{experiment=\"a \\\"b\\\"\\n\"} 1.0\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
+        assert!(text.ends_with("# EOF\n") && !text.contains("run_left_seconds") && !text.contains("run_ended"));
+        run.ended = Some("verdicts-reached".into());
+        assert!(run.openmetrics().contains("why=\"verdicts-reached\"} 1.0"));
+    }
+
+    #[test]
+    fn a_search_of_many_settings_has_a_bounded_number_of_lines() {
+        let mut run = Running::default();
+        (0..MOST_SERIES + 7).for_each(|at| run.measured(&trial(&format!("arm {at}"), 1.0), "iops"));
+        run.measured(&trial("arm 3", 1.0), "iops");
+        let text = run.openmetrics();
+        assert_eq!(text.lines().filter(|line| line.starts_with("schedlab_run_trials{")).count(), MOST_SERIES);
+        assert!(text.contains("schedlab_run_other_trials{experiment=\"\"} 7.0"), "{text}");
+    }
+}

@@ -1,0 +1,210 @@
+//! Flags of `schedlab fleet` and `schedlab contribute`.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use fleet::Key;
+
+pub(super) const FLEET_HELP: &str = "\
+Examples:
+  schedlab fleet push results --fleet /srv/fleet                  send a record to the fleet's directory
+  schedlab fleet push results --fleet s3://lab/fleet              or to a bucket (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL)
+  sudo schedlab fleet push --watched --fleet /srv/fleet           send what the watches of this machine have measured
+  export SCHEDLAB_FLEET=/srv/fleet
+  schedlab fleet report                                           what is there
+  schedlab fleet verdict --model 980                              verdicts by drive model, and what one further machine will measure
+  schedlab fleet verdict --by model,firmware,kernel --json
+  schedlab fleet compare --by kernel 6.1 6.12                     the same drives and schedulers on two kernels
+  schedlab fleet query 'SELECT model, count(DISTINCT machine) FROM results GROUP BY 1'
+  sudo schedlab fleet learn                                       let `devices` and `advise` show what the fleet knows
+
+The unit of evidence is the machine, however many results and trials it has. Machines too far from the others are named and left out, at
+most a tenth of them. A result that is pushed again is there once.
+
+Exit status: 0 done or verdicts reached, 1 an operation failed, 2 wrong usage, 3 no verdict has evidence that can be used.";
+
+pub(super) const CONTRIBUTE_HELP: &str = "\
+Examples:
+  schedlab contribute results                       show the line, and send nothing
+  schedlab contribute results --out fleet.jsonl     append it to a file, which you may pass on
+
+The line has model and firmware of the drive, the numbers of the kernel's release, workload and metric, a hash of the workload, the arms
+with their verdicts, ratios and standard errors, and the version of schedlab. It has no machine, host, serial number, path, label or time.
+Nothing is sent anywhere.
+
+Exit status: 0 the line was made, 1 an operation failed, 2 wrong usage.";
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    #[command(subcommand)]
+    pub(crate) what: FleetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Send records to the fleet, each as one file of Parquet that is named after its content.
+    #[command(after_help = "Example:\n  schedlab fleet push results --fleet /srv/fleet")]
+    Push(FleetPushArgs),
+    /// Show what is there: drives, machines, results, and files or results that something is wrong with.
+    #[command(after_help = "Example:\n  schedlab fleet report --fleet /srv/fleet")]
+    Report(FleetStudyArgs),
+    /// Judge the arms of each question over all machines with one kind of drive.
+    ///
+    /// An arm's effect on a machine is the mean of its results. The interval is for the mean over machines; beside it stands what one
+    /// further machine will measure, and how much of the spread is between machines.
+    #[command(after_help = "Example:\n  schedlab fleet verdict --fleet /srv/fleet --model 980 --workload randread")]
+    Verdict(FleetStudyArgs),
+    /// Judge the values under a second kernel, firmware or model against those under a first one.
+    ///
+    /// Machines that were measured under both are compared with themselves; otherwise the two groups of machines are compared.
+    #[command(after_help = "Example:\n  schedlab fleet compare --fleet /srv/fleet --by kernel 6.1 6.12")]
+    Compare(FleetCompareArgs),
+    /// Ask by SQL, through DuckDB: the program duckdb, or Python's module of that name. The view is `results`.
+    #[command(
+        after_help = "Example:\n  schedlab fleet query --fleet /srv/fleet 'SELECT arm, median(value) FROM results GROUP BY 1'"
+    )]
+    Query(FleetQueryArgs),
+    /// Copy results that another place lacks, e.g. a bucket into a directory.
+    #[command(after_help = "Example:\n  schedlab fleet copy /srv/fleet --fleet s3://lab/fleet")]
+    Copy(FleetCopyArgs),
+    /// Keep the verdicts by drive model on this machine, where `devices` and `advise` show them.
+    #[command(after_help = "Example:\n  sudo schedlab fleet learn --fleet /srv/fleet")]
+    Learn(FleetLearnArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetPlaceArgs {
+    /// Place of the fleet: a directory, or s3://BUCKET/PREFIX; without it, that of SCHEDLAB_FLEET.
+    #[arg(long, value_name = "DIR|s3://…", env = "SCHEDLAB_FLEET", hide_env_values = true)]
+    pub(crate) fleet: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetPushArgs {
+    /// Records to send: directories of experiments (or of their occasions), or files record.jsonl.
+    #[arg(value_name = "RECORD", required_unless_present = "watched")]
+    pub(crate) records: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: FleetPlaceArgs,
+    /// Send the records of this machine's watches, too, as far as their reports are kept.
+    #[arg(long)]
+    pub(crate) watched: bool,
+    /// Call the machine that measured by this name [default: a hash of this machine's /etc/machine-id].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) machine: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetSelectArgs {
+    /// Take drives whose model contains this, in any case.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) model: Option<String>,
+    /// Take drives with this firmware.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) firmware: Option<String>,
+    /// Take results on this kernel: 6.12 takes 6.12.9-amd64.
+    #[arg(long, value_name = "RELEASE")]
+    pub(crate) kernel: Option<String>,
+    /// Take results of this arena.
+    #[arg(long, value_name = "NAME", value_parser = ["disk", "cpu"])]
+    pub(crate) arena: Option<String>,
+    /// Take workloads that begin with this, as `fleet report` shows them.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) workload: Option<String>,
+    /// Judge this metric [default: the metric that decides for the workload].
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) metric: Option<String>,
+    /// Take this arm or scheduler, beside the baseline.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) arm: Option<String>,
+    /// Call differences below this equivalent.
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub(crate) margin: String,
+    /// Accept this probability that any verdict on a question is wrong, and of a machine outside its interval.
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub(crate) alpha: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetStudyArgs {
+    #[command(flatten)]
+    pub(crate) place: FleetPlaceArgs,
+    #[command(flatten)]
+    pub(crate) select: FleetSelectArgs,
+    /// Group results by these, separated by commas.
+    #[arg(long, value_name = "KEY,…", value_delimiter = ',', default_value = "model", value_parser = keys())]
+    pub(crate) by: Vec<Key>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetCompareArgs {
+    /// The first group: a kernel's series such as 6.1, a firmware, a model, as `fleet report --by` shows it.
+    pub(crate) first: String,
+    /// The second group, which is judged against the first.
+    pub(crate) second: String,
+    /// What the two groups differ in.
+    #[arg(long, value_name = "KEY", value_parser = keys())]
+    pub(crate) by: Key,
+    #[command(flatten)]
+    pub(crate) place: FleetPlaceArgs,
+    #[command(flatten)]
+    pub(crate) select: FleetSelectArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetQueryArgs {
+    /// SQL, of the view `results`: a row for each value, with the columns of docs/src/howto/fleet.md.
+    #[arg(value_name = "SQL")]
+    pub(crate) sql: String,
+    #[command(flatten)]
+    pub(crate) place: FleetPlaceArgs,
+    /// Print the whole SQL, and run nothing.
+    #[arg(long)]
+    pub(crate) print: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetCopyArgs {
+    /// Place to copy to: a directory, or s3://BUCKET/PREFIX.
+    #[arg(value_name = "TO")]
+    pub(crate) to: String,
+    #[command(flatten)]
+    pub(crate) place: FleetPlaceArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FleetLearnArgs {
+    #[command(flatten)]
+    pub(crate) place: FleetPlaceArgs,
+    #[command(flatten)]
+    pub(crate) select: FleetSelectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ContributeArgs {
+    /// Records: directories of experiments, or files record.jsonl.
+    #[arg(value_name = "RECORD", required = true)]
+    pub(crate) records: Vec<PathBuf>,
+    /// Append the lines to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// The words of the keys.
+fn keys() -> impl TypedValueParser<Value = Key> {
+    let words = PossibleValuesParser::new(Key::ALL.iter().map(|(_, word)| PossibleValue::new(*word)));
+    words.map(|word| Key::ALL.iter().find(|(_, known)| *known == word).map_or(Key::Model, |(key, _)| *key))
+}

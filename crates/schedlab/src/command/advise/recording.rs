@@ -1,0 +1,69 @@
+//! The recording of a disk on which advice is asked for, made by another process of this program.
+//!
+//! A recording gives up the rights of root once it has begun, for good, and the replay still starts kernels and writes its results.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use lab::signals::Stop;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::cli::AdviseArgs;
+use crate::command::watch;
+use crate::failure::{USAGE, usage};
+use crate::out;
+
+/// How often the recording is looked at.
+const EVERY: Duration = Duration::from_millis(50);
+/// A summary is some hundred bytes.
+const SUMMARY_BYTES: u64 = 1 << 20;
+
+/// Records the disk into the directory. A signal ends the recording before its time.
+pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> {
+    let file = dir.join("recording.parquet");
+    let mut command = Command::new(watch::program()?);
+    command.args(["record", "--json", "--for", &args.length, "--out"]).arg(&file);
+    if args.quiet || args.json {
+        command.arg("--quiet");
+    }
+    command.arg("--").arg(&args.subject).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("{}: the recording cannot be started", args.subject))?;
+    let mut was_asked = false;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if stop.signal().is_some() && !was_asked {
+            // From a terminal it has the signal already; a second one changes nothing.
+            let _ = kill_process(Pid::from_child(&child), Signal::INT);
+            was_asked = true;
+        }
+        thread::sleep(EVERY);
+    };
+    if stop.signal().is_some() {
+        out::note(format_args!("the recording is {}", file.display()));
+        return Ok(file);
+    }
+    let mut said = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(SUMMARY_BYTES).read_to_string(&mut said)?;
+    }
+    let summary: Value = serde_json::from_str(&said).unwrap_or_default();
+    match summary["requests"].as_u64() {
+        // What was said on standard error is the reason.
+        None if status.code() == Some(USAGE.into()) => {
+            Err(usage(format!("{}: cannot be recorded so; see above", args.subject)))
+        }
+        None => bail!("{}: the recording failed ({status}); see above", args.subject),
+        Some(0) => bail!(
+            "{}: asked for nothing while it was recorded; record it while it works, for longer with --for",
+            args.subject
+        ),
+        Some(_) => Ok(file),
+    }
+}

@@ -1,0 +1,152 @@
+//! `schedlab atlas`: which scheduler is best where.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use experiment::atlas::{Atlas, Cell, Hole};
+use experiment::plan::ArenaKind;
+use files::Dir;
+use lab::arena::open::OpenOptions;
+use lab::atlas::{Choice, Design, Looked, Planned, Plans, adopt, look, measure};
+use lab::output::Output;
+use lab::signals::Stop;
+use text::counted;
+
+use crate::cli::AtlasArgs;
+use crate::failure::{self, INCOMPLETE, REACHED};
+use crate::out;
+use crate::progress::Progress;
+use crate::rights;
+
+/// Measures what is missing of an atlas, and draws it.
+pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
+    let dir = Output::Named(args.out.clone()).open()?;
+    let design = design(args, &dir)?;
+    if !design.arenas().contains(&ArenaKind::Kernel) {
+        rights::give_up_but(&design.files(), &[dir.path()])?;
+    }
+    let plans = design.plans()?;
+    for from in &args.merge {
+        let adopted = adopt(&dir, from, &plans.cells)?;
+        if !args.quiet {
+            out::note(format_args!("{}: {} taken over", from.display(), counted(adopted as u64, "cell")));
+        }
+    }
+    let mut found: Vec<Looked> = plans.cells.iter().map(|cell| look(dir.path(), cell)).collect();
+    let mut status = None;
+    if args.merge.is_empty() && !args.render {
+        let todo = todo(args, &plans, &found);
+        status = measured(args, &dir, &plans, &todo)?;
+        for at in todo {
+            found[at] = look(dir.path(), &plans.cells[at]);
+        }
+    }
+    let missing = found.iter().any(|found| !matches!(found, Looked::Whole(_)));
+    let atlas = drawn(plans, found, &dir);
+    let written = write(&atlas, &dir)?;
+    show(args, &atlas, &written)?;
+    Ok(status.unwrap_or(if missing && args.shard.is_none() { INCOMPLETE } else { REACHED }))
+}
+
+/// The design of the options, or that of the directory where there are none.
+fn design(args: &AtlasArgs, dir: &Dir) -> Result<Design> {
+    if !args.chooses() {
+        if let Some(design) = Design::read(dir)? {
+            return Ok(design);
+        }
+        // The map of parts is of what the parts are of.
+        if let Some(first) = args.merge.first()
+            && let Some(design) = Design::read(&Dir::open(first)?)?
+        {
+            design.keep(dir)?;
+            return Ok(design);
+        }
+    }
+    let arenas = if args.arenas.is_empty() {
+        vec![ArenaKind::Sim]
+    } else {
+        [ArenaKind::Sim, ArenaKind::Kernel]
+            .into_iter()
+            .filter(|arena| args.arenas.iter().any(|named| ArenaKind::from(*named) == *arena))
+            .collect()
+    };
+    let design = Design::of(&Choice {
+        arenas,
+        devices: args.devices.clone(),
+        schedulers: args.schedulers.clone(),
+        workloads: args.workloads.clone(),
+        quick: args.quick,
+        kernel: args.kernel.clone(),
+    })?;
+    design.keep(dir)?;
+    Ok(design)
+}
+
+/// The cells to measure here, by their numbers.
+fn todo(args: &AtlasArgs, plans: &Plans, found: &[Looked]) -> Vec<usize> {
+    let is_mine = |at: &usize| args.shard.is_none_or(|part| at % part.of == part.number - 1);
+    let is_open = |at: &usize| matches!(found[*at], Looked::Missing | Looked::Unfinished);
+    (0..plans.cells.len()).filter(is_mine).filter(is_open).collect()
+}
+
+/// Measures; the exit status, if it was cut short.
+fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Result<Option<u8>> {
+    if todo.is_empty() {
+        return Ok(None);
+    }
+    let opening = OpenOptions { cache_dir: args.cache_dir.clone(), threads: args.threads, ..OpenOptions::default() };
+    let cells: Vec<&Planned> = todo.iter().map(|at| &plans.cells[*at]).collect();
+    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    let cut = measure(dir, &cells, &opening, (&stop, &progress))?;
+    stop.end_at_once();
+    Ok(cut.map(|end| {
+        out::note(format_args!("{}: {}; repeat the command to continue", end.reason.word(), end.reason));
+        failure::cut_short()
+    }))
+}
+
+/// The atlas of what was found.
+fn drawn(plans: Plans, found: Vec<Looked>, dir: &Dir) -> Atlas {
+    let (mut cells, mut holes): (Vec<Cell>, Vec<Hole>) = (Vec::new(), plans.holes);
+    for (planned, found) in plans.cells.into_iter().zip(found) {
+        let why = match found {
+            Looked::Whole(cell) => {
+                cells.push(*cell);
+                continue;
+            }
+            Looked::Missing => "not measured yet".to_owned(),
+            Looked::Unfinished => "not measured to its end yet".to_owned(),
+            Looked::Foreign(why) => {
+                out::note(format_args!("cell {}: left out: {why}", planned.dir));
+                // The page is the same wherever the directory is.
+                why.replace(&dir.path().display().to_string(), "DIR")
+            }
+        };
+        holes.push(Hole { key: planned.key, why });
+    }
+    Atlas::of(cells, holes, plans.notes)
+}
+
+fn write(atlas: &Atlas, dir: &Dir) -> Result<Vec<PathBuf>> {
+    let write = |(name, text): (&str, String)| {
+        dir.replace(name, text.as_bytes())?;
+        Ok(dir.file(name))
+    };
+    report::atlas::files(atlas)?.into_iter().map(write).collect()
+}
+
+fn show(args: &AtlasArgs, atlas: &Atlas, written: &[PathBuf]) -> Result<()> {
+    if args.json {
+        return out::print(report::atlas::json(atlas)?);
+    }
+    if !args.quiet {
+        out::report(&report::atlas::terminal(atlas, &out::report_options(false)))?;
+        let names: Vec<String> = written.iter().map(|path| file_name(path)).collect();
+        out::line(format_args!("\n{}: {}", args.out.display(), names.join(", ")))?;
+    }
+    Ok(())
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,183 @@
+//! What `schedlab fleet` prints for people.
+
+use anyhow::Result;
+use comfy_table::Table;
+use comfy_table::presets::NOTHING;
+use experiment::fleet::levels::LevelJudgement;
+use experiment::fleet::{FleetJudgement, Prediction, Ratios};
+use experiment::plan::Criteria;
+use experiment::study::Verdict;
+use fleet::{FleetStudy, GroupStudy, QuestionStudy, Sides};
+
+use crate::out;
+
+/// So many of one kind of line are shown.
+const MOST: usize = 20;
+
+/// What is there.
+pub(super) fn report(study: &FleetStudy) -> Result<()> {
+    let mut table = table();
+    let keys =
+        study.groups.first().map(|group| group.keys.iter().map(|(key, _)| key.to_uppercase())).into_iter().flatten();
+    let heads = ["MACHINES", "DRIVES", "RESULTS", "TRIALS", "WORKLOADS"];
+    table.set_header(keys.chain(heads.map(str::to_owned)));
+    for group in &study.groups {
+        let mut workloads: Vec<&str> = group.questions.iter().map(|of| of.workload.as_str()).collect();
+        workloads.dedup();
+        let counts = [group.machines, group.drives, group.results].map(|count| count.to_string());
+        let values = group.keys.iter().map(|(_, value)| value.clone()).chain(counts);
+        table.add_row(values.chain([group.trials.to_string(), workloads.join(", ")]));
+    }
+    out::line(table.trim_fmt())?;
+    remarks(study)
+}
+
+/// The verdicts.
+pub(super) fn verdict(study: &FleetStudy, criteria: &Criteria) -> Result<()> {
+    for group in &study.groups {
+        for question in &group.questions {
+            out::line(title(group, question))?;
+            out::line(judgements(question, criteria).trim_fmt())?;
+            question.judgements.iter().try_for_each(of_machines)?;
+            out::line("")?;
+        }
+    }
+    remarks(study)
+}
+
+fn title(group: &GroupStudy, question: &QuestionStudy<FleetJudgement>) -> String {
+    let keys: Vec<&str> =
+        group.keys.iter().map(|(_, value)| if value.is_empty() { "unknown" } else { value.as_str() }).collect();
+    let QuestionStudy { workload, metric, unit, baseline, .. } = question;
+    let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+    format!("{}: {workload}, {metric}{unit} against {baseline}", keys.join(", "))
+}
+
+fn judgements(question: &QuestionStudy<FleetJudgement>, criteria: &Criteria) -> Table {
+    let mut table = table();
+    let further = format!("ONE FURTHER MACHINE ({:.0} %)", 100.0 * (1.0 - criteria.alpha));
+    table.set_header(["ARM", "RATIO", "INTERVAL", further.as_str(), "BETWEEN MACHINES", "MACHINES", "VERDICT"]);
+    for of in &question.judgements {
+        let between = match (of.between_percent, of.between_share) {
+            (Some(percent), Some(share)) => format!("± {percent:.1} % (I² {:.0} %)", 100.0 * share),
+            _ => "-".to_owned(),
+        };
+        let left_out = match of.outliers.len() {
+            0 => String::new(),
+            n => format!(" + {n} left out"),
+        };
+        table.add_row([
+            of.arm.clone(),
+            of.mean.map_or_else(|| "-".to_owned(), |mean| format!("× {:.3}", mean.ratio)),
+            ends(of.mean),
+            format!(
+                "{}{}",
+                ends(of.further_machine),
+                if of.prediction == Prediction::Normal { " if normal" } else { "" }
+            ),
+            between,
+            format!("{}{left_out}", of.machines),
+            word(of),
+        ]);
+    }
+    table
+}
+
+fn word(of: &FleetJudgement) -> String {
+    let verdict = format!("{:?}", of.verdict).to_lowercase();
+    match of.verdict {
+        Verdict::Void | Verdict::Inconclusive => verdict,
+        _ if of.holds_for_one => format!("{verdict}, for one too"),
+        _ => format!("{verdict} on average"),
+    }
+}
+
+/// Machines that are left out, and kinds of machines.
+fn of_machines(of: &FleetJudgement) -> Result<()> {
+    for outlier in of.outliers.iter().take(MOST) {
+        out::line(format_args!(
+            "left out of {}: {} (× {:.3}, {:.1} standard deviations from the median)",
+            of.arm, outlier.machine, outlier.ratio, outlier.distance
+        ))?;
+    }
+    if of.outliers.len() > MOST {
+        out::line(format_args!("left out of {}: and {} more, with --json", of.arm, of.outliers.len() - MOST))?;
+    }
+    if let Some(all) = of.with_outliers {
+        out::line(format_args!("{} with them: × {:.3}, {}", of.arm, all.ratio, ends(Some(all))))?;
+    }
+    if of.far_but_counted > 0 {
+        out::line(format_args!(
+            "{}: {} of {} machines are far from the median: several kinds of machines are pooled; group by what tells them apart, e.g. --by \
+             model,firmware,kernel",
+            of.arm, of.far_but_counted, of.machines
+        ))?;
+    }
+    Ok(())
+}
+
+/// Two groups.
+pub(super) fn comparison(sides: &Sides, questions: &[QuestionStudy<LevelJudgement>]) -> Result<()> {
+    let Sides { key, first, second } = sides;
+    for question in questions {
+        let QuestionStudy { workload, metric, unit, .. } = question;
+        out::line(format_args!("{} {second} against {first}: {workload}, {metric} ({unit})", key.word()))?;
+        let mut table = table();
+        table.set_header(["ARM", "RATIO", "INTERVAL", "MACHINES", "VERDICT"]);
+        for of in &question.judgements {
+            let machines = match of.paired {
+                true => format!("{}, each in both", of.first_machines),
+                false => format!("{} against {}", of.second_machines, of.first_machines),
+            };
+            table.add_row([
+                of.arm.clone(),
+                of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("× {:.3}", ratio.ratio)),
+                ends(of.ratio),
+                machines,
+                format!("{:?}", of.verdict).to_lowercase(),
+            ]);
+        }
+        out::line(table.trim_fmt())?;
+        for of in &question.judgements {
+            for outlier in of.outliers.iter().take(MOST) {
+                out::line(format_args!("left out of {}: {} (× {:.3})", of.arm, outlier.machine, outlier.ratio))?;
+            }
+        }
+        out::line("")?;
+    }
+    Ok(())
+}
+
+fn remarks(study: &FleetStudy) -> Result<()> {
+    out::line(format_args!(
+        "{} of {}",
+        text::counted(study.results as u64, "result"),
+        text::counted(study.machines as u64, "machine")
+    ))?;
+    study.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;
+    study.findings.iter().take(MOST).try_for_each(|finding| out::line(format_args!("- {finding}")))?;
+    if study.findings.len() > MOST {
+        out::line(format_args!("- and {} more findings, with --json", study.findings.len() - MOST))?;
+    }
+    for damaged in study.damaged.iter().take(MOST) {
+        out::line(format_args!("- {}: left out: {}; push the record again", damaged.object, damaged.problem))?;
+    }
+    if study.damaged.len() > MOST {
+        out::line(format_args!("- and {} more damaged files, with --json", study.damaged.len() - MOST))?;
+    }
+    if study.others > 0 {
+        out::line(format_args!("- {} with a name that no result has", text::counted(study.others as u64, "file")))?;
+    }
+    Ok(())
+}
+
+fn ends(of: Option<Ratios>) -> String {
+    let end = |end: Option<f64>| end.map_or_else(|| "?".to_owned(), |end| format!("{end:.3}"));
+    of.map_or_else(|| "-".to_owned(), |of| format!("{} to {}", end(of.low), end(of.high)))
+}
+
+fn table() -> Table {
+    let mut table = Table::new();
+    table.load_preset(NOTHING);
+    table
+}

@@ -1,0 +1,51 @@
+//! What the commands share that follow a live disk: for how long, how often, and with which rights.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use experiment::plan::parse_duration_s;
+use recorder::live::{Live, Options};
+
+use crate::failure::usage;
+use crate::rights;
+
+/// How often the kernel's ring is emptied: it holds the events of a second at 200,000 a second.
+const EVERY: Duration = Duration::from_millis(50);
+/// Following a disk for longer is a slip of the keyboard.
+const LONGEST_S: f64 = 366.0 * 86_400.0;
+
+/// The time that `--for` names; a usual one is `such_as`.
+///
+/// # Errors
+/// It is no time, or out of range.
+pub(super) fn length(word: &str, such_as: &str) -> Result<Duration> {
+    let seconds = parse_duration_s(word).map_err(|e| usage(format!("--for: {e}")))?;
+    if !(0.01..=LONGEST_S).contains(&seconds) {
+        return Err(usage(format!("--for {word}: out of range (expected 10ms to 366 days); give e.g. {such_as}")));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Begins to follow a disk, and gives up the rights that this took, but for writing the results.
+///
+/// # Errors
+/// The disk cannot be followed, or the kernel refuses.
+pub(super) fn begin(options: &Options, results: &[&Path]) -> Result<Live> {
+    let live = Live::start(options)?;
+    if live.goes_on_without_rights() {
+        let results: Vec<&Path> = results.iter().copied().chain(live.changes()).collect();
+        rights::give_up_but(&[], &results)?;
+    }
+    Ok(live)
+}
+
+/// Waits until the ring is to be emptied next. Returns whether there was time left.
+pub(super) fn wait(began: Instant, length: Option<Duration>) -> bool {
+    let left = length.map(|length| length.saturating_sub(began.elapsed()));
+    if left == Some(Duration::ZERO) {
+        return false;
+    }
+    std::thread::sleep(left.map_or(EVERY, |left| left.min(EVERY)));
+    true
+}

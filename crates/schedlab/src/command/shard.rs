@@ -1,0 +1,230 @@
+//! `schedlab shard` and `schedlab merge`: an experiment of virtual time in pieces, on machines that some batch system chooses.
+
+use std::fs::{File, OpenOptions};
+use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use experiment::plan::{ArenaKind, Plan, TrialLength};
+use files::{Bounded, Dir, replace_at};
+use lab::arena::open::OpenOptions as Opening;
+use lab::progress::Progress as _;
+use lab::resolve::programs::ProgramOptions;
+use lab::shards::{Merged, Missing, Prepared, Unit, merge, shard};
+use lab::signals::Stop;
+use lab::store::{self, RECORD};
+use rustix::fs::OFlags;
+use serde_json::json;
+use text::counted;
+use text::limits::{SEGMENT_BYTES, SEGMENTS, SEGMENTS_BYTES};
+
+use super::experiment::{Shown, conclude_record, files_of, plan_of_file, quoted};
+use super::plan::checked;
+use crate::cli::{MergeArgs, ShardArgs};
+use crate::failure::{INCOMPLETE, REACHED};
+use crate::out;
+use crate::progress::Progress;
+use crate::rights;
+
+/// Ranges of missing blocks that a message names.
+const NAMED: usize = 4;
+
+/// Measures some blocks of a plan, or says how many there are.
+pub(crate) fn measure(args: &ShardArgs) -> Result<u8> {
+    let plan = plan_of_file(&args.plan)?;
+    if plan.arena == ArenaKind::Sim {
+        rights::give_up(&files_of(&plan), args.out.as_deref())?;
+    }
+    let asked = plan.trial.clone();
+    let plan = checked(plan)?;
+    let command = format!("schedlab run {}", quoted(args.plan.display().to_string()));
+    let opening = Opening {
+        programs: ProgramOptions { agreement: args.consent.agreement(), user: None },
+        cache_dir: args.cache_dir.clone(),
+        threads: args.threads,
+        ..Opening::default()
+    };
+    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    let ends: (&Stop, &dyn lab::progress::Progress) = (&stop, &progress);
+    match (&args.blocks, &args.out) {
+        (Some(blocks), Some(out)) => piece(plan, (&asked, command), (blocks, out.as_path()), &opening, ends, args.json),
+        _ => count(&Prepared::of(plan, &asked, command, &opening, ends)?, &args.plan, args.json),
+    }
+}
+
+fn piece(
+    plan: Plan,
+    (asked, command): (&TrialLength, String),
+    (blocks, file): (&Range<u32>, &Path),
+    opening: &Opening,
+    ends: (&Stop, &dyn lab::progress::Progress),
+    as_json: bool,
+) -> Result<u8> {
+    let made = shard(plan, (asked, command), blocks.clone(), opening, ends)?;
+    ends.1.clear();
+    if made.trials == 0 {
+        let most = made.prepared.most_blocks();
+        out::note(format_args!(
+            "--blocks {}..{}: beyond the {most} blocks of the plan: a segment without trials",
+            blocks.start, blocks.end
+        ));
+    }
+    // As a whole: what stands there is a segment, or what stood there before.
+    replace_at(file, &made.segment).with_context(|| format!("{}: cannot write the segment", file.display()))?;
+    let identity = made.prepared.identity();
+    if as_json {
+        let blocks = [made.blocks.start, made.blocks.end];
+        let all = json!({ "segment": file, "identity": identity, "blocks": blocks, "trials": made.trials });
+        out::line(all)?;
+    } else {
+        let trials = counted(made.trials, "trial");
+        out::line(format_args!(
+            "{}: {trials} of blocks {}..{}; identity {}",
+            file.display(),
+            made.blocks.start,
+            made.blocks.end,
+            &identity[..12]
+        ))?;
+    }
+    Ok(REACHED)
+}
+
+/// Says what there is to measure.
+fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
+    let plan = prepared.plan();
+    let (most, fixed) = (prepared.most_blocks(), plan.budget.blocks.is_some());
+    let per_block = plan.arms.len() * plan.workloads.len();
+    if as_json {
+        let all =
+            json!({ "identity": prepared.identity(), "blocks": most, "fixed": fixed, "trials_per_block": per_block });
+        out::line(all)?;
+        return Ok(REACHED);
+    }
+    let about = if fixed { "" } else { "about " };
+    let stops = if plan.budget.no_early_stop { "" } else { ", fewer if every verdict is reached before" };
+    out::line(format_args!(
+        "{}: {about}{most} blocks of {}{stops}; identity {}",
+        file.display(),
+        counted(per_block as u64, "trial"),
+        &prepared.identity()[..12]
+    ))?;
+    Ok(REACHED)
+}
+
+/// Judges segments as the experiment that they are of.
+pub(crate) fn join(args: &MergeArgs) -> Result<u8> {
+    rights::give_up(&args.segments, Some(&args.out))?;
+    store::check_free(Some(&args.out))?;
+    let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
+    progress.phase(&format!("reading {}", counted(args.segments.len() as u64, "segment")));
+    let segments = read(&args.segments)?;
+    let merged = merge(segments, &stop)?;
+    progress.clear();
+    let (text, record, unused) = match merged {
+        Merged::Whole { text, record, unused } => (text, record, unused),
+        Merged::Missing(missing) => return lacks(&missing, args),
+    };
+    if unused > 0 {
+        progress.remark(&format!(
+            "{} of the segments were not asked for: their arms were decided before",
+            counted(unused, "trial")
+        ));
+    }
+    let dir = Dir::make(&args.out)?;
+    // Another merge may have been quicker.
+    store::check_free(Some(&args.out))?;
+    dir.replace("plan.toml", record.header.plan.to_toml().as_bytes())?;
+    dir.replace(RECORD, &text)?;
+    drop(text);
+    stop.end_at_once();
+    conclude_record(dir.path(), &record, &Shown { json: args.json, verbose: args.verbose, fail_if: &args.fail_if })
+}
+
+fn read(files: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>> {
+    SEGMENTS.check(files.len())?;
+    let (mut all, mut total) = (Vec::new(), 0_usize);
+    for path in files {
+        let named = || path.display().to_string();
+        let file = open(path).with_context(named)?;
+        let bytes = SEGMENT_BYTES.read(file).with_context(named)?;
+        total = total.saturating_add(bytes.len());
+        SEGMENTS_BYTES.check(total).with_context(named)?;
+        all.push((named(), bytes));
+    }
+    Ok(all)
+}
+
+/// Opens a file that ends: a pipe would be waited for.
+fn open(path: &Path) -> Result<File> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("flags of open are few");
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        bail!("segment: not a regular file; name files that schedlab shard wrote");
+    }
+    Ok(file)
+}
+
+/// Names the blocks that are missing, and the command that measures them.
+fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
+    let blocks = missing.blocks();
+    let plan = plan_word(&missing.prepared.header().command);
+    let near = args.segments.first().and_then(|path| path.parent()).unwrap_or(Path::new(""));
+    let command = |range: &Range<u32>| {
+        let file = near.join(format!("blocks-{}-{}.segment", range.start, range.end)).display().to_string();
+        format!("schedlab shard {plan} --blocks {}..{} --out {}", range.start, range.end, quoted(file))
+    };
+    if args.json {
+        let unit = |unit: &Unit| {
+            let arms: Vec<&str> = unit.arms.iter().map(|arm| arm.name.as_str()).collect();
+            json!({ "workload": unit.workload, "blocks": [unit.blocks.start, unit.blocks.end], "arms": arms })
+        };
+        let ranges: Vec<_> = blocks.iter().map(|range| [range.start, range.end]).collect();
+        let units: Vec<_> = missing.units.iter().map(unit).collect();
+        let commands: Vec<String> = blocks.iter().map(command).collect();
+        let all = json!({ "found": missing.found, "blocks": ranges, "missing": units, "commands": commands });
+        out::line(serde_json::to_string_pretty(&all)?)?;
+        return Ok(INCOMPLETE);
+    }
+    let words = |range: &Range<u32>| format!("{}..{}", range.start, range.end);
+    let mut named: Vec<String> = blocks.iter().take(NAMED).map(words).collect();
+    if blocks.len() > NAMED {
+        named.push(format!("{} more (--json)", counted((blocks.len() - NAMED) as u64, "range")));
+    }
+    let commands: Vec<String> = blocks.iter().take(NAMED).map(|range| format!("  {}", command(range))).collect();
+    out::note(format_args!(
+        "segments: incomplete (found {}, expected also blocks {}, or fewer if verdicts are reached before); nothing was written: measure these, \
+         and merge all segments again:\n{}",
+        counted(missing.found, "trial"),
+        named.join(", "),
+        commands.join("\n")
+    ));
+    Ok(INCOMPLETE)
+}
+
+/// The plan that a command names, if it is a plain word: the command is the segment's, and what is printed may be pasted into a shell.
+fn plan_word(command: &str) -> &str {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@".contains(c);
+    let word = command.strip_prefix("schedlab run ").unwrap_or_default();
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) { word } else { "PLAN" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_of_a_segment_is_shown_only_if_a_shell_would_read_one_word() {
+        assert_eq!(plan_word("schedlab run plans/two-readers.toml"), "plans/two-readers.toml");
+        for hostile in [
+            "schedlab run plan.toml; rm -rf /",
+            "schedlab run $(x)",
+            "rm -rf /",
+            "",
+            "schedlab run --help",
+            "schedlab run 'a b'",
+        ] {
+            assert_eq!(plan_word(hostile), "PLAN", "{hostile}");
+        }
+    }
+}

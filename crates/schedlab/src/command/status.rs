@@ -1,0 +1,87 @@
+//! `schedlab status`: how far an experiment is.
+
+use std::path::Path;
+
+use anyhow::Result;
+use lab::standing::{self, ArmStanding, Standing, State, WorkloadStanding};
+use report::number::{interval, percent, span_ms};
+use text::counted;
+
+use crate::cli::StatusArgs;
+use crate::failure::REACHED;
+use crate::out;
+
+/// Of an experiment that was cut off.
+const CUT_OFF: u8 = 1;
+
+/// Shows it.
+pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
+    let dir = args.dir.clone().map_or_else(standing::newest, Ok)?;
+    let standing = standing::standing(&dir)?;
+    if args.json {
+        out::line(serde_json::to_string_pretty(&standing)?)?;
+    } else {
+        words(&standing, &dir).iter().try_for_each(out::line)?;
+    }
+    Ok(if standing.state == State::CutOff { CUT_OFF } else { REACHED })
+}
+
+fn words(standing: &Standing, dir: &Path) -> Vec<String> {
+    let Standing { name, arena, device, state, trials, void_trials, spent_s, share, .. } = standing;
+    let left = standing.left_s.map_or_else(String::new, |left| format!(", at most {} left", span(left)));
+    let state = match state {
+        State::Measuring { pid } => {
+            let by = pid.map_or_else(String::new, |pid| format!(" by process {pid}"));
+            format!("measured{by}: {} done{left}", percent(*share))
+        }
+        State::Ended { why, text } => format!("ended: {why}: {text}"),
+        State::CutOff => format!(
+            "cut off after {} and not measured now; repeat its command with --out {} --resume",
+            percent(*share),
+            dir.display()
+        ),
+    };
+    let simulated = if standing.is_virtual { " of virtual time" } else { "" };
+    let mut lines = vec![
+        if name.contains(device.as_str()) {
+            format!("{name}, {arena} arena")
+        } else {
+            format!("{name} on {device}, {arena} arena")
+        },
+        state,
+        format!(
+            "{}, {void_trials} void in whole or part, in {}{simulated}: {}",
+            counted(*trials as u64, "trial"),
+            span(*spent_s),
+            dir.display()
+        ),
+    ];
+    standing.workloads.iter().for_each(|workload| lines.extend(of_workload(workload)));
+    lines
+}
+
+fn of_workload(workload: &WorkloadStanding) -> Vec<String> {
+    let WorkloadStanding { name, blocks, planned, arms } = workload;
+    let of = planned.map_or_else(String::new, |planned| format!(" of {planned}"));
+    let widest = arms.iter().map(|arm| arm.name.chars().count()).max().unwrap_or(0);
+    let mut lines = vec![String::new(), format!("{name}: {blocks}{of} blocks")];
+    lines.extend(arms.iter().map(|arm| format!("  {:widest$}  {}", arm.name, of_arm(arm))));
+    lines
+}
+
+fn of_arm(arm: &ArmStanding) -> String {
+    let Some(judgement) = &arm.judgement else {
+        let what = if arm.is_baseline { "baseline" } else { "no evidence yet" };
+        return format!("{what}, {}", counted(arm.trials as u64, "trial"));
+    };
+    let verdict = format!("{:?}", judgement.verdict).to_lowercase();
+    let effect = judgement.ratio.map_or_else(String::new, |ratio| format!(" {}", report::number::change(ratio)));
+    let within =
+        if report::number::has_interval(judgement) { format!(" {}", interval(judgement)) } else { String::new() };
+    let decided = if arm.decided { ", decided" } else { "" };
+    format!("{verdict}{effect}{within} after {}{decided}", counted(u64::from(judgement.blocks), "block"))
+}
+
+fn span(seconds: f64) -> String {
+    span_ms((seconds.max(0.0) * 1e3) as u64)
+}

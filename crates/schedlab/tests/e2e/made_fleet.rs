@@ -1,0 +1,113 @@
+//! Made-up records of a fleet whose effects are known, as files that the program reads.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use experiment::plan::Plan;
+use experiment::record::{Environment, Header, Line, Observation, Record, Trial};
+use fleet::{Machine, MachineResult};
+
+const PLAN: &str = "device = '/dev/sdb'
+baseline = 'none'
+[budget]
+no_early_stop = true
+[[arm]]
+name = 'none'
+scheduler = 'none'
+[[arm]]
+name = 'bfq'
+scheduler = 'bfq'
+[[workload]]
+name = 'readers'
+kind = 'randread'
+primary = 'iops'
+";
+
+/// A number of no pattern, −1 to 1, of two others.
+fn noise(a: u64, b: u64) -> f64 {
+    let mixed = (a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03))
+        .wrapping_mul(0xff51_afd7_ed55_8ccd);
+    (mixed >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+}
+
+/// About normal, of deviation 1.
+fn normal(a: u64, b: u64) -> f64 {
+    (0..12).map(|part| noise(a * 12 + part, b)).sum::<f64>() / 2.0
+}
+
+/// The record of a machine on which bfq has `ratio` times the requests of none.
+pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
+    let mut environment = Environment::new();
+    let mut put = |section: &str, facts: &[(&str, &str)]| {
+        let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        environment.insert(section.to_owned(), facts.collect());
+    };
+    put("cpu", &[("model", "Some CPU"), ("count", "8")]);
+    put("machine", &[("vendor", "Maker"), ("product", "Box 2"), ("hostname", format!("db{number}").as_str())]);
+    put("kernel", &[("release", "6.12.9-lab"), ("boot_id", format!("boot {number}").as_str())]);
+    let identity = format!("wwid eui.{number:016x}");
+    put(
+        "device",
+        &[
+            ("kind", "nvme"),
+            ("model", "FAST 980"),
+            ("firmware", "2B4Q"),
+            ("identity", identity.as_str()),
+            ("size_bytes", "1000"),
+        ],
+    );
+    let header = Header {
+        schema: experiment::plan::SCHEMA,
+        schedlab: "0.1.0".to_owned(),
+        plan: Plan::from_toml(PLAN).expect("a plan"),
+        environment,
+        started_unix_ms: 1_700_000_000_000 + number,
+        command: String::new(),
+    };
+    let mut record = Record::new(header);
+    for trial in 0..u64::from(blocks) * 2 {
+        let (block, is_bfq) = ((trial / 2) as u32, trial % 2 == 1);
+        let value = 10_000.0 * (0.02 * normal(number, trial)).exp() * if is_bfq { ratio } else { 1.0 };
+        let metrics: BTreeMap<String, f64> =
+            [("iops".to_owned(), value), ("latency_p99_us".to_owned(), 1e6 / value)].into();
+        record.trials.push(Trial {
+            sequence: trial,
+            workload: "readers".to_owned(),
+            block,
+            position: (trial % 2) as u32,
+            arm: if is_bfq { "bfq" } else { "none" }.to_owned(),
+            started_ms: trial * 10,
+            observation: Observation { duration_ns: 5_000_000, metrics, ..Observation::default() },
+        });
+    }
+    record
+}
+
+/// Writes a record into a directory of its own.
+pub(crate) fn write(dir: &Path, record: &Record) -> PathBuf {
+    fs::create_dir_all(dir).expect("made");
+    let mut text = Line::Header(Box::new(record.header.clone())).to_json_line() + "\n";
+    for trial in &record.trials {
+        text += &Line::Trial(Box::new(trial.clone())).to_json_line();
+        text.push('\n');
+    }
+    fs::write(dir.join("record.jsonl"), text).expect("written");
+    dir.to_path_buf()
+}
+
+/// The file of a machine's result.
+pub(crate) fn file(number: u64, ratio: f64, blocks: u32) -> (String, Vec<u8>) {
+    let machine = Machine { name: format!("m{number:04}") };
+    MachineResult::of(&record(number, ratio, blocks), &machine).and_then(|of| of.to_file()).expect("a result")
+}
+
+/// A fleet in a directory: mean effect −20 %, 6 % between machines; of the first machines so many claim the opposite.
+pub(crate) fn fleet(dir: &Path, machines: u64, liars: u64, blocks: u32) {
+    fs::create_dir_all(dir.join("results")).expect("made");
+    for number in 0..machines {
+        let effect = -0.223 + 0.06 * normal(number, 77_777) + if number < liars { 0.8 } else { 0.0 };
+        let (name, bytes) = file(number, effect.exp(), blocks);
+        fs::write(dir.join(format!("results/{name}.parquet")), bytes).expect("written");
+    }
+}

@@ -1,0 +1,222 @@
+//! How long a verdict over a fleet takes, and whether it is true.
+//!
+//! The machines are made up: a mean effect of −20 %, 6 % between machines, 2 % between trials, and a share of liars whose effect is the
+//! opposite. Their records have the metrics of an ordinary trial. Files are written without flushing, since reading is measured; they are in
+//! the page cache then. Memory is the highest of the process, its making of the files included.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::time::Instant;
+
+use ::fleet::{Key, Location, Machine, MachineResult, Selection, Store};
+use anyhow::{Context, Result};
+use experiment::fleet::FleetJudgement;
+use experiment::plan::{Criteria, Plan};
+use experiment::record::{Environment, Header, Observation, Record, Trial};
+use serde::Serialize;
+
+/// What is promised, in seconds and bytes.
+const PROMISED_S: f64 = 5.0;
+const PROMISED_BYTES: u64 = 1 << 30;
+
+/// The mean of the machines' log ratios, and their deviation.
+const EFFECT: f64 = -0.223_143_55;
+const BETWEEN: f64 = 0.06;
+
+const PLAN: &str = "device = '/dev/sdb'
+baseline = 'none'
+[budget]
+no_early_stop = true
+[[arm]]
+name = 'none'
+scheduler = 'none'
+[[arm]]
+name = 'bfq'
+scheduler = 'bfq'
+[[workload]]
+name = 'readers'
+kind = 'randread'
+primary = 'iops'
+";
+
+/// Metrics of a trial beside the one that decides.
+const OTHERS: [&str; 8] = [
+    "read_iops",
+    "read_mb_per_s",
+    "latency_mean_us",
+    "latency_p50_us",
+    "latency_p90_us",
+    "latency_p99_us",
+    "latency_p999_us",
+    "cpu_percent",
+];
+
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Report {
+    machines: u64,
+    trials: u64,
+    liars: u64,
+    bytes: u64,
+    seconds: f64,
+    peak_bytes: u64,
+    true_ratio: f64,
+    judgement: FleetJudgement,
+    liars_named: usize,
+    honest_named: usize,
+    is_reached: bool,
+}
+
+/// Makes a fleet of machines with so many trials each, and judges it.
+/// `keep` names the directory in which it stays.
+pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -> Result<Report> {
+    let temporary = tempfile::tempdir().context("fleet: no temporary directory")?;
+    let dir = keep.unwrap_or(temporary.path());
+    let bytes = make(dir, machines, trials, liars)?;
+    let start = Instant::now();
+    let store = Store::open(&Location::Directory(dir.to_path_buf()))?;
+    let criteria = Criteria::default();
+    let loaded = ::fleet::load(&store, &Selection::default(), &criteria, u64::MAX)?;
+    let study = ::fleet::study(&loaded, &[Key::Model], &criteria);
+    let seconds = start.elapsed().as_secs_f64();
+    let peak_bytes = peak_bytes();
+    let group = study.groups.first().context("fleet: no group")?;
+    let question = group.questions.first().context("fleet: no question")?;
+    let judgement = question.judgements.first().context("fleet: no judgement")?.clone();
+    let lies = |name: &str| name.trim_start_matches("db").parse::<u64>().is_ok_and(|number| number < liars);
+    let liars_named = judgement.outliers.iter().filter(|of| lies(&of.machine)).count();
+    Ok(Report {
+        machines,
+        trials,
+        liars,
+        bytes,
+        seconds,
+        peak_bytes,
+        true_ratio: EFFECT.exp(),
+        liars_named,
+        honest_named: judgement.outliers.len() - liars_named,
+        judgement,
+        is_reached: seconds <= PROMISED_S && peak_bytes <= PROMISED_BYTES,
+    })
+}
+
+fn make(dir: &Path, machines: u64, trials: u64, liars: u64) -> Result<u64> {
+    let results = dir.join("results");
+    std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
+    std::fs::create_dir(&results)
+        .with_context(|| format!("{}: cannot be made (name a new directory)", results.display()))?;
+    let mut bytes = 0;
+    for number in 0..machines {
+        let own = if number < liars { -EFFECT } else { EFFECT + BETWEEN * normal(number, u64::MAX) };
+        let machine = Machine { name: format!("db{number}") };
+        let (name, file) = MachineResult::of(&record(number, own.exp(), trials)?, &machine)?.to_file()?;
+        bytes += file.len() as u64;
+        std::fs::write(results.join(format!("{name}.parquet")), file)?;
+    }
+    Ok(bytes)
+}
+
+/// A number of no pattern, −1 to 1, of two others.
+fn noise(a: u64, b: u64) -> f64 {
+    let mixed = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xd1b5_4a32_d192_ed03);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    (mixed >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+}
+
+/// About normal, of deviation 1.
+fn normal(a: u64, b: u64) -> f64 {
+    (0..12_u64).map(|part| noise(a.wrapping_mul(13).wrapping_add(part), b)).sum::<f64>() / 2.0
+}
+
+fn record(number: u64, ratio: f64, trials: u64) -> Result<Record> {
+    let mut environment = Environment::new();
+    let mut put = |section: &str, facts: &[(&str, &str)]| {
+        let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        environment.insert(section.to_owned(), facts.collect());
+    };
+    put("kernel", &[("release", "6.12.9"), ("boot_id", format!("boot {number}").as_str())]);
+    put("device", &[("kind", "nvme"), ("model", "FAST 980"), ("identity", format!("wwid eui.{number:016x}").as_str())]);
+    let header = Header {
+        schema: experiment::plan::SCHEMA,
+        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        plan: Plan::from_toml(PLAN)?,
+        environment,
+        started_unix_ms: 1_700_000_000_000 + number,
+        command: String::new(),
+    };
+    let mut record = Record::new(header);
+    record.trials = (0..trials).map(|sequence| trial(number, sequence, ratio)).collect();
+    Ok(record)
+}
+
+fn trial(number: u64, sequence: u64, ratio: f64) -> Trial {
+    let is_bfq = sequence % 2 == 1;
+    let value = 10_000.0 * (0.02 * normal(number, sequence)).exp() * if is_bfq { ratio } else { 1.0 };
+    let others = OTHERS.iter().enumerate().map(|(at, name)| ((*name).to_owned(), value / (at + 2) as f64));
+    let metrics: BTreeMap<String, f64> = others.chain([("iops".to_owned(), value)]).collect();
+    Trial {
+        sequence,
+        workload: "readers".to_owned(),
+        block: (sequence / 2) as u32,
+        position: (sequence % 2) as u32,
+        arm: if is_bfq { "bfq" } else { "none" }.to_owned(),
+        started_ms: sequence * 10,
+        observation: Observation { duration_ns: 5_000_000, metrics, ..Observation::default() },
+    }
+}
+
+/// The most memory that this process has had.
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(u64::MAX >> 10) << 10
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { machines, trials, liars, judgement, .. } = self;
+        writeln!(
+            f,
+            "{machines} machines of {trials} trials ({:.0} MB): judged in {:.2} s, at most {:.0} MB of memory; promised: {PROMISED_S:.0} s, {:.0} MB, {}",
+            self.bytes as f64 / 1e6,
+            self.seconds,
+            self.peak_bytes as f64 / 1e6,
+            PROMISED_BYTES as f64 / 1e6,
+            if self.is_reached { "reached" } else { "missed" }
+        )?;
+        let show = |of: Option<experiment::fleet::Ratios>| {
+            of.map_or_else(
+                || "-".to_owned(),
+                |of| {
+                    format!("{:.4} ({:.4} to {:.4})", of.ratio, of.low.unwrap_or(0.0), of.high.unwrap_or(f64::INFINITY))
+                },
+            )
+        };
+        writeln!(
+            f,
+            "true ratio {:.4}; mean {}; one further machine {}; with the liars {}",
+            self.true_ratio,
+            show(judgement.mean),
+            show(judgement.further_machine),
+            show(judgement.with_outliers)
+        )?;
+        writeln!(f, "liars named: {} of {liars}; honest machines named: {}", self.liars_named, self.honest_named)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_fleet_is_made_and_judged_and_its_liars_are_named() {
+        let report = run(60, 40, 2, None).expect("a fleet");
+        assert_eq!((report.liars_named, report.judgement.machines + report.honest_named), (2, 58));
+        let mean = report.judgement.mean.expect("a mean");
+        assert!(
+            mean.low.is_some_and(|low| low < report.true_ratio)
+                && mean.high.is_some_and(|high| report.true_ratio < high)
+        );
+    }
+}

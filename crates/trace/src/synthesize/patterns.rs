@@ -1,0 +1,177 @@
+//! Processes that do more than one thing, as several that do one each.
+//!
+//! Problem. A database's process reads pages here and there, appends to its log and waits for it, and writes pages back for which nobody
+//! waits. One group with the mean of these asks for none of them.
+//!
+//! Approach [P]. Requests of processes of one name fall into classes: read or write, whether a process waits for it, and size by factors
+//! of four. A class with at least [`LEAST`] of the name's requests is a pattern, any other joins the nearest one of its kind. Where
+//! a name has several patterns, each process becomes one process a pattern; what one pattern waits for in another is lost. Reads and
+//! writes of one size that are all waited for are one pattern: a group has a share of reads.
+
+use std::collections::BTreeMap;
+
+use text::format_size;
+
+use super::groups::alike;
+use crate::io::{Flags, Io, Kind};
+use crate::recording::{Process, Recording};
+
+/// The share of a name's requests that makes a pattern.
+const LEAST: f64 = 0.1;
+/// Patterns of a name at most: those with most requests.
+const MOST: usize = 4;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Class {
+    is_write: bool,
+    is_waited_for: bool,
+    /// Factors of four.
+    size: u32,
+}
+
+impl Class {
+    fn of(io: &Io) -> Option<Class> {
+        let is_data = matches!(io.kind, Kind::Read | Kind::Write) && io.sectors > 0;
+        is_data.then(|| Class {
+            is_write: io.kind == Kind::Write,
+            is_waited_for: io.flags.has(Flags::SYNC),
+            size: io.sectors.min(1 << 30).next_power_of_two().ilog2().div_ceil(2),
+        })
+    }
+
+    /// How unlike another one is.
+    fn far(self, other: Class) -> u32 {
+        100 * u32::from(self.is_write != other.is_write)
+            + 30 * u32::from(self.is_waited_for != other.is_waited_for)
+            + self.size.abs_diff(other.size)
+    }
+
+    fn name(self, of: &str) -> String {
+        let what = match (self.is_write, self.is_waited_for) {
+            (false, _) => "reads",
+            (true, true) => "writes",
+            (true, false) => "writeback",
+        };
+        // The largest size of the class.
+        let size = format_size(512 << (2 * self.size).min(40));
+        format!("{of} to {size} {what}")
+    }
+}
+
+/// Requests of a name by class.
+type Counts = BTreeMap<String, BTreeMap<Class, u64>>;
+
+/// Gives each pattern of a name a process of its own; the names that have several.
+pub fn by_pattern(recording: &mut Recording) -> Vec<String> {
+    let mut counts = Counts::new();
+    for io in &recording.ios {
+        let (Some(class), Some(process)) = (Class::of(io), recording.processes.get(io.process as usize)) else {
+            continue;
+        };
+        let classes = match counts.get_mut(alike(&process.name)) {
+            Some(classes) => classes,
+            None => counts.entry(alike(&process.name).to_owned()).or_default(),
+        };
+        *classes.entry(class).or_default() += 1;
+    }
+    let patterns: BTreeMap<&str, Vec<Class>> =
+        counts.iter().map(|(name, of)| (name.as_str(), patterns_of(of))).collect();
+    let mut split = BTreeMap::<(u32, Class), u32>::new();
+    let Recording { ios, processes, .. } = recording;
+    let nr_known = processes.len();
+    for io in ios.iter_mut() {
+        let (Some(class), Some(process)) = (Class::of(io), processes.get(io.process as usize)) else { continue };
+        let base = alike(&process.name);
+        let several = patterns.get(base).filter(|patterns| patterns.len() > 1);
+        let Some(nearest) = several.and_then(|all| all.iter().min_by_key(|other| class.far(**other))) else { continue };
+        let name = nearest.name(base);
+        io.process = *split.entry((io.process, *nearest)).or_insert_with(|| {
+            // Without numbers: with them its threads would be one process again.
+            processes.push(Process { pid: 0, tid: 0, name, ..processes[io.process as usize].clone() });
+            processes.len() as u32 - 1
+        });
+    }
+    if processes.len() == nr_known {
+        return Vec::new();
+    }
+    patterns.iter().filter(|(_, patterns)| patterns.len() > 1).map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// The classes that are patterns.
+fn patterns_of(classes: &BTreeMap<Class, u64>) -> Vec<Class> {
+    let all: u64 = classes.values().sum();
+    let mut own: Vec<(Class, u64)> = classes.iter().map(|(class, count)| (*class, *count)).collect();
+    own.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    own.retain(|(_, count)| *count as f64 >= LEAST * all as f64);
+    own.truncate(MOST);
+    if own.iter().all(|(class, _)| class.is_waited_for && class.size == own[0].0.size) {
+        own.truncate(1);
+    }
+    own.into_iter().map(|(class, _)| class).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Device;
+
+    fn recording(names: &[&str], ios: Vec<Io>) -> Recording {
+        let process = |(pid, name): (usize, &&str)| Process {
+            pid: pid as u32 + 1,
+            name: (*name).to_owned(),
+            ..Process::default()
+        };
+        Recording {
+            devices: vec![Device::default()],
+            processes: names.iter().enumerate().map(process).collect(),
+            schedulers: vec![String::new()],
+            ios,
+            ..Recording::default()
+        }
+    }
+
+    fn io(at: u64, kind: Kind, sectors: u32, process: u32, flags: Flags) -> Io {
+        Io { flags, ..Io::asked(at, kind, at * 8, sectors, process) }
+    }
+
+    #[test]
+    fn reads_waited_writes_and_writeback_of_a_name_become_processes_and_a_rare_class_joins_the_nearest() {
+        let mut ios = Vec::new();
+        for at in 0..40 {
+            let process = at as u32 % 2;
+            ios.push(io(at, Kind::Read, 16, process, Flags::SYNC));
+            ios.push(io(at, Kind::Write, 64, process, Flags::SYNC));
+            ios.push(io(at, Kind::Write, 16, process, Flags::default()));
+            ios.push(io(at, Kind::Read, 8, 2, Flags::SYNC));
+        }
+        // One large read, and a flush, which is of no class.
+        ios.push(io(40, Kind::Read, 4096, 0, Flags::SYNC));
+        ios.push(io(41, Kind::Flush, 0, 1, Flags::SYNC));
+        let mut recording = recording(&["pg-1", "pg-2", "reader"], ios);
+        assert_eq!(by_pattern(&mut recording), ["pg"]);
+        recording.check().expect("all numbers point into the tables");
+        let name = |io: &Io| recording.processes[io.process as usize].name.clone();
+        let names: Vec<String> = recording.ios[..4].iter().map(name).collect();
+        assert_eq!(names, ["pg to 8k reads", "pg to 32k writes", "pg to 8k writeback", "reader"]);
+        assert_eq!(recording.processes.len(), 3 + 2 * 3, "each of both has three patterns");
+        let last = recording.ios.len() - 2;
+        assert_eq!(
+            (name(&recording.ios[last]), name(&recording.ios[last + 1])),
+            ("pg to 8k reads".into(), "pg-2".into())
+        );
+        assert!(alike("pg to 8k reads") == "pg to 8k reads", "patterns are groups of their own");
+    }
+
+    #[test]
+    fn names_of_one_pattern_stay_as_they_are() {
+        let ios = (0..50).map(|at| io(at, Kind::Read, 8, 0, Flags::SYNC)).collect();
+        let mut one = recording(&["reader"], ios);
+        let before = one.clone();
+        assert!(by_pattern(&mut one).is_empty() && one == before);
+        let kind = |at: u64| if at.is_multiple_of(3) { Kind::Write } else { Kind::Read };
+        let ios = (0..60).map(|at| io(at, kind(at), 8, 0, Flags::SYNC)).collect();
+        let mut mixed = recording(&["client"], ios);
+        assert!(by_pattern(&mut mixed).is_empty(), "a share of reads says it");
+        assert!(by_pattern(&mut Recording::default()).is_empty());
+    }
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The recorder of requests: its settings, its records, and its memory between two events of a
+ * request.
+ */
+#ifndef SCHEDLAB_BPF_RECORD_H
+#define SCHEDLAB_BPF_RECORD_H
+
+#include "kernel-types.h"
+
+#define MAX_TARGETS 8
+#define MAX_FILTERS 16
+#define MAX_SCHEDULERS 8
+#define MAX_DEPTH 32
+#define MAX_PIECES 256
+
+/* Words of a target: device number, first sector, the sector behind the last, is it bio-based. */
+#define TARGET_WORDS 4
+
+const volatile u32 nr_targets = 0;
+const volatile u64 targets[MAX_TARGETS * TARGET_WORDS] = {};
+const volatile u32 nr_pids = 0;
+const volatile u32 pids[MAX_FILTERS] = {};
+/* A process of these numbers that began later (CLOCK_BOOTTIME) is another one. */
+const volatile u64 pids_began_until = 0;
+const volatile u32 nr_cgroups = 0;
+const volatile u64 cgroups[MAX_FILTERS] = {};
+/* What a record is: its first word. */
+enum { RECORD_IO = 1, RECORD_PROCESS = 2, RECORD_SCHEDULER = 3 };
+
+/* Bits of record_io.flags: trace::Flags. */
+enum {
+	FLAG_SYNC = 1 << 0,
+	FLAG_META = 1 << 1,
+	FLAG_FUA = 1 << 2,
+	FLAG_PREFLUSH = 1 << 3,
+	FLAG_AHEAD = 1 << 4,
+	FLAG_BACKGROUND = 1 << 5,
+	FLAG_PRIO = 1 << 6,
+	FLAG_FAILED = 1 << 7,
+	FLAG_REQUEUED = 1 << 8,
+	FLAG_SWAP = 1 << 9,
+};
+
+/* trace::Kind. */
+enum { KIND_READ, KIND_WRITE, KIND_FLUSH, KIND_DISCARD, KIND_OTHER };
+
+/* Layouts that crates/recorder/src/live/bpf/record.rs reads. Times are 0 where they are unknown. */
+struct record_io {
+	u32 what;
+	u32 process;
+	u64 sector;
+	u32 sectors;
+	u16 flags;
+	u8 kind;
+	u8 scheduler;
+	u16 priority;
+	u16 pieces;
+	u32 target;
+	u64 queued;
+	u64 entered;
+	u64 tagged;
+	u64 inserted;
+	u64 issued;
+	u64 completed;
+};
+
+struct record_process {
+	u32 what;
+	u32 number;
+	u32 pid;
+	u32 tid;
+	u64 began;
+	u64 cgroup;
+	u64 io_context;
+	u32 io_context_users;
+	u32 unused;
+	char name[16];
+};
+
+struct record_scheduler {
+	u32 what;
+	u32 number;
+	char name[16];
+};
+
+/* A bio that was queued, until a request is made of it. */
+struct asked {
+	u32 process;
+	u32 opf;
+	u32 target;
+	u32 unused;
+};
+
+#define ASKED_BITS 15
+#define ASKED_WAYS 4
+
+/* What is searched lies together: a search that finds nothing reads one line of the cache. */
+struct asked_set {
+	u64 bio[ASKED_WAYS];
+	u64 at[ASKED_WAYS];
+	struct asked way[ASKED_WAYS];
+};
+
+/* A request, or a bio of a disk that has no requests, from its first event to its completion. */
+struct open {
+	u64 queued;
+	u64 inserted;
+	u64 issued;
+	u64 sector;
+	u32 sectors;
+	u32 opf;
+	u32 process;
+	u16 flags;
+	u16 pieces;
+	u16 priority;
+	u8 scheduler;
+	u8 target;
+	u32 unused;
+};
+
+#define OPEN_BITS 14
+#define OPEN_WAYS 4
+
+struct open_set {
+	u64 key[OPEN_WAYS];
+	struct open way[OPEN_WAYS];
+};
+
+/* A way of a set: its contents, and the key that holds it. */
+struct asked_way {
+	struct asked *asked;
+	u64 *bio;
+	u64 at;
+};
+
+struct open_way {
+	struct open *open;
+	u64 *key;
+};
+
+/* A task whose process was reported. What differs in one of these words is another process. */
+struct known {
+	u64 task;
+	u64 began;
+	u64 exec;
+	u64 cgroup;
+	u64 io_context;
+	u32 number;
+	u32 wanted;
+};
+
+#define KNOWN_BITS 12
+#define KNOWN_WAYS 4
+
+struct known_set {
+	struct known way[KNOWN_WAYS];
+};
+
+/*
+ * Requests that are missing or incomplete, by cause: the ring was full, no way was free, the
+ * completion or the issue was not seen. The kernel leaves out the call of a program that is at work
+ * on the CPU already, as when a completion interrupts another one.
+ */
+enum { LOST_RING, LOST_OPEN, LOST_STALE, LOST_ISSUE, LOST_CAUSES };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << ASKED_BITS);
+	__type(key, u32);
+	__type(value, struct asked_set);
+} asked_bios SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << OPEN_BITS);
+	__type(key, u32);
+	__type(value, struct open_set);
+} open_requests SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << KNOWN_BITS);
+	__type(key, u32);
+	__type(value, struct known_set);
+} known_tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LOST_CAUSES);
+	__type(key, u32);
+	__type(value, u64);
+} lost SEC(".maps");
+
+/*
+ * CLOCK_MONOTONIC at the beginning; 0 before. Programs are attached one after another, and while one
+ * is, the kernel can leave out calls of others: what happens before all are there is not followed.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} recording_since SEC(".maps");
+
+/* The number of the last process that was reported; 0 is none. */
+u32 processes = 0;
+/* The types of the schedulers that were reported, in the order of their numbers, from 1. */
+u64 schedulers[MAX_SCHEDULERS] = {};
+
+#endif

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The events of a request: its arrival, its dispatch and its completion, and what each does to
+ * shares, model, window and wait.
+ *
+ * A request that the device has returned goes first and is not charged again. Requests of different
+ * processes never join, and nothing joins in front.
+ */
+#include "occupancy-parts.h"
+
+/* ---- Charges ---- */
+
+/* The largest start tag that may go. */
+static u64 limit_of(struct occ *occ)
+{
+	struct occ_process *entitled = occ_heap_first(occ, OCC_ENTITLED);
+	u64 from;
+
+	occ_follow(occ);
+	from = occ->virtual_time;
+	if (entitled && occ_on(occ, OCC_HOLDS))
+		from = core_min(from, entitled->start);
+	return core_add(from, occ->virtual_slack);
+}
+
+/* Frees the flows that virtual time has caught up with. */
+static void free_flows(struct occ *occ, u64 now, u64 limit)
+{
+	struct occ_process *of;
+
+	while ((of = occ_heap_first(occ, OCC_THROTTLED)) && of->start <= limit)
+		occ_allow(occ, now, of, true);
+}
+
+/* Throttles a flow that is too far ahead; frees those that virtual time has caught up with. */
+static void bound(struct occ *occ, u64 now, struct occ_process *of)
+{
+	u64 limit = limit_of(occ);
+
+	if (of->may_go != (of->start <= limit))
+		occ_allow(occ, now, of, !of->may_go);
+	free_flows(occ, now, limit);
+}
+
+/* Moves the start tag of a flow by an occupancy. */
+static void charge(struct occ *occ, u64 now, struct occ_process *of, s64 occupancy, u64 weight)
+{
+	u64 by = occupancy < 0 ? 0 - (u64)occupancy : (u64)occupancy;
+
+	if (occ_on(occ, OCC_FAIRNESS)) {
+		by = core_div(by << OCC_VIRTUAL_BITS, weight);
+		if (occupancy >= 0)
+			by = core_add(of->start, by);
+		else
+			by = of->start > by ? of->start - by : 0;
+		occ_restart(occ, of, by);
+	}
+	bound(occ, now, of);
+}
+
+/* What a request of this occupancy is charged. */
+static u64 charged(const struct occ *occ, bool write, u64 occupancy)
+{
+	return write ? occ_with_debt(occ, occupancy) : occupancy;
+}
+
+/* Charges a request that goes to the device. */
+static void account(struct occ *occ, u64 now, struct occ_slot *slot)
+{
+	u64 cost;
+
+	slot->bucket = (u8)occ_bucket(occ->head, slot->sector);
+	slot->predicted = occ_predict(occ, slot->write, slot->nr_sectors, slot->bucket);
+	slot->weight = occ_weight_of(occ, slot);
+	cost = charged(occ, slot->write, slot->predicted);
+	charge(occ, now, slot->process, (s64)cost, slot->weight);
+	occ_spend(occ, slot, cost);
+}
+
+/* ---- Arrivals ---- */
+
+/* A request of a process arrives: it has thought for so long. */
+static void learn_arrival(struct occ *occ, u64 now, const struct core_request *rq)
+{
+	struct occ_process *of = occ_process_of(rq->process);
+
+	of->waiting++;
+	if (!rq->sync)
+		return;
+	if (of->done) {
+		u64 thought = now > of->done ? now - of->done : 0;
+
+		occ_thinks_add(&occ->thinks, thought);
+		occ_thinks_add(&of->thinks, thought);
+		of->done = 0;
+	}
+	if (of->last_end)
+		occ_mean_add(&of->own_position,
+			     occ_positional_ns(&occ->model, occ_bucket(of->last_end, rq->sector)),
+			     8);
+	of->last_end = rq->sector + rq->nr_sectors;
+}
+
+static void fill(struct occ_slot *slot, const struct core_request *rq)
+{
+	slot->sector = rq->sector;
+	slot->seq = rq->seq;
+	slot->nr_sectors = rq->nr_sectors;
+	slot->write = rq->write;
+	slot->sync = rq->sync;
+	slot->prio_class = rq->prio_class;
+}
+
+static void push_came_back(struct occ *occ, u32 tag)
+{
+	struct occ_slot *slot = &occ->slots[tag];
+
+	slot->place = OCC_HEAD;
+	slot->after = occ->came_back;
+	occ->came_back = tag;
+	occ->nr_came_back++;
+}
+
+/* The device has returned a request: it goes first and is not charged again. */
+static void insert_again(struct occ *occ, const struct core_request *rq)
+{
+	struct occ_slot *slot = &occ->slots[rq->tag];
+
+	fill(slot, rq);
+	occ->load -= slot->predicted;
+	occ->in_flight--;
+	slot->process->busy--;
+	slot->process->waiting++;
+	push_came_back(occ, rq->tag);
+}
+
+void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head)
+{
+	struct occ *occ = core;
+	struct occ_slot *slot = &occ->slots[rq->tag];
+	struct occ_process *of = occ_process_of(rq->process);
+
+	if (at_head && slot->place != OCC_NOWHERE) {
+		insert_again(occ, rq);
+		return;
+	}
+	occ_track(occ, now, of);
+	if (!occ_is_active(of))
+		occ_wakes(occ, now, of);
+	of->weight = (8 - core_min(rq->prio_level, 7)) * 25 * OCC_WEIGHT_SCALE;
+	slot->class = (u8)occ_class_of(occ, of, rq);
+	learn_arrival(occ, now, rq);
+	occ_touched(occ, now, of);
+	fill(slot, rq);
+	slot->process = of;
+	slot->rank = occ->arrived++;
+	slot->since = 0;
+	slot->predicted = 0;
+	slot->weight = 0;
+	slot->bucket = 0;
+	slot->exposed = false;
+	slot->alone = false;
+	if (at_head) {
+		of->in_flight++;
+		occ_count(occ, of);
+		push_came_back(occ, rq->tag);
+		return;
+	}
+	slot->place = OCC_QUEUED;
+	occ_queue(occ, now, rq->tag);
+	occ_count(occ, of);
+	bound(occ, now, of);
+}
+
+/* ---- Dispatch ---- */
+
+void occ_end_wait(struct occ *occ, u64 now, const struct occ_process *process)
+{
+	u64 waited = now > occ->waits_since ? now - occ->waits_since : 0;
+
+	if (!occ->waits)
+		return;
+	occ->waits = false;
+	if (occ->waits_for == process) {
+		occ->counts.successes++;
+		occ->counts.success_wait_ns += waited;
+		return;
+	}
+	occ->counts.failures++;
+	occ->counts.failure_wait_ns += waited;
+	occ->idle_tokens = occ->idle_tokens > waited ? occ->idle_tokens - waited : 0;
+}
+
+/* The device gets a request. */
+static void issue(struct occ *occ, u64 now, struct occ_slot *slot)
+{
+	struct occ_process *of = slot->process;
+
+	if (!occ->in_flight)
+		occ->mark = now;
+	slot->place = OCC_IN_FLIGHT;
+	slot->alone = !occ->in_flight;
+	slot->since = now;
+	of->waiting--;
+	of->busy++;
+	occ->in_flight++;
+	occ->load += slot->predicted;
+	occ->head = occ_end_of(slot);
+	occ->last = slot->sync ? of : NULL;
+	occ->timer = CORE_NEVER;
+	if (slot->write)
+		occ->window.writes = true;
+}
+
+static void give(struct occ *occ, u64 now, u32 tag, bool is_overdue)
+{
+	struct occ_slot *slot = &occ->slots[tag];
+
+	occ_unqueue(occ, now, tag);
+	occ_end_wait(occ, now, slot->process);
+	slot->process->in_flight++;
+	account(occ, now, slot);
+	if (slot->class == OCC_ASYNC) {
+		if (!occ->turn)
+			occ->turn = core_div(occ->slack * occ->set[OCC_TURN], 100);
+		occ->turn = occ->queued && occ->turn > slot->predicted ?
+			    occ->turn - slot->predicted : 0;
+		occ->since_turn = 0;
+	} else {
+		occ->turn = 0;
+		occ->since_turn = core_add(occ->since_turn, slot->predicted);
+	}
+	occ->overdue_last = is_overdue;
+	issue(occ, now, slot);
+}
+
+static u32 dispatch_again(struct occ *occ, u64 now)
+{
+	u32 tag = occ->came_back;
+	struct occ_slot *slot = &occ->slots[tag];
+
+	occ->came_back = slot->after;
+	occ->nr_came_back--;
+	occ_end_wait(occ, now, slot->process);
+	if (!slot->weight)
+		account(occ, now, slot);
+	issue(occ, now, slot);
+	return tag;
+}
+
+u32 occ_dispatch(void *core, u64 now)
+{
+	struct occ *occ = core;
+	struct occ_slot *slot;
+	bool is_overdue;
+	u64 occupancy;
+	u32 tag;
+
+	if (occ->came_back != CORE_NONE)
+		return dispatch_again(occ, now);
+	if (!occ->queued)
+		return CORE_NONE;
+	occ->timer = CORE_NEVER;
+	free_flows(occ, now, limit_of(occ));
+	tag = occ_choose(occ, now, &is_overdue);
+	if (tag == CORE_NONE)
+		return CORE_NONE;
+	slot = &occ->slots[tag];
+	occupancy = occ_predict(occ, slot->write, slot->nr_sectors,
+				occ_bucket(occ->head, slot->sector));
+	if (occ->in_flight && core_add(occ->load, occupancy) > occ->size) {
+		occ->window.blocked = true;
+		return CORE_NONE;
+	}
+	if (!is_overdue && occ_waits(occ, now, tag))
+		return CORE_NONE;
+	give(occ, now, tag, is_overdue);
+	return tag;
+}
+
+/* ---- Completion ---- */
+
+/* Charges the difference between what was measured and what was predicted. */
+static void correct(struct occ *occ, u64 now, struct occ_slot *slot, u64 gap)
+{
+	u64 predicted = slot->predicted, actual;
+	s64 most = 16 * (s64)predicted, by;
+
+	gap = core_min(gap, CORE_SECOND_NS);
+	actual = gap;
+	if (occ_is_known(&occ->model, slot->write)) {
+		s64 due = occ->carry + (s64)gap;
+
+		actual = core_max(due > 0 ? (u64)due : 0, predicted / 2);
+		actual = core_min(actual, predicted + predicted / 2);
+	}
+	occ->carry += (s64)gap - (s64)actual;
+	if (occ->carry > most)
+		occ->carry = most;
+	if (occ->carry < -most)
+		occ->carry = -most;
+	by = (s64)charged(occ, slot->write, actual) - (s64)charged(occ, slot->write, predicted);
+	charge(occ, now, slot->process, by, slot->weight);
+}
+
+static void measure(struct occ *occ, u64 now, struct occ_slot *slot, u64 before)
+{
+	u64 gap = now > before ? now - before : 0, delay = now - slot->since;
+	struct occ_sample sample = {
+		.predicted = slot->predicted,
+		.nr_sectors = slot->nr_sectors,
+		.bucket = slot->bucket,
+		.write = slot->write,
+	};
+	u32 class = occ_predicted_class(slot);
+
+	if (occ_on(occ, OCC_CORRECTION))
+		correct(occ, now, slot, gap);
+	occ_model_completed(occ, &sample, slot->since < before, gap);
+	if (slot->write) {
+		occ->window.writes = true;
+		/* Caches and garbage collection decide when writes complete. */
+		if (class != OCC_OF_REAL_TIME)
+			class = OCC_OF_ASYNC;
+	} else {
+		occ_model_respond(&occ->model, slot->nr_sectors, slot->bucket,
+				  slot->alone && !occ->in_flight, delay);
+		occ->window.reads++;
+		occ->window.reads_missed += delay > occ->targets[OCC_OF_SYNC];
+	}
+	occ_window_completed(occ, now, class, delay,
+			     occ->set[OCC_LEAST_WINDOW] * occ_mean_ns(&occ->model));
+	occ_window_tick(occ, now);
+}
+
+void occ_complete(void *core, u64 now, u32 tag)
+{
+	struct occ *occ = core;
+	struct occ_slot *slot = &occ->slots[tag];
+	struct occ_process *of = slot->process;
+	u64 before = occ->mark;
+
+	occ->mark = now;
+	occ->in_flight--;
+	occ->load -= slot->predicted;
+	of->in_flight--;
+	measure(occ, now, slot, before);
+	occ_refresh(occ);
+	slot->place = OCC_NOWHERE;
+	of->busy--;
+	if (slot->sync && !of->waiting && !of->busy)
+		of->done = core_max(now, 1);
+	occ_touched(occ, now, of);
+	occ_count(occ, of);
+}

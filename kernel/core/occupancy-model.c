@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * What occupancy a request will take: learned from the gaps between completions.
+ *
+ * The gap of a completion is the busy time of the device since the completion before; the sum of
+ * all gaps is the busy time, so that charges by gaps add up to the time that the device worked. A
+ * prediction is a base and a slope by size for each direction, and a part by distance from the
+ * request dispatched before, in buckets of powers of two; kappa scales all of them by the error of
+ * the last completions. Times have 8 fractional bits.
+ */
+#include "occupancy-parts.h"
+
+#define BITS 8
+#define KAPPA_BITS 16
+#define KAPPA_ONE (1ull << KAPPA_BITS)
+/* No time is learned beyond this. */
+#define MOST (((s64)(10 * CORE_SECOND_NS)) << BITS)
+/* The least prediction, in nanoseconds. */
+#define LEAST 250ull
+/* Base of a direction without samples. */
+#define COLD (100000ll << BITS)
+/* Sectors at which base and slope learn alike. */
+#define MIDDLE 64ll
+/* Sectors beyond which the size counts no more. */
+#define LARGEST (1u << 16)
+/* Nanoseconds of a sector at 100 MB/s, the slowest transfer assumed while none was learned. */
+#define SLOWEST 5000ll
+/* Distances from this bucket on are far: 32 MiB. */
+#define FAR 16
+/* Samples of near and far requests before positions are known. */
+#define ENOUGH 16
+
+static s64 clamped(s64 value, s64 least, s64 most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+static u32 size_of(u32 nr_sectors)
+{
+	return nr_sectors < LARGEST ? nr_sectors : LARGEST;
+}
+
+void occ_mean_add(struct occ_mean *mean, s64 sample, u32 most)
+{
+	if (mean->nr < most)
+		mean->nr++;
+	mean->value += core_div_signed(sample - mean->value, mean->nr);
+}
+
+u32 occ_bucket(u64 from, u64 sector)
+{
+	u64 distance = core_diff(from, sector);
+	u32 bits = distance ? 64 - (u32)__builtin_clzll(distance) : 0;
+
+	return bits < OCC_BUCKETS ? bits : OCC_BUCKETS - 1;
+}
+
+void occ_model_init(struct occ_model *model)
+{
+	model->of[0].base = COLD;
+	model->of[1].base = COLD;
+	model->kappa = KAPPA_ONE;
+}
+
+u64 occ_predict(const struct occ *occ, bool write, u32 nr_sectors, u32 bucket)
+{
+	const struct occ_direction *of = &occ->model.of[write];
+	u32 size = size_of(nr_sectors);
+	s64 raw;
+
+	if (!occ_on(occ, OCC_LEARNING))
+		return 100000 + 5000 * (u64)size;
+	raw = (of->base + of->slope * size + of->pos[bucket].value) >> BITS;
+	return core_max((raw > 0 ? (u64)raw : 0) * occ->model.kappa >> KAPPA_BITS, LEAST);
+}
+
+s64 occ_positional_ns(const struct occ_model *model, u32 bucket)
+{
+	return model->of[0].pos[bucket].value >> BITS;
+}
+
+bool occ_is_known(const struct occ_model *model, bool write)
+{
+	return model->of[write].nr >= 8;
+}
+
+static void rescale(struct occ *occ, u64 predicted, u64 gap)
+{
+	struct occ_model *model = &occ->model;
+	s64 ratio, step;
+
+	model->gaps += gap;
+	model->predicted += predicted;
+	if (++model->nr < 16)
+		return;
+	if (occ_on(occ, OCC_KAPPA)) {
+		ratio = (s64)core_div(model->gaps << 10, core_max(model->predicted, 1));
+		ratio = clamped(ratio, 1 << 8, 1 << 12);
+		step = core_div_signed((s64)model->kappa * (ratio - (1 << 10)), 32 << 10);
+		model->kappa = (u64)clamped((s64)model->kappa + step, KAPPA_ONE / 8,
+					    KAPPA_ONE * 8);
+	} else {
+		model->kappa = KAPPA_ONE;
+	}
+	model->gaps = 0;
+	model->predicted = 0;
+	model->nr = 0;
+}
+
+/*
+ * A bucket has its first sample: those without one, up to the next that has one, take it over.
+ */
+static void spread(struct occ_mean *pos, u32 bucket)
+{
+	u32 at;
+
+	for (at = bucket + 1; at < OCC_BUCKETS && !pos[at].nr; at++)
+		pos[at].value = pos[bucket].value;
+	for (at = bucket; at > 1 && !pos[at - 1].nr; at--)
+		pos[at - 1].value = pos[bucket].value;
+}
+
+static void learn_near(struct occ_direction *of, s64 size, s64 error)
+{
+	s64 step = (MIDDLE * MIDDLE + size * size) * (of->nr < 16 ? of->nr : 16);
+
+	of->base = clamped(of->base + core_div_signed(error * (MIDDLE * MIDDLE), step), 0, MOST);
+	of->slope = clamped(of->slope + core_div_signed(error * size, step), 0, MOST >> 4);
+}
+
+static void learn_by_distance(struct occ_direction *of, s64 size, u32 bucket, s64 error)
+{
+	/* Requests of one size do not show what size takes. */
+	s64 apart = size - of->size.value;
+	s64 norm = (MIDDLE * MIDDLE + apart * apart) * 64;
+	struct occ_mean *mean = &of->pos[bucket];
+	bool first = !mean->nr;
+
+	occ_mean_add(&of->size, size, 64);
+	of->slope = clamped(of->slope + core_div_signed(error * apart, norm), 0, MOST >> 4);
+	occ_mean_add(mean, clamped(mean->value + error, -MOST, MOST), 16);
+	if (first)
+		spread(of->pos, bucket);
+}
+
+static void learn(struct occ *occ, const struct occ_sample *of, u64 gap)
+{
+	struct occ_model *model = &occ->model;
+	struct occ_direction *direction = &model->of[of->write];
+	s64 size = size_of(of->nr_sectors), sample, error, unsized_gap;
+	bool known = occ_is_known(model, of->write);
+
+	/* A stall of the device is no property of the request that met it. */
+	gap = core_min(gap, known ? core_mul(of->predicted, 16) : CORE_SECOND_NS);
+	rescale(occ, of->predicted, gap);
+	sample = (s64)(gap << BITS);
+	error = clamped((s64)(((u64)((s64)gap - (s64)of->predicted)) << BITS), -MOST, MOST);
+	if (direction->nr != ~0u)
+		direction->nr++;
+	if (of->bucket)
+		learn_by_distance(direction, size, of->bucket, error);
+	else
+		learn_near(direction, size, error);
+	unsized_gap = sample - direction->slope * size;
+	unsized_gap = unsized_gap > 0 ? unsized_gap : 0;
+	occ_mean_add(&model->all, sample, 32);
+	if (of->bucket >= FAR)
+		occ_mean_add(&model->random, sample, 32);
+	if (of->write)
+		return;
+	if (of->bucket <= 1) {
+		occ_mean_add(&model->near, unsized_gap, 64);
+	} else if (of->bucket >= FAR) {
+		occ_mean_add(&model->far, unsized_gap, 64);
+		occ_mean_add(&model->slow, (s64)gap - SLOWEST * size, 64);
+	}
+}
+
+static void learn_together(struct occ *occ)
+{
+	struct occ_model *model = &occ->model;
+	u32 nr = model->nr_together, at;
+	u64 gap = model->gap;
+
+	model->nr_together = 0;
+	model->gap = 0;
+	for (at = 0; at < nr; at++)
+		learn(occ, &model->together[at], nr == 1 ? gap : core_div(gap, nr));
+}
+
+void occ_model_completed(struct occ *occ, const struct occ_sample *sample, bool beside, u64 gap)
+{
+	struct occ_model *model = &occ->model;
+
+	/* Requests that complete together share the time since the completion before them. */
+	if (!beside || gap >= sample->predicted / 8 || model->nr_together == OCC_TOGETHER)
+		learn_together(occ);
+	model->together[model->nr_together++] = *sample;
+	model->gap += core_min(gap, 10 * CORE_SECOND_NS);
+}
+
+void occ_model_respond(struct occ_model *model, u32 nr_sectors, u32 bucket, bool alone,
+		       u64 response)
+{
+	s64 extra = nr_sectors > 8 ? (s64)size_of(nr_sectors) - 8 : 0;
+	s64 learned = (model->of[0].slope * extra) >> BITS;
+	u64 transfer = (u64)(learned > SLOWEST * extra ? learned : SLOWEST * extra);
+	u64 sample = response > transfer ? response - transfer : 0;
+	bool far = bucket > 1;
+
+	sample = core_min(core_max(core_max(sample, response / 4), 1000), CORE_SECOND_NS);
+	if (!model->unloaded || (far && alone && !model->unloaded_far))
+		model->unloaded = sample;
+	else if (far && sample < model->unloaded)
+		model->unloaded -= (model->unloaded - sample) / 16;
+	else if (alone && (far || !model->unloaded_far))
+		model->unloaded += (core_max(sample, model->unloaded) - model->unloaded) / 16;
+	model->unloaded_far |= far && alone;
+}
+
+u64 occ_unloaded_ns(const struct occ_model *model)
+{
+	return model->unloaded ? model->unloaded : CORE_SECOND_NS / 1000;
+}
+
+u64 occ_random_ns(const struct occ_model *model)
+{
+	s64 mean = model->random.nr ? model->random.value : model->all.value;
+
+	return mean ? core_max((u64)(mean >> BITS), LEAST) : (u64)COLD >> BITS;
+}
+
+u64 occ_far_ns(const struct occ_model *model)
+{
+	return (u64)(model->far.value >> BITS);
+}
+
+u64 occ_mean_ns(const struct occ_model *model)
+{
+	return core_max((u64)(model->all.value >> BITS), LEAST);
+}
+
+/* Whether far reads take so long that near ones, of which too few were seen, are worth a try. */
+bool occ_may_have_positions(const struct occ_model *model)
+{
+	return model->slow.nr >= ENOUGH && model->unloaded >= CORE_SECOND_NS / 1000 &&
+	       model->slow.value >= (s64)CORE_SECOND_NS / 1000;
+}
+
+enum occ_answer occ_positions_matter(const struct occ_model *model)
+{
+	if (model->near.nr < ENOUGH || model->far.nr < ENOUGH)
+		return OCC_UNKNOWN;
+	return model->far.value > 2 * model->near.value ? OCC_YES : OCC_NO;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Virtual time, weights, and burst credit. A flow is a process here.
+ *
+ * A flow that returns starts at virtual time, or where it was if it was away for less than the
+ * slack, so that it has lost nothing by thinking.
+ *
+ * Credit: a process that starts, or returns after a second, while others have kept the device busy
+ * for 1 s gets up to 1000 mean random requests of occupancy on credit, half of that for each
+ * process that started within the last second. While it lasts, all processes on credit together
+ * weigh 7 times as much as all others, so that those keep an eighth. What is granted comes from one
+ * account that earns an eighth of the time, so that processes that keep starting do not keep the
+ * device.
+ */
+#include "occupancy-parts.h"
+
+/* A process that was away for this long is as one that starts. */
+#define AWAY CORE_SECOND_NS
+/* Beyond this, tags start from 0 again when no flow is active. */
+#define REBASE (1ull << 48)
+
+void occ_track(struct occ *occ, u64 now, struct occ_process *of)
+{
+	u32 class;
+
+	if (!occ->last_touched || (now > occ->last_touched && now - occ->last_touched >
+				   CORE_SECOND_NS))
+		occ->busy_since = now;
+	if (of->known)
+		return;
+	of->known = true;
+	of->may_go = true;
+	of->weight = OCC_USUAL_WEIGHT;
+	for (class = 0; class < OCC_CLASSES; class++) {
+		of->fifos[class].head = of->fifos[class].tail = CORE_NONE;
+		of->fifos[class].hidden = CORE_NONE;
+	}
+	of->prev = NULL;
+	of->next = occ->processes;
+	if (of->next)
+		of->next->prev = of;
+	occ->processes = of;
+}
+
+/* The process has exited; none of its requests is left. */
+void occ_forget(struct occ *occ, struct occ_process *of)
+{
+	occ->account = core_add(occ->account, of->credit);
+	of->credit = 0;
+	occ_count(occ, of);
+	if (of->next)
+		of->next->prev = of->prev;
+	if (of->prev)
+		of->prev->next = of->next;
+	else
+		occ->processes = of->next;
+	memset(of, 0, sizeof(*of));
+}
+
+void occ_restart(struct occ *occ, struct occ_process *of, u64 start)
+{
+	u32 heap;
+
+	of->start = start;
+	for (heap = 0; heap < OCC_HEAPS; heap++)
+		if (of->heap_at[heap])
+			occ_heap_set(occ, heap, of);
+}
+
+static void grant(struct occ *occ, u64 now, struct occ_process *of)
+{
+	u64 most = occ->set[OCC_CREDIT_COSTS] * occ_random_ns(&occ->model);
+	u64 seconds = core_div(now - occ->births_since, CORE_SECOND_NS), births;
+
+	if (!occ->is_open) {
+		occ->account = most;
+		occ->is_open = true;
+	} else {
+		u64 earned = core_add(occ->account, (now - occ->account_since) / 8);
+
+		occ->account = core_min(earned, most);
+	}
+	occ->account_since = now;
+	births = seconds < 64 ? occ->births >> seconds : 0;
+	if (seconds)
+		occ->births_since = now;
+	occ->births = core_min(births + 1, 1 << 20);
+	occ->account = core_min(core_add(occ->account, of->credit), most);
+	of->credit = 0;
+	if (!occ_on(occ, OCC_CREDIT) || now - occ->busy_since < CORE_SECOND_NS)
+		return;
+	of->credit = core_min(occ->account, most >> core_min(births, 63));
+	occ->account -= of->credit;
+}
+
+/* A flow without requests gets one: its start tag and its credit. */
+void occ_wakes(struct occ *occ, u64 now, struct occ_process *of)
+{
+	struct occ_process *other;
+	u64 away = now > of->touched ? now - of->touched : 0, behind = 0, least;
+
+	if (occ->virtual_time > REBASE && !occ->nr_active) {
+		occ->virtual_time = 0;
+		for (other = occ->processes; other; other = other->next)
+			other->start = 0;
+	}
+	if (of->touched && away <= occ->slack)
+		behind = occ->virtual_slack;
+	least = occ->virtual_time > behind ? occ->virtual_time - behind : 0;
+	occ_restart(occ, of, core_max(of->start, least));
+	if (!of->touched || away > AWAY)
+		grant(occ, now, of);
+}
+
+void occ_touched(struct occ *occ, u64 now, struct occ_process *of)
+{
+	of->touched = core_max(now, 1);
+	occ->last_touched = of->touched;
+}
+
+u32 occ_class_of(const struct occ *occ, const struct occ_process *of,
+		 const struct core_request *rq)
+{
+	if (!occ_on(occ, OCC_BY_CLASS))
+		return OCC_SYNC;
+	if (rq->prio_class == CORE_REAL_TIME)
+		return OCC_REAL_TIME;
+	if (rq->prio_class == CORE_IDLE || !rq->sync)
+		return OCC_ASYNC;
+	return of->credit ? OCC_ON_CREDIT : OCC_SYNC;
+}
+
+u64 occ_weight_of(const struct occ *occ, const struct occ_slot *slot)
+{
+	const struct occ_process *of = slot->process;
+	u64 together;
+
+	if (slot->prio_class == CORE_IDLE)
+		return core_max(of->weight / OCC_WEIGHT_SCALE, 1);
+	if (!of->credit || !slot->sync || slot->class == OCC_REAL_TIME)
+		return of->weight;
+	together = occ->set[OCC_CREDIT_SHARE] * (occ->weights - occ->credit_weights);
+	return core_max(of->weight, core_div(together, core_max(occ->nr_on_credit, 1)));
+}
+
+void occ_spend(struct occ *occ, const struct occ_slot *slot, u64 charge)
+{
+	struct occ_process *of = slot->process;
+
+	if (of->credit && slot->class != OCC_ASYNC && slot->class != OCC_REAL_TIME)
+		of->credit = of->credit > charge ? of->credit - charge : 0;
+	occ_count(occ, of);
+}
+
+void occ_count(struct occ *occ, struct occ_process *of)
+{
+	bool active = occ_is_active(of), on_credit = active && of->credit;
+	u64 weight = active ? of->weight : 0;
+
+	if (on_credit && !of->heap_at[OCC_ENTITLED])
+		occ_heap_set(occ, OCC_ENTITLED, of);
+	else if (!on_credit)
+		occ_heap_remove(occ, OCC_ENTITLED, of);
+	if (of->counted == weight && of->counted_on_credit == on_credit)
+		return;
+	occ->weights += weight - of->counted;
+	if (of->counted_on_credit) {
+		occ->credit_weights -= of->counted;
+		occ->nr_on_credit--;
+	}
+	if (on_credit) {
+		occ->credit_weights += weight;
+		occ->nr_on_credit++;
+	}
+	if (of->counted)
+		occ->nr_active--;
+	if (active)
+		occ->nr_active++;
+	of->counted = weight;
+	of->counted_on_credit = on_credit;
+}
+
+/* Virtual time follows the least start tag of flows with requests. */
+void occ_follow(struct occ *occ)
+{
+	u64 least = CORE_MAX;
+	u32 class;
+
+	for (class = 0; class < OCC_CLASSES; class++) {
+		struct occ_process *first = occ_heap_first(occ, class);
+
+		if (first)
+			least = core_min(least, first->start);
+	}
+	if (least != CORE_MAX)
+		occ->virtual_time = core_max(occ->virtual_time, least);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Think times of a process, and how long waiting for its next request pays.
+ *
+ * A histogram with 16 edges, 16 us and its doubles, halved every 64 samples. The value of waiting
+ * until an edge is the saved time of those that come before, less the time spent until they come,
+ * and until the edge for those that do not.
+ */
+#include "occupancy-parts.h"
+
+#define FIRST_NS 16000ull	/* the first edge */
+#define MOST_THINKS 64		/* samples before a histogram is halved */
+#define ENOUGH_THINKS 4		/* samples before a process is judged by its own */
+
+void occ_thinks_add(struct occ_thinks *thinks, u64 ns)
+{
+	u64 units = core_div(ns ? ns - 1 : 0, FIRST_NS);
+	u32 edge = units ? 64 - (u32)__builtin_clzll(units) : 0;
+
+	thinks->counts[edge < OCC_EDGES ? edge : OCC_EDGES]++;
+	if (++thinks->nr < MOST_THINKS)
+		return;
+	thinks->nr = 0;
+	for (edge = 0; edge <= OCC_EDGES; edge++) {
+		thinks->counts[edge] /= 2;
+		thinks->nr = (u16)(thinks->nr + thinks->counts[edge]);
+	}
+}
+
+bool occ_thinks_known(const struct occ_thinks *thinks)
+{
+	return thinks->nr >= ENOUGH_THINKS;
+}
+
+u64 occ_thinks_best_wait(const struct occ_thinks *thinks, u64 elapsed, u64 gain)
+{
+	u64 total = 0, hits = 0, spent = 0, best = 0, most = 0;
+	u32 first = 0, edge;
+
+	while (first < OCC_EDGES && FIRST_NS << first <= elapsed)
+		first++;
+	if (first == OCC_EDGES)
+		return 0;
+	for (edge = first; edge <= OCC_EDGES; edge++)
+		total += thinks->counts[edge];
+	for (edge = first; edge < OCC_EDGES; edge++) {
+		u64 until = FIRST_NS << edge, count = thinks->counts[edge], cost;
+
+		if (!count)
+			continue;
+		hits += count;
+		spent += count * (core_max(until - until / 4, elapsed) - elapsed);
+		cost = spent + (total - hits) * (until - elapsed);
+		if (hits * gain > cost && hits * gain - cost > most) {
+			most = hits * gain - cost;
+			best = until;
+		}
+	}
+	return best;
+}

@@ -1,0 +1,49 @@
+"""Compare Linux I/O schedulers on modelled disks: randomised blocks, intervals, verdicts.
+
+>>> import schedlab
+>>> plan = schedlab.Plan(
+...     device="cheetah9lp",
+...     arms=["mq-deadline", "anticipatory"],
+...     workloads=["think-mix:clients=2:block_size=16k:file_size=600M:think_time=100us"],
+...     blocks=6,
+... )
+>>> experiment = schedlab.run(plan)
+>>> study = experiment.study()
+>>> study.arm
+'anticipatory'
+>>> [row["verdict"] for row in study.judgements().rows() if row["primary"]]
+['better']
+
+Everything is simulated in this process, in virtual time: the same plan gives the same record, byte for byte, whatever the number of
+threads. Plans of the arenas ``kernel``, ``disk`` and ``cpu`` are measured by the program ``schedlab``; :func:`read` reads their records.
+"""
+
+from __future__ import annotations
+
+from ._schedlab import ElevatorError, ExperimentError, PlanError, Request, __version__
+from .elevator import BrokenLaw, Elevator, Tunable, broken_laws, schedulers
+from .experiment import Experiment, Figure, Progress, Study, Table, read, run
+from .plan import Arm, Plan, Workload
+
+__all__ = [
+    "Arm",
+    "BrokenLaw",
+    "Elevator",
+    "ElevatorError",
+    "Experiment",
+    "ExperimentError",
+    "Figure",
+    "Plan",
+    "PlanError",
+    "Progress",
+    "Request",
+    "Study",
+    "Table",
+    "Tunable",
+    "Workload",
+    "__version__",
+    "broken_laws",
+    "read",
+    "run",
+    "schedulers",
+]

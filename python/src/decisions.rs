@@ -1,0 +1,216 @@
+//! Scheduling as a learning problem: a simulated trial that stops at each decision of the scheduler.
+//!
+//! Problem: the simulator runs a trial to its end and calls the scheduler; a learner calls the environment, and expects it to stand still
+//! meanwhile. Approach: the trial runs on a thread of its own, whose scheduler sends what it holds through a channel and waits for the
+//! answer. Nothing of the simulator is different: the same plan with the same answers has the same observation, and every other scheduler
+//! of the plan can be measured beside it.
+//!
+//! Terms: a *candidate* is one of the oldest requests that are held; a decision is the number of a candidate, or to wait. A wait ends with
+//! the next request, or after a fixed time, whichever comes first.
+
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use experiment::plan::ArenaKind;
+use experiment::record::Observation;
+use lab::arena::model::Model;
+use lab::arena::sim::{SimArena, own};
+use lab::arena::{ArmIndex, TrialSpec};
+use lab::resolve::{Resolved, UnderTest};
+use lab::signals::Stop;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use sim::Unobserved;
+
+use crate::agent::{Asked, FEATURES, Question, ROW, ask_next};
+use crate::error::{ExperimentError, of, of_panic, usage};
+use crate::plan::{completed, plan as parsed};
+use crate::run::attended;
+
+/// Candidates at most.
+const MOST_CANDIDATES: usize = 256;
+
+/// A trial whose scheduler asks.
+#[pyclass(frozen, module = "schedlab._schedlab")]
+pub(crate) struct Decisions {
+    spec: TrialSpec,
+    candidates: usize,
+    wait_ns: u64,
+    sectors: u64,
+    episode: Mutex<Episode>,
+}
+
+/// Where the arena is: here, or with the thread that simulates.
+enum Episode {
+    Idle(Box<SimArena>),
+    Running(Running),
+    /// A thread has panicked with it.
+    Lost,
+}
+
+struct Running {
+    stop: Stop,
+    questions: Receiver<Question>,
+    answers: Sender<Option<usize>>,
+    thread: JoinHandle<(Box<SimArena>, anyhow::Result<Observation>)>,
+}
+
+/// A decision to be made: time in nanoseconds, observation, number of candidates, completed bytes, request-seconds that were open.
+type State<'py> = (u64, Bound<'py, PyBytes>, usize, u64, f64);
+
+#[pymethods]
+impl Decisions {
+    /// Opens a plan of the sim arena, one of whose arms has the scheduler `agent`.
+    #[new]
+    fn new(py: Python<'_>, plan: &str, workload: usize, candidates: usize, wait_us: u64) -> PyResult<Decisions> {
+        if candidates == 0 || candidates > MOST_CANDIDATES {
+            return Err(usage(format!(
+                "candidates: out of range (found {candidates}, expected 1 to {MOST_CANDIDATES}); choose e.g. 16"
+            )));
+        }
+        if wait_us == 0 {
+            return Err(usage("wait_us: out of range (found 0, expected at least 1); choose e.g. 2000"));
+        }
+        own::add(&ROW).map_err(of)?;
+        let (plan, _) = completed(parsed(plan)?)?;
+        if plan.arena != ArenaKind::Sim || workload >= plan.workloads.len() {
+            return Err(usage(
+                "plan: not of the sim arena, or without that workload; name a workload of its own by number",
+            ));
+        }
+        let (duration, warmup) = lab::length::trial_length(&plan);
+        let spec = TrialSpec { workload, seed: plan.seed, duration, warmup };
+        let open = || -> anyhow::Result<(SimArena, u64)> {
+            let sectors = Model::read(&plan.device)?.look(|device| device.sectors());
+            let Resolved { plan, workloads, under_test } = Resolved::of(plan)?;
+            let UnderTest::Sim { model, arms } = under_test else {
+                unreachable!("a plan of the sim arena is resolved for it");
+            };
+            Ok((SimArena::open(&plan, model, arms, workloads, &Stop::manual())?, sectors))
+        };
+        let (arena, sectors) = py.detach(open).map_err(of)?;
+        let episode = Mutex::new(Episode::Idle(Box::new(arena)));
+        Ok(Decisions { spec, candidates, wait_ns: wait_us.saturating_mul(1000), sectors, episode })
+    }
+
+    /// Begins a trial of an arm with this seed; the first decision. None: there was none to make.
+    fn begin<'py>(&self, py: Python<'py>, arm: usize, seed: u64) -> PyResult<Option<State<'py>>> {
+        let spec = TrialSpec { seed, ..self.spec };
+        let question = py.detach(|| {
+            let mut episode = self.lock();
+            let arena = ended(&mut episode, true)?.0;
+            let (questions, theirs) = mpsc::channel();
+            let (answers, ours) = mpsc::channel();
+            let asked = Asked {
+                questions,
+                answers: ours,
+                candidates: self.candidates,
+                wait_ns: self.wait_ns,
+                sectors: self.sectors,
+            };
+            let stop = Stop::manual();
+            let arena = Box::new(arena.stopped_by(&stop));
+            let thread = thread::spawn(move || {
+                ask_next(asked);
+                let found = arena.observed(ArmIndex(arm), &spec, &mut Unobserved);
+                (arena, found)
+            });
+            let running = Running { stop, questions: theirs, answers, thread };
+            let question = running.questions.recv().ok();
+            *episode = Episode::Running(running);
+            Ok::<_, PyErr>(question)
+        })?;
+        Ok(question.map(|question| state(py, question)))
+    }
+
+    /// Answers the decision: the number of a candidate, or None to wait. The next decision; None: the trial has ended.
+    #[pyo3(signature = (candidate))]
+    fn answer<'py>(&self, py: Python<'py>, candidate: Option<usize>) -> PyResult<Option<State<'py>>> {
+        let question = py.detach(|| match &*self.lock() {
+            Episode::Running(running) => {
+                Ok(running.answers.send(candidate).ok().and_then(|()| running.questions.recv().ok()))
+            }
+            _ => Err(usage("step: no trial is running; call reset first")),
+        })?;
+        Ok(question.map(|question| state(py, question)))
+    }
+
+    /// Ends the trial, if one is running: what was observed, as JSON; None: nothing, or it was cut short.
+    fn end(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let found = py.detach(|| {
+            let mut episode = self.lock();
+            let over = match &*episode {
+                Episode::Running(running) => {
+                    running.questions.try_recv().is_err_and(|error| error == TryRecvError::Disconnected)
+                }
+                _ => false,
+            };
+            let (arena, found) = ended(&mut episode, !over)?;
+            *episode = Episode::Idle(arena);
+            Ok::<_, PyErr>(found.filter(|_| over))
+        })?;
+        found.map(|found| serde_json::to_string(&found.map_err(of)?).map_err(usage)).transpose()
+    }
+
+    /// What an arm without an agent observes in the same trial, as JSON.
+    fn observe(&self, py: Python<'_>, arm: usize, seed: u64) -> PyResult<String> {
+        let spec = TrialSpec { seed, ..self.spec };
+        let stop = Stop::manual();
+        let arena = py.detach(|| ended(&mut self.lock(), true))?.0;
+        let arena = Box::new(arena.stopped_by(&stop));
+        let done = attended(py, &stop, &mut || Ok(()), || {
+            let found = arena.observed(ArmIndex(arm), &spec, &mut Unobserved);
+            (arena, found)
+        });
+        let (arena, found) = done?;
+        py.detach(|| *self.lock() = Episode::Idle(arena));
+        serde_json::to_string(&found.map_err(of)?).map_err(usage)
+    }
+
+    /// Milliseconds of a trial: warm-up and window.
+    #[getter]
+    fn length_ms(&self) -> (f64, f64) {
+        let ms = |of: Duration| of.as_secs_f64() * 1e3;
+        (ms(self.spec.warmup), ms(self.spec.duration))
+    }
+
+    /// Numbers of a row of an observation.
+    #[classattr]
+    const FEATURES: usize = FEATURES;
+}
+
+impl Decisions {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Episode> {
+        self.episode.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Decisions {
+    fn drop(&mut self) {
+        let _ = ended(&mut self.lock(), true);
+    }
+}
+
+/// Takes the arena back, and what the trial observed; one that is running is asked to end, if `cut`.
+fn ended(episode: &mut Episode, cut: bool) -> PyResult<(Box<SimArena>, Option<anyhow::Result<Observation>>)> {
+    match std::mem::replace(episode, Episode::Lost) {
+        Episode::Idle(arena) => Ok((arena, None)),
+        Episode::Lost => Err(ExperimentError::new_err("environment: a trial failed before; make another environment")),
+        Episode::Running(Running { stop, questions, answers, thread }) => {
+            if cut {
+                stop.ask();
+            }
+            drop((questions, answers));
+            let (arena, found) = thread.join().map_err(|panic| of_panic(panic.as_ref()))?;
+            Ok((arena, Some(found)))
+        }
+    }
+}
+
+fn state(py: Python<'_>, question: Question) -> State<'_> {
+    let Question { now_ns, observation, candidates, done_bytes, open_ns } = question;
+    let bytes: Vec<u8> = observation.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    (now_ns, PyBytes::new(py, &bytes), candidates, done_bytes, open_ns as f64 / 1e9)
+}

@@ -1,0 +1,33 @@
+//! A scheduler of Python under the laws of every scheduler.
+
+use elevator_laws::{FLOW_LAWS, LAWS, inputs, scenarios, search_again};
+use pyo3::prelude::*;
+
+use crate::error::usage;
+use crate::run::attended;
+use lab::arena::sim::own;
+use lab::signals::Stop;
+
+/// Attempts at a smaller input; each takes milliseconds in Python.
+const SHRINKS: u32 = 256;
+
+/// The laws that a scheduler breaks: name, how, and the smallest input found. The inputs are the same at every call.
+#[pyfunction]
+pub(crate) fn broken_laws(py: Python<'_>, name: &str, cases: u32) -> PyResult<Vec<(&'static str, String, String)>> {
+    let Some(kind) = elevator::find(name).or_else(|| own::find(name)) else {
+        return Err(usage(format!("scheduler {name:?}: not known; see schedlab.schedulers()")));
+    };
+    let mut broken = Vec::new();
+    // Law by law, so that a signal ends the search between two of them.
+    for law in LAWS {
+        let found =
+            attended(py, &Stop::manual(), &mut || Ok(()), || search_again(law, kind, &inputs(), (cases, SHRINKS)))?;
+        broken.extend(found.err().map(|(why, input)| (law.name, why, format!("{input:?}"))));
+    }
+    for law in FLOW_LAWS {
+        let found =
+            attended(py, &Stop::manual(), &mut || Ok(()), || search_again(law, kind, &scenarios(), (cases, SHRINKS)))?;
+        broken.extend(found.err().map(|(why, scenario)| (law.name, why, scenario.to_string())));
+    }
+    Ok(broken)
+}

@@ -1,0 +1,50 @@
+//! The extension module behind the Python package `schedlab`.
+//!
+//! Plans and studies cross as TOML and JSON, whose readers and errors are those of the program; figures cross as Arrow and SVG. What is
+//! convenient in Python is written in Python, in `python/schedlab`; here is only what needs the workspace. Experiments in virtual time are
+//! simulated in this process, without the interpreter's lock; anything else is measured by the program `schedlab`, which Python starts.
+#![forbid(unsafe_code)]
+
+mod agent;
+mod decisions;
+mod elevator;
+mod error;
+mod plan;
+mod record;
+mod run;
+mod shards;
+mod table;
+mod tables;
+
+use pyo3::prelude::*;
+
+/// Schedlab's Rust part; use the package `schedlab`, which documents it.
+#[pymodule(gil_used = false)]
+mod _schedlab {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::decisions::Decisions;
+    #[pymodule_export]
+    use super::elevator::laws::broken_laws;
+    #[pymodule_export]
+    use super::elevator::request::{Disk, Request};
+    #[pymodule_export]
+    use super::elevator::rows::{register, schedulers};
+    #[pymodule_export]
+    use super::plan::{complete_plan, plan_as_json, plan_of_json, read_plan};
+    #[pymodule_export]
+    use super::record::{Figure, Record, Study, read_record};
+    #[pymodule_export]
+    use super::run::run;
+    #[pymodule_export]
+    use super::shards::{Distributed, measure, prepare, prepare_search};
+    #[pymodule_export]
+    use super::table::Table;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::error::add(module)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

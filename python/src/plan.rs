@@ -1,0 +1,105 @@
+//! Plans: read from TOML, made of Python's values, completed.
+//!
+//! Whatever a plan is made of becomes TOML first, so that there is one reader and one set of errors.
+
+use std::path::PathBuf;
+
+use experiment::plan::{Plan, parse_arms, parse_workloads};
+use pyo3::prelude::*;
+use serde_json::{Map, Value};
+use text::limits::PLAN_BYTES;
+
+use crate::error::{of, usage};
+
+/// Reads a plan: its TOML as it is kept, and notes on what it is read as.
+#[pyfunction]
+#[pyo3(signature = (text, beside=None))]
+pub(crate) fn read_plan(text: &str, beside: Option<PathBuf>) -> PyResult<(String, Vec<String>)> {
+    let mut plan = plan(text)?;
+    lab::resolve::locate_patches(&mut plan, beside.as_deref()).map_err(of)?;
+    lab::resolve::locate_files(&mut plan, beside.as_deref());
+    Ok((plan.to_toml(), Plan::notes(text).iter().map(ToString::to_string).collect()))
+}
+
+/// The TOML of a plan in JSON, whose `arms` and `workloads` may be words as on the command line.
+#[pyfunction]
+pub(crate) fn plan_of_json(text: &str) -> PyResult<String> {
+    PLAN_BYTES.check(text.len()).map_err(usage)?;
+    let value: Value = serde_json::from_str(text).map_err(|e| usage(format!("plan: not JSON: {e}")))?;
+    let Value::Object(mut all) = value else { return Err(usage("plan: no object; name device, arms and workloads")) };
+    let arms = words(&mut all, "arms", |words| Ok(serde_json::to_value(parse_arms(words)?)))?;
+    let workloads = words(&mut all, "workloads", |words| Ok(serde_json::to_value(parse_workloads(words)?)))?;
+    all.insert("arm".to_owned(), arms);
+    all.insert("workload".to_owned(), workloads);
+    let table = toml::Value::try_from(without_nulls(Value::Object(all))).map_err(|e| usage(format!("plan: {e}")))?;
+    let text = toml::to_string(&table).map_err(|e| usage(format!("plan: {e}")))?;
+    Ok(plan(&text)?.to_toml())
+}
+
+/// A plan as JSON, with the keys of plan.toml.
+#[pyfunction]
+pub(crate) fn plan_as_json(text: &str) -> PyResult<String> {
+    serde_json::to_string(&plan(text)?).map_err(usage)
+}
+
+/// The plan that is measured: checked against what there is, with everything filled in; and notes on what it is read as.
+#[pyfunction]
+pub(crate) fn complete_plan(text: &str) -> PyResult<(String, Vec<String>)> {
+    let (plan, notes) = completed(plan(text)?)?;
+    Ok((plan.to_toml(), notes))
+}
+
+/// Reads a plan.
+pub(crate) fn plan(text: &str) -> PyResult<Plan> {
+    Plan::from_toml(text).map_err(usage)
+}
+
+/// A plan checked and completed, and notes.
+pub(crate) fn completed(plan: Plan) -> PyResult<(Plan, Vec<String>)> {
+    let mut notes = Vec::new();
+    let plan = lab::resolve::checked(plan, &mut |note| notes.push(note.to_owned())).map_err(of)?;
+    Ok((plan, notes))
+}
+
+/// The units of a tunable; empty where it has none.
+pub(crate) fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
+    let row = elevator::find(scheduler).or_else(|| lab::arena::sim::own::find(scheduler));
+    let unit = row.and_then(|kind| kind.tunable(tunable)).map(|row| row.unit);
+    unit.filter(|unit| *unit != "switch").unwrap_or_default()
+}
+
+/// Takes a list of words and tables out of `all`; the words replaced by what they mean.
+fn words(
+    all: &mut Map<String, Value>,
+    key: &str,
+    parse: impl Fn(&[String]) -> Result<Result<Value, serde_json::Error>, experiment::plan::PlanError>,
+) -> PyResult<Value> {
+    let Some(Value::Array(given)) = all.remove(key) else {
+        return Err(usage(format!("plan: no list of {key}; name them")));
+    };
+    let mut found = Vec::with_capacity(given.len());
+    for item in given {
+        match item {
+            Value::String(word) => match parse(&[word]).map_err(usage)?.map_err(usage)? {
+                Value::Array(parsed) => found.extend(parsed),
+                other => found.push(other),
+            },
+            table => found.push(table),
+        }
+    }
+    Ok(Value::Array(found))
+}
+
+/// What Python leaves out is none, which TOML does not have.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(all) => Value::Object(
+            all.into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| (key, without_nulls(value)))
+                .collect(),
+        ),
+        Value::Array(all) => Value::Array(all.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}

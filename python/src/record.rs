@@ -1,0 +1,264 @@
+//! Records and studies: read, judged, shown.
+//!
+//! Nothing is computed here: a verdict is the study's, a text and a figure are the report's.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use experiment::plan::{Method, parse_percent};
+use files::Dir;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use report::Evidence;
+
+use crate::error::{of, usage};
+use crate::plan::unit_of;
+use crate::table::Table;
+use crate::tables;
+
+/// What an experiment observed.
+#[pyclass(frozen, module = "schedlab._schedlab")]
+pub(crate) struct Record {
+    record: Arc<experiment::record::Record>,
+    /// What record.jsonl holds.
+    text: Vec<u8>,
+    messages: Vec<String>,
+    measured_s: Option<f64>,
+}
+
+/// Reads the record of an experiment, from its directory or from record.jsonl itself.
+#[pyfunction]
+pub(crate) fn read_record(py: Python<'_>, path: PathBuf) -> PyResult<Record> {
+    py.detach(|| Record::read(&path)).map_err(of)
+}
+
+impl Record {
+    /// Reads the record in a directory, or record.jsonl itself.
+    pub(crate) fn read(source: &Path) -> anyhow::Result<Record> {
+        let record = Arc::new(lab::store::read(source)?);
+        let path = if source.is_dir() { source.join(lab::store::RECORD) } else { source.to_owned() };
+        let text = std::fs::read(&path).with_context(|| format!("{}: cannot read", path.display()))?;
+        Ok(Record { record, text, messages: Vec::new(), measured_s: None })
+    }
+
+    /// Reads the text of record.jsonl.
+    pub(crate) fn of_bytes(text: Vec<u8>) -> anyhow::Result<Record> {
+        let record = Arc::new(experiment::record::Record::from_bytes(&text)?);
+        Ok(Record { record, text, messages: Vec::new(), measured_s: None })
+    }
+
+    /// The same with what was said while it was measured, and how long that took.
+    pub(crate) fn measured(self, messages: Vec<String>, took: Duration) -> Record {
+        Record { messages, measured_s: Some(took.as_secs_f64()), ..self }
+    }
+
+    /// Judges it by the criteria of its plan, or by others.
+    pub(crate) fn judged(&self, criteria: Option<&experiment::plan::Criteria>) -> Study {
+        let study = experiment::study(&self.record, criteria);
+        Study { study, record: Arc::clone(&self.record) }
+    }
+}
+
+#[pymethods]
+impl Record {
+    /// Reads the text of a record.jsonl.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, text: Vec<u8>) -> PyResult<Record> {
+        py.detach(|| Record::of_bytes(text)).map_err(of)
+    }
+
+    /// The text of record.jsonl.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.text)
+    }
+
+    /// The plan, as TOML.
+    #[getter]
+    fn plan(&self) -> String {
+        self.record.header.plan.to_toml()
+    }
+
+    /// Facts about the machine, as JSON.
+    #[getter]
+    fn environment(&self) -> PyResult<String> {
+        serde_json::to_string(&self.record.header.environment).map_err(usage)
+    }
+
+    /// Why the experiment ended; None: it was cut off.
+    #[getter]
+    fn ended(&self) -> Option<String> {
+        self.record.end.as_ref().map(|end| end.reason.word().to_owned())
+    }
+
+    /// What was said while it was measured.
+    #[getter]
+    fn messages(&self) -> Vec<String> {
+        self.messages.clone()
+    }
+
+    /// Seconds that measuring took; None: it was read.
+    #[getter]
+    fn measured_s(&self) -> Option<f64> {
+        self.measured_s
+    }
+
+    fn __len__(&self) -> usize {
+        self.record.trials.len()
+    }
+
+    /// Every trial, void ones included.
+    fn trials(&self, py: Python<'_>) -> PyResult<Table> {
+        py.detach(|| tables::trials(&self.record))
+    }
+
+    /// Latency percentiles of every trial.
+    fn latencies(&self, py: Python<'_>) -> PyResult<Table> {
+        py.detach(|| tables::latencies(&self.record))
+    }
+
+    /// Judges it, by the criteria of its plan or by others.
+    #[pyo3(signature = (*, margin=None, alpha=None, method=None))]
+    fn study(
+        &self,
+        py: Python<'_>,
+        margin: Option<&str>,
+        alpha: Option<&str>,
+        method: Option<&str>,
+    ) -> PyResult<Study> {
+        let mut criteria = self.record.header.plan.criteria.clone();
+        if let Some(word) = margin {
+            criteria.margin = parse_percent(word).map_err(|e| usage(format!("margin: {e}")))?;
+        }
+        if let Some(word) = alpha {
+            criteria.alpha = parse_percent(word).map_err(|e| usage(format!("alpha: {e}")))?;
+        }
+        if let Some(word) = method {
+            criteria.method = method_of(word)?;
+            criteria.planned = criteria.planned.filter(|_| criteria.method == Method::Spending);
+        }
+        criteria.check().map_err(usage)?;
+        let other = criteria != self.record.header.plan.criteria;
+        Ok(py.detach(|| self.judged(other.then_some(&criteria))))
+    }
+}
+
+fn method_of(word: &str) -> PyResult<Method> {
+    serde_json::from_value(serde_json::Value::String(word.to_owned())).map_err(|e| usage(format!("method: {e}")))
+}
+
+/// What is concluded from a record.
+#[pyclass(frozen, module = "schedlab._schedlab")]
+pub(crate) struct Study {
+    study: experiment::study::Study,
+    record: Arc<experiment::record::Record>,
+}
+
+impl Study {
+    fn evidence(&self) -> Evidence<'_> {
+        Evidence { unit_of, ..Evidence::of(&self.record) }
+    }
+
+    /// Writes the files of a report.
+    pub(crate) fn write(&self, dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+        let files = report::files(&self.study, Some(&self.evidence()))?;
+        let dir = Dir::make(dir)?;
+        let write = |(name, text): (&str, String)| {
+            dir.replace(name, text.as_bytes())?;
+            Ok(dir.file(name))
+        };
+        files.into_iter().map(write).collect()
+    }
+}
+
+#[pymethods]
+impl Study {
+    /// study.json.
+    fn to_json(&self) -> PyResult<String> {
+        report::json(&self.study).map_err(usage)
+    }
+
+    /// The recommendation in one sentence.
+    #[getter]
+    fn sentence(&self) -> &str {
+        &self.study.recommendation.sentence
+    }
+
+    /// The arm to use for everything that was measured, where there is one.
+    #[getter]
+    fn arm(&self) -> Option<&str> {
+        self.study.recommendation.arm.as_deref()
+    }
+
+    /// What a reader must know before believing any of it.
+    #[getter]
+    fn cautions(&self) -> Vec<String> {
+        self.study.cautions.clone()
+    }
+
+    /// The report as text.
+    #[pyo3(signature = (*, verbose=false, width=100))]
+    fn report(&self, verbose: bool, width: u16) -> String {
+        let options = report::terminal::Options { width: width.max(60), colour: false, verbose };
+        report::terminal::render(&self.study, Some(&self.evidence()), &[], &options)
+    }
+
+    /// One row for each workload, metric and arm other than the baseline.
+    fn judgements(&self) -> PyResult<Table> {
+        tables::judgements(&self.study)
+    }
+
+    /// One row for each workload, metric and arm.
+    fn summaries(&self) -> PyResult<Table> {
+        tables::summaries(&self.study)
+    }
+
+    /// The plots of the report.
+    fn figures(&self, py: Python<'_>) -> PyResult<Vec<Figure>> {
+        let all = py.detach(|| report::figures(&self.study, Some(&self.evidence()))).map_err(usage)?;
+        Ok(all.into_iter().map(Figure).collect())
+    }
+
+    /// Writes study.json, report.html, report.md and the tables; returns their paths.
+    fn save(&self, py: Python<'_>, dir: PathBuf) -> PyResult<Vec<PathBuf>> {
+        py.detach(|| self.write(&dir)).map_err(of)
+    }
+}
+
+/// A plot of a report.
+#[pyclass(frozen, module = "schedlab._schedlab")]
+pub(crate) struct Figure(report::Figure);
+
+#[pymethods]
+impl Figure {
+    #[getter]
+    fn workload(&self) -> &str {
+        &self.0.workload
+    }
+
+    #[getter]
+    fn metric(&self) -> &str {
+        &self.0.metric
+    }
+
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.kind.name()
+    }
+
+    #[getter]
+    fn of(&self) -> &str {
+        &self.0.of
+    }
+
+    #[getter]
+    fn label(&self) -> &str {
+        &self.0.label
+    }
+
+    #[getter]
+    fn svg(&self) -> &str {
+        &self.0.svg
+    }
+}

@@ -1,0 +1,207 @@
+//! `run`: one experiment in the simulator, from a plan to its record.
+//!
+//! The work is done on a thread of its own while this one, without the interpreter's lock, looks for signals and reports progress: Ctrl-C
+//! ends an experiment as it ends the program's, and other threads of Python go on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use experiment::plan::ArenaKind;
+use lab::arena::ArmIndex;
+use lab::arena::sim::SimArena;
+use lab::conduct::conduct;
+use lab::failure::usage;
+use lab::output::Output;
+use lab::progress::{Progress, Step};
+use lab::rehearsal::{Rehearsed, rehearse};
+use lab::resolve::{Resolved, UnderTest};
+use lab::session::{self, RecordOptions};
+use lab::signals::Stop;
+use lab::{feasibility, store};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{of, of_panic};
+use crate::plan::{completed, plan as parsed};
+use crate::record::Record;
+
+/// How often signals and progress are looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Runs a plan of the sim arena. `watch` is called with how far it is, several times a second and at the end.
+#[pyfunction]
+#[pyo3(signature = (plan, *, workers=None, out=None, command=None, watch=None))]
+pub(crate) fn run(
+    py: Python<'_>,
+    plan: &str,
+    workers: Option<usize>,
+    out: Option<PathBuf>,
+    command: Option<String>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Record> {
+    let plan = parsed(plan)?;
+    if plan.arena != ArenaKind::Sim {
+        let text = format!("plan: its arena is {}, which the program measures (expected sim)", plan.arena.name());
+        return Err(of(usage(text)));
+    }
+    let asked =
+        Asked { trial: plan.trial.clone(), workers, out, command: command.unwrap_or_else(|| COMMAND.to_owned()) };
+    let (plan, notes) = completed(plan)?;
+    let (stop, seen) = (Stop::manual(), Watched { messages: Mutex::new(notes), ..Watched::default() });
+    let work = || {
+        let began = Instant::now();
+        measured(plan, &asked, &stop, &seen).map(|record| (record, began.elapsed()))
+    };
+    let (record, took) = attended(py, &stop, &mut || seen.show(py, watch.as_ref()), work)?.map_err(of)?;
+    Ok(record.measured(seen.messages.into_inner().unwrap_or_else(PoisonError::into_inner), took))
+}
+
+/// The command that repeats an experiment whose plan was saved.
+const COMMAND: &str = "schedlab run plan.toml";
+
+/// What the caller asked for beside the plan.
+struct Asked {
+    trial: experiment::plan::TrialLength,
+    workers: Option<usize>,
+    out: Option<PathBuf>,
+    command: String,
+}
+
+/// Does `work` on another thread, without the interpreter's lock, and calls `look` meanwhile. An exception of it, or of a signal's handler,
+/// asks the work to end and is raised when it has.
+pub(crate) fn attended<T: Send>(
+    py: Python<'_>,
+    stop: &Stop,
+    look: &mut (dyn FnMut() -> PyResult<()> + '_),
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let (sender, receiver) = mpsc::channel::<()>();
+    let receiver = Mutex::new(receiver);
+    thread::scope(|scope| {
+        let working = scope.spawn(move || {
+            let found = catch_unwind(AssertUnwindSafe(work));
+            drop(sender);
+            found
+        });
+        let mut raised = None;
+        let wait = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(TICK);
+        while py.detach(wait) == Err(RecvTimeoutError::Timeout) {
+            if raised.is_none() {
+                raised = py.check_signals().and_then(|()| look()).err();
+                if raised.is_some() {
+                    stop.ask();
+                }
+            }
+        }
+        let found = py.detach(|| working.join()).unwrap_or_else(Err);
+        match (raised, found) {
+            (Some(raised), _) => Err(raised),
+            (None, Err(panic)) => Err(of_panic(panic.as_ref())),
+            // What was reported since, also if the work took less than a look.
+            (None, Ok(found)) => look().map(|()| found),
+        }
+    })
+}
+
+fn measured(plan: experiment::plan::Plan, asked: &Asked, stop: &Stop, seen: &Watched) -> anyhow::Result<Record> {
+    feasibility::check(&plan)?;
+    store::check_free(asked.out.as_deref())?;
+    let Resolved { plan, workloads, under_test } = Resolved::of(plan)?;
+    let UnderTest::Sim { model, arms } = under_test else {
+        unreachable!("a plan of the sim arena is resolved for it");
+    };
+    let mut arena = SimArena::open(&plan, model, arms, workloads, stop)?;
+    if let Some(workers) = asked.workers {
+        arena = arena.with_threads(workers);
+    }
+    let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
+    let Rehearsed { plan, notes } = rehearse(&plan, &asked.trial, &arms, &mut arena, (stop, seen))?;
+    let Some(out) = &asked.out else {
+        let (mut memory, mut record) = session::in_memory(&plan, &asked.command, &mut arena)?;
+        session::append_notes(&mut memory, &mut record, notes)?;
+        conduct(&plan, &record, &arms, &mut arena, &mut memory, (stop, seen))?;
+        return Record::of_bytes(memory.into_bytes());
+    };
+    let options = RecordOptions { output: Output::Named(out.clone()), resume: false, command: asked.command.clone() };
+    let (mut kept, mut record) = session::open(&plan, &options, &mut arena, stop)?;
+    session::append_notes(&mut kept, &mut record, notes)?;
+    conduct(&plan, &record, &arms, &mut arena, &mut kept, (stop, seen))?;
+    let record = Record::read(out)?;
+    record.judged(None).write(out)?;
+    Ok(record)
+}
+
+/// What an experiment reports, kept until Python asks.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    latest: Mutex<Option<Shown>>,
+    pub(crate) messages: Mutex<Vec<String>>,
+}
+
+/// A [`Step`], or a phase before the first one.
+#[derive(Debug, Clone)]
+struct Shown {
+    share: f64,
+    elapsed: Duration,
+    simulated: bool,
+    left: Option<Duration>,
+    workload: String,
+    arm: String,
+    block: u32,
+    standing: String,
+}
+
+impl Watched {
+    /// Calls `watch` with the latest step, if there is a new one.
+    pub(crate) fn show(&self, py: Python<'_>, watch: Option<&Py<PyAny>>) -> PyResult<()> {
+        let Some(watch) = watch else { return Ok(()) };
+        let Some(shown) = self.latest.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        let step = PyDict::new(py);
+        step.set_item("share", shown.share)?;
+        step.set_item("elapsed_s", shown.elapsed.as_secs_f64())?;
+        step.set_item("simulated", shown.simulated)?;
+        step.set_item("left_s", shown.left.map(|left| left.as_secs_f64()))?;
+        step.set_item("workload", shown.workload)?;
+        step.set_item("arm", shown.arm)?;
+        step.set_item("block", shown.block)?;
+        step.set_item("standing", shown.standing)?;
+        watch.call1(py, (step,)).map(drop)
+    }
+
+    fn add(&self, text: &str) {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+    }
+}
+
+impl Progress for Watched {
+    fn trial(&self, step: &Step<'_>) {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(Shown {
+            share: step.share,
+            elapsed: step.elapsed,
+            simulated: step.simulated,
+            left: step.left,
+            workload: step.workload.to_owned(),
+            arm: step.arm.to_owned(),
+            block: step.block,
+            standing: step.standing.to_owned(),
+        });
+    }
+
+    fn prepare(&self, _what: &str, _done: u64, _total: u64) {}
+
+    fn phase(&self, _what: &str) {}
+
+    fn say(&self, text: &str) {
+        self.add(text);
+    }
+
+    fn remark(&self, text: &str) {
+        self.add(text);
+    }
+
+    fn clear(&self) {}
+}

@@ -1,0 +1,206 @@
+//! Plans in pieces, for whatever distributes them: `schedlab.ray` and programs like it.
+//!
+//! Prepared plans and units cross as JSON, segments as bytes; the judging, the order of blocks and the record are `lab::shards`'.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use lab::arena::open::OpenOptions;
+use lab::output::Output;
+use lab::session::RecordOptions;
+use lab::shards::{self, Live, Unit};
+use lab::signals::Stop;
+use lab::tune::commission::Commission;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::error::{ExperimentError, of, usage};
+use crate::plan::{completed, plan as parsed};
+use crate::record::Record;
+use crate::run::{Watched, attended};
+
+/// Opens the arena of a plan, rehearses it and takes down its environment: what workers need, as JSON.
+#[pyfunction]
+#[pyo3(signature = (plan, *, command, workers=None, cache_dir=None, program=None))]
+pub(crate) fn prepare(
+    py: Python<'_>,
+    plan: &str,
+    command: String,
+    workers: Option<NonZeroUsize>,
+    cache_dir: Option<PathBuf>,
+    program: Option<PathBuf>,
+) -> PyResult<String> {
+    let plan = parsed(plan)?;
+    let asked = plan.trial.clone();
+    let (plan, _) = completed(plan)?;
+    let (stop, seen, opening) = (Stop::manual(), Watched::default(), opening(workers, cache_dir, program));
+    let work = || shards::Prepared::of(plan, &asked, command, &opening, (&stop, &seen));
+    let prepared = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
+    Ok(prepared.to_json())
+}
+
+/// Measures units, in JSON, of a prepared plan: a segment.
+#[pyfunction]
+#[pyo3(signature = (prepared, units, *, workers=None, cache_dir=None, program=None))]
+pub(crate) fn measure<'py>(
+    py: Python<'py>,
+    prepared: &str,
+    units: &str,
+    workers: Option<NonZeroUsize>,
+    cache_dir: Option<PathBuf>,
+    program: Option<PathBuf>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let prepared = shards::Prepared::from_json(prepared).map_err(of)?;
+    let units = units_of(units)?;
+    let (stop, seen, opening) = (Stop::manual(), Watched::default(), opening(workers, cache_dir, program));
+    let work = || shards::measure(&prepared, &units, &opening, (&stop, &seen));
+    let segment = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
+    Ok(PyBytes::new(py, &segment))
+}
+
+/// The same for a search that `schedlab tune --space --json` has described.
+#[pyfunction]
+#[pyo3(signature = (commission, *, command, cache_dir=None, program=None))]
+pub(crate) fn prepare_search(
+    py: Python<'_>,
+    commission: &str,
+    command: String,
+    cache_dir: Option<PathBuf>,
+    program: Option<PathBuf>,
+) -> PyResult<String> {
+    let commission = Commission::from_json(commission).map_err(of)?;
+    let (stop, seen, opening) = (Stop::manual(), Watched::default(), opening(None, cache_dir, program));
+    let work = || commission.prepared(command, &opening, (&stop, &seen));
+    let prepared = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
+    Ok(prepared.to_json())
+}
+
+fn opening(threads: Option<NonZeroUsize>, cache_dir: Option<PathBuf>, program: Option<PathBuf>) -> OpenOptions {
+    OpenOptions { threads, cache_dir, program, ..OpenOptions::default() }
+}
+
+fn units_of(text: &str) -> PyResult<Vec<Unit>> {
+    serde_json::from_str(text).map_err(|e| usage(format!("units: cannot be read: {e}")))
+}
+
+/// An experiment whose trials are measured elsewhere.
+#[pyclass(frozen, module = "schedlab._schedlab")]
+pub(crate) struct Distributed {
+    live: Mutex<Option<Live<PathBuf>>>,
+    stop: Stop,
+}
+
+#[pymethods]
+impl Distributed {
+    /// Begins the experiment of a prepared plan; its record grows in `out`.
+    #[new]
+    #[pyo3(signature = (prepared, out, *, resume=false))]
+    fn new(prepared: &str, out: PathBuf, resume: bool) -> PyResult<Distributed> {
+        let prepared = shards::Prepared::from_json(prepared).map_err(of)?;
+        let command = prepared.header().command.clone();
+        if !resume {
+            lab::store::check_free(Some(&out)).map_err(of)?;
+        }
+        let (stop, options) = (Stop::manual(), RecordOptions { output: Output::Named(out), resume, command });
+        let live = Live::experiment(prepared, options, stop.clone()).map_err(of)?;
+        Ok(Distributed { live: Mutex::new(Some(live)), stop })
+    }
+
+    /// Begins a search that `schedlab tune --space --json` has described; its log grows in `out`.
+    #[staticmethod]
+    fn search(prepared: &str, commission: &str, out: PathBuf) -> PyResult<Distributed> {
+        let prepared = shards::Prepared::from_json(prepared).map_err(of)?;
+        let commission = Commission::from_json(commission).map_err(of)?;
+        let stop = Stop::manual();
+        let live = commission.begin(prepared, out, stop.clone()).map_err(of)?;
+        Ok(Distributed { live: Mutex::new(Some(live)), stop })
+    }
+
+    /// Up to this number of trials that are wanted and not out, as units in JSON, and how many these are.
+    fn take(&self, most: usize) -> PyResult<(String, u64)> {
+        self.with(|live| {
+            let units = live.take(most);
+            let trials = units.iter().map(Unit::trials).sum();
+            Ok((serde_json::to_string(&units).map_err(usage)?, trials))
+        })
+    }
+
+    /// Takes in a segment; `name` is what errors call it.
+    fn put(&self, py: Python<'_>, name: &str, segment: Vec<u8>) -> PyResult<()> {
+        py.detach(|| self.with(|live| live.put(name, segment).map_err(of)))
+    }
+
+    /// Wants units again whose worker was lost.
+    fn give_back(&self, units: &str) -> PyResult<()> {
+        let units = units_of(units)?;
+        self.with(|live| {
+            live.give_back(&units);
+            Ok(())
+        })
+    }
+
+    /// Waits at most so many seconds until something is wanted or the experiment has ended; whether it is so.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
+        let most = Duration::try_from_secs_f64(seconds).map_err(usage)?;
+        py.detach(|| self.with(|live| Ok(live.wait(most))))
+    }
+
+    /// Whether the experiment has ended: what is out is not needed.
+    fn is_done(&self) -> PyResult<bool> {
+        self.with(|live| Ok(live.is_done()))
+    }
+
+    /// How far it is: share, workload, arm, block, standing, and messages since the last call.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = self.with(|live| Ok(live.status()))?;
+        let step = PyDict::new(py);
+        step.set_item("share", found.share)?;
+        step.set_item("workload", found.workload)?;
+        step.set_item("arm", found.arm)?;
+        step.set_item("block", found.block)?;
+        step.set_item("standing", found.standing)?;
+        step.set_item("messages", found.messages)?;
+        Ok(step)
+    }
+
+    /// The record of the experiment that has ended, with its report beside it; one that has not is ended by an error.
+    fn finish(&self, py: Python<'_>) -> PyResult<Record> {
+        let live = self.lock().take().ok_or_else(closed)?;
+        let finished = py.detach(|| {
+            let dir = live.finish()?;
+            let record = Record::read(&dir)?;
+            record.judged(None).write(&dir)?;
+            Ok(record)
+        });
+        finished.map_err(of)
+    }
+
+    /// The directory of the search that has ended; one that has not is ended by an error.
+    fn finish_search(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        let live = self.lock().take().ok_or_else(closed)?;
+        py.detach(|| live.finish()).map_err(of)
+    }
+
+    /// Ends it where it is; its record can be continued.
+    fn abandon(&self, py: Python<'_>) {
+        self.stop.ask();
+        let live = self.lock().take();
+        py.detach(|| drop(live));
+    }
+}
+
+impl Distributed {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Live<PathBuf>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&Live<PathBuf>) -> PyResult<T>) -> PyResult<T> {
+        work(self.lock().as_ref().ok_or_else(closed)?)
+    }
+}
+
+fn closed() -> PyErr {
+    ExperimentError::new_err("experiment: finished or abandoned already; begin another")
+}

@@ -1,0 +1,140 @@
+//! The tables of a record and of a study, column by column.
+//!
+//! Values have the units of their metrics' names; what is not known is null, and text from outside stays as it is.
+
+use std::collections::BTreeSet;
+
+use experiment::metric::Direction;
+use experiment::record::Record;
+use experiment::study::{Judgement, OlderClaim, Study, Summary, Verdict};
+use pyo3::prelude::*;
+
+use crate::table::{Column, Table};
+
+/// A row for each trial: where it stands, what it measured, and why it is void.
+pub(crate) fn trials(record: &Record) -> PyResult<Table> {
+    let all = &record.trials;
+    let names = |of: fn(&experiment::record::Observation) -> Vec<&String>| -> BTreeSet<&str> {
+        all.iter().flat_map(|trial| of(&trial.observation)).map(String::as_str).collect()
+    };
+    let metrics = names(|seen| seen.metrics.keys().collect());
+    let counters = names(|seen| seen.counters.keys().collect());
+    let voids = all.iter().map(|trial| {
+        let reasons: Vec<String> = trial.observation.voids.iter().map(ToString::to_string).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    });
+    let mut columns = vec![
+        Column::count("sequence", all.iter().map(|trial| Some(trial.sequence))),
+        Column::text("workload", all.iter().map(|trial| Some(&trial.workload))),
+        Column::count("block", all.iter().map(|trial| Some(trial.block.into()))),
+        Column::count("position", all.iter().map(|trial| Some(trial.position.into()))),
+        Column::text("arm", all.iter().map(|trial| Some(&trial.arm))),
+        Column::count("started_ms", all.iter().map(|trial| Some(trial.started_ms))),
+        Column::count("duration_ns", all.iter().map(|trial| Some(trial.observation.duration_ns))),
+        Column::text("void", voids),
+    ];
+    for name in &metrics {
+        columns.push(Column::number(name, all.iter().map(|trial| trial.observation.metrics.get(*name).copied())));
+    }
+    for name in &counters {
+        let values = all.iter().map(|trial| trial.observation.counters.get(*name).copied());
+        let own = if metrics.contains(name) { format!("counter_{name}") } else { (*name).to_owned() };
+        columns.push(Column::number(&own, values));
+    }
+    Table::of(columns)
+}
+
+/// A row for each point of each latency curve.
+pub(crate) fn latencies(record: &Record) -> PyResult<Table> {
+    let curves =
+        || record.trials.iter().flat_map(|trial| trial.observation.latency.iter().map(move |curve| (trial, curve)));
+    let points = || curves().flat_map(|(trial, curve)| curve.points.iter().map(move |point| (trial, curve, *point)));
+    Table::of(vec![
+        Column::count("sequence", points().map(|(trial, _, _)| Some(trial.sequence))),
+        Column::text("workload", points().map(|(trial, _, _)| Some(&trial.workload))),
+        Column::count("block", points().map(|(trial, _, _)| Some(trial.block.into()))),
+        Column::text("arm", points().map(|(trial, _, _)| Some(&trial.arm))),
+        Column::text("op", points().map(|(_, curve, _)| Some(&curve.op))),
+        Column::count("requests", points().map(|(_, curve, _)| Some(curve.count))),
+        Column::number("percentile", points().map(|(_, _, (percentile, _))| Some(percentile))),
+        Column::count("latency_ns", points().map(|(_, _, (_, ns))| Some(ns))),
+    ])
+}
+
+/// A row for each workload, metric and arm other than the baseline.
+pub(crate) fn judgements(study: &Study) -> PyResult<Table> {
+    let all = &study.judgements;
+    let number = |name, of: fn(&Judgement) -> Option<f64>| Column::number(name, all.iter().map(of));
+    let count = |name, of: fn(&Judgement) -> Option<u32>| Column::count(name, all.iter().map(|j| of(j).map(u64::from)));
+    Table::of(vec![
+        Column::text("workload", all.iter().map(|j| Some(&j.workload))),
+        Column::text("metric", all.iter().map(|j| Some(&j.metric))),
+        Column::flag("primary", all.iter().map(|j| j.primary)),
+        Column::text("arm", all.iter().map(|j| Some(&j.arm))),
+        Column::text("baseline", all.iter().map(|j| Some(&j.baseline))),
+        number("arm_mean", |j| j.arm_mean),
+        number("baseline_mean", |j| j.baseline_mean),
+        number("ratio", |j| j.ratio),
+        number("low", |j| j.low),
+        number("high", |j| j.high),
+        Column::text("verdict", all.iter().map(|j| Some(verdict(j.verdict)))),
+        Column::text("three_sigma", all.iter().map(|j| j.three_sigma.map(claim))),
+        count("blocks", |j| Some(j.blocks)),
+        count("void_blocks", |j| Some(j.void_blocks)),
+        number("confidence", |j| Some(j.confidence)),
+        count("more_blocks", |j| j.more_blocks),
+        Column::text("reasons", all.iter().map(|j| joined(j.reasons.iter().map(ToString::to_string).collect()))),
+    ])
+}
+
+/// A row for each workload, metric and arm.
+pub(crate) fn summaries(study: &Study) -> PyResult<Table> {
+    let all = &study.summaries;
+    let number = |name, of: fn(&Summary) -> Option<f64>| Column::number(name, all.iter().map(of));
+    Table::of(vec![
+        Column::text("workload", all.iter().map(|s| Some(&s.workload))),
+        Column::text("metric", all.iter().map(|s| Some(&s.metric))),
+        Column::text("direction", all.iter().map(|s| Some(direction(s.direction)))),
+        Column::text("arm", all.iter().map(|s| Some(&s.arm))),
+        Column::count("n", all.iter().map(|s| Some(s.n.into()))),
+        number("mean", |s| Some(s.mean)),
+        number("sd", |s| s.sd),
+        number("cv_percent", |s| s.cv_percent),
+        number("median", |s| Some(s.median)),
+        number("geometric_mean", |s| s.geometric_mean),
+        number("min", |s| Some(s.min)),
+        number("max", |s| Some(s.max)),
+        Column::count("outliers", all.iter().map(|s| Some(s.outliers.into()))),
+    ])
+}
+
+fn joined(reasons: Vec<String>) -> Option<String> {
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::Void => "void",
+    }
+}
+
+fn claim(claim: OlderClaim) -> &'static str {
+    match claim {
+        OlderClaim::Better => "better",
+        OlderClaim::Worse => "worse",
+        OlderClaim::NoDifference => "no-difference",
+        OlderClaim::NotEnough => "not-enough",
+    }
+}
+
+fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::HigherIsBetter => "higher",
+        Direction::LowerIsBetter => "lower",
+        Direction::Descriptive => "descriptive",
+    }
+}

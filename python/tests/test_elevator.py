@@ -1,0 +1,180 @@
+"""Schedulers written in Python."""
+
+import pytest
+
+import schedlab
+
+
+class Oldest(schedlab.Elevator):
+    """Order of arrival."""
+
+    promises = ["work-conserving", "arrival-order", "passed-at-most=0"]
+
+    def dispatch(self, now, disk):
+        return next(iter(self.held.values()))
+
+
+class Nearest(schedlab.Elevator):
+    """The request nearest to the end of the last one."""
+
+    promises = ["work-conserving"]
+
+    def __init__(self):
+        self.head = 0
+
+    def dispatch(self, now, disk):
+        request = min(self.held.values(), key=lambda request: abs(request.sector - self.head))
+        self.head = request.end
+        return request
+
+
+class Quick(schedlab.Elevator):
+    """The request that the disk reaches first."""
+
+    uses_disk = True
+
+    def dispatch(self, now, disk):
+        return min(self.held.values(), key=lambda request: (disk.positioning_ns(request), request.seq))
+
+
+class Patient(schedlab.Elevator):
+    """Waits for the last reader's next request."""
+
+    promises = ["idles-with-timer"]
+    tunables = {"patience": schedlab.Tunable(2, 0, 100, "ms", "how long it waits")}
+
+    def __init__(self):
+        self.last, self.until = None, None
+
+    def dispatch(self, now, disk):
+        wanted = [request for request in self.held.values() if request.process == self.last]
+        if wanted:
+            return wanted[0]
+        if self.until is not None and now < self.until:
+            self.timer = self.until
+            return None
+        return next(iter(self.held.values()))
+
+    def complete(self, now, request, issued_ns):
+        self.last = request.process if request.op == "read" else None
+        self.until = now + self.patience * 1_000_000 if self.last is not None else None
+
+
+def trials(*arms, **changes):
+    """The observations of a small plan, by arm."""
+    arguments = {"device": "hp97560", "workloads": ["randread:clients=6"], "blocks": 2, "duration_ms": 2000, "warmup_ms": 0}
+    plan = schedlab.Plan(arms=arms, method="fixed", **(arguments | changes))
+    found = {}
+    for row in schedlab.run(plan).trials().rows():
+        found.setdefault(row["arm"], []).append({key: row[key] for key in ("iops", "latency_p99_us", "throughput_mb_per_s")})
+    return found
+
+
+def test_a_scheduler_of_python_measures_as_the_one_of_the_laboratory_that_it_repeats():
+    found = trials("fcfs", Oldest)
+    assert found["Oldest"] == found["fcfs"]
+
+
+def test_a_disk_answers_a_class_that_asks_for_it():
+    found = trials("fcfs", "sptf", Quick)
+    assert found["Quick"][0]["iops"] > 1.2 * found["fcfs"][0]["iops"]
+
+
+def test_waiting_on_purpose_pays_off_for_two_readers():
+    works = ["think-mix:clients=2:block_size=16k:file_size=100M:think_time=100us"]
+    found = trials("mq-deadline", Patient, schedlab.Arm(Patient, {"patience": 0}), workloads=works, device="cheetah9lp")
+    waits, does_not = found["Patient"][0], found["Patient:patience=0"][0]
+    assert waits["throughput_mb_per_s"] > 3 * does_not["throughput_mb_per_s"]
+
+
+@pytest.mark.parametrize("own", [Oldest, Nearest, Quick, Patient])
+def test_honest_schedulers_break_no_law(own):
+    assert schedlab.broken_laws(own, cases=12) == []
+
+
+def mutant(**changes):
+    """A class like Oldest with other methods or attributes."""
+    return type("Mutant", (Oldest,), changes)
+
+
+def second(self, now, disk):
+    return list(self.held.values())[-1]
+
+
+def every_third_time(self, now, disk):
+    self.count = getattr(self, "count", 0) + 1
+    return None if self.count % 3 == 0 else next(iter(self.held.values()))
+
+
+class Halves:
+    """A tunable that does not read back."""
+
+    def __set_name__(self, owner, name):
+        self.name = "_" + name
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else getattr(instance, self.name)
+
+    def __set__(self, instance, value):
+        setattr(instance, self.name, value // 2)
+
+
+@pytest.mark.parametrize(
+    ("planted", "law"),
+    [
+        (mutant(dispatch=second), "order_of_arrival"),
+        (mutant(dispatch=every_third_time), "never_idle_while_holding_work"),
+        (mutant(dispatch=lambda self, now, disk: None), "served_once_through_the_queue"),
+        (mutant(tunables={"depth": schedlab.Tunable(8, 0, 64)}, depth=Halves()), "tunables_read_back"),
+    ],
+)
+def test_a_planted_fault_breaks_the_law_that_is_about_it(planted, law):
+    assert law in {broken.law for broken in schedlab.broken_laws(planted, cases=24)}
+
+
+def test_an_exception_of_a_method_ends_the_experiment_and_is_raised():
+    def divide(self, now, disk):
+        return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        trials("fcfs", mutant(dispatch=divide))
+    with pytest.raises(ValueError, match="no more"):
+        trials("fcfs", mutant(__init__=lambda self: (_ for _ in ()).throw(ValueError("no more"))))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"dispatch": lambda self, now, disk: 7}, "expected a request of self.held"),
+        ({"dispatch": lambda self, now, disk: None, "promises": []}, "nothing is to come"),
+        ({"dispatch": lambda self, now, disk: setattr(self, "timer", now)}, "not in the future"),
+        ({"dispatch": lambda self, now, disk: setattr(self, "last", getattr(self, "last", None) or next(iter(self.held.values()))) or self.last}, "not held"),
+        ({"dispatch": lambda self, now, disk: disk.positioning_ns(next(iter(self.held.values())))}, "uses_disk"),
+    ],
+)
+def test_what_no_scheduler_may_do_is_named_and_does_not_hang(changes, words):
+    with pytest.raises(schedlab.ElevatorError, match=words):
+        trials("fcfs", mutant(**changes))
+
+
+def test_names_that_are_taken_or_no_words_are_refused():
+    for name in ("bfq", "a b", "a:b"):
+        with pytest.raises(schedlab.PlanError):
+            trials("fcfs", mutant(name=name))
+    with pytest.raises(schedlab.PlanError, match="unknown promise"):
+        trials("fcfs", mutant(promises=["fair"]))
+
+
+def test_a_class_that_is_defined_again_replaces_the_one_before_and_the_record_tells_them_apart():
+    first = trials("look", type("Again", (Oldest,), {}))["Again"]
+    second = trials("look", type("Again", (Nearest,), {}))["Again"]
+    assert first != second
+    plan = schedlab.Plan(device="hp97560", arms=["look", Nearest], workloads=["randread"], blocks=2, method="fixed", duration_ms=100)
+    source = schedlab.run(plan).environment["own schedulers"]["Nearest"]
+    assert "Nearest, sha256:" in source
+
+
+def test_too_many_names_are_refused_and_the_limit_is_said():
+    with pytest.raises(schedlab.PlanError, match="expected at most 64 names"):
+        for number in range(70):
+            type(f"Many{number}", (Oldest,), {}).register()

@@ -1,0 +1,224 @@
+"""Plans, experiments, studies, tables, plots."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pandas
+import polars
+import pyarrow
+import pytest
+
+import schedlab
+
+REPOSITORY = Path(__file__).parents[2]
+TWO_READERS = REPOSITORY / "plans/demo-two-readers.toml"
+
+
+def small(**changes):
+    """A plan of milliseconds."""
+    arguments = {"device": "hp97560", "arms": ["fcfs", "look"], "workloads": ["randread:clients=4"], "blocks": 6}
+    arguments |= {"duration_ms": 400, "warmup_ms": 100} | changes
+    return schedlab.Plan(**arguments)
+
+
+def program():
+    """The program of the same build."""
+    path = os.environ.get("SCHEDLAB_PROGRAM", "")
+    if not Path(path).exists():
+        assert "SCHEDLAB_MUST_RUN_ALL" not in os.environ, path
+        pytest.skip(f"no {path}: build the program")
+    return path
+
+
+def test_a_plan_of_objects_is_the_plan_of_words_and_of_text():
+    arms = [schedlab.Arm("fcfs"), schedlab.Arm("deadline", {"fifo_batch": 4})]
+    works = [schedlab.Workload("randread", {"clients": 4})]
+    plan = small(arms=arms, workloads=works)
+    assert plan == small(arms=["fcfs", "deadline:fifo_batch=4"])
+    assert plan == schedlab.Plan.from_toml(plan.to_toml()) and hash(plan) == hash(small(arms=arms, workloads=works))
+    assert plan.arms == ["fcfs", "deadline:fifo_batch=4"]
+    assert plan.completed().to_dict()["workload"][0]["params"]["clients"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"arms": ["fcfs", "deadlin"]}, "deadline"),
+        ({"arms": ["fcfs", "fcfs"]}, "two arms are called"),
+        ({"arms": []}, "arm"),
+        ({"device": "hp97561"}, "hp97560"),
+        ({"method": "guess"}, "spending"),
+        ({"margin": 7.0}, "criteria.margin"),
+        ({"seed": -1}, "integer `-1`"),
+    ],
+)
+def test_a_wrong_plan_is_refused_with_what_would_be_right(changes, words):
+    with pytest.raises(schedlab.PlanError, match=words):
+        schedlab.run(small(**changes))
+
+
+def test_a_plan_of_another_arena_names_the_program():
+    with pytest.raises(schedlab.PlanError, match="schedlab run plan.toml"):
+        schedlab.run(small(arena="kernel", arms=["none", "bfq"]))
+
+
+def test_the_record_is_the_same_with_any_number_of_workers_and_the_study_is_the_programs(tmp_path):
+    plan = schedlab.Plan.read(TWO_READERS)
+    one, two = schedlab.run(plan, workers=1), schedlab.run(plan, workers=3, out=tmp_path / "python")
+    assert one.to_bytes() == two.to_bytes()
+    assert (tmp_path / "python/record.jsonl").read_bytes() == one.to_bytes()
+    subprocess.run([program(), "run", TWO_READERS, "--out", tmp_path / "program"], check=True, capture_output=True)
+    records = [json.loads(line) for line in (tmp_path / "program/record.jsonl").read_text().splitlines()]
+    # Only the command that repeats it differs.
+    records[0]["command"] = "schedlab run plan.toml"
+    assert records == [json.loads(line) for line in one.to_bytes().splitlines()]
+    studies = [json.loads((tmp_path / of / "study.json").read_text()) for of in ("program", "python")]
+    for study in studies:
+        del study["origin"]["command"]
+    assert studies[0] == studies[1] and json.loads(one.study().to_json())["judgements"] == studies[0]["judgements"]
+    read = schedlab.read(tmp_path / "program")
+    assert read.study().arm == one.study().arm == "anticipatory"
+
+
+def test_a_directory_that_holds_a_record_is_not_written_again(tmp_path):
+    schedlab.run(small(), out=tmp_path)
+    with pytest.raises(schedlab.PlanError, match="already holds a record"):
+        schedlab.run(small(), out=tmp_path)
+
+
+def test_other_threads_of_python_go_on_meanwhile():
+    counted, over = 0, threading.Event()
+
+    def count():
+        nonlocal counted
+        while not over.is_set():
+            counted += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    schedlab.run(small(blocks=40, duration_ms=4000), workers=1)
+    over.set()
+    thread.join()
+    assert counted > 1000
+
+
+def test_progress_is_reported_and_an_exception_of_it_ends_the_experiment():
+    steps = []
+    schedlab.run(small(blocks=200, duration_ms=4000), progress=steps.append)
+    assert steps and all(0 <= step["share"] <= 1 for step in steps) and steps[-1]["arm"] in ("fcfs", "look")
+
+    def fail(step):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        schedlab.run(small(blocks=5000, duration_ms=4000), progress=fail)
+
+
+def test_an_interrupt_ends_an_experiment_within_a_second_and_the_record_can_be_read(tmp_path):
+    code = (
+        "import schedlab, sys; plan = schedlab.Plan(device='hp97560', arms=['fcfs', 'look'], workloads=['randread:clients=4'], "
+        "blocks=5000, duration_ms=20000, method='fixed'); print('begins', flush=True); schedlab.run(plan, out=sys.argv[1])"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, tmp_path / "out"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out/record.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in said, said
+    experiment = schedlab.read(tmp_path / "out")
+    assert experiment.ended == "interrupted" and experiment.study().cautions
+
+
+def test_tables_are_frames_of_pandas_and_polars_and_tables_of_arrow():
+    experiment = schedlab.run(small(workloads=["randread:clients=4", "mixed"], method="fixed"))
+    trials = experiment.trials()
+    frames = trials.to_pandas(), pandas.DataFrame(trials.to_dict()), trials.to_polars().to_pandas(), pyarrow.table(trials).to_pandas()
+    assert len(trials) == len(experiment) > 12 and trials.columns == list(frames[0].columns)
+    for frame in frames:
+        assert frame["throughput_mb_per_s"].sum() == frames[0]["throughput_mb_per_s"].sum() > 0
+        assert set(frame["arm"]) == {"fcfs", "look"}
+    latencies = polars.DataFrame(experiment.latencies())
+    assert latencies["latency_ns"].dtype == polars.UInt64 and latencies["percentile"].max() <= 100
+    # A table outlives the record that it is of, and is read more than once.
+    del experiment
+    assert polars.DataFrame(trials).equals(polars.DataFrame(trials))
+
+
+def test_a_study_says_what_its_tables_say():
+    study = schedlab.run(small()).study()
+    found = study.to_dict()
+    judged = polars.DataFrame(study.judgements())
+    assert judged["ratio"].to_list() == [one["ratio"] for one in found["judgements"]]
+    assert judged["verdict"].to_list() == [one["verdict"] for one in found["judgements"]]
+    assert len(study.summaries()) == len(found["summaries"])
+    assert study.sentence == found["recommendation"]["sentence"] and study.sentence in repr(study)
+    assert study.arm in (None, "fcfs", "look")
+
+
+def test_other_criteria_give_another_study_and_wrong_ones_are_refused():
+    experiment = schedlab.run(small())
+    assert experiment.study(margin=0.5).to_dict()["criteria"]["margin"] == 0.5
+    assert experiment.study(margin="50%", method="fixed").to_dict()["criteria"]["method"] == "fixed"
+    for wrong in ({"margin": "much"}, {"method": "guess"}, {"alpha": 2.0}):
+        with pytest.raises(schedlab.PlanError):
+            experiment.study(**wrong)
+
+
+def test_plots_are_those_of_the_report(tmp_path):
+    study = schedlab.run(small()).study()
+    kinds = {figure.kind for figure in study.figures()}
+    assert kinds == {"effects", "distribution", "timeline", "latency"}
+    figure = study.plot("latency", of="all")
+    figure.save(tmp_path / "latency.svg")
+    assert (tmp_path / "latency.svg").read_text() == figure.svg == figure._repr_svg_()
+    assert figure.label in study.plot("latency").label and "xmlns" in figure.svg
+    with pytest.raises(schedlab.PlanError, match="expected one of"):
+        study.plot("response")
+    names = sorted(path.name for path in study.save(tmp_path / "report"))
+    assert names == ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]
+
+
+def test_a_name_from_a_plan_is_no_markup_in_a_figure():
+    arms = [schedlab.Arm("fcfs", name="<script>alert(1)</script>"), schedlab.Arm("look", name='"><img src=x>')]
+    for figure in schedlab.run(small(arms=arms)).study().figures():
+        assert "<script" not in figure.svg and "<img" not in figure.svg
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"\xff\xfe\x00", b'{"kind":"header"}\n', b"[" * 100_000, b'{"kind":"header","schema":99}\n'])
+def test_a_record_from_elsewhere_is_read_or_refused(text):
+    with pytest.raises((schedlab.ExperimentError, schedlab.PlanError)):
+        schedlab.Experiment.from_bytes(text)
+
+
+def test_a_record_survives_being_written_and_read():
+    experiment = schedlab.run(small())
+    again = schedlab.Experiment.from_bytes(experiment.to_bytes())
+    assert again.to_bytes() == experiment.to_bytes() and again.study().to_json() == experiment.study().to_json()
+    assert again.plan == experiment.plan and again.environment["device"]["identity"] == "hp97560"
+
+
+def test_the_examples_for_readers_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(REPOSITORY)
+    text = (REPOSITORY / "README.md").read_text().split("```python\n", 1)[1].split("```", 1)[0]
+    names = {}
+    exec(text, names)
+    assert names["study"].arm == "anticipatory"
+
+
+def test_the_notebook_runs(tmp_path):
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(REPOSITORY / "python/examples/two-readers.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert any("image/svg+xml" in output.get("data", {}) for output in shown), "a plot is shown"
+    assert any("text/html" in output.get("data", {}) for output in shown), "a frame is shown"
