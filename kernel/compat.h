@@ -135,16 +135,18 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 }
 
 /*
- * COMPAT_SCHED(init, resize): defines compat_init_sched, compat_init_hctx and compat_depth_updated.
+ * COMPAT_SCHED(init, resize, limits): defines compat_init_sched, compat_init_hctx and
+ * compat_depth_updated.
  * int init(struct request_queue *, struct elevator_queue *) sets elevator_data;
  * void resize(struct request_queue *) is called after the number of tags has changed, once or for
- * each hardware queue.
+ * each hardware queue; bool limits(void) says whether ->limit_depth may restrict an allocation.
  */
 #if COMPAT_CORE_ALLOCATES
-#define COMPAT_SCHED(init, resize)								\
+#define COMPAT_SCHED(init, resize, limits)							\
 	static void compat_depth_updated(struct request_queue *q)				\
 	{											\
-		blk_mq_set_min_shallow_depth(q, 1);						\
+		if (limits())									\
+			blk_mq_set_min_shallow_depth(q, 1);					\
 		resize(q);									\
 	}											\
 	static int compat_init_sched(struct request_queue *q, struct elevator_queue *eq)	\
@@ -153,21 +155,24 @@ static inline void compat_limit(struct blk_mq_alloc_data *data, unsigned int lim
 												\
 		if (!error) {									\
 			q->elevator = eq;							\
-			blk_mq_set_min_shallow_depth(q, 1);					\
+			if (limits())								\
+				blk_mq_set_min_shallow_depth(q, 1);				\
 		}										\
 		return error;									\
 	}
 #define COMPAT_INIT_HCTX
 #else
-#define COMPAT_SCHED(init, resize)								\
+#define COMPAT_SCHED(init, resize, limits)							\
 	static void compat_depth_updated(struct blk_mq_hw_ctx *hctx)				\
 	{											\
-		sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);		\
+		if (limits())									\
+			sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);	\
 		resize(hctx->queue);								\
 	}											\
 	static int compat_init_hctx(struct blk_mq_hw_ctx *hctx, unsigned int index)		\
 	{											\
-		sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);		\
+		if (limits())									\
+			sbitmap_queue_min_shallow_depth(&hctx->sched_tags->bitmap_tags, 1);	\
 		return 0;									\
 	}											\
 	static int compat_init_sched(struct request_queue *q, struct elevator_type *type)	\

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Attributes of an elevator. In the iosched directory of sysfs: the core's tunables with the names,
- * units and bounds of its table, max_inflight, and the anticipation counters (read-only). In
- * debugfs: the counters again, and the state of the queue.
+ * Attributes of an elevator. In the iosched directory of sysfs: the core's tunables, except internal
+ * ones, with the names, units and bounds of its table, max_inflight, and the anticipation counters
+ * (read-only). In debugfs: the counters again, and the state of the queue.
  */
 #include <linux/kernel.h>
 #include <linux/seq_file.h>
@@ -130,11 +130,11 @@ compat_entry_t iosched_attrs[MAX_TUNABLES + ARRAY_SIZE(common_attrs) + 1];
 
 int iosched_init_attrs(const struct core_ops *ops)
 {
-	u32 i;
+	u32 nr = ops->nr_tunables - ops->nr_internal, i;
 
-	if (WARN_ON(ops->nr_tunables > MAX_TUNABLES))
+	if (WARN_ON(nr > MAX_TUNABLES))
 		return -EINVAL;
-	for (i = 0; i < ops->nr_tunables; i++) {
+	for (i = 0; i < nr; i++) {
 		memcpy(&iosched_attrs[i], &tunable_attrs[i], sizeof(tunable_attrs[i]));
 		iosched_attrs[i].attr.name = ops->tunables[i].name;
 	}

@@ -60,7 +60,7 @@ void iosched_exit_icq(struct io_cq *io_cq)
  * 2.6.20 has one pool of requests per direction and lets the process that is waited for exceed it.
  * blk-mq has one pool for both, which asynchronous writes could use up and which cannot be
  * exceeded. Asynchronous requests therefore get at most three quarters of the tags, and one eighth
- * is reserved for the process that is waited for.
+ * is reserved for the process that is waited for. A core that shares decides by what it dispatches.
  */
 void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 {
@@ -70,6 +70,8 @@ void iosched_limit_depth(blk_opf_t opf, struct blk_mq_alloc_data *data)
 	unsigned long flags;
 	bool may_exceed;
 
+	if (io->ops->shares)
+		return;
 	if (!op_is_sync(opf)) {
 		compat_limit(data, max(1u, total - total / 4), total);
 		return;

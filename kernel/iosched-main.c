@@ -178,7 +178,7 @@ static struct iosched *iosched_alloc(struct request_queue *q)
 		return NULL;
 	}
 	io->timer_ns = CORE_NEVER;
-	io->max_inflight = compat_rotational(q) ? 1 : 0;
+	io->max_inflight = compat_rotational(q) && !io->ops->shares ? 1 : 0;
 	io->sort_list[READ] = RB_ROOT;
 	io->sort_list[WRITE] = RB_ROOT;
 	INIT_LIST_HEAD(&io->bypass_list);
@@ -200,7 +200,13 @@ static int iosched_init_queue(struct request_queue *q, struct elevator_queue *eq
 	return 0;
 }
 
-COMPAT_SCHED(iosched_init_queue, iosched_resize)
+/* Whether ->limit_depth may restrict an allocation. */
+static bool iosched_limits(void)
+{
+	return !iosched_ops->shares;
+}
+
+COMPAT_SCHED(iosched_init_queue, iosched_resize, iosched_limits)
 
 /* Called with the queue frozen: no request is left. */
 static void iosched_exit_sched(struct elevator_queue *eq)

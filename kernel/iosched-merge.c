@@ -11,19 +11,20 @@
 
 #include "iosched.h"
 
-/* A bio that is compared with held requests; its process is not looked at. */
+/* A bio that is compared with held requests. Its process is known for a core that shares. */
 static void fill_bio(struct iosched *io, struct bio *bio, struct core_request *out)
 {
 	*out = (struct core_request){
 		.sector = bio->bi_iter.bi_sector,
 		.seq = ~0ull,
 		.allocated_ns = io->now,
-		.process = io->anonymous,
+		.process = io->merging ? io->merging : io->anonymous,
 		.tag = CORE_NONE,
 		.nr_sectors = bio_sectors(bio),
 		.write = op_is_write(bio_op(bio)),
 		.sync = op_is_sync(bio->bi_opf),
 	};
+	iosched_fill_priority(out, bio_prio(bio));
 }
 
 static void unhash(struct iosched *io, struct request *rq)
@@ -69,12 +70,14 @@ static void unhash_if_fixed(struct iosched *io, struct request *rq)
 
 /*
  * @rq now starts at its sector. Like legacy Linux, the core sorts one request per sector and moves
- * an older one to its dispatch list, where it does not grow any more.
+ * an older one to its dispatch list, where it does not grow any more. A core that shares does not.
  */
 void iosched_unhash_aliases(struct iosched *io, struct request *rq)
 {
 	int dir;
 
+	if (io->ops->shares)
+		return;
 	for (dir = 0; dir < 2; dir++) {
 		struct request *first = elv_rb_find(&io->sort_list[dir], blk_rq_pos(rq));
 		struct rb_node *node;
@@ -98,6 +101,7 @@ bool iosched_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 {
 	struct iosched *io = iosched_of(q);
 	struct request *free = NULL;
+	struct io_cq *io_cq = NULL;
 	unsigned long flags;
 	bool merged, run;
 
@@ -105,8 +109,13 @@ bool iosched_bio_merge(struct request_queue *q, struct bio *bio, unsigned int nr
 		return false;
 	if (!READ_ONCE(io->held))
 		return false;
+	/* Takes the queue's lock, which may not be taken under the elevator's. */
+	if (io->ops->shares)
+		io_cq = compat_find_icq(q);
 	spin_lock_irqsave(&io->lock, flags);
+	io->merging = io_cq ? icq_process(to_iosched_icq(io_cq)) : NULL;
 	merged = blk_mq_sched_try_merge(q, bio, nr_segs, &free);
+	io->merging = NULL;
 	if (merged)
 		iosched_restart(io);
 	run = merged && io->held && iosched_has_budget(io);

@@ -78,7 +78,8 @@ static void insert_request(struct iosched *io, u64 now, struct request *rq, bool
 		requeue_request(io, now, rq);
 	} else if (at_head || !is_for_core(io, rq)) {
 		insert_bypass(io, rq, at_head);
-	} else if (blk_mq_sched_try_insert_merge(io->q, rq, free)) {
+	} else if (!io->ops->shares && blk_mq_sched_try_insert_merge(io->q, rq, free)) {
+		/* It does not ask the elevator, and a core that shares merges within a process. */
 		return;
 	} else {
 		hold_request(io, now, rq);

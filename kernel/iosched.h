@@ -15,7 +15,8 @@
  * How many requests the driver gets: idling has no effect on a drive that still has other requests
  * queued, and a drive that reorders undoes the core's order. max_inflight bounds the requests in
  * the driver. It defaults to 1 on rotational devices, which then behave as under 2.6.20 without
- * command queueing, and to 0, no bound, on others.
+ * command queueing, and to 0, no bound, on others, and for a core that bounds them itself
+ * (core_ops.shares).
  *
  * Completion is reported to the core in ->completed_request. A requeue is not reported by itself: a
  * request that keeps its driver state (RQF_DONTPREP) bypasses the scheduler, any other comes back
@@ -74,6 +75,8 @@ struct iosched {
 	 * insertions, and requests that were not prepared.
 	 */
 	struct list_head bypass_list;
+	/* The process of the bio that a request is searched for, or NULL. */
+	struct core_process *merging;
 	struct list_head icqs;	/* io_cqs whose exit has not been reported to the core */
 	struct core_anticipation past;	/* counters of cores replaced by iosched_resize() */
 	struct rb_root sort_list[2];	/* held requests by sector, per data direction */
@@ -199,6 +202,24 @@ static inline bool iosched_has_budget(const struct iosched *io)
 	return !max || READ_ONCE(io->in_flight) < max;
 }
 
+/* Every class but idle and real-time is best-effort; no class is its middle level. */
+static inline void iosched_fill_priority(struct core_request *out, unsigned short ioprio)
+{
+	out->prio_class = CORE_BEST_EFFORT;
+	out->prio_level = ioprio & (IOPRIO_BE_NR - 1);
+	switch (IOPRIO_PRIO_CLASS(ioprio)) {
+	case IOPRIO_CLASS_RT:
+		out->prio_class = CORE_REAL_TIME;
+		break;
+	case IOPRIO_CLASS_IDLE:
+		out->prio_class = CORE_IDLE;
+		break;
+	case IOPRIO_CLASS_NONE:
+		out->prio_level = IOPRIO_BE_NORM;
+		break;
+	}
+}
+
 static inline void iosched_fill_request(struct iosched *io, struct request *rq,
 					struct core_request *out)
 {
@@ -215,6 +236,7 @@ static inline void iosched_fill_request(struct iosched *io, struct request *rq,
 		.write = op_is_write(req_op(rq)),
 		.sync = op_is_sync(rq->cmd_flags),
 	};
+	iosched_fill_priority(out, req_get_ioprio(rq));
 }
 
 #endif

@@ -98,5 +98,60 @@ for scheduler in anticipatory wpcas; do
 	check "$scheduler: tunables outlive more tags" "$(cat "$queue/iosched/antic_expire")" 3 3
 	check "$scheduler: counters outlive more tags" "$(stat_of started)" "$before" "$before"
 done
+
+# Milliseconds until 20 direct reads of a process with this I/O priority are done, beside eight_readers.
+beside_eight() {
+	eight_readers >/dev/null &
+	start=$(date +%s%N)
+	ionice "$@" dd if="/dev/$disk" of=/dev/null bs=4k count=20 skip=90000 iflag=direct 2>/dev/null
+	echo $((($(date +%s%N) - start) / 1000000))
+	wait
+}
+
+# Asks for 32 KiB at each offset, in pages from 80000 on, without waiting for them: posix_fadvise of POSIX_FADV_WILLNEED.
+ask_for() {
+	perl -e 'open(F, "<", shift) or die; syscall(221, fileno F, (80000 + $_) * 4096, 32768, 3) for @ARGV' "/dev/$disk" "$@"
+}
+
+# Merges while 32 KiB, and the 32 KiB behind them, are asked for by as many processes as there are arguments.
+merges() {
+	echo 3 >/proc/sys/vm/drop_caches
+	eight_readers >/dev/null &
+	before=$(awk '{ print $2 }' "/sys/block/$disk/stat")
+	sleep 0.02
+	for offsets; do
+		ask_for $offsets
+	done
+	wait
+	echo $(($(awk '{ print $2 }' "/sys/block/$disk/stat") - before))
+}
+
+echo none >"$queue/scheduler"
+echo 1 >"$queue/rotational"
+echo occupancy >"$queue/scheduler" || exit 1
+echo 0 >"$queue/read_ahead_kb"
+check "occupancy: attributes, and those that it has in all" \
+	"$(ls "$queue/iosched" | grep -c -x -E 'target_(rt|sync|async)|max_inflight|antic_stats')$(ls "$queue/iosched" | wc -l)" 55 55
+check "occupancy: it bounds what a rotating disk gets itself" "$(cat "$queue/iosched/max_inflight")" 0 0
+check "occupancy: 400 reads of 1 ms, 8 at a time, ms" "$(eight_readers)" 50 75
+echo 1 >"$queue/iosched/max_inflight"
+check "occupancy: one at a time, without gaps, ms" "$(eight_readers)" 400 420
+# Of the weight 100, 8 processes at level 4; 200 at level 0, 25 at level 7.
+check "occupancy: 20 reads at level 0 beside 8 processes at level 4, ms" "$(beside_eight -c 2 -n 0)" 40 130
+check "occupancy: 20 reads at level 4, ms" "$(beside_eight -c 2 -n 4)" 140 200
+check "occupancy: 20 reads at level 7, ms" "$(beside_eight -c 2 -n 7)" 300 440
+check "occupancy: 20 reads of the real-time class, ms" "$(beside_eight -c 1 -n 4)" 20 130
+check "occupancy: 20 reads of the idle class, ms" "$(beside_eight -c 3)" 300 440
+check "occupancy: two requests of a process become one" "$(merges "0 8")" 1 1
+check "occupancy: those of two processes do not" "$(merges 0 8)" 0 0
+echo 3 >/proc/sys/vm/drop_caches
+check "occupancy: no process starves, ms" "$(abandoned)" 1 260
+for value in -1 word 18446744073709551616 0x5 "7 " 60000001; do
+	refused target_sync "$value"
+done
+echo 12345 >"$queue/iosched/target_rt"
+echo 2000 >"$queue/nr_requests"
+check "occupancy: tunables outlive more tags" "$(cat "$queue/iosched/target_rt")" 12345 12345
+check "occupancy: requests after that, 8 at a time, ms" "$(echo 0 >"$queue/iosched/max_inflight"; eight_readers)" 50 75
 echo none >"$queue/scheduler"
 [ $failed = 0 ] && echo "GLUE OK" || echo "GLUE FAILED"

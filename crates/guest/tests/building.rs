@@ -182,7 +182,7 @@ fn our_modules_are_built_for_it() {
     let Some(kernel) = plain(&cache) else { return };
     let modules = kernel.modules(&mut Teller { stop_at: None, said: Vec::new() }, &going()).unwrap();
     assert!(modules.get("null_blk").is_some(), "{:?}", modules.names().collect::<Vec<_>>());
-    for name in ["modeldisk", "modelload", "anticipatory-iosched", "wpcas-iosched"] {
+    for name in ["modeldisk", "modelload", "anticipatory-iosched", "wpcas-iosched", "occupancy-iosched"] {
         assert!(modules.get(name).is_some(), "{name}");
     }
     let begun = Instant::now();

@@ -53,7 +53,7 @@ fn the_page_about_schedulers_has_every_row() {
     sheet.section("In the kernel arena").text(&format!(
         "The kernel arena runs every scheduler of Linux today, and {} as modules of ours. `NAME@PATCH` is NAME of a\n\
          kernel with that patch.",
-        kernel::MODULES.iter().map(code).collect::<Vec<_>>().join(" and ")
+        kernel::MODULES.iter().map(code).collect::<Vec<_>>().join(", ")
     ));
     super::check("schedulers", sheet);
 }

@@ -120,7 +120,7 @@ fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behi
     let owner = format!("{NOBODY}:{NOBODY}");
     assert!(Command::new("chown").args(["-R", &owner]).arg(home.path()).status().unwrap().success());
     let show = |out: &str| {
-        let words = "compare --arena kernel --device hp97560 --schedulers none,mq-deadline,kyber,bfq,anticipatory,wpcas --workload iozone \
+        let words = "compare --arena kernel --device hp97560 --schedulers none,mq-deadline,kyber,bfq,anticipatory,wpcas,occupancy --workload iozone \
                      --clients 40 --json --out";
         let mut command = Command::new("setpriv");
         let ids = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()];
@@ -422,8 +422,8 @@ fn the_lists_show_what_the_kernel_arena_has() {
         rows(what).as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()["kernel"].clone()
     };
     assert_eq!(
-        (of("schedulers", "bfq"), of("schedulers", "wpcas"), of("schedulers", "cfq")),
-        ("yes".into(), "ours".into(), "no".into())
+        ["bfq", "wpcas", "occupancy", "cfq"].map(|name| of("schedulers", name)),
+        ["yes", "ours", "ours", "no"].map(serde_json::Value::from)
     );
     assert_eq!((of("devices", "hp97560"), of("devices", "nvme")), (true.into(), false.into()));
     assert!(lab.run("list schedulers").expect_status(0).stdout.contains("NAME@PATCH"));
@@ -441,6 +441,18 @@ fn schedulers_switch_back_and_forth_under_load_and_modules_come_and_go() {
     let script = format!("exec sh {} disk0 60 $SCHEDLAB_MODULES/*-iosched.ko", stress.display());
     let ran = arena.exec("--device hp97560 --timeout 10min", &script);
     assert!(ran.stdout.contains("STRESS OK 60 switches"), "{ran:?}");
+}
+
+#[test]
+fn modules_keep_what_their_glue_promises() {
+    let Some(arena) = Arena::new() else { return };
+    let script = format!(
+        "cd $SCHEDLAB_MODULES && for module in *-iosched.ko; do insmod $module 2>/dev/null; done; \
+         insmod null_blk.ko irqmode=2 completion_nsec=1000000 hw_queue_depth=32 nr_devices=1 && exec sh {} nullb0",
+        ours("kernel/tests/glue.sh").display()
+    );
+    let ran = arena.exec("--device hp97560 --timeout 10min", &script);
+    assert!(ran.stdout.contains("GLUE OK"), "{ran:?}");
 }
 
 #[test]

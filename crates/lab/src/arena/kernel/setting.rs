@@ -1,7 +1,7 @@
 //! From an arm of a plan to a scheduler of a real Linux: which kernel it needs, its tunables, and what is around it.
 
 use anyhow::{Context, Result};
-use elevator::{Geometry, Named};
+use elevator::{Geometry, Named, Role, Tunable};
 use experiment::plan::Arm;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::failure::usage;
 use text::did_you_mean as nearest;
 
 /// Elevators that we bring along as modules.
-pub const MODULES: &[&str] = &["anticipatory", "wpcas"];
+pub const MODULES: &[&str] = &["anticipatory", "wpcas", "occupancy"];
 
 /// Who does the clients' I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -190,8 +190,11 @@ impl Setting {
             return Ok(());
         }
         let Some(kind) = elevator::find(&self.scheduler) else { return Ok(()) };
-        let Some(row) = kind.tunable(name) else {
-            let known = || kind.tunables.iter().map(|row| row.name).chain(ATTRIBUTES.iter().map(|(name, ..)| *name));
+        // A kernel has no tunables that are internal to a scheduler of ours.
+        let exists = |row: &&Tunable| row.role != Role::Internal;
+        let Some(row) = kind.tunable(name).filter(exists) else {
+            let rows = || kind.tunables.iter().filter(exists);
+            let known = || rows().map(|row| row.name).chain(ATTRIBUTES.iter().map(|(name, ..)| *name));
             return Err(usage(format!(
                 "arm {arm}: unknown tunable {name} of {} (expected one of {}){}",
                 kind.name,
@@ -304,9 +307,13 @@ mod tests {
         let refused = read("kyver").unwrap().check_known(None).unwrap_err().to_string();
         assert!(refused.contains("did you mean \"kyber\""), "{refused}");
         assert!(read("kyver").unwrap().check_known(Some("debian:6.12")).is_err());
-        for (word, kernel) in
-            [("kyver@my.patch", None), ("kyver", Some("/usr/src/linux")), ("bfq", None), ("wpcas", None)]
-        {
+        for (word, kernel) in [
+            ("kyver@my.patch", None),
+            ("kyver", Some("/usr/src/linux")),
+            ("bfq", None),
+            ("wpcas", None),
+            ("occupancy:target_rt=500", None),
+        ] {
             read(word).unwrap().check_known(kernel).expect(word);
         }
     }
@@ -317,6 +324,8 @@ mod tests {
             ("mq-deadline:fifo_bach=4", "did you mean \"fifo_batch\""),
             ("none:queue_depth=0", "1 to 65536"),
             ("wpcas:gamma_percent=101", "from"),
+            ("occupancy:target_sync=60000001", "from 0 to 60000000 µs"),
+            ("occupancy:fairness=0", "expected one of target_rt, target_sync, target_async, nr_requests"),
             ("bfq:clients=many", "auto, kernel, syscalls"),
             ("sptf", "scheduler \"sptf\": unknown"),
             ("none:fs=xfs", "none, ext4"),

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * occupancy-iosched.ko: the core of core/occupancy.c as the elevator `occupancy`.
+ *
+ * It needs no geometry and no parameters: the core learns the device from its completions.
+ */
+#include "iosched.h"
+
+static int __init occupancy_init(void)
+{
+	return iosched_register(&core_occupancy, NULL);
+}
+
+static void __exit occupancy_exit(void)
+{
+	iosched_unregister();
+}
+
+module_init(occupancy_init);
+module_exit(occupancy_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("schedlab");
+MODULE_DESCRIPTION("I/O scheduler for blk-mq that shares the learned time of the device");
