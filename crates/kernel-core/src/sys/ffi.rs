@@ -164,6 +164,17 @@ impl Ops {
         self.shares
     }
 
+    /// Bytes of a core's state for so many tags.
+    pub fn state_bytes(&self, tags: u32) -> usize {
+        // SAFETY: the core only computes a size.
+        unsafe { (self.state_size)(tags) }
+    }
+
+    /// Bytes that a core has of each process.
+    pub fn process_bytes(&self) -> usize {
+        self.process_size
+    }
+
     /// How many of the last tunables are internal: a module has them only when asked.
     pub fn nr_internal(&self) -> usize {
         self.nr_internal as usize
