@@ -140,6 +140,7 @@ void occ_insert(void *core, u64 now, const struct core_request *rq, bool at_head
 	struct occ_slot *slot = &occ->slots[rq->tag];
 	struct occ_process *of = occ_process_of(rq->process);
 
+	now = occ_now(occ, now);
 	if (at_head && slot->place != OCC_NOWHERE) {
 		insert_again(occ, rq);
 		return;
@@ -256,6 +257,7 @@ u32 occ_dispatch(void *core, u64 now)
 	u64 occupancy;
 	u32 tag;
 
+	now = occ_now(occ, now);
 	if (occ->came_back != CORE_NONE)
 		return dispatch_again(occ, now);
 	if (!occ->queued)
@@ -340,6 +342,7 @@ void occ_complete(void *core, u64 now, u32 tag)
 	struct occ_process *of = slot->process;
 	u64 before = occ->mark;
 
+	now = occ_now(occ, now);
 	occ->mark = now;
 	occ->in_flight--;
 	occ->load -= slot->predicted;

@@ -267,7 +267,23 @@ struct occ {
 	u64 timer;		/* or CORE_NEVER */
 	u64 idle_tokens, idle_since;	/* what failed waits may still take */
 	struct core_anticipation counts;
+	/*
+	 * The latest time so far, by a clock of its own that never goes back, and what that is
+	 * ahead of the caller's.
+	 */
+	u64 latest, ahead;
 };
+
+/* The time of an event. A clock that goes back stands still here, and goes on from there. */
+static inline u64 occ_now(struct occ *occ, u64 now)
+{
+	now = core_add(now, occ->ahead);
+	if (now < occ->latest)
+		occ->ahead += occ->latest - now;
+	else
+		occ->latest = now;
+	return occ->latest;
+}
 
 static inline bool occ_on(const struct occ *occ, u32 tunable)
 {

@@ -89,12 +89,16 @@ static u32 held(const void *core)
 
 static u64 next_timer(const void *core)
 {
-	return ((const struct occ *)core)->timer;
+	const struct occ *occ = core;
+
+	if (occ->timer == CORE_NEVER)
+		return CORE_NEVER;
+	return occ->timer > occ->ahead ? occ->timer - occ->ahead : 0;
 }
 
 static void on_timer(void *core, u64 now)
 {
-	(void)now;
+	occ_now(core, now);
 	((struct occ *)core)->timer = CORE_NEVER;
 }
 
@@ -140,7 +144,7 @@ static void coalesced(void *core, u64 now, u32 survivor, u32 gone)
 	struct occ *occ = core;
 
 	occ->slots[gone].process->waiting--;
-	occ_absorb(occ, now, survivor, gone);
+	occ_absorb(occ, occ_now(occ, now), survivor, gone);
 }
 
 static void exited(void *core, u64 now, struct core_process *process)

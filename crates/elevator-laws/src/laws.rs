@@ -2,6 +2,10 @@
 
 use elevator::{Build, Elevator, ElevatorKind, Origin, Promise, Time};
 
+use crate::adverse::{
+    drained_when_the_device_goes, served_by_a_device_that_stalls, served_when_the_clock_jumps,
+    served_while_tunables_are_written, served_with_a_process_for_each_request, served_with_weights_at_the_extremes,
+};
 use crate::bounds::{passed_at_most, waits_at_most};
 use crate::deadlines::{meets_feasible_deadlines, meets_what_edf_meets};
 use crate::drive::{Bare, Failure, Head, Log, catch_panic, directly, pieces, sums, through_queue};
@@ -48,6 +52,12 @@ table![
     anticipation_adds_up,
     meets_feasible_deadlines,
     meets_what_edf_meets,
+    served_by_a_device_that_stalls,
+    served_when_the_clock_jumps,
+    served_with_a_process_for_each_request,
+    served_while_tunables_are_written,
+    served_with_weights_at_the_extremes,
+    drained_when_the_device_goes,
 ];
 
 /// The law of this name.

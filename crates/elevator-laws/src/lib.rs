@@ -9,6 +9,7 @@
 mod require;
 
 mod adversary;
+mod adverse;
 mod bounds;
 pub mod deadlines;
 mod drive;

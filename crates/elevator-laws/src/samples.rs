@@ -185,7 +185,12 @@ pub const SWEEP: ElevatorKind = ElevatorKind {
     help: "one-way elevator",
     source: "these tests",
     evidence: Evidence::Proposed,
-    promises: &[Promise::WorkConserving, Promise::Ascending { descents: 1 }, Promise::Sweeping { turns: 2 }],
+    promises: &[
+        Promise::WorkConserving,
+        Promise::Ascending { descents: 1 },
+        Promise::Sweeping { turns: 2 },
+        Promise::AnyClock,
+    ],
     tunables: TUNABLES,
     build: |_: &Build| Box::new(Sample::new(None, 10_000)),
 };

@@ -54,6 +54,7 @@ fn laws_of(promise: &Promise) -> &'static [&'static str] {
         Promise::LatencyInsideCurve => &["latency_inside_the_curve"],
         Promise::Insulates { .. } => &["insulated_from_others"],
         Promise::RealTimeBehind { .. } => &["real_time_first"],
+        Promise::AnyClock => &["served_when_the_clock_jumps"],
         Promise::NotKept { .. } | Promise::LinearTime => &[],
     }
 }

@@ -22,7 +22,8 @@ fn is_of_the_page(promise: &Promise) -> bool {
         | Promise::ShareWithin { .. }
         | Promise::LatencyInsideCurve
         | Promise::Insulates { .. }
-        | Promise::RealTimeBehind { .. } => true,
+        | Promise::RealTimeBehind { .. }
+        | Promise::AnyClock => true,
         Promise::WorkConserving
         | Promise::IdlesWithTimer
         | Promise::ArrivalOrder

@@ -207,6 +207,8 @@ pub enum Promise {
         /// The tunable.
         tunable: &'static str,
     },
+    /// A clock that goes back is as one that stands still: requests are served and waits end as if it had not.
+    AnyClock,
     /// What its source promises and it does not keep: the laws find a counter-example for each.
     NotKept {
         /// The promises.
@@ -251,6 +253,7 @@ impl Promise {
             Promise::RealTimeBehind { tunable } => {
                 format!("real-time requests wait for at most {tunable} others in the device")
             }
+            Promise::AnyClock => "serves on when the clock goes back".to_owned(),
             Promise::NotKept { promises, because } => {
                 let promises: Vec<String> = promises.iter().map(Promise::words).collect();
                 format!("NOT KEPT: {} ({because})", promises.join("; "))

@@ -214,6 +214,10 @@ faults![
         "	occ->set[tunable] = value;\n	occ_refresh(occ);" => "	occ->set[tunable] = value;";
     "the credit of a process that exits is lost" in "occupancy-shares.c":
         "	occ->account = core_add(occ->account, of->credit);\n" => "";
+    "a clock that goes back is believed" in "occupancy-parts.h":
+        "	return occ->latest;" => "	return now;";
+    "a wait ends by a clock of its own" in "occupancy.c":
+        "occ->timer > occ->ahead ? occ->timer - occ->ahead : 0" => "occ->timer";
     "requests of two processes join" in "occupancy.c":
         "slot->process == occ_process_of(piece->process) && slot->sync" => "slot->sync";
 ];

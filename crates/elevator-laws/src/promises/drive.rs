@@ -47,6 +47,8 @@ pub(crate) struct World {
     pub(crate) tunable: Option<(&'static str, u64)>,
     /// Flows that are not greedy are of the real-time class.
     pub(crate) classes: bool,
+    /// Each request is of a new process of its flow, which exits when the request has completed.
+    pub(crate) forks: bool,
 }
 
 impl World {
@@ -62,6 +64,7 @@ impl World {
             specs: scenario.flows.iter().map(super::scenario::Flow::shares).collect(),
             tunable: None,
             classes: false,
+            forks: false,
         }
     }
 }
@@ -102,6 +105,12 @@ struct Drive<'a> {
     last_end: u64,
     random: u64,
     log: Vec<Event>,
+    inserted: u32,
+}
+
+/// The flow of a process.
+fn flow_of(request: &BlockRequest) -> usize {
+    request.process as usize % MAX_FLOWS
 }
 
 /// The events of the scenario in this world.
@@ -139,6 +148,7 @@ pub(crate) fn run(kind: &ElevatorKind, scenario: &Scenario, world: &World) -> Re
         last_end: 0,
         random: scenario.seed,
         log: Vec::new(),
+        inserted: 0,
     };
     drive.clients = (0..scenario.flows.len()).map(|flow| drive.client(flow)).collect();
     drive.run()?;
@@ -225,9 +235,15 @@ impl Drive<'_> {
         }
         self.clients[flow].next_sector = sector + u64::from(nr_sectors);
         let class = if self.world.classes && !of.greedy { PrioClass::RealTime } else { PrioClass::BestEffort };
+        let mut process = flow as u32;
+        self.inserted += 1;
+        if self.world.forks {
+            process += self.inserted * MAX_FLOWS as u32;
+            self.bare.elevator.flow(process, flow as u32, &self.world.specs[flow]);
+        }
         let step = Step {
             gap_ns: 0,
-            process: flow as u32,
+            process,
             op: Op::Read,
             sector,
             nr_sectors,
@@ -296,7 +312,7 @@ impl Drive<'_> {
             let transfer = Scenario::transfer_ns(request.bytes()) * u64::from(self.world.depth);
             let service = self.world.service_ns.unwrap_or(positioning + transfer);
             self.in_flight.push((now + service, now, request));
-            let flow = request.process as usize;
+            let flow = flow_of(&request);
             self.log.push(Event { at: now, what: What::Dispatched, flow, request });
             let backlogged = match self.world.demand {
                 Demand::Backlogged => true,
@@ -322,7 +338,10 @@ impl Drive<'_> {
         let due = (0..self.in_flight.len()).min_by_key(|at| self.in_flight[*at].0).expect("one is due");
         let (_, issued, request) = self.in_flight.remove(due);
         self.bare.finish(now, request, issued);
-        let flow = request.process as usize;
+        if self.world.forks {
+            self.bare.elevator.exited(now, request.process);
+        }
+        let flow = flow_of(&request);
         self.log.push(Event { at: now, what: What::Completed, flow, request });
         if self.world.demand == Demand::Closed {
             self.ask(now, flow);

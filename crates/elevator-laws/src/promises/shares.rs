@@ -5,7 +5,8 @@ use elevator::{ElevatorKind, Promise, Time};
 use crate::promises::drive::{Event, What, World, run};
 use crate::promises::scenario::Scenario;
 
-/// While two flows are backlogged, their service by weight differs by no more than promised.
+/// While two flows are backlogged, their service by weight differs by no more than promised, whether a flow is one process or one of
+/// its own for each request.
 pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
     let bounds = kind.promises.iter().filter_map(|promise| match promise {
         Promise::LagAtMost { costs, slack_kib } => Some((*costs, *slack_kib)),
@@ -13,19 +14,21 @@ pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<()
     });
     for (costs, slack_kib) in bounds {
         let scenario = &backlogged(scenario);
-        let log = run(kind, scenario, &World::of(scenario))?;
-        for first in 0..scenario.flows.len() {
-            for second in 0..first {
-                let of = |flow: usize| &scenario.flows[flow];
-                let largest: u64 =
-                    [first, second].map(|flow| of(flow).bytes() / u64::from(of(flow).weight)).iter().sum();
-                let bound = u64::from(costs + scenario.depth - 1) * largest + (u64::from(slack_kib) << 10);
-                let (lag, at) = largest_lag(scenario, &log, [first, second]);
-                require!(
-                    lag <= bound,
-                    "at {} µs the service of flows {second} and {first} by weight differs by {lag} bytes, not {bound}",
-                    at.as_ns() / 1000
-                );
+        for forks in [false, true] {
+            let log = run(kind, scenario, &World { forks, ..World::of(scenario) })?;
+            for first in 0..scenario.flows.len() {
+                for second in 0..first {
+                    let of = |flow: usize| &scenario.flows[flow];
+                    let largest: u64 =
+                        [first, second].map(|flow| of(flow).bytes() / u64::from(of(flow).weight)).iter().sum();
+                    let bound = u64::from(costs + scenario.depth - 1) * largest + (u64::from(slack_kib) << 10);
+                    let (lag, at) = largest_lag(scenario, &log, [first, second]);
+                    require!(
+                        lag <= bound,
+                        "at {} µs the service of flows {second} and {first} by weight differs by {lag} bytes, not {bound}",
+                        at.as_ns() / 1000
+                    );
+                }
             }
         }
     }

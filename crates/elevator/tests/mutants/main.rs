@@ -115,6 +115,7 @@ plant![
     idler CountsFailuresTwice => "anticipation_adds_up",
     idler TakesBackAWait => "anticipation_adds_up",
     fair IgnoresWeights => "lag_at_most",
+    fair SharesByProcess => "lag_at_most",
     fair IgnoresWeights => "share_within",
     idler StarvesOne => "no_flow_starves",
     bounds IgnoresBounds => "latency_inside_the_curve",
@@ -124,6 +125,13 @@ plant![
     edf Overtakes => "meets_feasible_deadlines",
     rg_scan SwapsTwo => "meets_what_edf_meets",
     rg_scan Overtakes => "meets_what_edf_meets",
+    sweep StopsAfterAStall => "served_by_a_device_that_stalls",
+    none StopsWhenTimeFlies => "served_when_the_clock_jumps",
+    sweep StopsInThePast => "served_when_the_clock_jumps",
+    none KnowsFewProcesses => "served_with_a_process_for_each_request",
+    idler DropsARequestAtAWrite => "served_while_tunables_are_written",
+    fair LosesTheHeaviest => "served_with_weights_at_the_extremes",
+    none NeedsArrivals => "drained_when_the_device_goes",
 ];
 
 #[test]
@@ -193,4 +201,5 @@ fn every_promise_stands_in_a_row_that_a_mutant_is_made_of() {
     assert!(promised(|promise| matches!(promise, Promise::RealTimeBehind { .. })));
     assert!(promised(|promise| matches!(promise, Promise::MeetsFeasibleDeadlines)));
     assert!(promised(|promise| matches!(promise, Promise::MeetsWhatEdfMeets)));
+    assert!(promised(|promise| matches!(promise, Promise::AnyClock)));
 }

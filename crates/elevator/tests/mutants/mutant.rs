@@ -43,6 +43,14 @@ pub(crate) enum Fault {
     IgnoresWeights,
     IgnoresBounds,
     CompletesTwice,
+    StopsAfterAStall,
+    StopsWhenTimeFlies,
+    StopsInThePast,
+    KnowsFewProcesses,
+    DropsARequestAtAWrite,
+    LosesTheHeaviest,
+    NeedsArrivals,
+    SharesByProcess,
 }
 
 /// A right elevator with a fault.
@@ -58,6 +66,10 @@ pub(crate) struct Mutant {
     merged: bool,
     extreme: bool,
     timer: Option<Time>,
+    /// It dispatches nothing any more.
+    stopped: bool,
+    latest: Time,
+    since_arrival: u32,
 }
 
 /// What a nondeterministic elevator depends on.
@@ -75,7 +87,19 @@ impl Mutant {
             merged: false,
             extreme: false,
             timer: None,
+            stopped: false,
+            latest: Time::ZERO,
+            since_arrival: 0,
         })
+    }
+
+    /// Stops at what bad input brings.
+    fn stop(&mut self, now: Time) {
+        let flies = self.latest > Time::ZERO && now > self.latest + 3_000_000_000_000;
+        self.stopped |= self.fault == Fault::StopsWhenTimeFlies && flies;
+        self.stopped |= self.fault == Fault::StopsInThePast && now < self.latest;
+        self.stopped |= self.fault == Fault::NeedsArrivals && self.since_arrival > 3;
+        self.latest = self.latest.max(now);
     }
 
     /// The next one, or another one first: what was kept back comes out after it.
@@ -117,11 +141,19 @@ impl Elevator for Mutant {
         if self.fault == Fault::JoinsReadsWithWrites {
             self.kept = Some(request);
         }
+        if self.fault == Fault::KnowsFewProcesses && request.process >= 16 {
+            return;
+        }
+        self.since_arrival = 0;
         self.inner.insert(now, request, at);
     }
 
     fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         let holds = self.inner.len();
+        self.stop(now);
+        if self.stopped {
+            return None;
+        }
         self.nr += u64::from(holds > 0);
         let given = match self.fault {
             Fault::LosesARequest if self.nr % 7 == 6 => {
@@ -171,6 +203,9 @@ impl Elevator for Mutant {
 
     fn complete(&mut self, now: Time, done: &Finished) {
         self.in_flight -= 1;
+        self.since_arrival += 1;
+        let stall = now > done.issued + 5_000_000_000;
+        self.stopped |= self.fault == Fault::StopsAfterAStall && stall;
         self.inner.complete(now, done);
         if self.fault == Fault::CompletesTwice {
             self.inner.complete(now, done);
@@ -243,6 +278,8 @@ impl Elevator for Mutant {
     }
 
     fn flow(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
+        let flow = if self.fault == Fault::SharesByProcess { process } else { flow };
+        self.stopped |= self.fault == Fault::LosesTheHeaviest && spec.weight == Some(u32::MAX);
         let spec = match self.fault {
             Fault::IgnoresWeights => FlowSpec { weight: None, ..*spec },
             Fault::IgnoresBounds => FlowSpec { latency_ns: None, ..*spec },
@@ -262,6 +299,9 @@ impl Elevator for Mutant {
 
     fn set(&mut self, tunable: &str, value: u64) {
         self.extreme = value == 50_000;
+        if self.fault == Fault::DropsARequestAtAWrite {
+            self.inner.dispatch(self.latest, &NoDisk);
+        }
         match self.fault {
             Fault::IgnoresTheMaximum if value == 10_000 => self.inner.set(tunable, value - 1),
             Fault::SetsAllAtOnce => ["wait", "patience"].into_iter().for_each(|name| self.inner.set(name, value)),

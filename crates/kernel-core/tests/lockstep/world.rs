@@ -257,7 +257,12 @@ impl World {
             20..25 => self.on_timer(),
             25..35 => {
                 let jump = self.random.of(&[1, 999, 100_000, 4_000_000, 30_000_000, 700_000_000, 90_000_000_000]);
-                self.now = self.now + self.random.below(jump + 1);
+                let by = self.random.below(jump + 1);
+                // A core that learns from a clock must bear one that goes back.
+                self.now = match self.shares && self.random.percent(30) {
+                    true => Time::from_ns(self.now.as_ns().saturating_sub(by)),
+                    false => self.now + by,
+                };
                 Ok(())
             }
             35..60 => self.merge(),

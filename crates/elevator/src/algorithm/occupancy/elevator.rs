@@ -12,7 +12,7 @@ use crate::vocabulary::Time;
 
 impl Elevator for Occupancy {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
-        let now = now.as_ns();
+        let now = self.now(now);
         if at == InsertAt::Head && self.requests.has(request.tag) {
             // The device has returned it.
             let slot = self.requests.slot_mut(request.tag);
@@ -53,7 +53,7 @@ impl Elevator for Occupancy {
     }
 
     fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
-        let now = now.as_ns();
+        let now = self.now(now);
         if let Some(tag) = self.came_back.pop() {
             self.end_wait(now, self.requests.slot(tag).request.process);
             if self.requests.slot(tag).weight == 0 {
@@ -83,7 +83,7 @@ impl Elevator for Occupancy {
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {
-        let (now, tag) = (now.as_ns(), done.request.tag);
+        let (now, tag) = (self.now(now), done.request.tag);
         let before = self.mark;
         self.mark = now;
         let slot = *self.requests.slot(tag);
@@ -110,10 +110,11 @@ impl Elevator for Occupancy {
     }
 
     fn next_timer(&self) -> Option<Time> {
-        self.timer.map(Time::from_ns)
+        self.timer.map(|timer| Time::from_ns(timer.saturating_sub(self.ahead)))
     }
 
-    fn on_timer(&mut self, _now: Time) {
+    fn on_timer(&mut self, now: Time) {
+        self.now(now);
         self.timer = None;
     }
 
@@ -133,10 +134,11 @@ impl Elevator for Occupancy {
     }
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
+        let now = self.now(now);
         let of = &mut self.requests.processes[gone.process as usize];
         of.queued = of.queued.saturating_sub(1);
         let most = self.most();
-        self.requests.absorb(now.as_ns(), survivor.tag, gone.tag, most);
+        self.requests.absorb(now, survivor.tag, gone.tag, most);
     }
 
     fn exited(&mut self, _now: Time, process: u32) {

@@ -30,7 +30,7 @@ mod window;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::request::{BlockRequest, PrioClass};
 use crate::scheduler::{Anticipation, Elevator};
-use crate::vocabulary::Op;
+use crate::vocabulary::{Op, Time};
 use model::{Model, Sample, bucket};
 use requests::{ASYNC, Position, Process, REAL_TIME, Requests, SYNC, Slot, TARGET_OF};
 use settings::{Key, Settings, TUNABLES};
@@ -49,6 +49,7 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         Promise::IdlesWithTimer,
         Promise::LagAtMost { costs: 4, slack_kib: 8192 },
         Promise::WaitsAtMostMs(60_000),
+        Promise::AnyClock,
     ],
     tunables: TUNABLES,
     build,
@@ -105,6 +106,9 @@ struct Occupancy {
     idle_tokens: u64,
     idle_since: u64,
     counts: Anticipation,
+    /// The latest time so far, by a clock of its own that never goes back, and what that is ahead of the caller's.
+    latest: u64,
+    ahead: u64,
 }
 
 fn build(build: &Build) -> Box<dyn Elevator> {
@@ -135,7 +139,19 @@ impl Occupancy {
             idle_tokens: SECOND / 8,
             idle_since: 0,
             counts: Anticipation::default(),
+            latest: 0,
+            ahead: 0,
         }
+    }
+
+    /// The time of an event. A clock that goes back stands still here, and goes on from there.
+    fn now(&mut self, now: Time) -> u64 {
+        let now = now.as_ns().saturating_add(self.ahead);
+        if now < self.latest {
+            self.ahead += self.latest - now;
+        }
+        self.latest = self.latest.max(now);
+        self.latest
     }
 
     /// Latency targets in nanoseconds.

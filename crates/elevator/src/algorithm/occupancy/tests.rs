@@ -6,7 +6,6 @@ use crate::request::Finished;
 use crate::request::Priority;
 use crate::scheduler::InsertAt;
 use crate::scheduler::NoDisk;
-use crate::vocabulary::Time;
 
 fn drive(weights: &[u32], set: &[(&str, u64)]) -> Drive {
     Drive::new(&ROW, weights, set)
