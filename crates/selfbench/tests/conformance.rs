@@ -41,7 +41,7 @@ fn both_arenas_agree_request_by_request_under_none_and_within_their_bounds_elsew
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    for scheduler in ["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas"] {
+    for scheduler in ["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas", "occupancy"] {
         let disks = rows.iter().filter(|row| row["scheduler"] == scheduler).map(|row| row["disk"].to_string());
         assert_eq!(disks.collect::<std::collections::BTreeSet<_>>().len(), 3, "{scheduler} on three disks");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::Plan;
 
-const SCHEDULERS: &[&str] = &["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas"];
+const SCHEDULERS: &[&str] = &["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas", "occupancy"];
 
 /// One that takes a request at a time, one that orders a few tagged ones, one of today with 32 and a write cache.
 const DISKS: &[&str] = &["hp97560", "cheetah9lp", "wd4tb7200"];
@@ -101,6 +101,7 @@ pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
         text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
         match (side, arm) {
             (Side::Sim { .. }, "anticipatory" | "wpcas") => text += "tunables = { queue_depth = 1 }\n",
+            (Side::Sim { .. }, "occupancy") => text += "tunables = { one_cpu = 1 }\n",
             (Side::Sim { linux }, "bfq") => {
                 text += &format!("tunables = {{ hz = 100, one_cpu = 1, linux = {linux}, still_clock = 1 }}\n");
             }
