@@ -10,6 +10,9 @@
 //! 1 − alpha in each cell. Over the atlas that is a rate: at most the share alpha of its intervals, and of its sets, is expected to err.
 //! The number of blocks is fixed beforehand, and no arm ends early: nothing else than t is needed.
 //!
+//! An arm that served too little to have a value, in a trial that nothing disturbed, *starved*: to leave it out would praise whoever does the
+//! least of what is measured. It is worse than every arm that has one, by a factor without bound. What was disturbed is void, and no evidence.
+//!
 //! All figures are oriented: a factor is how many times *better*, for a latency the reciprocal of its ratio.
 
 mod arenas;
@@ -22,12 +25,12 @@ use serde::{Deserialize, Serialize};
 use crate::record::Record;
 use cell::Values;
 
-pub use arenas::{Difference, Reversal};
-pub use cell::{ALPHA, Aspect, Cell, Described, Entry, Factor, Key};
+pub use arenas::{Difference, OneSided, Reversal};
+pub use cell::{ALPHA, Aspect, Cell, Described, Entry, Factor, Key, Starved};
 pub use regret::RegretRow;
 
 /// The version of atlas.json that this build writes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A cell that has no evidence, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +43,7 @@ pub struct Hole {
 }
 
 /// What is found of a cell besides its record.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct About<'a> {
     /// Which.
     pub key: Key,
@@ -48,6 +51,8 @@ pub struct About<'a> {
     pub fairness: &'a str,
     /// Schedulers that are only for some workloads.
     pub special: &'a [&'a str],
+    /// By what share the figures of simulator and kernel are known to differ: of each arm.
+    pub known: &'a [(String, f64)],
 }
 
 /// The whole atlas: what the renderers show.
@@ -65,12 +70,14 @@ pub struct Atlas {
     pub holes: Vec<Hole>,
     /// The regret of choosing one scheduler for everything, arena by arena, the smallest worst case first.
     pub regret: Vec<RegretRow>,
-    /// Effects against the baseline that differ between simulator and kernel, the largest first.
+    /// Effects against the baseline that differ between the simulator with the guest's settings and the kernel, the largest first.
     pub differences: Vec<Difference>,
     /// How many effects both arenas have.
     pub compared: u32,
     /// Pairs of schedulers whose order is another in the kernel.
     pub reversals: Vec<Reversal>,
+    /// Schedulers that starve in one of the two arenas only.
+    pub one_sided: Vec<OneSided>,
     /// Notes about the design: schedulers that are left out, and why.
     pub notes: Vec<String>,
 }
@@ -81,8 +88,21 @@ impl Atlas {
         let regret = regret::table(&cells);
         let (differences, compared) = arenas::differences(&cells);
         let reversals = arenas::reversals(&cells);
+        let one_sided = arenas::one_sided(&cells);
         let schedlab = env!("CARGO_PKG_VERSION").to_owned();
-        Atlas { schema: SCHEMA, schedlab, alpha: ALPHA, cells, holes, regret, differences, compared, reversals, notes }
+        Atlas {
+            schema: SCHEMA,
+            schedlab,
+            alpha: ALPHA,
+            cells,
+            holes,
+            regret,
+            differences,
+            compared,
+            reversals,
+            one_sided,
+            notes,
+        }
     }
 
     /// The devices or workloads of the cells and holes of an arena, in their order.
@@ -114,17 +134,17 @@ impl Cell {
         let (named, tail) = (spec.name.as_str(), tail_of(primary));
         let deciding = Values::of(record, (named, primary), &arms);
         let fairness = Values::of(record, (named, about.fairness), &arms);
-        let tail = Some(best::aspect(&Values::of(record, (named, &tail), &arms), plan.baseline()))
-            .filter(|tail| !tail.entries.is_empty());
+        let tail = best::aspect(&Values::of(record, (named, &tail), &arms), plan.baseline());
         let special = about.special.iter().filter(|name| arms.contains(name)).map(|name| (*name).to_owned());
         Some(Cell {
             key: about.key.clone(),
             baseline: plan.baseline().to_owned(),
             fairness: (about.fairness.to_owned(), best::described(&fairness)),
             deciding: best::aspect(&deciding, plan.baseline()),
-            tail,
+            tail: Some(tail).filter(|tail| !tail.entries.is_empty()),
             special: special.collect(),
             logs: deciding.logs(),
+            known: about.known.to_vec(),
         })
     }
 

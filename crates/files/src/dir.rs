@@ -211,15 +211,23 @@ impl Dir {
     /// # Errors
     /// [`Error::Refused`] when it is a link or no regular file, or another user owns or can write it; [`Error::Io`].
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        let mut file = match self.open_checked(name, OFlags::RDONLY, false) {
-            Ok(file) => file,
-            Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(mut file) = self.open_if_there(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
         let read = file.read_to_end(&mut bytes);
         read.map_err(|cause| Error::Io { action: "read", path: self.file(name), cause })?;
         Ok(Some(bytes))
+    }
+
+    /// Opens a file for reading, for content that is large or bounded; none if there is no such file.
+    ///
+    /// # Errors
+    /// As [`Dir::read`].
+    pub fn open_if_there(&self, name: &str) -> Result<Option<File>, Error> {
+        match self.open_checked(name, OFlags::RDONLY, false) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn open_checked(&self, name: &str, how: OFlags, writes: bool) -> Result<File, Error> {

@@ -187,6 +187,17 @@ pub fn read(source: &Path) -> Result<Record> {
     parse(&path, &file, None)
 }
 
+/// Reads the record of a directory that is held; none if there is no record, or an empty one.
+///
+/// # Errors
+/// It is a link or no regular file, another user decides over it, or it is not a readable record.
+pub fn read_in(dir: &Dir) -> Result<Option<Record>> {
+    let Some(file) = dir.open_if_there(RECORD)? else { return Ok(None) };
+    let path = dir.file(RECORD);
+    let len = file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
+    if len == 0 { Ok(None) } else { parse(&path, &file, None).map(Some) }
+}
+
 /// Reads line by line, until a signal asks to end.
 fn parse(path: &Path, file: &File, stop: Option<&Stop>) -> Result<Record> {
     let mut input = BufReader::with_capacity(1 << 16, file);

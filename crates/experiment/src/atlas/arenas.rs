@@ -1,8 +1,10 @@
 //! Where the simulator and the kernel disagree.
 //!
-//! Both measure the same blocks with the same seeds. A scheduler's effect against the baseline is compared block by block; over all cells the
+//! A cell of the kernel is compared with its twin: the simulator with the settings that the kernel arena's guest has. Both measure the same
+//! blocks with the same seeds. A scheduler's effect against the baseline is compared block by block; over all cells the
 //! differences are selected by [`crate::stats::discovery`], so that at most the share alpha of those reported is expected to be none, and each has
-//! the interval that belongs to what was selected. Differences within what the arenas are known to differ by are left out.
+//! the interval that belongs to what was selected. Differences within what the arenas are known to
+//! differ by are left out.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,30 +45,49 @@ pub struct Reversal {
     pub kernel: Factor,
 }
 
-/// The share by which figures of the two arenas may differ where nothing else is known.
-const USUAL: f64 = 0.02;
-
-/// Wider differences that `selfbench conformance` states, by part of a workload's name and scheduler.
-const KNOWN: &[(&str, &str, f64)] = &[
-    ("two-readers", "wpcas", 0.5),
-    ("sequential-readers", "wpcas", 0.03),
-    ("sequential-readers", "anticipatory", 0.03),
-    ("sequential-readers", "bfq", 0.5),
-];
-
-/// By how much the arenas are known to differ.
-pub(super) fn known(workload: &str, arm: &str) -> f64 {
-    KNOWN.iter().find(|(of, name, _)| *of == workload && *name == arm).map_or(USUAL, |(.., share)| *share)
+/// A scheduler that starves in one arena and not in the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OneSided {
+    /// The kernel's cell.
+    pub key: Key,
+    /// The scheduler.
+    pub arm: String,
+    /// Where it starves: `sim` or `kernel`.
+    pub starves_in: String,
+    /// What it lacked there.
+    pub why: String,
 }
 
-/// Each cell of the simulator with that of the kernel.
+/// By how much the arenas are known to differ on an arm; without a word about it, not at all.
+fn known(cell: &Cell, arm: &str) -> f64 {
+    cell.known.iter().find(|(name, _)| name == arm).map_or(0.0, |(_, share)| *share)
+}
+
+/// Each cell of the kernel with that of the simulator which has the same settings.
 fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
     let same = |a: &Key, b: &Key| a.device == b.device && a.workload == b.workload;
     let kernels = cells.iter().filter(|cell| cell.key.arena == "kernel");
     kernels.filter_map(move |kernel| {
-        let sim = cells.iter().find(|sim| sim.key.arena == "sim" && same(&sim.key, &kernel.key))?;
+        let sim = cells.iter().find(|sim| sim.key.arena == "twin" && same(&sim.key, &kernel.key))?;
         (sim.baseline == kernel.baseline).then_some((sim, kernel))
     })
+}
+
+/// Schedulers that have a figure in one arena and starve in the other.
+pub(super) fn one_sided(cells: &[Cell]) -> Vec<OneSided> {
+    let mut found = Vec::new();
+    for (sim, kernel) in pairs(cells) {
+        for (starves_in, here, there) in [("sim", sim, kernel), ("kernel", kernel, sim)] {
+            let has = |arm: &str| there.deciding.entries.iter().any(|entry| entry.arm == arm);
+            found.extend(here.deciding.starved.iter().filter(|one| has(&one.arm)).map(|one| OneSided {
+                key: kernel.key.clone(),
+                arm: one.arm.clone(),
+                starves_in: starves_in.to_owned(),
+                why: one.why.clone(),
+            }));
+        }
+    }
+    found
 }
 
 /// One scheduler against another in a cell, block by block.
@@ -93,17 +114,17 @@ pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
             let moments = Moments::of(&paired(&of_kernel, &of_sim));
             if moments.n >= 2 {
                 let means = (super::best::mean(&of_sim), super::best::mean(&of_kernel));
-                found.push((kernel.key.clone(), arm.clone(), means, moments));
+                found.push((kernel, arm.clone(), means, moments));
             }
         }
     }
     let p: Vec<f64> = found.iter().map(|(.., moments)| paired_p(moments)).collect();
     let selected = discovery::select(&p, ALPHA);
-    let report = |((key, arm, (sim, kernel), moments), _): ((Key, String, (f64, f64), Moments), bool)| {
+    let report = |((cell, arm, (sim, kernel), moments), _): ((&Cell, String, (f64, f64), Moments), bool)| {
         let interval = paired_t(&moments, selected.level);
-        let known = known(&key.workload, &arm);
+        let known = known(cell, &arm);
         (moments.mean.abs() > known.ln_1p()).then(|| Difference {
-            key,
+            key: cell.key.clone(),
             arm,
             sim: sim.exp(),
             kernel: kernel.exp(),
@@ -129,7 +150,8 @@ pub(super) fn reversals(cells: &[Cell]) -> Vec<Reversal> {
             for b in &arms[at + 1..] {
                 let of = |cell: &Cell| effect(cell, a, b).map(|effect| order(&effect, level));
                 let (Some(of_sim), Some(of_kernel)) = (of(sim), of(kernel)) else { continue };
-                let (first, second, sign) = match (sign(&of_sim.1), sign(&of_kernel.1)) {
+                let least = known(kernel, a).max(known(kernel, b)).ln_1p();
+                let (first, second, sign) = match (sign(&of_sim.1, least), sign(&of_kernel.1, least)) {
                     (1, -1) => (*a, *b, 1.0),
                     (-1, 1) => (*b, *a, -1.0),
                     _ => continue,
@@ -162,8 +184,7 @@ fn order(effect: &[(u32, f64)], level: f64) -> (f64, Interval) {
 }
 
 /// Which side of 0 an interval lies on, by more than the arenas may differ: 0 for neither.
-fn sign(interval: &Interval) -> i32 {
-    let least = USUAL.ln_1p();
+fn sign(interval: &Interval, least: f64) -> i32 {
     if interval.low > least {
         1
     } else if interval.high < -least {

@@ -46,7 +46,7 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
     // Sorting is stable: arms that are equal stay in the order of the plan.
     entries.sort_by(|a, b| a.regret.factor.total_cmp(&b.regret.factor));
     let lower_is_better = values.direction == Direction::LowerIsBetter;
-    Aspect { metric: values.metric.to_owned(), lower_is_better, entries, void }
+    Aspect { metric: values.metric.to_owned(), lower_is_better, entries, starved: values.starved.clone(), void }
 }
 
 /// The mean of every arm, with an interval of its own.
@@ -112,6 +112,6 @@ impl Factor {
     }
 }
 
-fn finite(value: f64) -> Option<f64> {
+pub(super) fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Direction;
-use crate::record::Record;
-use crate::samples::{Sample, sample};
+use crate::record::{Record, Trial, VoidReason};
+use crate::resolution::{self, Resolution};
 
 /// The share of intervals, and of sets of the best, that may err.
 pub const ALPHA: f64 = 0.05;
@@ -12,7 +12,7 @@ pub const ALPHA: f64 = 0.05;
 /// Which experiment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
-    /// `sim` or `kernel`.
+    /// `sim`, `kernel`, or `twin`: the simulator with the settings of the kernel arena's guest, for comparison with it.
     pub arena: String,
     /// The device's name, without the directory of a file.
     pub device: String,
@@ -57,8 +57,21 @@ pub struct Aspect {
     pub lower_is_better: bool,
     /// The arms that have evidence.
     pub entries: Vec<Entry>,
-    /// Arms without, and why.
+    /// Arms that served too little to have a value where others have one: worse than every entry, by a factor without bound.
+    pub starved: Vec<Starved>,
+    /// Arms without evidence, and why.
     pub void: Vec<(String, String)>,
+}
+
+/// An arm that starved: without a value in some trial that nothing disturbed, its mean over the blocks has no bound.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Starved {
+    /// The arm.
+    pub arm: String,
+    /// Trials in which it did, and all of its trials that nothing disturbed.
+    pub trials: (u32, u32),
+    /// What it lacked in the first of them.
+    pub why: String,
 }
 
 /// A value that is described and not compared.
@@ -93,6 +106,9 @@ pub struct Cell {
     /// The logarithms of the deciding metric, oriented: more is better. For each arm its blocks.
     #[serde(skip)]
     pub(crate) logs: Vec<(String, Vec<(u32, f64)>)>,
+    /// By what share the arms' figures are known to differ between simulator and kernel.
+    #[serde(skip)]
+    pub(crate) known: Vec<(String, f64)>,
 }
 
 /// The values of one metric in one cell.
@@ -101,33 +117,81 @@ pub(crate) struct Values<'a> {
     pub(crate) direction: Direction,
     /// For each arm, in the plan's order: block and value of those that count.
     pub(crate) arms: Vec<(&'a str, Vec<(u32, f64)>)>,
+    /// Arms that starved, of which there are none where no arm has a value.
+    pub(crate) starved: Vec<Starved>,
     /// Arms with too few, and why.
     pub(crate) void: Vec<(&'a str, String)>,
+}
+
+/// What a trial says of a metric.
+enum Found {
+    Value(f64),
+    Starved(String),
+    Void(String),
+}
+
+impl Found {
+    fn of(trial: &Trial, metric: &str, direction: Direction) -> Found {
+        let few = |void: &VoidReason| matches!(void, VoidReason::TooFewIos { .. });
+        let voids = &trial.observation.voids;
+        if let Some(why) = voids.iter().find(|void| void.applies_to(metric) && !few(void)) {
+            return Found::Void(why.to_string());
+        }
+        let Some(value) = trial.observation.metrics.get(metric).copied() else {
+            return Found::Starved("no request that it counts was completed".to_owned());
+        };
+        let is_percentile = crate::metric::find(metric).is_some_and(|row| row.percentile.is_some());
+        match resolution::of_trial(&trial.observation, metric).filter(|found| is_percentile && !found.is_enough()) {
+            // A percentile that a few requests are missing for is no sign of starvation.
+            Some(Resolution { what, events, floor }) if events * 2 < floor => {
+                Found::Starved(format!("{events} {what} in a trial, of {floor} that the percentile needs"))
+            }
+            Some(Resolution { what, events, floor }) => {
+                Found::Void(format!("{events} {what} in a trial, of {floor} that the percentile needs"))
+            }
+            None if !value.is_finite() => Found::Void("no number".to_owned()),
+            None if value <= 0.0 && direction == Direction::HigherIsBetter => {
+                Found::Starved("nothing was done".to_owned())
+            }
+            None => Found::Value(value),
+        }
+    }
 }
 
 impl<'a> Values<'a> {
     pub(crate) fn of(record: &Record, (workload, metric): (&str, &'a str), arms: &[&'a str]) -> Values<'a> {
         let plan = &record.header.plan;
-        let (mut valid, mut void) = (Vec::new(), Vec::new());
+        let direction = plan.direction_of(metric);
+        let (mut valid, mut starved, mut void) = (Vec::new(), Vec::new(), Vec::new());
         for arm in arms {
             let trials = record.trials.iter().filter(|trial| trial.arm == *arm && trial.workload == workload);
-            let samples: Vec<Sample> = trials.map(|trial| sample(trial, metric)).collect();
-            let counts = |one: &&Sample| one.voids.is_empty() && one.value.is_finite();
-            let mut blocks: Vec<(u32, f64)> =
-                samples.iter().filter(counts).map(|one| (one.block.unwrap_or_default(), one.value)).collect();
+            let (mut blocks, mut hungry, mut lost) = (Vec::new(), Vec::new(), Vec::new());
+            for trial in trials {
+                match Found::of(trial, metric, direction) {
+                    Found::Value(value) => blocks.push((trial.block, value)),
+                    Found::Starved(why) => hungry.push(why),
+                    Found::Void(why) => lost.push(why),
+                }
+            }
             // A block that a cut left torn is completed later, in another place of the record.
             blocks.sort_by_key(|(block, _)| *block);
             blocks.dedup_by_key(|(block, _)| *block);
-            let lost = samples.len() - blocks.len();
-            if blocks.len() < 2 || lost as f64 > plan.criteria.max_void_share * samples.len() as f64 {
-                let reason = samples.iter().flat_map(|one| &one.voids).next();
-                let reason = reason.map_or_else(|| "fewer than two blocks".to_owned(), ToString::to_string);
-                void.push((*arm, reason));
+            let (sound, all) = (blocks.len() + hungry.len(), blocks.len() + hungry.len() + lost.len());
+            if sound < 2 || lost.len() as f64 > plan.criteria.max_void_share * all as f64 {
+                void.push((*arm, lost.into_iter().next().unwrap_or_else(|| "fewer than two blocks".to_owned())));
+            } else if let Some(why) = hungry.first() {
+                let trials = (hungry.len() as u32, sound as u32);
+                starved.push(Starved { arm: (*arm).to_owned(), trials, why: why.clone() });
             } else {
                 valid.push((*arm, blocks));
             }
         }
-        Values { metric, direction: plan.direction_of(metric), arms: valid, void }
+        // What no arm has is not this one's fault.
+        if valid.is_empty() {
+            let all = starved.drain(..).filter_map(|one| Some((*arms.iter().find(|arm| **arm == one.arm)?, one.why)));
+            void.extend(all);
+        }
+        Values { metric, direction, arms: valid, starved, void }
     }
 
     /// Oriented logarithms; an arm with a value that has none is left out.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, Factor, Key};
+use super::best::finite;
+use super::cell::{Aspect, Cell, Entry, Factor, Key};
 
 /// One scheduler in one arena.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,74 +14,105 @@ pub struct RegretRow {
     pub arm: String,
     /// Cells in which it has evidence, and all cells of the arena.
     pub cells: (u32, u32),
+    /// Cells in which it starved; its regret there has no bound.
+    pub starved: u32,
     /// Cells in which no scheduler is better for certain.
     pub among_best: u32,
     /// Cells in which it alone is.
     pub alone_best: u32,
     /// The median over the cells, with the medians of the ends: it lies between them if every cell's interval holds.
-    pub median: Factor,
-    /// The worst cell's.
-    pub worst: Factor,
-    /// Which that is.
+    /// None where it has no bound.
+    pub median: Option<Factor>,
+    /// The worst cell's; none where it starved in one.
+    pub worst: Option<Factor>,
+    /// Which that is: the first in which it starved, if there is one.
     pub worst_in: Key,
-    /// Median and worst of the tail's regret, where there are tails.
-    pub tail: Option<(f64, f64)>,
+    /// Median and worst of the tail's regret, where there are tails; each none where it has no bound.
+    pub tail: Option<(Option<f64>, Option<f64>)>,
 }
 
-/// Every scheduler that is for every workload, the smallest worst case first; a scheduler without evidence in some cell comes after those
+/// Every scheduler that is for every workload, the smallest worst case first, and of those that starve the one that does in the fewest cells. A
+/// scheduler without evidence in some cell comes after those
 /// that have all, since what it was not tried on cannot be its worst.
 pub(super) fn table(cells: &[Cell]) -> Vec<RegretRow> {
     let mut rows = Vec::new();
     for arena in ["sim", "kernel"] {
         let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.key.arena == arena).collect();
         let mut arms: Vec<&str> = Vec::new();
-        for entry in cells.iter().flat_map(|cell| &cell.deciding.entries) {
-            if !arms.contains(&entry.arm.as_str()) {
-                arms.push(&entry.arm);
+        for arm in cells.iter().flat_map(|cell| cell.deciding.arms()) {
+            if !arms.contains(&arm) {
+                arms.push(arm);
             }
         }
         arms.retain(|arm| !cells.iter().any(|cell| cell.special.iter().any(|name| name == arm)));
         let mut of_arena: Vec<RegretRow> = arms.iter().filter_map(|arm| row(arena, arm, &cells)).collect();
         of_arena.sort_by(|a, b| {
             let incomplete = |row: &RegretRow| row.cells.0 < row.cells.1;
-            incomplete(a).cmp(&incomplete(b)).then(a.worst.factor.total_cmp(&b.worst.factor))
+            let most = |of: Option<Factor>| of.map_or(f64::INFINITY, |of| of.factor);
+            incomplete(a)
+                .cmp(&incomplete(b))
+                .then(a.starved.cmp(&b.starved))
+                .then(most(a.worst).total_cmp(&most(b.worst)))
+                .then(most(a.median).total_cmp(&most(b.median)))
         });
         rows.extend(of_arena);
     }
     rows
 }
 
+/// The regret of having starved.
+const UNBOUNDED: Factor = Factor { factor: f64::INFINITY, low: Some(f64::INFINITY), high: None };
+
 fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
     let of = |cell: &&Cell| {
-        let entry = cell.deciding.entries.iter().find(|entry| entry.arm == arm)?;
-        Some((cell.key.clone(), entry.regret, entry.among_best, cell.best().count() == 1))
+        let alone = cell.best().count() == 1;
+        match cell.deciding.standing(arm)? {
+            Some(entry) => Some((cell.key.clone(), entry.regret, entry.among_best, alone)),
+            None => Some((cell.key.clone(), UNBOUNDED, false, false)),
+        }
     };
     let all: Vec<(Key, Factor, bool, bool)> = cells.iter().filter_map(of).collect();
-    let (worst_in, worst, ..) = all.iter().max_by(|a, b| a.1.factor.total_cmp(&b.1.factor))?.clone();
+    // Of several without bound the first.
+    let (worst_in, worst, ..) = all.iter().rev().max_by(|a, b| a.1.factor.total_cmp(&b.1.factor))?.clone();
     let ends = |of: fn(&Factor) -> f64| median(all.iter().map(|(_, regret, ..)| of(regret)).collect());
-    let high = ends(|regret| regret.high.unwrap_or(f64::INFINITY));
     let median_of = Factor {
         factor: ends(|regret| regret.factor),
-        low: Some(ends(|regret| regret.low.unwrap_or(1.0))),
-        high: Some(high).filter(|high| high.is_finite()),
+        low: finite(ends(|regret| regret.low.unwrap_or(1.0))),
+        high: finite(ends(|regret| regret.high.unwrap_or(f64::INFINITY))),
     };
-    let tails: Vec<f64> = cells
-        .iter()
-        .filter_map(|cell| cell.tail.as_ref()?.entries.iter().find(|entry| entry.arm == arm))
-        .map(|entry| entry.regret.factor)
-        .collect();
-    let tail = tails.iter().copied().max_by(f64::total_cmp).map(|worst| (median(tails.clone()), worst));
+    let tail = |cell: &&Cell| {
+        cell.tail.as_ref()?.standing(arm).map(|entry| entry.map_or(f64::INFINITY, |entry| entry.regret.factor))
+    };
+    let tails: Vec<f64> = cells.iter().filter_map(tail).collect();
+    let tail = tails.iter().copied().max_by(f64::total_cmp).map(|worst| (finite(median(tails.clone())), finite(worst)));
+    let bounded = |of: Factor| Some(of).filter(|of| of.factor.is_finite());
     Some(RegretRow {
         arena: arena.to_owned(),
         arm: arm.to_owned(),
         cells: (all.len() as u32, cells.len() as u32),
+        starved: all.iter().filter(|(_, regret, ..)| regret.factor.is_infinite()).count() as u32,
         among_best: all.iter().filter(|(.., best, _)| *best).count() as u32,
         alone_best: all.iter().filter(|(.., best, alone)| *best && *alone).count() as u32,
-        median: median_of,
-        worst,
+        median: bounded(median_of),
+        worst: bounded(worst),
         worst_in,
         tail,
     })
+}
+
+impl Aspect {
+    /// The arms that have evidence, those that starved last.
+    pub fn arms(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.arm.as_str()).chain(self.starved.iter().map(|one| one.arm.as_str()))
+    }
+
+    /// Where an arm stands: its entry, none within if it starved; none at all without evidence.
+    fn standing(&self, arm: &str) -> Option<Option<&Entry>> {
+        match self.entries.iter().find(|entry| entry.arm == arm) {
+            None => self.starved.iter().any(|one| one.arm == arm).then_some(None),
+            found => Some(found),
+        }
+    }
 }
 
 /// The middle value; of an even number the mean of the two.

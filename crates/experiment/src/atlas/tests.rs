@@ -5,13 +5,14 @@ use proptest::prelude::*;
 use super::regret::median;
 use super::*;
 use crate::metric::Direction;
+use crate::record::{Header, Observation, Trial, VoidReason};
 
 /// A cell whose arms have these values, block by block.
 fn cell(key: (&str, &str, &str), metric: &'static str, arms: &[(&'static str, &[f64])]) -> Cell {
     let direction = if metric.ends_with("_us") { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
     let blocks = |values: &[f64]| values.iter().enumerate().map(|(at, value)| (at as u32, *value)).collect();
     let arms = arms.iter().map(|(arm, values)| (*arm, blocks(values))).collect();
-    let values = Values { metric, direction, arms, void: Vec::new() };
+    let values = Values { metric, direction, arms, starved: Vec::new(), void: Vec::new() };
     Cell {
         key: Key { arena: key.0.into(), device: key.1.into(), workload: key.2.into() },
         baseline: "none".into(),
@@ -20,7 +21,51 @@ fn cell(key: (&str, &str, &str), metric: &'static str, arms: &[(&'static str, &[
         fairness: ("fairness_jain".into(), best::described(&values)),
         special: Vec::new(),
         logs: values.logs(),
+        known: arms_of(&values).map(|arm| (arm, 0.02)).collect(),
     }
+}
+
+fn arms_of(values: &Values<'_>) -> impl Iterator<Item = String> {
+    values.arms.iter().map(|(arm, _)| (*arm).to_owned())
+}
+
+/// A trial: the metrics that it reports, and what speaks against it.
+type Tried<'a> = (&'a [(&'a str, f64)], Option<&'a VoidReason>);
+
+/// The cell of a record: of each arm its trials, a block each.
+fn recorded(arena: &str, primary: &str, arms: &[(&str, &[Tried<'_>])]) -> Cell {
+    let text = "arena = 'sim'\ndevice = 'null'\narm = [{ name = 'none', scheduler = 'none' }, { name = 'b', scheduler = 'bfq' }]\n\
+                workload = [{ name = 'w', kind = 'randread' }]\n";
+    let mut plan = crate::plan::Plan::from_toml(text).unwrap();
+    plan.workloads[0].primary = Some(primary.to_owned());
+    let first = plan.arms[0].clone();
+    plan.arms = arms.iter().map(|(name, _)| crate::plan::Arm { name: (*name).to_owned(), ..first.clone() }).collect();
+    plan.baseline = Some(arms[0].0.to_owned());
+    let mut record = Record::new(Header {
+        schema: 1,
+        schedlab: String::new(),
+        plan,
+        environment: Default::default(),
+        started_unix_ms: 0,
+        command: String::new(),
+    });
+    for (arm, trials) in arms {
+        for (block, (metrics, void)) in trials.iter().enumerate() {
+            let metrics = metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            let voids = void.iter().map(|void| (*void).clone()).collect();
+            record.trials.push(Trial {
+                sequence: record.trials.len() as u64,
+                workload: "w".into(),
+                block: block as u32,
+                position: 0,
+                arm: (*arm).into(),
+                started_ms: 0,
+                observation: Observation { duration_ns: 1_000_000_000, metrics, voids, ..Observation::default() },
+            });
+        }
+    }
+    let key = Key { arena: arena.into(), device: "d".into(), workload: "w".into() };
+    Cell::of(&About { key, fairness: "fairness_jain", special: &[], known: &[] }, &record).unwrap()
 }
 
 fn entry<'a>(cell: &'a Cell, arm: &str) -> &'a Entry {
@@ -60,11 +105,105 @@ fn an_arm_that_lacks_blocks_is_compared_over_those_that_both_have() {
 }
 
 #[test]
-fn equal_figures_are_equal_and_a_zero_is_void() {
-    let cell = cell(("sim", "d", "w"), "iops", &[("none", NONE), ("same", NONE), ("stuck", &[0.0, 0.0])]);
+fn equal_figures_are_equal_and_a_latency_of_nothing_has_no_ratio() {
+    let cell = cell(("sim", "d", "w"), "latency_mean_us", &[("none", NONE), ("same", NONE), ("stuck", &[0.0, 0.0])]);
     assert_eq!(entry(&cell, "same").regret, Factor { factor: 1.0, low: Some(1.0), high: Some(1.0) });
     assert_eq!(cell.deciding.void.len(), 1);
     assert!(cell.deciding.void[0].1.contains("above 0"), "{:?}", cell.deciding.void);
+}
+
+const READ: Tried<'_> = (&[("reader.latency_mean_us", 500.0)], None);
+const SLOW: Tried<'_> = (&[("reader.latency_mean_us", 900.0)], None);
+const NO_READ: Tried<'_> = (&[("iops", 1000.0)], None);
+
+#[test]
+fn who_serves_too_little_to_have_the_figure_is_behind_all_who_have_it_and_is_not_left_out() {
+    let arms: [(&str, &[Tried<'_>]); 4] = [
+        ("none", &[READ, READ, READ]),
+        ("slow", &[SLOW, SLOW, SLOW]),
+        ("never", &[NO_READ, NO_READ, NO_READ]),
+        ("once", &[READ, NO_READ, READ]),
+    ];
+    let cell = recorded("sim", "reader.latency_mean_us", &arms);
+    assert_eq!(cell.deciding.arms().collect::<Vec<_>>(), ["none", "slow", "never", "once"]);
+    assert_eq!(cell.deciding.void, []);
+    let starved = |arm: &str| cell.deciding.starved.iter().find(|one| one.arm == arm).unwrap().trials;
+    assert_eq!((starved("never"), starved("once")), ((3, 3), (1, 3)));
+    assert!(cell.best().all(|entry| entry.arm == "none"));
+    let table = Atlas::of(vec![cell], Vec::new(), Vec::new()).regret;
+    assert_eq!(table.iter().map(|row| row.arm.as_str()).collect::<Vec<_>>(), ["none", "slow", "never", "once"]);
+    assert_eq!(table.iter().map(|row| row.starved).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    assert!(table[1].worst.is_some() && table[2].worst.is_none() && table[2].median.is_none());
+    assert_eq!(table[2].cells, (1, 1), "its cells are all of the arena's");
+}
+
+#[test]
+fn a_rate_of_nothing_starves_and_what_was_disturbed_or_what_no_arm_has_is_void() {
+    let some: Tried<'_> = (&[("iops", 1000.0)], None);
+    let nothing: Tried<'_> = (&[("iops", 0.0)], None);
+    let reason = VoidReason::Steal { share: 0.5, limit: 0.1 };
+    let stolen: Tried<'_> = (&[], Some(&reason));
+    let arms: [(&str, &[Tried<'_>]); 4] = [
+        ("none", &[some, some, some]),
+        ("stuck", &[nothing, nothing, nothing]),
+        ("disturbed", &[stolen, stolen, stolen]),
+        ("both", &[nothing, stolen, stolen]),
+    ];
+    let found = recorded("sim", "iops", &arms).deciding;
+    assert_eq!(found.starved.iter().map(|one| one.arm.as_str()).collect::<Vec<_>>(), ["stuck"]);
+    assert_eq!(found.void.iter().map(|(arm, _)| arm.as_str()).collect::<Vec<_>>(), ["disturbed", "both"]);
+    let found =
+        recorded("sim", "reader.latency_mean_us", &[("none", &[NO_READ, NO_READ]), ("bfq", &[NO_READ, NO_READ])]);
+    assert_eq!((found.deciding.starved.len(), found.deciding.void.len(), found.best().count()), (0, 2, 0));
+}
+
+#[test]
+fn a_percentile_starves_below_half_of_what_it_needs_and_is_void_where_little_is_missing() {
+    let of = |ios: f64| [("reader.iops", ios), ("reader.latency_mean_us", 500.0), ("reader.latency_p99_us", 900.0)];
+    let (many, fewer, few) = (of(2000.0), of(600.0), of(300.0));
+    let arms: [(&str, &[Tried<'_>]); 3] = [
+        ("none", &[(&many, None), (&many, None)]),
+        ("fewer", &[(&fewer, None), (&fewer, None)]),
+        ("few", &[(&few, None), (&few, None)]),
+    ];
+    let cell = recorded("sim", "reader.latency_mean_us", &arms);
+    assert_eq!(cell.deciding.entries.len(), 3, "a mean needs no thousand");
+    let tail = cell.tail.as_ref().unwrap();
+    assert_eq!(tail.entries.iter().map(|entry| entry.arm.as_str()).collect::<Vec<_>>(), ["none"]);
+    assert_eq!((tail.starved[0].arm.as_str(), tail.void[0].0.as_str()), ("few", "fewer"));
+    let row = &Atlas::of(vec![cell.clone()], Vec::new(), Vec::new()).regret;
+    assert_eq!(row.iter().find(|row| row.arm == "few").unwrap().tail, Some((None, None)));
+    assert!(recorded("sim", "reader.latency_mean_us", &arms[1..]).tail.is_none(), "no arm has the percentile");
+}
+
+#[test]
+fn a_scheduler_that_starves_in_one_arena_only_is_a_disagreement() {
+    let fine: [(&str, &[Tried<'_>]); 2] = [("none", &[READ, READ]), ("bfq", &[SLOW, SLOW])];
+    let starves: [(&str, &[Tried<'_>]); 2] = [("none", &[READ, READ]), ("bfq", &[NO_READ, NO_READ])];
+    let of = |sim, kernel| {
+        let metric = "reader.latency_mean_us";
+        let cells = vec![recorded("twin", metric, sim), recorded("kernel", metric, kernel)];
+        let found = Atlas::of(cells, Vec::new(), Vec::new()).one_sided;
+        found.into_iter().map(|one| (one.arm, one.starves_in)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&fine, &starves), [("bfq".to_owned(), "kernel".to_owned())]);
+    assert_eq!(of(&starves, &fine), [("bfq".to_owned(), "sim".to_owned())]);
+    assert_eq!((of(&fine, &fine), of(&starves, &starves)), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn the_kernel_is_compared_with_its_twin_and_not_with_the_map_of_the_simulator() {
+    let arms: [(&'static str, &[f64]); 2] = [("none", NONE), ("a", TWICE)];
+    let other: [(&'static str, &[f64]); 2] = [("none", NONE), ("a", NONE)];
+    let of = |twin: &[(&'static str, &[f64])], sim: &[(&'static str, &[f64])]| {
+        let cells = [("sim", sim), ("twin", twin), ("kernel", &arms)];
+        let cells = cells.map(|(arena, arms)| cell((arena, "d", "w"), "iops", arms)).to_vec();
+        Atlas::of(cells, Vec::new(), Vec::new())
+    };
+    let atlas = of(&arms, &other);
+    assert_eq!((atlas.compared, atlas.differences.len()), (1, 0));
+    assert!(atlas.regret.iter().all(|row| row.arena != "twin"), "a twin is no map");
+    assert_eq!(of(&other, &arms).differences.len(), 1);
 }
 
 #[test]
@@ -76,7 +215,7 @@ fn the_regret_of_one_choice_is_its_worst_cell_and_the_smallest_leads() {
     ];
     let table = Atlas::of(cells, Vec::new(), Vec::new()).regret;
     assert_eq!(table.iter().map(|row| row.arm.as_str()).collect::<Vec<_>>(), ["twice", "none", "new"]);
-    assert!((table[1].worst.factor - 2.0).abs() < 0.01 && table[1].worst_in.workload != "two");
+    assert!((table[1].worst.unwrap().factor - 2.0).abs() < 0.01 && table[1].worst_in.workload != "two");
     assert_eq!((table[2].cells, table[0].cells), ((1, 3), (3, 3)), "what was tried on less comes last");
 }
 
@@ -87,7 +226,7 @@ fn an_order_that_the_kernel_turns_round_is_reported_and_a_small_difference_is_no
     let turned: [(&'static str, &[f64]); 3] = [("none", TWICE), ("a", NONE), ("b", TWICE)];
     let small: [(&'static str, &[f64]); 3] = [("none", NONE), ("a", &near), ("b", TWICE)];
     let of = |kernel| {
-        let cells = vec![cell(("sim", "d", "w"), "iops", &arms), cell(("kernel", "d", "w"), "iops", kernel)];
+        let cells = vec![cell(("twin", "d", "w"), "iops", &arms), cell(("kernel", "d", "w"), "iops", kernel)];
         Atlas::of(cells, Vec::new(), Vec::new())
     };
     let atlas = of(&turned);

@@ -4,6 +4,7 @@
 //! resolved: arms and workloads are numbers, whose settings the arena received, typed, when it was opened. What differs between arenas
 //! (one seed a block, preconditions, how time passes) is a method of the trait.
 
+pub mod agreement;
 mod ahead;
 mod arms;
 pub mod cpu;

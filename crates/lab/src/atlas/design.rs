@@ -4,21 +4,23 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::atlas::{About, Hole, Key};
-use experiment::plan::{self, ArenaKind, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength};
-use files::Dir;
+use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength};
+use files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use text::limits::{ATLAS_BYTES, ATLAS_CELLS};
 
+use super::twin::{known, linux_of};
 use super::workloads::{Row, rows};
 use super::{DESIGN, names};
+use crate::arena::agreement;
 use crate::arena::kernel::MODULES;
 use crate::arena::model::Model;
 use crate::failure::usage;
 use crate::resolve::{bare, checked};
 
 /// The version of the design's format.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// The devices without another choice: five disks, a SATA SSD and an NVMe SSD.
 const DEVICES: [&str; 7] = ["hp97560", "barracuda7200", "cheetah9lp", "wd4tb7200", "st2000dm006", "sata-ssd", "nvme"];
@@ -28,6 +30,9 @@ const BY_DEADLINE: &[&str] = &["edf", "scan-edf", "dm-scan", "rg-scan", "gsr"];
 
 /// What the others are compared with; every arena has it.
 const BASELINE: &str = "none";
+
+/// The arena of cells of the simulator that have the settings of the kernel arena's guest.
+const TWIN: &str = "twin";
 
 /// Blocks of each cell, and of a quick one. Fixed: all intervals of a cell hold together at one look.
 const BLOCKS: u32 = 8;
@@ -64,6 +69,9 @@ pub struct Design {
     quick: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kernel: Option<String>,
+    /// The version whose rules the simulator has beside the kernel arena. Looked up once: a tree of the user's is on one machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    linux: Option<u32>,
 }
 
 /// A cell that can be measured.
@@ -74,12 +82,13 @@ pub struct Planned {
     pub dir: String,
     pub plan: Plan,
     fairness: String,
+    known: Vec<(String, f64)>,
 }
 
 impl Planned {
     /// What the statistics have to know of it.
     pub fn about(&self) -> About<'_> {
-        About { key: self.key.clone(), fairness: &self.fairness, special: BY_DEADLINE }
+        About { key: self.key.clone(), fairness: &self.fairness, special: BY_DEADLINE, known: &self.known }
     }
 }
 
@@ -131,6 +140,10 @@ impl Design {
                 .collect(),
             quick: choice.quick,
             kernel: choice.kernel.clone(),
+            linux: match choice.arenas.contains(&ArenaKind::Kernel) {
+                true => Some(linux_of(choice.kernel.as_deref())?),
+                false => None,
+            },
         };
         design.check().map(|()| design)
     }
@@ -142,9 +155,8 @@ impl Design {
     pub fn read(dir: &Dir) -> Result<Option<Design>> {
         let path = dir.file(DESIGN);
         let wrong = |why: String| usage(format!("{}: {why}", path.display()));
-        let Some(bytes) = dir.read(DESIGN)? else { return Ok(None) };
-        ATLAS_BYTES.check(bytes.len()).map_err(|exceeded| wrong(exceeded.to_string()))?;
-        let text = String::from_utf8_lossy(&bytes);
+        let Some(file) = dir.open_if_there(DESIGN)? else { return Ok(None) };
+        let text = ATLAS_BYTES.read_text(file).map_err(|error| wrong(error.to_string()))?;
         let version = |key: &str| toml::from_str::<toml::Table>(&text).ok()?.get(key).cloned();
         if let Some(found) = version("schema").filter(|found| found.as_integer() != Some(i64::from(SCHEMA))) {
             return Err(wrong(format!(
@@ -196,8 +208,12 @@ impl Design {
                 return Err(usage(format!("{what}: none is chosen; name at least one")));
             }
         }
-        let cells = [self.arenas.len(), self.devices.len(), self.workloads.len()];
-        check_number(cells.iter().product())?;
+        // Each cell of the kernel has a twin.
+        let arenas = self.arenas.len() + self.arenas.iter().filter(|arena| **arena == ArenaKind::Kernel).count();
+        check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
+        if self.linux.is_some_and(|linux| ![601, 612].contains(&linux)) {
+            return Err(usage("linux: not a version whose rules the simulator has; write 601 or 612"));
+        }
         for arena in &self.arenas {
             if !arena.is_virtual() {
                 return Err(usage(format!(
@@ -222,7 +238,7 @@ impl Design {
         }
     }
 
-    /// The plan of each cell, in order: arenas, devices, workloads.
+    /// The plan of each cell, in order: arenas, devices, workloads; a twin follows its cell of the kernel.
     ///
     /// # Errors
     /// Wrong usage: a device that cannot be read.
@@ -237,15 +253,24 @@ impl Design {
                 .push(format!("{}: on real-time workloads only, since they order by deadlines", left.join(", ")));
         }
         for arena in &self.arenas {
-            for device in &self.devices {
-                let model = Model::read(device)?;
+            for device_word in &self.devices {
+                let model = Model::read(device_word)?;
                 if *arena == ArenaKind::Kernel && model.look(|device| device.tables().is_none()) {
-                    plans.notes.push(format!("{}: not in the kernel arena, which has no such model", name_of(device)));
+                    plans
+                        .notes
+                        .push(format!("{}: not in the kernel arena, which has no such model", name_of(device_word)));
                     continue;
                 }
-                let usual_ms = model.look(|device| device.trial_ms());
+                let on = model.look(|device| Device {
+                    word: device_word,
+                    usual_ms: device.trial_ms(),
+                    has_arm: device.geometry().cylinders > 0,
+                });
                 for row in table.iter().filter(|row| self.workloads.contains(&row.spec.name)) {
-                    self.plan(*arena, (device, usual_ms), row, &mut plans);
+                    self.plan(arena.name(), &on, row, &mut plans);
+                    if *arena == ArenaKind::Kernel {
+                        self.plan(TWIN, &on, row, &mut plans);
+                    }
                 }
             }
         }
@@ -256,23 +281,32 @@ impl Design {
         Ok(plans)
     }
 
-    fn plan(&self, arena: ArenaKind, (device, usual_ms): (&str, u64), row: &Row, plans: &mut Plans) {
+    /// A scheduler by itself, or as the guest has it.
+    fn arm(&self, arena: &str, name: &str, on: &Device<'_>) -> Arm {
+        match self.linux.filter(|_| arena == TWIN) {
+            Some(linux) => Arm { tunables: agreement::as_in_guest(name, linux, on.has_arm), ..bare(name) },
+            None => bare(name),
+        }
+    }
+
+    fn plan(&self, arena: &str, on: &Device<'_>, row: &Row, plans: &mut Plans) {
+        let (kind, device, usual_ms) =
+            (if arena == "kernel" { ArenaKind::Kernel } else { ArenaKind::Sim }, on.word, on.usual_ms);
         let part = if self.quick { QUICK_PART } else { PART };
         // The bounds are those of a whole map's trials.
         let bound = |ms: u64| (ms / part).saturating_mul(PART);
         let duration_ms = (usual_ms / part).max(bound(row.least_ms)).min(bound(row.most_ms)).max(1);
         let warmup_ms = (usual_ms / part).min(bound(row.most_ms)) / WARMUP_PART;
         let arms = self.schedulers.iter().filter(|name| {
-            (arena == ArenaKind::Sim || is_of_kernel(name)) && (row.real_time || !BY_DEADLINE.contains(&name.as_str()))
+            (arena == "sim" || is_of_kernel(name)) && (row.real_time || !BY_DEADLINE.contains(&name.as_str()))
         });
-        let key =
-            Key { arena: arena.name().to_owned(), device: name_of(device).to_owned(), workload: row.spec.name.clone() };
+        let key = Key { arena: arena.to_owned(), device: name_of(device).to_owned(), workload: row.spec.name.clone() };
         let plan = Plan {
             schema: plan::SCHEMA,
             name: format!("{} on {}: {}", row.spec.name, key.device, row.about),
-            arena,
+            arena: kind,
             device: device.to_owned(),
-            kernel: self.kernel.clone().filter(|_| arena == ArenaKind::Kernel),
+            kernel: self.kernel.clone().filter(|_| kind == ArenaKind::Kernel),
             seed: 1,
             baseline: Some(BASELINE.to_owned()),
             budget: Budget {
@@ -284,7 +318,7 @@ impl Design {
             trial: TrialLength { duration_ms: Some(duration_ms), warmup_ms: Some(warmup_ms.max(1)) },
             criteria: Criteria { method: Method::Fixed, ..Criteria::default() },
             limits: plan::Limits::default(),
-            arms: arms.map(|name| bare(name)).collect(),
+            arms: arms.map(|name| self.arm(arena, name, on)).collect(),
             workloads: vec![row.spec.clone()],
             files: None,
             metrics: Vec::new(),
@@ -292,10 +326,20 @@ impl Design {
         };
         let dir = format!("{}.{}.{}", key.arena, slug(&key.device), key.workload);
         match checked(plan, &mut |_| ()) {
-            Ok(plan) => plans.cells.push(Planned { key, dir, plan, fairness: row.fairness.clone() }),
+            Ok(plan) => {
+                let known = known(&plan, &key.device);
+                plans.cells.push(Planned { key, dir, plan, fairness: row.fairness.clone(), known });
+            }
             Err(error) => plans.holes.push(Hole { key, why: format!("cannot be measured: {error:#}") }),
         }
     }
+}
+
+/// A device as the plans of its cells have it.
+struct Device<'a> {
+    word: &'a str,
+    usual_ms: u64,
+    has_arm: bool,
 }
 
 /// Refuses more cells than are drawn.
@@ -368,14 +412,28 @@ mod tests {
     }
 
     #[test]
-    fn the_same_work_has_the_same_requests_in_both_arenas() {
+    fn a_cell_of_the_kernel_has_a_twin_with_the_same_requests_and_the_settings_of_the_guest() {
         let arenas = vec![ArenaKind::Sim, ArenaKind::Kernel];
         let plans = design(Choice { arenas, ..Choice::default() }).unwrap().plans().unwrap();
         for kernel in plans.cells.iter().filter(|cell| cell.key.arena == "kernel") {
-            let sim = plans.cells.iter().find(|sim| sim.dir == kernel.dir.replacen("kernel", "sim", 1)).unwrap();
-            assert_eq!((sim.plan.seed, &sim.plan.workloads), (kernel.plan.seed, &kernel.plan.workloads));
-            assert_eq!(sim.plan.trial, kernel.plan.trial);
+            let twin = |twin: &&Planned| twin.dir == kernel.dir.replacen("kernel", "twin", 1);
+            let twin = &plans.cells.iter().find(twin).unwrap().plan;
+            assert_eq!(
+                (twin.arena, twin.seed, &twin.workloads),
+                (ArenaKind::Sim, kernel.plan.seed, &kernel.plan.workloads)
+            );
+            assert_eq!(
+                (twin.trial.clone(), twin.budget.blocks),
+                (kernel.plan.trial.clone(), kernel.plan.budget.blocks)
+            );
+            let names = |plan: &Plan| plan.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>();
+            assert_eq!(names(twin), names(&kernel.plan));
+            for arm in &twin.arms {
+                assert_eq!(arm.tunables, agreement::as_in_guest(&arm.scheduler, 601, true), "{}", arm.name);
+            }
         }
+        let own = plans.cells.iter().filter(|cell| cell.key.arena == "sim");
+        assert!(own.flat_map(|cell| &cell.plan.arms).all(|arm| arm.tunables.is_empty()), "the map is of the defaults");
     }
 
     #[test]
@@ -390,7 +448,7 @@ mod tests {
         assert!(error.contains("another choice"), "{error}");
         let text = std::fs::read_to_string(at.path().join(DESIGN)).unwrap();
         for (from, to, says) in [
-            ("schema = 1", "schema = 2", "another format (found 2, expected 1)"),
+            ("schema = 2", "schema = 1", "another format (found 1, expected 2)"),
             (env!("CARGO_PKG_VERSION"), "9.9.9", "another version"),
             ("\"bfq\"", "\"../../etc\"", "unknown to this schedlab"),
             ("two-readers", "../two", "unknown to this schedlab"),

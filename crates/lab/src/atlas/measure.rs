@@ -1,7 +1,5 @@
 //! Measuring, reading and joining the cells of an atlas.
 
-use std::fs::File;
-use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +8,7 @@ use experiment::plan::{Budget, Plan};
 use experiment::record::{End, Ending, Record};
 use files::{Bounded, Dir};
 use host::Root;
-use text::limits::{PLAN_BYTES, RECORD_BYTES};
+use text::limits::RECORD_BYTES;
 
 use super::across::Across;
 use super::{CELLS, Planned};
@@ -40,20 +38,18 @@ pub enum Looked {
     Foreign(String),
 }
 
-/// Looks at a cell in the directory of an atlas.
-pub fn look(dir: &Path, cell: &Planned) -> Looked {
-    let at = dir.join(CELLS).join(&cell.dir);
-    if !at.join(RECORD).metadata().is_ok_and(|found| found.len() > 0) {
-        return Looked::Missing;
-    }
-    let record = match store::read(&at) {
-        Ok(record) => record,
+/// Looks at a cell in the directory of an atlas. No link is followed, and nothing but a file is read.
+pub fn look(dir: &Dir, cell: &Planned) -> Looked {
+    let record = match recorded(dir, cell) {
+        Ok(None) => return Looked::Missing,
+        Ok(Some(record)) => record,
         Err(error) => return Looked::Foreign(format!("{error:#}")),
     };
+    let at = || dir.path().join(CELLS).join(&cell.dir);
     if !is_of(&record, &cell.plan) {
         return Looked::Foreign(format!(
             "{}: the record of another plan or version; remove the directory to measure the cell again",
-            at.display()
+            at().display()
         ));
     }
     if !is_whole(&record) {
@@ -61,8 +57,18 @@ pub fn look(dir: &Path, cell: &Planned) -> Looked {
     }
     match Cell::of(&cell.about(), &record) {
         Some(of) => Looked::Whole(Box::new(of)),
-        None => Looked::Foreign(format!("{}: its plan has no metric that decides", at.display())),
+        None => Looked::Foreign(format!("{}: its plan has no metric that decides", at().display())),
     }
+}
+
+fn recorded(dir: &Dir, cell: &Planned) -> Result<Option<Record>> {
+    held(dir, cell)?.map_or(Ok(None), |at| store::read_in(&at))
+}
+
+/// The directory of a cell, if it exists.
+fn held(dir: &Dir, cell: &Planned) -> Result<Option<Dir>> {
+    let Some(cells) = dir.subdir_if_there(CELLS)? else { return Ok(None) };
+    Ok(cells.subdir_if_there(&cell.dir)?)
 }
 
 fn is_whole(record: &Record) -> bool {
@@ -101,7 +107,8 @@ pub fn measure(
 
 fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, (stop, progress): (&Stop, &dyn Progress)) -> Result<End> {
     let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
-    let resume = at.path().join(RECORD).metadata().is_ok_and(|found| found.len() > 0);
+    let begun = at.open_if_there(RECORD)?.map(|file| file.metadata()).transpose()?;
+    let resume = begun.is_some_and(|found| found.len() > 0);
     let options = RecordOptions { output: Output::Named(at.path().to_owned()), resume, command: COMMAND.to_owned() };
     let resolved = Resolved::of(cell.plan.clone())?;
     within(&Root::real(), resolved, opening, stop, progress, |plan, arena| {
@@ -115,32 +122,32 @@ fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, (stop, progress): (&Sto
 ///
 /// # Errors
 /// Two records of a cell differ in what they found, or one cannot be copied.
-pub fn adopt(dir: &Dir, from: &Path, cells: &[Planned]) -> Result<usize> {
+pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
     let mut adopted = 0;
     for cell in cells {
         let theirs = match look(from, cell) {
             Looked::Whole(theirs) => theirs,
             Looked::Missing | Looked::Unfinished => continue,
-            Looked::Foreign(why) => bail!("{}: {why}", from.display()),
+            Looked::Foreign(why) => bail!("{}: {why}", from.path().display()),
         };
-        match look(dir.path(), cell) {
+        match look(dir, cell) {
             Looked::Whole(ours) if ours == theirs => continue,
             Looked::Whole(_) => bail!(
                 "cell {}: {} and {} found different figures, which one version on any machine cannot; remove the one that is wrong",
                 cell.dir,
                 dir.path().display(),
-                from.display()
+                from.path().display()
             ),
             Looked::Foreign(why) => bail!("{}: {why}", dir.path().display()),
             Looked::Missing | Looked::Unfinished => {}
         }
-        let source = from.join(CELLS).join(&cell.dir);
+        let Some(source) = held(from, cell)? else { continue };
         let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
-        for (name, limit) in [("plan.toml", &PLAN_BYTES), (RECORD, &RECORD_BYTES)] {
-            let path = source.join(name);
-            let bytes = File::open(&path).and_then(|file| limit.read(file));
-            at.replace(name, &bytes.with_context(|| format!("{}: cannot copy", path.display()))?)?;
-        }
+        let missing = || format!("{}: cannot copy", source.file(RECORD).display());
+        let bytes = RECORD_BYTES.read(source.open_if_there(RECORD)?.with_context(missing)?).with_context(missing)?;
+        // The plan of the design, not the file beside the record: whoever made the part may have put another one there.
+        at.replace("plan.toml", cell.plan.to_toml().as_bytes())?;
+        at.replace(RECORD, &bytes)?;
         adopted += 1;
     }
     Ok(adopted)

@@ -13,6 +13,7 @@ mod across;
 mod design;
 mod measure;
 mod names;
+mod twin;
 mod workloads;
 
 pub use design::{Choice, Design, Planned, Plans, check_number};

@@ -1,6 +1,6 @@
-//! atlas.csv: one row for each cell and scheduler.
+//! atlas.csv: one row for each cell and scheduler that has evidence. Its columns are described in the book's howto.
 
-use experiment::atlas::{Atlas, Cell, Entry, Factor};
+use experiment::atlas::{Aspect, Atlas, Cell, Entry, Factor};
 
 use crate::csv::Table;
 
@@ -15,6 +15,7 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
         "arm",
         "mean",
         "blocks",
+        "starved",
         "times_better_than_baseline",
         "low",
         "high",
@@ -32,38 +33,60 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
         "fairness_high",
     ])?;
     for cell in &atlas.cells {
-        for entry in &cell.deciding.entries {
-            row(&mut table, cell, entry)?;
+        for arm in cell.deciding.arms() {
+            row(&mut table, cell, arm)?;
         }
     }
     table.finish()
 }
 
-fn row(table: &mut Table, cell: &Cell, entry: &Entry) -> crate::Result<()> {
+/// Mean, blocks, whether it starved, the factors against the baseline, and the regret: of who starved `inf` without ends.
+fn of(aspect: Option<&Aspect>, arm: &str) -> (String, String, bool, [String; 3], [String; 3]) {
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let parts = |of: Option<Factor>| {
         [text(of.map(|of| of.factor)), text(of.and_then(|of| of.low)), text(of.and_then(|of| of.high))]
     };
-    let tail = cell.tail.as_ref().and_then(|tail| tail.entries.iter().find(|other| other.arm == entry.arm));
-    let fairness = cell.fairness.1.iter().find(|one| one.arm == entry.arm);
-    let (against, regret) = (parts(entry.against_baseline), parts(Some(entry.regret)));
-    let of_tail = parts(tail.map(|tail| tail.regret));
+    let found = |entry: &Entry| {
+        let against = parts(entry.against_baseline);
+        (entry.mean.to_string(), entry.blocks.to_string(), false, against, parts(Some(entry.regret)))
+    };
+    let Some(aspect) = aspect else { return <_>::default() };
+    match (aspect.entries.iter().find(|entry| entry.arm == arm), aspect.starved.iter().find(|one| one.arm == arm)) {
+        (Some(entry), _) => found(entry),
+        (None, Some(one)) => (
+            String::new(),
+            one.trials.1.to_string(),
+            true,
+            parts(None),
+            ["inf".to_owned(), String::new(), String::new()],
+        ),
+        (None, None) => <_>::default(),
+    }
+}
+
+fn row(table: &mut Table, cell: &Cell, arm: &str) -> crate::Result<()> {
+    let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let fairness = cell.fairness.1.iter().find(|one| one.arm == arm);
+    let (mean, blocks, starved, against, regret) = of(Some(&cell.deciding), arm);
+    let (tail, .., of_tail) = of(cell.tail.as_ref(), arm);
+    let best = cell.best().any(|entry| entry.arm == arm);
     table.row([
         &cell.key.arena,
         &cell.key.device,
         &cell.key.workload,
         &cell.deciding.metric,
-        &entry.arm,
-        &entry.mean.to_string(),
-        &entry.blocks.to_string(),
+        arm,
+        &mean,
+        &blocks,
+        if starved { "true" } else { "false" },
         &against[0],
         &against[1],
         &against[2],
         &regret[0],
         &regret[1],
         &regret[2],
-        if entry.among_best { "true" } else { "false" },
-        &text(tail.map(|tail| tail.mean)),
+        if best { "true" } else { "false" },
+        &tail,
         &of_tail[0],
         &of_tail[1],
         &of_tail[2],

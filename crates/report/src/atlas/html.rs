@@ -1,10 +1,10 @@
 //! atlas.html.
 
-use experiment::atlas::{Atlas, Cell, Entry};
+use experiment::atlas::{Aspect, Atlas, Cell, Entry};
 use minijinja::{Environment, Value, context};
 
 use super::super::number::significant;
-use super::rows::{self, anchor, arenas, interval, place, scale};
+use super::rows::{self, STARVED, anchor, arenas, interval, place, scale};
 use crate::table::Table;
 use crate::words;
 
@@ -70,9 +70,9 @@ fn heat(atlas: &Atlas, arena: &str, device: &str) -> Value {
     let cells: Vec<&Cell> =
         atlas.cells.iter().filter(|cell| cell.key.arena == arena && cell.key.device == device).collect();
     let mut arms: Vec<&str> = Vec::new();
-    for entry in cells.iter().flat_map(|cell| &cell.deciding.entries) {
-        if !arms.contains(&entry.arm.as_str()) {
-            arms.push(&entry.arm);
+    for arm in cells.iter().flat_map(|cell| cell.deciding.arms()) {
+        if !arms.contains(&arm) {
+            arms.push(arm);
         }
     }
     arms.sort_unstable();
@@ -80,7 +80,10 @@ fn heat(atlas: &Atlas, arena: &str, device: &str) -> Value {
         Some(entry) => {
             context! { text => significant(entry.regret.factor), shade => shade(entry), best => entry.among_best, title => interval(&entry.regret) }
         }
-        None => context! { text => "" },
+        None => match starved(&cell.deciding, arm) {
+            Some(why) => context! { text => STARVED, shade => SHADES.len(), title => why },
+            None => context! { text => "" },
+        },
     };
     let rows: Vec<Value> = arms
         .iter()
@@ -97,22 +100,43 @@ fn shade(entry: &Entry) -> usize {
     SHADES.iter().position(|most| entry.regret.factor <= *most).unwrap_or(SHADES.len())
 }
 
+/// That an arm starved, and what it lacked.
+fn starved(aspect: &Aspect, arm: &str) -> Option<String> {
+    let one = aspect.starved.iter().find(|one| one.arm == arm)?;
+    let (starved, all) = one.trials;
+    Some(format!("no bound: starved in {starved} of {all} trials: {}", words::clean(&one.why)))
+}
+
 /// One cell: every scheduler.
 fn section(cell: &Cell) -> Value {
     let unit = scale(&cell.deciding);
-    let row = |entry: &Entry| {
-        let tail =
-            cell.tail.as_ref().and_then(|tail| Some((tail, tail.entries.iter().find(|other| other.arm == entry.arm)?)));
-        let fairness = cell.fairness.1.iter().find(|one| one.arm == entry.arm);
+    let of_tail = |arm: &str| {
+        let Some(tail) = &cell.tail else { return ["-".to_owned(), "-".to_owned()] };
+        match tail.entries.iter().find(|other| other.arm == arm) {
+            Some(entry) => [scale(tail).with_unit(entry.mean), interval(&entry.regret)],
+            None => {
+                starved(tail, arm).map_or_else(|| ["-".to_owned(), "-".to_owned()], |why| [STARVED.to_owned(), why])
+            }
+        }
+    };
+    let row = |arm: &str| {
+        let entry = cell.deciding.entries.iter().find(|entry| entry.arm == arm);
+        let fairness = cell.fairness.1.iter().find(|one| one.arm == arm);
+        let against = |entry: &Entry| match &entry.against_baseline {
+            Some(by) => interval(by),
+            None if arm == cell.baseline => "baseline".to_owned(),
+            None => "-".to_owned(),
+        };
+        let [tail, tail_regret] = of_tail(arm);
         context! {
-            arm => words::clean(&entry.arm),
-            best => entry.among_best,
-            shade => shade(entry),
-            mean => unit.with_unit(entry.mean),
-            against => entry.against_baseline.as_ref().map_or_else(|| "baseline".to_owned(), interval),
-            regret => interval(&entry.regret),
-            tail => tail.map_or_else(|| "-".to_owned(), |(tail, entry)| scale(tail).with_unit(entry.mean)),
-            tail_regret => tail.map_or_else(|| "-".to_owned(), |(_, entry)| interval(&entry.regret)),
+            arm => words::clean(arm),
+            best => entry.is_some_and(|entry| entry.among_best),
+            shade => entry.map_or(SHADES.len(), shade),
+            mean => entry.map_or_else(|| STARVED.to_owned(), |entry| unit.with_unit(entry.mean)),
+            against => entry.map_or_else(|| "-".to_owned(), against),
+            regret => entry.map_or_else(|| starved(&cell.deciding, arm).unwrap_or_default(), |entry| interval(&entry.regret)),
+            tail,
+            tail_regret,
             fairness => fairness.map_or_else(|| "-".to_owned(), |one| match (one.low, one.high) {
                 (Some(low), Some(high)) => format!("{} [{}, {}]", significant(one.mean), significant(low), significant(high)),
                 _ => significant(one.mean),
@@ -124,14 +148,17 @@ fn section(cell: &Cell) -> Value {
         cell.deciding.void.iter().map(|(arm, why)| format!("{}: {}", words::clean(arm), words::clean(why))).collect();
     context! {
         anchor => anchor(&cell.key),
-        title => format!("{}, {} arena", place(&cell.key), cell.key.arena),
+        title => match cell.key.arena.as_str() {
+            "twin" => format!("{}, sim arena with the settings of the kernel arena's guest", place(&cell.key)),
+            arena => format!("{}, {arena} arena", place(&cell.key)),
+        },
         winner => words::clean(&rows::winner(cell)),
         metric => words::clean(&cell.deciding.metric),
         better => if cell.deciding.lower_is_better { "less" } else { "more" },
         tail => cell.tail.as_ref().map(|tail| words::clean(&tail.metric)),
         fairness => words::clean(&cell.fairness.0),
         baseline => words::clean(&cell.baseline),
-        rows => cell.deciding.entries.iter().map(row).collect::<Vec<_>>(),
+        rows => cell.deciding.arms().map(row).collect::<Vec<_>>(),
         blocks, void,
     }
 }

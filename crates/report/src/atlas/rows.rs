@@ -8,6 +8,8 @@ use crate::words::{clean, counted, listed};
 
 /// Names of the best that a cell of a table has room for.
 const NAMED: usize = 2;
+/// What stands in place of a figure that a scheduler served too little to have.
+pub(super) const STARVED: &str = "starved";
 /// Rows of the tables of disagreement.
 const ROWS: usize = 40;
 
@@ -28,12 +30,12 @@ pub(super) fn answer(atlas: &Atlas) -> Vec<String> {
             .map(|entry| entry.arm.as_str())
             .collect();
         Some(format!(
-            "{arena}: one scheduler for everything: {} has the smallest worst case, {} behind the best of {}; its median is {}. In {}, {} {} \
+            "{arena}: one scheduler for everything: {} has the smallest worst case, {} in {}; its median is {}. In {}, {} {} \
              best alone.",
             row.arm,
-            times(&row.worst),
+            behind(row),
             place(&row.worst_in),
-            times(&row.median),
+            times(row.median.as_ref()),
             counted(cells.count() as u64, "cell"),
             match alone.len() {
                 0 => "none".to_owned(),
@@ -46,11 +48,12 @@ pub(super) fn answer(atlas: &Atlas) -> Vec<String> {
     let mut lines: Vec<String> = arenas(atlas).into_iter().filter_map(of).collect();
     if atlas.compared > 0 {
         lines.push(format!(
-            "sim and kernel: of {} effects against {}, {} differ by more than the arenas are known to, and {} of schedulers change their order.",
+            "sim and kernel: of {} effects against {}, {} differ by more than the arenas are known to, and {} of schedulers {} order.",
             atlas.compared,
             atlas.cells.first().map_or("the baseline", |cell| cell.baseline.as_str()),
             atlas.differences.len(),
             counted(atlas.reversals.len() as u64, "pair"),
+            if atlas.reversals.len() == 1 { "changes its" } else { "change their" },
         ));
     }
     if !atlas.holes.is_empty() {
@@ -66,7 +69,7 @@ pub(super) fn all(atlas: &Atlas) -> Vec<Table> {
         tables.push(regret(atlas, arena));
     }
     if atlas.compared > 0 {
-        tables.extend([differences(atlas), reversals(atlas)]);
+        tables.extend([differences(atlas), reversals(atlas), one_sided(atlas)]);
     }
     for arena in arenas(atlas) {
         tables.push(winners(atlas, arena));
@@ -79,12 +82,14 @@ pub(super) fn all(atlas: &Atlas) -> Vec<Table> {
 pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
     let of = |row: &RegretRow| {
         let (found, all) = row.cells;
-        let tail = row.tail.map_or("-".to_owned(), |(median, worst)| format!("{} / {}", bare(median), bare(worst)));
+        let ends = |of: Option<f64>| of.map_or_else(|| STARVED.to_owned(), bare);
+        let tail = row.tail.map_or("-".to_owned(), |(median, worst)| format!("{} / {}", ends(median), ends(worst)));
         let texts = vec![
             if found == all { found.to_string() } else { format!("{found} of {all}") },
             format!("{} ({})", row.among_best, row.alone_best),
-            times(&row.median),
-            times(&row.worst),
+            row.starved.to_string(),
+            times(row.median.as_ref()),
+            times(row.worst.as_ref()),
             place(&row.worst_in),
             tail,
         ];
@@ -94,7 +99,7 @@ pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
         title: format!(
             "Regret of one scheduler for everything, {arena} arena: how many times better the best of each cell is"
         ),
-        head: ["cells", "among the best (alone)", "median", "worst", "where", "p99: median / worst"]
+        head: ["cells", "among the best (alone)", "starved in", "median", "worst", "where", "p99: median / worst"]
             .map(str::to_owned)
             .to_vec(),
         rows: atlas.regret.iter().filter(|row| row.arena == arena).map(of).collect(),
@@ -124,7 +129,13 @@ pub(super) fn winner(cell: &Cell) -> String {
     let more = best.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let names: Vec<&str> = best.iter().copied().take(NAMED).collect();
-    let by = first.against_baseline.as_ref().map_or_else(String::new, |by| format!(": {}", interval(by)));
+    let by = match &first.against_baseline {
+        Some(by) => format!(": {}", interval(by)),
+        None if cell.deciding.starved.iter().any(|one| one.arm == cell.baseline) => {
+            format!(": {} starved", cell.baseline)
+        }
+        None => String::new(),
+    };
     let tail = cell.tail.as_ref().and_then(|tail| {
         let entry = tail.entries.iter().find(|entry| entry.arm == first.arm)?;
         Some(format!(", p99 {}", scale(tail).with_unit(entry.mean)))
@@ -166,6 +177,18 @@ fn reversals(atlas: &Atlas) -> Table {
     }
 }
 
+fn one_sided(atlas: &Atlas) -> Table {
+    let of = |one: &experiment::atlas::OneSided| {
+        (place(&one.key), vec![one.arm.clone(), one.starves_in.clone(), one.why.clone()])
+    };
+    Table {
+        title: format!("Schedulers that starve in one of the two arenas only{}", of_many(atlas.one_sided.len())),
+        head: ["scheduler", "starves in", "why"].map(str::to_owned).to_vec(),
+        rows: atlas.one_sided.iter().take(ROWS).map(of).collect(),
+        detail: false,
+    }
+}
+
 fn of_many(found: usize) -> String {
     if found > ROWS { format!("; the {ROWS} largest, all are in atlas.json") } else { String::new() }
 }
@@ -195,8 +218,13 @@ fn bare(factor: f64) -> String {
     format!("×{}", significant(factor))
 }
 
-fn times(factor: &Factor) -> String {
-    interval(factor)
+/// A regret, which has no bound where the scheduler starved.
+fn times(factor: Option<&Factor>) -> String {
+    factor.map_or_else(|| STARVED.to_owned(), interval)
+}
+
+fn behind(row: &RegretRow) -> String {
+    row.worst.as_ref().map_or_else(|| STARVED.to_owned(), |worst| format!("{} behind the best", interval(worst)))
 }
 
 /// `×1.32 [1.30, 1.35]`; open ends as in every report.

@@ -43,7 +43,7 @@ fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) 
         }
     }
     let key = Key { arena: arena.into(), device: device.into(), workload: workload.into() };
-    Cell::of(&About { key, fairness: "fairness_jain", special: &[] }, &record).expect("a cell")
+    Cell::of(&About { key, fairness: "fairness_jain", special: &[], known: &[] }, &record).expect("a cell")
 }
 
 fn atlas() -> Atlas {
@@ -51,6 +51,7 @@ fn atlas() -> Atlas {
     let fast = [200.0, 202.0, 198.5, 200.0];
     let cells = vec![
         cell("sim", "hp97560", "oltp", &[("none", slow), ("bfq", fast)]),
+        cell("twin", "hp97560", "oltp", &[("none", slow), ("bfq", fast)]),
         cell("kernel", "hp97560", "oltp", &[("none", fast), ("bfq", slow)]),
         cell("sim", "<script>alert(1)</script>", "a|b`c\u{1b}[31m", &[("none", slow), ("=1+1", fast)]),
     ];
@@ -103,7 +104,31 @@ fn the_data_are_what_the_page_shows_and_can_be_read_again() {
         .records()
         .collect::<Result<_, _>>()
         .expect("the table can be read");
-    assert_eq!(rows.len(), 6);
-    assert_eq!((&rows[0][4], &rows[0][13]), ("bfq", "true"));
+    assert_eq!(rows.len(), 8);
+    assert_eq!((&rows[0][4], &rows[0][14]), ("bfq", "true"));
     assert!(markdown(&atlas).contains("| bfq | 1 of 2 |"), "{}", markdown(&atlas));
+}
+
+#[test]
+fn who_starved_is_named_in_every_form_and_stands_behind_all_others() {
+    let (fast, never) = ([200.0, 202.0, 198.5, 200.0], [0.0; 4]);
+    let cells = vec![
+        cell("sim", "hp97560", "oltp", &[("none", never), ("bfq", fast)]),
+        cell("sim", "nvme", "oltp", &[("none", fast), ("bfq", fast)]),
+    ];
+    let atlas = Atlas::of(cells, Vec::new(), Vec::new());
+    let page = html::page(&atlas).expect("a page");
+    for text in [
+        "<td class=\"s5\" title=\"no bound: starved in 4 of 4 trials: nothing was done\">starved</td>",
+        ": none starved",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+    let text = markdown(&atlas);
+    assert!(text.contains("| none | 2 | 1 (0) | 1 | starved | starved | oltp on hp97560 |"), "{text}");
+    assert!(text.contains("| bfq | 2 | 2 (1) | 0 | "), "{text}");
+    let csv = data::csv(&atlas).expect("a table");
+    assert!(csv.contains("sim,hp97560,oltp,iops,none,,4,true,,,,inf,,,false,"), "{csv}");
+    let back: Atlas = serde_json::from_str(&json(&atlas).expect("JSON")).expect("an atlas");
+    assert_eq!((back.regret[1].worst, back.regret[1].starved), (None, 1));
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use experiment::atlas::{Atlas, Cell, Hole};
 use experiment::plan::ArenaKind;
+use experiment::record::{End, EndReason};
 use files::Dir;
 use lab::arena::open::OpenOptions;
 use lab::atlas::{Choice, Design, Looked, Planned, Plans, adopt, look, measure};
@@ -12,6 +13,7 @@ use lab::output::Output;
 use lab::signals::Stop;
 use text::counted;
 
+use super::experiment::quoted;
 use crate::cli::AtlasArgs;
 use crate::failure::{self, INCOMPLETE, REACHED};
 use crate::out;
@@ -27,25 +29,35 @@ pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
     }
     let plans = design.plans()?;
     for from in &args.merge {
-        let adopted = adopt(&dir, from, &plans.cells)?;
+        let adopted = adopt(&dir, &Dir::open(from)?, &plans.cells)?;
         if !args.quiet {
             out::note(format_args!("{}: {} taken over", from.display(), counted(adopted as u64, "cell")));
         }
     }
-    let mut found: Vec<Looked> = plans.cells.iter().map(|cell| look(dir.path(), cell)).collect();
-    let mut status = None;
+    let mut found: Vec<Looked> = plans.cells.iter().map(|cell| look(&dir, cell)).collect();
+    let mut cut = None;
     if args.merge.is_empty() && !args.render {
         let todo = todo(args, &plans, &found);
-        status = measured(args, &dir, &plans, &todo)?;
-        for at in todo {
-            found[at] = look(dir.path(), &plans.cells[at]);
+        cut = measured(args, &dir, &plans, &todo)?;
+        todo.iter().for_each(|at| found[*at] = look(&dir, &plans.cells[*at]));
+        if let Some(end) = &cut {
+            let whole = todo.iter().filter(|at| matches!(found[**at], Looked::Whole(_))).count();
+            let why = match &end.reason {
+                EndReason::Interrupted { by } => by.clone(),
+                reason => reason.to_string(),
+            };
+            out::note(format_args!("{}: {why}; {}", end.reason.word(), going_on(args, whole, todo.len())));
         }
     }
     let missing = found.iter().any(|found| !matches!(found, Looked::Whole(_)));
     let atlas = drawn(plans, found, &dir);
     let written = write(&atlas, &dir)?;
     show(args, &atlas, &written)?;
-    Ok(status.unwrap_or(if missing && args.shard.is_none() { INCOMPLETE } else { REACHED }))
+    Ok(match cut {
+        Some(_) => failure::cut_short(),
+        None if missing && args.shard.is_none() => INCOMPLETE,
+        None => REACHED,
+    })
 }
 
 /// The design of the options, or that of the directory where there are none.
@@ -89,8 +101,8 @@ fn todo(args: &AtlasArgs, plans: &Plans, found: &[Looked]) -> Vec<usize> {
     (0..plans.cells.len()).filter(is_mine).filter(is_open).collect()
 }
 
-/// Measures; the exit status, if it was cut short.
-fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Result<Option<u8>> {
+/// Measures; how it was cut short, if it was.
+fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Result<Option<End>> {
     if todo.is_empty() {
         return Ok(None);
     }
@@ -99,10 +111,19 @@ fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Resul
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let cut = measure(dir, &cells, &opening, (&stop, &progress))?;
     stop.end_at_once();
-    Ok(cut.map(|end| {
-        out::note(format_args!("{}: {}; repeat the command to continue", end.reason.word(), end.reason));
-        failure::cut_short()
-    }))
+    Ok(cut)
+}
+
+/// What is there after measuring was cut off, and how to go on.
+fn going_on(args: &AtlasArgs, whole: usize, of: usize) -> String {
+    let of = counted(of as u64, "cell");
+    let shard = args.shard.map_or_else(String::new, |part| format!(" --shard {}/{}", part.number, part.of));
+    format!(
+        "{whole} of {of} to measure {} whole, the one that was begun keeps its blocks, and the page has what is whole. To go on repeat the \
+         command, or: schedlab atlas --out {}{shard}",
+        if whole == 1 { "is" } else { "are" },
+        quoted(args.out.display().to_string())
+    )
 }
 
 /// The atlas of what was found.

@@ -1,7 +1,9 @@
 //! `schedlab atlas` by the program itself: whole, cut off, in parts, with holes, in an environment that changed.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -116,8 +118,8 @@ fn another_choice_another_version_and_unknown_names_are_refused_before_anything_
     here(&lab, "atlas --out map --quick").expect_status(2).says(&["atlas of another choice"]);
     let design = lab.path("map/atlas.toml");
     let text = fs::read_to_string(&design).unwrap();
-    fs::write(&design, text.replace("schema = 1", "schema = 7")).unwrap();
-    here(&lab, "atlas --out map").expect_status(2).says(&["another format (found 7, expected 1)"]);
+    fs::write(&design, text.replace("schema = 2", "schema = 7")).unwrap();
+    here(&lab, "atlas --out map").expect_status(2).says(&["another format (found 7, expected 2)"]);
     fs::write(&design, text.replace("\"bfq\"", "\"../../../etc\"")).unwrap();
     here(&lab, "atlas --out map").expect_status(2).says(&["unknown to this schedlab"]);
     fs::write(&design, "#".repeat(300 << 10)).unwrap();
@@ -141,4 +143,56 @@ fn a_fitted_device_with_a_strange_name_is_a_device_as_any_other() {
         .map(|one| one.file_name().into_string().unwrap())
         .collect();
     assert!(names.len() == 1 && names[0].starts_with("sim.abdisk-") && names[0].ends_with(".oltp"), "{names:?}");
+}
+
+#[test]
+fn interrupted_it_says_what_is_kept_and_the_command_that_goes_on_goes_on() {
+    let lab = Lab::new();
+    let choice =
+        "--devices hp97560 --schedulers none,bfq --workloads random-readers,weights,virtual-machines --threads 1";
+    let mut command = lab.command(&format!("atlas --out map --shard 1/1 {choice}"));
+    let child = command.current_dir(lab.dir.path()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the second cell begins", || records(&lab.path("map")) > 1);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let said = Ran::from(child.wait_with_output().unwrap()).expect_status(130);
+    said.says(&[
+        "interrupted: SIGINT; ",
+        "of 3 cells to measure",
+        "the one that was begun keeps its blocks",
+        "schedlab atlas --out map --shard 1/1",
+    ]);
+    here(&lab, "atlas --out map --shard 1/1 --quiet").expect_status(0);
+    assert_eq!(records(&lab.path("map")), 3);
+}
+
+#[test]
+fn links_pipes_and_directories_in_the_place_of_a_record_are_named_and_neither_followed_nor_waited_for() {
+    let lab = Lab::new();
+    here(&lab, &format!("atlas --out map --quiet {SMALL}")).expect_status(0);
+    let cell = |name: &str| lab.path("map/cells").join(name);
+    let record = |name: &str| cell(name).join("record.jsonl");
+    // A record that is whole, elsewhere; a pipe; a directory; a cell that is elsewhere.
+    fs::rename(record("sim.nvme.oltp"), lab.path("elsewhere.jsonl")).unwrap();
+    symlink(lab.path("elsewhere.jsonl"), record("sim.nvme.oltp")).unwrap();
+    fs::remove_file(record("sim.nvme.two-readers")).unwrap();
+    assert!(Command::new("mkfifo").arg(record("sim.nvme.two-readers")).status().unwrap().success());
+    fs::remove_file(record("sim.nvme.real-time")).unwrap();
+    fs::create_dir(record("sim.nvme.real-time")).unwrap();
+    fs::rename(cell("sim.hp97560.oltp"), lab.path("elsewhere")).unwrap();
+    symlink(lab.path("elsewhere"), cell("sim.hp97560.oltp")).unwrap();
+    // Neither drawn, nor measured over, nor taken over.
+    let refused = ["sim.nvme.oltp", "sim.nvme.two-readers", "sim.nvme.real-time", "sim.hp97560.oltp"];
+    for words in ["atlas --out map --render --quiet", "atlas --out map --quiet"] {
+        let said = here(&lab, words).expect_status(9);
+        refused
+            .iter()
+            .for_each(|name| assert!(said.stderr.contains(&format!("cell {name}: left out")), "{}", said.stderr));
+        assert!(said.stderr.contains("link") && said.stderr.contains("pipe"), "{}", said.stderr);
+    }
+    here(&lab, "atlas --out whole --quiet --merge map").expect_status(1).says(&["in the way (found "]);
+    assert!(lab.path("elsewhere.jsonl").metadata().unwrap().len() > 0 && lab.path("elsewhere/record.jsonl").exists());
+    // The design itself.
+    fs::rename(lab.path("map/atlas.toml"), lab.path("design")).unwrap();
+    symlink(lab.path("design"), lab.path("map/atlas.toml")).unwrap();
+    here(&lab, "atlas --out map --render").expect_status(1).says(&["atlas.toml", "link"]);
 }

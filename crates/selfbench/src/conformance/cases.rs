@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::Plan;
+use lab::arena::agreement;
 
 const SCHEDULERS: &[&str] = &["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas", "occupancy"];
-
-/// One that takes a request at a time, one that orders a few tagged ones, one of today with 32 and a write cache.
-const DISKS: &[&str] = &["hp97560", "cheetah9lp", "wd4tb7200"];
 
 /// A workload: its label, its parameters as a plan has them, its longest time.
 #[derive(Debug, Clone, Copy)]
@@ -66,27 +64,12 @@ pub(super) enum Side<'k> {
     Kernel(Option<&'k str>),
 }
 
-/// The version of Linux whose rules the simulator has: the nearest to that of the kernel.
-pub(super) fn linux(release: &str) -> u32 {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
-    let version = (numbers.next(), numbers.next());
-    if version < (Some(6), Some(12)) { 601 } else { 612 }
-}
-
-pub(super) fn disks() -> &'static [&'static str] {
-    DISKS
-}
-
 pub(super) fn of(disk: &'static str, quick: bool) -> Vec<Case> {
     let works = WORKS.iter().filter(|work| work.quick || !quick);
     works.flat_map(|workload| SCHEDULERS.iter().map(move |scheduler| Case { disk, workload, scheduler })).collect()
 }
 
-/// A plan that holds these rows.
-///
-/// The guest's kernel has 100 ticks a second, so blk-mq's schedulers get as many in the simulator; our modules count time as the
-/// simulator's anticipatory and wpcas do, with 1000. The modules send a drive with a moving arm one request at a time by
-/// themselves; the simulator's get their queue depth from the plan, so that is said there.
+/// A plan that holds these rows; in the simulator with the settings of the guest.
 pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
     let arena = if matches!(side, Side::Sim { .. }) { "sim" } else { "kernel" };
     let mut text = format!("name = \"conformance\"\narena = \"{arena}\"\ndevice = \"{disk}\"\n");
@@ -99,14 +82,10 @@ pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
     arms.dedup();
     for arm in arms {
         text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
-        match (side, arm) {
-            (Side::Sim { .. }, "anticipatory" | "wpcas") => text += "tunables = { queue_depth = 1 }\n",
-            (Side::Sim { .. }, "occupancy") => text += "tunables = { one_cpu = 1 }\n",
-            (Side::Sim { linux }, "bfq") => {
-                text += &format!("tunables = {{ hz = 100, one_cpu = 1, linux = {linux}, still_clock = 1 }}\n");
-            }
-            (Side::Sim { linux }, _) => text += &format!("tunables = {{ hz = 100, one_cpu = 1, linux = {linux} }}\n"),
-            (Side::Kernel(_), _) => {}
+        if let Side::Sim { linux } = side {
+            let tunables = agreement::as_in_guest(arm, *linux, true);
+            let words: Vec<String> = tunables.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            text += &format!("tunables = {{ {} }}\n", words.join(", "));
         }
     }
     let mut works: Vec<&Work> = rows.iter().map(|row| row.workload).collect();

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use elevator::Op;
 use experiment::record::Observation;
+use lab::arena::agreement;
 use serde::Serialize;
 use sim::conformance::{Log, replay};
 use sim::device::{Command, DeviceModel};
 use sim::{Event, EventKind, Observer};
 
-use super::bounds;
 use super::cases::Case;
 
 /// What the simulated disk did, in the order in which it did it.
@@ -175,7 +175,7 @@ pub(super) fn row(
     let all = if case.workload.is_cut() { ours.len().min(theirs.len()) } else { ours.len().max(theirs.len()) };
     let first_other = (same < all).then_some(same);
     let requests = heard.done.len().max(1);
-    let bound = bounds::of(case);
+    let bound = agreement::bound(case.disk, case.workload.name, case.scheduler);
     let both = |name: &str| Some((*sim.metrics.get(name)?, *kernel.metrics.get(name)?));
     let own = |name: &str| -> Vec<f64> {
         let of = |(seen, heard): &(Observation, Heard)| match name {

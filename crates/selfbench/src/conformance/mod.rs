@@ -4,9 +4,8 @@
 //! A trial is compared three ways. The log of the guest's disk is replayed through the model: every request must be done at the
 //! same nanosecond, given when it was sent; that holds for every scheduler. Under `none` the order of completions and the end
 //! must be the simulator's as well. And the figures of both arenas are set side by side, each difference against its bound
-//! (`bounds`).
+//! ([`lab::arena::agreement`]).
 
-mod bounds;
 mod cases;
 mod compare;
 mod table;
@@ -20,6 +19,7 @@ use serde::Serialize;
 
 pub(crate) use compare::Row;
 
+use lab::arena::agreement;
 use lab::arena::kernel::KernelArena;
 use lab::arena::parallel::on_all_cpus;
 use lab::arena::sim::SimArena;
@@ -66,7 +66,7 @@ impl Report {
 
 pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Report> {
     let mut report = Report { kernel: String::new(), rows: Vec::new() };
-    for disk in cases::disks() {
+    for disk in agreement::DISKS {
         let wanted: Vec<cases::Case> = cases::of(disk, options.quick)
             .into_iter()
             .filter(|case| options.only.as_ref().is_none_or(|only| case.name().contains(only.as_str())))
@@ -92,7 +92,7 @@ fn of_disk(
     let real = cases::plan(disk, wanted, &cases::Side::Kernel(options.kernel.as_deref()))?;
     let kernel = crate::arenas::kernel(&real, options.cache.as_deref(), stop, progress)?;
     report.kernel = kernel.releases().join(", ");
-    let simulated = cases::plan(disk, wanted, &cases::Side::Sim { linux: cases::linux(&report.kernel) })?;
+    let simulated = cases::plan(disk, wanted, &cases::Side::Sim { linux: agreement::linux(&report.kernel) })?;
     let sim = crate::arenas::sim(&simulated, stop)?;
     let rows = on_all_cpus(wanted, &|case: &cases::Case| -> Result<Row> {
         let row = one(case, &simulated, (&sim, &kernel), options).with_context(|| case.name())?;

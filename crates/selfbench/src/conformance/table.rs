@@ -28,7 +28,7 @@ fn cells(row: &Row) -> Vec<String> {
 }
 
 fn difference(metric: &Metric) -> String {
-    let usual = metric.difference.abs() <= super::bounds::USUAL;
+    let usual = metric.difference.abs() <= lab::arena::agreement::USUAL;
     let mark = match (metric.holds(), usual) {
         (false, _) => "!",
         (true, false) if metric.by_spread => "~",

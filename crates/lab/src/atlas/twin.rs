@@ -1,0 +1,58 @@
+//! What the simulator has to know of the kernel arena's guest, so that a cell of the one can be compared with a cell of the other.
+
+use std::io::Read;
+
+use anyhow::Result;
+use experiment::plan::{Arm, Plan};
+use guest::Source;
+
+use crate::arena::agreement;
+use crate::arena::kernel::source;
+use crate::failure::usage;
+
+/// By what share each arm's deciding figure is known to differ between the arenas.
+pub(super) fn known(plan: &Plan, device: &str) -> Vec<(String, f64)> {
+    let Some(spec) = plan.workloads.first() else { return Vec::new() };
+    let (work, metric) = (agreement::workload_of(spec), spec.primary.as_deref().unwrap_or_default());
+    let of = |arm: &Arm| (arm.name.clone(), agreement::bound(device, &work, &arm.scheduler).of(metric) / 100.0);
+    plan.arms.iter().map(of).collect()
+}
+
+/// The version of Linux whose rules are nearest to those of a kernel that a word names; of a tree by its Makefile.
+pub(super) fn linux_of(kernel: Option<&str>) -> Result<u32> {
+    let release = match kernel.map(source).transpose()?.unwrap_or_default() {
+        Source::Debian(version) => version,
+        Source::Newest => return Ok(612),
+        Source::Directory(tree) => {
+            let makefile = tree.join("Makefile");
+            let unreadable =
+                || usage(format!("{}: cannot read its version; name the tree of a kernel", makefile.display()));
+            let file = std::fs::File::open(&makefile).map_err(|_| unreadable())?;
+            let mut head = Vec::new();
+            file.take(4096).read_to_end(&mut head).map_err(|_| unreadable())?;
+            let head = String::from_utf8_lossy(&head);
+            let number = |key: &str| {
+                let value = head.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_prefix('='));
+                value.map(|value| value.trim().to_owned()).ok_or_else(unreadable)
+            };
+            format!("{}.{}", number("VERSION")?, number("PATCHLEVEL")?)
+        }
+    };
+    Ok(agreement::linux(&release))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_of_the_twin_are_those_of_the_kernel_that_is_named() {
+        assert_eq!(linux_of(None).unwrap(), 601);
+        assert_eq!((linux_of(Some("debian:6.12")).unwrap(), linux_of(Some("debian:newest")).unwrap()), (612, 612));
+        let tree = tempfile::tempdir().unwrap();
+        let word = tree.path().display().to_string();
+        assert!(linux_of(Some(&word)).unwrap_err().to_string().contains("cannot read its version"));
+        std::fs::write(tree.path().join("Makefile"), "# SPDX\nVERSION = 6\nPATCHLEVEL = 14\nSUBLEVEL = 0\n").unwrap();
+        assert_eq!(linux_of(Some(&word)).unwrap(), 612);
+    }
+}
