@@ -101,6 +101,9 @@ fn effect(cell: &Cell, arm: &str, base: &str) -> Option<Vec<(u32, f64)>> {
     Some(both.collect())
 }
 
+/// An effect in both arenas: the kernel's cell, the arm, the means of the simulator's and the kernel's, and their differences.
+type Compared<'a> = (&'a Cell, String, (f64, f64), Moments);
+
 /// The differences to report, and how many were compared.
 pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     let mut found = Vec::new();
@@ -120,7 +123,7 @@ pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     }
     let p: Vec<f64> = found.iter().map(|(.., moments)| paired_p(moments)).collect();
     let selected = discovery::select(&p, ALPHA);
-    let report = |((cell, arm, (sim, kernel), moments), _): ((&Cell, String, (f64, f64), Moments), bool)| {
+    let report = |(cell, arm, (sim, kernel), moments): Compared<'_>| {
         let interval = paired_t(&moments, selected.level);
         let known = known(cell, &arm);
         (moments.mean.abs() > known.ln_1p()).then(|| Difference {
@@ -133,8 +136,8 @@ pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
         })
     };
     let compared = found.len() as u32;
-    let rejected = found.into_iter().zip(selected.rejected.iter().copied()).filter(|(_, rejected)| *rejected);
-    let mut differences: Vec<Difference> = rejected.filter_map(report).collect();
+    let rejected = found.into_iter().zip(&selected.rejected).filter(|(_, rejected)| **rejected);
+    let mut differences: Vec<Difference> = rejected.filter_map(|(one, _)| report(one)).collect();
     differences.sort_by(|a, b| b.factor.factor.ln().abs().total_cmp(&a.factor.factor.ln().abs()));
     (differences, compared)
 }
