@@ -10,8 +10,8 @@
 //! 1 − alpha in each cell. Over the atlas that is a rate: at most the share alpha of its intervals, and of its sets, is expected to err.
 //! The number of blocks is fixed beforehand, and no arm ends early: nothing else than t is needed.
 //!
-//! An arm that served too little to have a value, in a trial that nothing disturbed, *starved*: to leave it out would praise whoever does the
-//! least of what is measured. It is worse than every arm that has one, by a factor without bound. What was disturbed is void, and no evidence.
+//! An arm that served too little to have a value, in a trial that nothing disturbed, *starved*: to leave it out would favour the arm that does
+//! the least of what is measured. It is worse than every arm that has one, by a factor without bound. What was disturbed is void, and no evidence.
 //!
 //! All figures are oriented: a factor is how many times *better*, for a latency the reciprocal of its ratio.
 

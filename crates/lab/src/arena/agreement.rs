@@ -1,4 +1,4 @@
-//! The simulator and the kernel arena under the same settings: what the simulator is told of the guest, and how far the two may be apart.
+//! The simulator and the kernel arena under the same settings: the guest's as the simulator takes them, and how far the two may be apart.
 //!
 //! `selfbench conformance` holds both arenas to these bounds, request by request; the atlas takes a difference within them for none. One
 //! table, so that neither can know something that the other does not.
@@ -112,8 +112,8 @@ pub fn linux(release: &str) -> u32 {
 /// What makes a scheduler of the simulator the guest's, with the rules of this version of Linux.
 ///
 /// The guest's kernel has 100 ticks a second and one CPU, whose clock stands while it computes. Our modules count time as the simulator's
-/// anticipatory and wpcas do, with 1000; they send a drive with a moving arm one request at a time by themselves, which the simulator's are
-/// told by their queue depth.
+/// anticipatory and wpcas do, with 1000; they send a drive with a moving arm one request at a time by themselves, for which the
+/// simulator's need a queue depth.
 pub fn as_in_guest(scheduler: &str, linux: u32, has_arm: bool) -> BTreeMap<String, String> {
     let mut tunables: Vec<(&str, String)> = Vec::new();
     if !MODULES.contains(&scheduler) {

@@ -145,7 +145,7 @@ pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
         let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
         let missing = || format!("{}: cannot copy", source.file(RECORD).display());
         let bytes = RECORD_BYTES.read(source.open_if_there(RECORD)?.with_context(missing)?).with_context(missing)?;
-        // The plan of the design, not the file beside the record: whoever made the part may have put another one there.
+        // The plan of the design, not the file beside the record: a part is made elsewhere, and may hold another one.
         at.replace("plan.toml", cell.plan.to_toml().as_bytes())?;
         at.replace(RECORD, &bytes)?;
         adopted += 1;
