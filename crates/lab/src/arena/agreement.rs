@@ -9,6 +9,9 @@ use experiment::plan::WorkloadSpec;
 
 use super::kernel::MODULES;
 
+/// Our modules that send a drive with a moving arm one request at a time.
+const ONE_AT_A_TIME: &[&str] = &["anticipatory", "wpcas"];
+
 /// The most that a figure may differ where nothing else is said, in percent; of counts, per 100 requests.
 pub const USUAL: f64 = 2.0;
 
@@ -112,13 +115,13 @@ pub fn linux(release: &str) -> u32 {
 /// What makes a scheduler of the simulator the guest's, with the rules of this version of Linux.
 ///
 /// The guest's kernel has 100 ticks a second and one CPU, whose clock stands while it computes. Our modules count time as the simulator's
-/// anticipatory and wpcas do, with 1000; they send a drive with a moving arm one request at a time by themselves, for which the
-/// simulator's need a queue depth.
+/// schedulers of the same names do, with 1000 ticks; two of them send a drive with a moving arm one request at a time by themselves, for
+/// which the simulator's need a queue depth.
 pub fn as_in_guest(scheduler: &str, linux: u32, has_arm: bool) -> BTreeMap<String, String> {
     let mut tunables: Vec<(&str, String)> = Vec::new();
     if !MODULES.contains(&scheduler) {
         tunables.extend([("hz", "100".to_owned()), ("one_cpu", "1".to_owned()), ("linux", linux.to_string())]);
-    } else if has_arm {
+    } else if has_arm && ONE_AT_A_TIME.contains(&scheduler) {
         tunables.push(("queue_depth", "1".to_owned()));
     }
     if scheduler == "bfq" {
