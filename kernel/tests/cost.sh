@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# cost.sh PROGRAM MHZ [ROUNDS]: what a request costs under each scheduler, in a guest with schedlab's modules. PROGRAM is cost.c, compiled
+# cost.sh PROGRAM MHZ [ROUNDS]: CPU time of a request under each scheduler, in a guest with schedlab's modules. PROGRAM is cost.c, compiled
 # on the machine outside; MHZ is the rate of its counter of cycles:
 #
 #     cc -O2 -o /var/tmp/cost kernel/tests/cost.c
