@@ -213,3 +213,146 @@ fn a_throttled_flow_goes_on_when_fairness_is_switched_off() {
     drive.elevator.set("fairness", 0);
     assert_eq!(drive.processes(60).len(), 44);
 }
+
+/// Ten readers that always have a request, 10 ms each; after 100 s, when the account is full, a program starts with `nr` reads, one after
+/// another. Its nanoseconds.
+fn start_up(credit: u64, nr: u64) -> u64 {
+    let mut occupancy = bare();
+    occupancy.set("credit", credit);
+    let (mut now, mut left) = (0, nr);
+    (0..10).for_each(|process| insert(&mut occupancy, 0, far(process, process, process.into())));
+    while left > 0 {
+        if now == 100 * SECOND {
+            insert(&mut occupancy, now, far(20, 20, 0));
+        }
+        let request = next(&mut occupancy, now).expect("nobody thinks, so nobody is waited for");
+        now += 10 * MS;
+        complete(&mut occupancy, now, request);
+        left -= u64::from(request.process == 20);
+        if request.process != 20 || left > 0 {
+            insert(&mut occupancy, now, far(request.process, request.tag, now / MS));
+        }
+    }
+    now - 100 * SECOND
+}
+
+#[test]
+fn a_program_that_starts_beside_ten_readers_has_seven_eighths_of_the_device() {
+    // 10 s of its own, and an eighth of all for the others.
+    let (with, without) = (start_up(1, 1000), start_up(0, 1000));
+    assert!((10 * SECOND..13 * SECOND).contains(&with), "{} ms on credit", with / MS);
+    assert!(without >= 100 * SECOND, "{} ms by fair shares", without / MS);
+    let twice = start_up(1, 2000);
+    assert!(twice >= 90 * SECOND, "{} ms, as credit ends", twice / MS);
+}
+
+/// A stream of reads that never ends, and one request of another process: how many of the stream go before it.
+fn passed_by_stream(other: BlockRequest, set: &[(&str, u64)]) -> u32 {
+    let (mut occupancy, mut now) = taught(9 * MS);
+    set.iter().for_each(|(name, value)| occupancy.set(name, *value));
+    let start = 400_000_000;
+    insert(&mut occupancy, now, of(0, 0, start));
+    let first = next(&mut occupancy, now).expect("it is alone");
+    insert(&mut occupancy, now, other);
+    let (mut current, mut passed) = (first, 0);
+    for nr in 1..20_000u64 {
+        insert(&mut occupancy, now, of(0, 2 + (nr % 2) as u32, start + 8 * nr));
+        now += 90_000;
+        complete(&mut occupancy, now, current);
+        current = next(&mut occupancy, now).expect("the next of the stream is there");
+        if current.process == other.process {
+            return passed;
+        }
+        passed += 1;
+    }
+    passed
+}
+
+#[test]
+fn a_request_behind_a_stream_is_served_once_it_is_overdue() {
+    let behind = of(5, 10, 1_000);
+    let passed = |overdue| passed_by_stream(behind, &[("fairness", 0), ("overdue", overdue)]);
+    let (with, without) = (passed(1), passed(0));
+    assert!(with < 19_000, "{with} went before it");
+    assert_eq!(without, 19_999, "the stream alone is served");
+}
+
+#[test]
+fn asynchronous_writes_have_turns_beside_a_stream_of_reads() {
+    let (mut occupancy, mut now) = taught(9 * MS);
+    ["fairness", "overdue"].into_iter().for_each(|name| occupancy.set(name, 0));
+    let write = |nr: u64| BlockRequest { op: Op::Write, sync: false, ..of(5, 10, 600_000_000 + 1_000_000 * nr) };
+    insert(&mut occupancy, now, of(0, 0, 400_000_000));
+    insert(&mut occupancy, now, write(0));
+    let mut served = [0; 2];
+    for nr in 1..8_000u64 {
+        let request = next(&mut occupancy, now).expect("the stream has one, or its process is in the device");
+        now += if request.op == Op::Read { 90_000 } else { 9 * MS };
+        complete(&mut occupancy, now, request);
+        served[usize::from(request.op == Op::Write)] += 1;
+        let again = if request.op == Op::Write { write(nr) } else { of(0, 0, 400_000_000 + 8 * nr) };
+        insert(&mut occupancy, now, again);
+    }
+    let [reads, writes] = served;
+    assert!(writes > 10 && reads > 10 * writes, "{reads} reads and {writes} writes");
+}
+
+#[test]
+fn a_flow_is_ahead_of_the_others_by_the_slack_at_most() {
+    let passed = passed_by_stream(of(5, 10, 1_000), &[("overdue", 0)]);
+    assert!((100..2_500).contains(&passed), "{passed} reads of 0.1 ms went first, where the slack is 8 of 9 ms");
+}
+
+/// How many of 60 far reads of 9 ms the device gets before one has completed.
+fn given_at_once(set: &[(&str, u64)]) -> usize {
+    let (mut occupancy, now) = taught(9 * MS);
+    set.iter().for_each(|(name, value)| occupancy.set(name, *value));
+    ["anticipation", "holds"].into_iter().for_each(|name| occupancy.set(name, 0));
+    (0..60).for_each(|tag| insert(&mut occupancy, now, far(2 + tag % 20, tag, tag.into())));
+    std::iter::from_fn(|| next(&mut occupancy, now)).count()
+}
+
+#[test]
+fn the_device_gets_requests_up_to_the_window_and_no_more() {
+    let full = given_at_once(&[]);
+    assert!((24..=48).contains(&full), "{full} of about 32");
+    let small = given_at_once(&[("target_sync", 30_000)]);
+    assert!((2..=6).contains(&small), "{small} of about 3");
+    assert_eq!(given_at_once(&[("window", 0)]), 60);
+}
+
+#[test]
+fn a_write_in_debt_moves_its_flow_by_its_charge() {
+    let mut occupancy = bare();
+    for tick in 0..5u64 {
+        occupancy.window.wrote();
+        (0..20).for_each(|_| occupancy.window.read(true));
+        occupancy.window.tick(&occupancy.settings, tick * 100 * MS);
+    }
+    insert(&mut occupancy, SECOND, BlockRequest { op: Op::Write, ..far(0, 0, 1) });
+    insert(&mut occupancy, SECOND, far(1, 1, 1));
+    let given: Vec<BlockRequest> = std::iter::from_fn(|| next(&mut occupancy, SECOND)).collect();
+    let predicted: Vec<u64> = given.iter().map(|request| occupancy.requests.slot(request.tag).predicted).collect();
+    let start = |flow: usize| occupancy.requests.flows[flow].start;
+    assert!(predicted[0] == predicted[1] && start(0) >= 8 * start(1), "{predicted:?}, {} and {}", start(0), start(1));
+}
+
+#[test]
+fn requests_that_complete_together_share_the_time_since_the_completion_before() {
+    let (mut occupancy, mut now, mut end) = (bare(), 0, 0);
+    for nr in 0..100u64 {
+        let others = (1..4).map(|tag| of(0, tag as u32, 200_000_000 * tag + 1_000_000 * nr));
+        for request in [of(0, 0, end)].into_iter().chain(others) {
+            insert(&mut occupancy, now, request);
+        }
+        let given: Vec<BlockRequest> = std::iter::from_fn(|| next(&mut occupancy, now)).collect();
+        end = given.last().expect("the window takes four").end();
+        now += 4 * MS;
+        given.into_iter().for_each(|request| complete(&mut occupancy, now, request));
+    }
+    assert!(
+        (MS / 2..2 * MS).contains(&occupancy.model.far_ns()),
+        "{} ns, and each took 1 ms",
+        occupancy.model.far_ns()
+    );
+}
