@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# switch.sh DISK N IOS MODULE.ko: N switches of the scheduler, most of them to occupancy, and at least IOS requests.
+#
+# Like stress.sh, with fio as the load and no process started for a switch, since that takes most of the time in a guest with KASAN.
+# DISK has 4 GiB, is overwritten, and takes discards. Run it in a guest with `--time-travel plain`, as fio polls the clock.
+# Prints CLEAN or TROUBLE at the end, and the lines of the kernel's log that tell of it. SEED=number repeats a sequence of choices.
+set -u
+disk=${1:?usage: switch.sh DISK N IOS MODULE.ko}
+count=${2:?usage: switch.sh DISK N IOS MODULE.ko}
+least=${3:?usage: switch.sh DISK N IOS MODULE.ko}
+module=${4:?usage: switch.sh DISK N IOS MODULE.ko}
+queue=/sys/block/$disk/queue
+seed=${SEED:-7}
+lines=$(dmesg | wc -l)
+
+# A number below $1, in $random.
+choose() {
+	seed=$(((seed * 1103515245 + 12345) & 0x7fffffff))
+	random=$((seed / 256 % $1))
+}
+
+# Requests that the disk has completed, in $ios.
+count_ios() {
+	read -r reads _ _ _ writes _ _ _ _ _ _ discards _ <"/sys/block/$disk/stat"
+	ios=$((reads + writes + discards))
+}
+
+start_fio() {
+	fio --output=/dev/null --filename="/dev/$disk" --time_based --runtime=100000 --size=512m --bs=4k \
+		--name=rr --rw=randread --ioengine=libaio --direct=1 --iodepth=32 --offset=0 \
+		--name=rw --rw=randrw --ioengine=libaio --direct=1 --iodepth=4 --bsrange=4k-64k --offset=1g --prioclass=1 --prio=2 \
+		--name=sr --rw=read --ioengine=psync --direct=1 --offset=2g --bs=16k \
+		--name=bw --rw=write --ioengine=psync --direct=0 --fsync=64 --offset=3g --prio=7 --prioclass=2 \
+		--name=tr --rw=randtrim --ioengine=psync --direct=1 --offset=3g --thinktime=20000 2>/dev/null &
+	fio=$!
+}
+
+insmod "$module" || exit 1
+start_fio
+sleep 1
+n=0
+to_occupancy=0
+while [ $n -lt "$count" ]; do
+	set -- none occupancy mq-deadline occupancy bfq occupancy kyber
+	choose $#
+	shift "$random"
+	echo "$1" >"$queue/scheduler" || echo "TROUBLE: no switch to $1"
+	read -r now <"$queue/scheduler"
+	case $now in *"[$1]"*) ;; *) echo "TROUBLE: asked for $1, got $now" ;; esac
+	[ "$1" = occupancy ] && to_occupancy=$((to_occupancy + 1))
+	n=$((n + 1))
+	choose 4
+	case $random in
+	0)
+		choose 5
+		set -- 4 16 128 256 2048
+		shift "$random"
+		echo "$1" >"$queue/nr_requests"
+		;;
+	1) [ "$1" = occupancy ] && {
+		choose 3
+		set -- target_rt target_sync target_async
+		shift "$random"
+		choose 3
+		echo $((random * 1000)) >"$queue/iosched/$1"
+	} ;;
+	2) sleep 0.02 ;;
+	esac 2>/dev/null
+	if [ $((n % 100)) = 99 ]; then
+		echo none >"$queue/scheduler"
+		rmmod occupancy_iosched
+		insmod "$module"
+		kill $fio
+		wait $fio
+		start_fio
+		count_ios
+		echo "$n switches, $to_occupancy to occupancy, $ios requests"
+	fi
+done
+echo none >"$queue/scheduler"
+echo occupancy >"$queue/scheduler"
+count_ios
+while [ "$ios" -lt "$least" ]; do
+	sleep 2
+	count_ios
+done
+kill $fio
+wait $fio
+echo none >"$queue/scheduler"
+rmmod occupancy_iosched
+grep -q 'debug_locks: *1' /proc/lockdep_stats || echo "note: the kernel does not check locks"
+dmesg | tail -n "+$((lines + 1))" | grep -E 'BUG|WARNING|INFO:|Oops|KASAN|possible|deadlock|sleeping function|Call Trace|I/O error|hung task|UBSAN|refcount|list_(add|del) corruption|leak' &&
+	echo "TROUBLE after $n switches" || echo "CLEAN after $n switches, $ios requests"
