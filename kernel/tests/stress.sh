@@ -19,11 +19,7 @@ sectors=$(cat "/sys/block/$disk/size") || exit 1
 pages=$((sectors / 8))
 [ -w "$queue/scheduler" ] && [ "$pages" -gt 4096 ] || { echo "STRESS FAILED: $disk has no scheduler or is too small"; exit 1; }
 
-# A number below $1, in $random.
-choose() {
-	seed=$(((seed * 1103515245 + 12345) & 0x7fffffff))
-	random=$((seed / 256 % $1))
-}
+. "$(dirname "$0")/common.sh"
 
 # A client: number, kind. Ends when $dir/stop is there.
 client() {
@@ -82,17 +78,6 @@ change_tunable() {
 	[ "$random" = 0 ] || echo "$old" >"$1"
 } 2>/dev/null
 
-change_depth() {
-	choose 5
-	case $random in
-	0) echo 4 ;;
-	1) echo 16 ;;
-	2) echo 128 ;;
-	3) echo 256 ;;
-	4) echo 2048 ;;
-	esac >"$queue/nr_requests"
-} 2>/dev/null
-
 load_modules() {
 	for module in $modules; do
 		insmod "$module" 2>/dev/null
@@ -104,15 +89,6 @@ unload_modules() {
 	for module in $modules; do
 		rmmod "$(basename "$module" .ko | tr - _)" 2>/dev/null
 	done
-}
-
-trouble() {
-	dmesg | tail -n "+$((lines + 1))" | grep -E 'BUG|WARNING|INFO:|Oops|KASAN|possible|deadlock|sleeping function|Call Trace|I/O error|hung task|UBSAN|refcount|list_(add|del) corruption|leak'
-}
-
-# A debug kernel's lock checks switch themselves off at their first finding.
-locks_checked() {
-	[ ! -e /proc/lockdep_stats ] || grep -q 'debug_locks: *1' /proc/lockdep_stats
 }
 
 locks_checked || echo "note: the kernel does not check locks any more"

@@ -14,11 +14,7 @@ queue=/sys/block/$disk/queue
 seed=${SEED:-7}
 lines=$(dmesg | wc -l)
 
-# A number below $1, in $random.
-choose() {
-	seed=$(((seed * 1103515245 + 12345) & 0x7fffffff))
-	random=$((seed / 256 % $1))
-}
+. "$(dirname "$0")/common.sh"
 
 # Requests that the disk has completed, in $ios.
 count_ios() {
@@ -41,23 +37,23 @@ start_fio
 sleep 1
 n=0
 to_occupancy=0
+refused=0
 while [ $n -lt "$count" ]; do
 	set -- none occupancy mq-deadline occupancy bfq occupancy kyber
 	choose $#
 	shift "$random"
-	echo "$1" >"$queue/scheduler" || echo "TROUBLE: no switch to $1"
+	echo "$1" >"$queue/scheduler"
 	read -r now <"$queue/scheduler"
-	case $now in *"[$1]"*) ;; *) echo "TROUBLE: asked for $1, got $now" ;; esac
+	case $now in *"[$1]"*) ;; *)
+		echo "asked for $1, got $now"
+		refused=$((refused + 1))
+		;;
+	esac
 	[ "$1" = occupancy ] && to_occupancy=$((to_occupancy + 1))
 	n=$((n + 1))
 	choose 4
 	case $random in
-	0)
-		choose 5
-		set -- 4 16 128 256 2048
-		shift "$random"
-		echo "$1" >"$queue/nr_requests"
-		;;
+	0) change_depth ;;
 	1) [ "$1" = occupancy ] && {
 		choose 3
 		set -- target_rt target_sync target_async
@@ -89,6 +85,9 @@ kill $fio
 wait $fio
 echo none >"$queue/scheduler"
 rmmod occupancy_iosched
-grep -q 'debug_locks: *1' /proc/lockdep_stats || echo "note: the kernel does not check locks"
-dmesg | tail -n "+$((lines + 1))" | grep -E 'BUG|WARNING|INFO:|Oops|KASAN|possible|deadlock|sleeping function|Call Trace|I/O error|hung task|UBSAN|refcount|list_(add|del) corruption|leak' &&
-	echo "TROUBLE after $n switches" || echo "CLEAN after $n switches, $ios requests"
+locks_checked || echo "note: the kernel does not check locks any more"
+if trouble || [ "$refused" -gt 0 ]; then
+	echo "TROUBLE after $n switches, $refused refused"
+	exit 1
+fi
+echo "CLEAN after $n switches, $ios requests"
