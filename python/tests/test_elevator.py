@@ -87,6 +87,23 @@ def test_waiting_on_purpose_pays_off_for_two_readers():
     assert waits["throughput_mb_per_s"] > 3 * does_not["throughput_mb_per_s"]
 
 
+def test_a_timer_that_is_due_when_a_request_completes_is_no_error():
+    ends, due = set(), []
+    found = trials("fcfs", mutant(complete=lambda self, now, request, issued_ns: ends.add(now)))
+    times = sorted(ends)
+
+    def insert(self, now, request):
+        self.timer = next((at for at in times if at > now), None)
+
+    def complete(self, now, request, issued_ns):
+        if self.timer == now:
+            due.append(now)
+
+    # Decisions are those of the first run, and so are the times: a completion comes before the timer of the same nanosecond.
+    assert trials("fcfs", mutant(insert=insert, complete=complete)) == found
+    assert due
+
+
 @pytest.mark.parametrize("own", [Oldest, Nearest, Quick, Patient])
 def test_honest_schedulers_break_no_law(own):
     assert schedlab.broken_laws(own, cases=12) == []
