@@ -18,6 +18,7 @@ pub mod names;
 pub mod persist;
 pub mod placement;
 pub mod probe;
+mod processes;
 mod restore;
 #[cfg(test)]
 mod restore_tests;

@@ -11,7 +11,7 @@
 //! who started them. What another user has marked is neither killed nor waited for. A program that becomes a further user by itself (sudo, su)
 //! belongs to the session by its control group and by descent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -21,6 +21,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 
 use super::{Fault, group};
 use crate::error::Error;
+use crate::processes;
 use crate::root::Root;
 
 /// By this variable of the environment everything that a session has started is found again; its value is the session's key, a slash, and
@@ -70,11 +71,11 @@ impl Whose {
     }
 
     pub(super) fn alive(&self, root: &Root) -> Vec<Process> {
-        let all = processes(root);
+        let all = processes::all(root);
         let in_groups: BTreeSet<i32> = self.groups.iter().flat_map(|dir| group::members(root, dir)).collect();
         let is_ours = |pid: &i32| {
-            // Half of what there is are threads of the kernel, children of number 2.
-            if all.get(pid).is_some_and(|stat| stat.parent == 2) {
+            // Half of all processes.
+            if all.get(pid).is_some_and(processes::Stat::is_kernel_thread) {
                 return false;
             }
             let environment = || fs::read(root.proc(format!("{pid}/environ"))).unwrap_or_default();
@@ -82,14 +83,7 @@ impl Whose {
             in_groups.contains(pid) || (may_mark() && self.has(&environment()))
         };
         let mut ours: BTreeSet<i32> = all.keys().copied().filter(is_ours).collect();
-        loop {
-            let children = all.iter().filter(|(pid, stat)| !ours.contains(pid) && ours.contains(&stat.parent));
-            let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
-            if children.is_empty() {
-                break;
-            }
-            ours.extend(children);
-        }
+        processes::add_descendants(&all, &mut ours);
         // The cleaning process may have been started by what it cleans up.
         let mut own = i32::try_from(std::process::id()).unwrap_or_default();
         while let Some(stat) = all.get(&own) {
@@ -142,7 +136,7 @@ impl Process {
     pub(super) fn signal(&self, root: &Root, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         let held = pidfd_open(pid, PidfdFlags::empty());
-        if stat(root, self.pid).is_none_or(|stat| stat.born != self.born) {
+        if processes::read(root, self.pid).is_none_or(|stat| stat.born != self.born) {
             return;
         }
         let _ = match held {
@@ -182,37 +176,8 @@ pub(super) fn users(root: &Root, at: &Path) -> Vec<String> {
                 mapped.any(|path| Path::new(path).starts_with(at))
             })
     };
-    processes(root).iter().filter(|(pid, _)| uses(pid)).map(|(pid, stat)| format!("{} ({pid})", stat.name)).collect()
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    name: String,
-    is_alive: bool,
-    parent: i32,
-    born: u64,
-}
-
-fn processes(root: &Root) -> BTreeMap<i32, Stat> {
-    let names = root.names(root.proc(""));
-    names.iter().filter_map(|name| name.parse().ok()).filter_map(|pid| Some((pid, stat(root, pid)?))).collect()
-}
-
-fn stat(root: &Root, pid: i32) -> Option<Stat> {
-    let bytes = fs::read(root.proc(format!("{pid}/stat"))).ok()?;
-    read_stat(&String::from_utf8_lossy(&bytes))
-}
-
-/// A line of /proc/PID/stat; the name may hold blanks and brackets.
-fn read_stat(line: &str) -> Option<Stat> {
-    let (start, end) = (line.find('(')?, line.rfind(')')?);
-    let rest: Vec<&str> = line.get(end + 1..)?.split_whitespace().collect();
-    Some(Stat {
-        name: line.get(start + 1..end)?.to_string(),
-        is_alive: !matches!(*rest.first()?, "Z" | "X" | "x"),
-        parent: rest.get(1)?.parse().ok()?,
-        born: rest.get(19)?.parse().ok()?,
-    })
+    let all = processes::all(root);
+    all.iter().filter(|(pid, _)| uses(pid)).map(|(pid, stat)| format!("{} ({pid})", stat.name)).collect()
 }
 
 #[cfg(test)]
@@ -272,13 +237,6 @@ mod tests {
 
     fn names(whose: &Whose, root: &Root) -> Vec<String> {
         whose.alive(root).into_iter().map(|process| process.name).collect()
-    }
-
-    #[test]
-    fn a_process_whose_name_has_brackets_is_read_right() {
-        let stat = read_stat(LINE).expect("a line of the kernel");
-        assert_eq!(stat, Stat { name: "a (b) c".into(), is_alive: true, parent: 1, born: 4711 });
-        assert_eq!(read_stat("812 (cut"), None);
     }
 
     #[test]
