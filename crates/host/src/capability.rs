@@ -16,6 +16,7 @@ pub const KILL: Capability = Capability("CAP_KILL", 5);
 pub const SETGID: Capability = Capability("CAP_SETGID", 6);
 pub const SETUID: Capability = Capability("CAP_SETUID", 7);
 pub const SYS_CHROOT: Capability = Capability("CAP_SYS_CHROOT", 18);
+pub const SYS_PTRACE: Capability = Capability("CAP_SYS_PTRACE", 19);
 pub const SYS_ADMIN: Capability = Capability("CAP_SYS_ADMIN", 21);
 pub const MKNOD: Capability = Capability("CAP_MKNOD", 27);
 pub const PERFMON: Capability = Capability("CAP_PERFMON", 38);

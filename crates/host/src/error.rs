@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::consent::Obstacle;
+use crate::consent::{Content, Use};
 use crate::journal::Lasting;
 use crate::persist::Refusal;
 use crate::session::Fault;
@@ -97,7 +97,7 @@ pub enum Error {
     },
     #[error("{device}: {name} is left alone, since it could not be put back: {why}")]
     NoWayBack { device: String, name: String, why: String },
-    #[error("{device}: it was not set: {}; {}", problems(found), taken_back(left))]
+    #[error("{device}: it was not set: {}; {}", joined(found), taken_back(left))]
     NotSet { device: String, found: Vec<Problem>, left: Option<Box<Error>> },
     #[error("{device}: it is gone, and was there when the experiment began; check cables and `dmesg`")]
     DeviceGone { device: String },
@@ -118,17 +118,16 @@ pub enum Error {
         did_you_mean(name, known)
     )]
     UnknownTunable { device: String, scheduler: String, name: String, known: Vec<String> },
-    #[error("{device}: it is not as it was before: {}; `schedlab restore` tries again (old values: {})", problems(found), journal.display())]
+    #[error("{device}: it is not as it was before: {}; `schedlab restore` tries again (old values: {})", joined(found), journal.display())]
     NotRestored { device: String, found: Vec<Problem>, journal: PathBuf },
     #[error("{}: the journal entry cannot be read: {why}; check the settings that it names, correct them, then delete that file", path.display())]
     Journal { path: PathBuf, why: String },
-    #[error(
-        "{device}: refused for writing: {}; to destroy what is on it, say --destroy-data {device}",
-        obstacles(found)
-    )]
-    Refused { device: String, found: Vec<Obstacle> },
-    #[error("{device}: it is in use: {}", obstacles(found))]
-    InUse { device: String, found: Vec<Obstacle> },
+    #[error("{device}: refused for writing: {}; to overwrite this device, give --destroy-data {device}", joined(found))]
+    Refused { device: String, found: Vec<Content> },
+    #[error("{device}: in use: {}", joined(found))]
+    InUse { device: String, found: Vec<Use> },
+    #[error("{device}: cannot find out what it holds: {why}")]
+    ContentUnknown { device: String, why: String },
     #[error(
         "{device}: it is read-only; choose a workload that only reads, or allow writes with `blockdev --setrw {device}`"
     )]
@@ -192,8 +191,8 @@ fn pid(pid: &Option<u32>) -> String {
     pid.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
 
-fn problems(found: &[Problem]) -> String {
-    found.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+fn joined<T: ToString>(found: &[T]) -> String {
+    found.iter().map(T::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn taken_back(left: &Option<Box<Error>>) -> String {
@@ -201,10 +200,6 @@ fn taken_back(left: &Option<Box<Error>>) -> String {
         None => "everything is as it was before".to_string(),
         Some(error) => format!("and it could not be taken back: {error}"),
     }
-}
-
-fn obstacles(found: &[Obstacle]) -> String {
-    found.iter().map(Obstacle::to_string).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

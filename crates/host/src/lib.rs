@@ -29,7 +29,7 @@ pub mod settings;
 mod sys;
 pub mod systemd;
 
-pub use consent::{Claim, Obstacle, check_writable, obstacles};
+pub use consent::{Authority, Claim, Content, Use, check_writable};
 pub use device::Device;
 pub use error::Error;
 pub use journal::{Outcome, key};

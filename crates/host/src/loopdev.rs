@@ -29,7 +29,7 @@ use crate::journal::payload::{Payload, expect};
 use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::modules;
 use crate::root::Root;
-use crate::sys::block::{self, LoopOptions};
+use crate::sys::block::{self, Backing, LoopOptions};
 
 /// Bytes written at a time while filling the file.
 const CHUNK: usize = 4 << 20;
@@ -73,14 +73,20 @@ struct Made {
 
 /// What tells a file from every other during one boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Inode {
-    device: u64,
-    inode: u64,
+pub(crate) struct Inode {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
 }
 
 impl Inode {
-    fn of(file: &File) -> io::Result<Inode> {
+    pub(crate) fn of(file: &File) -> io::Result<Inode> {
         file.metadata().map(|meta| Inode { device: meta.dev(), inode: meta.ino() })
+    }
+}
+
+impl From<Backing> for Inode {
+    fn from(backing: Backing) -> Inode {
+        Inode { device: backing.device, inode: backing.inode }
     }
 }
 
@@ -345,7 +351,7 @@ fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     let node = node_path(name);
     // While it is open, it cannot be given another file.
     let device = open_node(root, name, false).map_err(Error::io("open", &node))?;
-    if block::loop_backing(&device).ok().flatten().map(inode) != Some(file) {
+    if block::loop_backing(&device).ok().flatten().map(Inode::from) != Some(file) {
         return Ok(());
     }
     let answer = block::detach_loop(&device);
@@ -379,11 +385,7 @@ fn attached(root: &Root, made: &Made) -> Option<(String, Inode)> {
 
 /// The file behind a loop device, as the kernel knows it.
 fn backing_of(root: &Root, name: &str) -> Option<Inode> {
-    block::loop_backing(&open_node(root, name, false).ok()?).ok().flatten().map(inode)
-}
-
-fn inode((device, inode): (u64, u64)) -> Inode {
-    Inode { device, inode }
+    block::loop_backing(&open_node(root, name, false).ok()?).ok().flatten().map(Inode::from)
 }
 
 fn check_space(dir: &Dir, size_bytes: u64) -> Result<(), Error> {

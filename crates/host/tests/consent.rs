@@ -1,68 +1,127 @@
-//! The matrix of consent on real loop devices: what is on the device or who uses it, with and without `--destroy-data`.
+//! Claims on real loop devices: how long they hold, and what consent has to name. What a device can hold and who can use it is a table of
+//! the end-to-end tests (`schedlab/tests/e2e/consent.rs`).
 
 mod common;
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::ops::ControlFlow;
+use std::os::unix::fs::symlink;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{Bench, BlankLoop, run, skip};
 use host::session::FileSystem;
-use host::{Error, Obstacle, Root, Session, check_writable, obstacles};
-
-const O_EXCL: i32 = rustix::fs::OFlags::EXCL.bits().cast_signed();
-
-/// Something that a device can hold: a label, the format by blkid's name, how it gets there, and the device's size in MiB.
-type Content = (&'static str, &'static str, fn(&str), u64);
-
-const CONTENTS: [Content; 7] = [
-    ("ext4", "ext4", |node| drop(run("mkfs.ext4", &["-q", "-F", node])), 16),
-    ("xfs", "xfs", |node| drop(run("mkfs.xfs", &["-q", "-f", node])), 400),
-    ("swap header", "swap", |node| drop(run("mkswap", &[node])), 16),
-    ("DOS partition table", "dos partition table", |node| partition(node, "dos"), 16),
-    ("GPT", "gpt partition table", |node| partition(node, "gpt"), 16),
-    ("LVM label", "LVM2_member", |node| drop(run("pvcreate", &["-ff", "-y", node])), 16),
-    ("LUKS header", "crypto_LUKS", luks, 64),
-];
-
-fn partition(node: &str, label: &str) {
-    let script = format!("echo ',,L' | sfdisk --quiet --label {label} --no-reread {node}");
-    run("sh", &["-c", &script]);
-}
-
-fn luks(node: &str) {
-    let quick = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
-    let script = format!("echo secret | cryptsetup luksFormat --batch-mode --disable-locks {quick} {node} -");
-    run("sh", &["-c", &script]);
-}
+use host::{Authority, Claim, Content, Device, Error, Root, Session, Use};
 
 /// One test at a time: a device that one test has open exclusively stays so in a program that another one starts, from fork to exec.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn bench() -> Option<(Bench, MutexGuard<'static, ()>)> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let bench = Bench::set_up(&["mkfs.ext4", "mkfs.xfs", "mkswap", "sfdisk", "pvcreate", "cryptsetup", "addpart"])?;
+    let bench = Bench::set_up(&["mkfs.ext4", "addpart", "flock"])?;
     Some((bench, alone))
 }
 
-fn first_mib(blank: &BlankLoop) -> Vec<u8> {
-    let mut bytes = fs::read(&blank.file).expect("the file behind the loop device");
-    bytes.truncate(1 << 20);
-    bytes
+fn check_writable(root: &Root, device: &Device, consent: Option<&str>) -> Result<Claim, Error> {
+    host::check_writable(root, device, Authority::Named(consent), &mut |_, _| ControlFlow::Continue(()))
 }
 
 #[test]
-fn a_blank_device_is_given_without_consent_and_held_as_long_as_the_claim_lives() {
+fn claim_holds_the_device_and_says_what_will_be_lost() {
     let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
-    assert_eq!(obstacles(&bench.root, &device).expect("it can be opened"), []);
-    let claim = check_writable(&bench.root, &device, None).expect("nothing speaks against it");
-    let second = check_writable(&bench.root, &device, None).unwrap_err();
-    assert!(matches!(&second, Error::InUse { found, .. } if *found == [Obstacle::OpenedExclusively]), "{second}");
+    let claim = check_writable(&bench.root, &device, Some(blank.word())).expect("named");
+    assert_eq!(claim.content(), [Content::NoDataFound { read_bytes: 16 << 20, is_whole: true }]);
+    let second = check_writable(&bench.root, &device, Some(blank.word())).unwrap_err();
+    assert!(matches!(&second, Error::InUse { found, .. } if *found == [Use::OpenedExclusively]), "{second}");
     OpenOptions::new().write(true).open(&blank.node).expect("clients open the claimed device without O_EXCL");
     drop(claim);
-    check_writable(&bench.root, &device, Some(blank.word())).expect("consent that is not needed does no harm");
+    drop(check_writable(&bench.root, &device, Some(blank.word())).expect("free again"));
+    let made = host::check_writable(&bench.root, &device, Authority::Made, &mut |_, _| ControlFlow::Break(()));
+    assert_eq!(made.expect("needs no consent and no search").content(), []);
+}
+
+#[test]
+fn search_for_data_can_be_interrupted() {
+    let Some((bench, _alone)) = bench() else { return };
+    let blank = bench.blank_loop(16);
+    let named = Authority::Named(Some(blank.word()));
+    let broken_off =
+        host::check_writable(&bench.root, &bench.device(&blank), named, &mut |_, _| ControlFlow::Break(()));
+    assert!(matches!(broken_off, Err(Error::Interrupted { .. })), "{broken_off:?}");
+}
+
+#[test]
+fn loop_device_that_appears_after_the_claim_is_found() {
+    let Some((bench, _alone)) = bench() else { return };
+    let blank = bench.blank_loop(16);
+    let device = bench.device(&blank);
+    let claim = check_writable(&bench.root, &device, Some(blank.word())).expect("named");
+    claim.check_unused(&bench.root, &device, None).expect("nothing else uses it");
+    let second = run("losetup", &["--find", "--show", &blank.file.display().to_string()]);
+    let found = claim.check_unused(&bench.root, &device, None);
+    run("losetup", &["--detach", second.trim()]);
+    let name = second.trim().trim_start_matches("/dev/").to_owned();
+    let expected = [Use::SharedByLoop { device: name }];
+    assert!(matches!(&found, Err(Error::InUse { found, .. }) if *found == expected), "{found:?}");
+}
+
+#[test]
+fn only_the_mount_of_schedlab_is_left_out_of_a_check() {
+    let Some((bench, _alone)) = bench() else { return };
+    let blank = bench.blank_loop(16);
+    let device = bench.device(&blank);
+    let mut claim = check_writable(&bench.root, &device, Some(blank.word())).expect("named");
+    claim.release_device();
+    run("mkfs.ext4", &["-q", blank.word()]);
+    let at = bench.dir.path().join("own");
+    fs::create_dir(&at).expect("own directory");
+    run("mount", &[blank.word(), &at.display().to_string()]);
+    let [own, other] = [Some(at.as_path()), None].map(|at| claim.check_unused(&bench.root, &device, at));
+    run("umount", &[&at.display().to_string()]);
+    own.expect("it is schedlab's");
+    let message = other.expect_err("it is mounted").to_string();
+    assert!(message.contains(&format!("mounted at {}", at.display())), "{message}");
+}
+
+#[test]
+fn file_that_is_locked_is_in_use() {
+    let Some((bench, _alone)) = bench() else { return };
+    let blank = bench.blank_loop(16);
+    let mut holder = locked(&blank);
+    let found = check_writable(&bench.root, &bench.device(&blank), Some(blank.word()));
+    holder.kill().and_then(|()| holder.wait()).expect("own child");
+    // A descendant of this process counts as this process, but its lock does not.
+    assert!(matches!(&found, Err(Error::InUse { found, .. }) if *found == [Use::FileLocked]), "{found:?}");
+}
+
+/// A program with a lock on the file behind a loop device.
+fn locked(blank: &BlankLoop) -> Child {
+    let mut flock = Command::new("flock");
+    flock.arg("--no-fork").arg(&blank.file).args(["sh", "-c", "echo; exec sleep 1000"]).stdout(Stdio::piped());
+    let mut holder = flock.spawn().expect("flock");
+    let mut line = [0];
+    std::io::Read::read_exact(holder.stdout.as_mut().expect("piped"), &mut line).expect("it has the lock");
+    holder
+}
+
+#[test]
+fn consent_names_the_disk_by_name_node_or_link() {
+    let Some((bench, _alone)) = bench() else { return };
+    let blank = bench.blank_loop(16);
+    run("addpart", &[blank.word(), "1", "2048", "8192"]);
+    let device = bench.device(&blank);
+    let link = bench.dir.path().join("by-link");
+    symlink(&blank.node, &link).expect("a link");
+    for word in [blank.word(), blank.name(), link.to_str().expect("plain")] {
+        drop(check_writable(&bench.root, &device, Some(word)).expect(word));
+    }
+    let other = bench.blank_loop(1);
+    let refused = |word: &str| check_writable(&bench.root, &device, Some(word)).expect_err("not this disk");
+    assert!(matches!(refused(other.word()), Error::ConsentForOther { .. }));
+    assert!(matches!(refused(&format!("{}p1", blank.word())), Error::Partition { .. }));
+    assert!(matches!(refused("/dev/sdzz"), Error::UnknownDevice { .. }));
 }
 
 /// The file behind a loop device is exchanged after the device was looked at, as a stick is exchanged for another.
@@ -95,7 +154,7 @@ fn a_device_that_was_exchanged_after_the_consent_gets_no_file_system() {
     let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
-    drop(check_writable(&bench.root, &device, None).expect("nothing speaks against it"));
+    drop(check_writable(&bench.root, &device, Some(blank.word())).expect("named"));
     exchange(&bench, &blank, 16);
     let wanted = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: String::new() };
     let mut session = Session::begin(&bench.root).expect("a session");
@@ -117,142 +176,20 @@ fn a_held_device_keeps_its_file() {
     drop(held);
 }
 
-/// Claims a device that a claim has just been given back of. Another test of this process may be starting a program: between its
-/// fork and its exec the child holds a copy of the claim's descriptor, for as long as the machine lets it wait.
-fn claimed(bench: &Bench, device: &host::Device, consent: Option<&str>) -> Result<host::Claim, Error> {
-    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(5);
-    loop {
-        match check_writable(&bench.root, device, consent) {
-            Err(Error::InUse { found, .. })
-                if found == [Obstacle::OpenedExclusively] && std::time::Instant::now() < give_up =>
-            {
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-            answer => return answer,
-        }
-    }
-}
-
 #[test]
-fn whatever_a_device_holds_is_refused_without_consent_and_given_with_it() {
-    let Some((bench, _alone)) = bench() else { return };
-    for (label, format, put, mib) in CONTENTS {
-        let blank = bench.blank_loop(mib);
-        put(blank.word());
-        let before = first_mib(&blank);
-        let device = bench.device(&blank);
-        let refused = check_writable(&bench.root, &device, None).expect_err(label);
-        let Error::Refused { found, .. } = &refused else { panic!("{label}: {refused}") };
-        let held = |obstacle: &Obstacle| matches!(obstacle, Obstacle::Holds { formats } if formats.iter().any(|f| f == format));
-        assert!(found.iter().any(held), "{label}: {found:?}");
-        let message = refused.to_string();
-        assert!(message.contains(format) && message.contains(&format!("--destroy-data {}", blank.word())), "{message}");
-        let other = bench.blank_loop(1);
-        let error = check_writable(&bench.root, &device, Some(other.word())).expect_err(label);
-        assert!(matches!(error, Error::ConsentForOther { .. }), "{label}: {error}");
-        assert!(first_mib(&blank) == before, "{label}: refusing must not write");
-        claimed(&bench, &device, Some(blank.word())).expect(label);
-        claimed(&bench, &device, Some(blank.name())).expect("the bare name is the same device");
-        let link = bench.dir.path().join("by-link");
-        symlink(&blank.node, &link).expect("a link");
-        claimed(&bench, &device, link.to_str()).expect("a link leads to the same device");
-        fs::remove_file(&link).expect("own link");
-    }
-}
-
-#[test]
-fn partitions_that_the_kernel_knows_are_refused_without_consent_even_where_no_table_is_on_the_device() {
-    let Some((bench, _alone)) = bench() else { return };
-    let blank = bench.blank_loop(16);
-    run("addpart", &[blank.word(), "1", "2048", "8192"]);
-    let device = bench.device(&blank);
-    let refused = check_writable(&bench.root, &device, None).unwrap_err();
-    let partition = format!("{}p1", blank.name());
-    assert!(
-        matches!(&refused, Error::Refused { found, .. }
-        if *found == [Obstacle::Partitions { names: vec![partition.clone()] }]),
-        "{refused}"
-    );
-    let named = check_writable(&bench.root, &device, Some(&format!("/dev/{partition}"))).unwrap_err();
-    assert!(matches!(named, Error::Partition { .. }), "consent for a partition is not consent for the disk: {named}");
-    check_writable(&bench.root, &device, Some(blank.word())).expect("named");
-}
-
-#[test]
-fn a_mounted_device_is_refused_even_with_consent_and_says_where_it_is_mounted() {
-    let Some((bench, _alone)) = bench() else { return };
-    let blank = bench.blank_loop(16);
-    run("mkfs.ext4", &["-q", "-F", blank.word()]);
-    let _mounted = Mounted::at(&bench, blank.word());
-    refused_in_use(&bench, &blank, "unmount it first");
-}
-
-#[test]
-fn a_device_with_a_mounted_partition_is_refused_even_with_consent() {
-    let Some((bench, _alone)) = bench() else { return };
-    let blank = bench.blank_loop(32);
-    run("addpart", &[blank.word(), "1", "2048", "40960"]);
-    let partition = format!("{}p1", blank.word());
-    run("mkfs.ext4", &["-q", "-F", &partition]);
-    let _mounted = Mounted::at(&bench, &partition);
-    refused_in_use(&bench, &blank, &format!("{}p1 is mounted", blank.name()));
-}
-
-#[test]
-fn a_device_that_is_opened_exclusively_is_refused_even_with_consent() {
-    let Some((bench, _alone)) = bench() else { return };
-    let blank = bench.blank_loop(16);
-    let _holder: File = OpenOptions::new().read(true).custom_flags(O_EXCL).open(&blank.node).expect("free");
-    let found = obstacles(&bench.root, &bench.device(&blank)).expect("it can be opened");
-    assert_eq!(found, [Obstacle::OpenedExclusively]);
-    refused_in_use(&bench, &blank, "open exclusively");
-}
-
-#[test]
-fn a_device_below_another_loop_device_is_refused_even_with_consent() {
-    let Some((bench, _alone)) = bench() else { return };
-    let blank = bench.blank_loop(16);
-    let node = run("losetup", &["--find", "--show", blank.word()]);
-    let above = BlankLoop { node: node.trim().into(), file: blank.node.clone() };
-    refused_in_use(&bench, &blank, &format!("losetup -d {}", above.word()));
-}
-
-#[test]
-fn a_read_only_device_is_refused_even_with_consent() {
-    let Some((bench, _alone)) = bench() else { return };
-    let blank = bench.blank_loop(16);
-    run("blockdev", &["--setro", blank.word()]);
-    for consent in [None, Some(blank.word())] {
-        let refused = check_writable(&bench.root, &bench.device(&blank), consent).unwrap_err();
-        let message = refused.to_string();
-        assert!(matches!(refused, Error::ReadOnly { .. }), "{message}");
-        assert!(message.contains("is read-only") && !message.contains("in use"), "{message}");
-    }
-    run("blockdev", &["--setrw", blank.word()]);
-}
-
-#[test]
-fn without_blkid_nothing_is_given_and_the_package_is_named() {
+fn without_blkid_nothing_is_written_and_the_package_is_named() {
     let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
     let root = Root::real().with_tool_dirs(vec![]);
     for consent in [None, Some(blank.word())] {
         let refused = check_writable(&root, &device, consent).unwrap_err().to_string();
-        assert!(refused.contains("unknown what it holds") && refused.contains("util-linux"), "{refused}");
+        assert!(refused.contains("cannot find out what it holds") && refused.contains("util-linux"), "{refused}");
     }
 }
 
 #[test]
-fn consent_that_names_no_device_is_an_error() {
-    let Some((bench, _alone)) = bench() else { return };
-    let blank = bench.blank_loop(16);
-    let error = check_writable(&bench.root, &bench.device(&blank), Some("/dev/sdzz")).unwrap_err();
-    assert!(matches!(error, Error::UnknownDevice { .. }), "{error}");
-}
-
-#[test]
-fn the_disk_that_this_system_runs_from_is_never_given() {
+fn root_disk_is_never_given() {
     let Some((bench, _alone)) = bench() else { return };
     let all = host::device::list(&bench.root).expect("/sys is there");
     let Some(disk) = all.iter().find(|disk| disk.mounts.iter().any(|mount| mount.at == "/")) else {
@@ -262,31 +199,4 @@ fn the_disk_that_this_system_runs_from_is_never_given() {
     let node = disk.path.display().to_string();
     let error = check_writable(&bench.root, disk, Some(&node)).unwrap_err();
     assert!(matches!(error, Error::InUse { .. }), "{error}");
-}
-
-fn refused_in_use(bench: &Bench, blank: &BlankLoop, words: &str) {
-    for consent in [None, Some(blank.word())] {
-        let refused = check_writable(&bench.root, &bench.device(blank), consent).unwrap_err();
-        assert!(matches!(refused, Error::InUse { .. }), "{refused}");
-        assert!(refused.to_string().contains(words), "{words} is missing in: {refused}");
-    }
-}
-
-struct Mounted {
-    at: String,
-}
-
-impl Mounted {
-    fn at(bench: &Bench, node: &str) -> Mounted {
-        let at = bench.dir.path().join("mounted here").display().to_string();
-        fs::create_dir_all(&at).expect("own directory");
-        run("mount", &[node, &at]);
-        Mounted { at }
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        run("umount", &[&self.at]);
-    }
 }

@@ -139,6 +139,7 @@ impl<'a> Driver<'a> {
     /// # Errors
     /// The arena or the log failed.
     pub fn block(&mut self, block: &Block<'_>, series: &mut dyn Series) -> Result<Option<Halt>> {
+        self.arena.begin_round()?;
         let workload = &self.plan.workloads[block.workload];
         let names: Vec<&str> = block.arms.iter().map(|(_, name)| *name).collect();
         for (position, name) in
@@ -198,6 +199,7 @@ impl<'a> Driver<'a> {
         (arm, name): (ArmIndex, &str),
         series: &mut dyn Series,
     ) -> Result<Observation> {
+        self.arena.begin_round()?;
         self.show(series, name, workload, 0);
         let spec = &self.plan.workloads[workload];
         let observation = self.trial(arm, &self.spec(workload, self.rehearsal_seed(workload)))?;
@@ -223,6 +225,7 @@ impl<'a> Driver<'a> {
         if arms.len() > 1 {
             self.announce(workload, vec![Group { block: REHEARSAL, arms: arms.to_vec() }], 0..0)?;
         }
+        self.arena.begin_round()?;
         arms.iter().map(|arm| self.trial(*arm, &spec)).collect()
     }
 

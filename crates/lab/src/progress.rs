@@ -28,6 +28,11 @@ pub trait Progress: fmt::Debug + Sync {
     /// A message that may be left out where the user asked for quiet.
     fn remark(&self, text: &str);
 
+    /// Whether a user at a terminal reads this and can interrupt.
+    fn is_interactive(&self) -> bool {
+        false
+    }
+
     /// The operation has ended, or hands the terminal to another program.
     fn clear(&self);
 }

@@ -3,6 +3,7 @@
 //! A log of a night's experiment must show that it runs and what it has found, and stay short: a line is written at most once a block, after
 //! a tenth of the expected time, and between every ten seconds and every five minutes. A shorter experiment writes none.
 
+use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -109,6 +110,10 @@ impl lab::progress::Progress for Progress {
         if !self.quiet {
             self.say(text);
         }
+    }
+
+    fn is_interactive(&self) -> bool {
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
     fn clear(&self) {

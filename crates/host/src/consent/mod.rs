@@ -1,125 +1,159 @@
 //! Consent: whether a workload may write to a device.
 //!
-//! Two different dangers, two different answers. What a device *holds* (a signature, partitions) is the user's to give away: naming
-//! exactly this device in `--destroy-data` is enough. Who *uses* it right now (mounts, swap, device-mapper, a database with the
-//! device open) is not: writing under a mounted file system corrupts what it writes next, so consent does not help, and the user
-//! is given what to stop first. The judge of "in use" is the kernel: the device is opened exclusively (`O_EXCL`), which fails while anything
-//! holds it, even in another container, and keeps everything else from claiming it as long as the [`Claim`] lives. Tables of
-//! mounts and holders only say who it is. The open descriptor is compared with the device that was described, here and before
-//! each later write (`device/opened.rs`).
+//! One rule: schedlab writes to a device that it made itself, or that `--destroy-data` names. What a device *holds* is the user's to give
+//! away, and no look at it replaces the word: a signature proves data, the lack of one proves nothing. What *uses* the device is not: consent
+//! does not help there, and the user reads what to stop first. The device is opened exclusively (`O_EXCL`), which fails while a mount or
+//! another device holds it, also in another container, and prevents both as long as the [`Claim`] lives. The open descriptor is compared
+//! with the device that was described, here and before each later write (`device/opened.rs`).
 
-mod obstacle;
+mod content;
+mod sample;
+mod users;
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
-pub use obstacle::Obstacle;
+use rustix::fs::{FlockOperation, OFlags, flock};
 
-use crate::device::{self, Device, Signature};
+pub use content::Content;
+pub use users::Use;
+use users::Users;
+
+use crate::device::{self, Device};
 use crate::error::Error;
 use crate::root::Root;
 
-/// The right to write to a device: while it lives, no process can mount it, swap on it, stack on it or claim it.
+/// What allows writing to a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authority<'a> {
+    /// schedlab made the device for this experiment.
+    Made,
+    /// The device that the user named in `--destroy-data`, if any: its name, its node or a symbolic link to it.
+    Named(Option<&'a str>),
+}
+
+/// The right to write to a device: while it lives, nothing can mount it, swap on it or stack a device on it.
 #[derive(Debug)]
 pub struct Claim {
-    file: File,
+    /// Open exclusively.
+    exclusive: Option<File>,
+    /// The file behind a loop device, locked.
+    backing: Option<File>,
+    content: Vec<Content>,
+    hidden: Vec<String>,
 }
 
 impl Claim {
-    /// The open device. Other opens without `O_EXCL` work beside it.
-    pub fn file(&self) -> &File {
-        &self.file
+    /// What will be overwritten; empty for a device that schedlab made.
+    pub fn content(&self) -> &[Content] {
+        &self.content
+    }
+
+    /// Processes, NAME (PID), that root may not examine here: whether they use the device is unknown.
+    pub fn hidden(&self) -> &[String] {
+        &self.hidden
+    }
+
+    /// Ends the exclusive use, for mkfs and the mount that follows. The file behind a loop device stays locked.
+    pub fn release_device(&mut self) {
+        self.exclusive = None;
+    }
+
+    /// Checks again that nothing uses the device, except a mount of schedlab's at `mounted_at`.
+    ///
+    /// # Errors
+    /// [`Error::InUse`].
+    pub fn check_unused(&self, root: &Root, device: &Device, mounted_at: Option<&Path>) -> Result<(), Error> {
+        let mut found = users::find(root, device)?.found;
+        // Other mount namespaces can have a copy of our mount below another directory.
+        let own = mounted_at.and_then(Path::file_name);
+        found.retain(
+            |user| !matches!(user, Use::Mounted { at, .. } if own.is_some() && Path::new(at).file_name() == own),
+        );
+        require_unused(device, found)
     }
 }
 
-/// Everything that speaks against writing to the device, read afresh.
-///
-/// # Errors
-/// [`Error::Io`] when the device cannot be opened for another reason than being in use.
-pub fn obstacles(root: &Root, device: &Device) -> Result<Vec<Obstacle>, Error> {
-    let mut found = in_use(root, device);
-    match open_exclusively(root, device, false) {
-        Ok(_) => {}
-        Err(error) if is_busy(&error) => found.push(Obstacle::OpenedExclusively),
-        Err(error) => return Err(Error::io("open", root.path(&device.path))(error)),
-    }
-    found.extend(content(root, device));
-    Ok(found)
-}
-
-/// Gives the right to write to the device, or says why not. `consent` is what the user named in `--destroy-data`: the name, the
-/// node or a symbolic link to it.
-///
-/// # Errors
-/// [`Error::InUse`] and [`Error::ReadOnly`] whatever the consent; [`Error::Refused`] without consent for a device that holds something;
-/// [`Error::ConsentForOther`] when the consent names another device; [`Error::UnknownDevice`] when it names none; [`Error::Replaced`] when
-/// another device has its name by now.
-pub fn check_writable(root: &Root, device: &Device, consent: Option<&str>) -> Result<Claim, Error> {
-    let consented = match consent {
-        None => false,
-        Some(named) if device::disk_name(root, named)? == device.name => true,
-        Some(named) => {
-            let device = device.path.display().to_string();
-            return Err(Error::ConsentForOther { named: named.to_string(), device });
+impl Drop for Claim {
+    /// A child of this process that has not reached its program yet holds copies of the descriptors: it must not keep the lock.
+    fn drop(&mut self) {
+        if let Some(backing) = &self.backing {
+            let _ = flock(backing, FlockOperation::Unlock);
         }
-    };
-    let path = device.path.display().to_string();
-    let (read_only, users): (Vec<_>, Vec<_>) =
-        in_use(root, device).into_iter().partition(|obstacle| *obstacle == Obstacle::ReadOnly);
-    if !users.is_empty() {
-        return Err(Error::InUse { device: path, found: users });
     }
-    if !read_only.is_empty() {
-        return Err(Error::ReadOnly { device: path });
+}
+
+/// Gives the right to write to the device, or the reasons against it. `progress` receives steps done and their total while the device is
+/// searched for data, and may break that off.
+///
+/// # Errors
+/// Whatever the consent: [`Error::InUse`], [`Error::ReadOnly`], [`Error::ContentUnknown`]; [`Error::Session`] without CAP_SYS_PTRACE;
+/// [`Error::Replaced`] when another device has its name by now. [`Error::Refused`] without consent; [`Error::ConsentForOther`], [`Error::Partition`] or
+/// [`Error::UnknownDevice`] when the consent names another device, a partition or nothing.
+pub fn check_writable(
+    root: &Root,
+    device: &Device,
+    authority: Authority<'_>,
+    progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Claim, Error> {
+    let allowed = is_allowed(root, device, authority)?;
+    let Users { found, hidden } = users::find(root, device)?;
+    require_unused(device, found)?;
+    if device::usage_now(root, &device.name).read_only {
+        return Err(Error::ReadOnly { device: device.path.display().to_string() });
     }
     // Claimed before its content is looked at: nothing can be put on it in between.
-    let file = match open_exclusively(root, device, true) {
+    let exclusive = match open_exclusively(root, device) {
         Ok(file) => file,
-        Err(error) if is_busy(&error) => {
-            return Err(Error::InUse { device: path, found: vec![Obstacle::OpenedExclusively] });
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+            require_unused(device, vec![Use::OpenedExclusively])?;
+            return Err(Error::io("open", root.path(&device.path))(error));
         }
         Err(error) => return Err(Error::io("open", root.path(&device.path))(error)),
     };
-    device.check_is(root, &file)?;
-    let mut found = content(root, device);
-    found.retain(|obstacle| !(consented && obstacle.yields_to_consent()));
-    if found.is_empty() { Ok(Claim { file }) } else { Err(Error::Refused { device: path, found }) }
-}
-
-/// Who uses the device, as the kernel's tables tell.
-fn in_use(root: &Root, device: &Device) -> Vec<Obstacle> {
-    let usage = device::usage_now(root, &device.name);
-    let mut found = Vec::new();
-    found.extend(usage.mounts.into_iter().map(|mount| Obstacle::Mounted { device: mount.device, at: mount.at }));
-    found.extend(usage.swap.into_iter().map(|device| Obstacle::Swap { device }));
-    found.extend(usage.holders.into_iter().map(|by| Obstacle::Held { by }));
-    found.extend(usage.loops.into_iter().map(|device| Obstacle::BacksLoop { device }));
-    if usage.read_only {
-        found.push(Obstacle::ReadOnly);
+    device.check_is(root, &exclusive)?;
+    let backing = lock_backing(root, device, &exclusive)?;
+    let content = match authority {
+        Authority::Made => Vec::new(),
+        Authority::Named(_) => content::find(root, device, &exclusive, progress)?,
+    };
+    let claim = Claim { exclusive: Some(exclusive), backing, content, hidden };
+    if allowed {
+        return Ok(claim);
     }
-    found
+    Err(Error::Refused { device: device.path.display().to_string(), found: claim.content.clone() })
 }
 
-fn content(root: &Root, device: &Device) -> Vec<Obstacle> {
-    let mut found = Vec::new();
-    let partitions = device::usage_now(root, &device.name).partitions;
-    if !partitions.is_empty() {
-        found.push(Obstacle::Partitions { names: partitions });
+fn is_allowed(root: &Root, device: &Device, authority: Authority<'_>) -> Result<bool, Error> {
+    match authority {
+        Authority::Made => Ok(true),
+        Authority::Named(None) => Ok(false),
+        Authority::Named(Some(named)) if device::disk_name(root, named)? == device.name => Ok(true),
+        Authority::Named(Some(named)) => {
+            Err(Error::ConsentForOther { named: named.to_string(), device: device.path.display().to_string() })
+        }
     }
-    match device::signature_now(root, &device.name) {
-        Signature::Blank => {}
-        Signature::Found { formats } => found.push(Obstacle::Holds { formats }),
-        Signature::Unknown { why } => found.push(Obstacle::ContentUnknown { why }),
+}
+
+fn require_unused(device: &Device, found: Vec<Use>) -> Result<(), Error> {
+    if found.is_empty() { Ok(()) } else { Err(Error::InUse { device: device.path.display().to_string(), found }) }
+}
+
+/// Locks the file behind a loop device; a file without a name has no other user.
+fn lock_backing(root: &Root, device: &Device, opened: &File) -> Result<Option<File>, Error> {
+    let Some(backing) = users::open_backing(root, device, opened) else { return Ok(None) };
+    match flock(&backing, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => require_unused(device, vec![Use::FileLocked])?,
+        // Some network file systems have no locks.
+        Ok(()) | Err(_) => {}
     }
-    found
+    Ok(Some(backing))
 }
 
-fn open_exclusively(root: &Root, device: &Device, write: bool) -> io::Result<File> {
-    let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
-    OpenOptions::new().read(true).write(write).custom_flags(exclusive).open(root.path(&device.path))
-}
-
-fn is_busy(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::ResourceBusy
+fn open_exclusively(root: &Root, device: &Device) -> io::Result<File> {
+    let exclusive = OFlags::EXCL.bits().cast_signed();
+    OpenOptions::new().read(true).write(true).custom_flags(exclusive).open(root.path(&device.path))
 }

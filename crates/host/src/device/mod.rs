@@ -25,7 +25,7 @@ pub use queue::NoScheduler;
 pub(crate) use queue::{current_scheduler, offered_schedulers};
 pub use signature::Signature;
 pub use usage::Mount;
-pub(crate) use usage::unescape;
+pub(crate) use usage::{disk_of_number, mounts_in, numbers, of as usage_of, partitions, unescape};
 
 use crate::error::Error;
 use crate::modules;
@@ -267,7 +267,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
         holders: usage::holders(root, name, &partitions),
         slaves: root.names(dir.join("slaves")),
         backing_file: usage::backing_file(root, name),
-        signature: if size_bytes == 0 { Signature::Blank } else { signature::probe(root, &node_path(name)) },
+        signature: if size_bytes == 0 { Signature::None } else { signature::probe(root, &node_path(name)) },
         available_schedulers,
         partitions,
         model: facts.model,
@@ -279,7 +279,7 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
 
 /// Who uses a disk right now, read afresh: a [`Device`] may be minutes old.
 pub(crate) fn usage_now(root: &Root, name: &str) -> usage::Usage {
-    usage::now(root, name)
+    usage::of(root, name, partitions(root, name))
 }
 
 pub(crate) fn signature_now(root: &Root, name: &str) -> Signature {

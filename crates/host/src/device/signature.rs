@@ -1,8 +1,8 @@
 //! What is written on a device: file system, RAID member, encryption, LVM label, swap, partition table.
 //!
-//! Found by `blkid -p`, which probes the device itself and trusts no cache. blkid's exit status 2 means "nothing found" as well as
-//! "could not read", so the places where signatures live are read here first: consent must never rest on an error that looks
-//! like emptiness.
+//! Found by `blkid -p`, which probes the device itself and trusts no cache. No signature does not mean no data: pages of a database,
+//! archives and images have none that blkid knows. blkid's exit status 2 means "nothing found" as well as "could not read", so the places
+//! where signatures lie are read here first.
 
 use std::fmt;
 use std::fs::File;
@@ -21,8 +21,8 @@ const PROBED_BYTES: u64 = 256 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Signature {
-    /// Nothing that blkid knows.
-    Blank,
+    /// Nothing that blkid knows; there may be data.
+    None,
     Found {
         /// Such as `ext4`, `swap`, `LVM2_member`, `crypto_LUKS`, `gpt partition table`.
         formats: Vec<String>,
@@ -34,7 +34,7 @@ pub enum Signature {
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Signature::Blank => f.write_str("blank"),
+            Signature::None => f.write_str("no known signature"),
             Signature::Found { formats } => f.write_str(&formats.join(", ")),
             Signature::Unknown { why } => write!(f, "unknown: {why}"),
         }
@@ -58,7 +58,7 @@ fn blkid(root: &Root, node: &Path) -> Result<Signature, Error> {
     let text = String::from_utf8_lossy(&output.stdout);
     match output.status.code() {
         Some(0) => Ok(Signature::Found { formats: formats(&text) }),
-        Some(2) => Ok(Signature::Blank),
+        Some(2) => Ok(Signature::None),
         Some(8) => Ok(Signature::Found { formats: vec!["several formats at once (blkid cannot decide)".into()] }),
         _ => Err(Error::ToolFailed {
             command: format!("blkid {}", args.join(" ")),
@@ -119,12 +119,12 @@ mod tests {
             probe(&root, Path::new("/dev/sda"))
         };
         assert!(matches!(answers(8), Signature::Found { .. }));
-        assert_eq!(answers(2), Signature::Blank);
+        assert_eq!(answers(2), Signature::None);
         assert!(matches!(answers(4), Signature::Unknown { .. }));
     }
 
     #[test]
-    fn a_device_that_cannot_be_read_is_unknown_and_not_blank() {
+    fn device_that_cannot_be_read_is_unknown() {
         let gone = probe(&Root::real(), Path::new("/dev/no-such-device"));
         assert!(matches!(gone, Signature::Unknown { .. }), "{gone}");
     }

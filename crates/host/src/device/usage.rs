@@ -1,12 +1,12 @@
 //! Who uses a disk: mounts, swap, stacked devices, partitions, the file behind a loop device.
 //!
-//! Mount tables show one mount namespace; what another container has mounted is not seen here but by opening the device
-//! exclusively (`consent`).
+//! This is what a device is described with: one mount namespace. Whether a device may be written to takes more (`consent/users.rs`).
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use rustix::fs::makedev;
 use serde::Serialize;
 
 use super::node_path;
@@ -27,18 +27,15 @@ pub(crate) struct Usage {
     pub(crate) swap: Vec<String>,
     pub(crate) holders: Vec<String>,
     pub(crate) partitions: Vec<String>,
-    /// Loop devices that have this disk itself, or a partition of it, as their backing file.
-    pub(crate) loops: Vec<String>,
     pub(crate) read_only: bool,
 }
 
-pub(super) fn now(root: &Root, name: &str) -> Usage {
-    let partitions = partitions(root, name);
+/// Usage of a disk and some of its partitions.
+pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
     Usage {
         mounts: mounts(root, name, &partitions),
         swap: swap(root, name, &partitions),
         holders: holders(root, name, &partitions),
-        loops: loops(root, name, &partitions),
         read_only: root.read_optional(root.sys("block").join(name).join("ro")).as_deref() == Some("1"),
         partitions,
     }
@@ -63,14 +60,19 @@ pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
 }
 
 /// The disk's partitions: directories of it that have a `partition` file.
-pub(super) fn partitions(root: &Root, name: &str) -> Vec<String> {
+pub(crate) fn partitions(root: &Root, name: &str) -> Vec<String> {
     let dir = root.sys("block").join(name);
     root.names(&dir).into_iter().filter(|sub| dir.join(sub).join("partition").exists()).collect()
 }
 
-/// Where the disk or a partition is mounted; by device number, and by name for file systems that show a number of their own.
+/// Where the disk or a partition is mounted in this mount namespace.
 pub(super) fn mounts(root: &Root, name: &str, partitions: &[String]) -> Vec<Mount> {
-    let Some(table) = root.read_optional(root.proc("self/mountinfo")) else { return Vec::new() };
+    mounts_in(root, &root.proc("self/mountinfo"), name, partitions)
+}
+
+/// The same by another table of mounts; by device number, and by name for file systems that show another number.
+pub(crate) fn mounts_in(root: &Root, table: &Path, name: &str, partitions: &[String]) -> Vec<Mount> {
+    let Some(table) = root.read_optional(table) else { return Vec::new() };
     let mut found = BTreeSet::new();
     for device in with_partitions(name, partitions) {
         let number = number(root, name, device);
@@ -117,24 +119,37 @@ pub(super) fn backing_file(root: &Root, name: &str) -> Option<PathBuf> {
     root.read_optional(root.sys("block").join(name).join("loop/backing_file")).map(PathBuf::from)
 }
 
-fn loops(root: &Root, name: &str, partitions: &[String]) -> Vec<String> {
-    let nodes: Vec<PathBuf> = with_partitions(name, partitions)
-        .map(|device| real_path(root, &node_path(device).display().to_string()))
-        .collect();
-    let backed = |other: &String| {
-        let file = backing_file(root, other);
-        file.is_some_and(|file| nodes.contains(&real_path(root, &file.display().to_string())))
-    };
-    root.names(root.sys("block")).into_iter().filter(backed).collect()
-}
-
 fn with_partitions<'a>(name: &'a str, partitions: &'a [String]) -> impl Iterator<Item = &'a str> {
     std::iter::once(name).chain(partitions.iter().map(String::as_str))
 }
 
+/// `MAJOR:MINOR` of a disk or a partition of it.
 fn number(root: &Root, disk: &str, device: &str) -> Option<String> {
     let dir = root.sys("block").join(disk);
     root.read_optional(if disk == device { dir.join("dev") } else { dir.join(device).join("dev") })
+}
+
+/// The numbers of a disk and some of its partitions.
+pub(crate) fn numbers(root: &Root, disk: &str, partitions: &[String]) -> Vec<u64> {
+    let all = with_partitions(disk, partitions).filter_map(|device| number(root, disk, device));
+    all.filter_map(|text| parse_number(&text)).collect()
+}
+
+fn parse_number(text: &str) -> Option<u64> {
+    let (major, minor) = text.split_once(':')?;
+    Some(makedev(major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The disk with this number and its partitions, or the disk and the partition with this number.
+pub(crate) fn disk_of_number(root: &Root, wanted: u64) -> Option<(String, Vec<String>)> {
+    root.names(root.sys("block")).into_iter().find_map(|disk| {
+        let all = partitions(root, &disk);
+        if numbers(root, &disk, &[]).contains(&wanted) {
+            return Some((disk, all));
+        }
+        let part = all.into_iter().find(|part| numbers(root, &disk, std::slice::from_ref(part)).contains(&wanted))?;
+        Some((disk, vec![part]))
+    })
 }
 
 /// The path with symbolic links resolved, as far as it exists.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scan::MARK;
 use super::{Fault, scan};
-use crate::consent::Obstacle;
+use crate::consent::Use;
 use crate::device::{self, Device, Kind, Mount, node_path};
 use crate::error::Error;
 use crate::journal::payload::{expect, is_name, name_in};
@@ -280,7 +280,7 @@ pub(super) fn claim(root: &Root, device: &Device) -> Result<fs::File, Error> {
             Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(Error::io("open", path)(error)),
             Err(_) if since.elapsed() < MOMENT => thread::sleep(Duration::from_millis(10)),
             Err(_) => {
-                let found = vec![Obstacle::OpenedExclusively];
+                let found = vec![Use::OpenedExclusively];
                 return Err(Error::InUse { device: device.path.display().to_string(), found });
             }
         }

@@ -125,11 +125,21 @@ fn attach_loop_in_steps(device: &File, fd: u32, options: LoopOptions) -> io::Res
     Ok(())
 }
 
-/// Device and inode of the file behind a loop device; none if it has no file.
-pub(crate) fn loop_backing(device: &File) -> io::Result<Option<(u64, u64)>> {
+/// The file behind a loop device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Backing {
+    /// Number of the device that the file lies on.
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    /// The number of the block device that the file is; 0 for a regular file.
+    pub(crate) number: u64,
+}
+
+/// The file behind a loop device; none if it has no file.
+pub(crate) fn loop_backing(device: &File) -> io::Result<Option<Backing>> {
     // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, which `LoopInfo` is laid out as; every value is one of its numbers.
     match unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) } {
-        Ok(info) => Ok(Some((info.device, info.inode))),
+        Ok(info) => Ok(Some(Backing { device: info.device, inode: info.inode, number: info.rdevice })),
         Err(rustix::io::Errno::NXIO) => Ok(None),
         Err(errno) => Err(errno.into()),
     }

@@ -119,6 +119,11 @@ pub trait Arena {
     /// Puts an arm's setting into effect. A refusal of the kernel is data: the trial is void, with these reasons.
     fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>>;
 
+    /// Checks before the trials of a round that it may still be measured.
+    fn begin_round(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Measures one trial under the setting that was applied last.
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation>;
 

@@ -234,6 +234,7 @@ pub fn measure(
     let total = loads.len() as u32 * request.repetitions;
     let mut done = 0;
     for repetition in 0..request.repetitions {
+        arena.begin_round()?;
         for (workload, load) in loads.iter().enumerate() {
             let left = (duration + warmup) * (total - done);
             progress.trial(&Step {

@@ -176,7 +176,8 @@ pub(crate) struct DesignArgs {
     /// Kernel arena: compare the schedulers of this kernel, named as for `schedlab kernel build --source` [default: debian:6.1].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// Run these workloads, separated by commas [default: oltp,mixed; with --arena cpu: linpack; for a watch: randread].
+    /// Run these workloads, separated by commas [default: oltp,mixed; on a device that may not be written to:
+    /// randread,dss; with --arena cpu: linpack; for a watch: randread].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) workload: Vec<String>,
     #[command(flatten)]

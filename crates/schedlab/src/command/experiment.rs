@@ -34,7 +34,12 @@ use crate::rights;
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
     give_up_rights(args.design.arena_kind(), &[], args.conduct.results())?;
-    let plan = plan_of(root, &args.design, (&args.schedulers, args.baseline.as_deref()))?;
+    let plan = plan_of(
+        root,
+        &args.design,
+        (&args.schedulers, args.baseline.as_deref()),
+        args.conduct.destroy_data.as_deref(),
+    )?;
     as_designed(root, plan, &args.design, &args.conduct)
 }
 

@@ -34,7 +34,12 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
         return experiment::compare(root, args);
     }
     give_up_rights(args.design.arena_kind(), &[], args.conduct.results())?;
-    let mut plan = plan_of(root, &args.design, (&args.schedulers, args.baseline.as_deref()))?;
+    let mut plan = plan_of(
+        root,
+        &args.design,
+        (&args.schedulers, args.baseline.as_deref()),
+        args.conduct.destroy_data.as_deref(),
+    )?;
     locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
     let plan = settled(plan, &args.design)?;

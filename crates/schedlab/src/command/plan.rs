@@ -18,8 +18,11 @@ use crate::cli::{DesignArgs, MethodArg};
 use crate::failure::usage;
 use crate::out;
 
-/// The workloads of a comparison on a device that names none.
+/// The workloads of a comparison that names none.
 const DEFAULT_WORKLOADS: [&str; 2] = ["oltp", "mixed"];
+
+/// The same on a device that may not be written to.
+const READ_ONLY_WORKLOADS: [&str; 2] = ["randread", "dss"];
 
 /// A plan checked and completed; old names are translated with a note on standard error.
 pub(super) fn checked(plan: Plan) -> Result<Plan> {
@@ -43,6 +46,7 @@ pub(super) fn plan_of(
     root: &Root,
     design: &DesignArgs,
     (schedulers, baseline): (&[String], Option<&str>),
+    destroy_data: Option<&str>,
 ) -> Result<Plan> {
     if design.arena_kind().is_cpu() {
         return plan_of_cpu(design, schedulers, baseline);
@@ -52,15 +56,16 @@ pub(super) fn plan_of(
     } else {
         plan::parse_arms(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?
     };
-    let mut plan = designed(design, arms)?;
+    let mut plan = designed(design, arms, destroy_data)?;
     let now = if plan.arena == ArenaKind::Disk { present_scheduler(root, &design.device)? } else { None };
     let present = now.and_then(|now| plan.arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone()));
     plan.baseline = baseline.map(str::to_owned).or(present);
     Ok(plan)
 }
 
-/// The plan that the flags of a design describe, with these arms, not yet checked; its baseline is the first of them.
-pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
+/// The plan that the flags of a design describe, with these arms, not yet checked; its baseline is the first of them. `destroy_data` is
+/// the device that may be written to.
+pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>, destroy_data: Option<&str>) -> Result<Plan> {
     let seconds = |flag: &str, word: &str| plan::parse_duration_s(word).map_err(|e| usage(format!("{flag}: {e}")));
     let percent = |flag: &str, word: &str| plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")));
     let millis = |flag: &str, word: &Option<String>| -> Result<Option<u64>> {
@@ -82,7 +87,7 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
         None => Budget::default().time_s,
     };
     let named = match design.workload.as_slice() {
-        [] => DEFAULT_WORKLOADS.map(str::to_owned).to_vec(),
+        [] => default_workloads(design, destroy_data)?.map(str::to_owned).to_vec(),
         named => named.to_vec(),
     };
     let mut workloads = plan::parse_workloads(&named).map_err(|e| usage(format!("--workload: {e}")))?;
@@ -123,6 +128,13 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>) -> Result<Plan> {
         metrics: Vec::new(),
         published: Vec::new(),
     })
+}
+
+/// A device of the user's is only read unless the flags allow more; `--fs` without consent is refused when the device is opened.
+fn default_workloads(design: &DesignArgs, destroy_data: Option<&str>) -> Result<[&'static str; 2]> {
+    let is_users = design.arena_kind() == ArenaKind::Disk && !Target::is_temporary(&design.device)?;
+    let only_reads = is_users && destroy_data.is_none() && design.place.fs.is_none();
+    Ok(if only_reads { READ_ONLY_WORKLOADS } else { DEFAULT_WORKLOADS })
 }
 
 /// Gives every workload that has clients, and does not say how many, this number of them.
@@ -207,7 +219,7 @@ fn plan_of_cpu(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> 
         ));
     }
     let arms = plan::parse_cpu_arms(arms, &cpu::keys()).map_err(|e| usage(format!("--schedulers: {e}")))?;
-    let mut plan = designed(&with_cpu_work(design), arms)?;
+    let mut plan = designed(&with_cpu_work(design), arms, None)?;
     plan.baseline = baseline.map(str::to_owned);
     Ok(plan)
 }

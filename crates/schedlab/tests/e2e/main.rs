@@ -5,6 +5,7 @@
 mod atlas;
 mod common;
 mod compare;
+mod consent;
 mod cpu_arena;
 mod cpu_isolation;
 mod cpu_settings;

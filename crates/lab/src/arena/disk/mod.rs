@@ -9,6 +9,7 @@ pub mod background;
 mod check;
 mod device;
 mod flows;
+mod overwrite;
 mod setting;
 mod target;
 mod trial;
@@ -26,7 +27,7 @@ use experiment::plan::{Arm, FileSystemSpec, Limits, Plan};
 use experiment::record::{Environment, Observation, VoidReason};
 use host::probe::{ProbeError, SystemCounters};
 use host::session::FileSystem;
-use host::{Change, Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session};
+use host::{Authority, Change, Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session};
 
 use self::check::{as_usage, check_scheduler, of_arm};
 pub use self::device::Target;
@@ -133,21 +134,9 @@ impl<'a> DiskArena<'a> {
             // As `set` does: names and ranges, before anything is written.
             Change::plan(root, &device, &setting.device).map_err(|e| of_arm(arm, as_usage(e)))?;
         }
-        let claim = if plan.files.is_some() || workloads.write() {
-            // What we made ourselves may be overwritten: the kernel can show partitions of the file that this loop device had before.
-            let ours = temporary.as_ref().map(|made| made.name().to_owned());
-            let consent = ours.as_deref().or(consent.destroy_data);
-            let claim = host::check_writable(root, &device, consent).map_err(as_usage)?;
-            if temporary.is_none() {
-                progress.say(&format!(
-                    "{} will be overwritten: it holds no known file system or partition table, or --destroy-data names it; other data on it is lost",
-                    device.path.display()
-                ));
-            }
-            Some(claim)
-        } else {
-            None
-        };
+        let writes = plan.files.is_some() || workloads.write();
+        let authority = if temporary.is_some() { Authority::Made } else { Authority::Named(consent.destroy_data) };
+        let claim = writes.then(|| overwrite::claim(root, &device, authority, stop, progress)).transpose()?;
         let guard = Guard::begin(root, &device)?;
         let mut words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
         words.extend(workloads.remarks());
@@ -207,8 +196,9 @@ impl<'a> DiskArena<'a> {
             if let Some(files) = &self.files {
                 let FileSystemSpec { kind, mkfs, mount } = files.clone();
                 self.progress.phase(&format!("making a file system ({kind}) on {}", self.device.path.display()));
-                // What makes a file system wants the device for itself alone.
-                self.claim = None;
+                self.check_unused(None)?;
+                // mkfs opens the device exclusively.
+                self.claim.iter_mut().for_each(Claim::release_device);
                 session.make_files(&self.device, &FileSystem { kind, mkfs, mount })?;
             }
             self.session = Some(session);
@@ -248,6 +238,12 @@ impl<'a> DiskArena<'a> {
     /// Before anything is written: the device must be the one that was consented to.
     fn check_device(&self) -> Result<()> {
         Ok(self.device.check_is(&self.root, self.held.as_ref().ok_or_else(given_back)?)?)
+    }
+
+    /// Before anything is written: nothing else may use the device by now.
+    fn check_unused(&self, mounted_at: Option<&Path>) -> Result<()> {
+        let check = |claim: &Claim| claim.check_unused(&self.root, &self.device, mounted_at);
+        Ok(self.claim.as_ref().map_or(Ok(()), check)?)
     }
 
     fn guard(&mut self) -> Result<&mut Guard> {
@@ -322,6 +318,10 @@ impl Arena for DiskArena<'_> {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn begin_round(&mut self) -> Result<()> {
+        self.check_unused(self.session.as_ref().and_then(Session::directory))
     }
 
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {

@@ -48,7 +48,7 @@ fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
         }
         design = with_cpu_work(&design);
     }
-    let mut plan = designed(&design, arms(&baseline, &turns))?;
+    let mut plan = designed(&design, arms(&baseline, &turns), args.conduct.destroy_data.as_deref())?;
     plan.name = format!("{} of {}: {}", listed(&turns), baseline.scheduler, plan.name);
     plan.baseline = Some(DEFAULT.to_owned());
     size::plan(&mut plan, &args.design);

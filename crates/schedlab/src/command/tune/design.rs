@@ -74,7 +74,7 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let field = field(root, args, &request)?;
     let other = field.space.points().map(|point| field.arm(&point)).find(|arm| arm.name != baseline);
     let other = other.expect("a space that can be searched has two points");
-    let mut plan = designed(&design, vec![bare(&baseline), other])?;
+    let mut plan = designed(&design, vec![bare(&baseline), other], args.destroy_data.as_deref())?;
     plan.name = format!("search: {}", plan.name);
     objective.decide(&mut plan.workloads);
     let plan = checked(plan)?;

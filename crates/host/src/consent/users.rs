@@ -1,0 +1,277 @@
+//! Who uses a device: mounts, swap and stacked devices, loop devices over the same file, processes with it open for writing.
+//!
+//! A loop device writes to its file, so what uses the file uses the device: another loop device over it (a file system mounted through
+//! that one is invisible here), or a program that has the image open. A file that is a block device is looked at as the device itself.
+//! Descriptors are examined without asking a file system that may not respond (`AT_STATX_DONT_SYNC`). Threads with a descriptor table
+//! of their own and registered files of io_uring are not listed by /proc/PID/fd; see SECURITY.md.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags, makedev, statx};
+use serde::Serialize;
+
+use crate::capability;
+use crate::device::{self, Device, Mount, disk_of_number, mounts_in};
+use crate::error::Error;
+use crate::loopdev::Inode;
+use crate::processes;
+use crate::root::Root;
+use crate::sys::block::{self, Backing};
+
+/// A use of a device that consent to overwrite it does not cover.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "use", rename_all = "kebab-case")]
+pub enum Use {
+    Mounted {
+        device: String,
+        at: String,
+        /// A process of the mount namespace, where it is not this one.
+        pid: Option<i32>,
+    },
+    Swap {
+        device: String,
+    },
+    /// A device is stacked on it.
+    Held {
+        /// The device on top, e.g. `dm-0`.
+        by: String,
+    },
+    /// A loop device that writes to the same blocks.
+    SharedByLoop {
+        device: String,
+    },
+    /// It is open exclusively, perhaps in another container.
+    OpenedExclusively,
+    OpenForWriting {
+        /// The process: NAME (PID).
+        by: String,
+    },
+    /// The file behind the loop device is open.
+    FileOpen {
+        /// The process: NAME (PID).
+        by: String,
+    },
+    /// The file behind the loop device is locked, perhaps in another container.
+    FileLocked,
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Use::Mounted { device, at, pid } => {
+                let inside = pid.map_or(String::new(), |pid| format!(" in the mount namespace of process {pid}"));
+                write!(f, "{device} is mounted at {at}{inside} (unmount it first)")
+            }
+            Use::Swap { device } => write!(f, "{device} is in use as swap (`swapoff /dev/{device}` first)"),
+            Use::Held { by } => write!(f, "{by} is stacked on it (remove {by} first)"),
+            Use::SharedByLoop { device } => {
+                write!(f, "{device} is a loop device over the same blocks (`losetup -d /dev/{device}` first)")
+            }
+            Use::OpenedExclusively => f.write_str(
+                "a program has it open exclusively (see `fuser -v`, also in other containers; stop it first)",
+            ),
+            Use::OpenForWriting { by } => write!(f, "{by} has it open for writing (stop it first)"),
+            Use::FileOpen { by } => write!(f, "{by} has the file behind it open (stop it first)"),
+            Use::FileLocked => f.write_str("a program holds a lock on the file behind it (stop it first)"),
+        }
+    }
+}
+
+/// What a write to the device changes: block devices by their numbers, and the file behind a loop device.
+#[derive(Debug, Default)]
+struct Target {
+    /// Kernel names of disks, each with those of its partitions that count.
+    disks: Vec<(String, Vec<String>)>,
+    /// Device numbers of all these disks and partitions.
+    numbers: BTreeSet<u64>,
+    file: Option<Inode>,
+}
+
+/// What uses a device.
+#[derive(Debug, Default)]
+pub(super) struct Users {
+    pub(super) found: Vec<Use>,
+    /// Processes that even root may not examine: NAME (PID).
+    pub(super) hidden: Vec<String>,
+}
+
+/// Everything that uses the device, read afresh.
+///
+/// # Errors
+/// [`Error::Session`] without the capability to examine other users' processes.
+pub(super) fn find(root: &Root, device: &Device) -> Result<Users, Error> {
+    capability::require(root, &format!("checking what uses {}", device.path.display()), &[capability::SYS_PTRACE])?;
+    let target = Target::of(root, &device.name);
+    let mut users = Users::default();
+    for (disk, partitions) in &target.disks {
+        let usage = device::usage_of(root, disk, partitions.clone());
+        let mounted = |mount: Mount| Use::Mounted { device: mount.device, at: mount.at, pid: None };
+        users.found.extend(usage.mounts.into_iter().map(mounted));
+        users.found.extend(usage.swap.into_iter().map(|device| Use::Swap { device }));
+        users.found.extend(usage.holders.into_iter().map(|by| Use::Held { by }));
+    }
+    users.found.extend(target.other_loops(root));
+    target.add_processes(root, &mut users);
+    Ok(users)
+}
+
+impl Target {
+    fn of(root: &Root, name: &str) -> Target {
+        let mut target = Target::default();
+        let mut next = Some((name.to_owned(), device::usage_now(root, name).partitions));
+        while let Some((disk, partitions)) = next.take() {
+            if target.disks.iter().any(|(known, _)| *known == disk) {
+                break;
+            }
+            target.numbers.extend(device::numbers(root, &disk, &partitions));
+            match backing(root, &disk) {
+                Some(backing) if backing.number == 0 => target.file = Some(backing.into()),
+                Some(backing) => next = disk_of_number(root, backing.number),
+                None => {}
+            }
+            target.disks.push((disk, partitions));
+        }
+        target
+    }
+
+    fn is_backed_by(&self, backing: &Backing) -> bool {
+        self.numbers.contains(&backing.number) || (backing.number == 0 && self.file == Some((*backing).into()))
+    }
+
+    /// Loop devices that write to the same blocks.
+    fn other_loops(&self, root: &Root) -> Vec<Use> {
+        let is_below = |name: &String| self.disks.iter().any(|(disk, _)| disk == name);
+        let names =
+            root.names(root.sys("block")).into_iter().filter(|name| name.starts_with("loop") && !is_below(name));
+        let over = names.filter(|name| backing(root, name).is_some_and(|backing| self.is_backed_by(&backing)));
+        over.map(|device| Use::SharedByLoop { device }).collect()
+    }
+
+    /// Mounts in other mount namespaces, and processes that can write: not this one and its descendants.
+    fn add_processes(&self, root: &Root, users: &mut Users) {
+        let all = processes::all(root);
+        let mut own = BTreeSet::from([i32::try_from(std::process::id()).unwrap_or_default()]);
+        processes::add_descendants(&all, &mut own);
+        let mut namespaces: BTreeSet<PathBuf> = fs::read_link(root.proc("self/ns/mnt")).into_iter().collect();
+        for (pid, stat) in all.iter().filter(|(pid, stat)| !own.contains(pid) && !stat.is_kernel_thread()) {
+            let dir = root.proc(pid.to_string());
+            if fs::read_link(dir.join("ns/mnt")).is_ok_and(|namespace| namespaces.insert(namespace)) {
+                users.found.extend(self.mounts_of(root, *pid));
+            }
+            let by = format!("{} ({pid})", stat.name);
+            match self.open_by(&dir) {
+                Ok(Some(Opened::Device)) => users.found.push(Use::OpenForWriting { by }),
+                Ok(Some(Opened::File)) => users.found.push(Use::FileOpen { by }),
+                Ok(None) => {}
+                Err(_) => users.hidden.push(by),
+            }
+        }
+    }
+
+    fn mounts_of(&self, root: &Root, pid: i32) -> Vec<Use> {
+        let table = root.proc(format!("{pid}/mountinfo"));
+        let mounts = self.disks.iter().flat_map(|(disk, partitions)| mounts_in(root, &table, disk, partitions));
+        mounts.map(|mount| Use::Mounted { device: mount.device, at: mount.at, pid: Some(pid) }).collect()
+    }
+
+    /// How a process has the target open; a process that ends in between has nothing open.
+    fn open_by(&self, dir: &Path) -> io::Result<Option<Opened>> {
+        let entries = match fs::read_dir(dir.join("fd")) {
+            Ok(entries) => entries,
+            Err(error) => return unless_gone(error),
+        };
+        for entry in entries {
+            let path = match entry {
+                Ok(entry) => entry.path(),
+                Err(error) => return unless_gone(error),
+            };
+            match self.at(&path) {
+                Some(Opened::Device) if is_open_for_writing(dir, &path) => return Ok(Some(Opened::Device)),
+                // Whoever reads the image would get a mixture.
+                Some(Opened::File) => return Ok(Some(Opened::File)),
+                _ => {}
+            }
+        }
+        match fs::read_to_string(dir.join("maps")) {
+            Ok(maps) => Ok(maps.lines().find_map(|line| self.mapped(dir, line))),
+            Err(error) => unless_gone(error),
+        }
+    }
+
+    /// What of the target a path leads to.
+    fn at(&self, path: &Path) -> Option<Opened> {
+        let is_file = fs::read_link(path).map_or(true, |link| link.is_absolute());
+        let flags = AtFlags::STATX_DONT_SYNC;
+        let found = is_file.then(|| statx(CWD, path, flags, StatxFlags::INO | StatxFlags::TYPE).ok()).flatten()?;
+        let file = Inode { device: makedev(found.stx_dev_major, found.stx_dev_minor), inode: found.stx_ino };
+        match FileType::from_raw_mode(found.stx_mode.into()) {
+            FileType::BlockDevice => {
+                let number = makedev(found.stx_rdev_major, found.stx_rdev_minor);
+                self.numbers.contains(&number).then_some(Opened::Device)
+            }
+            _ => (self.file == Some(file)).then_some(Opened::File),
+        }
+    }
+
+    /// A line of /proc/PID/maps: memory that is shared, can be written and belongs to the target.
+    fn mapped(&self, dir: &Path, line: &str) -> Option<Opened> {
+        // START-END rw-s OFFSET MAJOR:MINOR INODE PATH
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let is_shared = words.next().is_some_and(|rights| rights.starts_with("rw") && rights.ends_with('s'));
+        let path = line.find('/').filter(|_| is_shared).map(|start| &line[start..])?;
+        let (number, inode) = (words.nth(1)?, words.next()?.parse().ok()?);
+        let (major, minor) = number.split_once(':')?;
+        let hex = |text| u32::from_str_radix(text, 16).ok();
+        if self.file == Some(Inode { device: makedev(hex(major)?, hex(minor)?), inode }) {
+            return Some(Opened::File);
+        }
+        self.at(&dir.join("root").join(path.trim_start_matches('/')))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    Device,
+    /// The file behind the loop device.
+    File,
+}
+
+fn unless_gone(error: io::Error) -> io::Result<Option<Opened>> {
+    let is_gone =
+        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
+    if is_gone { Ok(None) } else { Err(error) }
+}
+
+/// Access mode of a descriptor, from `flags` in its fdinfo (octal).
+fn is_open_for_writing(dir: &Path, fd: &Path) -> bool {
+    let Some(name) = fd.file_name() else { return true };
+    let Ok(text) = fs::read_to_string(dir.join("fdinfo").join(name)) else { return fd.symlink_metadata().is_ok() };
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_none_or(|flags| OFlags::from_bits_retain(flags).intersects(WRITING))
+}
+
+const WRITING: OFlags = OFlags::WRONLY.union(OFlags::RDWR);
+
+/// What is behind a loop device.
+fn backing(root: &Root, name: &str) -> Option<Backing> {
+    let behind = root.sys("block").join(name).join("loop/backing_file");
+    let node = behind.exists().then(|| root.path(device::node_path(name)))?;
+    block::loop_backing(&File::open(node).ok()?).ok().flatten()
+}
+
+/// Opens the file behind a loop device by its path, if that still leads to it.
+pub(super) fn open_backing(root: &Root, device: &Device, opened: &File) -> Option<File> {
+    let behind = block::loop_backing(opened).ok().flatten().filter(|backing| backing.number == 0)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(root.path(device.backing_file.as_ref()?))
+        .ok()?;
+    (Inode::of(&file).ok()? == behind.into()).then_some(file)
+}
