@@ -86,6 +86,8 @@ pub struct Bench<'a> {
     pub device: Option<&'a Device>,
     /// The mount point of the file system on it, if there is one.
     pub directory: Option<&'a Path>,
+    /// Whether the device may be written to.
+    pub may_write: bool,
     /// Set when the experiment is interrupted.
     pub stop: &'a AtomicBool,
     pub say: &'a dyn Fn(&str),

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ground::{Ground, trial};
-use runner::RunnerError;
+use runner::{Bench, RunnerError};
 
 /// Whether a process with these words in its command line is there.
 fn runs(words: &str) -> bool {
@@ -231,4 +231,20 @@ fn a_program_that_stays_is_ready_when_it_says_so_and_is_ended() {
     let error = ground.trial(&mut *runner, Duration::from_millis(300)).unwrap_err().to_string();
     assert!(error.contains("still running"), "{error}");
     assert!(!runs("# 98766"));
+}
+
+#[test]
+fn fio_job_that_writes_without_consent_is_refused_by_fio() {
+    let Some(ground) = Ground::new(16, &["fio"], None) else { return };
+    let job = ground.dir.path().join("job.fio");
+    // As if the file read only when consent was checked, and was changed since.
+    fs::write(&job, "[writer]\nrw=randwrite\nbs=4k\nsize=1m\n").unwrap();
+    let row = runner::find("fio").unwrap();
+    let mut fio = (row.make)(&row.read([("file", job.to_str().unwrap())]).unwrap());
+    let before = ground.counted();
+    let measured = fio.measure(&Bench { may_write: false, ..ground.bench() }, &trial(1, Duration::from_secs(60)));
+    assert!(measured.is_err(), "{measured:?}");
+    assert_eq!(ground.counted().1, before.1, "nothing was written");
+    let measured = fio.measure(&ground.bench(), &trial(1, Duration::from_secs(60)));
+    assert!(measured.is_ok() && ground.counted().1 > before.1, "{measured:?}");
 }

@@ -42,6 +42,8 @@ pub struct Claim {
     exclusive: Option<File>,
     /// The file behind a loop device, locked.
     backing: Option<File>,
+    /// Whether schedlab made the device.
+    is_ours: bool,
     content: Vec<Content>,
     hidden: Vec<String>,
 }
@@ -62,11 +64,15 @@ impl Claim {
         self.exclusive = None;
     }
 
-    /// Checks again that nothing uses the device, except a mount of schedlab's at `mounted_at`.
+    /// Checks again that nothing uses the device, except a mount of schedlab's at `mounted_at`. A device that schedlab made has nothing to
+    /// lose.
     ///
     /// # Errors
     /// [`Error::InUse`].
     pub fn check_unused(&self, root: &Root, device: &Device, mounted_at: Option<&Path>) -> Result<(), Error> {
+        if self.is_ours {
+            return Ok(());
+        }
         let mut found = users::find(root, device)?.found;
         // Other mount namespaces can have a copy of our mount below another directory.
         let own = mounted_at.and_then(Path::file_name);
@@ -100,7 +106,8 @@ pub fn check_writable(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Claim, Error> {
     let allowed = is_allowed(root, device, authority)?;
-    let Users { found, hidden } = users::find(root, device)?;
+    let is_ours = authority == Authority::Made;
+    let Users { found, hidden } = if is_ours { Users::default() } else { users::find(root, device)? };
     require_unused(device, found)?;
     if device::usage_now(root, &device.name).read_only {
         return Err(Error::ReadOnly { device: device.path.display().to_string() });
@@ -116,11 +123,8 @@ pub fn check_writable(
     };
     device.check_is(root, &exclusive)?;
     let backing = lock_backing(root, device, &exclusive)?;
-    let content = match authority {
-        Authority::Made => Vec::new(),
-        Authority::Named(_) => content::find(root, device, &exclusive, progress)?,
-    };
-    let claim = Claim { exclusive: Some(exclusive), backing, content, hidden };
+    let content = if is_ours { Vec::new() } else { content::find(root, device, &exclusive, progress)? };
+    let claim = Claim { exclusive: Some(exclusive), backing, is_ours, content, hidden };
     if allowed {
         return Ok(claim);
     }

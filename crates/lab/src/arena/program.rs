@@ -47,6 +47,8 @@ impl Prepared {
 pub(super) struct TrialContext<'a> {
     pub(super) session: &'a Session,
     pub(super) device: Option<&'a Device>,
+    /// Whether the device may be written to.
+    pub(super) may_write: bool,
     pub(super) stop: &'a AtomicBool,
     pub(super) progress: &'a dyn Progress,
     /// What is noted of programs while they run.
@@ -61,6 +63,7 @@ impl TrialContext<'_> {
             session: self.session,
             device: self.device,
             directory,
+            may_write: self.may_write,
             stop: self.stop,
             say: &say,
             stats: self.noted,

@@ -105,14 +105,18 @@ fn writable(needs: Needs, state: &Path, textfile: Option<&Path>) -> Result<Strin
 
 /// The capabilities of root that a test uses; the table in the docs has the reasons.
 fn capabilities(needs: Needs) -> Vec<&'static str> {
+    let of_writes: &[&str] = &["CAP_SYS_PTRACE"];
     let of_files: &[&str] = &["CAP_SYS_ADMIN"];
     let of_programs: &[&str] =
         &["CAP_MKNOD", "CAP_SETPCAP", "CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SYS_NICE", "CAP_SYS_PTRACE", "CAP_KILL"];
     let of_other_users: &[&str] = &["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID"];
     let mut all = Vec::new();
-    for (is_needed, some) in
-        [(needs.files, of_files), (needs.programs, of_programs), (needs.programs || needs.tell, of_other_users)]
-    {
+    for (is_needed, some) in [
+        (needs.writes || needs.files, of_writes),
+        (needs.files, of_files),
+        (needs.programs, of_programs),
+        (needs.programs || needs.tell, of_other_users),
+    ] {
         all.extend(some.iter().filter(|_| is_needed).copied());
     }
     all.sort_unstable();
@@ -154,7 +158,8 @@ mod tests {
     #[test]
     fn what_a_plan_needs_is_granted_and_no_more() {
         let text = lines_of("[files]\nkind = 'ext4'\n", "kind = 'oltp'\nparams = { file_size = '16M' }\n", false);
-        assert!(text.contains("CapabilityBoundingSet=CAP_SYS_ADMIN\n") && text.contains("@mount"), "{text}");
+        assert!(text.contains("CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYS_PTRACE\n"), "{text}");
+        assert!(text.contains("@mount"), "{text}");
         assert!(text.contains("DeviceAllow=block-* rw\n") && text.contains("\"/var/lib/schedlab\" /run\n"), "{text}");
         let text = lines_of("", "kind = 'command'\nparams = { run = 'true', on = 'device' }\n", false);
         assert!(text.contains("CAP_SETUID") && !text.contains("MemoryDenyWriteExecute"), "{text}");

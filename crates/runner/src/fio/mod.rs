@@ -41,7 +41,8 @@ pub(crate) static FIO: RunnerKind = RunnerKind {
     program: Some((PROGRAM, PACKAGE)),
     needs: Needs::Either,
     reaches_device: |_| true,
-    writes: |options| open(options).is_ok_and(|file| file.writes()),
+    // A file that cannot be read now may be written by the time fio gets it.
+    writes: |options| open(options).map_or(true, |file| file.writes()),
     primary: |options| {
         let sequential = open(options).is_ok_and(|file| file.is_sequential());
         if sequential { "throughput_mb_per_s" } else { "iops" }.to_string()
@@ -183,7 +184,7 @@ impl Fio {
         forced.extend(more.iter().cloned());
         Launch {
             program: self.program.clone(),
-            args: arguments(file.writes(), own.is_some()),
+            args: arguments(file.writes() && bench.may_write, own.is_some()),
             dir: own.as_deref().unwrap_or(Path::new("/")).to_path_buf(),
             input: file.text(target, &forced, offered).into_bytes(),
             ..Launch::default()
@@ -197,7 +198,8 @@ fn is_new_enough(found: &str) -> Option<bool> {
     Some(major >= FIRST_MAJOR)
 }
 
-/// On a file system the files have to be made, even for jobs that only read.
+/// On a file system the files have to be made, even for jobs that only read. On a bare device fio itself refuses a job that writes although the
+/// file did not when consent was checked.
 fn arguments(writes: bool, on_files: bool) -> Vec<OsString> {
     let readonly = (!writes && !on_files).then_some("--readonly");
     ["--output-format=json+", "--eta=never"].into_iter().chain(readonly).chain(["-"]).map(OsString::from).collect()

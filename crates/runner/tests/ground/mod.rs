@@ -92,7 +92,7 @@ impl Ground {
     pub(crate) fn bench(&self) -> Bench<'_> {
         let session = self.session();
         let (device, directory) = (Some(&self.device), session.directory());
-        Bench { session, device, directory, stop: &self.stop, say: &|_| (), stats: &self.stats }
+        Bench { session, device, directory, may_write: true, stop: &self.stop, say: &|_| (), stats: &self.stats }
     }
 
     /// Prepares, and measures one trial from a cold start.

@@ -246,8 +246,8 @@ Kernel:      NAME@PATCH is scheduler NAME of a kernel with that patch, built on 
              arm; arms take their tunables, nr_requests, queue_depth, turnaround_us, clients=kernel|syscalls and
              fs=ext4 (files on a file system instead of the bare disk); times are virtual and blocks are seeds, as above
 
-Workloads that write destroy the data on a device. They run on a temporary loop device, on a device that holds no data,
-or on the device that --destroy-data names.
+Workloads that write destroy the data on a device. They run on a temporary loop device (loop:SIZE) or on the device that
+--destroy-data names.
 
 Examples:
   sudo schedlab compare --device /dev/sdb --schedulers mq-deadline,bfq --workload randread --budget 2m --out results

@@ -143,16 +143,18 @@ fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
     let path = &device.path;
     let short = "--blocks 1 --figures-only --trial-time 100ms --warmup 0s -q";
     let reads = format!("compare --device {path} --schedulers none,mq-deadline --workload randread {short}");
+    let writes = reads.replace("randread", &format!("randwrite --destroy-data {path}"));
     let files = format!(
-        "compare --device {path} --destroy-data {path} --fs ext4 --schedulers none,mq-deadline --workload oltp:file_size=16M:clients=2 {short}"
+        "compare --device loop:64M --fs ext4 --schedulers none,mq-deadline --workload oltp:file_size=16M:clients=2 {short}"
     );
     let cpu = |arm: &str| format!("compare --arena cpu --schedulers default,{arm} --workload linpack {short}");
     let other = format!(
         "compare --arena cpu --schedulers default,nice=1 --workload command:on=cpu:run=true --as nobody {short}"
     );
-    let rows: [(&str, &str, &[&str]); 7] = [
+    let rows: [(&str, &str, &[&str]); 8] = [
         (&reads, "", &[]),
         (&format!("set {path} nr_requests=32"), "", &[]),
+        (&writes, "sys_ptrace", &["CAP_SYS_PTRACE", "checking what uses"]),
         (&files, "sys_admin", &["CAP_SYS_ADMIN", "mounting ext4"]),
         (&cpu("nice=-5"), "sys_nice", &["CAP_SYS_NICE", "run as root"]),
         (&cpu("policy=fifo:10"), "sys_nice", &["CAP_SYS_NICE", "run as root"]),
@@ -246,7 +248,7 @@ fn a_test_of_a_watch_works_with_what_its_service_is_granted() {
                 params = { file_size = '16M', clients = '2' }\n";
     fs::write(&file, format!("{head}{plan}")).expect("written");
     // What the service of such a watch has beside: see the tests of lab.
-    let unit = unit.replace("CapabilityBoundingSet=\n", "CapabilityBoundingSet=CAP_SYS_ADMIN\n");
+    let unit = unit.replace("CapabilityBoundingSet=\n", "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYS_PTRACE\n");
     let state = value(&unit, "ReadWritePaths").to_owned();
     in_sandbox(&lab, &unit.replace(&format!("Paths={state}"), &format!("Paths={state} /run"))).expect_measured();
     in_sandbox(&lab, &unit).says(&["/run"]);

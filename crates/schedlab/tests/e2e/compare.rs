@@ -150,7 +150,8 @@ fn a_plan_printed_by_compare_can_be_run() {
     let file = lab.path("plan.toml");
     fs::write(&file, &plan.stdout).unwrap();
     let out = lab.path("out");
-    let ran = lab.run(&format!("run {} --out {}", file.display(), out.display())).expect_measured();
+    let run = format!("run {} --destroy-data {} --out {}", file.display(), device.path, out.display());
+    let ran = lab.run(&run).expect_measured();
     assert!(ran.stdout.contains("oltp"), "{}", ran.stdout);
     assert_eq!(trials(&out).len(), 4);
 }

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Lab, Loop, Ran, can_run};
+use crate::common::{Lab, Loop, Ran, can_run, trials, wait_until};
 
 /// A device with data or a user. Scripts see the device `$N`, the file behind it `$F` and a directory `$D`.
 struct State {
@@ -142,18 +142,18 @@ const HELD: &[State] = &[
 
 /// What consent does not give away.
 const USED: &[State] = &[
-    used("mounted", "mkfs.ext4 -qF $N && mkdir $D/m && mount $N $D/m", "", "umount $D/m", "is mounted at"),
+    used("mounted", "mkfs.ext4 -qF $N && mkdir $D/m && mount -o ro $N $D/m", "", "umount $D/m", "is mounted at"),
     used("partition mounted", PARTITION_MOUNTED, "", "umount $D/m; partx -d $N", "p1 is mounted at"),
     used(
         "mounted in another namespace",
         "mkfs.ext4 -qF $N && mkdir $D/m",
-        "unshare -m sh -c 'mount $N $D/m && echo && exec sleep 1000'",
+        "unshare -m sh -c 'mount -o ro $N $D/m && echo && exec sleep 1000'",
         "",
         "in the mount namespace of process",
     ),
     used(
         "mounted through a second loop device",
-        "mkfs.ext4 -qF $N && sync && mkdir $D/m && mount $(losetup -f --show $F) $D/m",
+        "mkfs.ext4 -qF $N && sync && mkdir $D/m && mount -o ro $(losetup -f --show $F) $D/m",
         "",
         "umount $D/m; losetup -j $F | cut -d: -f1 | grep -vx $N | xargs -r losetup -d",
         "is a loop device over the same blocks",
@@ -215,7 +215,8 @@ const LUKS_1: &str =
 const LUKS_2: &str =
     "echo secret | cryptsetup luksFormat -q --disable-locks --pbkdf pbkdf2 --pbkdf-force-iterations 1000 $N -";
 const OTHER_NODE: &str = "mknod $D/node b $((0x$(stat -c %t $N))) $((0x$(stat -c %T $N)))";
-const PARTITION_MOUNTED: &str = "addpart $N 1 2048 20480 && mkfs.ext4 -qF ${N}p1 && mkdir $D/m && mount ${N}p1 $D/m";
+const PARTITION_MOUNTED: &str =
+    "addpart $N 1 2048 20480 && mkfs.ext4 -qF ${N}p1 && mkdir $D/m && mount -o ro ${N}p1 $D/m";
 /// struct mdp_superblock_1 at 4 KiB, with its checksum.
 const MD: &str = "
 import struct, sys
@@ -296,7 +297,6 @@ const fn used(
 /// A state that was made, and is undone when dropped.
 struct Made {
     device: Loop,
-    /// After the device, which is detached only while its file is there.
     lab: Lab,
     undo: &'static str,
     holder: Option<Child>,
@@ -422,4 +422,70 @@ fn consent_prints_what_will_be_lost_and_allows_writing() {
         ran.says(&["will be overwritten", state.says]);
         assert_ne!(made.fingerprint(), before, "{name}");
     }
+}
+
+/// Runs a command on a terminal and presses Ctrl-C when the notice appears; the exit status is the command's.
+const PRESS_CTRL_C: &str = "
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+seen = b''
+while True:
+    try:
+        part = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    if b'Ctrl-C' in part and b'Ctrl-C' not in seen:
+        os.write(terminal, bytes([3]))
+    seen += part
+sys.stdout.buffer.write(seen)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
+
+#[test]
+fn ctrl_c_at_the_notice_keeps_the_data() {
+    if !can_run(&["losetup", "mkfs.ext4", "python3"]) {
+        return;
+    }
+    let state = HELD.iter().find(|state| state.name == "ext4").expect("a row");
+    let made = Made::new(state, Path::new(""));
+    let before = made.fingerprint();
+    let words = format!(
+        "compare --device {0} --destroy-data {0} --schedulers none,mq-deadline --workload randwrite --out {1}",
+        made.device.path,
+        made.lab.path("out").display()
+    );
+    let command = made.lab.command(&words);
+    let mut python = Command::new("python3");
+    python.args(["-c", PRESS_CTRL_C]).arg(command.get_program()).args(command.get_args());
+    python.env("SCHEDLAB_STATE_DIR", made.lab.state()).env("COLUMNS", "200").stdin(Stdio::null());
+    let ran = Ran::from(python.output().expect("python3"));
+    assert_eq!(ran.status, Some(130), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("will be overwritten: signatures of ext4"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("nothing was written"), "{}", ran.stdout);
+    assert_eq!(made.fingerprint(), before, "it was written to");
+}
+
+#[test]
+fn device_opened_by_another_program_ends_the_experiment() {
+    if !can_run(&["losetup"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let before = device.snapshot();
+    let out = lab.path("out");
+    let child = lab.start(&format!(
+        "compare --device {0} --destroy-data {0} --schedulers none,kyber --workload randwrite --trial-time 50ms --budget 60s --out {1}",
+        device.path,
+        out.display()
+    ));
+    wait_until("a trial is kept", || !trials(&out).is_empty());
+    let opened = fs::OpenOptions::new().write(true).open(&device.path).expect("a second user");
+    let ran = Ran::from(child.wait_with_output().expect("own child")).expect_status(1);
+    drop(opened);
+    ran.says(&["in use: e2e", "has it open for writing"]);
+    assert_eq!(device.snapshot(), before, "the settings are restored");
 }

@@ -20,6 +20,21 @@ fn kill(child: &std::process::Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
 }
 
+/// Kills it while kyber is set: it is stopped first, so that it cannot switch in between.
+fn kill_under_kyber(child: &mut std::process::Child, device: &Loop) {
+    let stat = format!("/proc/{}/stat", child.id());
+    wait_until("it stands still under kyber", || {
+        kill(child, "-STOP");
+        wait_until("it stands still", || fs::read_to_string(&stat).unwrap().contains(") T "));
+        let is_set = device.scheduler() == "kyber";
+        if !is_set {
+            kill(child, "-CONT");
+        }
+        is_set
+    });
+    child.kill().unwrap();
+}
+
 fn voids(trial: &serde_json::Value) -> Vec<String> {
     let voids = trial["observation"]["voids"].as_array().cloned().unwrap_or_default();
     voids.iter().map(|v| v["reason"].as_str().unwrap().to_owned()).collect()
@@ -186,8 +201,7 @@ fn after_kill_9_restore_puts_the_device_back_and_removes_the_loop_device() {
     let before = device.snapshot();
     let out = lab.path("out");
     let mut child = lab.start(&long(&device.path, "randread", &out));
-    wait_until("it has switched to kyber", || device.scheduler() == "kyber");
-    child.kill().unwrap();
+    kill_under_kyber(&mut child, &device);
     child.wait().unwrap();
     assert_ne!(device.snapshot(), before, "the crash left its mark");
     let ran = lab.run("restore").expect_status(0);
@@ -221,8 +235,7 @@ fn the_next_start_puts_back_what_a_crash_left() {
     let before = device.snapshot();
     let out = lab.path("out");
     let mut child = lab.start(&long(&device.path, "randread", &out));
-    wait_until("it has switched to kyber", || device.scheduler() == "kyber");
-    child.kill().unwrap();
+    kill_under_kyber(&mut child, &device);
     child.wait().unwrap();
     let next = lab.path("next");
     lab.run(&format!(

@@ -6,6 +6,7 @@ mod atlas;
 mod common;
 mod compare;
 mod consent;
+mod consent_postgres;
 mod cpu_arena;
 mod cpu_isolation;
 mod cpu_settings;

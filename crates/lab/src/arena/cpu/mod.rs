@@ -132,7 +132,7 @@ impl<'a> CpuArena<'a> {
 
     /// What programs work with.
     fn context<'p>(&'p self, session: &'p Session, noted: &'p ProcessStats) -> TrialContext<'p> {
-        TrialContext { session, device: None, stop: &self.flag, progress: self.progress, noted }
+        TrialContext { session, device: None, may_write: false, stop: &self.flag, progress: self.progress, noted }
     }
 }
 

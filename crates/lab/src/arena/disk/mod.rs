@@ -210,6 +210,7 @@ impl<'a> DiskArena<'a> {
             let context = TrialContext {
                 session,
                 device: Some(&self.device),
+                may_write: self.claim.is_some(),
                 stop: &self.flag,
                 progress: self.progress,
                 noted: &noted,
@@ -232,7 +233,14 @@ impl<'a> DiskArena<'a> {
 
     /// What programs work with.
     fn context<'p>(&'p self, session: &'p Session, noted: &'p ProcessStats) -> TrialContext<'p> {
-        TrialContext { session, device: Some(&self.device), stop: &self.flag, progress: self.progress, noted }
+        TrialContext {
+            session,
+            device: Some(&self.device),
+            may_write: self.claim.is_some(),
+            stop: &self.flag,
+            progress: self.progress,
+            noted,
+        }
     }
 
     /// Before anything is written: the device must be the one that was consented to.

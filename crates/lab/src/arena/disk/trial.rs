@@ -61,6 +61,7 @@ impl DiskArena<'_> {
             let context = TrialContext {
                 session,
                 device: Some(&self.device),
+                may_write: self.claim.is_some(),
                 stop: &self.flag,
                 progress: self.progress,
                 noted: &noted,
@@ -148,6 +149,7 @@ impl DiskArena<'_> {
         let context = TrialContext {
             session,
             device: Some(&self.device),
+            may_write: self.claim.is_some(),
             stop: &self.flag,
             progress: self.progress,
             noted: &noted,
