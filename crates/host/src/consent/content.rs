@@ -1,68 +1,19 @@
 //! What a device holds, as far as it can be found: partitions, signatures, and otherwise a sample of its blocks.
 
-use std::fmt;
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use rustix::fs::{Advice, fadvise};
-use serde::Serialize;
-
+use super::findings::Content;
 use super::sample::Sample;
 use crate::device::{self, Device, Signature};
 use crate::error::Error;
 use crate::root::Root;
+use rustix::fs::{Advice, fadvise};
 
 /// How long the search for data may take: 512 random reads of a disk, and of flash as many as it has time for.
 const ROTATIONAL_LIMIT: Duration = Duration::from_secs(5);
 const FLASH_LIMIT: Duration = Duration::from_millis(500);
-
-/// Something that was found on a device, or that nothing was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "content", rename_all = "kebab-case")]
-pub enum Content {
-    Partitions {
-        names: Vec<String>,
-    },
-    /// A file system, swap, RAID, LVM or LUKS header, or a partition table.
-    Signatures {
-        formats: Vec<String>,
-    },
-    /// Bytes other than 0 that no known signature explains.
-    Data {
-        /// Of the first such byte in the sample.
-        offset: u64,
-    },
-    /// The sample has zeros only.
-    NoDataFound {
-        read_bytes: u64,
-        is_whole: bool,
-    },
-    /// A block of the sample that cannot be read.
-    Unreadable {
-        offset: u64,
-        why: String,
-    },
-}
-
-impl fmt::Display for Content {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Content::Partitions { names } => write!(f, "partitions {}", names.join(", ")),
-            Content::Signatures { formats } => write!(f, "signatures of {}", formats.join(", ")),
-            Content::Data { offset } => write!(f, "data without a known signature, first at offset {offset}"),
-            Content::NoDataFound { read_bytes, is_whole: true } => {
-                write!(f, "no data found in its {} MiB", read_bytes.div_ceil(1 << 20))
-            }
-            Content::NoDataFound { read_bytes, is_whole: false } => {
-                write!(f, "no data found in a sample of {} MiB", read_bytes.div_ceil(1 << 20))
-            }
-            Content::Unreadable { offset, why } => {
-                write!(f, "blocks that cannot be read, first at offset {offset} ({why})")
-            }
-        }
-    }
-}
 
 /// What an open device holds; never empty.
 pub(super) fn find(

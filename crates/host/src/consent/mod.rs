@@ -7,6 +7,7 @@
 //! with the device that was described, here and before each later write (`device/opened.rs`).
 
 mod content;
+mod findings;
 mod sample;
 mod users;
 
@@ -18,8 +19,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-pub use content::Content;
-pub use users::Use;
+pub use findings::{Content, Use};
 use users::Users;
 
 use crate::device::{self, Device};

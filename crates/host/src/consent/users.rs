@@ -6,15 +6,14 @@
 //! of their own and registered files of io_uring are not listed by /proc/PID/fd; see SECURITY.md.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags, makedev, statx};
-use serde::Serialize;
 
+use super::findings::Use;
 use crate::capability;
 use crate::device::{self, Device, Mount, disk_of_number, mounts_in};
 use crate::error::Error;
@@ -22,65 +21,6 @@ use crate::loopdev::Inode;
 use crate::processes;
 use crate::root::Root;
 use crate::sys::block::{self, Backing};
-
-/// A use of a device that consent to overwrite it does not cover.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "use", rename_all = "kebab-case")]
-pub enum Use {
-    Mounted {
-        device: String,
-        at: String,
-        /// A process of the mount namespace, where it is not this one.
-        pid: Option<i32>,
-    },
-    Swap {
-        device: String,
-    },
-    /// A device is stacked on it.
-    Held {
-        /// The device on top, e.g. `dm-0`.
-        by: String,
-    },
-    /// A loop device that writes to the same blocks.
-    SharedByLoop {
-        device: String,
-    },
-    /// It is open exclusively, perhaps in another container.
-    OpenedExclusively,
-    OpenForWriting {
-        /// The process: NAME (PID).
-        by: String,
-    },
-    /// The file behind the loop device is open.
-    FileOpen {
-        /// The process: NAME (PID).
-        by: String,
-    },
-    /// The file behind the loop device is locked, perhaps in another container.
-    FileLocked,
-}
-
-impl fmt::Display for Use {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Use::Mounted { device, at, pid } => {
-                let inside = pid.map_or(String::new(), |pid| format!(" in the mount namespace of process {pid}"));
-                write!(f, "{device} is mounted at {at}{inside} (unmount it first)")
-            }
-            Use::Swap { device } => write!(f, "{device} is in use as swap (`swapoff /dev/{device}` first)"),
-            Use::Held { by } => write!(f, "{by} is stacked on it (remove {by} first)"),
-            Use::SharedByLoop { device } => {
-                write!(f, "{device} is a loop device over the same blocks (`losetup -d /dev/{device}` first)")
-            }
-            Use::OpenedExclusively => f.write_str(
-                "a program has it open exclusively (see `fuser -v`, also in other containers; stop it first)",
-            ),
-            Use::OpenForWriting { by } => write!(f, "{by} has it open for writing (stop it first)"),
-            Use::FileOpen { by } => write!(f, "{by} has the file behind it open (stop it first)"),
-            Use::FileLocked => f.write_str("a program holds a lock on the file behind it (stop it first)"),
-        }
-    }
-}
 
 /// What a write to the device changes: block devices by their numbers, and the file behind a loop device.
 #[derive(Debug, Default)]
@@ -192,7 +132,7 @@ impl Target {
             };
             match self.at(&path) {
                 Some(Opened::Device) if is_open_for_writing(dir, &path) => return Ok(Some(Opened::Device)),
-                // Whoever reads the image would get a mixture.
+                // A program that reads the image would get a mixture.
                 Some(Opened::File) => return Ok(Some(Opened::File)),
                 _ => {}
             }
