@@ -18,6 +18,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 
 pub use findings::{Content, Use};
 use users::Users;
@@ -149,10 +150,9 @@ fn require_unused(device: &Device, found: Vec<Use>) -> Result<(), Error> {
 /// Locks the file behind a loop device; a file without a name has no other user.
 fn lock_backing(root: &Root, device: &Device, opened: &File) -> Result<Option<File>, Error> {
     let Some(backing) = users::open_backing(root, device, opened) else { return Ok(None) };
-    match flock(&backing, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => require_unused(device, vec![Use::FileLocked])?,
-        // Some network file systems have no locks.
-        Ok(()) | Err(_) => {}
+    // Another error is that of a network file system without locks.
+    if flock(&backing, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        require_unused(device, vec![Use::FileLocked])?;
     }
     Ok(Some(backing))
 }
