@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -137,8 +137,12 @@ impl Target {
                 _ => {}
             }
         }
-        match fs::read_to_string(dir.join("maps")) {
-            Ok(maps) => Ok(maps.lines().find_map(|line| self.mapped(dir, line))),
+        match File::open(dir.join("maps")) {
+            // Line by line: a process can have 65,530 mappings with paths of 4 KiB. What ends the lines early is the end of the process.
+            Ok(maps) => {
+                let mut lines = BufReader::new(maps).split(b'\n').map_while(Result::ok);
+                Ok(lines.find_map(|line| self.mapped(dir, &String::from_utf8_lossy(&line))))
+            }
             Err(error) => unless_gone(error),
         }
     }

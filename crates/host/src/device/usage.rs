@@ -84,7 +84,10 @@ pub(crate) fn mounts_in(root: &Root, table: &Path, name: &str, partitions: &[Str
             let right: Vec<&str> = right.split(' ').collect();
             let (Some(at), Some(source)) = (left.get(4), right.get(1)) else { continue };
             let same_number = number.is_some() && number.as_deref() == left.get(2).copied();
-            if same_number || (source.starts_with('/') && real_path(root, &unescape(source)) == node) {
+            // Any user can mount a file system with any source in a namespace of theirs: what is not in /dev is not looked up, since the
+            // look-up could mount or wait for a server.
+            let is_source = || source.starts_with("/dev/") && real_path(root, &unescape(source)) == node;
+            if same_number || is_source() {
                 let options = format!("{} {}", left.get(5).unwrap_or(&""), right.get(2).unwrap_or(&""));
                 found.insert(Mount { device: device.to_string(), at: unescape(at), fs: right[0].into(), options });
             }

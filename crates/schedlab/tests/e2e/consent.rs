@@ -238,10 +238,14 @@ for label in (0, 256 << 10):
     for i in range(16):
         device.seek(label + (128 << 10) + (i << 10))
         device.write(struct.pack('<QQQ', 0x00bab10c, 5000, i + 1))";
+/// Python's own mmap keeps a descriptor.
 const MAP: &str = "
-import mmap, os, sys, time
+import ctypes, mmap, os, sys, time
 file = os.open(sys.argv[1], os.O_RDWR)
-memory = mmap.mmap(file, 4096)
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+assert libc.mmap(None, 4096, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, file, 0) != ctypes.c_void_p(-1).value
 os.close(file)
 print(flush=True)
 time.sleep(1000)";
