@@ -150,18 +150,16 @@ fn a_device_that_was_exchanged_since_it_was_looked_at_is_refused_and_both_are_na
 }
 
 #[test]
-fn a_device_that_was_exchanged_after_the_consent_gets_no_file_system() {
+fn claim_of_another_device_makes_no_file_system() {
     let Some((bench, _alone)) = bench() else { return };
-    let blank = bench.blank_loop(16);
-    let device = bench.device(&blank);
-    drop(check_writable(&bench.root, &device, Some(blank.word())).expect("named"));
-    exchange(&bench, &blank, 16);
+    let (blank, other) = (bench.blank_loop(16), bench.blank_loop(16));
+    let mut claim = check_writable(&bench.root, &bench.device(&other), Some(other.word())).expect("named");
     let wanted = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: String::new() };
     let mut session = Session::begin(&bench.root).expect("a session");
-    let error = session.make_files(&device, &wanted).expect_err("it is another device");
+    let error = session.make_files(&bench.device(&blank), &wanted, &mut claim).expect_err("it is another device");
     assert!(matches!(&error, Error::Replaced { .. }), "{error}");
     session.end().expect("nothing was made");
-    let bytes = fs::read(bench.dir.path().join("exchanged-16")).expect("own");
+    let bytes = fs::read(&blank.file).expect("own");
     assert!(bytes.iter().all(|byte| *byte == 0), "nothing was written");
 }
 

@@ -60,6 +60,15 @@ impl Claim {
         &self.hidden
     }
 
+    /// Checks before the first write that it is this device and that nothing else uses it.
+    ///
+    /// # Errors
+    /// [`Error::Replaced`] for another device, [`Error::InUse`].
+    pub fn check(&self, root: &Root, device: &Device) -> Result<(), Error> {
+        device.check_is(root, self.exclusive.as_ref().expect("a claim is checked before it is released"))?;
+        self.check_unused(root, device, None)
+    }
+
     /// Ends the exclusive use, for mkfs and the mount that follows. The file behind a loop device stays locked.
     pub fn release_device(&mut self) {
         self.exclusive = None;

@@ -5,9 +5,8 @@
 //! each mkfs does by default. A loop device's blocks are kept: giving them back would make holes in its file, whose reads then need no disk,
 //! and whose first writes need more than a write. `-E discard` in the options of mkfs.ext4 asks for it all the same.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -19,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scan::MARK;
 use super::{Fault, scan};
-use crate::consent::Use;
+use crate::consent::Claim;
 use crate::device::{self, Device, Kind, Mount, node_path};
 use crate::error::Error;
 use crate::journal::payload::{expect, is_name, name_in};
@@ -242,15 +241,15 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
     Ok(())
 }
 
-/// Makes the file system and mounts it; the journal knows of it already. Between our letting go of the device and mkfs's taking hold of it,
-/// both exclusively, nothing else is done.
+/// Makes the file system and mounts it; the journal has it already. Nothing is done between the release of the device and mkfs, which opens it
+/// exclusively again.
 pub(super) fn make(
     root: &Root,
     key: &str,
     device: &Device,
     wanted: &FileSystem,
     files: &MadeFiles,
-    claim: fs::File,
+    claim: &mut Claim,
 ) -> Result<Mounted, Error> {
     let maker = maker(wanted)?;
     fs::create_dir(&files.at).map_err(Error::io("create", &files.at))?;
@@ -259,32 +258,13 @@ pub(super) fn make(
     let args: Vec<&str> = options.iter().map(String::as_str).chain([path.as_str()]).collect();
     // Held until it is mounted, so that no other device can get its name.
     let held = device.hold(root)?;
-    drop(claim);
+    claim.release_device();
     // In an empty directory no word can be the name of a file.
     run(root, key, &files.at, maker.tool, &args)?;
     device.check_is(root, &held)?;
     let mounted = Mounted { at: files.at.clone(), device: device.clone(), wanted: wanted.clone() };
     mount(root, key, &mounted)?;
     Ok(mounted)
-}
-
-/// Takes hold of the device as mkfs will: no process uses it then. Who looks for a free loop device claims this one for a moment (losetup), so a
-/// moment is waited.
-pub(super) fn claim(root: &Root, device: &Device) -> Result<fs::File, Error> {
-    let exclusive = rustix::fs::OFlags::EXCL.bits().cast_signed();
-    let path = root.path(&device.path);
-    let since = Instant::now();
-    loop {
-        match OpenOptions::new().read(true).custom_flags(exclusive).open(&path) {
-            Ok(claim) => return device.check_is(root, &claim).map(|()| claim),
-            Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(Error::io("open", path)(error)),
-            Err(_) if since.elapsed() < MOMENT => thread::sleep(Duration::from_millis(10)),
-            Err(_) => {
-                let found = vec![Use::OpenedExclusively];
-                return Err(Error::InUse { device: device.path.display().to_string(), found });
-            }
-        }
-    }
 }
 
 fn maker(wanted: &FileSystem) -> Result<&'static Maker, Error> {

@@ -30,6 +30,7 @@ pub use process::{Ended, Launch, Running};
 pub use share::Share;
 
 use crate::capability::{self, Capability};
+use crate::consent::Claim;
 use crate::device::Device;
 use crate::error::Error;
 use crate::journal::payload::{Payload, expect, is_name};
@@ -151,19 +152,18 @@ impl Session {
         Ok(Session { root: root.clone(), key, lock, state: Mutex::default(), files: None, ended: false })
     }
 
-    /// Makes a file system on a device and mounts it. Whether the device may be overwritten is the caller's question
-    /// ([`check_writable`](crate::check_writable)); the caller lets go of its claim right before, and no process may use the device.
+    /// Makes a file system on a claimed device and mounts it. The claim ends its exclusive use of the device for that.
     ///
     /// # Errors
     /// Before anything is written: [`Error::ToolMissing`] with the package, [`Error::InUse`], and [`Error::Session`] for a file system that the
     /// kernel does not have, a device that is too small, options that lead elsewhere. [`Error::ToolFailed`] with what mkfs or mount said;
     /// the end of the session takes away what was made by then.
-    pub fn make_files(&mut self, device: &Device, wanted: &FileSystem) -> Result<(), Error> {
+    pub fn make_files(&mut self, device: &Device, wanted: &FileSystem, claim: &mut Claim) -> Result<(), Error> {
         let mut needed = vec![capability::SYS_ADMIN];
         needed.extend(self.user().map(|_| capability::CHOWN));
         self.require(&format!("mounting {} on {}", wanted.kind, device.path.display()), &needed)?;
         files::check(&self.root, device, wanted)?;
-        let claim = files::claim(&self.root, device)?;
+        claim.check(&self.root, device)?;
         let at = self.root.path("/run").join(&self.key);
         let plan = files::MadeFiles::plan(&self.root, device, at)?;
         let mut state = self.state();

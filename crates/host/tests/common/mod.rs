@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use host::{Device, Root};
+use host::{Authority, Claim, Device, Error, Root};
 
 /// A directory of the test's own with a machine whose state is kept there.
 pub(crate) struct Bench {
@@ -43,6 +44,11 @@ impl Bench {
         let blank = BlankLoop { node: PathBuf::from(text.trim()), file };
         blank.forget_partitions();
         blank
+    }
+
+    /// A claim on a device that the test made.
+    pub(crate) fn claim(&self, device: &Device) -> Result<Claim, Error> {
+        host::check_writable(&self.root, device, Authority::Made, &mut |_, _| ControlFlow::Continue(()))
     }
 
     pub(crate) fn device(&self, blank: &BlankLoop) -> Device {

@@ -44,7 +44,9 @@ fn with_files(root: &Root, device: &str) -> Session {
     let device = host::device::find(root, device).expect("the loop device is there");
     let mut session = Session::begin(root).expect("writable");
     let files = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: "noatime".into() };
-    session.make_files(&device, &files).expect("no process uses it");
+    let proceed = &mut |_, _| std::ops::ControlFlow::Continue(());
+    let mut claim = host::check_writable(root, &device, host::Authority::Made, proceed).expect("no process uses it");
+    session.make_files(&device, &files, &mut claim).expect("no process uses it");
     session
 }
 

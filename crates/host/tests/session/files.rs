@@ -15,7 +15,8 @@ fn wanted(kind: &str, mkfs: &str, mount: &str) -> FileSystem {
 
 fn make(bench: &Bench, blank: &BlankLoop, wanted: &FileSystem) -> Result<Session, Error> {
     let mut session = begin(bench);
-    session.make_files(&bench.device(blank), wanted)?;
+    let device = bench.device(blank);
+    session.make_files(&device, wanted, &mut bench.claim(&device)?)?;
     Ok(session)
 }
 
@@ -59,7 +60,9 @@ fn a_loop_devices_file_keeps_all_its_blocks() {
     let blocks = || fs::metadata(device.file()).expect("its file").blocks();
     let before = blocks();
     let mut session = begin(&bench);
-    session.make_files(&device.describe().expect("there"), &wanted("ext4", "", "")).expect("ext4");
+    let described = device.describe().expect("there");
+    let mut claim = bench.claim(&described).expect("no process uses it");
+    session.make_files(&described, &wanted("ext4", "", ""), &mut claim).expect("ext4");
     assert!(blocks() >= before, "{} of {before}", blocks());
     session.end().expect("no process uses it");
     device.remove().expect("no process uses it");
@@ -128,7 +131,9 @@ fn what_cannot_be_made_is_refused_before_anything_is_written() {
     }
     let root = bench.root.clone().with_tool_dirs(vec![]);
     let mut session = Session::begin(&root).expect("writable");
-    let error = session.make_files(&bench.device(&blank), &wanted("ext4", "", "")).expect_err("no mkfs");
+    let device = bench.device(&blank);
+    let mut claim = bench.claim(&device).expect("no process uses it");
+    let error = session.make_files(&device, &wanted("ext4", "", ""), &mut claim).expect_err("no mkfs");
     assert!(matches!(&error, Error::ToolMissing { package, .. } if package == "e2fsprogs"), "{error}");
 }
 

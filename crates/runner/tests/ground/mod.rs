@@ -63,7 +63,9 @@ impl Ground {
         let mut ground = Ground { dir, node, device, session, stop, stats, _turn: turn };
         if let Some(kind) = file_system {
             let wanted = FileSystem { kind: kind.into(), mkfs: String::new(), mount: String::new() };
-            ground.session.as_mut().unwrap().make_files(&ground.device, &wanted).unwrap();
+            let proceed = &mut |_, _| std::ops::ControlFlow::Continue(());
+            let mut claim = host::check_writable(&root, &ground.device, host::Authority::Made, proceed).unwrap();
+            ground.session.as_mut().unwrap().make_files(&ground.device, &wanted, &mut claim).unwrap();
         }
         Some(ground)
     }

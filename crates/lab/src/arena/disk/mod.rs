@@ -196,10 +196,8 @@ impl<'a> DiskArena<'a> {
             if let Some(files) = &self.files {
                 let FileSystemSpec { kind, mkfs, mount } = files.clone();
                 self.progress.phase(&format!("making a file system ({kind}) on {}", self.device.path.display()));
-                self.check_unused(None)?;
-                // mkfs opens the device exclusively.
-                self.claim.iter_mut().for_each(Claim::release_device);
-                session.make_files(&self.device, &FileSystem { kind, mkfs, mount })?;
+                let claim = self.claim.as_mut().expect("a plan with a file system claims the device");
+                session.make_files(&self.device, &FileSystem { kind, mkfs, mount }, claim)?;
             }
             self.session = Some(session);
         }
