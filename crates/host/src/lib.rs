@@ -27,6 +27,7 @@ pub mod settings;
 #[allow(unsafe_code)]
 mod sys;
 pub mod systemd;
+pub mod tracing;
 
 pub use consent::{Claim, Obstacle, check_writable, obstacles};
 pub use device::Device;
@@ -37,3 +38,4 @@ pub use restore::{KINDS, restore_all};
 pub use root::Root;
 pub use session::Session;
 pub use settings::{Change, Guard, Problem, Restored, Setting, Watch};
+pub use tracing::TracingInstance;
