@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Once;
 
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
@@ -20,6 +21,8 @@ pub struct Dir {
     path: PathBuf,
     trust: Trust,
     is_private: bool,
+    /// For what is done before the first file is written in it.
+    pub(crate) before_writing: Once,
 }
 
 impl Dir {
@@ -167,7 +170,7 @@ impl Dir {
     fn at(place: Lookup, path: &Path, trust: Trust, is_private: bool) -> Result<Dir, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(&place.fd, ".", flags, Mode::empty()).map_err(Error::io("open", shown(path)))?;
-        Ok(Dir { fd, path: path.to_path_buf(), trust, is_private })
+        Ok(Dir { fd, path: path.to_path_buf(), trust, is_private, before_writing: Once::new() })
     }
 
     /// Its path as it was given; for messages, and for programs that are handed a path.

@@ -12,6 +12,7 @@ mod error;
 pub mod programs;
 mod steps;
 mod trust;
+mod unfinished;
 mod walk;
 
 #[cfg(test)]

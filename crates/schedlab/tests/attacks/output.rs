@@ -115,6 +115,38 @@ fn a_directory_whose_list_lets_others_write_is_refused() {
 }
 
 #[test]
+fn unfinished_files_of_a_killed_process_are_removed() {
+    if !attacker::can_attack(&["strace"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let out = lab.path("out");
+    let atlas =
+        format!("atlas --quick --devices nvme --schedulers none,bfq --workloads oltp --quiet --out {}", out.display());
+    let unfinished = || {
+        let names = fs::read_dir(&out).expect("readable").flatten().map(|entry| entry.file_name().into_string());
+        let mut names: Vec<String> = names.flatten().filter(|name| name.starts_with(".schedlab-")).collect();
+        names.sort();
+        names
+    };
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=renameat,renameat2:signal=KILL:when=1"]);
+    strace.arg(binary()).args(atlas.split_whitespace()).env("SCHEDLAB_STATE_DIR", lab.state());
+    assert!(!strace.status().expect("strace runs").success());
+    let left = unfinished();
+    assert_eq!(left.len(), 1, "it was killed before the file had its name");
+    // Above the most that a kernel gives: another user's, and what is no name of schedlab's.
+    let (theirs, named) = (".schedlab-4194305-0", ".schedlab-4194305-x");
+    [theirs, named].iter().for_each(|name| fs::write(out.join(name), "half").expect("own"));
+    chown(out.join(theirs), Some(attacker::UID), None).expect("root may give away");
+    // Also where root obeys that user's files.
+    let mut again = lab.command(&atlas);
+    again.env("SUDO_UID", attacker::UID.to_string());
+    Ran::from(again.output().expect("the binary starts")).expect_status(0);
+    assert_eq!(unfinished(), [theirs, named]);
+}
+
+#[test]
 fn a_result_in_a_directory_of_another_user_is_refused_and_links_in_it_are_not_followed() {
     if !attacker::can_attack(&[]) {
         return;
