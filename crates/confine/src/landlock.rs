@@ -38,7 +38,15 @@ impl Landlock {
     /// # Errors
     /// If one of `paths` cannot be opened.
     pub fn read_all_write_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
-        Landlock::prepare(paths, AccessNet::from_all(NEWEST))
+        Landlock::prepare(paths, &[], AccessNet::from_all(NEWEST))
+    }
+
+    /// Like [`Landlock::read_all_write_only`], with `removals` in and below which files and directories can be removed, and nothing else.
+    ///
+    /// # Errors
+    /// If one of the paths cannot be opened.
+    pub fn read_all_write_only_and_remove<P: AsRef<Path>>(paths: &[P], removals: &[PathBuf]) -> Result<Landlock> {
+        Landlock::prepare(paths, removals, AccessNet::from_all(NEWEST))
     }
 
     /// Like [`Landlock::read_all_write_only`], with TCP connections to servers. Listening stays closed.
@@ -46,10 +54,10 @@ impl Landlock {
     /// # Errors
     /// If one of `paths` cannot be opened.
     pub fn read_all_write_only_and_connect<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
-        Landlock::prepare(paths, AccessNet::BindTcp.into())
+        Landlock::prepare(paths, &[], AccessNet::BindTcp.into())
     }
 
-    fn prepare<P: AsRef<Path>>(paths: &[P], closed: BitFlags<AccessNet>) -> Result<Landlock> {
+    fn prepare<P: AsRef<Path>>(paths: &[P], removals: &[PathBuf], closed: BitFlags<AccessNet>) -> Result<Landlock> {
         let failed = |error: RulesetError| Error::new("Landlock", "prepare", std::io::Error::other(error));
         let special = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock | AccessFs::MakeFifo;
         let writes = AccessFs::from_write(NEWEST);
@@ -59,11 +67,13 @@ impl Landlock {
             .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
             .and_then(Ruleset::create)
             .map_err(failed)?;
-        for path in paths.iter().map(AsRef::as_ref) {
+        let removes = AccessFs::RemoveFile | AccessFs::RemoveDir;
+        let written = paths.iter().map(|path| (path.as_ref(), writes & !special));
+        for (path, allowed) in written.chain(removals.iter().map(|path| (path.as_path(), removes))) {
             let opened = |cause| Error::new(path.display().to_string(), "open", cause);
             let fd = PathFd::new(path).map_err(|error| opened(std::io::Error::other(error)))?;
             let directory = std::fs::metadata(path).map_err(opened)?.is_dir();
-            let allowed = if directory { writes & !special } else { writes & AccessFs::from_file(NEWEST) };
+            let allowed = if directory { allowed } else { allowed & AccessFs::from_file(NEWEST) };
             ruleset = ruleset.add_rule(PathBeneath::new(fd, allowed & !AccessFs::IoctlDev)).map_err(failed)?;
         }
         Ok(Landlock { ruleset: ruleset.into() })

@@ -43,6 +43,30 @@ fn only_the_named_directory_can_be_written_and_everything_be_read() {
 }
 
 #[test]
+fn where_names_may_be_removed_nothing_is_written() {
+    if landlock_abi() == 0 {
+        eprintln!("SKIPPED: this test needs Landlock");
+        return;
+    }
+    let (dir, removals) = lab();
+    fs::write(removals.join("old"), "").unwrap();
+    fs::create_dir(removals.join("directory")).unwrap();
+    fs::write(removals.join("entry"), "as it was").unwrap();
+    let nowhere: &[&Path] = &[];
+    let landlock = Landlock::read_all_write_only_and_remove(nowhere, std::slice::from_ref(&removals)).unwrap();
+    let victim = dir.path().join("victim");
+    // Of the thread alone.
+    let inside = std::thread::spawn(move || {
+        landlock.restrict().unwrap();
+        let removed =
+            fs::remove_file(removals.join("old")).is_ok() && fs::remove_dir(removals.join("directory")).is_ok();
+        let written = fs::write(removals.join("new"), "").is_ok() || fs::write(removals.join("entry"), "x").is_ok();
+        (removed, written || fs::create_dir(removals.join("made")).is_ok(), fs::remove_file(victim).is_ok())
+    });
+    assert_eq!(inside.join().unwrap(), (true, false, false));
+}
+
+#[test]
 fn tcp_is_closed_unless_connections_are_asked_for_and_listening_always() {
     // TCP came with the fourth version.
     if landlock_abi() < 4 {

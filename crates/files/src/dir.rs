@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Once;
 
 use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::trust::{Trust, check_plain, mode};
-use crate::walk::{Lookup, enter, walk};
+use crate::trust::{Lookup, Trust, check_plain, mode};
+use crate::walk::{enter, walk};
 
 /// A directory that was checked when it was opened. Names in it are single components, and no symbolic link is followed below it.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Dir {
     path: PathBuf,
     trust: Trust,
     is_private: bool,
+    /// For what is done before the first file is written in it.
+    pub(crate) before_writing: Once,
 }
 
 impl Dir {
@@ -30,7 +33,7 @@ impl Dir {
     pub fn open(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let trust = Trust::current();
         let place = walk(path.as_ref(), false, trust)?;
-        trust.check_directory(shown(path.as_ref()), &place.stat)?;
+        trust.check_directory(shown(path.as_ref()), &place)?;
         Dir::at(place, path.as_ref(), trust, false)
     }
 
@@ -41,7 +44,7 @@ impl Dir {
     pub fn make(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let trust = Trust::current();
         let place = walk(path.as_ref(), true, trust)?;
-        trust.check_directory(shown(path.as_ref()), &place.stat)?;
+        trust.check_directory(shown(path.as_ref()), &place)?;
         Dir::at(place, path.as_ref(), trust, false)
     }
 
@@ -94,7 +97,7 @@ impl Dir {
         let name = name.ok_or_else(|| Error::Name { name: path.display().to_string() })?;
         let parent = path.parent().unwrap_or(Path::new(""));
         let place = walk(parent, make, trust)?;
-        trust.check_passage(shown(parent), &place.stat)?;
+        trust.check_parent(shown(parent), &place)?;
         Ok((Dir::at(place, parent, trust, false)?, name.to_owned()))
     }
 
@@ -122,7 +125,7 @@ impl Dir {
         if self.is_private {
             return Dir::private_at(place, &self.file(name), self.trust);
         }
-        self.trust.check_directory(&place.path, &place.stat)?;
+        self.trust.check_directory(&place.path, &place)?;
         Dir::at(place, &self.file(name), self.trust, false)
     }
 
@@ -135,7 +138,7 @@ impl Dir {
         mkdirat(&self.fd, name, Mode::from_raw_mode(mode)).map_err(Error::io("create", &path))?;
         let place = enter(&self.fd, OsStr::new(name), path.clone())?;
         // Made by this process; in a directory of several users another may have been quicker to replace it.
-        self.trust.check_private(&path, &place.stat)?;
+        self.trust.check_private(&path, &place)?;
         Dir::at(place, &path, self.trust, self.is_private)
     }
 
@@ -144,7 +147,7 @@ impl Dir {
     }
 
     fn private_at(place: Lookup, path: &Path, trust: Trust) -> Result<Dir, Error> {
-        trust.check_private(path, &place.stat)?;
+        trust.check_private(path, &place)?;
         let is_closed = mode(&place.stat) == 0o700;
         let dir = Dir::at(place, path, trust, true)?;
         if !is_closed {
@@ -167,7 +170,7 @@ impl Dir {
     fn at(place: Lookup, path: &Path, trust: Trust, is_private: bool) -> Result<Dir, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(&place.fd, ".", flags, Mode::empty()).map_err(Error::io("open", shown(path)))?;
-        Ok(Dir { fd, path: path.to_path_buf(), trust, is_private })
+        Ok(Dir { fd, path: path.to_path_buf(), trust, is_private, before_writing: Once::new() })
     }
 
     /// Its path as it was given; for messages, and for programs that are handed a path.
@@ -246,7 +249,7 @@ impl Dir {
             }
         };
         let stat = fstat(&fd).map_err(Error::io("look at", &path))?;
-        self.trust.check_file(&path, &stat, writes)?;
+        self.trust.check_file(&path, &fd, &stat, writes)?;
         if self.is_private && writes && mode(&stat) != 0o600 {
             fchmod(&fd, Mode::from_raw_mode(0o600)).map_err(Error::io("close to other users", &path))?;
         }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::acl::Subject;
+
 /// A directory or file that could not be used, or must not be.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -25,6 +27,8 @@ pub enum Refusal {
     Owner { owner: u32, mode: u32, user: u32 },
     /// Other users may write it, or create and remove files in it.
     Shared { owner: u32, mode: u32 },
+    /// An access control list lets another user write it, or what is made in it.
+    Listed { writer: Subject, inherited: bool },
     /// A symbolic link that another user has made.
     Link { owner: u32 },
     /// A symbolic link, a directory, a pipe or a device where a file is expected.
@@ -50,6 +54,19 @@ impl fmt::Display for Refusal {
                 "other users may write there (found owner {owner}, mode {mode:04o}, expected no write permission for others); name another \
                  directory, or look through this one and take the permission away with `chmod go-w`"
             ),
+            Refusal::Listed { writer, inherited } => {
+                let entry = match writer {
+                    Subject::User(user) => format!("u:{user}"),
+                    Subject::Group(group) => format!("g:{group}"),
+                    Subject::OwningGroup(_) => "g:".to_owned(),
+                };
+                let (what, prefix) = if inherited { ("what is made there", "d:") } else { ("there", "") };
+                write!(
+                    f,
+                    "an access control list lets others write {what} (found {prefix}{entry}:w, expected no write permission for others); \
+                     name another directory, or look through this one and take the permission away with `setfacl -m {prefix}{entry}:rx`"
+                )
+            }
             Refusal::Link { owner } => write!(
                 f,
                 "a symbolic link that another user has made (found owner {owner}); name the directory that is meant instead"

@@ -5,17 +5,20 @@
 //! a file writes it in the same manner: `docs/decisions/0016-files-as-root.md` has the rule and the reasons.
 #![forbid(unsafe_code)]
 
+mod acl;
 mod bounded;
 mod dir;
 mod error;
 pub mod programs;
 mod steps;
 mod trust;
+mod unfinished;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
+pub use acl::Subject;
 pub use bounded::{Bounded, exceeded};
 pub use dir::Dir;
 pub use error::{Error, Refusal};

@@ -1,13 +1,14 @@
 //! The file operations that change something, each one step, and the one way in which a whole file is written.
 
 use std::fmt::Debug;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
 
 use crate::dir::{Dir, component};
 use crate::error::Error;
+use crate::unfinished;
 
 /// The operations that change something, each one step that a crash can come before or after. Names are those of a [`Dir`].
 pub trait Files: Debug + Send + Sync {
@@ -58,6 +59,27 @@ impl Files for RealFiles {
     }
 }
 
+/// The same, with a lock on the file that is made, which tells the unfinished file of a process from one that was abandoned.
+#[derive(Debug, Default)]
+struct Locking {
+    held: Mutex<Option<File>>,
+}
+
+impl Files for Locking {
+    fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()> {
+        RealFiles.write_attribute(path, value)
+    }
+
+    fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut file = dir.create_anew(name)?;
+        // Some file systems have no locks.
+        let _ = file.try_lock();
+        let written = file.write_all(bytes);
+        *self.held.lock().expect("no thread panics while it holds this") = Some(file);
+        written
+    }
+}
+
 /// Writes a file so that a crash leaves the former one or the new one, and a loss of power after the return only the new one: the bytes go to
 /// `unfinished` in the same directory, are flushed, and get the file's name; then the directory is flushed.
 ///
@@ -83,15 +105,15 @@ pub fn replace(
 }
 
 impl Dir {
-    /// Gives a file this content: whole, or as it was before. What had the name, be it a link, is replaced and not written to.
+    /// Gives a file this content: whole, or as it was before. What had the name, be it a link, is replaced and not written to. Unfinished
+    /// files of processes that were killed at it are removed from the directory first.
     ///
     /// # Errors
     /// [`Error::Io`]; the former file is there then.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let unfinished = format!(".schedlab-{}-{number}", std::process::id());
-        let written = replace(&RealFiles, self, component(name)?, &unfinished, bytes, None);
+        let name = component(name)?;
+        self.before_writing.call_once(|| unfinished::remove_abandoned(self));
+        let written = replace(&Locking::default(), self, name, &unfinished::name(), bytes, None);
         written.map_err(|cause| Error::Io { action: "write", path: self.file(name), cause })
     }
 }
@@ -103,4 +125,31 @@ impl Dir {
 pub fn replace_at(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
     let (dir, name) = Dir::of_file(path)?;
     dir.replace(&name, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_locked_until_it_has_its_name() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let out = Dir::open(dir.path()).expect("ours");
+        let is_free = |name: &str| {
+            let file = out.open_if_there(name).expect("ours").expect("it is there");
+            file.try_lock().is_ok()
+        };
+        let locking = Locking::default();
+        locking.create(&out, "unfinished", b"x").expect("writable");
+        assert!(!is_free("unfinished"));
+        locking.rename(&out, "unfinished", "name").expect("writable");
+        assert!(!is_free("name"));
+        drop(locking);
+        // A child of another test may have a copy until it is its own program.
+        while !is_free("name") {
+            std::thread::yield_now();
+        }
+        out.replace("name", b"y").expect("writable");
+        assert_eq!(out.read("name").expect("ours"), Some(b"y".to_vec()));
+    }
 }

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::{Dir, Error, Refusal, replace_at};
+use crate::acl::tests::list;
+use crate::{Dir, Error, Refusal, Subject, replace_at};
 
 /// A user id that owns nothing.
 const STRANGER: u32 = 64_321;
@@ -61,6 +62,107 @@ fn a_directory_that_others_can_write_is_refused_for_itself_and_as_a_parent() {
     assert!(matches!(refusal(Dir::create_new(shared.join("new")).expect_err("shared")), Refusal::Shared { .. }));
     assert!(matches!(refusal(Dir::private(shared.join("new")).expect_err("shared")), Refusal::Shared { .. }));
     assert!(!shared.join("new").exists());
+}
+
+/// Gives a path an access control list: tag, permissions, number. Whether the file system takes it.
+fn set_list(path: &Path, which: &str, entries: &[(u16, u16, u32)]) -> bool {
+    let name = format!("system.posix_acl_{which}");
+    let set = rustix::fs::setxattr(path, name, &list(entries), rustix::fs::XattrFlags::empty());
+    if set == Err(rustix::io::Errno::OPNOTSUPP) {
+        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{} takes no list", path.display());
+        eprintln!("SKIPPED: {} takes no access control list", path.display());
+        return false;
+    }
+    set.unwrap_or_else(|error| panic!("{}: {which} {entries:?}: {error}", path.display()));
+    true
+}
+
+/// A list: the owner and others as in mode 0755, the owning group's permissions, more entries, and the mask.
+fn with(group: u16, more: &[(u16, u16, u32)], mask: u16) -> Vec<(u16, u16, u32)> {
+    let unnamed = u32::MAX;
+    let mut all = [more, &[(1, 7, unnamed), (4, group, unnamed), (16, mask, unnamed), (32, 5, unnamed)]].concat();
+    // The kernel takes them in the order of their tags.
+    all.sort_unstable();
+    all
+}
+
+const USER: u16 = 2;
+const GROUP: u16 = 8;
+
+#[test]
+fn a_list_that_lets_others_write_is_refused() {
+    let dir = temporary();
+    if !is_root(&dir) {
+        return;
+    }
+    let open = directory(dir.path().join("open"), 0o755, 0);
+    let below = directory(open.join("below"), 0o755, 0);
+    let cases = [
+        (with(5, &[(USER, 7, STRANGER)], 7), Subject::User(STRANGER), "setfacl -m u:64321:rx"),
+        (with(5, &[(GROUP, 2, STRANGER)], 7), Subject::Group(STRANGER), "setfacl -m g:64321:rx"),
+        // Of the file's own group the mask shows nothing.
+        (with(7, &[(USER, 5, STRANGER)], 7), Subject::OwningGroup(STRANGER), "setfacl -m g::rx"),
+    ];
+    for (entries, writer, remedy) in cases {
+        let group = if matches!(writer, Subject::OwningGroup(_)) { STRANGER } else { 0 };
+        chown(&open, None, Some(group)).expect("root may give away");
+        for (which, inherited) in [("access", false), ("default", true)] {
+            if !set_list(&open, which, &entries) {
+                return;
+            }
+            let new = open.join("new");
+            for refused in [Dir::open(&open), Dir::make(&new), Dir::create_new(&new), Dir::private(&new)] {
+                let error = refused.expect_err("others can write");
+                assert!(error.to_string().contains(&remedy.replace("-m ", if inherited { "-m d:" } else { "-m " })));
+                assert_eq!(refusal(error), Refusal::Listed { writer, inherited });
+            }
+            assert!(!new.exists(), "nothing is made first");
+            // What is made elsewhere gets another directory's list.
+            assert_eq!(Dir::open(&below).is_err(), !inherited, "{entries:?}");
+            let none: &[(u16, u16, u32)] = &[];
+            assert!(set_list(&open, which, if inherited { none } else { &[(1, 7, 0), (4, 5, 0), (32, 5, 0)] }));
+        }
+    }
+}
+
+#[test]
+fn a_list_that_lets_no_other_user_write_is_accepted() {
+    let dir = temporary();
+    if !is_root(&dir) {
+        return;
+    }
+    let shared = directory(dir.path().join("shared"), 0o755, 0);
+    chown(&shared, None, Some(STRANGER)).expect("root may give away");
+    // Reading only, behind a mask, and root: the group bits show 7 in the last.
+    let cases = [
+        with(5, &[(USER, 5, STRANGER)], 5),
+        with(7, &[(USER, 7, STRANGER), (GROUP, 7, STRANGER)], 5),
+        with(5, &[(USER, 7, 0), (GROUP, 7, 0)], 7),
+    ];
+    for entries in cases {
+        if !set_list(&shared, "access", &entries) || !set_list(&shared, "default", &entries) {
+            return;
+        }
+        Dir::open(&shared).unwrap_or_else(|error| panic!("{entries:?}: {error}"));
+    }
+    assert_eq!(mode(&shared), 0o775, "the mask");
+}
+
+#[test]
+fn a_file_with_a_list_that_lets_others_write_is_not_read() {
+    let dir = temporary();
+    if !is_root(&dir) {
+        return;
+    }
+    let out = Dir::make(dir.path().join("out")).expect("a new directory");
+    out.replace("record.jsonl", b"x").expect("writable");
+    if !set_list(&out.file("record.jsonl"), "access", &with(4, &[(USER, 6, STRANGER)], 6)) {
+        return;
+    }
+    assert_eq!(mode(out.file("record.jsonl")), 0o765);
+    let listed = Refusal::Listed { writer: Subject::User(STRANGER), inherited: false };
+    assert_eq!(refusal(out.read("record.jsonl").expect_err("listed")), listed);
+    assert_eq!(refusal(out.append("record.jsonl").expect_err("listed")), listed);
 }
 
 #[test]

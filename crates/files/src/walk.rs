@@ -5,25 +5,18 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::trust::{Trust, check_is_directory};
+use crate::trust::{Lookup, Trust, check_is_directory};
 
 /// As many as the kernel follows.
 const MOST_LINKS: usize = 40;
-
-/// A directory on the way: open for looking up names only.
-pub(crate) struct Lookup {
-    pub(crate) fd: OwnedFd,
-    pub(crate) stat: Stat,
-    pub(crate) path: PathBuf,
-}
 
 /// Walks to `path`; missing directories are made if `make`.
 pub(crate) fn walk(path: &Path, make: bool, trust: Trust) -> Result<Lookup, Error> {
@@ -31,7 +24,7 @@ pub(crate) fn walk(path: &Path, make: bool, trust: Trust) -> Result<Lookup, Erro
     let mut at = start(path)?;
     let mut links = 0;
     while let Some(name) = left.pop_front() {
-        trust.check_passage(&at.path, &at.stat)?;
+        trust.check_passage(&at.path, &at)?;
         let named = at.path.join(&name);
         let found = statat(&at.fd, &name, AtFlags::SYMLINK_NOFOLLOW);
         match found {
@@ -51,10 +44,13 @@ pub(crate) fn walk(path: &Path, make: bool, trust: Trust) -> Result<Lookup, Erro
                 }
                 continue;
             }
-            Err(Errno::NOENT) if make => match mkdirat(&at.fd, &name, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(Error::io("create", &named)(errno)),
-            },
+            Err(Errno::NOENT) if make => {
+                trust.check_parent(&at.path, &at)?;
+                match mkdirat(&at.fd, &name, Mode::from_raw_mode(0o755)) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(errno) => return Err(Error::io("create", &named)(errno)),
+                }
+            }
             Err(errno) => return Err(Error::io("open", &named)(errno)),
             Ok(_) => {}
         }

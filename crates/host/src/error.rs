@@ -140,6 +140,10 @@ pub enum Error {
     )]
     NoSpace { dir: PathBuf, needed_bytes: u64, free_bytes: u64 },
     #[error(
+        "tracefs: is not mounted at /sys/kernel/tracing, or this user may not enter it; as root: mount -t tracefs none /sys/kernel/tracing"
+    )]
+    NoTracefs,
+    #[error(
         "{}: no loop device for it: {cause}; is the loop module loaded (`modprobe loop`), are loop devices permitted in this container, and are you root?", file.display()
     )]
     NoLoopDevice {

@@ -28,6 +28,7 @@ pub mod settings;
 #[allow(unsafe_code)]
 mod sys;
 pub mod systemd;
+pub mod tracing;
 
 pub use consent::{Authority, Claim, Content, Use, check_writable};
 pub use device::Device;
@@ -38,3 +39,4 @@ pub use restore::{KINDS, restore_all};
 pub use root::Root;
 pub use session::Session;
 pub use settings::{Change, Guard, Problem, Restored, Setting, Watch};
+pub use tracing::TracingInstance;

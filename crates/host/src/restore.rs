@@ -3,10 +3,10 @@
 use crate::error::Error;
 use crate::journal::{self, Kind, Outcome};
 use crate::root::Root;
-use crate::{loopdev, persist, session, settings};
+use crate::{loopdev, persist, session, settings, tracing};
 
 /// This crate's kinds of entries.
-pub const KINDS: [Kind; 4] = [session::KIND, settings::KIND, persist::KIND, loopdev::KIND];
+pub const KINDS: [Kind; 5] = [session::KIND, settings::KIND, persist::KIND, loopdev::KIND, tracing::KIND];
 
 /// Undoes every entry of this crate's kinds and of `others` whose owner is dead.
 ///

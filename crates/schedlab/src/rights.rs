@@ -28,7 +28,7 @@ pub(crate) fn give_up(reads: &[PathBuf], result: Option<&Path>) -> Result<()> {
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn give_up_but_connections(result: Option<&Path>) -> Result<()> {
-    give_up_with(&[], result.as_slice(), Landlock::read_all_write_only_and_connect)
+    give_up_with(&[], result.as_slice(), &[], Landlock::read_all_write_only_and_connect)
 }
 
 /// The same with several places of results.
@@ -36,12 +36,21 @@ pub(crate) fn give_up_but_connections(result: Option<&Path>) -> Result<()> {
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn give_up_but(reads: &[PathBuf], results: &[&Path]) -> Result<()> {
-    give_up_with(reads, results, Landlock::read_all_write_only)
+    give_up_with(reads, results, &[], Landlock::read_all_write_only)
+}
+
+/// The same with directories in which names are removed, and nothing is written.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn give_up_but_removals(results: &[&Path], removals: &[PathBuf]) -> Result<()> {
+    give_up_with(&[], results, removals, |below| Landlock::read_all_write_only_and_remove(below, removals))
 }
 
 fn give_up_with(
     reads: &[PathBuf],
     results: &[&Path],
+    removals: &[PathBuf],
     landlock: impl Fn(&[PathBuf]) -> confine::Result<Landlock>,
 ) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
@@ -52,7 +61,7 @@ fn give_up_with(
     named.extend(reads.iter().filter(|path| path.exists()).cloned());
     let inside = named.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten().map(|entry| entry.path());
     let is_ours = named.iter().cloned().chain(inside).all(|path| owner_may(&path, 0o4))
-        && below.iter().all(|path| owner_may(path, 0o3));
+        && below.iter().chain(removals).all(|path| owner_may(path, 0o3));
     let landlock = landlock(&below)?;
     if is_ours {
         confine::drop_capabilities()?;

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::root::Root;
 
 /// In the state directory, which no other user can enter: a process that can open a lock file can hold its lock.
-const DIR: &str = "lock";
+pub(super) const DIR: &str = "lock";
 
 /// How long a lock can outlive its owner: a process killed while it starts another leaves its locks to that one until it has
 /// become the program that it is to be.

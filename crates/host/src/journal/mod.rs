@@ -9,8 +9,17 @@ pub mod payload;
 mod restore;
 mod store;
 
+use std::path::PathBuf;
+
+use crate::root::Root;
+
 pub use lasting::Lasting;
 pub use lock::{INHERITED, Lock, lock_machine};
 pub use payload::Payload;
 pub use restore::{Abandoned, Kind, Outcome, Stage, Undo, Undone, restore};
 pub use store::{Entry, key, path, read, remove, remove_for_good, write};
+
+/// The directories in which the end of an entry removes a file: the entry's and its lock's.
+pub fn directories(root: &Root) -> Vec<PathBuf> {
+    [store::DIR, lock::DIR].map(|dir| root.state(dir)).into()
+}

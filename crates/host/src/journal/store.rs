@@ -20,7 +20,7 @@ use crate::root::Root;
 const SCHEMA: u32 = 1;
 
 /// In the state directory.
-const DIR: &str = "journal";
+pub(super) const DIR: &str = "journal";
 
 /// The extension of an entry that is being written.
 pub(super) const UNFINISHED: &str = "json.new";

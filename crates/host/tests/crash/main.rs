@@ -17,7 +17,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use common::{Bench, BlankLoop};
-use host::{Change, Guard, LoopDevice, Outcome, Root, Setting, restore_all};
+use host::{Change, Guard, LoopDevice, Outcome, Root, Setting, TracingInstance, restore_all};
 
 /// Kills at least this many, where the experiment makes as many calls.
 const POINTS: usize = 120;
@@ -46,11 +46,12 @@ const EFFECTS: [&str; 20] = [
     "pidfd_send_signal",
 ];
 
-const TESTS: [(&str, fn()); 8] = [
+const TESTS: [(&str, fn()); 9] = [
     ("killed_at_each_of_the_settings_calls_the_device_is_as_before", settings_survive),
     ("killed_at_each_call_of_a_change_the_device_is_as_before_or_set_and_nothing_between", changes_survive),
     ("killed_at_each_call_of_a_change_for_a_while_the_device_is_as_before", changes_for_a_while_survive),
     ("killed_while_a_loop_device_is_made_or_removed_nothing_is_left_of_it", loop_devices_survive),
+    ("a_killed_owner_of_a_tracing_instance_leaves_none", tracing_instances_survive),
     ("killed_at_each_call_of_a_session_nothing_is_left_of_its_programs_and_files", session::sessions_survive),
     (
         "killed_while_a_server_works_on_a_mounted_loop_device_nothing_is_left_of_any_of_them",
@@ -121,6 +122,11 @@ fn be_killed(victim: &str) {
         "change-for-a-while" => {
             let held = change(&root, words[2]).hold(Duration::from_secs(3600)).expect("nothing is wrong with it");
             held.end().expect("everything can be put back");
+        }
+        "tracing" => {
+            fs::write(words[2], std::process::id().to_string()).expect("own directory");
+            let instance = TracingInstance::create(&root).expect("tracefs is mounted");
+            fs::write(instance.path().join("events/block/block_rq_issue/enable"), "1").expect("an event");
         }
         _ => {
             let made = LoopDevice::create(&root, 1 << 20, Path::new(words[2]), &mut |_| ControlFlow::Continue(()));
@@ -316,4 +322,31 @@ fn loop_devices_survive() {
     }
     println!("killed at {killed} points; a file or device was left at {undone} of them, and none after recovery");
     assert!(killed >= 30 && undone >= 10, "the kills have to hit: {killed}, {undone}");
+}
+
+fn tracing_instances_survive() {
+    let Some(bench) = Bench::set_up(&["strace"]) else { return };
+    let instances = Path::new("/sys/kernel/tracing/instances");
+    if !instances.is_dir() {
+        return common::skip("tracefs is not mounted").unwrap_or(());
+    }
+    let (state, pid) = (bench.dir.path().join("state"), bench.dir.path().join("pid"));
+    let victim = format!("tracing\n{}\n{}", state.display(), pid.display());
+    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
+    let left = || {
+        let own = format!("schedlab-record-{}-", fs::read_to_string(&pid).expect("the victim has written it"));
+        let names = fs::read_dir(instances).expect("tracefs").flatten().map(|entry| entry.file_name().into_string());
+        names.flatten().filter(|name| name.starts_with(&own)).collect::<Vec<_>>()
+    };
+    let (mut killed, mut undone) = (0, 0);
+    for call in experiment.points(&state) {
+        killed += usize::from(!experiment.run(Some(&call)));
+        undone += usize::from(!left().is_empty());
+        recover(&bench.root, &call);
+        assert_eq!(left(), [""; 0], "killed at {call:?}");
+        let locks = fs::read_dir(state.join("lock")).expect("locks").count();
+        assert_eq!(locks, 0, "killed at {call:?}");
+    }
+    println!("killed at {killed} points; an instance was left at {undone} of them, and none after recovery");
+    assert!(killed >= 30 && undone >= 5, "the kills have to hit: {killed}, {undone}");
 }

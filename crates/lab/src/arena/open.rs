@@ -129,8 +129,11 @@ impl OpenOptions {
     }
 }
 
-/// Restores the settings of processes that ended uncleanly. What belongs to a running experiment is not one of them.
-fn restore_leftovers(root: &Root, progress: &dyn Progress) -> Result<()> {
+/// Undoes what processes that ended uncleanly left. What belongs to a running process is not among it.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn restore_leftovers(root: &Root, progress: &dyn Progress) -> Result<()> {
     for outcome in host::restore_all(root, &[::cpu::UNDO])?.iter().filter(|outcome| outcome.owner_is_dead()) {
         progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
     }

@@ -3,7 +3,8 @@
 //! What was written is a valid recording also if the file system becomes full: before the requests of a group are accepted, the blocks that
 //! they and the end of the file can take are allocated. Where that fails, [`Output::push`] says so, and [`Output::finish`] still succeeds.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -56,8 +57,22 @@ const NEEDED: u64 = GROUP_BYTES + 2 * GROUP_FOOTER + PROCESS_BYTES * columnar::G
 #[cfg(feature = "parquet")]
 const ESCAPED: u64 = 6;
 
+/// Removes an empty file of this user's that no process records into.
+fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
+    let found = dir.open_if_there(name)?.context("recording: its file was removed while it was looked at; repeat")?;
+    let about = found.metadata()?;
+    if about.len() > 0 || about.uid() != rustix::process::geteuid().as_raw() || about.nlink() > 1 {
+        bail!("{}: exists already; remove it or name another file", path.display());
+    }
+    if found.try_lock().is_err() || !dir.is(name, &found) {
+        bail!("{}: another process records into it; name another file", path.display());
+    }
+    Ok(dir.remove(name)?)
+}
+
 impl Output {
-    /// Makes a file that did not exist, for this user alone; its name ends in `.parquet`.
+    /// Makes a file that did not exist, for this user alone; its name ends in `.parquet`. An empty file of this user's that no process
+    /// records into is replaced: a recording that is killed early leaves one.
     ///
     /// # Errors
     /// Another format, a file that is there, a directory that is not safe to write to.
@@ -76,10 +91,15 @@ impl Output {
         let (dir, name) = Dir::of_file(path)?;
         let file = match dir.create(&name) {
             Err(error) if error.is_already_there() => {
-                bail!("{}: exists already; remove it or name another file", path.display())
+                remove_abandoned(path, &dir, &name)?;
+                dir.create(&name)?
             }
             made => made?,
         };
+        // Held until the end, so that another recording does not take this one for abandoned while it is empty.
+        if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !dir.is(&name, &file) {
+            bail!("{}: another process records into it; name another file", path.display());
+        }
         dir.set_mode(&name, 0o600)?;
         Output::over(path, dir, name, file)
     }

@@ -1,6 +1,6 @@
 //! What a source of requests is.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use host::Root;
@@ -22,8 +22,8 @@ pub(super) trait Events {
     /// Whether all of this works for a process without rights, once the recording has begun.
     fn goes_on_without_rights(&self, root: &Root) -> bool;
 
-    /// The directory in which the end of the recording removes something.
-    fn changes(&self) -> Option<&Path> {
-        None
+    /// The directories in which the end of the recording removes a name.
+    fn removes_in(&self) -> Vec<PathBuf> {
+        Vec::new()
     }
 }

@@ -20,7 +20,7 @@ mod tracefs;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use host::Root;
@@ -45,19 +45,11 @@ pub struct Live {
 }
 
 impl Live {
-    /// Begins to record on this machine.
+    /// Begins to record. What outlives this process is in the journal.
     ///
     /// # Errors
     /// An unknown device, process or control group; a source that cannot be had, with what it lacks.
-    pub fn start(options: &Options) -> Result<Live> {
-        Live::start_at(&Root::real(), options)
-    }
-
-    /// The same, with another view of the machine.
-    ///
-    /// # Errors
-    /// As [`Live::start`].
-    pub fn start_at(root: &Root, options: &Options) -> Result<Live> {
+    pub fn start(root: &Root, options: &Options) -> Result<Live> {
         let targets = Target::all(root, &options.devices)?;
         let filter = Filter::new(root, options)?;
         let mut fallback = None;
@@ -130,9 +122,9 @@ impl Live {
         self.source.goes_on_without_rights(&self.root)
     }
 
-    /// The directory that the end of the recording has to change, if any.
-    pub fn changes(&self) -> Option<&Path> {
-        self.source.changes()
+    /// The directories in which the end of the recording removes a name.
+    pub fn removes_in(&self) -> Vec<PathBuf> {
+        self.source.removes_in()
     }
 
     /// Ends the recording, hands over what has completed until then, and says how it was.

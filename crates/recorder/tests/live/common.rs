@@ -1,7 +1,9 @@
 //! A loop device over a file, programs that use it, and a loud skip.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use host::Root;
 use recorder::live::{Live, Options, Source};
 use tempfile::TempDir;
 use trace::{About, Io, Recording};
@@ -72,6 +74,12 @@ impl Drop for Loop {
     }
 }
 
+/// Begins to record, with a journal of the tests' own.
+pub(crate) fn start(options: &Options) -> anyhow::Result<Live> {
+    let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorder-state");
+    Live::start(&Root::real().with_state_dir(state), options)
+}
+
 /// What was recorded while something was done.
 pub(crate) struct Recorded {
     pub(crate) about: About,
@@ -82,7 +90,7 @@ pub(crate) struct Recorded {
 impl Recorded {
     /// None, aloud, where the source cannot be had.
     pub(crate) fn of(source: Source, options: Options, work: impl FnOnce(&mut dyn FnMut())) -> Option<Recorded> {
-        let mut live = match Live::start(&Options { source, ..options }) {
+        let mut live = match start(&Options { source, ..options }) {
             Ok(live) => live,
             Err(why) => return skip(&format!("{why:#}")),
         };

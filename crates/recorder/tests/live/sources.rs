@@ -3,11 +3,11 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use recorder::live::{Live, Options, Source};
+use recorder::live::{Options, Source};
 use trace::io::Stage;
 use trace::{Flags, Kind};
 
-use super::common::{Loop, Recorded, skip};
+use super::common::{Loop, Recorded, skip, start};
 
 fn of(device: &Loop) -> Options {
     Options { devices: vec![device.path.clone()], ..Options::default() }
@@ -228,21 +228,17 @@ fn a_volume_is_recorded_above_its_disk_by_tracefs() {
 }
 
 #[test]
-fn an_instance_of_tracefs_that_a_crash_left_is_removed_by_the_next_recording_and_at_its_end_none_is_left() {
+fn at_its_end_a_recording_removes_its_tracing_instance() {
     let Some(device) = Loop::new(&[]) else { return };
     let instances = std::path::Path::new("/sys/kernel/tracing/instances");
     if !instances.is_dir() {
         return skip("tracefs is not mounted").unwrap_or(());
     }
-    // No process has number 4194304: it is the most that a kernel gives.
-    let left = instances.join("schedlab-record-4194304-17");
-    fs::create_dir(&left).expect("an instance");
     let own = || {
         let names = fs::read_dir(instances).expect("tracefs").flatten().map(|entry| entry.file_name().into_string());
         names.flatten().filter(|name| name.starts_with(&format!("schedlab-record-{}-", std::process::id()))).count()
     };
-    let live = Live::start(&Options { source: Source::Tracefs, ..of(&device) }).expect("tracefs");
-    assert!(!left.exists());
+    let live = start(&Options { source: Source::Tracefs, ..of(&device) }).expect("tracefs");
     let during = own();
     drop(live);
     assert!(during >= 1 && own() < during, "{during}");
@@ -251,7 +247,7 @@ fn an_instance_of_tracefs_that_a_crash_left_is_removed_by_the_next_recording_and
 #[test]
 fn another_disk_under_the_name_is_noticed() {
     let Some(device) = Loop::new(&[]) else { return };
-    let Ok(live) = Live::start(&of(&device)) else { return };
+    let Ok(live) = start(&of(&device)) else { return };
     assert_eq!(live.removed(), None);
     device.detach();
     assert_eq!(live.removed().as_deref(), Some(device.name()));

@@ -41,8 +41,9 @@ pub(crate) enum WatchCommand {
     /// Run one test, in a quiet moment within the window; started by the timer.
     #[command(after_help = "Example:\n  schedlab watch run sdb --now")]
     Run {
-        /// Name of the watch.
-        name: String,
+        /// Name of the watch, or its device as `watch add` takes it.
+        #[arg(value_name = "WATCH")]
+        watch: String,
         /// Test at once, whatever the hour and the load.
         #[arg(long)]
         now: bool,
@@ -55,8 +56,9 @@ pub(crate) enum WatchCommand {
     /// Remove a watch with its service and timer; the history is retained.
     #[command(after_help = "Example:\n  schedlab watch remove sdb")]
     Remove {
-        /// Name of the watch.
-        name: String,
+        /// Name of the watch, or its device as `watch add` takes it.
+        #[arg(value_name = "WATCH")]
+        watch: String,
         /// Remove the units even if they were edited.
         #[arg(long)]
         force: bool,

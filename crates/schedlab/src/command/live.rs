@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::plan::parse_duration_s;
+use host::Root;
+use lab::arena::open::restore_leftovers;
 use recorder::live::{Live, Options};
 
 use crate::failure::usage;
+use crate::progress::Progress;
 use crate::rights;
 
 /// How often the kernel's ring is emptied: it holds the events of a second at 200,000 a second.
@@ -27,15 +30,18 @@ pub(super) fn length(word: &str, such_as: &str) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Begins to follow a disk, and gives up the rights that this took, but for writing the results.
+/// Begins to follow a disk, and gives up the rights that this took, but for writing the results and removing what it has made. What
+/// earlier processes left changed is restored first.
 ///
 /// # Errors
 /// The disk cannot be followed, or the kernel refuses.
-pub(super) fn begin(options: &Options, results: &[&Path]) -> Result<Live> {
-    let live = Live::start(options)?;
+pub(super) fn begin(root: &Root, options: &Options, results: &[&Path], progress: &Progress) -> Result<Live> {
+    if rustix::process::geteuid().is_root() {
+        restore_leftovers(root, progress)?;
+    }
+    let live = Live::start(root, options)?;
     if live.goes_on_without_rights() {
-        let results: Vec<&Path> = results.iter().copied().chain(live.changes()).collect();
-        rights::give_up_but(&[], &results)?;
+        rights::give_up_but_removals(results, &live.removes_in())?;
     }
     Ok(live)
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use host::Root;
 use lab::progress::Progress as _;
 use lab::signals::Stop;
 use recorder::file::output::{Output, Taken};
@@ -23,8 +24,8 @@ const LOOK: Duration = Duration::from_millis(500);
 const NO_SPACE: &str = "no space was left for the recording";
 
 /// Records until the time is over, a signal comes, or it cannot go on.
-pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
-    let summary = recorded(args)?;
+pub(crate) fn run(root: &Root, args: &RecordArgs) -> Result<u8> {
+    let summary = recorded(root, args)?;
     if args.json {
         out::line(serde_json::to_string_pretty(&summary)?)?
     } else {
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     Ok(if summary.about.cut_short.is_empty() { REACHED } else { FAILED })
 }
 
-fn recorded(args: &RecordArgs) -> Result<Summary> {
+fn recorded(root: &Root, args: &RecordArgs) -> Result<Summary> {
     let length = args.length.as_deref().map(|word| live::length(word, "60s")).transpose()?;
     let options = Options {
         devices: args.devices.clone(),
@@ -51,7 +52,8 @@ fn recorded(args: &RecordArgs) -> Result<Summary> {
         }
     }
     let mut output = Output::create(&recorded_into)?;
-    let mut live = match live::begin(&options, &[recorded_into.as_path()]) {
+    let progress = Progress::new(args.quiet || args.json);
+    let mut live = match live::begin(root, &options, &[recorded_into.as_path()], &progress) {
         Ok(live) => live,
         Err(error) => {
             output.discard();
@@ -59,7 +61,6 @@ fn recorded(args: &RecordArgs) -> Result<Summary> {
         }
     };
     let stop = Stop::install()?;
-    let progress = Progress::new(args.quiet || args.json);
     remarks(&live, &output, args, &progress);
     let recorded = record(&mut live, &mut output, length, &stop, &progress);
     progress.clear();

@@ -1,7 +1,7 @@
 //! Links and directories that another user has planted where schedlab writes.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -72,6 +72,78 @@ fn a_directory_that_others_may_write_is_refused_before_anything_is_written() {
     let shared = attacker::shared(lab.dir.path(), "shared", 0o777);
     experiment_in(&lab, &shared).expect_status(1).says(&["other users may write there", "mode 0777", "chmod go-w"]);
     assert_eq!(fs::read_dir(&shared).expect("readable").count(), 0);
+    let group = attacker::shared(lab.dir.path(), "group", 0o775);
+    chown(&group, None, Some(attacker::UID)).expect("root may give away");
+    experiment_in(&lab, &group).expect_status(1).says(&["other users may write there", "mode 0775", "chmod go-w"]);
+    assert_eq!(fs::read_dir(&group).expect("readable").count(), 0);
+}
+
+#[test]
+fn a_directory_whose_list_lets_others_write_is_refused() {
+    if !attacker::can_attack(&["setfacl"]) {
+        return;
+    }
+    let lab = Lab::new();
+    passable(&lab);
+    for (number, entry) in ["u:64321:rwx", "g:64321:rwx", "d:u:64321:rwx", "d:g:64321:rwx"].into_iter().enumerate() {
+        let dir = attacker::shared(lab.dir.path(), &number.to_string(), 0o755);
+        let setfacl = |words: &[&str]| {
+            assert!(
+                Command::new("setfacl").args(words).arg(&dir).status().expect("setfacl runs").success(),
+                "{words:?}"
+            );
+        };
+        setfacl(&["-m", entry]);
+        let out = dir.join("out");
+        if !entry.starts_with("d:") {
+            attacker::sh(&format!("mkdir {0}/theirs; rmdir {0}/theirs", dir.display())).expect_status(0);
+            let shown = fs::metadata(&dir).expect("it is there").permissions().mode() & 0o777;
+            assert_eq!(shown, 0o775, "the mask shows in the bits of root's group");
+        }
+        let named = lab.run(&format!("{EXPERIMENT} --out {}", out.display()));
+        let unnamed = experiment_in(&lab, &dir);
+        assert_eq!(fs::read_dir(&dir).expect("readable").count(), 0, "{entry}: {named:?} {unnamed:?}");
+        let remedy = entry.replace("rwx", "rx");
+        for ran in [named, unnamed] {
+            let said = ["an access control list lets others write", &format!("setfacl -m {remedy}")];
+            ran.expect_status(1).says(&said);
+        }
+        // As the message says.
+        setfacl(&["-m", &remedy]);
+        lab.run(&format!("{EXPERIMENT} --out {}", out.display())).expect_measured();
+    }
+}
+
+#[test]
+fn unfinished_files_of_a_killed_process_are_removed() {
+    if !attacker::can_attack(&["strace"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let out = lab.path("out");
+    let atlas =
+        format!("atlas --quick --devices nvme --schedulers none,bfq --workloads oltp --quiet --out {}", out.display());
+    let unfinished = || {
+        let names = fs::read_dir(&out).expect("readable").flatten().map(|entry| entry.file_name().into_string());
+        let mut names: Vec<String> = names.flatten().filter(|name| name.starts_with(".schedlab-")).collect();
+        names.sort();
+        names
+    };
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=renameat,renameat2:signal=KILL:when=1"]);
+    strace.arg(binary()).args(atlas.split_whitespace()).env("SCHEDLAB_STATE_DIR", lab.state());
+    assert!(!strace.status().expect("strace runs").success());
+    let left = unfinished();
+    assert_eq!(left.len(), 1, "it was killed before the file had its name");
+    // Above the most that a kernel gives: another user's, and what is no name of schedlab's.
+    let (theirs, named) = (".schedlab-4194305-0", ".schedlab-4194305-x");
+    [theirs, named].iter().for_each(|name| fs::write(out.join(name), "half").expect("own"));
+    chown(out.join(theirs), Some(attacker::UID), None).expect("root may give away");
+    // Also where root obeys that user's files.
+    let mut again = lab.command(&atlas);
+    again.env("SUDO_UID", attacker::UID.to_string());
+    Ran::from(again.output().expect("the binary starts")).expect_status(0);
+    assert_eq!(unfinished(), [theirs, named]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::attacker::{self, UID};
-use crate::common::{Lab, Loop, Ran, binary};
+use crate::common::{self, Lab, Loop, Ran, binary};
 use crate::output::walk;
 
 /// A file of root's that an entry is to change or remove.
@@ -114,6 +114,53 @@ fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
         assert!(ran.stdout.contains(&planted.display().to_string()), "{payload}: {ran:?}");
         fs::remove_file(planted).expect("own");
     }
+}
+
+#[test]
+fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
+    let instances = Path::new("/sys/kernel/tracing/instances");
+    if !attacker::can_attack(&["losetup"]) || !instances.is_dir() {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 4);
+    let victim = format!("test-victim-{}", std::process::id());
+    fs::create_dir(instances.join(&victim)).expect("an instance of another program");
+    let up = format!("../instances/{victim}");
+    let forged = [(victim.as_str(), &victim), ("schedlab-record-1-2-3", &victim), ("schedlab-record-1-2-3", &up)];
+    let mut answers: Vec<Ran> = Vec::new();
+    for (key, instance) in forged {
+        let planted = plant(&lab, key, json!({"what": "tracing-instance", "instance": instance}));
+        answers.push(lab.run("restore"));
+        let _ = fs::remove_file(planted);
+    }
+    let stayed = instances.join(&victim).is_dir();
+    let _ = fs::remove_dir(instances.join(&victim));
+    assert!(stayed, "{answers:?}");
+    for ran in answers {
+        assert!(ran.status == Some(1) && ran.stdout.contains("none of schedlab's"), "{ran:?}");
+    }
+    // That of a process which records for another state directory.
+    let other = Lab::new();
+    let out = other.path("a.parquet").display().to_string();
+    let mut recording = other.start(&format!("record {} --source tracefs --out {out}", device.name));
+    let own = format!("schedlab-record-{}-", recording.id());
+    let name = || {
+        let mut names =
+            fs::read_dir(instances).expect("tracefs").flatten().map(|entry| entry.file_name().into_string());
+        names.find_map(|name| name.ok().filter(|name| name.starts_with(&own)))
+    };
+    common::wait_until("the recording has begun", || name().is_some());
+    let name = name().expect("it was there");
+    plant(&lab, &name, json!({"what": "tracing-instance", "instance": name}));
+    let ran = lab.run("restore");
+    let stayed = instances.join(&name).is_dir();
+    recording.kill().expect("our child");
+    recording.wait().expect("our child");
+    let removed = other.run("restore");
+    assert!(stayed && ran.status == Some(1) && ran.stdout.contains("in use by another schedlab"), "{ran:?}");
+    removed.expect_status(0);
+    assert!(!instances.join(&name).exists());
 }
 
 #[test]

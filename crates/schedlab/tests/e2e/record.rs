@@ -65,6 +65,97 @@ fn a_recording_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_lef
     }
 }
 
+/// The tracing instance of a process's recording.
+fn instance_of(pid: u32) -> Option<std::path::PathBuf> {
+    let own = format!("schedlab-record-{pid}-");
+    let all = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
+    all.map(|entry| entry.path()).find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&own))
+}
+
+#[test]
+fn a_killed_recordings_instance_is_removed_a_live_ones_stays() {
+    if !can_run(&["losetup"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 8);
+    let words = format!("{} --source tracefs", device.name);
+    // Not where the state directory is, too: that may be written by then.
+    fs::create_dir(lab.path("out")).unwrap();
+    let (alive, dead) = (lab.path("out/alive.parquet"), lab.path("out/dead.parquet"));
+    let live = started(&lab, &words, &alive);
+    let mut killed = started(&lab, &words, &dead);
+    let left = instance_of(killed.id()).expect("it records");
+    let enabled = |instance: &Path| fs::read_to_string(instance.join("events/block/block_rq_issue/enable")).unwrap();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(enabled(&left), "1\n", "the kernel goes on");
+    let ran = lab.run("restore").expect_status(4);
+    let name = left.file_name().unwrap().to_str().unwrap();
+    assert!(ran.stdout.contains(&format!("the tracing instance {name} is removed")), "{}", ran.stdout);
+    assert!(!left.exists());
+    assert_eq!(enabled(&instance_of(live.id()).expect("it goes on")), "1\n");
+    dd(&format!("if={} of=/dev/null bs=4k count=50 iflag=direct", device.path));
+    interrupt(&live);
+    assert!(ended(live).expect_status(0).stdout.contains(" reads of "));
+    let ran = lab.run("restore").expect_status(0);
+    assert!(ran.stdout.contains("nothing to restore"), "{}", ran.stdout);
+    for dir in ["journal", "lock"] {
+        assert_eq!(fs::read_dir(lab.state().join(dir)).unwrap().count(), 0, "{dir}");
+    }
+}
+
+#[test]
+fn after_a_killed_recording_the_next_has_its_name() {
+    if !can_run(&["losetup"]) {
+        return;
+    }
+    for source in ["bpf", "tracefs"] {
+        let lab = Lab::new();
+        let (device, out) = (Loop::new(&lab, "disk", 8), lab.path("a.parquet"));
+        let words = format!("{} --source {source}", device.name);
+        let mut killed = started(&lab, &words, &out);
+        let left = instance_of(killed.id());
+        assert_eq!(left.is_some(), source == "tracefs");
+        assert_eq!(fs::metadata(&out).unwrap().len(), 0);
+        // A second one does not take the file away from one that records.
+        let again = format!("record {words} --for 200ms --out {}", out.display());
+        lab.run(&again).expect_status(1).says(&["another process records into it"]);
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let ran = lab.run(&again).expect_status(0);
+        assert_eq!(ran.stderr.contains("is removed"), left.is_some(), "{}", ran.stderr);
+        assert!(left.is_none_or(|left| !left.exists()));
+        read(&out, &ReadOptions::default()).unwrap();
+        lab.run("restore").expect_status(0);
+    }
+}
+
+#[test]
+fn a_file_with_content_is_not_replaced_by_a_recording() {
+    if !can_run(&["losetup"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 8);
+    let record = |out: &Path| lab.run(&format!("record {} --for 100ms --out {}", device.name, out.display()));
+    let (content, linked, second) = (lab.path("content.parquet"), lab.path("linked.parquet"), lab.path("second"));
+    fs::write(&content, "x").unwrap();
+    fs::write(&linked, "").unwrap();
+    fs::hard_link(&linked, &second).unwrap();
+    for path in [&content, &linked] {
+        let ran = record(path);
+        assert!(path.exists() && second.exists());
+        ran.expect_status(1).says(&["exists already"]);
+    }
+    let theirs = lab.path("theirs.parquet");
+    fs::write(&theirs, "").unwrap();
+    std::os::unix::fs::chown(&theirs, Some(64_321), None).unwrap();
+    record(&theirs).expect_status(1).says(&["belongs to another user"]);
+    assert_eq!(fs::read_to_string(&content).unwrap(), "x");
+    assert_eq!(fs::metadata(&theirs).unwrap().len(), 0);
+}
+
 #[test]
 fn a_disk_that_is_removed_ends_the_recording_and_what_was_recorded_is_valid() {
     if !can_run(&["losetup", "dd"]) {

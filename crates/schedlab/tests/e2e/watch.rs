@@ -94,6 +94,48 @@ fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history()
 }
 
 #[test]
+fn a_watch_is_removed_by_any_word_that_adds_it() {
+    if !can_run(&TOOLS) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab, "disk", 16);
+    let link = lab.path("link");
+    std::os::unix::fs::symlink(&device.path, &link).unwrap();
+    let link = link.display().to_string();
+    let units = |name: &str| {
+        let dir = Path::new("/etc/systemd/system");
+        ["service", "timer"].map(|kind| dir.join(format!("schedlab-watch-{name}.{kind}")))
+    };
+    let add = |word: &str, more: &str| {
+        lab.run(&format!(
+            "watch add --device {word} --workload randread --schedulers none,kyber --blocks 3 --figures-only --trial-time 100ms {more}"
+        ))
+    };
+    let words = [device.name.as_str(), &device.path, &link];
+    for word in words {
+        for other in words {
+            add(word, "").expect_status(0);
+            let removed = lab.run(&format!("watch remove {other}"));
+            let left = units(&device.name).map(|path| fs::remove_file(path).is_ok());
+            removed.expect_status(0);
+            assert_eq!(left, [false, false], "added as {word}, removed as {other}");
+        }
+    }
+    // One that has another name, and two of one device.
+    let names = ["one", "two"].map(|name| format!("e2e-{}-{name}", std::process::id()));
+    add(&device.path, &format!("--name {}", names[0])).expect_status(0);
+    add(&device.path, &format!("--name {}", names[1])).expect_status(0);
+    let several = lab.run(&format!("watch remove {}", device.path));
+    let removed = [names[1].as_str(), &device.path].map(|word| lab.run(&format!("watch remove {word}")));
+    let left: Vec<bool> = names.iter().flat_map(|name| units(name)).map(|path| fs::remove_file(path).is_ok()).collect();
+    several.expect_status(2).says(&["has several watches", &names[0], &names[1]]);
+    removed.into_iter().for_each(|ran| drop(ran.expect_status(0)));
+    assert_eq!(left, [false; 4]);
+    lab.run(&format!("watch remove {}", device.path)).expect_status(2).says(&["none yet"]);
+}
+
+#[test]
 fn systemd_takes_the_units() {
     if !can_run(&TOOLS) {
         return;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use guest::inside::Inside;
+use host::Root;
 use recorder::live::{Live, Options, Source};
 use trace::{Io, Recording};
 
@@ -27,6 +28,8 @@ const MOST_REQUESTS: usize = 1_000_000;
 const MOST_BYTES: u64 = 64 << 20;
 /// Virtual time between two looks at the events: 16 MiB of buffer hold some 40,000 requests.
 const EVERY: Duration = Duration::from_millis(10);
+/// The journal of a guest, in memory: what it records ends with its kernel.
+const STATE: &str = "/dev/schedlab";
 /// Where Linux expects its tracefs.
 const TRACEFS: &str = "/sys/kernel/tracing";
 
@@ -49,7 +52,8 @@ impl RunningRecording {
         let until = Arc::clone(&ends);
         let thread = thread::spawn(move || {
             let options = Options { devices, source: Source::Tracefs, ..Options::default() };
-            let live = Live::start(&options).context("trace: the guest's disk cannot be recorded")?;
+            let root = Root::real().with_state_dir(STATE);
+            let live = Live::start(&root, &options).context("trace: the guest's disk cannot be recorded")?;
             let _ = begun.send(());
             record(live, &until)
         });

@@ -1,21 +1,15 @@
 //! An instance of tracefs for one recording: its own buffers, events and filters, beside those of other users.
-//!
-//! It is removed at the end. After a crash the next recording removes it: its name says which process it belongs to.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context, Result, bail};
-use host::Root;
+use anyhow::{Context, Result};
+use host::{Error, Root, TracingInstance};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::page::Layout;
 
-const NAME: &str = "schedlab-record-";
-/// Recordings of this process so far.
-static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// Bytes of all buffers together, and of one CPU's at most.
 const ALL_BUFFERS: u64 = 256 << 20;
 const BUFFER: u64 = 16 << 20;
@@ -25,36 +19,20 @@ const PAGE: usize = 64 << 10;
 const MOST_PAGES: usize = 4096;
 
 pub(super) struct Instance {
+    made: TracingInstance,
     dir: PathBuf,
-    pub(super) instances: PathBuf,
     pipes: Vec<File>,
     on: File,
     page: Vec<u8>,
 }
 
 impl Instance {
-    /// Makes an instance, and removes those whose processes have died.
     pub(super) fn new(root: &Root) -> Result<Instance> {
-        let places = [root.sys("kernel/tracing"), root.sys("kernel/debug/tracing")];
-        let Some(tracing) = places.iter().find(|place| place.join("instances").is_dir()) else {
-            bail!(
-                "tracefs: is not mounted at /sys/kernel/tracing, or this user may not enter it; as root: mount -t tracefs none /sys/kernel/tracing"
-            );
-        };
-        let instances = tracing.join("instances");
-        remove_abandoned(root, &instances);
-        let pid = std::process::id();
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let dir = instances.join(format!("{NAME}{pid}-{}-{number}", began(root, pid).unwrap_or(0)));
-        fs::create_dir(&dir).with_context(|| format!("tracefs: {} cannot be made; this takes root", dir.display()))?;
-        let made = Instance::within(dir.clone(), instances);
-        if made.is_err() {
-            let _ = fs::remove_dir(&dir);
-        }
-        made
-    }
-
-    fn within(dir: PathBuf, instances: PathBuf) -> Result<Instance> {
+        let made = TracingInstance::create(root).map_err(|error| match error {
+            Error::NoTracefs => anyhow::Error::new(error),
+            error => anyhow::Error::new(error).context("tracefs: no instance can be made; this takes root"),
+        })?;
+        let dir = made.path();
         put(&dir.join("tracing_on"), "0")?;
         put(&dir.join("trace_clock"), "mono")?;
         let mut cpus: Vec<PathBuf> = fs::read_dir(dir.join("per_cpu"))
@@ -73,7 +51,12 @@ impl Instance {
         };
         let pipes = cpus.iter().map(open_pipe).collect::<Result<_>>()?;
         let on = File::options().write(true).open(dir.join("tracing_on")).context("tracefs: cannot be switched")?;
-        Ok(Instance { dir, instances, pipes, on, page: vec![0; PAGE] })
+        Ok(Instance { made, dir, pipes, on, page: vec![0; PAGE] })
+    }
+
+    /// The directories in which its end removes a name.
+    pub(super) fn removes_in(&self) -> Vec<PathBuf> {
+        self.made.removes_in()
     }
 
     /// Enables an event for which a filter holds. Returns its layout; none if the kernel has no such event.
@@ -129,43 +112,9 @@ impl Drop for Instance {
         if let Ok(null) = File::open("/dev/null") {
             self.on = null;
         }
-        let _ = fs::remove_dir(&self.dir);
     }
 }
 
 fn put(path: &Path, value: &str) -> Result<()> {
     fs::write(path, value).with_context(|| format!("tracefs: {} cannot be set to {value}", path.display()))
-}
-
-/// When a process began, in ticks after boot.
-fn began(root: &Root, pid: u32) -> Option<u64> {
-    ticks(&root.read_optional(root.proc(format!("{pid}/stat")))?)
-}
-
-/// The 22nd field of /proc/PID/stat; the second is a name in brackets that may have brackets itself.
-pub(super) fn ticks(stat: &str) -> Option<u64> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
-}
-
-fn remove_abandoned(root: &Root, instances: &Path) {
-    for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Some((pid, ticks)) = name.strip_prefix(NAME).and_then(|rest| rest.split_once('-')) else { continue };
-        let ticks = ticks.split('-').next().unwrap_or(ticks);
-        let (Ok(pid), Ok(ticks)) = (pid.parse::<u32>(), ticks.parse::<u64>()) else { continue };
-        if began(root, pid) != Some(ticks) {
-            let _ = fs::remove_dir(entry.path());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_with_brackets_does_not_move_the_fields() {
-        let fields: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
-        assert_eq!(ticks(&format!("7 (a) R (b)) {}", fields.join(" "))), Some(22));
-    }
 }

@@ -9,7 +9,7 @@ mod page;
 mod who;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use host::Root;
@@ -125,8 +125,8 @@ impl Events for Source {
         true
     }
 
-    fn changes(&self) -> Option<&Path> {
-        Some(&self.instance.instances)
+    fn removes_in(&self) -> Vec<PathBuf> {
+        self.instance.removes_in()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use host::Root;
+use host::tracing::start_in;
 
-use super::instance::ticks;
 use crate::live::clock::Began;
 use crate::live::tables::{Asker, Tables};
 use crate::live::target::Filter;
@@ -40,7 +40,7 @@ impl Who {
         let read = |file: &str| self.root.read_optional(self.root.proc(format!("{tid}/{file}")));
         let pid = read("status")
             .and_then(|text| text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()));
-        let began = read("stat").and_then(|text| ticks(&text)).map_or(0, |ticks| ticks.saturating_mul(NS_PER_TICK));
+        let began = read("stat").and_then(|text| start_in(&text)).map_or(0, |ticks| ticks.saturating_mul(NS_PER_TICK));
         let cgroup =
             read("cgroup").and_then(|text| text.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned)));
         let asker = Asker {

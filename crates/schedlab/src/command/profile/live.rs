@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use host::Root;
 use lab::progress::Progress as _;
 use lab::signals::Stop;
 use recorder::live::{Live, Options};
@@ -50,7 +51,7 @@ impl Session {
 }
 
 /// Profiles until the time is over, a signal comes or a key ends it. Returns the profile, and the tables with the last requests.
-pub(super) fn run(args: &ProfileArgs) -> Result<(Profile, Recording)> {
+pub(super) fn run(root: &Root, args: &ProfileArgs) -> Result<(Profile, Recording)> {
     let length = args.length.as_deref().map(|word| live::length(word, "30s")).transpose()?;
     let length = if args.watch { length } else { Some(length.unwrap_or(LENGTH)) };
     let options = Options {
@@ -60,9 +61,9 @@ pub(super) fn run(args: &ProfileArgs) -> Result<(Profile, Recording)> {
         source: args.source.into(),
     };
     let mut dashboard = if args.watch { Some(Dashboard::check()?) } else { None };
-    let mut live = live::begin(&options, args.html.as_deref().as_slice())?;
-    let stop = Stop::install()?;
     let progress = Progress::new(args.quiet || args.json || args.watch);
+    let mut live = live::begin(root, &options, args.html.as_deref().as_slice(), &progress)?;
+    let stop = Stop::install()?;
     if let Some(why) = live.fallback() {
         progress.say(&format!("profiling by tracefs, for BPF cannot be had: {why}"));
     }

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use files::Dir;
+use host::Root;
 use lab::recordings;
 use recorder::file::ReadOptions;
 use report::profile::{Excerpt, page, render};
@@ -25,7 +26,7 @@ use crate::out;
 /// Requests of an excerpt, at most.
 const EXCERPT: usize = 2000;
 
-pub(crate) fn run(args: &ProfileArgs) -> Result<u8> {
+pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
     let (profile, recording) = match args.file() {
         Some(path) => {
             if let Some(flag) = live_flag(args) {
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<u8> {
             if args.format != "auto" || args.skip_bad {
                 return Err(usage("--format, --skip-bad: a device has no format; leave them out, or name a file"));
             }
-            live::run(args)?
+            live::run(root, args)?
         }
     };
     if let Some(path) = &args.html {

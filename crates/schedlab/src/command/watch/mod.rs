@@ -38,13 +38,32 @@ pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
     match &args.what {
         WatchCommand::Add(args) => add(root, args),
         WatchCommand::List { json } => list(root, *json),
-        WatchCommand::Run { name, now, consent, run_as } => {
-            let watch = Watch::load(root, name)?;
+        WatchCommand::Run { watch, now, consent, run_as } => {
+            let watch = Watch::load(root, &name_of(root, watch)?)?;
             DiskArena::require_root()?;
             let programs = ProgramOptions { agreement: consent.agreement(), user: run_as.clone() };
             round::test(root, &watch, *now, &programs)
         }
-        WatchCommand::Remove { name, force } => remove(root, name, *force),
+        WatchCommand::Remove { watch, force } => remove(root, &name_of(root, watch)?, *force),
+    }
+}
+
+/// The name of the watch that a word means: its own, or any of the device that it watches, as `watch add` takes it.
+fn name_of(root: &Root, word: &str) -> Result<String> {
+    if watch::names(root).iter().any(|name| name == word) {
+        return Ok(word.to_owned());
+    }
+    let identity = host::device::find(root, word).ok().map(|device| device.identity);
+    let is_of = |watch: &Watch| Some(&watch.identity) == identity.as_ref() || watch.plan.device == word;
+    let all = Watch::all(root).into_iter();
+    let names: Vec<String> =
+        all.filter_map(|(name, watch)| watch.is_ok_and(|watch| is_of(&watch)).then_some(name)).collect();
+    match names.as_slice() {
+        [name] => Ok(name.clone()),
+        // Its device is gone, or its file cannot be read: it has the name that `watch add` gave.
+        [] if word.contains('/') => Ok(watch::name_for(Path::new(word))),
+        [] => Ok(word.to_owned()),
+        several => Err(usage(format!("{word}: has several watches (found {}); name one of them", several.join(", ")))),
     }
 }
 
