@@ -149,7 +149,7 @@ fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
     );
     let cpu = |arm: &str| format!("compare --arena cpu --schedulers default,{arm} --workload linpack {short}");
     let other = format!(
-        "compare --arena cpu --schedulers default,nice=1 --workload command:on=cpu:run=true --as nobody {short}"
+        "compare --arena cpu --schedulers default,nice=19 --workload command:on=cpu:run=true --as nobody {short}"
     );
     let rows: [(&str, &str, &[&str]); 8] = [
         (&reads, "", &[]),
