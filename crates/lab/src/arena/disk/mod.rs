@@ -127,7 +127,6 @@ impl<'a> DiskArena<'a> {
                 device.path.display()
             )));
         }
-        let held = device.hold(root)?;
         let schedulers = || plan.arms.iter().map(|arm| arm.scheduler.as_str());
         schedulers().try_for_each(|scheduler| check_scheduler(&device, scheduler))?;
         for (_, arm, setting) in arms.iter() {
@@ -137,6 +136,7 @@ impl<'a> DiskArena<'a> {
         let writes = plan.files.is_some() || workloads.write();
         let authority = if temporary.is_some() { Authority::Made } else { Authority::Named(consent.destroy_data) };
         let claim = writes.then(|| overwrite::claim(root, &device, authority, stop, progress)).transpose()?;
+        let held = device.hold(root)?;
         let guard = Guard::begin(root, &device)?;
         let mut words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
         words.extend(workloads.remarks());
