@@ -151,8 +151,9 @@ impl Log {
                 let _ = self.file.set_len(len);
             }
             anyhow!(
-                "{}: cannot write: {e} (all earlier trials are retained); make room, then repeat the command with --resume",
-                self.path.display()
+                "{}: cannot write: {e} (all earlier trials are retained); {}, then repeat the command with --resume",
+                self.path.display(),
+                files::remedy(&e)
             )
         })
     }
