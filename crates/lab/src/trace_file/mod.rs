@@ -88,10 +88,14 @@ pub struct TraceFile {
     earlier: BTreeSet<(String, String)>,
 }
 
-/// The name of the trace of one workload and arm; a name's odd characters become a dash, and `taken` ones get a number.
+/// Characters of a workload's and of an arm's name in that of a file, at most: file systems take 255 bytes.
+const NAME: usize = 80;
+
+/// The name of the trace of one workload and arm; a name's odd characters become a dash, long ones are cut, and `taken` ones get a number.
 pub fn name(format: Format, workload: &str, arm: &str, taken: &[String]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
-    let name: String = format!("{workload}-{arm}").chars().map(plain).collect();
+    let short = |name: &str| name.chars().take(NAME).map(plain).collect::<String>();
+    let name = format!("{}-{}", short(workload), short(arm));
     let extension = format.extension();
     let numbered = (2..).map(|number| format!("{name}-{number}.{extension}"));
     let plain = format!("{name}.{extension}");

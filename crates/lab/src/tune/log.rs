@@ -143,7 +143,8 @@ impl Log {
 
     /// Appends a line and waits until it is on the disk.
     pub fn append(&mut self, line: &Line) -> Result<()> {
-        let mut text = serde_json::to_string(line).expect("a line has only text keys and numbers");
+        let text = serde_json::to_string(line).expect("a line has only text keys and numbers");
+        let mut text = text::escaped(&text).into_owned();
         text.push('\n');
         let len = self.file.metadata().map(|meta| meta.len());
         self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
