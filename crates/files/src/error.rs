@@ -118,9 +118,18 @@ impl Error {
     }
 }
 
+/// The remedy for a write that failed, for a message of the caller's.
+pub fn remedy(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",
+        _ => "make room",
+    }
+}
+
 fn hint(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space and repeat",
+        io::ErrorKind::FileTooLarge => "; raise the limit on file sizes (ulimit -f) and repeat",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "; name another directory, or run as a user who may write there"
         }

@@ -21,6 +21,6 @@ mod tests;
 pub use acl::Subject;
 pub use bounded::{Bounded, exceeded};
 pub use dir::Dir;
-pub use error::{Error, Refusal};
+pub use error::{Error, Refusal, remedy};
 pub use steps::{Files, RealFiles, replace, replace_at};
 pub use trust::Trust;

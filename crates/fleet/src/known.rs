@@ -85,6 +85,7 @@ impl Known {
     /// It cannot be written, or is too large.
     pub fn write(&self, state: &Dir) -> Result<()> {
         let text = serde_json::to_string_pretty(self)?;
+        let text = text::escaped(&text);
         FLEET_KNOWN.check(text.len()).context("fleet: knows too much for one file; narrow it with --model")?;
         Ok(state.replace(KNOWN, text.as_bytes())?)
     }

@@ -27,7 +27,7 @@ pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
 /// The value of a setting that is a text, such as `Description=`.
 ///
 /// # Errors
-/// [`Error::NoUnitText`] for a text with a control character, or with a backslash at its end, after which the line would go on.
+/// [`Error::NoUnitText`] for a text with a control character or one that changes the direction of writing, or with a backslash at its end, after which the line would go on.
 pub fn unit_text(text: &str) -> Result<String, Error> {
     check_unit_text(text)?;
     if text.ends_with('\\') {
@@ -37,7 +37,7 @@ pub fn unit_text(text: &str) -> Result<String, Error> {
 }
 
 fn check_unit_text(text: &str) -> Result<(), Error> {
-    if text.chars().any(char::is_control) {
+    if text.chars().any(|c| c.is_control() || text::steers(c)) {
         return Err(Error::NoUnitText { text: text.into(), found: "a line break or another control character" });
     }
     Ok(())

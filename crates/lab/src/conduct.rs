@@ -64,9 +64,13 @@ pub(crate) fn spent(plan: &Plan, record: &Record) -> Duration {
     if !plan.arena.is_virtual() {
         return Duration::from_millis(record.last_ms());
     }
-    // Virtual time is spent by trials alone.
+    virtual_time(plan, record.trials.iter())
+}
+
+/// The virtual time of these trials: nothing else spends it.
+pub(crate) fn virtual_time<'t>(plan: &Plan, trials: impl Iterator<Item = &'t Trial>) -> Duration {
     let (_, warmup) = trial_length(plan);
-    record.trials.iter().map(|trial| warmup + Duration::from_nanos(trial.observation.duration_ns)).sum()
+    trials.map(|trial| warmup + Duration::from_nanos(trial.observation.duration_ns)).sum()
 }
 
 /// The blocks of one workload so far.
@@ -121,6 +125,8 @@ struct Experiment<'a> {
     budget_changed: bool,
     /// Workloads of a new record without a trial that fills caches and files.
     cold: Vec<usize>,
+    /// The workload whose turn it is: a resumed experiment goes on within its round.
+    turn: usize,
     estimate: Estimate,
 }
 
@@ -143,6 +149,7 @@ impl<'a> Experiment<'a> {
             first_round: Duration::ZERO,
             budget_changed: Looks::is_changed(record),
             cold: cold(plan, record),
+            turn: 0,
             estimate: Estimate::default(),
         };
         let resumed = Looks { ended: false, ..Looks::of(record, &plan.criteria) };
@@ -155,6 +162,7 @@ impl<'a> Experiment<'a> {
             if let (Some(workload), Some(arm)) = (workload, arm) {
                 let active = || active(&course.decider, plan, workload);
                 course.tracks[workload].replay(trial, arm, active);
+                course.turn = if course.tracks[workload].lacking.is_empty() { workload + 1 } else { workload };
             }
             course.count(trial);
             course.decider.push(trial);
@@ -193,19 +201,22 @@ impl<'a> Experiment<'a> {
                 }
             }
         }
+        let mut turn = if self.turn < plan.workloads.len() { self.turn } else { 0 };
         loop {
             self.plan_blocks(driver)?;
-            let mut measured = false;
-            for workload in 0..plan.workloads.len() {
+            let first = std::mem::take(&mut turn);
+            let mut measured = first > 0;
+            for workload in first..plan.workloads.len() {
                 if let Some(signal) = driver.stop.signal() {
                     return Ok(EndReason::Interrupted { by: signal.to_owned() });
                 }
                 if self.wants_block(workload) {
-                    if driver.nr_trials().saturating_add(plan.arms.len() as u64) > TRIALS.most {
+                    let is_begun = self.is_begun(driver, workload);
+                    if !is_begun && driver.nr_trials().saturating_add(plan.arms.len() as u64) > TRIALS.most {
                         return Ok(EndReason::RecordFull { trials: driver.nr_trials() });
                     }
                     let measured_s = driver.spent().as_secs_f64();
-                    if measured_s >= plan.budget.time_s {
+                    if !is_begun && measured_s >= plan.budget.time_s {
                         return Ok(EndReason::BudgetSpent { measured_s });
                     }
                     match self.block(driver, workload)? {
@@ -225,6 +236,11 @@ impl<'a> Experiment<'a> {
     /// Whether a workload still needs a block.
     fn wants_block(&self, workload: usize) -> bool {
         !self.has_blocks(workload) && self.active(workload).len() > 1
+    }
+
+    /// Whether the next block of a workload is the rest of one that an earlier session has begun.
+    fn is_begun(&self, driver: &Driver<'_>, workload: usize) -> bool {
+        driver.arena.one_seed_a_block() && !self.tracks[workload].lacking.is_empty()
     }
 
     /// Whether a workload has every block that was planned.
@@ -283,9 +299,10 @@ impl<'a> Experiment<'a> {
     /// session is made up for by a new one, since its arms were to be measured together; where a trial is a function of its seed it is
     /// completed, so that the record becomes the one that an uncut experiment would have had.
     fn next_block(&mut self, driver: &Driver<'_>, workload: usize) -> (u32, Vec<Arm>, Vec<Arm>) {
+        let is_begun = self.is_begun(driver, workload);
         let track = &mut self.tracks[workload];
         let lacking = std::mem::take(&mut track.lacking);
-        if driver.arena.one_seed_a_block() && !lacking.is_empty() {
+        if is_begun {
             return (track.next - 1, track.planned.clone(), lacking);
         }
         let next = track.next;

@@ -136,6 +136,9 @@ impl<'a> Driver<'a> {
 
     /// Measures what is missing of a block. Returns what ended it early.
     ///
+    /// A trial of virtual time that a signal interrupts is not kept: nothing of it was measured, and its seed gives it again. So the
+    /// record of a resumed experiment is that of an uninterrupted one.
+    ///
     /// # Errors
     /// The arena or the log failed.
     pub fn block(&mut self, block: &Block<'_>, series: &mut dyn Series) -> Result<Option<Halt>> {
@@ -163,12 +166,16 @@ impl<'a> Driver<'a> {
                 started_ms,
                 observation: self.trial(*arm, &spec)?,
             };
+            let halt = Halt::of(&trial);
+            if self.arena.one_seed_a_block() && matches!(halt, Some(Halt::Interrupted { .. })) {
+                return Ok(halt);
+            }
             self.sequence += 1;
             series.log().append_trial(&trial)?;
             self.progress.measured(&trial, workload.primary.as_deref().unwrap_or("iops"));
             series.measured(self, *arm, &trial)?;
-            if let Some(halt) = Halt::of(&trial) {
-                return Ok(Some(halt));
+            if halt.is_some() {
+                return Ok(halt);
             }
         }
         Ok(None)

@@ -1,6 +1,8 @@
 //! SIGINT, SIGTERM and SIGHUP: stop measuring, put the settings back, keep the record.
 //!
 //! The handler only sets a flag. The measuring loop polls it; the restore is ordinary code and runs once.
+//!
+//! SIGXFSZ has a handler, too, so that a limit on file sizes is an error of the write that reaches it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -8,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::low_level::emulate_default_handler;
 
 /// How long the report of an interrupted experiment may take.
@@ -25,6 +27,18 @@ pub fn status() -> Option<u8> {
 
 fn of_signal(signal: usize) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+/// From now on a write beyond the limit on file sizes (`ulimit -f`) fails with EFBIG, and SIGXFSZ does not end the process.
+///
+/// The handler does nothing. Were the signal ignored instead, the programs that this process starts would inherit that; a handler is
+/// replaced by the default action when a program is executed.
+///
+/// # Errors
+/// The handler cannot be installed.
+pub fn survive_file_size_limit() -> Result<()> {
+    let installed = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    installed.map(drop).context("signal handler: cannot install")
 }
 
 /// Set by a signal that asks schedlab to end.

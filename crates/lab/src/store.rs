@@ -149,8 +149,9 @@ impl Store {
                 let cut = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::End(0)));
                 let state = if cut.is_ok() { "all earlier trials are retained" } else { "its last line is unfinished" };
                 Err(anyhow!(
-                    "{}: cannot write: {e} ({state}); make room, then repeat the command with --out {} --resume",
+                    "{}: cannot write: {e} ({state}); {}, then repeat the command with --out {} --resume",
                     self.dir.file(RECORD).display(),
+                    files::remedy(&e),
                     self.dir().display()
                 ))
             }

@@ -19,12 +19,13 @@ use super::{markdown, words};
 /// # Errors
 /// When the template fails, which no input should cause.
 pub fn files(atlas: &Atlas) -> crate::Result<Vec<(&'static str, String)>> {
-    Ok(vec![
+    let made = [
         ("atlas.html", html::page(atlas)?),
         ("atlas.json", json(atlas)?),
         ("atlas.csv", data::csv(atlas)?),
         ("atlas.md", markdown(atlas)),
-    ])
+    ];
+    Ok(made.map(|(name, text)| (name, crate::words::escape_file(text))).to_vec())
 }
 
 /// The atlas as indented JSON with a final newline.
@@ -45,7 +46,7 @@ pub fn markdown(atlas: &Atlas) -> String {
         let _ = writeln!(
             out,
             "{}\n\n| | {} |\n|---{}|",
-            markdown::escaped(&table.title),
+            markdown::paragraph(&table.title),
             head.join(" | "),
             "|---".repeat(head.len())
         );

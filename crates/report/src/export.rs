@@ -57,7 +57,7 @@ pub static FORMATS: &[Format] = &[
 /// When JSON cannot be written, which no input should cause.
 pub fn export(format: &str, exported: &Exported<'_>) -> crate::Result<Option<String>> {
     let Some(format) = FORMATS.iter().find(|row| row.name == format) else { return Ok(None) };
-    (format.render)(exported, &series(exported.record)).map(Some)
+    Ok(Some(crate::words::escape_file((format.render)(exported, &series(exported.record))?)))
 }
 
 #[cfg(test)]

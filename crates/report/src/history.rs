@@ -10,10 +10,10 @@ use experiment::history::{Entry, Measured, Outcome};
 use experiment::metric;
 use experiment::study::Judgement;
 use jiff::Timestamp;
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 
 use super::plot::{self, history::Point};
-use super::{number, view, words};
+use super::{number, template, view, words};
 
 /// At most so many tests have their day written below the plot.
 const TICKS: usize = 8;
@@ -109,9 +109,7 @@ pub fn page(histories: &[History<'_>]) -> crate::Result<String> {
         style => Value::from_safe_string(include_str!("templates/style.css").into()),
         devices,
     };
-    let mut templates = Environment::new();
-    templates.add_template("history.html", include_str!("templates/history.html"))?;
-    Ok(templates.get_template("history.html")?.render(page)?)
+    template::fill(&[("history.html", include_str!("templates/history.html"))], page)
 }
 
 fn device(history: &History<'_>) -> crate::Result<Value> {

@@ -5,7 +5,7 @@
 
 use experiment::record::Trial;
 use experiment::study::{Judgement, Study, Summary};
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 
 use super::evidence::Evidence;
 use super::figures::{self, FigureKind};
@@ -14,7 +14,7 @@ use super::plot::{self, forest};
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
 use super::voids::VoidGroup;
-use super::{actuator, number, remarks, three_sigma, verdict, words};
+use super::{actuator, number, remarks, template, three_sigma, verdict, words};
 
 /// The page of schedlab's documentation that explains verdicts.
 const DOCS: &str = "docs/src/explanation/verdicts.md";
@@ -66,10 +66,11 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         plan => page.plan(),
         command => page.command(),
     };
-    let mut templates = Environment::new();
-    templates.add_template("report.html", include_str!("templates/report.html"))?;
-    templates.add_template("workload.html", include_str!("templates/workload.html"))?;
-    Ok(templates.get_template("report.html")?.render(filled)?)
+    let templates = [
+        ("report.html", include_str!("templates/report.html")),
+        ("workload.html", include_str!("templates/workload.html")),
+    ];
+    template::fill(&templates, filled)
 }
 
 /// The address of a workload's section within the page: letters, digits and dashes, whatever its name.

@@ -37,6 +37,7 @@ pub mod search;
 mod sweep;
 mod table;
 mod tables;
+mod template;
 pub mod terminal;
 mod three_sigma;
 mod verdict;
@@ -80,7 +81,7 @@ const FORMATS: [Format; 6] = [
 pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> Result<Vec<(&'static str, String)>> {
     let page = Page::of(study, evidence);
     let made = FORMATS.iter().filter(|format| (format.is_made)(&page));
-    made.map(|format| Ok((format.name, (format.render)(&page)?))).collect()
+    made.map(|format| Ok((format.name, words::escape_file((format.render)(&page)?)))).collect()
 }
 
 #[cfg(test)]

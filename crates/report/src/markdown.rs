@@ -25,7 +25,7 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         line(&mut out, &format!("- **{}**: {}", escaped(workload), escaped(text)));
     }
     if let Some(next) = &page.next {
-        line(&mut out, &format!("\n{}", escaped(next)));
+        line(&mut out, &format!("\n{}", paragraph(next)));
     }
     for workload in &page.workloads {
         section(&mut out, study, workload);
@@ -57,7 +57,7 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     }
     line(&mut out, &format!("Here: {}.", page.rules));
     if let Some(unconfirmed) = &page.unconfirmed {
-        line(&mut out, &escaped(unconfirmed));
+        line(&mut out, &paragraph(unconfirmed));
     }
     if let Some(overhead) = &page.overhead {
         line(&mut out, overhead);
@@ -111,14 +111,15 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
             };
             let (name, blocks) = (escaped(&row.name(metric)), row.blocks());
             let own = row.own_baseline(metric).map(|own| format!(" (baseline {own})")).unwrap_or_default();
-            cells(out, &[&name, &(row.centre_with_unit(metric) + &own), &change, &interval, &verdict, &blocks]);
+            let centre = escaped(&(row.centre_with_unit(metric) + &own));
+            cells(out, &[&name, &centre, &change, &interval, &verdict, &blocks]);
         }
     }
 }
 
 /// A row for each tunable and value.
 fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
-    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!(" ({})", metric.scale.unit) };
+    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!(" ({})", escaped(&metric.scale.unit)) };
     line(
         out,
         &format!("| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict | blocks |"),
@@ -182,12 +183,12 @@ fn metric_rows(out: &mut String, metric: &MetricView<'_>) {
             escaped(&metric.label),
             escaped(&row.name(metric)),
             of(&|s| s.n.to_string()),
-            of(&|s| metric.scale.with_unit(s.median)),
+            of(&|s| escaped(&metric.scale.with_unit(s.median))),
             of(&|s| metric.scale.bare(s.mean)),
             of(&|s| s.sd.map_or_else(blank, |sd| metric.scale.bare(sd))),
             of(&|s| s.cv_percent.map_or_else(blank, |cv| format!("{} %", number::significant(cv)))),
             of(&|s| s.outliers.to_string()),
-            view::beside_change(metric, row),
+            escaped(&view::beside_change(metric, row)),
             row.judgement.map_or_else(String::new, number::effect),
             row.judgement.map_or("", |judgement| verdict::word(judgement.verdict)).to_owned(),
         ];
@@ -229,7 +230,21 @@ fn fenced(out: &mut String, language: &str, text: &str) {
     line(out, &format!("{fence}{language}\n{text}\n{fence}"));
 }
 
-/// Text from outside as plain text in Markdown, in a table cell too.
+/// The same at the beginning of a line, where a mark, a number or blanks would begin a list, a heading or code.
+pub(crate) fn paragraph(text: &str) -> String {
+    let text = escaped(text);
+    let text = text.trim_start();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let at = match text[digits..].chars().next() {
+        Some('.' | ')') if digits > 0 => digits,
+        Some('-' | '+' | '=' | '%' | ':') if digits == 0 => 0,
+        _ => return text.to_owned(),
+    };
+    format!("{}\\{}", &text[..at], &text[at..])
+}
+
+/// Text from outside as plain text in Markdown, in a table cell too. Dialects are taken into account: addresses that become links
+/// without a mark, mathematics between dollars.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in words::clean(text).chars() {
@@ -237,7 +252,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            '\\' | '|' | '`' | '*' | '_' | '[' | ']' | '#' | '~' | '!' => {
+            '\\' | '|' | '`' | '*' | '_' | '[' | ']' | '#' | '~' | '!' | '$' | '^' => {
                 out.push('\\');
                 out.push(c);
             }
@@ -246,7 +261,8 @@ pub(crate) fn escaped(text: &str) -> String {
             other => out.push(other),
         }
     }
-    out
+    // A link would lead elsewhere from a report that is pasted into an issue.
+    out.replace("://", ":\u{200b}//").replace("www.", "www\u{200b}.")
 }
 
 #[cfg(test)]
@@ -270,6 +286,26 @@ mod tests {
         for row in outside_the_plan.lines().filter(|row| row.starts_with("| IOPS")) {
             assert_eq!(row.replace("\\|", "").matches('|').count(), 12, "{row}");
         }
+    }
+
+    #[test]
+    fn a_text_at_the_beginning_of_a_line_begins_nothing_else() {
+        for (text, shown) in [
+            ("- a", "\\- a"),
+            ("1. a", "1\\. a"),
+            ("12) a", "12\\) a"),
+            ("    a", "a"),
+            ("=== a", "\\=== a"),
+            ("+ a", "\\+ a"),
+            ("1.5 a", "1\\.5 a"),
+            ("a - b", "a - b"),
+            ("12", "12"),
+            ("", ""),
+        ] {
+            assert_eq!(paragraph(text), shown);
+        }
+        let link = escaped("https://a.example www.b.example $x$ a^2");
+        assert_eq!(link, "https:\u{200b}//a.example www\u{200b}.b.example \\$x\\$ a\\^2");
     }
 
     #[test]

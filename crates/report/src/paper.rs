@@ -28,14 +28,14 @@ pub struct Paper {
 /// When a plot fails, which no input should cause.
 pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<Paper> {
     let page = Page::of(study, evidence);
-    let methods = methods(&page);
-    let texts = vec![
+    let texts = [
         ("table.tex", latex_table(&page)),
         ("table.md", markdown_table(&page)),
-        ("methods.tex", latex(&methods)),
-        ("methods.md", methods + "\n"),
+        ("methods.tex", methods(&page, &LATEX)),
+        ("methods.md", methods(&page, &MARKDOWN)),
         ("references.bib", references(&page)),
     ];
+    let texts = texts.map(|(name, text)| (name, crate::words::escape_file(text))).to_vec();
     Ok(Paper { texts, figures: figures(&page)? })
 }
 
@@ -68,7 +68,7 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
             found.extend(svg.map(|svg| (name(&format!("latency-{op}")), svg)));
         }
     }
-    Ok(found.into_iter().map(|(name, svg)| (name, plot::canvas::whole_file(&svg))).collect())
+    Ok(found.into_iter().map(|(name, svg)| (name, crate::words::escape_file(plot::canvas::whole_file(&svg)))).collect())
 }
 
 /// A name for files: letters, digits and dashes, whatever the workload is called, with its number so that no two are alike.
@@ -126,7 +126,10 @@ fn latex_table(page: &Page<'_>) -> String {
         let head = latex(&format!("{place}{}, {}", unit_of(metric), metric.good()));
         out += &format!("\\midrule\n\\multicolumn{{6}}{{l}}{{\\emph{{{head}}}}} \\\\\n");
         for row in &metric.rows {
-            out += &format!("{} \\\\\n", cells(metric, row).map(|text| latex(&text)).join(" & "));
+            let cells = cells(metric, row).map(|text| latex(&text)).join(" & ");
+            // After the end of a row these would be an argument of `\\`.
+            let guard = if cells.starts_with(['[', '*']) { "{}" } else { "" };
+            out += &format!("{guard}{cells} \\\\\n");
         }
     }
     out + &format!(
@@ -148,11 +151,34 @@ fn markdown_table(page: &Page<'_>) -> String {
         }
         out.push('\n');
     }
-    out + &super::markdown::escaped(&caption(page)) + "\n"
+    out + &super::markdown::paragraph(&caption(page)) + "\n"
 }
 
-/// What was done, in a paragraph; `[@KEY]` is a citation, as Pandoc's Markdown has it.
-fn methods(page: &Page<'_>) -> String {
+/// How a paragraph is written in one format: our own words, in which `[@KEY]` is a citation, and texts from outside.
+struct Prose {
+    own: fn(&str) -> String,
+    theirs: fn(&str) -> String,
+}
+
+const MARKDOWN: Prose = Prose { own: str::to_owned, theirs: super::markdown::escaped };
+const LATEX: Prose = Prose { own: |text| cited(&latex(text)), theirs: latex };
+
+impl Prose {
+    /// A sentence with a text from outside, or a number, in the place of each `{}`.
+    fn say(&self, sentence: &str, texts: &[&str]) -> String {
+        let mut said = String::new();
+        for (i, own) in sentence.split("{}").enumerate() {
+            if i > 0 {
+                said += &(self.theirs)(texts[i - 1]);
+            }
+            said += &(self.own)(own);
+        }
+        said
+    }
+}
+
+/// What was done, in a paragraph; Pandoc's Markdown has `[@KEY]` for a citation.
+fn methods(page: &Page<'_>, prose: &Prose) -> String {
     let study = page.study;
     let criteria = &study.criteria;
     let (margin, alpha) = (number::percent(criteria.margin), number::percent(criteria.alpha));
@@ -160,52 +186,48 @@ fn methods(page: &Page<'_>) -> String {
     let mut said = Vec::new();
     match &page.evidence {
         Some(evidence) => {
-            said.push(format!(
-                "We compared {arms} on {} with schedlab {} [@schedlab].",
-                place(page),
-                words::clean(&evidence.header.schedlab)
+            said.push(prose.say(
+                "We compared {} on {} with schedlab {} [@schedlab].",
+                &[&arms, &place(page), &evidence.header.schedlab],
             ));
-            said.push(
+            said.push(prose.say(
                 "Each block ran every arm once, in an order drawn at random (randomised complete blocks [@fisher1935]), and each arm \
-                 was compared with the baseline of the same block."
-                    .to_owned(),
-            );
-            said.push(format!(
-                "{} were made in {} (seed {}).",
-                words::counted(evidence.trials.len() as u64, "trial"),
-                blocks(page),
-                evidence.header.plan.seed
+                 was compared with the baseline of the same block.",
+                &[],
             ));
+            let trials = words::counted(evidence.trials.len() as u64, "trial");
+            let seed = evidence.header.plan.seed.to_string();
+            said.push(prose.say("{} were made in {} (seed {}).", &[&trials, &blocks(page), &seed]));
         }
-        None => {
-            said.push(format!("Measurements of {arms} that were made elsewhere were judged with schedlab [@schedlab]."))
-        }
+        None => said.push(
+            prose.say("Measurements of {} that were made elsewhere were judged with schedlab [@schedlab].", &[&arms]),
+        ),
     }
-    said.push(
-        "The effect is the ratio of geometric means: the mean over the blocks of the logarithm of the ratio to the baseline.".to_owned(),
-    );
-    said.push(rule(page, &alpha));
+    said.push(prose.say(
+        "The effect is the ratio of geometric means: the mean over the blocks of the logarithm of the ratio to the baseline.",
+        &[],
+    ));
+    said.push((prose.own)(&rule(page, &alpha)));
     if criteria.method != Method::ThreeSigma {
-        said.push(format!(
-            "An arm is called better or worse when its interval lies wholly beyond a margin of ±{margin}, which was fixed beforehand, \
-             and equivalent when it lies wholly inside; the error over all arms of a metric is at most {alpha}."
+        said.push(prose.say(
+            "An arm is called better or worse when its interval lies wholly beyond a margin of ±{}, which was fixed beforehand, \
+             and equivalent when it lies wholly inside; the error over all arms of a metric is at most {}.",
+            &[&margin, &alpha],
         ));
     }
     let void: u32 =
         study.judgements.iter().filter(|judgement| judgement.primary).map(|judgement| judgement.void_blocks).sum();
     said.push(match void {
-        0 => "No block was void; outliers were kept.".to_owned(),
-        void => {
-            format!(
-                "Void and left out: {} on deciding metrics; outliers were kept.",
-                words::counted(void.into(), "block")
-            )
-        }
+        0 => prose.say("No block was void; outliers were kept.", &[]),
+        void => prose.say(
+            "Void and left out: {} on deciding metrics; outliers were kept.",
+            &[&words::counted(void.into(), "block")],
+        ),
     });
-    said.join(" ")
+    said.join(" ") + "\n"
 }
 
-/// The stopping rule with its reference.
+/// The stopping rule with its reference, in our own words.
 fn rule(page: &Page<'_>, alpha: &str) -> String {
     let unpaired = |judgement: &Judgement| judgement.ratio.is_some() && judgement.log_ratios.is_empty();
     let unpaired = page.study.judgements.iter().any(unpaired);
@@ -260,7 +282,7 @@ const REFERENCES: &str = include_str!("templates/references.bib");
 
 /// The references that the paragraph cites.
 fn references(page: &Page<'_>) -> String {
-    let said = methods(page);
+    let said = methods(page, &MARKDOWN);
     let key = |entry: &str| entry.split(['{', ',']).nth(1).unwrap_or_default().to_owned();
     let cited = REFERENCES.split("\n\n").filter(|entry| said.contains(&format!("@{}", key(entry))));
     let title = "schedlab: a laboratory for Linux schedulers";
@@ -273,10 +295,11 @@ fn references(page: &Page<'_>) -> String {
         .join("\n")
 }
 
-/// Plain text for LaTeX, with `[@KEY]` as `\cite{KEY}`; characters that a standard LaTeX font lacks as commands.
+/// Plain text for LaTeX; characters that a standard LaTeX font lacks as commands.
 fn latex(text: &str) -> String {
+    let text = words::clean(text);
     let mut out = String::with_capacity(text.len());
-    for c in words::clean(text).chars() {
+    for c in text.chars() {
         match c {
             '\\' => out.push_str("\\textbackslash{}"),
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => {
@@ -296,7 +319,7 @@ fn latex(text: &str) -> String {
             other => out.push(other),
         }
     }
-    cited(&out)
+    out
 }
 
 /// `[@a; @b]` as `\cite{a,b}`.

@@ -1,8 +1,9 @@
 //! tune.html: the answer, the search as a plot, and every setting that was tried.
 
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 
 use super::plot::{canvas, search};
+use super::template;
 
 /// Rows of the table of settings.
 const ROWS: usize = 40;
@@ -75,7 +76,5 @@ pub fn page(of: &Search<'_>) -> crate::Result<String> {
         all => of.candidates.len(),
         confirmed => of.confirmed,
     };
-    let mut environment = Environment::new();
-    environment.add_template("tune.html", include_str!("templates/tune.html"))?;
-    Ok(environment.get_template("tune.html")?.render(page)?)
+    template::fill(&[("tune.html", include_str!("templates/tune.html"))], page)
 }

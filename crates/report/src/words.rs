@@ -1,15 +1,26 @@
 //! Names and texts from outside, made fit to print: cleaned, shortened, listed, counted.
 
-pub(crate) use ::text::counted;
+use std::borrow::Cow;
 
-/// A text without control characters: a name must not be able to control the terminal.
+pub(crate) use ::text::counted;
+use ::text::{escaped, steers};
+
+/// A text in one line and without characters that steer a terminal or the direction of writing.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if c.is_control() || steers(c) { ' ' } else { c }).collect()
 }
 
 /// The same, line breaks kept: for column heads.
 pub(crate) fn clean_lines(text: &str) -> String {
     text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
+}
+
+/// The text of a file as it may be shown in a terminal: whatever a renderer has passed on steers nothing. In JSON it means the same.
+pub(crate) fn escape_file(text: String) -> String {
+    match escaped(&text) {
+        Cow::Owned(escaped) => escaped,
+        Cow::Borrowed(_) => text,
+    }
 }
 
 /// At most `most` characters, the middle left out.

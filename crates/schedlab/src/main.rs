@@ -24,6 +24,11 @@ use host::Root;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
+    // First, since a role writes files as well.
+    if let Err(error) = lab::signals::survive_file_size_limit() {
+        out::error(&error);
+        return ExitCode::from(failure::status_of(&error));
+    }
     if let Some(status) = lab::inside::dispatch().or_else(command::settings::keeper::dispatch) {
         return status;
     }

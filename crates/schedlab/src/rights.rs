@@ -78,7 +78,10 @@ fn give_up_with(
 /// The kernel refuses.
 pub(crate) fn write_only_below(dirs: &[&Path]) -> Result<()> {
     if rustix::process::geteuid().is_root() {
-        Landlock::read_all_write_only(dirs)?.restrict()?;
+        // A relative path of no components is the working directory.
+        let dirs: Vec<&Path> =
+            dirs.iter().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { *dir }).collect();
+        Landlock::read_all_write_only(&dirs)?.restrict()?;
     }
     Ok(())
 }

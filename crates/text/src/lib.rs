@@ -12,7 +12,7 @@ mod quantities;
 
 pub use counts::{counted, grouped};
 pub use names::{did_you_mean, nearest, suggestion};
-pub use outward::{escaped, escaped_but_colours, for_spreadsheet, from_spreadsheet};
+pub use outward::{escaped, escaped_but_colours, for_spreadsheet, from_spreadsheet, steers};
 pub use quantities::{
     DURATION_FORM, DurationError, SIZE_FORM, format_bytes, format_bytes_decimal, format_duration, format_size,
     format_span, parse_duration, parse_duration_ns, parse_size, parse_switch,

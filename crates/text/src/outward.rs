@@ -44,7 +44,8 @@ fn colour_length(text: &str) -> usize {
     if numbers[end..].starts_with('m') { 2 + end + 1 } else { 0 }
 }
 
-fn steers(c: char) -> bool {
+/// Whether a character steers a terminal, or the order in which it shows others; see [`escaped`].
+pub fn steers(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,

@@ -205,7 +205,7 @@ pub(super) fn is_priority(text: &str) -> bool {
 /// Refuses empty and repeated names, and those that would break a line of a report.
 pub(super) fn unique(what: &'static str, names: &[&str], hint: &str) -> Result<(), PlanError> {
     for (i, name) in names.iter().enumerate() {
-        if name.trim().is_empty() || name.chars().any(char::is_control) {
+        if name.trim().is_empty() || name.chars().any(|c| c.is_control() || text::steers(c)) {
             let remedy = "give it a name of printable characters, e.g. quick";
             return Err(value(format!("{what} {}", i + 1), "has no printable name", remedy));
         }
@@ -277,7 +277,9 @@ mod tests {
         assert!(matches!(refused(twice), PlanError::Duplicate { what: "workload", .. }));
         assert!(refused(|plan| plan.arms.truncate(1)).to_string().contains("at least two"));
         assert!(refused(|plan| plan.workloads.clear()).to_string().contains("workloads is empty"));
-        assert!(refused(|plan| plan.arms[1].name = " ".into()).to_string().contains("printable name"));
+        for name in [" ", "a\u{1b}", "a\u{202e}b", "a\u{2028}b"] {
+            assert!(refused(|plan| plan.arms[1].name = name.into()).to_string().contains("printable name"), "{name:?}");
+        }
     }
 
     #[test]

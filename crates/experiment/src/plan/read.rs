@@ -4,6 +4,8 @@
 //! right. serde already knows the words that it expects at each place; its message is taken apart here rather than keeping a
 //! second list of the fields, which would fall behind the first.
 
+use std::borrow::Cow;
+
 use text::limits::{Exceeded, PLAN_BYTES};
 use thiserror::Error;
 
@@ -105,8 +107,16 @@ impl Plan {
     }
 
     /// Writes the plan, defaults filled in, so that it means the same under a later version with other defaults.
+    ///
+    /// A character that steers a terminal is written as an escape. Names have none in a checked plan; a value that TOML writes between
+    /// single quotes, where nothing is an escape, keeps it.
     pub fn to_toml(&self) -> String {
-        toml::to_string_pretty(self).expect("a plan has only tables, text and numbers, all of which TOML can write")
+        let text = toml::to_string_pretty(self)
+            .expect("a plan has only tables, text and numbers, all of which TOML can write");
+        match text::escaped(&text) {
+            Cow::Owned(shown) if toml::from_str::<Plan>(&shown).is_ok_and(|plan| plan == *self) => shown,
+            _ => text,
+        }
     }
 }
 

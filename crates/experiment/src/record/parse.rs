@@ -79,9 +79,11 @@ pub enum RecordError {
 }
 
 impl Line {
-    /// The line as text, without the line end.
+    /// The line as text, without the line end. What steers a terminal is escaped, which means the same in JSON.
     pub fn to_json_line(&self) -> String {
-        serde_json::to_string(self).expect("a line has only text keys and numbers, all of which JSON can write")
+        let text =
+            serde_json::to_string(self).expect("a line has only text keys and numbers, all of which JSON can write");
+        text::escaped(&text).into_owned()
     }
 }
 

@@ -123,8 +123,11 @@ pub fn path(root: &Root, key: &str) -> PathBuf {
 pub fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
     let dir = root.state_dir()?.subdir(DIR)?;
     let name = name(key);
-    let text = serde_json::to_vec_pretty(entry).expect("an entry has only texts and numbers, which always make JSON");
-    files::replace(root.files(), &dir, &name, &format!("{key}.{UNFINISHED}"), &text, None)
+    let text =
+        serde_json::to_string_pretty(entry).expect("an entry has only texts and numbers, which always make JSON");
+    // An entry that cannot be read is for people, in a terminal.
+    let text = text::escaped(&text);
+    files::replace(root.files(), &dir, &name, &format!("{key}.{UNFINISHED}"), text.as_bytes(), None)
         .map_err(Error::io("write the journal entry", dir.file(&name)))
 }
 

@@ -86,8 +86,9 @@ pub(super) fn path(root: &Root, key: &str) -> PathBuf {
 }
 
 pub(super) fn content(kept: &Persisted) -> Content {
-    let mut text =
+    let text =
         serde_json::to_string_pretty(kept).expect("a manifest has only texts and numbers, which always make JSON");
+    let mut text = text::escaped(&text).into_owned();
     text.push('\n');
     Content { mode: 0o600, ..Content::text(text) }
 }

@@ -244,7 +244,7 @@ pub(super) fn boot(kernel: &str, setting: &CheckedSetting) -> Result<String, Str
 /// A regular expression of Python's that matches `value`; a control character, which could end the line, is "any character".
 fn regex(value: &str) -> String {
     let each = |c: char| match c {
-        c if c.is_control() => ".".to_string(),
+        c if c.is_control() || text::steers(c) => ".".to_string(),
         c if c.is_ascii_alphanumeric() || "_-: /".contains(c) => c.to_string(),
         c => format!("\\{c}"),
     };
@@ -253,7 +253,7 @@ fn regex(value: &str) -> String {
 
 /// A text that cannot end its comment, nor go on in the next line.
 fn one_line(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text: String = text.chars().map(|c| if c.is_control() || text::steers(c) { ' ' } else { c }).collect();
     text.trim_end_matches(['\\', ' ']).to_string()
 }
 

@@ -216,7 +216,7 @@ pub(super) fn pattern(value: &str) -> String {
 }
 
 fn is_unwritable(c: char) -> bool {
-    matches!(c, '|' | '"') || c.is_control()
+    matches!(c, '|' | '"') || c.is_control() || text::steers(c)
 }
 
 /// Whether the pattern of `value` matches `found`.

@@ -383,7 +383,8 @@ fn sentence(baseline: &str, best: Option<&Judgement>, expected: &[Expected]) -> 
 /// # Errors
 /// It cannot be written.
 pub fn write(path: &Path, plan: &Plan, comments: &[String]) -> Result<()> {
-    let comments: String = comments.iter().map(|line| format!("# {}\n", line.replace('\n', " "))).collect();
+    let comments: String =
+        comments.iter().map(|line| format!("# {}\n", text::escaped(&line.replace('\n', " ")))).collect();
     let text = format!("{comments}{}", plan.to_toml());
     files::replace_at(path, text.as_bytes()).with_context(|| format!("{}: cannot write the plan", path.display()))
 }

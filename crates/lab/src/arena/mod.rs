@@ -32,11 +32,10 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::Arm;
 use experiment::record::{Environment, Observation, VoidReason};
-use files::Dir;
 
 pub use arms::{ArmIndex, Arms};
 
-use crate::trace_file::Format;
+use crate::trace_file::TraceFile;
 
 /// One trial to be measured.
 #[derive(Debug, Clone, Copy)]
@@ -111,10 +110,8 @@ pub trait Arena {
         Ok(())
     }
 
-    /// From now on writes the events of the first trial of each workload and arm into `dir`, where events can be observed.
-    fn trace(&mut self, _format: Format, _dir: Dir) -> Result<()> {
-        Ok(())
-    }
+    /// From now on writes the events of the first trial of each workload and arm into these files, where events can be observed.
+    fn trace(&mut self, _files: TraceFile) {}
 
     /// Puts an arm's setting into effect. A refusal of the kernel is data: the trial is void, with these reasons.
     fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>>;

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Result;
-use files::Dir;
 use trace::Recording;
 
 use super::ArmIndex;
-use crate::trace_file::{Format, TraceFile, Writer};
+use crate::trace_file::{TraceFile, Writer};
 
 /// The traces of an experiment; none are written by default.
 #[derive(Debug, Default)]
@@ -27,15 +26,12 @@ pub(super) struct TraceTo {
 }
 
 impl Traces {
-    /// Traces of this format in this directory.
-    ///
-    /// # Errors
-    /// This build does not write the format.
-    pub(super) fn into(format: Format, dir: Dir) -> Result<Traces> {
-        Ok(Traces { file: Some(Arc::new(TraceFile::new(format, dir)?)), ..Traces::default() })
+    pub(super) fn into(files: TraceFile) -> Traces {
+        Traces { file: Some(Arc::new(files)), ..Traces::default() }
     }
 
-    /// The trace of the next trial of a workload and arm, each with its name; None where an earlier trial has one.
+    /// The trace of the next trial of a workload and arm, each with its name; None where an earlier trial has one, or had one in an
+    /// earlier session.
     pub(super) fn next(&mut self, workload: (usize, &str), arm: (ArmIndex, &str)) -> Option<TraceTo> {
         let file = self.file.clone()?;
         if !self.traced.insert((workload.0, arm.0)) {
@@ -43,6 +39,9 @@ impl Traces {
         }
         let name = file.name(workload.1, arm.1, &self.names);
         self.names.push(name.clone());
+        if file.keeps(&name, workload.1, arm.1) {
+            return None;
+        }
         Some(TraceTo { file, name })
     }
 }

@@ -11,13 +11,12 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::Arm;
 use experiment::record::{Environment, Observation, VoidReason};
-use files::Dir;
 
 use super::ahead::{Ahead, Job};
 use super::model::Model;
 use super::parallel::Key;
 use super::{Arena, ArmIndex, TrialSpec, Upcoming};
-use crate::trace_file::Format;
+use crate::trace_file::TraceFile;
 use crate::workloads::Workloads;
 
 /// How far an experiment in virtual time has come.
@@ -42,9 +41,7 @@ pub(super) trait Virtual {
     fn take_in(&mut self, arm: &Arm) -> Result<ArmIndex>;
 
     /// As [`Arena::trace`].
-    fn write_events(&mut self, _format: Format, _dir: Dir) -> Result<()> {
-        Ok(())
-    }
+    fn write_events(&mut self, _files: TraceFile) {}
 
     /// Facts about the kernel and the device.
     fn facts(&self) -> Environment;
@@ -62,8 +59,8 @@ impl<V: Virtual> Arena for V {
         self.take_in(arm)
     }
 
-    fn trace(&mut self, format: Format, dir: Dir) -> Result<()> {
-        self.write_events(format, dir)
+    fn trace(&mut self, files: TraceFile) {
+        self.write_events(files);
     }
 
     fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {

@@ -6,8 +6,9 @@
 
 use std::fs::File;
 use std::io::{BufReader, Write};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::Plan;
 use files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,7 @@ pub enum AnswerResult {
 #[derive(Debug)]
 pub(super) struct Log {
     file: File,
+    path: PathBuf,
     pub(super) answers: Vec<Answer>,
     /// Keys of kernels that this bisection has built, by step.
     pub(super) built: Vec<(usize, String)>,
@@ -110,7 +112,7 @@ impl Log {
         if file.try_lock().is_err() {
             bail!("{}: being written by another schedlab; wait for it, or name another --out", path.display());
         }
-        let mut log = Log { file, answers: Vec::new(), built: Vec::new() };
+        let mut log = Log { file, path: path.clone(), answers: Vec::new(), built: Vec::new() };
         let len = log.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
         if len == 0 {
             log.append(&LogLine::Begin(Box::new(begin.clone())))?;
@@ -157,13 +159,17 @@ impl Log {
     }
 
     pub(super) fn append(&mut self, line: &LogLine) -> Result<()> {
-        let mut text = serde_json::to_string(line).expect("plain values can be written as JSON");
+        let text = serde_json::to_string(line).expect("plain values can be written as JSON");
+        let mut text = text::escaped(&text).into_owned();
         text.push('\n');
         RECORD_LINE.check(text.len()).context("log of the bisection")?;
-        self.file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_data())
-            .context("log of the bisection: cannot write; make room, then repeat the command with --resume")?;
+        self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
+            anyhow!(
+                "{}: cannot write: {e}; {}, then repeat the command with --resume",
+                self.path.display(),
+                files::remedy(&e)
+            )
+        })?;
         match line {
             LogLine::Answer(answer) => self.answers.push(answer.clone()),
             LogLine::Built { step, key } => self.built.push((*step, key.clone())),
@@ -245,6 +251,19 @@ mod tests {
             }
         }
         Log::open(dir, begun, resume)
+    }
+
+    #[test]
+    fn a_hostile_step_is_one_line_and_steers_nothing() {
+        let at = tempfile::tempdir().unwrap();
+        let dir = Dir::open(at.path()).unwrap();
+        let begun = begin(&["a\n{}\u{1b}]0;owned\u{7}", "\u{9b}2J\u{202e}\u{2028}"]);
+        let mut log = opened(&dir, &begun, false).unwrap();
+        log.append(&answer(1)).unwrap();
+        drop(log);
+        let text = fs::read_to_string(at.path().join(LOG)).unwrap();
+        assert!(text.lines().count() == 2 && !text.contains(text::steers), "{text:?}");
+        opened(&dir, &begun, true).expect("it means the same, and is of the same search");
     }
 
     #[test]

@@ -299,7 +299,8 @@ fn cells_in_words(cells: &[CellError]) -> String {
 
 /// The comment at the top of the file. The name may hold anything, a line's end too.
 fn head(request: &Request, source: &str) -> String {
-    let name: String = request.device.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let name: String =
+        request.device.chars().map(|c| if c.is_control() || text::steers(c) { '?' } else { c }).collect();
     let arena = if request.simulated { " --arena sim" } else { "" };
     format!("# Fitted by schedlab {}: schedlab fit{arena} {name}\n# From {source}.\n", env!("CARGO_PKG_VERSION"))
 }

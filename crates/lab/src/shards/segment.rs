@@ -65,6 +65,7 @@ impl Writer {
     ) -> Result<()> {
         let start = format!("{{\"workload\":{workload},\"block\":{block},\"arm\":{arm},\"observation\":");
         let observation = serde_json::to_string(observation).expect("an observation has only text keys and numbers");
+        let observation = text::escaped(&observation);
         let bytes = self.0.len() + start.len() + observation.len() + 2;
         RECORD_LINE.check(bytes - self.0.len()).and_then(|()| SEGMENT_BYTES.check(bytes))?;
         self.0.extend_from_slice(start.as_bytes());
@@ -82,9 +83,10 @@ impl Writer {
 }
 
 fn line(value: &impl Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_vec(value).expect("it has only text keys and numbers");
-    text.push(b'\n');
-    text
+    let text = serde_json::to_string(value).expect("it has only text keys and numbers");
+    let mut text = text::escaped(&text).into_owned();
+    text.push('\n');
+    text.into_bytes()
 }
 
 fn digest(bytes: &[u8]) -> String {

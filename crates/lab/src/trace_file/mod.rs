@@ -16,11 +16,13 @@ mod perfetto;
 #[path = "perfetto_absent.rs"]
 mod perfetto;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use elevator::Time;
+use experiment::record::Record;
 use files::Dir;
 use sim::{Event, Observer};
 use trace::Recording;
@@ -82,12 +84,18 @@ pub fn is_name(path: &Path) -> bool {
 pub struct TraceFile {
     format: Format,
     dir: Dir,
+    /// Workloads and arms whose first trial an earlier session has measured.
+    earlier: BTreeSet<(String, String)>,
 }
 
-/// The name of the trace of one workload and arm; a name's odd characters become a dash, and `taken` ones get a number.
+/// Characters of a workload's and of an arm's name in that of a file, at most: file systems take 255 bytes.
+const NAME: usize = 80;
+
+/// The name of the trace of one workload and arm; a name's odd characters become a dash, long ones are cut, and `taken` ones get a number.
 pub fn name(format: Format, workload: &str, arm: &str, taken: &[String]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
-    let name: String = format!("{workload}-{arm}").chars().map(plain).collect();
+    let short = |name: &str| name.chars().take(NAME).map(plain).collect::<String>();
+    let name = format!("{}-{}", short(workload), short(arm));
     let extension = format.extension();
     let numbered = (2..).map(|number| format!("{name}-{number}.{extension}"));
     let plain = format!("{name}.{extension}");
@@ -96,7 +104,18 @@ pub fn name(format: Format, workload: &str, arm: &str, taken: &[String]) -> Stri
 
 impl TraceFile {
     pub fn new(format: Format, dir: Dir) -> Result<TraceFile> {
-        Ok(TraceFile { format: format.available()?, dir })
+        Ok(TraceFile { format: format.available()?, dir, earlier: BTreeSet::new() })
+    }
+
+    /// The same for a record that is resumed: a trace of a first trial stays.
+    pub fn keep_earlier(self, record: &Record) -> TraceFile {
+        let earlier = record.trials.iter().map(|trial| (trial.workload.clone(), trial.arm.clone())).collect();
+        TraceFile { earlier, ..self }
+    }
+
+    /// Whether a file of this name is the trace of an earlier session.
+    pub(crate) fn keeps(&self, name: &str, workload: &str, arm: &str) -> bool {
+        self.earlier.contains(&(workload.to_owned(), arm.to_owned())) && self.dir.has(name)
     }
 
     /// See [`name`].

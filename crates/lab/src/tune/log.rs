@@ -143,7 +143,8 @@ impl Log {
 
     /// Appends a line and waits until it is on the disk.
     pub fn append(&mut self, line: &Line) -> Result<()> {
-        let mut text = serde_json::to_string(line).expect("a line has only text keys and numbers");
+        let text = serde_json::to_string(line).expect("a line has only text keys and numbers");
+        let mut text = text::escaped(&text).into_owned();
         text.push('\n');
         let len = self.file.metadata().map(|meta| meta.len());
         self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
@@ -151,8 +152,9 @@ impl Log {
                 let _ = self.file.set_len(len);
             }
             anyhow!(
-                "{}: cannot write: {e} (all earlier trials are retained); make room, then repeat the command with --resume",
-                self.path.display()
+                "{}: cannot write: {e} (all earlier trials are retained); {}, then repeat the command with --resume",
+                self.path.display(),
+                files::remedy(&e)
             )
         })
     }

@@ -5,11 +5,10 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::Arm;
 use experiment::record::{Environment, Observation, VoidReason};
-use files::Dir;
 
 use super::objective::Objective;
 use crate::arena::{Arena, ArmIndex, TrialSpec, Upcoming};
-use crate::trace_file::Format;
+use crate::trace_file::TraceFile;
 
 /// Another arena, with the objective.
 pub struct Scored<'a> {
@@ -32,8 +31,8 @@ impl Arena for Scored<'_> {
         self.inner.rehearse()
     }
 
-    fn trace(&mut self, format: Format, dir: Dir) -> Result<()> {
-        self.inner.trace(format, dir)
+    fn trace(&mut self, files: TraceFile) {
+        self.inner.trace(files);
     }
 
     fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {

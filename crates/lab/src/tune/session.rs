@@ -17,6 +17,7 @@ use super::objective::Constraint;
 use super::outcome::{SearchEnd, SearchSummary, Step};
 use super::space::Field;
 use crate::arena::{Arena, ArmIndex, Group};
+use crate::conduct::virtual_time;
 use crate::driver::{Block, Driver, Halt, Series, Status, TrialLog};
 use crate::progress::Progress;
 use crate::signals::Stop;
@@ -48,8 +49,12 @@ impl Session<'_> {
         arena: &mut dyn Arena,
         ends: (&Stop, &dyn Progress),
     ) -> Result<SearchSummary> {
-        let (sequence, offset) = self.seen.last.map_or((0, 0), |(sequence, ms)| (sequence + 1, ms));
-        let mut driver = Driver::new(plan, arena, ends, (sequence, Duration::from_millis(offset)));
+        let (sequence, last_ms) = self.seen.last.map_or((0, 0), |(sequence, ms)| (sequence + 1, ms));
+        let offset = match plan.arena.is_virtual() {
+            true => virtual_time(plan, self.seen.trials.values()),
+            false => Duration::from_millis(last_ms),
+        };
+        let mut driver = Driver::new(plan, arena, ends, (sequence, offset));
         driver.errors_are_voids = true;
         let mut state = SearchState {
             plan,

@@ -78,8 +78,8 @@ impl History {
 
     /// Adds a line, and waits until it is on the disk.
     pub fn append(&mut self, root: &Root, entry: Entry) -> Result<()> {
-        let mut line =
-            serde_json::to_string(&entry).expect("an entry has only texts and numbers, which always make JSON");
+        let line = serde_json::to_string(&entry).expect("an entry has only texts and numbers, which always make JSON");
+        let mut line = text::escaped(&line).into_owned();
         line.push('\n');
         let dir = root.state_dir()?.subdir(DIR)?.subdir(&self.key)?;
         let new = !dir.has(FILE);
@@ -175,6 +175,18 @@ mod tests {
         cut.append(&root, entry("x", Some("none"))).unwrap();
         let again = History::of(&root, "a").unwrap();
         assert_eq!((again.entries.len(), again.broken), (2, 1));
+    }
+
+    #[test]
+    fn a_hostile_name_is_one_line_and_steers_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path());
+        let mut history = History::of(&root, "a").unwrap();
+        let hostile = "x\n{}\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{2028}";
+        history.append(&root, entry(hostile, Some(hostile))).unwrap();
+        let text = fs::read_to_string(history.dir().join(FILE)).unwrap();
+        assert!(text.lines().count() == 1 && !text.contains(text::steers), "{text:?}");
+        assert_eq!(History::of(&root, "a").unwrap(), history, "it means the same");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! atlas.html.
 
 use experiment::atlas::{Aspect, Atlas, Cell, Entry};
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 
 use super::super::number::significant;
 use super::rows::{self, STARVED, anchor, arenas, interval, place, scale};
 use crate::table::Table;
-use crate::words;
+use crate::{template, words};
 
 /// Upper ends of the shades of regret; beyond the last is the darkest.
 const SHADES: [f64; 5] = [1.02, 1.1, 1.5, 3.0, 10.0];
@@ -36,9 +36,7 @@ pub(super) fn page(atlas: &Atlas) -> crate::Result<String> {
         alpha => format!("{:.0}\u{a0}%", atlas.alpha * 100.0),
         confidence => format!("{:.0}\u{a0}%", 100.0 - atlas.alpha * 100.0),
     };
-    let mut templates = Environment::new();
-    templates.add_template("atlas.html", include_str!("../templates/atlas.html"))?;
-    Ok(templates.get_template("atlas.html")?.render(filled)?)
+    template::fill(&[("atlas.html", include_str!("../templates/atlas.html"))], filled)
 }
 
 fn table(of: &Table) -> Value {

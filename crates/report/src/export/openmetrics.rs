@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use experiment::study::{Judgement, Verdict};
+use text::steers;
 
 use super::series::{Exported, Series};
 
@@ -124,7 +125,8 @@ fn shown(labels: &Labels) -> String {
     labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect::<Vec<_>>().join(",")
 }
 
-/// A label value: what ends it or the line is escaped; a NUL and the like are valid UTF-8 and so valid here, but taken out all the same.
+/// A label value: what ends it or the line is escaped. A NUL and what steers a terminal are valid here, but taken out all the same: these
+/// formats have no escape for them.
 fn escaped(value: &str) -> String {
     let mut text = String::new();
     for c in value.chars() {
@@ -132,7 +134,7 @@ fn escaped(value: &str) -> String {
             '\\' => text.push_str("\\\\"),
             '"' => text.push_str("\\\""),
             '\n' => text.push_str("\\n"),
-            c if c.is_control() => text.push(' '),
+            c if c.is_control() || steers(c) => text.push(' '),
             c => text.push(c),
         }
     }

@@ -4,9 +4,10 @@
 //! references, so they are taken out; everything else is escaped by the template.
 
 use experiment::study::Verdict;
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 
 use super::{Gate, basis, changed, effect, word};
+use crate::template;
 use crate::words::clean;
 
 /// The gate as JUnit XML.
@@ -46,10 +47,7 @@ pub fn junit(gate: &Gate<'_>) -> crate::Result<String> {
         skipped => count("skipped"),
         cases => &cases,
     };
-    // The name's ending turns escaping on.
-    let mut templates = Environment::new();
-    templates.add_template("junit.xml", include_str!("../templates/junit.xml"))?;
-    Ok(format!("{}\n", templates.get_template("junit.xml")?.render(page)?))
+    Ok(template::fill(&[("junit.xml", include_str!("../templates/junit.xml"))], page)? + "\n")
 }
 
 /// What XML can hold.

@@ -41,7 +41,13 @@ fn a_name_is_text_in_latex_and_in_markdown() {
     assert!(!table.contains("\\input"), "{table}");
     let columns = |row: &str| row.replace("\\&", "").matches('&').count();
     assert!(table.lines().filter(|row| row.ends_with("\\\\") && row.contains(" & ")).all(|row| columns(row) == 5));
-    assert!(text(&made, "table.md").contains("\\[@\u{200b}evil\\] &lt;script&gt;"));
+    for name in ["table.md", "methods.md"] {
+        assert!(text(&made, name).contains("\\[@\u{200b}evil\\] &lt;script&gt;"), "{}", text(&made, name));
+    }
+    for name in ["table.tex", "methods.tex"] {
+        let text = text(&made, name);
+        assert!(text.contains("[@evil]") && !text.contains("cite{evil") && !text.contains("\\input"), "{text}");
+    }
 }
 
 #[test]

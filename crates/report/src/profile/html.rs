@@ -1,6 +1,6 @@
 //! A profile as a page with plots that needs nothing from another address.
 
-use minijinja::{Environment, Value, context};
+use minijinja::{Value, context};
 use trace::Io;
 use trace::profile::{DeviceProfile, Distribution, Profile};
 
@@ -12,6 +12,7 @@ use crate::plot::canvas::{legend_mark, themed};
 use crate::plot::heat::{self, Rows, unit_of};
 use crate::plot::lines::{self, Line};
 use crate::plot::stripes::{self, Piece};
+use crate::template;
 
 /// Processes that have a line in a plot.
 const LINES: usize = 6;
@@ -39,9 +40,7 @@ pub fn page(profile: &Profile, excerpts: &[Excerpt<'_>]) -> crate::Result<String
         notes => notes(profile),
         devices,
     };
-    let mut templates = Environment::new();
-    templates.add_template("profile.html", include_str!("../templates/profile.html"))?;
-    Ok(templates.get_template("profile.html")?.render(page)?)
+    template::fill(&[("profile.html", include_str!("../templates/profile.html"))], page)
 }
 
 fn section(device: &DeviceProfile, excerpts: &[Excerpt<'_>]) -> crate::Result<Value> {

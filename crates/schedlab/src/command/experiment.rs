@@ -20,6 +20,7 @@ use lab::resolve::{Resolved, locate_files, locate_patches};
 use lab::session::{self, RecordOptions};
 use lab::signals::Stop;
 use lab::store;
+use lab::trace_file::TraceFile;
 use text::limits::PLAN_BYTES;
 
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, FailIfArgs, MonitorArgs, RunArgs};
@@ -212,7 +213,8 @@ pub(super) fn measured(
         }
         progress.monitor().map_or(Ok(()), |monitor| monitor.serve(plan))?;
         if let Some(format) = args.trace {
-            arena.trace(format.into(), store.subdir(report_files::TRACES)?)?;
+            let files = TraceFile::new(format.into(), store.subdir(report_files::TRACES)?)?;
+            arena.trace(files.keep_earlier(&record));
         }
         let end = conduct(plan, &record, &arms, arena, &mut store, (stop, progress))?;
         if let Some(monitor) = progress.monitor() {

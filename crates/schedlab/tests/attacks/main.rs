@@ -27,3 +27,4 @@ mod rights;
 mod segments;
 mod state;
 mod texts;
+mod written;

@@ -119,33 +119,6 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     assert_eq!(ran.json()["judgements"][0]["baseline"], "=a");
 }
 
-/// An arm whose name is markup in each format of a report.
-const MARKUP: &str = "<script>alert(1)</script>|`x`\"'](http://a)<!--";
-
-#[test]
-fn the_name_of_an_arm_is_no_markup_in_any_report() {
-    if !can_attack(&["tee"]) {
-        return;
-    }
-    let lab = Lab::new();
-    let cell = format!("\"{}\n| a | b |\"", MARKUP.replace('"', "\"\""));
-    let table = of_the_attacker(&lab, "table.csv", &format!("arm,mb_s\nbase,1\n{cell},2\nbase,1.1\n{cell},2.1\n"));
-    let ran = study(&lab, &table, &["--baseline", "base", "--out", lab.path("out").to_str().unwrap()]);
-    assert!(matches!(ran.status, Some(0 | 3)), "{ran:?}");
-    let html = fs::read_to_string(lab.path("out/report.html")).unwrap();
-    // The plots, SVG, are part of the page.
-    assert!(html.contains("<svg") && html.contains("&lt;script&gt;alert(1)"), "the name is shown");
-    assert!(!html.contains("<script>alert") && !html.contains("<!--"), "{html}");
-    let markdown = fs::read_to_string(lab.path("out/report.md")).unwrap();
-    assert!(!markdown.contains("<script>") && !markdown.contains("\n| a | b |"), "{markdown}");
-    // A bar of the name's own makes no column.
-    let bars = |line: &str| line.replace("\\|", "").matches('|').count();
-    let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
-    let of = |name: &str| rows.iter().find(|row| row.contains(name)).map(|row| bars(row));
-    assert_eq!(of("alert(1)"), of("| base "), "{markdown}");
-    assert!(!markdown.lines().any(|line| line.contains("](http://a)") && !line.contains("\\]")), "{markdown}");
-}
-
 #[test]
 fn the_name_of_a_device_makes_no_line_of_its_own_in_a_unit() {
     if !can_attack(&["losetup"]) {

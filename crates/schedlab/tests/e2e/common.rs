@@ -152,6 +152,7 @@ impl Drop for Loop {
     /// A test may have detached the device itself; by now its number may be another test's.
     fn drop(&mut self) {
         let over = fs::read_to_string(format!("/sys/block/{}/loop/backing_file", self.name)).unwrap_or_default();
+        // The directory of a test's files may be gone before its device.
         if Path::new(over.trim_end().trim_end_matches(" (deleted)")) == self.file {
             let _ = fs::write(self.queue().join("scheduler"), "none");
             let _ = Command::new("losetup").args(["-d", &self.path]).status();

@@ -13,6 +13,7 @@ mod cpu_settings;
 mod cpu_works;
 mod faults;
 mod figures;
+mod file_limits;
 mod files;
 mod fit;
 mod fleet;

@@ -1,10 +1,12 @@
 //! When an experiment stops, and what is promised of verdicts where it did: through the built binary, in virtual time.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{Lab, Ran};
+use crate::common::{Lab, Ran, trials, wait_until};
 
 const DESIGN: &str = "--device hp97560 --schedulers noop,deadline,sstf --workload randread --clients 8 --trial-time 2s";
 
@@ -95,4 +97,109 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
     let words = format!("study {} --arm arm --metric iops --block block --baseline none", table.display());
     lab.run(&format!("{words} --method spending")).expect_status(2).says(&["--planned 24"]);
     lab.run(&format!("{words} --planned 24")).expect_status(2).says(&["--method spending"]);
+}
+
+/// Two workloads, so that a round has more than one block.
+const TWO: &str = "compare --arena sim --device hp97560 --schedulers noop,deadline,sstf --workload randread --workload seqread \
+                   --clients 4 --trace csv";
+
+/// The files of an experiment that must not depend on interruptions.
+fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for name in ["trials.csv", "judgements.csv", "study.json", "plan.toml"] {
+        all.push((name.to_owned(), fs::read(out.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))));
+    }
+    let mut traces: Vec<PathBuf> =
+        fs::read_dir(out.join("traces")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    traces.sort();
+    assert!(!traces.is_empty());
+    all.extend(
+        traces.iter().map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap())),
+    );
+    all
+}
+
+/// The same with the exports.
+fn exported(lab: &Lab, out: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = results(out);
+    for format in ["bencher", "customBiggerIsBetter", "customSmallerIsBetter", "openmetrics", "otlp"] {
+        let ran = lab.run(&format!("report {} --export {format}", out.display())).expect_status(0);
+        // That it was resumed is an event of the experiment.
+        let text = match serde_json::from_str::<Value>(&ran.stdout) {
+            Ok(mut json) if format == "otlp" => {
+                json["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["events"].take();
+                json.to_string()
+            }
+            _ => ran.stdout,
+        };
+        all.push((format.to_owned(), text.into_bytes()));
+    }
+    all
+}
+
+#[track_caller]
+fn assert_same(found: &[(String, Vec<u8>)], expected: &[(String, Vec<u8>)], when: &str) {
+    assert_eq!(found.len(), expected.len(), "{when}");
+    for ((name, found), (other, expected)) in found.iter().zip(expected) {
+        assert_eq!(name, other, "{when}");
+        let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>();
+        let differing = lines(found).into_iter().zip(lines(expected)).find(|(found, expected)| found != expected);
+        assert!(found == expected, "{when}: {name}: found and expected, the first line that differs: {differing:?}");
+    }
+}
+
+fn copy_traces(from: &Path, to: &Path) {
+    fs::create_dir(to.join("traces")).unwrap();
+    for entry in fs::read_dir(from.join("traces")).unwrap().flatten() {
+        fs::copy(entry.path(), to.join("traces").join(entry.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn a_resumed_experiment_has_the_results_of_an_uninterrupted_one() {
+    let lab = Lab::new();
+    let words = |more: &str| format!("{TWO} --trial-time 1s --quiet {more}");
+    for (name, more) in
+        [("fixed", "--blocks 5 --figures-only"), ("stops", "--blocks 9"), ("time", "--budget 20s --figures-only")]
+    {
+        let whole = lab.path(&format!("{name}-whole"));
+        lab.run(&words(&format!("{more} --out {}", whole.display()))).expect_measured();
+        let expected = results(&whole);
+        let record = fs::read_to_string(whole.join("record.jsonl")).unwrap();
+        let lines: Vec<&str> = record.split_inclusive('\n').collect();
+        // What a crash can leave: any number of lines, and a part of the next one.
+        for kept in (1..lines.len()).filter(|kept| kept % 6 == 1 || lines.len() - kept < 3) {
+            let cut = lab.path(&format!("{name}-{kept}"));
+            fs::create_dir(&cut).unwrap();
+            copy_traces(&whole, &cut);
+            let torn = &lines[kept][..lines[kept].len() / 2];
+            fs::write(cut.join("record.jsonl"), lines[..kept].concat() + torn).unwrap();
+            fs::copy(whole.join("plan.toml"), cut.join("plan.toml")).unwrap();
+            lab.run(&words(&format!("{more} --resume --out {}", cut.display()))).expect_measured();
+            assert_same(&results(&cut), &expected, &format!("{name}, resumed after {kept} lines"));
+        }
+    }
+}
+
+#[test]
+fn an_experiment_that_signals_interrupt_has_the_results_of_another() {
+    let lab = Lab::new();
+    let words = |more: &str| format!("{TWO} --trial-time 300s --blocks 4 --figures-only --quiet {more}");
+    let (whole, cut) = (lab.path("whole"), lab.path("cut"));
+    lab.run(&words(&format!("--out {}", whole.display()))).expect_measured();
+    let mut signals = 0;
+    for session in 0..3 {
+        let (had, resume) = (trials(&cut).len(), if session > 0 { "--resume" } else { "" });
+        let mut child = lab.start(&words(&format!("{resume} --out {}", cut.display())));
+        wait_until("a trial of this session is kept", || {
+            trials(&cut).len() > had || child.try_wait().unwrap().is_some()
+        });
+        let pid = child.id().to_string();
+        Command::new("kill").args(["-INT", &pid]).status().unwrap();
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        signals += u32::from(ran.status == Some(130));
+    }
+    lab.run(&words(&format!("--resume --out {}", cut.display()))).expect_measured();
+    assert!(signals > 0, "no signal came while it measured");
+    assert_same(&exported(&lab, &cut), &exported(&lab, &whole), "interrupted by signals");
 }

@@ -25,7 +25,7 @@ pub fn lines(format: Format, recording: &Recording) -> Option<Box<dyn Iterator<I
 
 /// A name as one word.
 fn word(name: &str) -> String {
-    let plain = |c: char| if c.is_whitespace() || c.is_control() { '_' } else { c };
+    let plain = |c: char| if c.is_whitespace() || c.is_control() || text::steers(c) { '_' } else { c };
     name.chars().map(plain).collect()
 }
 
@@ -109,7 +109,7 @@ fn event(recording: &Recording, io: &Io, stage: usize, sequence: u64) -> String 
     let id = if process.tid > 0 { process.tid } else { process.pid };
     let (id, who) = match action {
         'C' => (0, if io.flags.has(Flags::FAILED) { "-5".to_owned() } else { "0".to_owned() }),
-        _ => (id, process.name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()),
+        _ => (id, process.name.chars().map(|c| if c.is_control() || text::steers(c) { '?' } else { c }).collect()),
     };
     // A disk without numbers has its place in the table.
     let (major, minor) = if device.major > 0 { (device.major, device.minor) } else { (0, u32::from(io.device)) };

@@ -24,7 +24,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ::files::Dir;
 use anyhow::{Context, Result, anyhow};
 use elevator::Limits;
 use experiment::plan::{Arm, Plan, WorkloadSpec};
@@ -50,7 +49,7 @@ use super::{ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
-use crate::trace_file::Format;
+use crate::trace_file::TraceFile;
 use crate::workloads::{Work, Workloads};
 use files::Files;
 use order::{Answer, Disk, TrialRequest};
@@ -479,9 +478,8 @@ impl Virtual for KernelArena {
         Ok(index)
     }
 
-    fn write_events(&mut self, format: Format, dir: Dir) -> Result<()> {
-        self.traces = Traces::into(format, dir)?;
-        Ok(())
+    fn write_events(&mut self, files: TraceFile) {
+        self.traces = Traces::into(files);
     }
 
     fn facts(&self) -> Environment {

@@ -16,7 +16,6 @@ use anyhow::Result;
 use elevator::Evidence;
 use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Observation, UNCONFIRMED};
-use files::Dir;
 use sim::{Observer, Outcome, SimError, Trial};
 use workload::Measured;
 
@@ -34,7 +33,7 @@ use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
 use crate::failure::usage;
 use crate::signals::Stop;
-use crate::trace_file::Format;
+use crate::trace_file::TraceFile;
 use crate::workloads::Workloads;
 
 /// The simulator.
@@ -235,9 +234,8 @@ impl Virtual for SimArena {
         Ok(Arc::make_mut(&mut self.simulator.arms).admit(&arm.name, Setting::of(arm)?))
     }
 
-    fn write_events(&mut self, format: Format, dir: Dir) -> Result<()> {
-        self.traces = Traces::into(format, dir)?;
-        Ok(())
+    fn write_events(&mut self, files: TraceFile) {
+        self.traces = Traces::into(files);
     }
 
     fn facts(&self) -> Environment {

@@ -373,7 +373,7 @@ pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
         };
         let line = fleet::line_of(&result, &record.header.plan.criteria, &verdict)
             .with_context(|| source.display().to_string())?;
-        lines.push_str(&serde_json::to_string(&line)?);
+        lines.push_str(&text::escaped(&serde_json::to_string(&line)?));
         lines.push('\n');
     }
     out::print(&lines)?;
@@ -382,7 +382,7 @@ pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
             let (dir, name) = Dir::of_file(path)?;
             let mut file = dir.append(&name)?;
             std::io::Write::write_all(&mut file, lines.as_bytes())
-                .with_context(|| format!("{}: cannot be written (make room)", path.display()))?;
+                .map_err(|e| anyhow::anyhow!("{}: cannot be written: {e}; {}", path.display(), files::remedy(&e)))?;
             out::note(format_args!("appended to {}; nothing was sent", path.display()));
         }
         None => out::note("nothing was written or sent; --out FILE appends this to a file that you may pass on"),

@@ -71,7 +71,8 @@ pub(super) fn show_space(design: &Design, args: &TuneArgs) -> Result<u8> {
 }
 
 pub(super) fn write(dir: &Dir, tuned: &Tuned) -> Result<Vec<PathBuf>> {
-    let files = [("tune.json", serde_json::to_string_pretty(tuned)? + "\n"), ("tune.html", page::render(tuned)?)];
+    let json = text::escaped(&serde_json::to_string_pretty(tuned)?).into_owned() + "\n";
+    let files = [("tune.json", json), ("tune.html", page::render(tuned)?)];
     let mut written = Vec::new();
     for (name, text) in files {
         dir.replace(name, text.as_bytes())?;
