@@ -8,6 +8,7 @@
 mod bounded;
 mod dir;
 mod error;
+mod input;
 pub mod programs;
 mod steps;
 mod trust;
@@ -19,5 +20,6 @@ mod tests;
 pub use bounded::{Bounded, exceeded};
 pub use dir::Dir;
 pub use error::{Error, Refusal};
+pub use input::{NotAFile, not_a_file, open_input};
 pub use steps::{Files, RealFiles, replace, replace_at};
 pub use trust::Trust;
