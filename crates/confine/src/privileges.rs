@@ -62,6 +62,30 @@ pub(crate) fn bounding_set() -> io::Result<()> {
     Ok(())
 }
 
+/// Becomes another user, with the right to read and enter whatever the permissions are, which also the programs have that it executes, or with
+/// no right. A process that may not change its user stays what it is, without a right. Allocates nothing.
+pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
+    let held = rustix::thread::capabilities(None)?.permitted;
+    if !held.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
+        return capabilities();
+    }
+    let kept = if reads { CapabilitySet::DAC_READ_SEARCH.intersection(held) } else { CapabilitySet::empty() };
+    // What is not in the bounding set cannot become inheritable any more, so that is first.
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: held, permitted: held, inheritable: kept })?;
+    bounding_set()?;
+    rustix::thread::set_keep_capabilities(true)?;
+    let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid)?;
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: kept })?;
+    rustix::thread::clear_ambient_capability_set()?;
+    if reads {
+        rustix::thread::configure_capability_in_ambient_set(kept, true)?;
+    }
+    Ok(())
+}
+
 /// Becomes the user `uid` with the group `gid` and no other groups. Needs root.
 ///
 /// # Errors
