@@ -13,7 +13,7 @@ use crate::{Landlock, Limits, Result, Seal, privileges, sys};
 const NOBODY: u32 = 65_534;
 /// It writes no file.
 const LIMITS: Limits = Limits { file_bytes: 0, descriptors: 1024 };
-/// Programs, what they are linked with, and what describes the machine.
+/// Programs, what they are linked with, and what describes the machine. Of other processes /proc shows this user what it shows all.
 const SYSTEM: [&str; 13] = [
     "/bin",
     "/dev/urandom",
@@ -23,10 +23,10 @@ const SYSTEM: [&str; 13] = [
     "/lib",
     "/lib32",
     "/lib64",
-    "/proc/cpuinfo",
-    "/proc/meminfo",
+    "/proc",
     "/sbin",
     "/sys/devices/system/cpu",
+    "/sys/fs/cgroup",
     "/usr",
 ];
 
