@@ -18,7 +18,7 @@ const SYSFS_MAGIC: i64 = 0x6265_6572;
 /// What was found where a file was expected, inside an [`io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAFile {
-    /// `a pipe`, `a device` …
+    /// `a FIFO`, `a device` …
     pub found: &'static str,
 }
 
@@ -67,7 +67,7 @@ fn check(found: &Metadata) -> io::Result<()> {
     let what = match () {
         () if kind.is_file() => return Ok(()),
         () if kind.is_dir() => "a directory",
-        () if kind.is_fifo() => "a pipe",
+        () if kind.is_fifo() => "a FIFO",
         () if kind.is_socket() => "a socket",
         () => "a device",
     };
@@ -95,8 +95,8 @@ mod tests {
         std::os::unix::fs::symlink(&fifo, &link).expect("made");
         fs::write(&plain, "text").expect("written");
         for (path, found) in [
-            (fifo.as_path(), "a pipe"),
-            (&link, "a pipe"),
+            (fifo.as_path(), "a FIFO"),
+            (&link, "a FIFO"),
             (dir.path(), "a directory"),
             (Path::new("/dev/zero"), "a device"),
             (Path::new("/proc/self/status"), "a file of the kernel's in /proc or /sys"),
