@@ -10,10 +10,10 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{OFlags, PROC_SUPER_MAGIC, fstatfs};
+use rustix::fs::{FsWord, OFlags, PROC_SUPER_MAGIC, fstatfs};
 
 /// `SYSFS_MAGIC` of linux/magic.h.
-const SYSFS_MAGIC: i64 = 0x6265_6572;
+const SYSFS_MAGIC: FsWord = 0x6265_6572;
 
 /// What was found where a file was expected, inside an [`io::Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +44,7 @@ pub fn open_input(path: &Path) -> io::Result<File> {
     let flags = i32::try_from(flags.bits()).expect("flags of open are few");
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     check(&file.metadata()?)?;
-    #[allow(clippy::unnecessary_cast, reason = "32 bits on other architectures")]
-    let kind = fstatfs(&file)?.f_type as i64;
-    if kind == PROC_SUPER_MAGIC as i64 || kind == SYSFS_MAGIC {
+    if [PROC_SUPER_MAGIC, SYSFS_MAGIC].contains(&fstatfs(&file)?.f_type) {
         return Err(refused("a file of the kernel's in /proc or /sys"));
     }
     Ok(file)
