@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
@@ -74,10 +75,12 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     rustix::thread::set_capabilities(None, CapabilitySets { effective: held, permitted: held, inheritable: kept })?;
     bounding_set()?;
     rustix::thread::set_keep_capabilities(true)?;
-    let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(user));
-    rustix::thread::set_thread_groups(&[])?;
-    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
-    rustix::thread::set_thread_res_uid(uid, uid, uid)?;
+    match change_user(user, user) {
+        Ok(()) => {}
+        // The root of a namespace without this user is none of the machine's.
+        Err(Errno::INVAL | Errno::PERM) => return capabilities(),
+        Err(errno) => return Err(errno.into()),
+    }
     rustix::thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: kept })?;
     rustix::thread::clear_ambient_capability_set()?;
     if reads {
@@ -91,9 +94,13 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
 /// # Errors
 /// If the kernel rejects it.
 pub fn become_user(uid: u32, gid: u32) -> Result<()> {
-    let failed = |cause| Error::new(format!("user {uid}"), "become", cause);
+    change_user(uid, gid).map_err(|cause| Error::new(format!("user {uid}"), "become", cause))
+}
+
+/// Allocates nothing.
+fn change_user(uid: u32, gid: u32) -> rustix::io::Result<()> {
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-    rustix::thread::set_thread_groups(&[]).map_err(failed)?;
-    rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(failed)?;
-    rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(failed)
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid)
 }

@@ -1,7 +1,8 @@
 //! A helper that reads what others wrote, and needs nothing of root but to read it.
 //!
-//! Root's files can be closed to others, so another user alone would often read nothing. The helper runs as a user that nobody is and keeps
-//! one capability, to read whatever the permissions are, within what Landlock leaves readable. Without Landlock it does not keep it.
+//! Root's files can be closed to others, so another user alone would often read nothing. The helper
+//! runs as a user that nobody is and keeps one capability, to read whatever the permissions are,
+//! within what Landlock leaves readable. Without Landlock it does not keep it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,11 +10,13 @@ use std::process::Command;
 
 use crate::{Landlock, Limits, Result, Seal, privileges, sys};
 
-/// `nobody` and `nogroup` of most distributions, and the kernel's own number for a user that it does not know.
+/// `nobody` and `nogroup` of most distributions, and the kernel's own number for a user that it
+/// does not know.
 const NOBODY: u32 = 65_534;
 /// It writes no file.
 const LIMITS: Limits = Limits { file_bytes: 0, descriptors: 1024 };
-/// Programs, what they are linked with, and what describes the machine. Of other processes /proc shows this user what it shows all.
+/// Programs, what they are linked with, and what describes the machine. Of other processes /proc
+/// shows this user what it shows all.
 const SYSTEM: [&str; 13] = [
     "/bin",
     "/dev/urandom",
@@ -30,7 +33,8 @@ const SYSTEM: [&str; 13] = [
     "/usr",
 ];
 
-/// A prepared restriction: as root another user, who reads the system's programs and the named paths; no writes, no sockets.
+/// A prepared restriction: as root another user, who reads the system's programs and the named
+/// paths; no writes, no sockets.
 #[derive(Debug, Clone)]
 pub struct Reader {
     seal: Seal,
@@ -41,7 +45,8 @@ impl Reader {
     /// For a program that reads `paths`, as far as they exist.
     ///
     /// # Errors
-    /// If one of them cannot be opened, or the list of system calls does not exist for this machine.
+    /// If one of them cannot be opened, or the list of system calls does not exist for this
+    /// machine.
     pub fn new(program: &Path, paths: &[&Path]) -> Result<Reader> {
         let named = SYSTEM.iter().map(Path::new).chain(paths.iter().copied()).map(Path::to_path_buf);
         let all: Vec<PathBuf> = named.chain(places_of(program)).filter(|path| path.exists()).collect();
@@ -65,7 +70,8 @@ impl Reader {
     }
 }
 
-/// What a program that is not the system's reads: where it is, its libraries, and what makes a virtual environment of Python's.
+/// What a program that is not the system's reads: where it is, its libraries, and what makes a
+/// virtual environment of Python's.
 fn places_of(program: &Path) -> impl Iterator<Item = PathBuf> {
     let whole = std::fs::canonicalize(program).unwrap_or_default();
     let dirs = [program, &whole].map(|file| file.parent().map(Path::to_path_buf));

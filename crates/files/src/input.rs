@@ -1,7 +1,8 @@
 //! Files that a command line or a plan names, opened for reading.
 //!
-//! A name can lead to what never ends or never begins: a FIFO without a writer, `/dev/zero`, `/proc/kmsg`. Only a regular file is opened, none of
-//! those that the kernel makes up as they are read, and what a shell passes as an open descriptor (`<(…)`), whose other end the user has
+//! A name can lead to what never ends or never begins: a FIFO without a writer, `/dev/zero`,
+//! `/proc/kmsg`. Only a regular file is opened, none of those that the kernel makes up as they are
+//! read, and what a shell passes as an open descriptor (`<(…)`), whose other end the user has
 //! started himself. A limit bounds how much is read of either.
 
 use std::fmt;

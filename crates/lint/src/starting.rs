@@ -1,4 +1,5 @@
-//! One module starts programs: `crates/files/src/programs/start.rs`, which gives each an environment and a directory.
+//! One module starts programs: `crates/files/src/programs/start.rs`, which gives each an
+//! environment and a directory.
 //!
 //! Looked for are `Command::new` and the C library's calls, in what ships and outside of tests.
 

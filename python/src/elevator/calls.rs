@@ -1,7 +1,8 @@
 //! The methods of schedulers that are running, and how they are interrupted.
 //!
-//! Python interrupts its main thread only, and a scheduler is called by another one. An exception that is put into that thread ends a loop and a
-//! short nap. A call of the system, such as a sleep of an hour, goes on: what waits for it has to leave it behind.
+//! Python interrupts its main thread only, and a scheduler is called by another one. An exception
+//! that is put into that thread ends a loop and a short nap. A call of the system, such as a sleep
+//! of an hour, goes on: what waits for it has to leave it behind.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -51,7 +52,8 @@ pub(super) fn call<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<
     })
 }
 
-/// Interrupts the methods that are running, in all experiments of this process; whether there are any.
+/// Interrupts the methods that are running, in all experiments of this process; whether there are
+/// any.
 pub(crate) fn interrupt(py: Python<'_>) -> PyResult<bool> {
     let threads = running().clone();
     let ctypes = py.import("ctypes")?;

@@ -1,8 +1,10 @@
-//! How schedlab starts a program: the only calls of [`Command::new`] in what ships (`make lint` holds that).
+//! How schedlab starts a program: the only calls of [`Command::new`] in what ships (`make lint`
+//! holds that).
 //!
-//! A program inherits a directory and an environment, and both can name code: `PYTHONPATH`, `LD_PRELOAD`, `GCC_EXEC_PREFIX`, `APT_CONFIG`,
-//! `TAR_OPTIONS`, and for `python3 -c` any module of the working directory. A list of dangerous variables is never complete, so a program starts
-//! with an empty environment in `/`, and each caller adds what its program needs.
+//! A program inherits a directory and an environment, and both can name code: `PYTHONPATH`,
+//! `LD_PRELOAD`, `GCC_EXEC_PREFIX`, `APT_CONFIG`, `TAR_OPTIONS`, and for `python3 -c` any module of
+//! the working directory. A list of dangerous variables is never complete, so a program starts with
+//! an empty environment in `/`, and each caller adds what its program needs.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,7 +15,8 @@ use std::process::Command;
 
 use super::{SYSTEM, directories, found_in, is_of_root, path};
 
-/// Every program that schedlab starts by itself. A debug build refuses to start another one, and the attack on helpers goes through all of them.
+/// Every program that schedlab starts by itself. A debug build refuses to start another one, and
+/// the attack on helpers goes through all of them.
 pub const HELPERS: &[&str] = &[
     "apt-cache",
     "apt-get",
@@ -48,11 +51,13 @@ pub const HELPERS: &[&str] = &[
     "xz",
 ];
 
-/// Variables that name a directory of the user's: root's helpers get them if only root can write to what they name.
+/// Variables that name a directory of the user's: root's helpers get them if only root can write to
+/// what they name.
 const OWN_DIRECTORIES: [&str; 2] = ["HOME", "TMPDIR"];
 
 /// What another process of this program works with.
-const FOR_ITSELF: [&str; 7] = ["HOME", "LANG", "NO_COLOR", "PATH", "TERM", "TMPDIR", "XDG_CACHE_HOME"];
+const FOR_ITSELF: [&str; 9] =
+    ["HOME", "LANG", "NO_COLOR", "PATH", "SUDO_UID", "TERM", "TMPDIR", "TZ", "XDG_CACHE_HOME"];
 const SETTINGS: &str = "SCHEDLAB_";
 
 /// A helper by its absolute path. One that is not installed fails to start as a missing file.
@@ -60,8 +65,8 @@ pub fn helper(name: &str) -> Command {
     helper_at(&found_in(&directories(), name).unwrap_or_else(|| Path::new(SYSTEM[1]).join(name)))
 }
 
-/// A helper whose file was found by the rule of this module. It starts in `/`, with messages in English, and finds its own helpers by the
-/// same rule.
+/// A helper whose file was found by the rule of this module. It starts in `/`, with messages in
+/// English, and finds its own helpers by the same rule.
 pub fn helper_at(file: &Path) -> Command {
     let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
     debug_assert!(HELPERS.contains(&name), "{name} is missing in HELPERS");
@@ -76,8 +81,9 @@ pub fn helper_at(file: &Path) -> Command {
     command
 }
 
-/// The helper Python, isolated (`-I`): no module of the working directory, of `PYTHONPATH` or of the user's own site directory. None: there is
-/// no Python. Root takes no wrapper (pyenv has one), which needs more of the environment and of the machine's files than an interpreter.
+/// The helper Python, isolated (`-I`): no module of the working directory, of `PYTHONPATH` or of
+/// the user's own site directory. None: there is no Python. Root takes no wrapper (pyenv has one),
+/// which needs more of the environment and of the machine's files than an interpreter.
 pub fn python() -> Option<Command> {
     let is_root = rustix::process::geteuid().is_root();
     let mut found = directories().into_iter().map(|dir| dir.join("python3")).filter(|file| file.is_file());
@@ -99,7 +105,8 @@ pub fn bare(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// This program in another process, in the same directory, since the words that it is given may be relative paths.
+/// This program in another process, in the same directory, since the words that it is given may be
+/// relative paths.
 pub fn itself(file: &Path) -> Command {
     let mut command = Command::new(file);
     command.env_clear();

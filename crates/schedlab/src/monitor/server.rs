@@ -1,8 +1,10 @@
 //! The server of `--metrics-listen`: one page, from one thread, to many clients at a time.
 //!
-//! Who reaches the port may be hostile, so threads, connections, memory and time are bounded. hyper bounds the bytes and the time of a request;
-//! it is compiled for buckets anyway. tiny_http (0.12, 2022) starts threads as clients please and lets a silent one stay. The number of connections
-//! is bounded here: beyond it the oldest is closed, so that whoever holds all of them open does not keep a reader out.
+//! Who reaches the port may be hostile, so threads, connections, memory and time are bounded. hyper
+//! bounds the bytes and the time of a request; it is compiled for buckets anyway. tiny_http (0.12,
+//! 2022) starts threads as clients please and lets a silent one stay. The number of connections is
+//! bounded here: beyond it the oldest is closed, so that a client with all of them does not
+//! keep a reader out.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

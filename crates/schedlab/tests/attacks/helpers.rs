@@ -1,4 +1,5 @@
-//! Programs and modules of another user's that have the names of those that schedlab calls for, and an environment that names them.
+//! Programs and modules of another user's that have the names of those that schedlab calls for, and
+//! an environment that names them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -11,7 +12,8 @@ use crate::attacker::{self, UID};
 use crate::common::{Lab, Loop, Ran, can_run};
 use crate::made_fleet::fleet;
 
-/// Variables that make programs of the list run other code or read other settings, and one that nobody knows.
+/// Variables that make programs of the list run other code or read other settings, and one that
+/// nobody knows.
 const HOSTILE: &[&str] = &[
     "APT_CONFIG",
     "BASH_ENV",
@@ -55,7 +57,8 @@ const HOSTILE: &[&str] = &[
 /// What would build a kernel, or ask a server.
 const LONG: [&str; 4] = ["apt-cache", "apt-get", "make", "xz"];
 
-/// Puts programs with the names of helpers, and modules of Python, into a directory of the attacker's; each notes that it ran.
+/// Puts programs with the names of helpers, and modules of Python, into a directory of the
+/// attacker's; each notes that it ran.
 fn plant(dir: &Path) {
     let ran = dir.join("ran");
     for name in HELPERS.iter().chain(&["true"]) {
@@ -92,13 +95,14 @@ fn ran_of(dir: &Path) -> String {
     fs::read_to_string(dir.join("ran")).unwrap_or_default()
 }
 
-/// Sets every hostile variable to something in the attacker's directory, which is also the working directory.
+/// Sets every hostile variable to something in the attacker's directory, which is also the working
+/// directory.
 fn under_attack<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
     command.envs(HOSTILE.iter().map(|name| (name, dir))).current_dir(dir)
 }
 
-/// The victim of an attack, in whose list of programs a directory of root's has every helper: each notes where it is, as whom, and with
-/// which environment, and goes on as the real one.
+/// The victim of an attack, in whose list of programs a directory of root's has every helper: each
+/// notes where it is, as whom, and with which environment, and goes on as the real one.
 struct Victim {
     lab: Lab,
     hostile: PathBuf,

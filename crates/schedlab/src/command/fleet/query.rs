@@ -1,7 +1,8 @@
 //! SQL over a fleet, by DuckDB.
 //!
-//! DuckDB parses files that any machine of the fleet may have written, and needs nothing but these files: as root it runs as a user that nobody
-//! is, reads them and the system's programs, and writes nothing.
+//! DuckDB parses files that any machine of the fleet may have written, and needs nothing but these
+//! files: as root it runs as a user that nobody is, reads them and the system's programs, and
+//! writes nothing.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
