@@ -219,7 +219,10 @@ schedlab.run(schedlab.Plan(device='hp97560', arms=['fcfs', Hour], workloads=['ra
 def test_an_interrupt_ends_a_scheduler_that_sleeps_or_loops(body):
     code = TAKES_AN_HOUR.format(body=body)
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout.readline() == b"decides\n"
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    try:
+        assert process.stdout.readline() == b"decides\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert b"KeyboardInterrupt" in said and process.returncode in (1, 130, -signal.SIGINT), said
