@@ -67,7 +67,7 @@ release:
 static:
 	@scripts/need build bpf
 	rustup target add $(STATIC)
-	cargo build -p schedlab --release --no-default-features --features parquet,bpf,packed,dashboard,perfetto,packaging \
+	cargo build -p schedlab --release --no-default-features --features parquet,bpf,packed,dashboard,metrics,perfetto,packaging \
 		--locked --target $(STATIC)
 
 # As root with a binary that is there already, nothing is compiled.

@@ -322,7 +322,9 @@ def _on_disk(plan: str, destroy_data: bool) -> bytes:
 
 def _program() -> Path:
     """The program schedlab of this version."""
-    named = os.environ.get("SCHEDLAB_PROGRAM") or shutil.which("schedlab")
+    # An empty or relative element of PATH would be the current directory.
+    directories = [directory for directory in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
+    named = os.environ.get("SCHEDLAB_PROGRAM") or shutil.which("schedlab", path=os.pathsep.join(directories))
     if named is None:
         raise _schedlab.ExperimentError("schedlab: no such program on the path; install it, or name it by SCHEDLAB_PROGRAM")
     said = subprocess.run([named, "--version"], capture_output=True, text=True, check=False).stdout.split()

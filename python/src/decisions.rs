@@ -160,7 +160,7 @@ impl Decisions {
         let stop = Stop::manual();
         let arena = py.detach(|| ended(&mut self.lock(), true))?.0;
         let arena = Box::new(arena.stopped_by(&stop));
-        let done = attended(py, &stop, &mut || Ok(()), || {
+        let done = attended(py, &stop, &mut || Ok(()), move || {
             let found = arena.observed(ArmIndex(arm), &spec, &mut Unobserved);
             (arena, found)
         });

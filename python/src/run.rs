@@ -5,8 +5,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,12 +25,15 @@ use lab::{feasibility, store};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::elevator::calls;
 use crate::error::{of, of_panic};
 use crate::plan::{completed, plan as parsed};
 use crate::record::Record;
 
 /// How often signals and progress are looked at.
 const TICK: Duration = Duration::from_millis(50);
+/// How long a scheduler's method may run on after a signal.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Runs a plan of the sim arena. `watch` is called with how far it is, several times a second and at the end.
 #[pyfunction]
@@ -51,13 +54,15 @@ pub(crate) fn run(
     let asked =
         Asked { trial: plan.trial.clone(), workers, out, command: command.unwrap_or_else(|| COMMAND.to_owned()) };
     let (plan, notes) = completed(plan)?;
-    let (stop, seen) = (Stop::manual(), Watched { messages: Mutex::new(notes), ..Watched::default() });
-    let work = || {
+    let (stop, seen) = (Stop::manual(), Arc::new(Watched { messages: Mutex::new(notes), ..Watched::default() }));
+    let (asked_to_end, reports) = (stop.clone(), Arc::clone(&seen));
+    let work = move || {
         let began = Instant::now();
-        measured(plan, &asked, &stop, &seen).map(|record| (record, began.elapsed()))
+        measured(plan, &asked, &asked_to_end, &reports).map(|record| (record, began.elapsed()))
     };
     let (record, took) = attended(py, &stop, &mut || seen.show(py, watch.as_ref()), work)?.map_err(of)?;
-    Ok(record.measured(seen.messages.into_inner().unwrap_or_else(PoisonError::into_inner), took))
+    let messages = std::mem::take(&mut *seen.messages.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(record.measured(messages, took))
 }
 
 /// The command that repeats an experiment whose plan was saved.
@@ -71,40 +76,51 @@ struct Asked {
     command: String,
 }
 
-/// Does `work` on another thread, without the interpreter's lock, and calls `look` meanwhile. An exception of it, or of a signal's handler,
-/// asks the work to end and is raised when it has.
-pub(crate) fn attended<T: Send>(
+/// Does `work` on another thread, without the interpreter's lock, and calls `look` while it works. An exception of `look`, or of a signal's
+/// handler, asks the work to end and is raised when it has. After [`GRACE`] the methods of schedulers are interrupted. One that still does not
+/// return after twice that time is left behind, with its thread, which ends when the method does.
+pub(crate) fn attended<T: Send + 'static>(
     py: Python<'_>,
     stop: &Stop,
     look: &mut (dyn FnMut() -> PyResult<()> + '_),
-    work: impl FnOnce() -> T + Send,
+    work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
-    let (sender, receiver) = mpsc::channel::<()>();
+    let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
-    thread::scope(|scope| {
-        let working = scope.spawn(move || {
-            let found = catch_unwind(AssertUnwindSafe(work));
-            drop(sender);
-            found
-        });
-        let mut raised = None;
+    let working = thread::spawn(move || {
+        let found = catch_unwind(AssertUnwindSafe(work));
+        // What a thread has found that was left behind is received by no one.
+        let _ = sender.send(found);
+    });
+    let mut raised: Option<(PyErr, Instant)> = None;
+    let found = loop {
         let wait = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(TICK);
-        while py.detach(wait) == Err(RecvTimeoutError::Timeout) {
-            if raised.is_none() {
-                raised = py.check_signals().and_then(|()| look()).err();
+        if let Ok(found) = py.detach(wait) {
+            break found;
+        }
+        match raised.take() {
+            Some((error, since)) => {
+                let is_late = since.elapsed() >= GRACE && calls::interrupt(py)?;
+                if is_late && since.elapsed() >= 2 * GRACE {
+                    return Err(error);
+                }
+                raised = Some((error, since));
+            }
+            None => {
+                raised = py.check_signals().and_then(|()| look()).err().map(|error| (error, Instant::now()));
                 if raised.is_some() {
                     stop.ask();
                 }
             }
         }
-        let found = py.detach(|| working.join()).unwrap_or_else(Err);
-        match (raised, found) {
-            (Some(raised), _) => Err(raised),
-            (None, Err(panic)) => Err(of_panic(panic.as_ref())),
-            // What was reported since, also if the work took less than a look.
-            (None, Ok(found)) => look().map(|()| found),
-        }
-    })
+    };
+    py.detach(|| working.join()).expect("the work may panic, the thread does not");
+    match (raised, found) {
+        (Some((raised, _)), _) => Err(raised),
+        (None, Err(panic)) => Err(of_panic(panic.as_ref())),
+        // What was reported since, also if the work took less than a look.
+        (None, Ok(found)) => look().map(|()| found),
+    }
 }
 
 fn measured(plan: experiment::plan::Plan, asked: &Asked, stop: &Stop, seen: &Watched) -> anyhow::Result<Record> {

@@ -35,8 +35,9 @@ pub(crate) fn prepare(
     let plan = parsed(plan)?;
     let asked = plan.trial.clone();
     let (plan, _) = completed(plan)?;
-    let (stop, seen, opening) = (Stop::manual(), Watched::default(), opening(workers, cache_dir, program));
-    let work = || shards::Prepared::of(plan, &asked, command, &opening, (&stop, &seen));
+    let (stop, opening) = (Stop::manual(), opening(workers, cache_dir, program));
+    let asked_to_end = stop.clone();
+    let work = move || shards::Prepared::of(plan, &asked, command, &opening, (&asked_to_end, &Watched::default()));
     let prepared = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
     Ok(prepared.to_json())
 }
@@ -54,8 +55,9 @@ pub(crate) fn measure<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let prepared = shards::Prepared::from_json(prepared).map_err(of)?;
     let units = units_of(units)?;
-    let (stop, seen, opening) = (Stop::manual(), Watched::default(), opening(workers, cache_dir, program));
-    let work = || shards::measure(&prepared, &units, &opening, (&stop, &seen));
+    let (stop, opening) = (Stop::manual(), opening(workers, cache_dir, program));
+    let asked_to_end = stop.clone();
+    let work = move || shards::measure(&prepared, &units, &opening, (&asked_to_end, &Watched::default()));
     let segment = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
     Ok(PyBytes::new(py, &segment))
 }
@@ -71,8 +73,9 @@ pub(crate) fn prepare_search(
     program: Option<PathBuf>,
 ) -> PyResult<String> {
     let commission = Commission::from_json(commission).map_err(of)?;
-    let (stop, seen, opening) = (Stop::manual(), Watched::default(), opening(None, cache_dir, program));
-    let work = || commission.prepared(command, &opening, (&stop, &seen));
+    let (stop, opening) = (Stop::manual(), opening(None, cache_dir, program));
+    let asked_to_end = stop.clone();
+    let work = move || commission.prepared(command, &opening, (&asked_to_end, &Watched::default()));
     let prepared = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
     Ok(prepared.to_json())
 }

@@ -1,5 +1,9 @@
 """Schedulers written in Python."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 import schedlab
@@ -195,3 +199,30 @@ def test_too_many_names_are_refused_and_the_limit_is_said():
     with pytest.raises(schedlab.PlanError, match="expected at most 64 names"):
         for number in range(70):
             type(f"Many{number}", (Oldest,), {}).register()
+
+
+# A scheduler whose first decision says so and then takes one hour: asleep, at work, or in many short naps.
+TAKES_AN_HOUR = """
+import os, schedlab, time
+
+class Hour(schedlab.Elevator):
+    def dispatch(self, now, disk):
+        os.write(1, b'decides\\n')
+        {body}
+        return next(iter(self.held.values()))
+
+schedlab.run(schedlab.Plan(device='hp97560', arms=['fcfs', Hour], workloads=['randread:clients=4'], blocks=2, duration_ms=2000, method='fixed'))
+"""
+
+
+@pytest.mark.parametrize("body", ["time.sleep(3600)", "exec('while True: pass')", "time.sleep(0.05)"])
+def test_an_interrupt_ends_a_scheduler_that_sleeps_or_loops(body):
+    code = TAKES_AN_HOUR.format(body=body)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"decides\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert b"KeyboardInterrupt" in said and process.returncode in (1, 130, -signal.SIGINT), said

@@ -1,4 +1,4 @@
-//! Landlock: read everything, write to a list of paths only.
+//! Landlock: read everything, or what a list names; write to a list of paths only.
 //!
 //! Of what it does not cover (mode, owner, times and attributes of files) the list of forbidden system calls of [`crate::Seal`] is
 //! the complement. Landlock's versions differ: 1 creating and writing, 3 truncating, 5 ioctl of devices, 6 signals and abstract
@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetError, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, Scope,
 };
 
 use crate::{Error, Result, sys};
@@ -57,26 +57,40 @@ impl Landlock {
         Landlock::prepare(paths, &[], AccessNet::BindTcp.into())
     }
 
+    /// Files can be read and executed at and below `paths` only, nothing can be written but `/dev/null`, and TCP is closed.
+    ///
+    /// # Errors
+    /// If one of `paths` cannot be opened.
+    pub fn read_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
+        let mut ruleset = Landlock::ruleset(AccessFs::from_all(NEWEST), AccessNet::from_all(NEWEST))?;
+        let null = AccessFs::ReadFile | AccessFs::WriteFile;
+        let named = paths.iter().map(|path| (path.as_ref(), AccessFs::from_read(NEWEST)));
+        for (path, access) in named.chain([(Path::new("/dev/null"), null)]) {
+            ruleset = allow(ruleset, path, access)?;
+        }
+        Ok(Landlock { ruleset: ruleset.into() })
+    }
+
     fn prepare<P: AsRef<Path>>(paths: &[P], removals: &[PathBuf], closed: BitFlags<AccessNet>) -> Result<Landlock> {
-        let failed = |error: RulesetError| Error::new("Landlock", "prepare", std::io::Error::other(error));
         let special = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock | AccessFs::MakeFifo;
         let writes = AccessFs::from_write(NEWEST);
-        let mut ruleset = Ruleset::default()
-            .handle_access(writes)
+        let mut ruleset = Landlock::ruleset(writes, closed)?;
+        for path in paths.iter().map(AsRef::as_ref) {
+            ruleset = allow(ruleset, path, writes & !special & !AccessFs::IoctlDev)?;
+        }
+        for path in removals {
+            ruleset = allow(ruleset, path, AccessFs::RemoveFile | AccessFs::RemoveDir)?;
+        }
+        Ok(Landlock { ruleset: ruleset.into() })
+    }
+
+    fn ruleset(handled: BitFlags<AccessFs>, closed: BitFlags<AccessNet>) -> Result<RulesetCreated> {
+        Ruleset::default()
+            .handle_access(handled)
             .and_then(|ruleset| ruleset.handle_access(closed))
             .and_then(|ruleset| ruleset.scope(Scope::from_all(NEWEST)))
             .and_then(Ruleset::create)
-            .map_err(failed)?;
-        let removes = AccessFs::RemoveFile | AccessFs::RemoveDir;
-        let written = paths.iter().map(|path| (path.as_ref(), writes & !special));
-        for (path, allowed) in written.chain(removals.iter().map(|path| (path.as_path(), removes))) {
-            let opened = |cause| Error::new(path.display().to_string(), "open", cause);
-            let fd = PathFd::new(path).map_err(|error| opened(std::io::Error::other(error)))?;
-            let directory = std::fs::metadata(path).map_err(opened)?.is_dir();
-            let allowed = if directory { allowed } else { allowed & AccessFs::from_file(NEWEST) };
-            ruleset = ruleset.add_rule(PathBeneath::new(fd, allowed & !AccessFs::IoctlDev)).map_err(failed)?;
-        }
-        Ok(Landlock { ruleset: ruleset.into() })
+            .map_err(failed)
     }
 
     /// Like [`Landlock::read_all_write_only`], for paths that need not exist.
@@ -108,4 +122,17 @@ impl Landlock {
     pub(crate) fn apply(&self) -> std::io::Result<()> {
         self.ruleset.as_ref().map_or(Ok(()), |ruleset| sys::landlock_restrict_self(ruleset.as_fd()))
     }
+}
+
+fn failed(error: RulesetError) -> Error {
+    Error::new("Landlock", "prepare", std::io::Error::other(error))
+}
+
+/// Allows what of `access` applies to a path: of a file, what a file can have.
+fn allow(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated> {
+    let opened = |cause| Error::new(path.display().to_string(), "open", cause);
+    let fd = PathFd::new(path).map_err(|error| opened(std::io::Error::other(error)))?;
+    let directory = std::fs::metadata(path).map_err(opened)?.is_dir();
+    let allowed = if directory { access } else { access & AccessFs::from_file(NEWEST) };
+    ruleset.add_rule(PathBeneath::new(fd, allowed)).map_err(failed)
 }

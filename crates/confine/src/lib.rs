@@ -14,6 +14,7 @@ mod landlock;
 mod limits;
 mod privileges;
 mod process;
+mod reader;
 mod seal;
 #[allow(unsafe_code)]
 mod sys;
@@ -25,6 +26,7 @@ pub use landlock::{Landlock, landlock_abi};
 pub use limits::Limits;
 pub use privileges::{become_user, drop_capabilities, drop_capabilities_but_file_permissions, no_new_privs};
 pub use process::spawn;
+pub use reader::Reader;
 pub use seal::Seal;
 
 /// A layer that could not be put in place.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
@@ -62,14 +63,44 @@ pub(crate) fn bounding_set() -> io::Result<()> {
     Ok(())
 }
 
+/// Becomes another user, with the right to read and enter whatever the permissions are, which also the programs have that it executes, or with
+/// no right. A process that may not change its user stays what it is, without a right. Allocates nothing.
+pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
+    let held = rustix::thread::capabilities(None)?.permitted;
+    if !held.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
+        return capabilities();
+    }
+    let kept = if reads { CapabilitySet::DAC_READ_SEARCH.intersection(held) } else { CapabilitySet::empty() };
+    // What is not in the bounding set cannot become inheritable any more, so that is first.
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: held, permitted: held, inheritable: kept })?;
+    bounding_set()?;
+    rustix::thread::set_keep_capabilities(true)?;
+    match change_user(user, user) {
+        Ok(()) => {}
+        // The root of a namespace without this user is none of the machine's.
+        Err(Errno::INVAL | Errno::PERM) => return capabilities(),
+        Err(errno) => return Err(errno.into()),
+    }
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: kept })?;
+    rustix::thread::clear_ambient_capability_set()?;
+    if reads {
+        rustix::thread::configure_capability_in_ambient_set(kept, true)?;
+    }
+    Ok(())
+}
+
 /// Becomes the user `uid` with the group `gid` and no other groups. Needs root.
 ///
 /// # Errors
 /// If the kernel rejects it.
 pub fn become_user(uid: u32, gid: u32) -> Result<()> {
-    let failed = |cause| Error::new(format!("user {uid}"), "become", cause);
+    change_user(uid, gid).map_err(|cause| Error::new(format!("user {uid}"), "become", cause))
+}
+
+/// Allocates nothing.
+fn change_user(uid: u32, gid: u32) -> rustix::io::Result<()> {
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-    rustix::thread::set_thread_groups(&[]).map_err(failed)?;
-    rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(failed)?;
-    rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(failed)
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid)
 }

@@ -30,8 +30,13 @@ impl Seal {
     /// # Errors
     /// If the kernel rejects a layer.
     pub fn apply(&self) -> io::Result<()> {
-        self.limits.apply()?;
         privileges::capabilities()?;
+        self.apply_to_reader()
+    }
+
+    /// The same, with the capabilities that are left.
+    pub(crate) fn apply_to_reader(&self) -> io::Result<()> {
+        self.limits.apply()?;
         rustix::thread::set_no_new_privs(true)?;
         self.landlock.apply()?;
         self.forbidden.apply()

@@ -105,6 +105,6 @@ pub(crate) fn exit_now(status: i32) -> ! {
 ///
 /// `prepare` must not allocate or lock: it runs in the copy of a process that may have several threads.
 pub(crate) fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
-    // SAFETY: the only caller is `Seal::on`, whose closure makes system calls with numbers and memory prepared before.
+    // SAFETY: the callers are `Seal::on` and `Reader::on`, whose closures make system calls with numbers and memory prepared before.
     unsafe { command.pre_exec(prepare) };
 }

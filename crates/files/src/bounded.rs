@@ -1,8 +1,11 @@
 //! Reading no more than a limit allows, whatever the reader would give.
 
 use std::io::{self, BufRead, Read};
+use std::path::Path;
 
 use text::limits::{Exceeded, Limit};
+
+use crate::open_input;
 
 /// A limit of bytes, as a bound of what is read.
 pub trait Bounded {
@@ -19,6 +22,22 @@ pub trait Bounded {
     fn read_text(&'static self, reader: impl Read) -> io::Result<String> {
         String::from_utf8(self.read(reader)?)
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+    }
+
+    /// Reads a file that a command line or a plan names.
+    ///
+    /// # Errors
+    /// As [`open_input`] and [`Bounded::read`].
+    fn read_file(&'static self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+        self.read(open_input(path.as_ref())?)
+    }
+
+    /// The same, for text in UTF-8.
+    ///
+    /// # Errors
+    /// Also where it is not text.
+    fn read_text_file(&'static self, path: impl AsRef<Path>) -> io::Result<String> {
+        self.read_text(open_input(path.as_ref())?)
     }
 
     /// Reads one line with its end into `line`, which is emptied first; the number of its bytes, 0 at the end of the file.

@@ -11,11 +11,13 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use files::programs;
 
 use crate::Image;
 use crate::result::read_result;
@@ -155,13 +157,12 @@ impl Boot<'_> {
             memory_mib: self.memory_mib,
             line,
         };
-        let mut warden = Command::new(self.init)
+        let mut warden = programs::bare(self.init)
             .args(warden::arguments(&spec).map_err(io("start", self.init))?)
             .stdin(self.kernel.as_input().map_err(io("start", self.init))?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .env_clear()
-            .envs(std::env::vars_os().filter(|(name, _)| name == "PATH"))
+            .env("PATH", programs::path_of_the_user())
             .spawn()
             .map(Warden)
             .map_err(io("start", self.init))?;

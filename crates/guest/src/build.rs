@@ -207,7 +207,7 @@ impl Build<'_> {
     fn patched(&mut self, found: &Found, recipe: &Recipe, base: &Kernel, makes: &Tree) -> Result<u64, Error> {
         self.progress.phase("copying the unpatched kernel");
         let mut copy = programs::helper("cp");
-        copy.args(["-a", "--reflink=auto", "--"]).arg(&base.tree).arg(makes.dir).env("LC_ALL", "C");
+        copy.args(["-a", "--reflink=auto", "--"]).arg(&base.tree).arg(makes.dir);
         let said = Run::new(self.stop).quiet(copy)?;
         if !said.status.success() {
             return Err(Error::io("copy", &base.tree, std::io::Error::other(said.last_line().to_owned())));

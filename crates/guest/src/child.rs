@@ -7,10 +7,12 @@
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use files::programs;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -137,7 +139,7 @@ struct Group {
 impl Group {
     fn spawn(command: &mut Command) -> std::io::Result<Group> {
         let mut leader = command.spawn()?;
-        let watcher = Command::new("/bin/sh")
+        let watcher = programs::helper_at(Path::new("/bin/sh"))
             .args(["-c", "read -r end; kill -s KILL -- -\"$1\"", "sh", &leader.id().to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

@@ -10,24 +10,6 @@ use files::programs;
 use crate::child::Run;
 use crate::{Error, Progress, config};
 
-/// Environment variables of the user that would change what the makefiles do.
-const FOREIGN: [&str; 14] = [
-    "MAKEFLAGS",
-    "MFLAGS",
-    "MAKELEVEL",
-    "MAKEFILES",
-    "ARCH",
-    "SUBARCH",
-    "CROSS_COMPILE",
-    "LLVM",
-    "O",
-    "M",
-    "KBUILD_OUTPUT",
-    "KCFLAGS",
-    "KCONFIG_CONFIG",
-    "LOCALVERSION",
-];
-
 pub(crate) struct Tree<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) log: &'a Path,
@@ -72,12 +54,8 @@ impl Tree<'_> {
         let log = log.map_err(|cause| Error::io("write", self.log, cause))?;
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let mut make = programs::helper("make");
-        for name in FOREIGN {
-            make.env_remove(name);
-        }
         // Name, host and time of the build are part of the kernel; constants make it reproducible.
-        make.env("LC_ALL", "C")
-            .env("KBUILD_BUILD_USER", "schedlab")
+        make.env("KBUILD_BUILD_USER", "schedlab")
             .env("KBUILD_BUILD_HOST", "schedlab")
             .env("KBUILD_BUILD_VERSION", "1")
             .env("KBUILD_BUILD_TIMESTAMP", "2000-01-01")

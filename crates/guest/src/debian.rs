@@ -177,6 +177,9 @@ impl Debian<'_> {
     }
 }
 
+/// By which apt reaches a mirror.
+const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy", "ALL_PROXY"];
+
 enum Apt {
     System,
     Private { dir: PathBuf },
@@ -206,7 +209,7 @@ impl Apt {
 
     fn command(&self, name: &str) -> Command {
         let mut command = programs::helper(name);
-        command.env("LC_ALL", "C");
+        programs::pass(&mut command, &PROXIES);
         if rustix::process::geteuid().is_root() {
             // apt fetches as its own user, who cannot write to this directory; it prints a warning and continues as this
             // user.

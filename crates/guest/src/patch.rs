@@ -1,6 +1,6 @@
 //! The user's patches: the files they change, and the hunk that does not apply.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -22,8 +22,7 @@ impl Text {
     /// # Errors
     /// If it names a file outside of the tree that it is applied to.
     pub(crate) fn read(path: &Path) -> Result<Text, Error> {
-        let bytes =
-            File::open(path).and_then(|file| PATCH_BYTES.read(file)).map_err(|cause| Error::io("read", path, cause))?;
+        let bytes = PATCH_BYTES.read_file(path).map_err(|cause| Error::io("read", path, cause))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         for (number, line) in (1..).zip(text.lines()) {
             if let Some(name) =
@@ -88,7 +87,7 @@ impl Text {
         for dry in [true, false] {
             let mut patch = programs::helper("patch");
             patch.args(["-p1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-"]);
-            patch.args(dry.then_some("--dry-run")).arg("-i").arg(&path).arg("-d").arg(tree).env("LC_ALL", "C");
+            patch.args(dry.then_some("--dry-run")).arg("-i").arg(&path).arg("-d").arg(tree);
             let said = Run::new(stop).quiet(patch)?;
             if !said.status.success() {
                 return Err(Error::Patch { patch: self.path.clone(), why: explain(&self.text, &said.text) });

@@ -58,7 +58,7 @@ impl Recipe {
 /// The version line of the compiler that the kernel's makefiles use.
 fn compiler() -> Result<String, Error> {
     let mut gcc = programs::helper("gcc");
-    gcc.arg("--version").env("LC_ALL", "C");
+    gcc.arg("--version");
     match Run::new(&AtomicBool::new(false)).quiet(gcc) {
         Ok(said) => Ok(said.text.lines().next().unwrap_or("gcc").to_owned()),
         Err(Error::Command { .. }) => Err(Error::Tools { packages: vec!["gcc"] }),

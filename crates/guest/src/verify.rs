@@ -65,7 +65,7 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
 
 /// The kernel as a process with our init.
 fn guest(linux: &Path, scratch: &Path, uml: &Path, init: &Path) -> Result<Command, Error> {
-    let mut guest = Command::new(linux);
+    let mut guest = programs::bare(linux);
     guest
         .args(["mem=128M", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1"])
         .args(["time-travel=inf-cpu", &format!("uml_dir={}", uml.display()), &format!("init={}", init.display())]);

@@ -14,12 +14,13 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use confine::{Confinement, Limits};
+use files::programs;
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process_group, set_child_subreaper,
     set_parent_process_death_signal, waitpgid, waitpid,
@@ -124,8 +125,8 @@ fn start(spec: &GuestSpec) -> io::Result<Pid> {
         user: USERS.start + std::process::id() % (USERS.end - USERS.start),
         limits: Limits { file_bytes: memory_bytes + FILE_BYTES, descriptors: DESCRIPTORS },
     };
-    let mut command = Command::new(format!("/proc/self/fd/{}", kernel.as_raw_fd()));
-    command.arg0("linux").args(&spec.line).stdin(Stdio::null()).current_dir("/");
+    let mut command = programs::bare(format!("/proc/self/fd/{}", kernel.as_raw_fd()));
+    command.arg0("linux").args(&spec.line).stdin(Stdio::null());
     confine::spawn(&confinement, &mut command).map_err(io::Error::other)
 }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::Arc;
 
 use files::{Dir, Files, RealFiles, programs};
@@ -157,17 +157,11 @@ impl Root {
         self.tools.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
     }
 
-    /// Runs a program with a plain environment (messages in English) and no standard input.
+    /// Runs a helper, without standard input.
     pub fn run(&self, tool: &str, args: &[&str], package: &str, purpose: &str) -> Result<Output, Error> {
         let missing = || Error::ToolMissing { tool: tool.into(), package: package.into(), purpose: purpose.into() };
         let program = self.tool(tool).ok_or_else(missing)?;
-        Command::new(&program)
-            .args(args)
-            .env("LC_ALL", "C")
-            .env("PATH", programs::path())
-            .stdin(Stdio::null())
-            .output()
-            .map_err(Error::io("run", &program))
+        programs::helper_at(&program).args(args).stdin(Stdio::null()).output().map_err(Error::io("run", &program))
     }
 }
 

@@ -45,9 +45,7 @@ fn of_events(path: &Path) -> Result<Recording> {
 fn begin(path: &Path, bytes: u64) -> Vec<u8> {
     let mut begin = Vec::new();
     // What cannot be read is named where the file is read as a whole.
-    if std::fs::metadata(path).is_ok_and(|kind| kind.is_file())
-        && let Ok(file) = std::fs::File::open(path)
-    {
+    if let Ok(file) = files::open_input(path) {
         let _ = file.take(bytes).read_to_end(&mut begin);
     }
     begin

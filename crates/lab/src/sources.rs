@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use files::{Bounded, exceeded};
+use files::{Bounded, NotAFile, exceeded, not_a_file, open_input};
 use foreign::Importer;
 use text::limits::{IMPORT_BYTES, IMPORT_FILES, Limit, TABLE_BYTES};
 
@@ -123,19 +123,14 @@ fn name(path: &Path) -> String {
 
 /// Opens a regular file, or what a shell passes as an open descriptor.
 fn open(path: &Path) -> Result<File> {
-    let cannot = || format!("{}: cannot read", path.display());
-    let kind = fs::metadata(path).with_context(cannot)?;
-    let is_open = ["/dev/fd/", "/proc/self/fd/"].iter().any(|dir| path.starts_with(dir));
-    if kind.is_dir() {
-        return Err(usage(format!("{}: a directory; name a file in it", path.display())));
-    }
-    if !kind.is_file() && !is_open {
-        let shown = path.display();
-        return Err(usage(format!(
-            "{shown}: no regular file (a FIFO, a socket or a device); give it as standard input: schedlab study - < {shown}"
-        )));
-    }
-    File::open(path).with_context(cannot)
+    let shown = path.display();
+    open_input(path).map_err(|error| match not_a_file(&error) {
+        Some(NotAFile { found: "a directory" }) => usage(format!("{shown}: a directory; name a file in it")),
+        Some(NotAFile { found }) => usage(format!(
+            "{shown}: not a regular file (found {found}, expected a file that ends); give it as standard input: schedlab study - < {shown}"
+        )),
+        None => anyhow::Error::from(error).context(format!("{shown}: cannot read")),
+    })
 }
 
 fn text_of(path: &Path, limit: &'static Limit) -> Result<String> {

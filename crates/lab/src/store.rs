@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::record::{End, Header, Line, Note, Record, RecordReader, Trial};
-use files::{Bounded, Dir};
+use files::{Bounded, Dir, open_input};
 use text::limits::{RECORD_BYTES, RECORD_LINE};
 
 use crate::driver::{RecordLog, TrialLog};
@@ -182,7 +182,7 @@ fn holds_one(dir: &Path) -> anyhow::Error {
 /// Reads the record of an experiment from its directory, or from the file itself.
 pub fn read(source: &Path) -> Result<Record> {
     let path = if source.is_dir() { source.join(RECORD) } else { source.to_path_buf() };
-    let file = File::open(&path).with_context(|| {
+    let file = open_input(&path).with_context(|| {
         format!("{}: cannot read (expected the directory that `compare --out` or `run --out` wrote)", path.display())
     })?;
     parse(&path, &file, None)

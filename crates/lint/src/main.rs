@@ -1,15 +1,15 @@
-//! `lint [--count] [cycles|layers|words|all-words|errors|unsafe|printing]... [--crate NAME]`: prints what it finds and fails if that is anything.
+//! `lint [--count] [cycles|layers|words|all-words|errors|unsafe|printing|starting]... [--crate NAME]`: prints what it finds and fails if that is anything.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use lint::{Finding, Workspace, cycles, errors, layers, printing, unsafe_code, words};
+use lint::{Finding, Workspace, cycles, errors, layers, printing, starting, unsafe_code, words};
 
 type Check = fn(&Workspace) -> Result<Vec<Finding>>;
 
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 8] = [
     ("cycles", cycles::check),
     ("layers", layers::check),
     ("words", words::check),
@@ -17,9 +17,11 @@ const CHECKS: [(&str, Check); 7] = [
     ("errors", errors::check),
     ("unsafe", unsafe_code::check),
     ("printing", printing::check),
+    ("starting", starting::check),
 ];
 
-const USAGE: &str = "usage: lint [--count] [cycles|layers|words|all-words|errors|unsafe|printing]... [--crate NAME]";
+const USAGE: &str =
+    "usage: lint [--count] [cycles|layers|words|all-words|errors|unsafe|printing|starting]... [--crate NAME]";
 
 fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {

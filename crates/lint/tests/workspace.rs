@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use lint::{Finding, Krate, Workspace, cycles, errors, layers, printing, unsafe_code, words};
+use lint::{Finding, Krate, Workspace, cycles, errors, layers, printing, starting, unsafe_code, words};
 
 fn assert_none(found: &[Finding]) {
     assert!(found.is_empty(), "{}", found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -39,6 +39,11 @@ fn the_crates_of_this_workspace_have_unsafe_code_in_one_module() {
 #[test]
 fn one_file_of_this_workspace_prints() {
     assert_none(&printing::check(&Workspace::of_this_crate()).unwrap());
+}
+
+#[test]
+fn one_file_of_this_workspace_starts_programs() {
+    assert_none(&starting::check(&Workspace::of_this_crate()).unwrap());
 }
 
 #[test]
@@ -218,5 +223,28 @@ fn printing_outside_of_the_one_file_is_found() {
     ] {
         let (_root, workspace, _) = planted("host", &[("src/a.rs", &format!("//! A.\n{allowed}\n"))]);
         assert_none(&printing::check(&workspace).unwrap());
+    }
+}
+
+#[test]
+fn a_program_started_outside_of_the_one_file_is_found() {
+    for fault in [
+        "fn f() { Command::new(\"git\"); }",
+        "fn f() { let child = std::process::Command::new(program).spawn(); }",
+        "fn f() { unsafe { libc::execvp(file, words) }; }",
+    ] {
+        let text = format!("//! A.\n{fault}\n");
+        let (_root, workspace, _) = planted("host", &[("src/a.rs", &text)]);
+        let found = starting::check(&workspace).unwrap();
+        assert_eq!(found.len(), 1, "{fault}: {found:?}");
+        let (_root, workspace, _) = planted("files", &[("src/programs/start.rs", &text)]);
+        assert_none(&starting::check(&workspace).unwrap());
+    }
+    for allowed in [
+        "fn f(c: Command) { match c { Command::Run(args) => run(args) } } // Command::new(x)",
+        "#[cfg(test)] mod tests { fn f() { Command::new(\"sh\"); } }",
+    ] {
+        let (_root, workspace, _) = planted("host", &[("src/a.rs", &format!("//! A.\n{allowed}\n"))]);
+        assert_none(&starting::check(&workspace).unwrap());
     }
 }

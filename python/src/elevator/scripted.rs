@@ -13,6 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::calls;
 use super::request::{self, Request};
 use crate::error::{ElevatorError, end_trial};
 
@@ -58,7 +59,7 @@ impl fmt::Debug for Scripted {
 impl Scripted {
     /// A new instance of the class.
     pub(super) fn new(slot: Slot) -> Scripted {
-        let made = Python::attach(|py| -> PyResult<_> {
+        let made = calls::call(|py| -> PyResult<_> {
             let held = PyDict::new(py);
             let object = slot.class.bind(py).call0()?;
             object.setattr(intern!(py, "held"), &held)?;
@@ -74,7 +75,7 @@ impl Scripted {
         what: &str,
         call: impl FnOnce(Python<'_>, &Bound<'_, PyAny>, &Bound<'_, PyDict>) -> PyResult<T>,
     ) -> T {
-        Python::attach(|py| call(py, self.object.bind(py), self.held.bind(py)))
+        calls::call(|py| call(py, self.object.bind(py), self.held.bind(py)))
             .unwrap_or_else(|raised| end_trial(&format!("{}.{what}", self.slot.name), raised))
     }
 

@@ -8,7 +8,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -371,11 +371,9 @@ fn is_in_use(stderr: &str) -> bool {
 fn run_once(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
     let missing = || Error::ToolMissing { tool: tool.into(), package: tool.into(), purpose: "on the device".into() };
     let program = root.tool(tool).ok_or_else(missing)?;
-    let output = Command::new(&program)
+    let output = programs::helper_at(&program)
         .args(args)
         .current_dir(dir)
-        .env("LC_ALL", "C")
-        .env("PATH", programs::path())
         .env(MARK, format!("{key}/0"))
         .stdin(Stdio::null())
         .output()

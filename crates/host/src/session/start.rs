@@ -75,10 +75,9 @@ fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Resul
         Some(own) => own.try_clone().map(Stdio::from).map_err(Error::io("open", "standard output"))?,
         None => Stdio::from(stdout?),
     };
-    let mut command = Command::new(&launch.program);
+    let mut command = programs::bare(&launch.program);
     command
         .args(&launch.args)
-        .env_clear()
         .env("PATH", programs::path_of_the_user())
         .env("HOME", "/")
         .env("LC_ALL", "C")

@@ -6,13 +6,13 @@
 
 mod reasons;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::judgement::{Judgement, Verdict};
 use experiment::plan::{self, ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, WorkloadSpec};
 use experiment::study::Study;
+use files::Bounded;
 use recorder::file::ReadOptions;
 use serde::Serialize;
 use trace::profile::{self, DeviceProfile};
@@ -236,10 +236,7 @@ fn baseline(plan: &Plan, device: &DeviceProfile) -> Option<String> {
 /// What a fit has written about its error into the description.
 fn held_out(model: &str) -> Vec<String> {
     let name = model.split(':').next().unwrap_or_default();
-    let text = fs::File::open(name).ok().and_then(|file| {
-        use files::Bounded;
-        text::limits::DEVICE_BYTES.read_text(file).ok()
-    });
+    let text = text::limits::DEVICE_BYTES.read_text_file(name).ok();
     let lines = text.iter().flat_map(|text| text.lines());
     lines.filter_map(|line| line.strip_prefix(HELD_OUT).map(str::to_owned)).collect()
 }

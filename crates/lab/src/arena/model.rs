@@ -1,6 +1,5 @@
 //! The device of a plan in virtual time: one of the simulator's, or one that a file describes.
 
-use std::fs::File;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
@@ -29,11 +28,7 @@ fn description(name: &str) -> Result<String> {
         )));
     }
     let cannot = |why: String| usage(format!("{name}: cannot read the description of a device: {why}"));
-    let file = std::fs::metadata(name).map_err(|e| cannot(e.to_string()))?;
-    if !file.is_file() {
-        return Err(cannot("it is not a regular file".to_owned()));
-    }
-    File::open(name).and_then(|file| DEVICE_BYTES.read_text(file)).map_err(|e| cannot(e.to_string()))
+    DEVICE_BYTES.read_text_file(name).map_err(|e| cannot(e.to_string()))
 }
 
 impl Model {

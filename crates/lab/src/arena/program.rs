@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use experiment::metric;
 use experiment::plan::Limits;
 use experiment::record::VoidReason;
+use files::open_input;
 use host::placement::Placement;
 use host::probe::{Allowance, DeviceDelta, account};
 use host::{Device, Session};
@@ -167,8 +168,10 @@ fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
     let files = program.kind.all_options().filter(|option| option.form == Form::File);
     let digest = |option: &'static Opt| -> Option<Result<(String, String)>> {
         let path = program.options.text(option.name)?;
-        let read = std::fs::read(path).with_context(|| format!("workload {label}: cannot read {path}"));
-        Some(read.map(|bytes| (format!("{label}, {}", option.name), format!("sha256 {:x}", Sha256::digest(bytes)))))
+        let mut hash = Sha256::new();
+        let read = open_input(path.as_ref()).and_then(|mut file| std::io::copy(&mut file, &mut hash));
+        let read = read.with_context(|| format!("workload {label}: cannot read {path}"));
+        Some(read.map(|_| (format!("{label}, {}", option.name), format!("sha256 {:x}", hash.finalize()))))
     };
     files.filter_map(digest).collect()
 }

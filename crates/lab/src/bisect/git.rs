@@ -131,11 +131,10 @@ impl Git {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut git = programs::helper("git");
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_EXTERNAL_DIFF", "GIT_CONFIG_PARAMETERS"] {
-            git.env_remove(name);
-        }
+        // Under sudo git trusts the repositories of the user who called it.
+        programs::pass(&mut git, &["SUDO_UID"]);
         git.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager", "-C"]);
-        git.arg(&self.dir).args(words).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
+        git.arg(&self.dir).args(words).env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
         git
     }
 }

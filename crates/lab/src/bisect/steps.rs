@@ -4,7 +4,6 @@
 //! be shown again whatever becomes of the originals; their sums are part of the log, and a bisection of edited patches is not
 //! continued.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -145,8 +144,7 @@ fn copied(number: usize, file: &Path) -> String {
 }
 
 fn read_patch(file: &Path) -> Result<Vec<u8>> {
-    let read = File::open(file).and_then(|opened| PATCH_BYTES.read(opened));
-    read.with_context(|| format!("{}: cannot read the patch", file.display()))
+    PATCH_BYTES.read_file(file).with_context(|| format!("{}: cannot read the patch", file.display()))
 }
 
 fn of_patches(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Steps> {

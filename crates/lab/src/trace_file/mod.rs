@@ -203,7 +203,7 @@ fn unwritten(path: &Path) -> String {
 /// Reads a trace, one event after the other, in the order of the file, which is that of time.
 pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
     let named = || format!("{}: cannot read the trace", path.display());
-    let file = std::fs::File::open(path).with_context(named)?;
+    let file = files::open_input(path).with_context(named)?;
     let (mut number, mut last) = (0u64, Time::ZERO);
     let mut in_order = |event: &Event| {
         number += 1;

@@ -5,11 +5,11 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use files::open_input;
 use text::limits::TRACE_FILES;
 use trace::Recording;
 use trace::formats::blktrace::{Decoder, Record, Stream};
@@ -55,7 +55,7 @@ pub(super) fn read(path: &Path) -> Result<Recording> {
     check_files(paths.len())?;
     let mut sources = Vec::new();
     for path in &paths {
-        let file = File::open(path).with_context(|| format!("{}: cannot read", path.display()))?;
+        let file = open_input(path).with_context(|| format!("{}: cannot read", path.display()))?;
         sources.push(Source::new(Metered::new(BufReader::new(file))));
     }
     merged(sources)

@@ -8,6 +8,7 @@ use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use files::open_input;
 use trace::Recording;
 use trace::formats::{Format, Options, Parser, blktrace};
 
@@ -44,11 +45,7 @@ impl Default for ReadOptions {
 /// It cannot be read, has no known format or is broken; the error begins with the file's name.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
     let shown = path.display();
-    let kind = std::fs::metadata(path).with_context(|| format!("{shown}: cannot read the trace"))?;
-    if !kind.is_file() {
-        bail!("{shown}: not a regular file; a trace is read as a whole, so name a file");
-    }
-    let mut file = File::open(path).with_context(|| format!("{shown}: cannot read the trace"))?;
+    let mut file = open_input(path).with_context(|| format!("{shown}: cannot read the trace"))?;
     let begin = begin(&mut file).with_context(|| format!("{shown}: cannot read the trace"))?;
     if begin.starts_with(b"PAR1") && matches!(options.format, Format::Auto | Format::Parquet) {
         return parquet(file).with_context(|| format!("{shown}: cannot read the recording"));
@@ -64,7 +61,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
 /// Whether a file of Parquet has the columns of a recording, and not those of a trace of events.
 pub fn is_recording(path: &Path) -> bool {
     #[cfg(feature = "parquet")]
-    return File::open(path).is_ok_and(columnar::is_recording);
+    return open_input(path).is_ok_and(columnar::is_recording);
     #[cfg(not(feature = "parquet"))]
     return !path.as_os_str().is_empty();
 }

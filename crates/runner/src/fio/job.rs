@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, File};
+
 use std::path::Path;
 
 use files::Bounded;
@@ -53,11 +53,7 @@ impl JobFile {
     /// In words: the file cannot be read, or everything in it that is refused, each with its line and what to do.
     pub(super) fn open(path: &str) -> Result<JobFile, String> {
         let unreadable = |cause| format!("the job file {path} cannot be read: {cause}");
-        let found = fs::metadata(path).map_err(unreadable)?;
-        if !found.is_file() {
-            return Err(format!("{path} is no job file: one is a regular file"));
-        }
-        let text = File::open(path).and_then(|file| JOB_BYTES.read_text(file)).map_err(unreadable)?;
+        let text = JOB_BYTES.read_text_file(path).map_err(unreadable)?;
         JobFile::parse(path, &text, &|name| std::env::var(name).ok())
     }
 

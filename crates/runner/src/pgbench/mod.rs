@@ -19,7 +19,6 @@ mod settings;
 mod tests;
 mod tools;
 
-use std::fs::File;
 use std::time::{Duration, Instant};
 
 use files::Bounded;
@@ -88,9 +87,7 @@ impl Runner for Pgbench {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
         let tools = Tools::find(bench, &self.settings)?;
         if let Script::File(path) = &self.settings.script {
-            self.script = File::open(path)
-                .and_then(|file| SCRIPT_BYTES.read(file))
-                .map_err(RunnerError::file("read the script", path))?;
+            self.script = SCRIPT_BYTES.read_file(path).map_err(RunnerError::file("read the script", path))?;
         }
         let version = tools.version.clone();
         self.tools = Some(tools);

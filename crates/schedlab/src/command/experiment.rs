@@ -100,7 +100,7 @@ pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
 /// The plan of a file, not yet checked.
 pub(super) fn plan_of_file(path: &Path) -> Result<Plan> {
     let named = || path.display().to_string();
-    let text = std::fs::File::open(path).and_then(|file| PLAN_BYTES.read_text(file));
+    let text = PLAN_BYTES.read_text_file(path);
     let text = text.map_err(|e| usage(format!("{}: cannot read the plan: {e}", named())))?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
     for note in Plan::notes(&text) {

@@ -1,17 +1,18 @@
 //! `schedlab report`: the reports of a record again, or what a paper takes from it.
 //!
 //! A figure is SVG. PDF is made of it by `rsvg-convert` (package librsvg2-bin), which embeds the fonts: a library that does the same
-//! would be the largest part of the program. It gets the figure on its standard input and returns the PDF on its standard output, under
-//! the restrictions of this command: without capabilities, and writing below the results only.
+//! would be the largest part of the program. It gets the figure on its standard input and returns the PDF on its standard output; as root it
+//! has no capability, reads the system's programs and fonts, and writes nothing.
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
+use confine::Reader;
 use experiment::record::Record;
 use experiment::study::Study;
-use files::Dir;
+use files::{Dir, programs};
 use lab::store;
 use report::export::Exported;
 use report::paper::{self, Paper};
@@ -65,9 +66,18 @@ fn write_paper(Paper { texts, figures }: &Paper, dir: &Path, formats: &[FigureFo
     Ok(REACHED)
 }
 
+/// What says which fonts there are.
+const FONTS: [&str; 3] = ["/etc/fonts", "/usr/local/share/fonts", "/var/cache/fontconfig"];
+
 /// The figure as PDF.
 fn pdf(svg: &str) -> Result<Vec<u8>> {
-    let mut child = Command::new("rsvg-convert")
+    let program = programs::find("rsvg-convert")
+        .context("--format pdf: no program rsvg-convert; install librsvg2-bin, or take --format svg")?;
+    let mut converter = programs::helper_at(&program);
+    if rustix::process::geteuid().is_root() {
+        Reader::new(&program, &FONTS.map(Path::new))?.on(&mut converter);
+    }
+    let mut child = converter
         .args(["--format", "pdf"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

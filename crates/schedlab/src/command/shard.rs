@@ -1,11 +1,9 @@
 //! `schedlab shard` and `schedlab merge`: an experiment of virtual time in pieces, on machines that some batch system chooses.
 
-use std::fs::{File, OpenOptions};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use experiment::plan::{ArenaKind, Plan, TrialLength};
 use files::{Bounded, Dir, replace_at};
 use lab::arena::open::OpenOptions as Opening;
@@ -14,7 +12,6 @@ use lab::resolve::programs::ProgramOptions;
 use lab::shards::{Merged, Missing, Prepared, Unit, merge, shard};
 use lab::signals::Stop;
 use lab::store::{self, RECORD};
-use rustix::fs::OFlags;
 use serde_json::json;
 use text::counted;
 use text::limits::{SEGMENT_BYTES, SEGMENTS, SEGMENTS_BYTES};
@@ -146,23 +143,12 @@ fn read(files: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>> {
     let (mut all, mut total) = (Vec::new(), 0_usize);
     for path in files {
         let named = || path.display().to_string();
-        let file = open(path).with_context(named)?;
-        let bytes = SEGMENT_BYTES.read(file).with_context(named)?;
+        let bytes = SEGMENT_BYTES.read_file(path).with_context(named)?;
         total = total.saturating_add(bytes.len());
         SEGMENTS_BYTES.check(total).with_context(named)?;
         all.push((named(), bytes));
     }
     Ok(all)
-}
-
-/// Opens a file that ends: a pipe would be waited for.
-fn open(path: &Path) -> Result<File> {
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("flags of open are few");
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        bail!("segment: not a regular file; name files that schedlab shard wrote");
-    }
-    Ok(file)
 }
 
 /// Names the blocks that are missing, and the command that measures them.

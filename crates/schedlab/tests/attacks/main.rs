@@ -17,6 +17,7 @@ mod bounds;
 mod fleets;
 mod guests;
 mod helpers;
+mod inputs;
 mod locks;
 mod loop_files;
 mod marks;

@@ -44,6 +44,7 @@ fn a_figure_as_pdf_is_one_page_with_its_text_and_without_the_converter_the_next_
     let out = measured(&lab);
     let words = format!("report {out} --figures {} --format svg,pdf", lab.path("paper").display());
     let mut alone = lab.command(&words);
+    fs::create_dir(lab.path("empty")).unwrap();
     let ran = crate::common::Ran::from(alone.env("PATH", lab.path("empty")).output().unwrap()).expect_status(1);
     ran.says(&["rsvg-convert", "librsvg2-bin", "--format svg"]);
     if !can_run(&["rsvg-convert", "pdfinfo", "pdftotext"]) {

@@ -75,7 +75,7 @@ fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.contains("application/openmetrics-text"), "{head}");
     assert!(get(&at, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
-    assert!(get(&at, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400"));
+    assert!(get(&at, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
     fs::write(lab.path("scraped"), body).unwrap();
     if let Some(scraped) = families(&lab.path("scraped")) {
         assert_eq!(scraped["schedlab_run_active"][0][1], 1.0);

@@ -43,7 +43,7 @@ const FLUSH_TAG: u32 = 1 << 20;
 /// at most.
 const STANDSTILL: u32 = 10_000_000;
 /// The caller is asked whether to stop once in so many turns of the loop.
-const STOP_EVERY: u32 = 1 << 14;
+const STOP_EVERY: u32 = 1 << 6;
 
 /// What does not change during a trial.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! files in the order of their names. A whole kernel is named by the attribute `kernel`, so that two kernels can be compared under one
 //! scheduler.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -104,7 +104,7 @@ pub fn series(path: &Path) -> Result<Vec<PathBuf>> {
         false => (path.parent().unwrap_or(Path::new("")), path.to_owned()),
     };
     let found = if list.is_file() {
-        let text = File::open(&list).and_then(|file| SERIES_BYTES.read_text(file)).map_err(unreadable)?;
+        let text = SERIES_BYTES.read_text_file(&list).map_err(unreadable)?;
         listed(&list, dir, &text)?
     } else {
         let mut found: Vec<PathBuf> = Vec::new();

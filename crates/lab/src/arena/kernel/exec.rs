@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -197,9 +197,9 @@ fn command(inside: &Inside) -> Result<u8> {
         Ok(status)
     };
     let Some(file) = found(program, &order.path) else { return missing(NOT_FOUND, &"no such program") };
-    let mut command = Command::new(file);
+    let mut command = programs::bare(file);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.env_clear().env("PATH", &order.path).env("HOME", "/tmp").env("LANG", "C.UTF-8").env("TZ", "UTC");
+    command.env("PATH", &order.path).env("HOME", "/tmp").env("LANG", "C.UTF-8").env("TZ", "UTC");
     if let Some(wanted) = &order.disk {
         let disk = Modelled::make(wanted, &inside.workdir().join(order::TABLES))?;
         if let Some(files) = &order.files {
@@ -212,6 +212,7 @@ fn command(inside: &Inside) -> Result<u8> {
         command.env("SCHEDLAB_DEVICE", disk.path()).env("SCHEDLAB_MODULES", &order.modules_dir);
     }
     std::env::set_current_dir(&order.here).with_context(|| format!("{}: cannot enter", order.here.display()))?;
+    command.current_dir(&order.here);
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return missing(CANNOT_START, &error),

@@ -6,7 +6,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use files::programs;
@@ -58,7 +57,7 @@ impl FileSystem {
     pub(super) fn make(&self, inside: &Inside, device: &Path, at: &Path) -> Result<()> {
         let features = FEATURES.replace(' ', "");
         let extended = format!("nodiscard,lazy_itable_init=1,lazy_journal_init=1,hash_seed={UUID},root_owner=0:0");
-        let made = Command::new(&self.mkfs)
+        let made = programs::helper_at(&self.mkfs)
             .args(["-q", "-F", "-b", "4096", "-I", "256", "-i", "16384", "-m", "0", "-U", UUID, "-O", &features])
             .args(["-J", &format!("size={JOURNAL_MIB}"), "-E", &extended])
             .arg(device)

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
 use elevator::Priority;
+use files::programs;
 use guest::inside::{CONTROL_GROUPS, now_ns, set_ioprio};
 use loadgen::ClientFile;
 use workload::{FlowWork, Measured, Params};
@@ -112,7 +113,7 @@ fn write(control: &Control, file: &Path, device: &str) -> Result<()> {
 
 /// Starts a flow's process, which waits for its request, and puts it where it belongs.
 fn start(flow: &FlowWork, controls: &[Control]) -> Result<Child> {
-    let mut command = Command::new(ITSELF);
+    let mut command = programs::itself(Path::new(ITSELF));
     command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().with_context(|| format!("flow {}: its process cannot be started", flow.name))?;
     let members = group(&flow.name).join("cgroup.procs");

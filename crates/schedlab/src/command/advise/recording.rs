@@ -4,11 +4,12 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use files::programs;
 use lab::signals::Stop;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -26,7 +27,7 @@ const SUMMARY_BYTES: u64 = 1 << 20;
 /// Records the disk into the directory. A signal ends the recording before its time.
 pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> {
     let file = dir.join("recording.parquet");
-    let mut command = Command::new(watch::program()?);
+    let mut command = programs::itself(&watch::program()?);
     command.args(["record", "--json", "--for", &args.length, "--out"]).arg(&file);
     if args.quiet || args.json {
         command.arg("--quiet");

@@ -1,14 +1,13 @@
 //! `schedlab fleet` and `schedlab contribute`: results of many machines, from the record to the verdict.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use experiment::plan::{self, Criteria};
 use experiment::record::Record;
 use experiment::study::Verdict;
-use files::{Dir, programs};
+use files::Dir;
 use fleet::{Key, Known, Location, Machine, MachineResult, Pushed, Selection, Sides, Store};
 use host::Root;
 use lab::watch::history::{History, Outcome};
@@ -17,12 +16,13 @@ use serde_json::json;
 
 use crate::cli::{
     ContributeArgs, FleetArgs, FleetCommand, FleetCompareArgs, FleetCopyArgs, FleetLearnArgs, FleetPlaceArgs,
-    FleetPushArgs, FleetQueryArgs, FleetSelectArgs, FleetStudyArgs,
+    FleetPushArgs, FleetSelectArgs, FleetStudyArgs,
 };
 use crate::failure::{REACHED, VOID, usage};
 use crate::out;
 use crate::rights;
 
+mod query;
 mod show;
 
 /// Facts that tell whether a record was measured here.
@@ -35,7 +35,7 @@ pub(crate) fn run(root: &Root, args: &FleetArgs) -> Result<u8> {
         FleetCommand::Report(args) => study(args, true),
         FleetCommand::Verdict(args) => study(args, false),
         FleetCommand::Compare(args) => compare(args),
-        FleetCommand::Query(args) => query(args),
+        FleetCommand::Query(args) => query::query(at(&args.place)?, args),
         FleetCommand::Copy(args) => copy(args),
         FleetCommand::Learn(args) => learn(root, args),
     }
@@ -232,52 +232,6 @@ fn compare(args: &FleetCompareArgs) -> Result<u8> {
         show::comparison(&sides, &questions)?;
     }
     Ok(if is_void { VOID } else { REACHED })
-}
-
-/// Runs DuckDB with the rights of somebody who may read only.
-fn query(args: &FleetQueryArgs) -> Result<u8> {
-    let Location::Directory(dir) = at(&args.place)? else {
-        return Err(usage(format!(
-            "{}: SQL is asked of a directory; copy the bucket into one: schedlab fleet copy DIR --fleet {0}",
-            args.place.fleet.as_deref().unwrap_or_default()
-        )));
-    };
-    let dir = std::path::absolute(&dir).with_context(|| format!("{}: no path", dir.display()))?;
-    let sql = format!("{}\n{}", fleet::view(&dir), args.sql);
-    if args.print {
-        out::line(sql)?;
-        return Ok(REACHED);
-    }
-    Store::open(&Location::Directory(dir))?;
-    rights::give_up(&[], None)?;
-    const PYTHON: &str = "import sys, duckdb\nfound = duckdb.sql(sys.argv[1])\nif found is not None:\n    found.show(max_rows=10000, max_width=100000)";
-    let mut command = match programs::find_for_the_user("duckdb") {
-        Some(program) => {
-            let mut command = std::process::Command::new(program);
-            command.args(["-box", "-c", &sql]);
-            command
-        }
-        None => {
-            let python = programs::find_for_the_user("python3").context(
-                "fleet: neither duckdb nor python3 is in PATH; install one (pip install duckdb), or take the SQL of --print elsewhere",
-            )?;
-            let mut command = std::process::Command::new(python);
-            command.args(["-c", PYTHON, &sql]);
-            command
-        }
-    };
-    let output = command.stdin(Stdio::null()).output().context("fleet: DuckDB cannot be started")?;
-    out::print(String::from_utf8_lossy(&output.stdout))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        if said.contains("No module named 'duckdb'") {
-            bail!(
-                "fleet: Python has no module duckdb; install it (pip install duckdb), or take the SQL of --print elsewhere"
-            );
-        }
-        bail!("fleet: DuckDB has failed: {}", said.trim());
-    }
-    Ok(REACHED)
 }
 
 fn copy(args: &FleetCopyArgs) -> Result<u8> {

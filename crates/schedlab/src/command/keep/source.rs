@@ -6,8 +6,10 @@ use anyhow::{Context, Result, bail};
 use experiment::plan::ArenaKind;
 use experiment::record::Record;
 use experiment::study::{Judgement, Verdict};
+use files::Bounded;
 use host::{Device, Root, Setting, persist};
 use serde::Deserialize;
+use text::limits::SEARCH_BYTES;
 
 use crate::cli::KeepArgs;
 use crate::command::settings;
@@ -113,7 +115,7 @@ struct Recommended {
 
 fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let path = dir.join(TUNE);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
+    let text = SEARCH_BYTES.read_text_file(&path).with_context(|| format!("{}: cannot read", path.display()))?;
     let tuning: Tuning = serde_json::from_str(&text)
         .with_context(|| format!("{} is not a result of this version's `schedlab tune`", path.display()))?;
     let Some(found) = tuning.recommended else {

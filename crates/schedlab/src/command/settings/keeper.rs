@@ -19,12 +19,13 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{self, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use files::programs;
 use host::Root;
 use host::device::{self, Device};
 use host::restore_all;
@@ -78,7 +79,7 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
     let state = path::absolute(root.state("")).context("state directory: no absolute path")?;
     let scheduler = setting.scheduler.iter().map(|name| format!("scheduler={name}"));
     let named = setting.tunables.iter().map(|(name, value)| format!("{name}={value}"));
-    let mut keeper = Command::new(exe)
+    let mut keeper = programs::itself(&exe)
         .arg(ROLE)
         .env(STATE_DIR, state)
         .arg(&device.path)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -174,8 +174,9 @@ fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Optio
 
 /// Starts the user's command with the text on its standard input. A failure is reported and changes nothing.
 fn tell(command: &str, words: &str) {
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", command]).env("PATH", programs::path_of_the_user()).stdin(Stdio::piped());
+    let mut shell = programs::helper_at(Path::new("/bin/sh"));
+    shell.args(["-c", command]).env("PATH", programs::path_of_the_user()).env_remove("LC_ALL").stdin(Stdio::piped());
+    programs::pass(&mut shell, &["LANG"]);
     let told = shell.spawn().and_then(|mut child| {
         if let Some(mut stdin) = child.stdin.take() {
             // A command that does not read is none of our errors.

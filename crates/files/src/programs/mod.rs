@@ -13,12 +13,15 @@
 //! A sticky directory that all may write (/tmp) is passed, since no other user can replace in it what root has made; it is not itself a place for
 //! programs.
 
+mod start;
+
 use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
-use std::process::Command;
+
+pub use start::{HELPERS, bare, helper, helper_at, itself, pass, python};
 
 /// Where system programs are, apart from PATH.
 const SYSTEM: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -35,22 +38,13 @@ pub fn directories() -> Vec<PathBuf> {
 }
 
 /// The same as a value of PATH, for the helpers of a helper.
-pub fn path() -> OsString {
+fn path() -> OsString {
     joined(&directories())
 }
 
 /// A helper's file.
 pub fn find(name: &str) -> Option<PathBuf> {
     found_in(&directories(), name)
-}
-
-/// A helper that is about to be started by its absolute path, with a PATH in which it finds its own helpers by the same rule. One that
-/// is not installed fails to start as a missing file.
-pub fn helper(name: &str) -> Command {
-    let directories = directories();
-    let mut command = Command::new(found_in(&directories, name).unwrap_or_else(|| Path::new(SYSTEM[1]).join(name)));
-    command.env("PATH", joined(&directories));
-    command
 }
 
 /// The file of a program that the user names.
@@ -146,8 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_has_an_absolute_path_though_it_is_not_installed() {
-        assert!(Path::new(helper("no-such-program-here").get_program()).is_absolute());
+    fn a_path_is_no_name_of_a_program() {
         assert_eq!(find("../bin/sh"), None);
         assert!(find("sh").is_some_and(|sh| sh.is_absolute()));
     }

@@ -1,17 +1,19 @@
 //! An experiment in progress for programs that watch it: a textfile that is replaced, and a page on a port.
 //!
-//! The page is served by a thread without rights, one connection at a time: what it reads, how long it waits and what it answers are
-//! bounded, so that a process that reaches the port can delay another reader by seconds and do nothing else. That is why this is no library for
-//! servers: those at hand take threads and memory as clients please. The thread that measures only writes down numbers.
+//! The page is served by a thread without rights ([`server`]). The thread that measures only writes down numbers.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+#[cfg(feature = "metrics")]
+mod server;
+#[cfg(not(feature = "metrics"))]
+#[path = "server_absent.rs"]
+mod server;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
-use confine::Landlock;
 use experiment::plan::Plan;
 use experiment::record::Trial;
 use files::Dir;
@@ -24,13 +26,6 @@ use crate::out;
 
 /// The textfile is written at most so often.
 const EVERY: Duration = Duration::from_secs(1);
-/// Bytes of a request, and the time that a client has for it and for taking the answer.
-const REQUEST: usize = 4096;
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The media type of OpenMetrics, and what else is answered.
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// Watched from outside.
 #[derive(Debug)]
@@ -48,6 +43,7 @@ impl MonitorArgs {
     /// Wrong usage: no address, or one that cannot be had.
     pub(crate) fn reserve(&self) -> Result<()> {
         let Some(word) = &self.metrics_listen else { return Ok(()) };
+        server::check()?;
         let address = address(word).ok_or_else(|| {
             usage(format!(
                 "--metrics-listen: no address (found {word:?}, expected PORT or IP:PORT); give e.g. 127.0.0.1:9150"
@@ -112,7 +108,7 @@ impl Monitor {
             let at = listener.local_addr().context("--metrics-listen: lost")?;
             out::note(format_args!("metrics: http://{at}/metrics"));
             let running = Arc::clone(&self.running);
-            std::thread::spawn(move || serve(&listener, &running));
+            std::thread::spawn(move || server::serve(listener, running));
         }
         self.write(true);
         Ok(())
@@ -181,68 +177,6 @@ impl Drop for Monitor {
     }
 }
 
-/// Answers one client after the other until the process ends.
-fn serve(listener: &TcpListener, running: &Mutex<Running>) {
-    // Nothing of root's is needed to answer.
-    let confined = confine::drop_capabilities().and_then(|()| Landlock::read_all_write_only::<&Path>(&[])?.restrict());
-    if let Err(error) = confined {
-        return out::note(format_args!(
-            "--metrics-listen: not served, for the rights of root cannot be given up: {error}"
-        ));
-    }
-    for client in listener.incoming() {
-        match client {
-            Ok(client) => drop(answer(client, running)),
-            // No descriptor is left, or the like: not a reason to spin.
-            Err(_) => std::thread::sleep(PATIENCE),
-        }
-    }
-}
-
-fn answer(mut client: TcpStream, running: &Mutex<Running>) -> std::io::Result<()> {
-    let end = Instant::now() + PATIENCE;
-    client.set_write_timeout(Some(PATIENCE))?;
-    let mut request = Vec::new();
-    while !request.windows(4).any(|window| window == b"\r\n\r\n") {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() || request.len() >= REQUEST {
-            break;
-        }
-        client.set_read_timeout(Some(left))?;
-        let mut piece = [0; 512];
-        match client.read(&mut piece)? {
-            0 => break,
-            read => request.extend_from_slice(&piece[..read]),
-        }
-    }
-    let (status, kind, body) = match page(&request) {
-        Some(true) => {
-            let text = running.lock().unwrap_or_else(PoisonError::into_inner).openmetrics();
-            ("200 OK", OPENMETRICS, text)
-        }
-        Some(false) => ("404 Not Found", PLAIN, "see /metrics\n".to_owned()),
-        None => ("400 Bad Request", PLAIN, "expected GET /metrics\n".to_owned()),
-    };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\n\r\n",
-        body.len()
-    );
-    client.write_all(head.as_bytes())?;
-    client.write_all(body.as_bytes())
-}
-
-/// Whether a request is for the page; None if it is no request that is understood.
-fn page(request: &[u8]) -> Option<bool> {
-    let line = request.split(|byte| *byte == b'\n').next()?;
-    let line = std::str::from_utf8(line).ok()?.trim_end();
-    let mut words = line.split(' ');
-    let (Some("GET"), Some(path), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
-    else {
-        return None;
-    };
-    version.starts_with("HTTP/1.").then(|| path.split('?').next() == Some("/metrics"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,44 +189,5 @@ mod tests {
         for word in ["", "localhost:9100", "70000", ":9100", "127.0.0.1"] {
             assert!(address(word).is_none(), "{word}");
         }
-    }
-
-    #[test]
-    fn only_get_of_the_page_is_answered_with_it() {
-        assert_eq!(page(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), Some(true));
-        assert_eq!(page(b"GET /metrics?x=1 HTTP/1.0\r\n\r\n"), Some(true));
-        assert_eq!(page(b"GET / HTTP/1.1\r\n\r\n"), Some(false));
-        for request in [
-            &b""[..],
-            b"POST /metrics HTTP/1.1\r\n\r\n",
-            b"GET /metrics\r\n",
-            b"\xff\xfe\r\n\r\n",
-            b"GET  /metrics HTTP/1.1\r\n",
-        ] {
-            assert_eq!(page(request), None, "{request:?}");
-        }
-    }
-
-    #[test]
-    fn a_client_that_says_nothing_or_too_much_is_let_go_and_the_next_one_is_answered() {
-        let args = MonitorArgs { metrics_listen: Some("0".into()), ..MonitorArgs::default() };
-        args.reserve().unwrap();
-        let at = args.listener.get().unwrap().local_addr().unwrap();
-        let running = Arc::new(Mutex::new(Running::default()));
-        let (listener, shown) = (args.listener.get().unwrap().try_clone().unwrap(), Arc::clone(&running));
-        std::thread::spawn(move || {
-            for client in listener.incoming().flatten().take(3) {
-                drop(answer(client, &shown));
-            }
-        });
-        let silent = TcpStream::connect(at).unwrap();
-        let mut endless = TcpStream::connect(at).unwrap();
-        drop(endless.write_all(&[b'x'; 3 * REQUEST]));
-        let mut client = TcpStream::connect(at).unwrap();
-        client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        let mut text = String::new();
-        client.read_to_string(&mut text).unwrap();
-        assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("# EOF\n"), "{text}");
-        drop(silent);
     }
 }

@@ -1,0 +1,156 @@
+//! How schedlab starts a program: the only calls of [`Command::new`] in what ships (`make lint`
+//! holds that).
+//!
+//! A program inherits a directory and an environment, and both can name code: `PYTHONPATH`,
+//! `LD_PRELOAD`, `GCC_EXEC_PREFIX`, `APT_CONFIG`, `TAR_OPTIONS`, and for `python3 -c` any module of
+//! the working directory. A list of dangerous variables is never complete, so a program starts with
+//! an empty environment in `/`, and each caller adds what its program needs.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::process::Command;
+
+use super::{SYSTEM, directories, found_in, is_of_root, path};
+
+/// Every program that schedlab starts by itself. A debug build refuses to start another one, and
+/// the attack on helpers goes through all of them.
+pub const HELPERS: &[&str] = &[
+    "apt-cache",
+    "apt-get",
+    "blkid",
+    "cp",
+    "dpkg",
+    "dpkg-deb",
+    "dpkg-query",
+    "duckdb",
+    "fio",
+    "gcc",
+    "getent",
+    "git",
+    "id",
+    "losetup",
+    "make",
+    "mkfs.btrfs",
+    "mkfs.ext4",
+    "mkfs.xfs",
+    "modprobe",
+    "mount",
+    "patch",
+    "psql",
+    "python3",
+    "rsvg-convert",
+    "sh",
+    "systemctl",
+    "systemd-run",
+    "tar",
+    "udevadm",
+    "wipefs",
+    "xz",
+];
+
+/// Variables that name a directory of the user's: root's helpers get them if only root can write to
+/// what they name.
+const OWN_DIRECTORIES: [&str; 2] = ["HOME", "TMPDIR"];
+
+/// What another process of this program works with.
+const FOR_ITSELF: [&str; 9] =
+    ["HOME", "LANG", "NO_COLOR", "PATH", "SUDO_UID", "TERM", "TMPDIR", "TZ", "XDG_CACHE_HOME"];
+const SETTINGS: &str = "SCHEDLAB_";
+
+/// A helper by its absolute path. One that is not installed fails to start as a missing file.
+pub fn helper(name: &str) -> Command {
+    helper_at(&found_in(&directories(), name).unwrap_or_else(|| Path::new(SYSTEM[1]).join(name)))
+}
+
+/// A helper whose file was found by the rule of this module. It starts in `/`, with messages in
+/// English, and finds its own helpers by the same rule.
+pub fn helper_at(file: &Path) -> Command {
+    let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    debug_assert!(HELPERS.contains(&name), "{name} is missing in HELPERS");
+    let is_root = rustix::process::geteuid().is_root();
+    let mut command = bare(file);
+    command.env("PATH", path()).env("LC_ALL", "C");
+    for name in OWN_DIRECTORIES {
+        if let Some(dir) = env::var_os(name).filter(|dir| !is_root || is_of_root(Path::new(dir))) {
+            command.env(name, dir);
+        }
+    }
+    command
+}
+
+/// The helper Python, isolated (`-I`): no module of the working directory, of `PYTHONPATH` or of
+/// the user's own site directory. None: there is no Python. Root takes no wrapper (pyenv has one),
+/// which needs more of the environment and of the machine's files than an interpreter.
+pub fn python() -> Option<Command> {
+    let is_root = rustix::process::geteuid().is_root();
+    let mut found = directories().into_iter().map(|dir| dir.join("python3")).filter(|file| file.is_file());
+    let file = found.find(|file| !(is_root && is_script(file)))?;
+    let mut command = helper_at(&file);
+    command.arg("-I");
+    Some(command)
+}
+
+fn is_script(file: &Path) -> bool {
+    let mut begin = [0; 2];
+    File::open(file).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"#!"
+}
+
+/// A program with an empty environment in `/`: what the user names, and the kernel of a guest.
+pub fn bare(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().current_dir("/");
+    command
+}
+
+/// This program in another process, in the same directory, since the words that it is given may be
+/// relative paths.
+pub fn itself(file: &Path) -> Command {
+    let mut command = Command::new(file);
+    command.env_clear();
+    let is_own =
+        |name: &OsStr| name.to_str().is_some_and(|name| FOR_ITSELF.contains(&name) || name.starts_with(SETTINGS));
+    command.envs(env::vars_os().filter(|(name, _)| is_own(name)));
+    command
+}
+
+/// Passes variables of this process on to a program, where they are set.
+pub fn pass(command: &mut Command, names: &[&str]) {
+    command.envs(names.iter().filter_map(|name| Some((name, env::var_os(name)?))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(command: &Command) -> Vec<String> {
+        let set = command.get_envs().filter(|(_, value)| value.is_some());
+        set.map(|(name, _)| name.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_helper_that_is_not_installed_has_an_absolute_path() {
+        assert!(HELPERS.is_sorted());
+        for name in HELPERS {
+            let command = helper(name);
+            assert!(Path::new(command.get_program()).is_absolute(), "{name}");
+            assert_eq!(command.get_current_dir(), Some(Path::new("/")), "{name}");
+            let known = |name: &String| ["HOME", "LC_ALL", "PATH", "TMPDIR"].contains(&name.as_str());
+            assert!(variables(&command).iter().all(known), "{name}: {:?}", variables(&command));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "missing in HELPERS")]
+    fn a_helper_that_is_not_listed_is_refused() {
+        drop(helper("no-such-program-here"));
+    }
+
+    #[test]
+    fn a_program_of_the_users_gets_an_empty_environment() {
+        let ran = bare("/usr/bin/env").output().expect("it runs");
+        assert!(ran.status.success() && ran.stdout.is_empty(), "{}", String::from_utf8_lossy(&ran.stdout));
+    }
+}
