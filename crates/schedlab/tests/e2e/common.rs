@@ -129,6 +129,12 @@ impl Loop {
         line.split(['[', ']']).nth(1).unwrap_or(line.trim()).to_owned()
     }
 
+    /// Reads that it has completed.
+    pub(crate) fn reads(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/sys/block/{}/stat", self.name)).unwrap();
+        stat.split_whitespace().next().unwrap().parse().unwrap()
+    }
+
     pub(crate) fn set(&self, attribute: &str, value: &str) {
         fs::write(self.queue().join(attribute), value).unwrap_or_else(|e| panic!("{attribute}={value}: {e}"));
     }
@@ -245,6 +251,17 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(began.elapsed() < Duration::from_secs(60), "waited a minute until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The process of schedlab's that does the work of a trial of the CPU arena, while there is one.
+pub(crate) fn worker(schedlab: u32) -> Option<u32> {
+    let threads = fs::read_dir(format!("/proc/{schedlab}/task")).ok()?.flatten();
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let all: String = children.collect();
+    all.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == b"cpu-work")
+    })
 }
 
 /// Trials of the record of an experiment that is on its way or has ended.

