@@ -29,14 +29,10 @@ impl Lab {
         self.path("state")
     }
 
-    /// The built binary with this lab's state directory; the words are split at white space.
+    /// The built binary with this lab's state directory; the words are split at white space, see [`word`].
     pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(binary());
-        command
-            .args(words.split_whitespace())
-            .env("SCHEDLAB_STATE_DIR", self.state())
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::null());
+        command.args(split(words)).env("SCHEDLAB_STATE_DIR", self.state()).env("NO_COLOR", "1").stdin(Stdio::null());
         command
     }
 
@@ -47,6 +43,19 @@ impl Lab {
     pub(crate) fn start(&self, words: &str) -> Child {
         self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
+}
+
+/// Stands for a space in a word.
+const SPACE: &str = "\u{1}";
+
+/// A path outside of the lab, such as one in the repository, as one of the words of [`Lab::command`]: it can have spaces.
+pub(crate) fn word(path: &Path) -> String {
+    path.display().to_string().replace(' ', SPACE)
+}
+
+/// The words of a command.
+pub(crate) fn split(words: &str) -> impl Iterator<Item = String> {
+    words.split_whitespace().map(|word| word.replace(SPACE, " "))
 }
 
 /// What a run of the binary printed, and its exit status.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Lab, Ran, can_run, wait_until, worker};
+use crate::common::{Lab, Ran, can_run, split, wait_until, word, worker};
 
 /// The lines of tasks in the namespace: each is known by how long it sleeps, and has one mask from the first to the last.
 const LINES: [(&str, &str); 3] = [("10001", "0"), ("10002", "1"), ("10003", "0-1")];
@@ -62,7 +63,7 @@ impl Namespace {
         let mut command = Command::new("nsenter");
         command
             .args(["-t", &self.init.to_string(), "-p", "-m", "--"])
-            .args(words.split_whitespace())
+            .args(split(words))
             .env("SCHEDLAB_STATE_DIR", lab.state())
             .env("NO_COLOR", "1")
             .stdin(Stdio::null())
@@ -72,7 +73,7 @@ impl Namespace {
     }
 
     fn schedlab(&self, lab: &Lab, words: &str) -> Command {
-        self.command(lab, &format!("{} {words}", env!("CARGO_BIN_EXE_schedlab")))
+        self.command(lab, &format!("{} {words}", word(Path::new(env!("CARGO_BIN_EXE_schedlab")))))
     }
 
     /// The masks that there are in each line of tasks, and how many tasks it has.

@@ -5,14 +5,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::Lab;
+use crate::common::{Lab, word};
 
 /// The data of the crate that reads formats.
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../foreign/tests/data");
 
 /// A file or pattern in it.
 fn data(name: &str) -> String {
-    format!("{DATA}/{name}")
+    word(&Path::new(DATA).join(name))
 }
 
 /// Files of runs under each arm, made of one that the program wrote: another figure stands where it has `figure`.
