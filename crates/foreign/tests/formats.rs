@@ -34,6 +34,50 @@ fn files(dir: &str, part: &str) -> Vec<File> {
     found.iter().map(read).collect()
 }
 
+/// The only file below a directory of the data whose name contains `part`.
+fn file(dir: &str, part: &str) -> File {
+    let mut found = files(dir, part);
+    assert_eq!(found.len(), 1, "{dir}, {part}");
+    found.remove(0)
+}
+
+/// Another run of the same program: every number that follows one of these words is multiplied. A factor of one leaves the text as it was
+/// written.
+fn vary(text: &str, words: &[&str], factor: f64) -> String {
+    let vary_line = |line: &str| {
+        let found = words.iter().find_map(|word| Some(line.find(word)? + word.len()));
+        let Some(start) = found.and_then(|at| Some(at + line[at..].find(|c: char| c.is_ascii_digit())?)) else {
+            return line.to_owned();
+        };
+        let is_part = |c: char| c.is_ascii_digit() || ".e+-".contains(c);
+        let end = start + line[start..].find(|c| !is_part(c)).unwrap_or(line.len() - start);
+        let number: f64 = line[start..end].parse().unwrap();
+        format!("{}{}{}", &line[..start], number * factor, &line[end..])
+    };
+    if factor == 1.0 {
+        return text.to_owned();
+    }
+    let varied = text.split('\n').map(vary_line).collect::<Vec<_>>().join("\n");
+    assert_ne!(varied, text, "{words:?}");
+    varied
+}
+
+/// Runs of a program under each arm, by the names of their files; the first of the first arm is what the program wrote.
+fn repeat(text: &str, words: &[&str], arms: &[&str], names: impl Fn(&str, usize) -> String, runs: usize) -> Vec<File> {
+    let all = arms.iter().enumerate().flat_map(|(at, arm)| (0..runs).map(move |run| (at, *arm, run)));
+    all.map(|(at, arm, run)| {
+        let factor = 1.0 + 0.1 * at as f64 + 0.01 * run as f64;
+        File { path: names(arm, run + 1), text: vary(text, words, factor) }
+    })
+    .collect()
+}
+
+/// Five runs of fio under each of these schedulers.
+fn fio_runs(arms: &[&str]) -> Vec<File> {
+    let words = ["\"iops\" :", "\"bw_bytes\" :", "\"mean\" :"];
+    repeat(&file("fio", "json.json").text, &words, arms, |arm, run| format!("fio/{arm}-{run}.json"), 5)
+}
+
 fn read(format: &str, files: &[File], choice: &Choice<'_>) -> Result<Import, String> {
     import(find(format).unwrap(), files, choice).map_err(|error| error.to_string())
 }
@@ -70,19 +114,13 @@ fn cell(workload: &str, arm: &str) -> (String, String) {
 
 #[test]
 fn files_of_fio_are_trials_of_the_arm_that_their_names_say() {
-    let all = read(
-        "fio",
-        &files("fio", "-").into_iter().filter(|f| !f.path.contains("plus")).collect::<Vec<_>>(),
-        &Choice::default(),
-    );
-    let all = all.unwrap();
+    let all = read("fio", &fio_runs(&["none", "kyber", "mq-deadline"]), &Choice::default()).unwrap();
     let five = ["kyber", "mq-deadline", "none"].map(|arm| (cell("all", arm), 5));
     assert_eq!(cells(&all), five.into());
     assert_eq!(all.primary["all"], "iops");
     assert!(all.samples.iter().all(|sample| sample.block.is_none()), "an order that nobody wrote down is not made up");
-    // The figures of none-1.json, as fio printed them.
-    let text = &files("fio", "none-1")[0].text;
-    let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    // The figures of the first run, as fio printed them.
+    let json: serde_json::Value = serde_json::from_str(&file("fio", "json.json").text).unwrap();
     let job = &json["jobs"][0]["read"];
     let of = |path: &str| job.pointer(path).unwrap().as_f64().unwrap();
     let none = |metric: &str| value(&all, "none", metric);
@@ -96,7 +134,7 @@ fn files_of_fio_are_trials_of_the_arm_that_their_names_say() {
 
 #[test]
 fn the_numbers_of_files_are_blocks_where_the_user_says_so() {
-    let some: Vec<File> = files("fio", "-").into_iter().filter(|f| !f.path.contains("plus")).collect();
+    let some = fio_runs(&["none", "kyber", "mq-deadline"]);
     for choice in [
         Choice { block: Some("run"), ..Choice::default() },
         Choice { arm_pattern: Some(r"/([a-z-]+)-\d\.json"), block_pattern: Some(r"-(\d)\.json"), ..Choice::default() },
@@ -110,7 +148,8 @@ fn the_numbers_of_files_are_blocks_where_the_user_says_so() {
 
 #[test]
 fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histograms() {
-    let plus = files("fio", "plus-");
+    let text = file("fio", "json+").text;
+    let plus = repeat(&text, &["\"iops\" :"], &["none", "kyber"], |arm, _| format!("fio/plus-{arm}.json"), 1);
     let all = read("fio", &plus, &Choice::default()).unwrap();
     let expected: BTreeMap<_, _> = ["readers", "writer"]
         .iter()
@@ -122,7 +161,7 @@ fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histog
             .iter()
             .any(|caution| caution.contains("no verdict can be reached") && caution.contains("schedlab compare"))
     );
-    let json: serde_json::Value = serde_json::from_str(&plus[1].text).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let reads = |job: usize| &json["jobs"][job]["read"];
     let sum = reads(0)["iops"].as_f64().unwrap() + reads(1)["iops"].as_f64().unwrap();
     let of = |metric: &str| {
@@ -153,9 +192,9 @@ fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histog
 
 #[test]
 fn a_job_that_failed_or_did_nothing_is_void() {
-    let mut some = files("fio", "none-1");
+    let mut some = fio_runs(&["none", "kyber"]);
+    some.retain(|file| file.path.ends_with("-1.json"));
     some[0].text = some[0].text.replacen("\"error\" : 0", "\"error\" : 5", 1);
-    some.push(File { path: "kyber-1.json".to_owned(), ..files("fio", "kyber-1")[0].clone() });
     let all = read("fio", &some, &Choice::default()).unwrap();
     let study = judged(&all, "none");
     assert_eq!(study.judgements[0].verdict, Verdict::Void, "{:?}", study.judgements[0]);
@@ -182,7 +221,13 @@ fn runs_of_hyperfine_are_trials_of_the_command_and_failed_ones_are_void() {
 
 #[test]
 fn a_start_of_pgbench_is_a_trial_whatever_of_it_is_read() {
-    let all: Vec<File> = files("pgbench", "on-").into_iter().chain(files("pgbench", "off-")).collect();
+    let all = repeat(
+        &file("pgbench", "one").text,
+        &["tps =", "latency average ="],
+        &["on", "off"],
+        |arm, run| format!("pgbench/{arm}-{run}.txt"),
+        4,
+    );
     let all = read("pgbench", &all, &Choice::default()).unwrap();
     assert_eq!(cells(&all), ["off", "on"].map(|arm| (cell("all", arm), 4)).into());
     assert_eq!((value(&all, "on", "tps"), value(&all, "on", "latency_mean_ms")), (304.950428, 6.558));
@@ -235,13 +280,19 @@ fn a_phoronix_result_without_raw_values_gets_no_verdict_and_is_told_what_to_run(
 
 #[test]
 fn mmtests_is_read_from_its_logs_and_from_its_parsers() {
-    let all = read("mmtests", &files("mmtests", "hackbench"), &Choice::default()).unwrap();
+    let iterations = |dir: &str, words: &[&str]| {
+        let of = |file: File| {
+            let names = |arm: &str, run| file.path.replace("base/iter-1", &format!("{arm}/iter-{run}"));
+            repeat(&file.text, words, &["base", "patched"], names, 3)
+        };
+        files(dir, "hackbench").into_iter().flat_map(of).collect::<Vec<_>>()
+    };
+    let all = read("mmtests", &iterations("mmtests", &["Total time:"]), &Choice::default()).unwrap();
     let expected: BTreeMap<_, _> =
         ["1", "2"].iter().flat_map(|groups| ["base", "patched"].map(|arm| (cell(groups, arm), 6))).collect();
     assert_eq!(cells(&all), expected, "three iterations of two processes");
-    let parsed =
-        read("mmtests", &files("mmtests-parsed", "hackbench"), &Choice { block: Some("run"), ..Choice::default() })
-            .unwrap();
+    let parsed = iterations("mmtests-parsed", &["_\t1\t", "_\t2\t"]);
+    let parsed = read("mmtests", &parsed, &Choice { block: Some("run"), ..Choice::default() }).unwrap();
     let expected: BTreeMap<_, _> =
         ["1", "2"].iter().flat_map(|groups| ["base", "patched"].map(|arm| (cell(groups, arm), 3))).collect();
     assert_eq!(cells(&parsed), expected, "what one iteration measured is averaged");
@@ -252,14 +303,18 @@ fn mmtests_is_read_from_its_logs_and_from_its_parsers() {
 
 #[test]
 fn runs_of_lkp_are_trials_of_their_commit_and_incomplete_ones_are_void() {
-    let all = read("lkp", &files("lkp", "stats.json"), &Choice::default()).unwrap();
+    let one = file("lkp", "stats.json");
+    let names = |commit: &str, run: usize| one.path.replace("v6.17/0", &format!("{commit}/{}", run - 1));
+    let mut some = repeat(&one.text, &["read_iops\":", "read_bw_MBps\":"], &["v6.17", "v6.18"], names, 3);
+    some[5].text = some[5].text.replacen('{', "{\"last_state.is_incomplete_run\": 1,", 1);
+    let all = read("lkp", &some, &Choice::default()).unwrap();
     assert_eq!(cells(&all), ["v6.17", "v6.18"].map(|arm| (cell("all", arm), 3)).into());
     let metrics: BTreeSet<&str> = all.samples.iter().map(|sample| sample.metric.as_str()).collect();
     let own = ["fio.read_bw_MBps", "fio.read_clat_99%_us", "fio.read_iops", "fio.time.elapsed_time"];
     assert_eq!(metrics, own.into(), "what monitors counted is there by --metric only");
     assert_eq!(all.samples.iter().filter(|sample| !sample.voids.is_empty()).count(), own.len());
     let named = ["vmstat.io.bi".to_owned()];
-    assert!(read("lkp", &files("lkp", "stats.json"), &Choice { metrics: &named, ..Choice::default() }).is_ok());
+    assert!(read("lkp", &some, &Choice { metrics: &named, ..Choice::default() }).is_ok());
     // The matrix over the runs has the same.
     let matrix = read("lkp", &files("lkp", "matrix.json"), &Choice::default()).unwrap();
     assert_eq!(cells(&matrix).values().sum::<usize>(), 3);
@@ -269,7 +324,14 @@ fn runs_of_lkp_are_trials_of_their_commit_and_incomplete_ones_are_void() {
 
 #[test]
 fn repetitions_and_iterations_within_a_process_are_one_trial() {
-    let all = read("google-benchmark", &files("google-benchmark", "gbench"), &Choice::default()).unwrap();
+    let starts = repeat(
+        &file("google-benchmark", "gbench").text,
+        &["\"real_time\":", "\"cpu_time\":"],
+        &["O0", "O2"],
+        |arm, run| format!("google-benchmark/gbench-{arm}-{run}.json"),
+        3,
+    );
+    let all = read("google-benchmark", &starts, &Choice::default()).unwrap();
     let expected: BTreeMap<_, _> = ["Sum/1024", "Sum/4096"]
         .iter()
         .flat_map(|name| ["gbench-O0", "gbench-O2"].map(|arm| (cell(name, arm), 3)))
@@ -288,13 +350,13 @@ fn repetitions_and_iterations_within_a_process_are_one_trial() {
 #[test]
 fn every_format_is_recognised_by_its_files() {
     for (format, dir, part) in [
-        ("fio", "fio", "none-1"),
+        ("fio", "fio", "json.json"),
         ("hyperfine", "hyperfine", "times"),
-        ("pgbench", "pgbench", "on-1"),
+        ("pgbench", "pgbench", "one"),
         ("pts", "pts", "composite"),
         ("mmtests", "mmtests-parsed", "tsv"),
         ("lkp", "lkp", "stats"),
-        ("google-benchmark", "google-benchmark", "O0-1"),
+        ("google-benchmark", "google-benchmark", "gbench"),
         ("jmh", "jmh", "sum"),
     ] {
         let found = recognise(&files(dir, part)[0].text).map(|row| row.name);
@@ -307,7 +369,7 @@ fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_wh
     let one = |format: &str, text: &str| {
         read(format, &[File { path: "x.json".to_owned(), text: text.to_owned() }], &Choice::default()).unwrap_err()
     };
-    let fio = files("fio", "none-1")[0].text.clone();
+    let fio = file("fio", "json.json").text;
     for (error, words) in [
         (one("fio", &fio[..fio.len() / 2]), vec!["x.json: line ", "column", "cut off"]),
         (one("fio", &fio.replacen("\"iops\" : ", "\"iops\" : 1,", 1)), vec!["line ", "decimal comma"]),
@@ -322,7 +384,7 @@ fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_wh
         (one("hyperfine", "{\"results\":[{\"command\":\"a\",\"times\":[]}]}"), vec!["no run of a command"]),
         (one("hyperfine", "{\"results\":[{\"command\":\"a\",\"times\":[1,-1]}]}"), vec!["run 2", "negative"]),
         (
-            one("pgbench", &files("pgbench", "on-1")[0].text.replace("tps = 304.95", "tps = 304,95")),
+            one("pgbench", &file("pgbench", "one").text.replace("tps = 304.95", "tps = 304,95")),
             vec!["line 2", "localised"],
         ),
         (one("pgbench", "Transaktionstyp: x\ntps = 1\n"), vec!["LC_ALL=C"]),
@@ -345,7 +407,7 @@ fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_wh
 
 #[test]
 fn choices_that_the_files_do_not_have_are_errors() {
-    let some = files("fio", "none-");
+    let some = fio_runs(&["none"]);
     for (choice, words) in [
         (Choice { arm: Some("system"), ..Choice::default() }, ["--arm system", "job"]),
         (Choice { arm_pattern: Some("("), ..Choice::default() }, ["--arm-pattern", "unclosed group"]),

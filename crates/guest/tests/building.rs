@@ -89,11 +89,9 @@ fn a_kernel_is_built_once_and_found_at_once() {
     let cache = cache();
     let Some(kernel) = plain(&cache) else { return };
     assert!(kernel.release.starts_with("6.1.") && kernel.release.ends_with("-schedlab"), "{}", kernel.release);
-    let begun = Instant::now();
     let mut teller = Teller { stop_at: None, said: Vec::new() };
     assert_eq!(cache.build(&Request::default(), &mut teller, &going()).unwrap(), kernel);
     assert!(teller.said.is_empty(), "nothing was done: {:?}", teller.said);
-    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
     assert!(cache.list().unwrap().contains(&kernel));
 }
 
@@ -170,7 +168,7 @@ fn an_interrupted_build_leaves_nothing_and_no_process() {
         };
         let begun = Instant::now();
         while names(Path::new("/proc")).iter().any(|pid| works_here(pid)) {
-            assert!(begun.elapsed() < Duration::from_secs(5), "a compiler goes on after {phase}");
+            assert!(begun.elapsed() < Duration::from_secs(60), "a compiler goes on after {phase}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -185,9 +183,9 @@ fn our_modules_are_built_for_it() {
     for name in ["modeldisk", "modelload", "anticipatory-iosched", "wpcas-iosched", "occupancy-iosched"] {
         assert!(modules.get(name).is_some(), "{name}");
     }
-    let begun = Instant::now();
-    assert_eq!(kernel.modules(&mut Silent, &going()).unwrap(), modules);
-    assert!(begun.elapsed() < Duration::from_secs(1));
+    let mut teller = Teller { stop_at: None, said: Vec::new() };
+    assert_eq!(kernel.modules(&mut teller, &going()).unwrap(), modules);
+    assert!(teller.said.is_empty(), "nothing is built again: {:?}", teller.said);
 }
 
 /// As an ordinary user, with a cache of one's own that has the unpatched kernel: patching, compiling, booting, modules.

@@ -2,10 +2,10 @@
 
 mod common;
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use common::{Bench, BlankLoop, run};
+use common::{Bench, BlankLoop, run, wait_until};
+use host::settings::Watch;
 use host::{Error, Guard, Problem, Setting, restore_all};
 
 const ALL: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
@@ -26,6 +26,12 @@ fn tuned(bench: &Bench) -> Option<BlankLoop> {
 
 fn begin(bench: &Bench, blank: &BlankLoop) -> Guard {
     Guard::begin(&bench.root, &bench.device(blank)).expect("no other process has this loop device")
+}
+
+/// Waits until the watch has looked at what the device has now.
+fn wait_for_look(watch: &Watch) {
+    let before = watch.looks();
+    wait_until("the watch has looked", || watch.looks() >= before + 2);
 }
 
 fn applied(guard: &mut Guard, setting: &Setting) {
@@ -141,9 +147,9 @@ fn a_visit_to_another_scheduler_during_a_trial_of_none_is_seen_by_the_watch() {
     let mut guard = begin(&bench, &blank);
     applied(&mut guard, &Setting::of("none"));
     let watch = guard.watch();
-    thread::sleep(Duration::from_millis(100));
+    wait_for_look(&watch);
     blank.set("scheduler", "kyber");
-    thread::sleep(Duration::from_millis(300));
+    wait_for_look(&watch);
     blank.set("scheduler", "none");
     let seen = watch.stop();
     assert!(matches!(&seen[..], [Problem::ChangedMeanwhile { found, .. }, ..] if found == "kyber"), "{seen:?}");
@@ -164,12 +170,12 @@ fn a_value_changed_during_a_trial_and_put_back_before_its_end_is_seen_by_the_wat
     ] {
         applied(&mut guard, setting);
         let undisturbed = guard.watch();
-        thread::sleep(Duration::from_millis(100));
+        wait_for_look(&undisturbed);
         assert_eq!(undisturbed.stop(), [], "an undisturbed trial has nothing to report");
         let watch = guard.watch();
-        thread::sleep(Duration::from_millis(100));
+        wait_for_look(&watch);
         blank.set(path, visit);
-        thread::sleep(Duration::from_millis(300));
+        wait_for_look(&watch);
         blank.set(path, wanted);
         assert_eq!(guard.check(), [], "the end of the trial alone does not tell");
         let attribute = path.trim_start_matches("iosched/").to_string();

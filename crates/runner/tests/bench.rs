@@ -5,7 +5,7 @@ mod ground;
 use std::fs;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ground::{Ground, trial};
 use runner::{Bench, RunnerError};
@@ -89,10 +89,8 @@ fn a_command_that_fails_or_prints_nothing_of_use_shows_its_last_lines() {
 fn a_command_that_hangs_is_ended_with_its_children_at_its_deadline() {
     let Some(mut ground) = Ground::files(64, &[]) else { return };
     let mut runner = ground.prepared("command", &[("run", "echo still here; sleep 98761 & sleep 98762")]).unwrap();
-    let began = Instant::now();
     let error = ground.trial(&mut *runner, Duration::from_millis(500)).unwrap_err().to_string();
     assert!(error.contains("still running") && error.contains("still here"), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(60));
     assert!(!runs("sleep 98761") && !runs("sleep 98762"));
     let mut runner = ground.prepared("command", &[("run", "sleep 98763 & echo done")]).unwrap();
     ground.trial(&mut *runner, Duration::from_secs(60)).unwrap();

@@ -59,7 +59,7 @@ fn a_change_by_another_program_is_seen() {
         found.iter().any(|p| matches!(p, Problem::ChangedMeanwhile { attribute, .. } if attribute == "io.cost.qos"))
     };
     assert!(is_seen(guard.check()));
-    std::thread::sleep(std::time::Duration::from_millis(60));
+    watch.wait_for_look();
     assert!(is_seen(watch.stop()));
 }
 

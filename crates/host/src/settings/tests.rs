@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use super::fake_kernel::{Machine, Stubborn};
 use super::{Guard, Problem, Restoration, Setting};
@@ -285,10 +283,9 @@ fn a_watch_sees_a_visit_that_is_over_before_the_trial_ends() {
     let switch = |to: &str| {
         machine.kernel.write_attribute(&machine.queue("scheduler"), to).expect("the fake kernel takes it");
     };
-    // The trial is under way for a while: a look at its beginning and one at its end would not be enough.
-    thread::sleep(Duration::from_millis(100));
+    watch.wait_for_look();
     switch("kyber");
-    thread::sleep(Duration::from_millis(200));
+    watch.wait_for_look();
     switch("none");
     assert_eq!(guard.check(), [], "the end of the trial alone does not tell");
     let seen = watch.stop();

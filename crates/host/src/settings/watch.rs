@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -27,12 +29,15 @@ const PERIOD: Duration = Duration::from_millis(20);
 pub struct Watch {
     stop: Sender<()>,
     thread: Option<JoinHandle<Vec<Problem>>>,
+    looks: Arc<AtomicU64>,
 }
 
 impl Watch {
     /// Starts watching for anything else than what was applied; without it there is nothing to compare with.
     pub(super) fn start(root: Root, device: String, applied: Option<Applied>) -> Watch {
         let (stop, stopped) = mpsc::channel();
+        let looks = Arc::new(AtomicU64::new(0));
+        let count = looks.clone();
         let thread = applied.map(|applied| {
             thread::spawn(move || {
                 let mut view = View::of(root, device, applied);
@@ -40,6 +45,7 @@ impl Watch {
                 let mut problems = Vec::new();
                 loop {
                     problems.extend(view.look().into_iter().filter(|problem| seen.insert(problem.to_string())));
+                    count.fetch_add(1, Ordering::Release);
                     match stopped.recv_timeout(PERIOD) {
                         Err(RecvTimeoutError::Timeout) => {}
                         _ => return problems,
@@ -47,7 +53,23 @@ impl Watch {
                 }
             })
         });
-        Watch { stop, thread }
+        Watch { stop, thread, looks }
+    }
+
+    /// Number of finished looks. A change that stays until this has grown by two was seen: the look that was under way may have passed
+    /// it, the next one began after it.
+    pub fn looks(&self) -> u64 {
+        self.looks.load(Ordering::Acquire)
+    }
+
+    /// Waits until it has looked at what the device has now.
+    #[cfg(test)]
+    pub(super) fn wait_for_look(&self) {
+        let (before, began) = (self.looks(), std::time::Instant::now());
+        while self.looks() < before + 2 {
+            assert!(began.elapsed() < Duration::from_secs(60), "waited a minute for a look");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Ends watching; gives each different thing that was seen once.

@@ -10,6 +10,8 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use host::{Authority, Claim, Device, Error, Root};
 
@@ -130,7 +132,7 @@ pub(crate) fn run(program: &str, args: &[&str]) -> String {
         if output.status.success() || !String::from_utf8_lossy(&output.stderr).contains("apparently in use") {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        thread::sleep(Duration::from_millis(100));
         output = try_run(program, args);
     }
     let said = String::from_utf8_lossy(&output.stderr);
@@ -140,6 +142,16 @@ pub(crate) fn run(program: &str, args: &[&str]) -> String {
 
 pub(crate) fn try_run(program: &str, args: &[&str]) -> Output {
     Command::new(program).args(args).output().unwrap_or_else(|error| panic!("{program}: {error}"))
+}
+
+/// Waits until something holds; a test that waits forever fails with the sentence.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(60), "waited a minute until {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Says why a test is not done; where everything must be done, that is a failure.

@@ -24,6 +24,7 @@ pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
             let device = made.expect("there is room");
             let session = with_files(root, device.name());
             let _server = session.start(&server(&session, sleep)).expect("a shell");
+            common::wait_until("the server and the daemon sleep", || sleepers(sleep).count() == 2);
             wait_to_be_killed(root);
         }
         _ => {
@@ -34,8 +35,6 @@ pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
 }
 
 fn wait_to_be_killed(root: &Root) {
-    // What it has started is at work by then.
-    thread::sleep(Duration::from_millis(300));
     fs::write(root.state("../ready"), "").expect("own directory");
     thread::sleep(Duration::from_secs(600));
 }
@@ -98,6 +97,13 @@ fn traces(pid: &str, device: &str, sleep: &str) -> Vec<String> {
         found.push(format!("{device} holds {holds}"));
     }
     found
+}
+
+/// Processes that sleep with this argument.
+fn sleepers(sleep: &str) -> impl Iterator<Item = PathBuf> {
+    let words = format!("sleep\0{sleep}\0").into_bytes();
+    let all = fs::read_dir("/proc").expect("proc").flatten().map(|entry| entry.path());
+    all.filter(move |process| fs::read(process.join("cmdline")).is_ok_and(|found| found == words))
 }
 
 fn holds(device: &str) -> String {

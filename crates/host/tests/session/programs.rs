@@ -1,6 +1,7 @@
 //! Programs of a session: what they get, how they end, and that nothing of them stays.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,10 +10,18 @@ use std::time::Duration;
 use host::session::{Ended, Launch};
 use host::{Error, Session};
 
-use super::common::{Bench, skip};
+use super::common::{Bench, skip, wait_until};
 use super::{assert_no_trace, begin, has_groups, is_alive, numbers};
 
 const LONG: Duration = Duration::from_secs(60);
+
+/// Starts a program that sleeps, waits until it does, and prints its number.
+const SLEEPER: &str = "sleep 1000 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
+
+/// A shell's way to wait until a file exists.
+fn wait_for(file: &Path) -> String {
+    format!("until [ -e {} ]; do sleep 0.01; done", file.display())
+}
 
 fn shell(script: &str) -> Launch {
     Launch { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], ..Launch::default() }
@@ -41,12 +50,12 @@ fn a_program_is_fed_and_what_it_prints_and_its_status_are_kept() {
 fn reading_what_is_printed_so_far_does_not_disturb_what_is_printed_later() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let mut running =
-        session.start(&shell("echo one; read _ < /proc/self/fd/0; sleep 0.3; echo two")).expect("a shell");
-    while running.printed().is_empty() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    let read = bench.dir.path().join("read");
+    let script = format!("echo one; read _ < /proc/self/fd/0; {}; echo two", wait_for(&read));
+    let mut running = session.start(&shell(&script)).expect("a shell");
+    wait_until("it has printed", || !running.printed().is_empty());
     assert_eq!(running.printed(), "one\n");
+    std::fs::write(&read, "").expect("own directory");
     assert_eq!(running.wait(LONG, &AtomicBool::new(false)).expect("it ends").stdout, "one\ntwo\n");
 }
 
@@ -73,7 +82,9 @@ fn of_very_much_that_is_printed_the_end_is_kept_and_the_memory_of_the_rest_given
 fn what_a_program_leaves_behind_is_named_and_killed_even_in_a_session_of_its_own() {
     let Some(bench) = Bench::set_up(&["setsid"]) else { return };
     let session = begin(&bench);
-    let ended = run_to_end(&session, &shell("setsid sh -c 'echo $$; sleep 1000 & echo $!; sleep 1000' & sleep 0.3"));
+    let up = bench.dir.path().join("up");
+    let left = format!("echo $$; {SLEEPER}; : > {}; sleep 1000", up.display());
+    let ended = run_to_end(&session, &shell(&format!("setsid sh -c '{left}' & {}", wait_for(&up))));
     let pids = numbers(&ended.stdout);
     assert_eq!(pids.len(), 2, "{}", ended.stdout);
     assert!(pids.iter().all(|pid| !is_alive(*pid)), "{pids:?}");
@@ -90,7 +101,11 @@ fn a_daemon_without_a_mark_is_found_by_its_control_group() {
         return;
     }
     let session = begin(&bench);
-    let ended = run_to_end(&session, &shell("env -i setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.3"));
+    let file = bench.dir.path().join("pid");
+    let file = file.display();
+    let daemon = format!("env -i setsid sh -c 'echo $$; echo $$ > {file}; exec sleep 1000'");
+    let is_up = format!("until grep -q sleep /proc/$(cat {file})/comm; do sleep 0.01; done 2> /dev/null");
+    let ended = run_to_end(&session, &shell(&format!("{daemon} & {is_up}")));
     assert_eq!(ended.left, ["sleep"]);
     assert!(numbers(&ended.stdout).iter().all(|pid| !is_alive(*pid)), "{}", ended.stdout);
 }
@@ -99,12 +114,10 @@ fn a_daemon_without_a_mark_is_found_by_its_control_group() {
 fn what_belongs_to_other_programs_of_the_session_survives_the_end_of_one_and_not_that_of_the_session() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let mut server = session.start(&shell("sleep 1000 & echo $!; wait")).expect("a shell");
+    let mut server = session.start(&shell(&format!("{SLEEPER}; wait"))).expect("a shell");
     run_to_end(&session, &shell("true"));
     assert!(server.is_alive());
-    while server.printed().is_empty() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("it has printed", || !server.printed().is_empty());
     let child = numbers(&server.printed())[0];
     assert_eq!(session.end().expect("they die"), ["sh", "sleep"]);
     assert!(!server.is_alive() && !is_alive(child));
@@ -115,10 +128,8 @@ fn what_belongs_to_other_programs_of_the_session_survives_the_end_of_one_and_not
 fn a_running_program_that_is_dropped_is_ended_with_its_children() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let mut server = session.start(&shell("sleep 1000 & echo $!; wait")).expect("a shell");
-    while server.printed().is_empty() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    let mut server = session.start(&shell(&format!("{SLEEPER}; wait"))).expect("a shell");
+    wait_until("it has printed", || !server.printed().is_empty());
     let pids = [server.pid(), numbers(&server.printed())[0]];
     drop(server);
     assert!(pids.iter().all(|pid| !is_alive(*pid)));
@@ -131,9 +142,7 @@ fn a_program_that_takes_too_long_is_told_to_end_and_may_do_so_in_its_own_way() {
     let session = begin(&bench);
     let running = session.start(&shell("trap 'echo in order; exit 7' TERM; echo ready; while :; do sleep 0.05; done"));
     let mut running = running.expect("a shell");
-    while running.printed().is_empty() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("it has printed", || !running.printed().is_empty());
     let ended = running.wait(Duration::ZERO, &AtomicBool::new(false)).expect("it ends");
     assert_eq!((ended.too_long, ended.stopped, ended.status.code()), (true, false, Some(7)), "{ended:?}");
     assert!(ended.stdout.ends_with("in order\n"), "{ended:?}");
@@ -143,13 +152,14 @@ fn a_program_that_takes_too_long_is_told_to_end_and_may_do_so_in_its_own_way() {
 fn a_program_that_does_not_listen_is_killed_when_the_experiment_is_interrupted() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let running =
-        session.start(&shell("trap '' TERM; sleep 1000 & echo $!; while :; do sleep 1; done")).expect("a shell");
+    let up = bench.dir.path().join("up");
+    let script = format!("trap '' TERM; {SLEEPER}; : > {}; while :; do sleep 1; done", up.display());
+    let running = session.start(&shell(&script)).expect("a shell");
     let stop = Arc::new(AtomicBool::new(false));
     let setter = thread::spawn({
         let stop = stop.clone();
         move || {
-            thread::sleep(Duration::from_millis(300));
+            wait_until("it does not listen any more", || up.exists());
             stop.store(true, Ordering::Relaxed);
         }
     });

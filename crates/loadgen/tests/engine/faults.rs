@@ -30,9 +30,10 @@ impl Drop for Tmpfs {
 fn measure_with_fault(device: &Loop, params: &[(&str, &str)], fault: impl FnOnce() + Send) -> Measured {
     let mut drive = device.drive("randread", params);
     drive.duration = Duration::from_secs(600);
+    let before = device.counters().reads;
     std::thread::scope(|scope| {
         let running = scope.spawn(|| measure(&drive));
-        std::thread::sleep(Duration::from_millis(100));
+        device.wait_for_reads(before + 16);
         fault();
         running.join().unwrap()
     })

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::probe::DeviceCounters;
 use loadgen::{ClientFile, Drive, Measured, PATIENCE, place_on_device, run};
@@ -75,6 +75,15 @@ impl Loop {
 
     pub(crate) fn counters(&self) -> DeviceCounters {
         DeviceCounters::read(&self.sys()).unwrap()
+    }
+
+    /// Waits until the device has completed this many reads.
+    pub(crate) fn wait_for_reads(&self, reads: u64) {
+        let began = Instant::now();
+        while self.counters().reads < reads {
+            assert!(began.elapsed() < Duration::from_secs(60), "waited a minute for reads");
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// A drive of this workload on the whole device: 200 ms, or until the given amount is done; no warm-up.

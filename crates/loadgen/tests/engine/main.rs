@@ -169,10 +169,10 @@ fn the_stop_flag_ends_a_long_drive_and_keeps_what_was_measured() {
         let mut drive = device.drive("randread", params);
         drive.duration = Duration::from_secs(3600);
         let stop = AtomicBool::new(false);
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), device.counters().reads);
         let measured = thread::scope(|scope| {
             let running = scope.spawn(|| run(&drive, &stop));
-            thread::sleep(Duration::from_millis(100));
+            device.wait_for_reads(before + 1);
             stop.store(true, Ordering::Relaxed);
             running.join().unwrap().unwrap()
         });

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Instant;
 
 use fleet::{Machine, MachineResult, Value};
 
@@ -46,9 +45,7 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_judged() {
     bomb.header.groups[0].rows = u64::MAX;
     put(&bomb);
     fs::write(place.join(format!("results/{}.parquet", "0".repeat(64))), vec![0; 70 << 20]).expect("written");
-    let began = Instant::now();
     let ran = bounded(&lab, &format!("fleet verdict --fleet {} --json", place.display())).expect_status(0);
-    assert!(began.elapsed().as_secs() < 60);
     let json = ran.json();
     assert_eq!(json["damaged"].as_array().map(Vec::len), Some(3), "{}", json["damaged"]);
     assert!(json["damaged"].to_string().contains("a reason is longer than 300 characters"), "{}", json["damaged"]);

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::attacker;
 use crate::common::{Lab, wait_until};
@@ -46,12 +45,11 @@ fn processes_marked_by_another_user_are_neither_killed_by_a_restore_nor_waited_f
         let name = fs::read_to_string(format!("/proc/{}/comm", forged.0.id())).unwrap_or_default();
         name.trim() == "sleep"
     });
-    let began = Instant::now();
+    // A restore that took it for the session's would kill it, or fail after waiting for its end.
     let ran = lab.run("restore");
-    let took = began.elapsed();
     let ended = forged.0.try_wait().expect("our child");
     assert_eq!(ended, None, "what another user marks is not the session's: {ran:?}");
-    assert!(took < Duration::from_secs(15), "it took {took:?}: {ran:?}");
-    ran.expect_status(0);
+    let ran = ran.expect_status(0);
+    assert!(!format!("{ran:?}").contains("sleep"), "a restore names what it ended: {ran:?}");
     assert_eq!(session_key(&lab), None, "nothing is left to restore");
 }

@@ -211,7 +211,7 @@ fn whatever_the_umask_no_other_user_can_write_what_root_has_written() {
     }
     let lab = Lab::new();
     let script =
-        format!("umask 0; exec {} {EXPERIMENT} --trace csv --out {}", binary().display(), lab.path("out").display());
+        format!("umask 0; exec '{}' {EXPERIMENT} --trace csv --out {}", binary().display(), lab.path("out").display());
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &script]).env("SCHEDLAB_STATE_DIR", lab.state());
     Ran::from(shell.output().expect("a shell")).expect_measured();

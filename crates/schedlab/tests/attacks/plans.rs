@@ -180,7 +180,7 @@ fn a_program_of_another_user_has_no_rights_terminal_or_descriptor_of_roots() {
     let plan = planted(&lab, "plan", CPU, &work);
     // `script` gives schedlab a terminal of its own; descriptor 7 is one that root's shell has forgotten to close.
     let schedlab = format!(
-        "exec 7</etc/passwd; {} run {} --out {} --as {NOBODY}",
+        "exec 7</etc/passwd; '{}' run {} --out {} --as {NOBODY}",
         binary().display(),
         plan.display(),
         lab.path("out").display()

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use crate::attacker;
 use crate::common::{Lab, Loop, Ran, binary, can_run};
@@ -177,13 +176,15 @@ fn the_advice_of_a_live_disk_leaves_no_process_behind_when_it_is_ended() {
     let out = lab.path("advice");
     let mut child = lab.start(&format!("advise {} --for 1h --out {}", device.path, out.display()));
     crate::common::wait_until("the recording is on its way", || out.join("recording.parquet").exists());
-    std::thread::sleep(Duration::from_millis(500));
-    let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default();
+    let mut children = String::new();
+    crate::common::wait_until("the recording is made by a process of its own", || {
+        children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default();
+        !children.is_empty()
+    });
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(143));
     for pid in children.split_whitespace() {
         assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{pid} goes on");
     }
-    assert!(!children.is_empty(), "the recording is made by a process of its own");
 }

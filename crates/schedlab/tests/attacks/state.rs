@@ -172,7 +172,7 @@ fn whatever_the_umask_the_state_is_for_root_alone_and_that_of_an_earlier_version
     let device = Loop::new(&lab, "disk", 4);
     fs::create_dir_all(lab.state().join("journal")).expect("own");
     [lab.state(), lab.state().join("journal")].iter().for_each(|dir| chmod(dir, 0o755));
-    let script = format!("umask 0; exec {} set {} nomerges=1", binary().display(), device.path);
+    let script = format!("umask 0; exec '{}' set {} nomerges=1", binary().display(), device.path);
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &script]).env("SCHEDLAB_STATE_DIR", lab.state());
     let ran = Ran::from(shell.output().expect("a shell"));

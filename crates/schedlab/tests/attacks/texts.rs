@@ -148,7 +148,7 @@ fn a_name_that_a_shell_made_an_argument_of_cannot_steer_the_terminal() {
     }
     let lab = Lab::new();
     // A terminal, since the parser of arguments left out colours elsewhere.
-    let line = format!("{} study a b $(printf -- '--x\\033]0;owned\\007')", binary().display());
+    let line = format!("'{}' study a b $(printf -- '--x\\033]0;owned\\007')", binary().display());
     let printed = on_a_terminal(&lab, &line);
     assert!(printed.contains("--x\\u001b]0;owned\\u0007"), "{printed:?}");
     assert!(!printed.contains(TITLE), "{printed:?}");
@@ -165,7 +165,7 @@ fn a_program_in_a_guest_cannot_steer_the_terminal_and_is_passed_on_as_it_is_into
     let said = r"\033]0;owned\007";
     let piped = lab.command(words).arg(said).env("SCHEDLAB_CACHE_DIR", &cache).output().unwrap();
     assert_eq!(piped.stdout, TITLE.as_bytes(), "{}", String::from_utf8_lossy(&piped.stderr));
-    let line = format!("SCHEDLAB_CACHE_DIR='{}' {} {words} '{said}'", cache.display(), binary().display());
+    let line = format!("SCHEDLAB_CACHE_DIR='{}' '{}' {words} '{said}'", cache.display(), binary().display());
     let printed = on_a_terminal(&lab, &line);
     assert!(printed.contains("\\u001b]0;owned\\u0007") && !printed.contains(TITLE), "{printed:?}");
 }

@@ -29,14 +29,10 @@ impl Lab {
         self.path("state")
     }
 
-    /// The built binary with this lab's state directory; the words are split at white space.
+    /// The built binary with this lab's state directory; the words are split at white space, see [`word`].
     pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(binary());
-        command
-            .args(words.split_whitespace())
-            .env("SCHEDLAB_STATE_DIR", self.state())
-            .env("NO_COLOR", "1")
-            .stdin(Stdio::null());
+        command.args(split(words)).env("SCHEDLAB_STATE_DIR", self.state()).env("NO_COLOR", "1").stdin(Stdio::null());
         command
     }
 
@@ -47,6 +43,19 @@ impl Lab {
     pub(crate) fn start(&self, words: &str) -> Child {
         self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
+}
+
+/// Stands for a space in a word.
+const SPACE: &str = "\u{1}";
+
+/// A path outside of the lab, such as one in the repository, as one of the words of [`Lab::command`]: it can have spaces.
+pub(crate) fn word(path: &Path) -> String {
+    path.display().to_string().replace(' ', SPACE)
+}
+
+/// The words of a command.
+pub(crate) fn split(words: &str) -> impl Iterator<Item = String> {
+    words.split_whitespace().map(|word| word.replace(SPACE, " "))
 }
 
 /// What a run of the binary printed, and its exit status.
@@ -127,6 +136,12 @@ impl Loop {
     pub(crate) fn scheduler(&self) -> String {
         let line = fs::read_to_string(self.queue().join("scheduler")).unwrap();
         line.split(['[', ']']).nth(1).unwrap_or(line.trim()).to_owned()
+    }
+
+    /// Reads that it has completed.
+    pub(crate) fn reads(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/sys/block/{}/stat", self.name)).unwrap();
+        stat.split_whitespace().next().unwrap().parse().unwrap()
     }
 
     pub(crate) fn set(&self, attribute: &str, value: &str) {
@@ -214,9 +229,13 @@ pub(crate) fn kernel_cache() -> Option<PathBuf> {
     let own = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/schedlab"));
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels");
-    let found = [own, home, Some(built)].into_iter().flatten().find(|dir| plain_kernel(dir).is_some());
+    // A kernel's command line cannot hold a name with a blank: a cache there is refused.
+    let is_usable =
+        |dir: &PathBuf| !dir.display().to_string().contains(char::is_whitespace) && plain_kernel(dir).is_some();
+    let found = [own, home, Some(built)].into_iter().flatten().find(is_usable);
     if found.is_none() {
-        let reason = "SKIPPED: this test needs the kernel arena's kernel: schedlab kernel build";
+        let reason =
+            "SKIPPED: this test needs the kernel arena's kernel, in a directory without blanks: schedlab kernel build";
         assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
         eprintln!("{reason}");
     }
@@ -246,6 +265,17 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(began.elapsed() < Duration::from_secs(60), "waited a minute until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The process of schedlab's that does the work of a trial of the CPU arena, while there is one.
+pub(crate) fn worker(schedlab: u32) -> Option<u32> {
+    let threads = fs::read_dir(format!("/proc/{schedlab}/task")).ok()?.flatten();
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let all: String = children.collect();
+    all.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == b"cpu-work")
+    })
 }
 
 /// Trials of the record of an experiment that is on its way or has ended.

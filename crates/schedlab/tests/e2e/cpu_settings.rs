@@ -3,10 +3,14 @@
 //! The sysctl is `kernel.sched_rr_timeslice_ms`, which only tasks under SCHED_RR notice. There is one of it, so all that writes it is one test.
 
 use std::fs;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crate::common::{Lab, Ran, can_run, trials, wait_until};
+use rustix::fs::inotify;
+
+use crate::common::{Lab, Ran, can_run, trials, wait_until, worker};
 
 /// Held by whatever writes settings of the real machine's CPUs, in this test program.
 static MACHINE: Mutex<()> = Mutex::new(());
@@ -23,6 +27,34 @@ struct PutBack(String);
 impl Drop for PutBack {
     fn drop(&mut self) {
         let _ = fs::write(SLICE, &self.0);
+    }
+}
+
+/// Sees when another process looks at the value.
+struct Looks(OwnedFd);
+
+impl Looks {
+    fn new() -> Looks {
+        let looks = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+        inotify::add_watch(&looks, SLICE, inotify::WatchFlags::CLOSE_NOWRITE).unwrap();
+        Looks(looks)
+    }
+
+    /// How many have ended since the last call.
+    fn count(&self) -> usize {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.0, &mut buffer);
+        std::iter::from_fn(|| reader.next().ok().map(drop)).count()
+    }
+
+    /// The second one began after the first, and so after this call.
+    fn wait_for_two(&self) {
+        self.count();
+        let mut seen = 0;
+        wait_until("the value was looked at", || {
+            seen += self.count();
+            seen >= 2
+        });
     }
 }
 
@@ -79,14 +111,21 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
     assert!(lab.run("restore").expect_status(0).stdout.contains("nothing to restore"));
 
-    // Changed in mid-trial by somebody else: the trial is void, and the value is put back all the same.
+    // Changed in mid-trial by another program: the trial is void, and the value is put back all the same.
     let out = lab.path("changed");
+    let looks = Looks::new();
     let mut child = lab.start(&compare(arms, &out, "--blocks 1 --figures-only --trial-time 2s"));
-    wait_until("the value is in effect", || slice() == "50");
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    fs::write(SLICE, "70").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    fs::write(SLICE, "50").unwrap();
+    let work = || worker(child.id());
+    // A change that outlived its trial shows nothing: the next trial is tried then.
+    let is_taken_back_in_time = || {
+        wait_until("the work of a trial runs", || work().is_some());
+        let during = work();
+        fs::write(SLICE, "70").unwrap();
+        looks.wait_for_two();
+        fs::write(SLICE, "50").unwrap();
+        during.is_some() && work() == during
+    };
+    wait_until("a change is taken back during a trial", is_taken_back_in_time);
     child.wait().unwrap();
     let all = trials(&out);
     let changed = all.iter().filter(|trial| trial.to_string().contains("changed-meanwhile")).count();

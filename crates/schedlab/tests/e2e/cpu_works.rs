@@ -2,10 +2,8 @@
 //! callgrind. No time is asserted: a test machine has many users.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::{Child, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -24,12 +22,25 @@ fn start(lab: &Lab, order: &Value) -> Child {
     child
 }
 
-/// The report of a process that has ended well.
+/// Waits until the process prints that it has begun.
+fn wait_for_begin(child: &mut Child) {
+    let mut line = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"begun\n");
+}
+
+/// The report of a process that has begun and ended well.
 fn report(child: Child) -> Value {
     let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(0);
-    let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!((lines.len(), lines[0]), (2, "begun"), "{}", ran.stdout);
-    serde_json::from_str(lines[1]).unwrap()
+    assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+/// CPU time in ticks of a process and of the children that it has waited for.
+fn cpu_ticks(child: &Child) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    let fields = stat.rsplit(") ").next().unwrap().split(' ').skip(11).take(4);
+    fields.map(|field| field.parse::<u64>().unwrap()).sum()
 }
 
 /// Processes of this lab, by their environment.
@@ -73,7 +84,9 @@ fn works() -> [(Value, &'static str); 6] {
 fn every_work_does_its_order_and_reports() {
     let lab = Lab::new();
     for (order, primary) in works() {
-        let report = report(start(&lab, &order));
+        let mut child = start(&lab, &order);
+        wait_for_begin(&mut child);
+        let report = report(child);
         assert!(report["metrics"][primary].as_f64().unwrap() > 0.0, "{order}: {report}");
         assert!(report["window_ns"].as_u64().unwrap() > 0, "{order}: {report}");
         if order["work"] != "linpack" && fs::metadata("/proc/self/schedstat").is_ok() {
@@ -100,8 +113,10 @@ fn loads(lab: &Lab) -> [(Value, &'static str); 4] {
 fn every_load_goes_on_until_it_is_told_to_end_and_leaves_nothing() {
     let lab = Lab::new();
     for (order, counter) in loads(&lab) {
-        let child = start(&lab, &order);
-        sleep(Duration::from_millis(200));
+        let mut child = start(&lab, &order);
+        wait_for_begin(&mut child);
+        let before = cpu_ticks(&child);
+        wait_until("it has worked", || cpu_ticks(&child) >= before + 5);
         kill_process(pid(&child), Signal::TERM).unwrap();
         let report = report(child);
         assert!(report["counters"][counter].as_f64().unwrap() > 0.0, "{order}: {report}");
@@ -130,9 +145,8 @@ fn processes_of_a_work_or_load_that_is_killed_do_not_outlive_it() {
 #[test]
 fn a_work_that_is_told_to_end_before_its_work_is_done_reports_nothing() {
     let lab = Lab::new();
-    let child = start(&lab, &json!({"work": "linpack", "array": 100, "least_ns": 60_000_000_000u64}));
-    wait_until("it works", || alive(&lab).len() == 1);
-    sleep(Duration::from_millis(200));
+    let mut child = start(&lab, &json!({"work": "linpack", "array": 100, "least_ns": 60_000_000_000u64}));
+    wait_for_begin(&mut child);
     kill_process(pid(&child), Signal::TERM).unwrap();
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(1));
@@ -207,6 +221,7 @@ fn instructions(lab: &Lab, reps: u64) -> f64 {
     let mut child = command.spawn().unwrap();
     let order = json!({"work": "linpack", "array": 200, "least_ns": 0, "reps": reps});
     child.stdin.take().unwrap().write_all(order.to_string().as_bytes()).unwrap();
+    wait_for_begin(&mut child);
     report(child);
     let text = fs::read_to_string(&file).unwrap();
     let totals = text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));

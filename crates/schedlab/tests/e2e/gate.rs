@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{Lab, Loop, PYTHON, Ran, can_run, kernel_cache};
+use crate::common::{Lab, Loop, PYTHON, Ran, can_run, kernel_cache, word};
 
 /// A modelled disk in a file: another number of rotations is another drive.
 fn disk(lab: &Lab, rpm: u32) {
@@ -211,7 +211,7 @@ fn in_the_kernel_arena_another_kernel_is_what_a_gate_is_for() {
                 [[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'kyber'\nscheduler = 'kyber'\n\
                 [[workload]]\nname = 'r'\nkind = 'randread'\n";
     fs::write(lab.path("plan.toml"), text).unwrap();
-    let more = format!("--cache-dir {}", cache.display());
+    let more = format!("--cache-dir {}", word(&cache));
     gate(&lab, "a", &more).expect_status(0);
     let green = gate(&lab, "b", &more).expect_status(0);
     assert!(green.stdout.contains("2 equivalent") && green.stdout.contains("same seed"), "{}", green.stdout);

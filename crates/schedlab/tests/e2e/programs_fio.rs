@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{Lab, Loop, Ran, can_run, trials};
+use crate::common::{Lab, Loop, Ran, can_run, trials, word};
 
 /// Puts a program of the same name in front of another that keeps what it printed. Gives the PATH to use and where the outputs are, in order.
 fn listener(lab: &Lab, program: &str) -> (String, PathBuf) {
@@ -56,7 +56,7 @@ fn the_figures_of_a_job_file_are_fios_own() {
     let (path, dir) = listener(&lab, "fio");
     let device = Loop::new(&lab, "disk", 64);
     let out = lab.path("out");
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/fio-mixed.fio");
+    let file = word(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/fio-mixed.fio")));
     let words = format!(
         "compare --device {0} --destroy-data {0} --schedulers none,mq-deadline --workload fio:{file} --blocks 2 --figures-only --trial-time 300ms --out {1}",
         device.path,

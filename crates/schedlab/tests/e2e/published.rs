@@ -1,9 +1,11 @@
 //! The tables of the literature, studied again: what their evidence supports.
 
-use crate::common::Lab;
+use std::path::Path;
+
+use crate::common::{Lab, word};
 
 fn table(name: &str) -> String {
-    format!("{}/../../data/published/{name}", env!("CARGO_MANIFEST_DIR"))
+    word(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/published").join(name))
 }
 
 fn judgements(words: &str, status: i32) -> serde_json::Value {
@@ -103,7 +105,7 @@ fn as_written(lab: &Lab, command: &str) -> (String, Option<i32>) {
         let data = format!("{}/../../data", env!("CARGO_MANIFEST_DIR"));
         std::os::unix::fs::symlink(data, dir.join("data")).unwrap();
     }
-    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_schedlab")).parent().unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_schedlab")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
     let done = std::process::Command::new("sh")
         .args(["-c", command])

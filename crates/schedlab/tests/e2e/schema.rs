@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Lab, against_schema, valid_study};
+use crate::common::{Lab, against_schema, valid_study, word};
 
 #[test]
 fn records_of_the_first_version_and_tables_give_studies_of_the_published_schema() {
@@ -14,7 +14,7 @@ fn records_of_the_first_version_and_tables_give_studies_of_the_published_schema(
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiment/tests/data/0.1.0");
     for name in ["two-readers", "sweep", "tune-confirm", "disk", "cpu", "interrupted", "resumed"] {
         let out = lab.path(name);
-        lab.run(&format!("study {} --out {}", old.join(name).join("record.jsonl").display(), out.display()))
+        lab.run(&format!("study {} --out {}", word(&old.join(name).join("record.jsonl")), out.display()))
             .expect_measured();
         let study = valid_study(&out.join("study.json"));
         assert!(study["origin"]["plan_sha256"].is_string() && study["origin"]["environment"].is_object(), "{name}");

@@ -2,25 +2,47 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::Lab;
+use crate::common::{Lab, word};
 
-/// A file or pattern in the data of the crate that reads formats.
+/// The data of the crate that reads formats.
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../foreign/tests/data");
+
+/// A file or pattern in it.
 fn data(name: &str) -> String {
-    format!("{}/../foreign/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
+    word(&Path::new(DATA).join(name))
 }
 
-fn fio(arms: &[&str]) -> String {
-    let names = arms.iter().flat_map(|arm| (1..=5).map(move |run| data(&format!("fio/{arm}-{run}.json"))));
-    names.collect::<Vec<_>>().join(" ")
+/// Files of runs under each arm, made of one that the program wrote: another figure stands where it has `figure`.
+fn repeat(lab: &Lab, name: &str, figure: &str, arms: &[&str], runs: usize) -> String {
+    let path = Path::new(DATA).join(name);
+    let (text, extension) = (fs::read_to_string(&path).unwrap(), path.extension().unwrap().display());
+    assert!(text.contains(figure), "{name}: {figure}");
+    let (words, number) = figure.rsplit_once(' ').unwrap();
+    let number: f64 = number.parse().unwrap();
+    let mut all = Vec::new();
+    for (at, arm) in arms.iter().enumerate() {
+        for run in 0..runs {
+            let file = lab.path(&format!("{arm}-{}.{extension}", run + 1));
+            let varied = number * (1.0 + 0.1 * at as f64 + 0.01 * run as f64);
+            fs::write(&file, text.replace(figure, &format!("{words} {varied}"))).unwrap();
+            all.push(file.display().to_string());
+        }
+    }
+    all.join(" ")
+}
+
+fn fio(lab: &Lab, arms: &[&str], runs: usize) -> String {
+    repeat(lab, "fio/json.json", "\"iops\" : 59917.705736", arms, runs)
 }
 
 #[test]
 fn files_of_fio_are_judged_in_the_blocks_that_the_user_names() {
     let lab = Lab::new();
-    let study =
-        lab.run(&format!("study --from fio {} --block run --json", fio(&["kyber", "none"]))).expect_status(0).json();
+    let files = fio(&lab, &["kyber", "none"], 5);
+    let study = lab.run(&format!("study --from fio {files} --block run --json")).expect_status(0).json();
     assert_eq!((&study["arena"], &study["criteria"]["method"]), (&"foreign".into(), &"fixed".into()));
     let judged = study["judgements"].as_array().unwrap();
     let primary: Vec<_> = judged.iter().filter(|one| one["primary"] == true).collect();
@@ -36,14 +58,14 @@ fn files_of_fio_are_judged_in_the_blocks_that_the_user_names() {
             && !cautions.contains("there are no blocks"),
         "{cautions}"
     );
-    let without = lab.run(&format!("study --from fio {} --json", fio(&["kyber", "none"]))).expect_status(0).json();
+    let without = lab.run(&format!("study --from fio {files} --json")).expect_status(0).json();
     assert!(without["cautions"].to_string().contains("there are no blocks"));
 }
 
 #[test]
 fn one_trial_of_each_arm_gets_no_verdict_and_is_told_what_to_run() {
     let lab = Lab::new();
-    let words = format!("study --from fio {} {} --metric iops", data("fio/none-1.json"), data("fio/kyber-1.json"));
+    let words = format!("study --from fio {} --metric iops", fio(&lab, &["none", "kyber"], 1));
     let shown = lab.run(&words).expect_status(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in ["one trial of each arm", "schedlab compare", "fio:FILE.fio"] {
         assert!(shown.contains(words), "{words}: {shown}");
@@ -67,11 +89,8 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_arms_and_the_baseline_is_a
     let study =
         lab.run(&format!("study --from hyperfine {hyperfine} --arm n --baseline 200 --json")).expect_status(0).json();
     assert_eq!((&study["judgements"][0]["arm"], &study["judgements"][0]["metric"]), (&"400".into(), &"time_s".into()));
-    let logs: Vec<String> = ["on", "off"]
-        .iter()
-        .flat_map(|arm| (1..=4).map(move |run| data(&format!("pgbench/{arm}-{run}.txt"))))
-        .collect();
-    let words = format!("study --from pgbench {} --block run --baseline on", logs.join(" "));
+    let logs = repeat(&lab, "pgbench/one.txt", "tps = 304.950428", &["on", "off"], 4);
+    let words = format!("study --from pgbench {logs} --block run --baseline on");
     let study = lab.run(&format!("{words} --json")).expect_status(0).json();
     assert_eq!((&study["judgements"][0]["metric"], &study["judgements"][0]["baseline"]), (&"tps".into(), &"on".into()));
     let pts = lab
@@ -80,7 +99,16 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_arms_and_the_baseline_is_a
         .json();
     assert_eq!(pts["judgements"][0]["arm"], "second");
     assert!(pts["cautions"].to_string().contains("the number of runs was chosen after looking"), "{pts}");
-    let mmtests = format!("study --from mmtests {} --baseline base --json", data("mmtests"));
+    let work = lab.path("mmtests");
+    for (arm, iteration) in [("base", 1), ("base", 2), ("patched", 1), ("patched", 2)] {
+        let logs = "hackbench-process-pipes/logs";
+        let copy = work.join(format!("{arm}/iter-{iteration}/{logs}"));
+        fs::create_dir_all(&copy).unwrap();
+        for log in ["hackbench-1", "hackbench-2"] {
+            fs::copy(Path::new(DATA).join("mmtests/base/iter-1").join(logs).join(log), copy.join(log)).unwrap();
+        }
+    }
+    let mmtests = format!("study --from mmtests {} --baseline base --json", work.display());
     assert_eq!(
         lab.run(&mmtests).expect_status(0).json()["judgements"].as_array().unwrap().len(),
         2,
@@ -139,7 +167,7 @@ fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
         "--arm",
         "--from",
     ]);
-    lab.run(&format!("study {}", data("fio/none-1.json"))).expect_status(2).says(&["fio", "--from fio"]);
+    lab.run(&format!("study {}", data("fio/json.json"))).expect_status(2).says(&["fio", "--from fio"]);
     fs::write(&other, b"arm,tps\n\xe9,1\n").unwrap();
     lab.run(&format!("study {} --arm arm --metric tps", other.display())).expect_status(2).says(&["UTF-8", "iconv"]);
     let fifo = lab.path("fifo");

@@ -212,7 +212,8 @@ fn command(inside: &Inside) -> Result<u8> {
         command.env("SCHEDLAB_DEVICE", disk.path()).env("SCHEDLAB_MODULES", &order.modules_dir);
     }
     std::env::set_current_dir(&order.here).with_context(|| format!("{}: cannot enter", order.here.display()))?;
-    command.current_dir(&order.here);
+    // Below /tmp and others that the guest covers, getcwd(2) gives a name that the machine does not have; shells prefer this one.
+    command.current_dir(&order.here).env("PWD", &order.here);
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return missing(CANNOT_START, &error),
