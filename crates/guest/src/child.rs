@@ -1,8 +1,8 @@
 //! Child processes: captures their output, and kills them when schedlab ends.
 //!
-//! `make` has children that a death signal to `make` alone would not reach. Each command therefore gets a process group,
-//! and a watcher process that reads from a pipe which only schedlab holds open. However schedlab ends, the pipe closes,
-//! and the watcher kills the group.
+//! `make` has children that a death signal to `make` alone would not reach. Each command therefore runs in the process group of
+//! a watcher, a process that reads from a pipe which only schedlab holds open. However schedlab ends, the pipe closes, and the
+//! watcher kills its group.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
         let name = command.get_program().to_string_lossy().into_owned();
         let cannot = |cause| Error::Command { name: name.clone(), cause };
         let (reader, writer) = std::io::pipe().map_err(cannot)?;
-        command.stdin(Stdio::null()).stdout(writer.try_clone().map_err(cannot)?).stderr(writer).process_group(0);
+        command.stdin(Stdio::null()).stdout(writer.try_clone().map_err(cannot)?).stderr(writer);
         let mut group = Group::spawn(&mut command).map_err(cannot)?;
         drop(command); // it holds the pipe's other end
         let mut lines = Lines { text: Vec::new(), reported: 0, line, log: self.log };
@@ -129,28 +129,30 @@ impl Lines<'_> {
     }
 }
 
-/// A process group that is killed on drop, and when this process ends for any reason.
+/// A process group that is killed on drop, and when this process ends for any reason. The watcher is its first member, so that there is no
+/// moment at which a command runs unwatched.
 struct Group {
-    leader: Child,
     watcher: Child,
+    leader: Child,
     waited: bool,
 }
 
 impl Group {
     fn spawn(command: &mut Command) -> std::io::Result<Group> {
-        let mut leader = command.spawn()?;
-        let watcher = programs::helper_at(Path::new("/bin/sh"))
-            .args(["-c", "read -r end; kill -s KILL -- -\"$1\"", "sh", &leader.id().to_string()])
+        let mut watcher = programs::helper_at(Path::new("/bin/sh"))
+            .args(["-c", "read -r end; kill -s KILL 0"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
-            .spawn();
-        match watcher {
-            Ok(watcher) => Ok(Group { leader, watcher, waited: false }),
+            .spawn()?;
+        // Until it is in the group and runs its program, the command holds a copy of the watcher's pipe.
+        let joined = command.process_group(Pid::from_child(&watcher).as_raw_nonzero().get());
+        match joined.spawn() {
+            Ok(leader) => Ok(Group { watcher, leader, waited: false }),
             Err(error) => {
-                let _ = leader.kill();
-                let _ = leader.wait();
+                let _ = watcher.kill();
+                let _ = watcher.wait();
                 Err(error)
             }
         }
@@ -171,9 +173,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = kill_process_group(Pid::from_child(&self.leader), Signal::KILL);
-        // The watcher must end before the leader's process id can be reused.
-        let _ = self.watcher.kill();
+        let _ = kill_process_group(Pid::from_child(&self.watcher), Signal::KILL);
         let _ = self.watcher.wait();
         if !self.waited {
             let _ = self.leader.wait();
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_watcher_kills_the_group_when_its_pipe_closes() {
-        let mut group = Group::spawn(sh("sleep 1000 & echo; wait").process_group(0)).unwrap();
+        let mut group = Group::spawn(&mut sh("sleep 1000 & echo; wait")).unwrap();
         drop(group.watcher.stdin.take()); // as the end of this process would
         let status = group.wait().unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
