@@ -193,6 +193,19 @@ pub(crate) fn can_run(programs: &[&str]) -> bool {
     false
 }
 
+/// The same for PostgreSQL's server, whose programs are not in PATH.
+#[must_use]
+pub(crate) fn has_postgresql() -> bool {
+    let bin = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let there = bin.into_iter().any(|entry| entry.path().join("bin/initdb").is_file());
+    if !there {
+        let reason = "SKIPPED: this test needs PostgreSQL (package postgresql)";
+        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
+        eprintln!("{reason}");
+    }
+    there
+}
+
 /// A study.json that the published schema allows, read. Without Python's jsonschema it is only read, which is said aloud.
 #[track_caller]
 pub(crate) fn valid_study(file: &Path) -> serde_json::Value {

@@ -4,10 +4,10 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Lab, Loop, Ran, can_run};
+use crate::common::{Lab, Loop, Ran, can_run, has_postgresql};
 
 const PAGES: u64 = 4096;
 const PAGE_BYTES: u64 = 8192;
@@ -169,7 +169,7 @@ fn forge_watch(lab: &Lab, device: &str) {
 
 #[test]
 fn no_page_of_a_running_postgresql_is_lost() {
-    if !can_run(&["losetup", "psql", "runuser", "fio", "mkfs.ext4"]) || !Path::new("/usr/lib/postgresql").exists() {
+    if !has_postgresql() || !can_run(&["losetup", "runuser", "fio", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();

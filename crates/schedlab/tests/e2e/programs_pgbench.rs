@@ -5,18 +5,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{Lab, can_run, trials};
+use crate::common::{Lab, can_run, has_postgresql, trials};
 
-/// PostgreSQL's programs are not in PATH.
 fn can_run_pgbench() -> bool {
-    let bin = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let there = bin.into_iter().any(|entry| entry.path().join("bin/initdb").is_file());
-    if !there {
-        let reason = "SKIPPED: this test needs PostgreSQL (package postgresql)";
-        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
-        eprintln!("{reason}");
-    }
-    there && can_run(&["losetup", "blkid", "mkfs.ext4", "setpriv", "unshare"])
+    has_postgresql() && can_run(&["losetup", "blkid", "mkfs.ext4", "setpriv", "unshare"])
 }
 
 /// Processes that work in this directory or below.
