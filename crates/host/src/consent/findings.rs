@@ -88,6 +88,13 @@ pub enum Use {
     FileLocked,
 }
 
+impl Use {
+    /// Whether it ends when a process closes a file.
+    pub(super) fn is_of_process(&self) -> bool {
+        matches!(self, Use::OpenForWriting { .. } | Use::FileOpen { .. })
+    }
+}
+
 impl fmt::Display for Use {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

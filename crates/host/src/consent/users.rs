@@ -10,6 +10,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags, makedev, statx};
 
@@ -21,6 +23,9 @@ use crate::loopdev::Inode;
 use crate::processes;
 use crate::root::Root;
 use crate::sys::block::{self, Backing};
+
+/// A program that has the device open for less than this does not use it: losetup opens a device that another losetup has just attached.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// What a write to the device changes: block devices by their numbers, and the file behind a loop device.
 #[derive(Debug, Default)]
@@ -46,6 +51,17 @@ pub(super) struct Users {
 /// [`Error::Session`] without the capability to examine other users' processes.
 pub(super) fn find(root: &Root, device: &Device) -> Result<Users, Error> {
     capability::require(root, &format!("checking what uses {}", device.path.display()), &[capability::SYS_PTRACE])?;
+    let first = look(root, device);
+    if !first.found.iter().any(Use::is_of_process) {
+        return Ok(first);
+    }
+    thread::sleep(MOMENT);
+    let mut second = look(root, device);
+    second.found.retain(|user| !user.is_of_process() || first.found.contains(user));
+    Ok(second)
+}
+
+fn look(root: &Root, device: &Device) -> Users {
     let target = Target::of(root, &device.name);
     let mut users = Users::default();
     for (disk, partitions) in &target.disks {
@@ -57,7 +73,7 @@ pub(super) fn find(root: &Root, device: &Device) -> Result<Users, Error> {
     }
     users.found.extend(target.other_loops(root));
     target.add_processes(root, &mut users);
-    Ok(users)
+    users
 }
 
 impl Target {
