@@ -16,6 +16,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::thread;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
@@ -123,9 +124,17 @@ pub fn check_writable(
         return Err(Error::ReadOnly { device: device.path.display().to_string() });
     }
     // Claimed before its content is looked at: nothing can be put on it in between.
-    let exclusive = match open_exclusively(root, device) {
+    let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ResourceBusy;
+    let opened = open_exclusively(root, device).or_else(|error| {
+        if !is_busy(&error) {
+            return Err(error);
+        }
+        thread::sleep(users::MOMENT);
+        open_exclusively(root, device)
+    });
+    let exclusive = match opened {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+        Err(error) if is_busy(&error) => {
             require_unused(device, vec![Use::OpenedExclusively])?;
             return Err(Error::io("open", root.path(&device.path))(error));
         }

@@ -25,7 +25,7 @@ use crate::root::Root;
 use crate::sys::block::{self, Backing};
 
 /// A program that has the device open for less than this does not use it: losetup opens a device that another losetup has just attached.
-const MOMENT: Duration = Duration::from_millis(500);
+pub(super) const MOMENT: Duration = Duration::from_millis(500);
 
 /// What a write to the device changes: block devices by their numbers, and the file behind a loop device.
 #[derive(Debug, Default)]

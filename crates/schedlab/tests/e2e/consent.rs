@@ -434,7 +434,7 @@ import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(sys.argv[1], sys.argv[1:])
-seen = b''
+seen, pressed = b'', False
 while True:
     try:
         part = os.read(terminal, 4096)
@@ -442,8 +442,9 @@ while True:
         break
     if not part:
         break
-    if b'Ctrl-C' in part and b'Ctrl-C' not in seen:
+    if b'Ctrl-C' in seen + part and not pressed:
         os.write(terminal, bytes([3]))
+        pressed = True
     seen += part
 sys.stdout.buffer.write(seen)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
