@@ -124,22 +124,7 @@ pub fn check_writable(
         return Err(Error::ReadOnly { device: device.path.display().to_string() });
     }
     // Claimed before its content is looked at: nothing can be put on it in between.
-    let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ResourceBusy;
-    let opened = open_exclusively(root, device).or_else(|error| {
-        if !is_busy(&error) {
-            return Err(error);
-        }
-        thread::sleep(users::MOMENT);
-        open_exclusively(root, device)
-    });
-    let exclusive = match opened {
-        Ok(file) => file,
-        Err(error) if is_busy(&error) => {
-            require_unused(device, vec![Use::OpenedExclusively])?;
-            return Err(Error::io("open", root.path(&device.path))(error));
-        }
-        Err(error) => return Err(Error::io("open", root.path(&device.path))(error)),
-    };
+    let exclusive = open_exclusively(root, device)?;
     device.check_is(root, &exclusive)?;
     let backing = lock_backing(root, device, &exclusive)?;
     let content = if is_ours { Vec::new() } else { content::find(root, device, &exclusive, progress)? };
@@ -175,7 +160,18 @@ fn lock_backing(root: &Root, device: &Device, opened: &File) -> Result<Option<Fi
     Ok(Some(backing))
 }
 
-fn open_exclusively(root: &Root, device: &Device) -> io::Result<File> {
+fn open_exclusively(root: &Root, device: &Device) -> Result<File, Error> {
+    let path = root.path(&device.path);
     let exclusive = OFlags::EXCL.bits().cast_signed();
-    OpenOptions::new().read(true).write(true).custom_flags(exclusive).open(root.path(&device.path))
+    let open = || OpenOptions::new().read(true).write(true).custom_flags(exclusive).open(&path);
+    let is_busy = |error: &io::Error| error.kind() == io::ErrorKind::ResourceBusy;
+    let mut opened = open();
+    if opened.as_ref().is_err_and(is_busy) {
+        thread::sleep(users::MOMENT);
+        opened = open();
+    }
+    opened.map_err(|error| match is_busy(&error) {
+        true => Error::InUse { device: device.path.display().to_string(), found: vec![Use::OpenedExclusively] },
+        false => Error::io("open", &path)(error),
+    })
 }

@@ -246,12 +246,6 @@ impl<'a> DiskArena<'a> {
         Ok(self.device.check_is(&self.root, self.held.as_ref().ok_or_else(given_back)?)?)
     }
 
-    /// Before anything is written: nothing else may use the device by now.
-    fn check_unused(&self, mounted_at: Option<&Path>) -> Result<()> {
-        let check = |claim: &Claim| claim.check_unused(&self.root, &self.device, mounted_at);
-        Ok(self.claim.as_ref().map_or(Ok(()), check)?)
-    }
-
     fn guard(&mut self) -> Result<&mut Guard> {
         self.guard.as_mut().ok_or_else(given_back)
     }
@@ -327,7 +321,9 @@ impl Arena for DiskArena<'_> {
     }
 
     fn begin_round(&mut self) -> Result<()> {
-        self.check_unused(self.session.as_ref().and_then(Session::directory))
+        let own_mount = self.session.as_ref().and_then(Session::directory);
+        let check = |claim: &Claim| claim.check_unused(&self.root, &self.device, own_mount);
+        Ok(self.claim.as_ref().map_or(Ok(()), check)?)
     }
 
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
