@@ -137,7 +137,12 @@ pub fn as_hwdb(root: &Root, request: &Request<'_>) -> Result<String, Error> {
 /// The same setting as a parameter of the kernel; inside, why there is none.
 pub fn as_boot_parameter(root: &Root, device: &Device, setting: &Setting) -> Result<Result<String, String>, Error> {
     let checked = checked::check(root, device, setting)?;
-    Ok(texts::boot(&root.kernel_release(), &checked))
+    Ok(texts::boot(&root.kernel_release(), checked.scheduler.as_deref()))
+}
+
+/// The scheduler as the parameter of a kernel before 5.0, whatever this machine's kernel offers; otherwise why there is none.
+pub fn as_boot_parameter_of_an_older_kernel(setting: &Setting) -> Result<String, String> {
+    texts::old_boot(setting.scheduler.as_deref())
 }
 
 /// Writes what was proposed, all or nothing. An earlier setting of the same device is replaced.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use super::bench::{Bench, note};
 use super::udev::pattern;
 use super::{
-    Address, By, Form, Refusal, Request, When, address, as_boot_parameter, as_hwdb, current, forget, keep, keys_of,
+    Address, By, Form, Refusal, Request, When, address, as_boot_parameter, as_boot_parameter_of_an_older_kernel, as_hwdb, current, forget, keep, keys_of,
     list, propose, rule_name,
 };
 use crate::device;
@@ -404,6 +404,13 @@ fn the_kernel_parameter_is_for_kernels_before_5_0_only() {
     bench.write("sys/block/sda/queue/scheduler", "noop deadline [cfq]");
     let line = as_boot_parameter(&bench.root, &bench.disk(), &Setting::of("deadline")).expect("possible");
     assert!(line.expect("heeded").ends_with("elevator=deadline\n"));
+}
+
+#[test]
+fn an_older_kernels_parameter_needs_no_older_kernel() {
+    let line = |name| as_boot_parameter_of_an_older_kernel(&Setting::of(name));
+    assert!(line("cfq").is_ok_and(|line| line.ends_with("elevator=cfq\n")));
+    assert!(line("bfq").is_err_and(|why| why.contains("noop, deadline and cfq")));
 }
 
 #[test]

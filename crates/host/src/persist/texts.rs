@@ -222,19 +222,24 @@ pub(super) fn hwdb(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
 }
 
 /// The kernel's parameter, for kernels that heed it; an explanation for all others.
-pub(super) fn boot(kernel: &str, setting: &CheckedSetting) -> Result<String, String> {
+pub(super) fn boot(kernel: &str, scheduler: Option<&str>) -> Result<String, String> {
     let mut numbers = kernel.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version >= (5, 0) {
         return Err(format!(
             "Linux {kernel} does not heed elevator=: the parameter chose among the schedulers of the single-queue block \
              layer, which went with Linux 5.0 (since 5.4 the kernel says so in its log); a udev rule does it: leave out \
-             --as boot"
+             --as boot, or add --force for the line of an older kernel"
         ));
     }
-    match setting.scheduler.as_deref() {
+    old_boot(scheduler)
+}
+
+/// The parameter of a kernel before 5.0, whichever runs.
+pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
+    match scheduler {
         Some(name @ ("noop" | "deadline" | "cfq")) => Ok(format!(
-            "# for every disk of the machine that is not driven by blk-mq; tunables cannot be given so\nelevator={name}\n"
+            "# before Linux 5.0, for every disk that blk-mq does not drive; tunables cannot be given this way\nelevator={name}\n"
         )),
         Some(name) => Err(format!("elevator= knows noop, deadline and cfq only, not {name}")),
         None => Err("elevator= chooses a scheduler, and none is to be kept".to_string()),

@@ -369,6 +369,29 @@ mod tests {
         assert!(seen >= 3, "the plans of record are in plans/");
     }
 
+    /// hdparm prints MB of 2^20 bytes, the metric has 10^6: a published figure of hdparm's is one number of its table, or the mean
+    /// of three runs, times 1.048576.
+    #[test]
+    fn plans_compare_with_hdparms_figures_in_the_metrics_unit() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for name in ["hdparm", "kyber-delay", "mq-deadline-sweep"] {
+            let plan = std::fs::read_to_string(root.join(format!("plans/{name}.toml"))).unwrap();
+            let published = Plan::from_toml(&plan).unwrap().published;
+            assert!(!published.is_empty(), "{name}");
+            for figure in published {
+                let table = figure.source.split([':', ',']).next().unwrap();
+                let table = std::fs::read_to_string(root.join("data/published").join(table)).unwrap();
+                let numbers: Vec<f64> = table.split([',', '\n']).filter_map(|cell| cell.parse().ok()).collect();
+                // A table with several runs has the columns run, cached reads and buffered reads, three rows a scheduler.
+                let cells = |row: &str| row.split(',').filter_map(|cell| cell.parse::<f64>().ok()).collect::<Vec<_>>();
+                let rows: Vec<Vec<f64>> = table.lines().map(cells).filter(|row| row.len() == 3).collect();
+                let means = rows.chunks(3).flat_map(|runs| (1..3).map(|i| runs.iter().map(|run| run[i]).sum::<f64>() / 3.0));
+                let is_it = |mb: f64| (mb * 1.048_576 - figure.value).abs() < 0.011;
+                assert!(numbers.iter().copied().chain(means).any(is_it), "{name}: {figure:?}");
+            }
+        }
+    }
+
     #[test]
     fn a_patch_is_found_beside_the_plan_and_a_missing_one_is_named() {
         let dir = tempfile::tempdir().unwrap();

@@ -62,7 +62,8 @@ pub(crate) struct KeepArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Replace files that were edited or that schedlab did not write; persist results of another machine or of a simulator.
+    /// Replace files that were edited or that schedlab did not write; persist results of another machine or of a simulator; with
+    /// --as boot, print the line of a kernel before 5.0 although another one runs.
     #[arg(long)]
     pub(crate) force: bool,
     /// List persisted settings and their conflicts with other programs.

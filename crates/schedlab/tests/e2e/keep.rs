@@ -289,6 +289,7 @@ fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
         ("keep DEV scheduler=bfq fifo_batch=1 --by-name", 2, "fifo_batch"),
         ("keep DEV bfq --by-name", 2, "NAME=VALUE"),
         ("keep DEV scheduler=bfq --as boot", 2, "5.0"),
+        ("keep DEV scheduler=bfq --as boot --force", 2, "noop, deadline and cfq"),
         ("keep /dev/no-such-disk scheduler=bfq", 2, "no-such-disk"),
         ("keep", 2, "required"),
         ("forget DEV", 2, "no setting is persisted"),

@@ -25,7 +25,11 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     let device = device::find(root, word).map_err(failed)?;
     let source = source::source(root, &device, args)?;
     if args.form == FormArg::Boot {
-        let line = persist::as_boot_parameter(root, &device, &source.setting).map_err(as_usage)?;
+        let line = if args.force {
+            persist::as_boot_parameter_of_an_older_kernel(&source.setting)
+        } else {
+            persist::as_boot_parameter(root, &device, &source.setting).map_err(as_usage)?
+        };
         out::print(line.map_err(usage)?)?;
         return Ok(REACHED);
     }
