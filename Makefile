@@ -14,7 +14,7 @@ BINARY     ?= $(TARGET)/release/schedlab
 SUDO       := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 STATIC     := $(shell uname -m)-unknown-linux-musl
 
-.PHONY: demo test lint build build-tests kernels docs release static install uninstall deb tar wheel test-packages stress fuzz clean help
+.PHONY: demo test soak lint build build-tests kernels docs release static install uninstall deb tar wheel test-packages stress fuzz clean help
 help:
 	@echo 'make demo           two experiments and one page, in about 4 minutes from a fresh clone: two readers on a modelled disk, and the'
 	@echo '                    schedulers of this kernel on a temporary loop device'
@@ -23,6 +23,7 @@ help:
 	@echo 'make deb            a Debian package in $(TARGET)/package;  make tar: a static program that runs on any Linux'
 	@echo 'make wheel          the Python package, in $(TARGET)/package'
 	@echo 'make test           run every check and test'
+	@echo 'make soak           the long variants of tests, 1,000 switches of schedulers in a kernel that checks itself, fuzzing: hours'
 	@echo 'make docs           render the reference pages, check the links and commands of all pages, build the book in out/book'
 	@echo 'make test-packages  install, use and remove each package, as root (part of CI, not of make test)'
 	@echo 'make stress         switch schedulers under load in a kernel that checks itself (not part of make test)'
@@ -49,6 +50,13 @@ test:
 	$(MAKE) build-tests
 	$(MAKE) -j2 --output-sync=line kernels lint
 	scripts/test
+
+# What takes too long for every change; before a release (docs/src/decisions/, the page on levels of tests).
+soak:
+	@scripts/need build bpf kernel test
+	$(MAKE) build-tests kernels
+	SCHEDLAB_SOAK=1 SCHEDLAB_MUST_RUN_ALL=1 scripts/test
+	$(MAKE) stress fuzz
 
 # Every test, and the program that the end-to-end tests start.
 build-tests:

@@ -14,7 +14,7 @@ use experiment::record::{End, EndReason, Event, Line, Note, Record, Trial, VoidR
 use crate::arena::{Arena, ArmIndex, Group};
 use crate::driver::{Block, Driver, Halt, RecordLog, Series, Status, TrialLog};
 use crate::estimate::Estimate;
-use crate::length::{expected_s, planned_blocks, trial_length};
+use crate::length::{self, expected_s, planned_blocks, trial_length};
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::store::Store;
@@ -84,6 +84,8 @@ struct Track {
     planned: Vec<Arm>,
     /// Those of them that it still lacks.
     lacking: Vec<Arm>,
+    /// The longest time that a trial took, on the average of a block of this session: a program's own, with what comes before and after.
+    trial: Duration,
 }
 
 impl Track {
@@ -216,7 +218,7 @@ impl<'a> Experiment<'a> {
                         return Ok(EndReason::RecordFull { trials: driver.nr_trials() });
                     }
                     let measured_s = driver.spent().as_secs_f64();
-                    if !is_begun && measured_s >= plan.budget.time_s {
+                    if !is_begun && (measured_s >= plan.budget.time_s || !self.fits(workload, measured_s)) {
                         return Ok(EndReason::BudgetSpent { measured_s });
                     }
                     match self.block(driver, workload)? {
@@ -231,6 +233,16 @@ impl<'a> Experiment<'a> {
                 return Ok(if fixed { EndReason::BlocksMeasured } else { EndReason::VerdictsReached });
             }
         }
+    }
+
+    /// Whether the next block of a workload ends within the budget, where its trials take a program's own time. All others have a
+    /// length that was chosen for the budget, and the last block may end a little after it.
+    fn fits(&self, workload: usize, spent_s: f64) -> bool {
+        let plan = self.plan;
+        let trial_s = self.tracks[workload].trial.as_secs_f64();
+        let planned_s = length::block_s(plan) / (plan.arms.len() * plan.workloads.len()) as f64;
+        let is_planned = plan.arena.is_virtual() || trial_s <= length::TOLERATED * planned_s;
+        is_planned || spent_s + trial_s * self.active(workload).len() as f64 <= plan.budget.time_s
     }
 
     /// Whether a workload still needs a block.
@@ -271,12 +283,15 @@ impl<'a> Experiment<'a> {
         let plan = self.plan;
         let named: Vec<_> = arms.iter().map(|arm| (self.indexes[*arm], plan.arms[*arm].name.as_str())).collect();
         let missing: Vec<ArmIndex> = missing.iter().map(|arm| self.indexes[*arm]).collect();
+        let began = driver.spent();
         let halt = driver.block(&Block { workload, number, arms: &named, missing: &missing }, self)?;
         if halt.is_some() {
             return Ok(halt);
         }
-        self.tracks[workload].next = number + 1;
-        self.tracks[workload].whole += 1;
+        let track = &mut self.tracks[workload];
+        track.trial = track.trial.max((driver.spent() - began).div_f64(missing.len().max(1) as f64));
+        track.next = number + 1;
+        track.whole += 1;
         let whole = self.tracks[workload].whole;
         if let Some(text) = self.estimate.block((plan, &self.decider), (workload, whole), driver.wall()) {
             driver.progress.remark(&text);

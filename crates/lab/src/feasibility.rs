@@ -55,6 +55,15 @@ pub fn words(plan: &Plan) -> String {
         Some(fixed) if fixed <= blocks => format!("{fixed} block{s}"),
         _ => format!("about {blocks} block{s} fit into {:.0} s{time}", plan.budget.time_s),
     };
+    // A program runs to its own end: the length of a trial is only what the budget has room for.
+    let programs = plan.workloads.iter().filter(|spec| runner::find(&spec.kind).is_some());
+    let programs: Vec<&str> = programs.map(|spec| spec.name.as_str()).collect();
+    let fit = if programs.is_empty() || plan.budget.blocks.is_some() {
+        fit
+    } else {
+        let each = length::block_s(plan) / (plan.arms.len() * plan.workloads.len()) as f64;
+        format!("{fit} if a trial of {} takes {each:.1} s or less", programs.join(" and "))
+    };
     match found.words() {
         Some(words) if found.is_possible() => format!("{fit}: {words}"),
         _ => format!("{fit}: no interval, and no verdict, can come of this"),

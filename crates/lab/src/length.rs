@@ -28,6 +28,9 @@ pub fn planned_blocks(plan: &Plan, spent: Duration, round: Duration) -> u32 {
     (fit * times).floor().clamp(FIRST_LOOK as f64, BLOCKS.most as f64) as u32
 }
 
+/// How many times longer than planned trials may take before the program's own time is reckoned with instead.
+pub(crate) const TOLERATED: f64 = 2.0;
+
 /// Switching and checking, per trial on a machine, about.
 const OVERHEAD: Duration = Duration::from_millis(30);
 

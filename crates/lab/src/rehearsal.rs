@@ -17,6 +17,8 @@ use experiment::resolution::{self, Resolution};
 
 use crate::arena::{Arena, ArmIndex};
 use crate::driver::{Driver, Series, Status, TrialLog};
+use crate::failure::usage;
+use crate::feasibility;
 use crate::length;
 use crate::progress::Progress;
 use crate::signals::Stop;
@@ -70,7 +72,8 @@ pub fn rehearse(
     let (duration, warmup) = length::trial_length(plan);
     let mut driver = Driver::new(plan, arena, (stop, progress), (0, Duration::ZERO));
     let mut notes = Notes::default();
-    let short = too_short(&mut driver, arms, asked, &mut notes)?;
+    let Pilots { short, round } = pilots(&mut driver, arms, asked, &mut notes)?;
+    check_budget(plan, round, driver.spent(), progress)?;
     let (spent, at_ms) = if plan.arena.is_virtual() { (Duration::ZERO, 0) } else { (driver.spent(), driver.at_ms()) };
     let mut plan = plan.clone();
     let longest = longest(&plan, asked, spent);
@@ -98,11 +101,20 @@ pub fn rehearse(
     Ok(Rehearsed { plan, notes: notes.0 })
 }
 
-/// Rehearses every workload; those whose trials hold too few events, by the trial with the fewest.
-fn too_short(driver: &mut Driver<'_>, arms: &[ArmIndex], asked: &TrialLength, notes: &mut Notes) -> Result<Vec<Short>> {
+/// What the trials before the first block show.
+#[derive(Debug, Default)]
+struct Pilots {
+    /// Workloads whose trials hold too few events.
+    short: Vec<Short>,
+    /// One round of every workload, by the clock of a machine; zero in virtual time.
+    round: Duration,
+}
+
+/// Rehearses every workload.
+fn pilots(driver: &mut Driver<'_>, arms: &[ArmIndex], asked: &TrialLength, notes: &mut Notes) -> Result<Pilots> {
     let plan = driver.plan;
     let (duration, _) = length::trial_length(plan);
-    let mut short = Vec::new();
+    let mut pilots = Pilots::default();
     for (workload, spec) in plan.workloads.iter().enumerate() {
         if driver.stop.signal().is_some() {
             break;
@@ -113,10 +125,41 @@ fn too_short(driver: &mut Driver<'_>, arms: &[ArmIndex], asked: &TrialLength, no
             let by_time = Duration::from_nanos(observation.duration_ns) <= duration.mul_f64(1.2);
             Some(Short { workload: spec.name.clone(), metric: metric.to_owned(), resolution, by_time })
         };
+        let began = driver.spent();
         let observed = observe(driver, (workload, arms), asked, notes)?;
-        short.extend(observed.iter().filter_map(of).min_by_key(|short| short.resolution.events));
+        if !plan.arena.is_virtual() && !observed.is_empty() {
+            pilots.round += (driver.spent() - began).mul_f64(arms.len() as f64 / observed.len() as f64);
+        }
+        // The trial with the fewest events counts.
+        pilots.short.extend(observed.iter().filter_map(of).min_by_key(|short| short.resolution.events));
     }
-    Ok(short)
+    Ok(pilots)
+}
+
+/// A program takes its own time, which nobody knows before its first run. A budget in which not one round fits is refused; one that
+/// is too short for an interval is warned of.
+fn check_budget(plan: &Plan, round: Duration, spent: Duration, progress: &dyn Progress) -> Result<()> {
+    let (round_s, left_s) = (round.as_secs_f64(), plan.budget.time_s - spent.as_secs_f64());
+    if round_s <= length::TOLERATED * length::block_s(plan) {
+        return Ok(());
+    }
+    let least = if plan.budget.figures_only { 1 } else { feasibility::of(plan).least_blocks };
+    let needed = (spent.as_secs_f64() + round_s * f64::from(least)).ceil();
+    let why = format!("one trial of every arm takes {round_s:.0} s, and {left_s:.0} s are left after the first trial");
+    if left_s < round_s {
+        return Err(usage(format!(
+            "--budget: too short for these programs (found {:.0} s, expected at least {needed:.0} s): {why}; give --budget {needed:.0}s, \
+             or the program less to do",
+            plan.budget.time_s
+        )));
+    }
+    let fit = (left_s / round_s).floor();
+    if fit < f64::from(least) {
+        progress.say(&format!(
+            "CAUTION: {why}: {fit:.0} blocks fit, and an interval takes {least}; give --budget {needed:.0}s, or the program less to do"
+        ));
+    }
+    Ok(())
 }
 
 /// The trials of one workload that are no evidence.

@@ -88,6 +88,10 @@ impl Done {
 }
 
 fn run(arena: Rated, budget_s: f64, asked: &TrialLength) -> Done {
+    try_run(arena, budget_s, asked).expect("it is measured")
+}
+
+fn try_run(arena: Rated, budget_s: f64, asked: &TrialLength) -> Result<Done> {
     let (kind, device) = if arena.is_virtual { ("sim", "hp97560") } else { ("disk", "sda") };
     let text = format!(
         "arena = '{kind}'\ndevice = '{device}'\n[budget]\ntime_s = {budget_s}\n[trial]\nduration_ms = 200\nwarmup_ms = 40\n[[arm]]\nname = \
@@ -97,9 +101,9 @@ fn run(arena: Rated, budget_s: f64, asked: &TrialLength) -> Done {
     let (mut arena, heard) = (arena, Heard::default());
     let stop = Stop::install().expect("signals");
     let arms = [ArmIndex(0), ArmIndex(1)];
-    let rehearsed = rehearse(&plan, asked, &arms, &mut arena, (&stop, &heard)).expect("it is measured");
+    let rehearsed = rehearse(&plan, asked, &arms, &mut arena, (&stop, &heard))?;
     let (warnings, _) = heard.0.into_inner().expect("one thread");
-    Done { rehearsed, warnings, trials: arena.trials }
+    Ok(Done { rehearsed, warnings, trials: arena.trials })
 }
 
 fn rated(rates: [f64; 2], is_virtual: bool) -> Rated {
@@ -156,4 +160,14 @@ fn a_program_that_runs_to_its_end_is_not_lengthened_but_warned_of() {
     let done = run(arena, 60.0, &TrialLength::default());
     assert_eq!(done.ms(), (200, 40));
     assert!(done.warnings[0].contains("about 20 requests") && done.warnings[0].contains("more to do"));
+}
+
+#[test]
+fn a_budget_that_holds_no_round_of_a_program_is_refused() {
+    let program = || Rated { runs_for: Some(Duration::from_secs(83)), ..rated([900.0, 900.0], false) };
+    let error = try_run(program(), 100.0, &TrialLength::default()).expect_err("two arms take 166 s").to_string();
+    assert!(error.contains("found 100 s") && error.contains("one trial of every arm takes 166 s"), "{error}");
+    // 83 s for the first trial, 166 s a round: 2 fit, and an interval takes more.
+    let done = run(program(), 450.0, &TrialLength::default());
+    assert!(done.warnings[0].contains("2 blocks fit, and an interval takes"), "{:?}", done.warnings);
 }
