@@ -1,8 +1,13 @@
-//! A change to the host side of User-mode Linux (arch/um) that the kernel above it cannot notice.
+//! Two changes to the host side of User-mode Linux (arch/um) that the kernel above it cannot notice.
 //!
 //! 6.1 asks the host for its process number whenever the CPU becomes idle. That is the only system call of a request of the kernel's
-//! own clients, and a sixth of its time. The number is read by nothing, and 6.12 does not ask for it. The statement is removed where
-//! a source has it; nothing else of a tree is changed, and what a guest computes and when is the same.
+//! own clients, and a sixth of its time. The number is read by nothing, and 6.12 does not ask for it. The statement is removed.
+//!
+//! Before 6.13 a process's floating-point state has 2,696 bytes, all that AVX-512 and protection keys take. A host with AMX has more,
+//! refuses to set a part of it (EFAULT), and the first process of the guest dies. The state is set in its whole length, with
+//! zeros beyond: a guest's process is never allowed to use AMX, so nothing is lost.
+//!
+//! Each is done where a source has the code; nothing else of a tree is changed, and what a guest computes and when is the same.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,32 +15,80 @@ use std::path::Path;
 
 use crate::Error;
 
-const FILE: &str = "arch/um/kernel/process.c";
+const IDLE: &str = "arch/um/kernel/process.c";
+const REGISTERS: &str = "arch/x86/um/os-Linux/registers.c";
 
-/// Removes the statement from an unpacked tree.
+/// The state as the host takes it: as long as the host says on the first call.
+const WHOLE_STATE: &str = "\
+#include <string.h>
+
+static struct iovec whole_state(int pid, unsigned long *fp_regs)
+{
+	static unsigned long state[8192];
+	static size_t size;
+	struct iovec iov = { .iov_base = state, .iov_len = sizeof(state) };
+
+	if (!size && ptrace(PTRACE_GETREGSET, pid, NT_X86_XSTATE, &iov) == 0) {
+		size = iov.iov_len;
+		memset(state, 0, sizeof(state));
+	}
+	iov.iov_base = fp_regs;
+	iov.iov_len = FP_SIZE * sizeof(unsigned long);
+	if (size > iov.iov_len) {
+		memcpy(state, fp_regs, iov.iov_len);
+		iov.iov_base = state;
+		iov.iov_len = size;
+	}
+	return iov;
+}
+
+";
+
+/// Makes the changes in an unpacked tree.
 ///
 /// # Errors
-/// If the file cannot be read or written.
+/// If a file cannot be read or written.
 pub(crate) fn adjust(tree: &Path) -> Result<(), Error> {
-    let path = tree.join(FILE);
-    let text = match fs::read_to_string(&path) {
+    rewrite(&tree.join(IDLE), without_question)?;
+    rewrite(&tree.join(REGISTERS), with_whole_state)
+}
+
+fn rewrite(path: &Path, change: fn(&str) -> Option<String>) -> Result<(), Error> {
+    let text = match fs::read_to_string(path) {
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
-        text => text.map_err(|cause| Error::io("read", &path, cause))?,
+        text => text.map_err(|cause| Error::io("read", path, cause))?,
     };
-    match adjusted(&text) {
-        Some(text) => fs::write(&path, text).map_err(|cause| Error::io("write", &path, cause)),
+    match change(&text) {
+        Some(text) => fs::write(path, text).map_err(|cause| Error::io("write", path, cause)),
         None => Ok(()),
     }
 }
 
-/// The text without the statement; None if it has none, or more than one.
-fn adjusted(text: &str) -> Option<String> {
+/// The text without the question for the process number; None if it has none, or more than one.
+fn without_question(text: &str) -> Option<String> {
     let asks = |line: &str| {
         let line = line.trim();
         line.starts_with("cpu_tasks[") && line.ends_with(".pid = os_getpid();")
     };
     let lines = text.split_inclusive('\n');
     (lines.clone().filter(|line| asks(line)).count() == 1).then(|| lines.filter(|line| !asks(line)).collect())
+}
+
+/// The text in which floating-point state is set in its whole length; None if it is not set in one place with a length of its own.
+fn with_whole_state(text: &str) -> Option<String> {
+    const FUNCTION: &str = "int restore_fp_registers(int pid, unsigned long *fp_regs)\n";
+    let sets = |line: &str| line.contains("ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov)");
+    let has_own_length = text.contains("iov.iov_len = FP_SIZE * sizeof(unsigned long);");
+    let is_known = text.matches(FUNCTION).count() == 1 && text.lines().filter(|line| sets(line)).count() == 1;
+    if !is_known || !has_own_length {
+        return None;
+    }
+    let line = |line: &str| match () {
+        () if line == FUNCTION => format!("{WHOLE_STATE}{line}"),
+        () if sets(line) => format!("\t\tiov = whole_state(pid, fp_regs);\n{line}"),
+        () => line.to_owned(),
+    };
+    Some(text.split_inclusive('\n').map(line).collect())
 }
 
 #[cfg(test)]
@@ -45,15 +98,27 @@ mod tests {
     #[test]
     fn the_statement_is_removed_and_nothing_else() {
         let idle = "void idle(void)\n{\n\tcpu_tasks[0].pid = os_getpid();\n\tsleep();\n}\n";
-        assert_eq!(adjusted(idle).unwrap(), "void idle(void)\n{\n\tsleep();\n}\n");
-        assert_eq!(adjusted("\tpid = os_getpid();\n\tcpu_tasks[0].pid = pid;\n"), None, "another statement");
-        assert_eq!(adjusted(&idle.repeat(2)), None, "an unknown source");
+        assert_eq!(without_question(idle).unwrap(), "void idle(void)\n{\n\tsleep();\n}\n");
+        assert_eq!(without_question("\tpid = os_getpid();\n\tcpu_tasks[0].pid = pid;\n"), None, "another statement");
+        assert_eq!(without_question(&idle.repeat(2)), None, "an unknown source");
+    }
+
+    #[test]
+    fn state_is_set_in_its_whole_length_where_it_had_a_length_of_its_own() {
+        let known = "int save(void)\n{\n\tiov.iov_len = FP_SIZE * sizeof(unsigned long);\n}\n\
+                     int restore_fp_registers(int pid, unsigned long *fp_regs)\n{\n\
+                     \t\tif (ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov) < 0)\n}\n";
+        let text = with_whole_state(known).unwrap();
+        assert!(text.contains("}\n\nint restore_fp_registers(int pid"), "the function comes before its caller: {text}");
+        assert!(text.contains("iov = whole_state(pid, fp_regs);\n\t\tif (ptrace(PTRACE_SETREGSET"), "{text}");
+        assert_eq!(with_whole_state(&known.replace("FP_SIZE * sizeof(unsigned long)", "host_fp_size")), None, "6.13");
+        assert_eq!(with_whole_state(&known.repeat(2)), None, "an unknown source");
     }
 
     #[test]
     fn a_tree_without_it_stays_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(FILE);
+        let path = dir.path().join(IDLE);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "void idle(void);\n").unwrap();
         adjust(dir.path()).unwrap();

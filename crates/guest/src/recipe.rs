@@ -12,7 +12,7 @@ use crate::tree::hex;
 use crate::{Error, Patch, config};
 
 /// Part of every key; changed when kernels built by an earlier version must not be used.
-const FORMAT: &str = "2";
+const FORMAT: &str = "3";
 
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
