@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use super::bench::{Bench, note};
 use super::udev::pattern;
 use super::{
-    Address, By, Form, Refusal, Request, When, address, as_boot_parameter, as_boot_parameter_of_an_older_kernel, as_hwdb, current, forget, keep, keys_of,
-    list, propose, rule_name,
+    Address, By, Form, Refusal, Request, When, address, as_boot_parameter, as_boot_parameter_of_an_older_kernel,
+    as_hwdb, current, forget, keep, keys_of, list, propose, rule_name,
 };
 use crate::device;
 use crate::error::Error;

@@ -74,6 +74,7 @@ impl Progress for Heard {
     fn clear(&self) {}
 }
 
+#[derive(Debug)]
 struct Done {
     rehearsed: Rehearsed,
     warnings: Vec<String>,

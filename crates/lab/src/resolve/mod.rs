@@ -385,7 +385,8 @@ mod tests {
                 // A table with several runs has the columns run, cached reads and buffered reads, three rows a scheduler.
                 let cells = |row: &str| row.split(',').filter_map(|cell| cell.parse::<f64>().ok()).collect::<Vec<_>>();
                 let rows: Vec<Vec<f64>> = table.lines().map(cells).filter(|row| row.len() == 3).collect();
-                let means = rows.chunks(3).flat_map(|runs| (1..3).map(|i| runs.iter().map(|run| run[i]).sum::<f64>() / 3.0));
+                let means =
+                    rows.chunks(3).flat_map(|runs| (1..3).map(|i| runs.iter().map(|run| run[i]).sum::<f64>() / 3.0));
                 let is_it = |mb: f64| (mb * 1.048_576 - figure.value).abs() < 0.011;
                 assert!(numbers.iter().copied().chain(means).any(is_it), "{name}: {figure:?}");
             }
