@@ -32,7 +32,7 @@ const EFFECTS: [&str; 20] = [
     "renameat2",
     "unlink",
     "unlinkat",
-    "flock",
+    "fcntl",
     "ftruncate",
     "mkdir",
     "mkdirat",
