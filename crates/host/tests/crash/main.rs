@@ -1,9 +1,10 @@
 //! `kill -9` at real system calls of a real process on a real loop device: afterwards, `restore_all` leaves everything as before.
 //!
 //! strace kills the victim, which is this program started again, when it enters its n-th call of one kind. The state of the machine changes
-//! only at calls that have an effect (write, rename, fsync, unlink …), so a kill at each of those covers every state there is; kills at
-//! calls between them are added up to a round number. This test has a `main` of its own because the victim must have one thread: strace
-//! counts calls per thread, and the standard harness would make the count vary.
+//! only at calls that have an effect (write, rename, fsync, unlink …), so a kill at each of those covers every state there is. With
+//! SCHEDLAB_SOAK=1, kills at the calls after them and at others in between are added, in case the list of such calls is not complete. This
+//! test has a `main` of its own because the victim must have one thread: strace counts calls per thread, and the standard harness would
+//! make the count vary.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -19,7 +20,7 @@ use std::{env, fs};
 use common::{Bench, BlankLoop};
 use host::{Change, Guard, LoopDevice, Outcome, Root, Setting, TracingInstance, restore_all};
 
-/// Kills at least this many, where the experiment makes as many calls.
+/// A soak kills at least this many, where the experiment makes as many calls.
 const POINTS: usize = 120;
 
 /// Calls that change something outside of the process.
@@ -174,8 +175,8 @@ impl Experiment {
         output.status.success()
     }
 
-    /// The calls at which to kill: those with an effect and the ones right after them, and an even choice of the others, beginning
-    /// with the first call that concerns the state directory.
+    /// The calls at which to kill, beginning with the first call that concerns the state directory: those with an effect; in a soak the
+    /// one after each of them as well, and an even choice of the others.
     fn points(&self, state: &Path) -> Vec<Call> {
         // The first time makes directories that are there afterwards.
         for _ in 0..2 {
@@ -198,11 +199,22 @@ impl Experiment {
         }
         let calls = &calls[begin.expect("the journal's first call")..];
         let has_effect = |call: &Call| EFFECTS.contains(&call.name.as_str());
+        if !is_soak() {
+            // The call after the last effect shows what a kill at the very end leaves.
+            let last = calls.iter().rposition(has_effect).expect("the journal is written");
+            let end = calls.get(last + 1).into_iter();
+            return calls.iter().filter(|call| has_effect(call)).chain(end).cloned().collect();
+        }
         let after_effect = calls.windows(2).filter(|pair| has_effect(&pair[0])).flatten();
         let between = calls.iter().step_by((calls.len() / POINTS).max(1));
         let all: BTreeSet<&Call> = after_effect.chain(between).collect();
         all.into_iter().cloned().collect()
     }
+}
+
+/// Whether the tests take as long as they need to leave nothing out.
+fn is_soak() -> bool {
+    env::var_os("SCHEDLAB_SOAK").is_some()
 }
 
 fn recover(root: &Root, call: &Call) {
@@ -264,9 +276,9 @@ fn settings_survive() {
         blank.set("read_ahead_kb", "512");
     };
     let Some(kills) = Kills::of("settings", tune) else { return };
-    assert!(kills.points.len() >= 100, "only {} points", kills.points.len());
     let (killed, undone) = kills.device_is_as_before();
-    assert!(killed >= 100 && undone > 20, "the kills have to hit: {killed}, {undone}");
+    let least = if is_soak() { 100 } else { 40 };
+    assert!(killed >= least && undone > least / 4, "the kills have to hit: {killed}, {undone}");
 }
 
 fn tune(blank: &BlankLoop) {
@@ -294,13 +306,14 @@ fn changes_survive() {
         assert!(now == set || !ended_well, "a command that ended well has set the device: {call:?}");
     }
     println!("killed at {} points; changed at {undone} of them, set for good at {stayed}", points.len());
-    assert!(points.len() >= 60 && undone > stayed + 10 && stayed > 0, "the kills have to hit: {undone}, {stayed}");
+    assert!(points.len() >= 40 && undone > stayed + 10 && stayed > 0, "the kills have to hit: {undone}, {stayed}");
 }
 
 fn changes_for_a_while_survive() {
     let Some(kills) = Kills::of("change-for-a-while", tune) else { return };
-    let (_, undone) = kills.device_is_as_before();
-    assert!(kills.points.len() >= 100 && undone > 20, "the kills have to hit: {undone}");
+    let (killed, undone) = kills.device_is_as_before();
+    let least = if is_soak() { 100 } else { 40 };
+    assert!(killed >= least && undone > least / 4, "the kills have to hit: {killed}, {undone}");
 }
 
 fn loop_devices_survive() {

@@ -12,7 +12,7 @@ use host::session::{Cleanup, FileSystem, Launch, Share};
 use host::{LoopDevice, Outcome, Root, Session, restore_all};
 
 use crate::common::{self, Bench, BlankLoop, try_run};
-use crate::{Experiment, recover};
+use crate::{Experiment, is_soak, recover};
 
 /// What the victim is given beside the state directory: the device or directory, and what its sleeping programs have for an argument.
 pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
@@ -129,8 +129,9 @@ pub(crate) fn sessions_survive() {
     let victim = format!("session\n{}\n{}\n{sleep}", state.display(), blank.word());
     let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
     let (mut killed, mut undone) = (0, 0);
-    // All of them take minutes; of every kind of call a sixth is killed at.
-    let points: Vec<_> = experiment.points(&state).into_iter().step_by(6).collect();
+    // All of them take minutes.
+    let stride = if is_soak() { 1 } else { 4 };
+    let points: Vec<_> = experiment.points(&state).into_iter().step_by(stride).collect();
     for call in &points {
         killed += usize::from(!experiment.run(Some(call)));
         let pid = victim_pid(&bench);
