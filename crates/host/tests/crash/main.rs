@@ -17,8 +17,9 @@ use std::process::Command;
 use std::time::Duration;
 use std::{env, fs};
 
-use common::{Bench, BlankLoop};
+use common::Bench;
 use host::{Change, Guard, LoopDevice, Outcome, Root, Setting, TracingInstance, restore_all};
+use testbed::Loop;
 
 /// A soak kills at least this many, where the experiment makes as many calls.
 const POINTS: usize = 120;
@@ -228,24 +229,24 @@ fn recover(root: &Root, call: &Call) {
 /// The points of a victim that changes the settings of a tuned loop device, after it has run without a kill.
 struct Kills {
     /// Before `bench`, whose directory has its file: fields are dropped in this order.
-    blank: BlankLoop,
+    blank: Loop,
     bench: Bench,
-    before: BTreeMap<String, String>,
+    before: Vec<(String, String)>,
     experiment: Experiment,
     points: Vec<Call>,
 }
 
 impl Kills {
-    fn of(what: &str, tune: fn(&BlankLoop)) -> Option<Kills> {
+    fn of(what: &str, tune: fn(&Loop)) -> Option<Kills> {
         let bench = Bench::set_up(&["strace"])?;
         let blank = bench.blank_loop(16);
         if !blank.offers(&["none", "mq-deadline", "bfq"]) {
             return None;
         }
         tune(&blank);
-        let before = blank.whole_queue();
+        let before = blank.snapshot();
         let state = bench.dir.path().join("state");
-        let victim = format!("{what}\n{}\n{}", state.display(), blank.word());
+        let victim = format!("{what}\n{}\n{}", state.display(), &blank.path);
         let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
         let points = experiment.points(&state);
         Some(Kills { blank, bench, before, experiment, points })
@@ -257,9 +258,9 @@ impl Kills {
         let (mut killed, mut undone) = (0, 0);
         for call in &self.points {
             killed += usize::from(!self.experiment.run(Some(call)));
-            undone += usize::from(self.blank.whole_queue() != self.before);
+            undone += usize::from(self.blank.snapshot() != self.before);
             recover(&self.bench.root, call);
-            assert_eq!(self.blank.whole_queue(), self.before, "killed at {call:?}");
+            assert_eq!(self.blank.snapshot(), self.before, "killed at {call:?}");
         }
         println!(
             "killed at {killed} of {} points; the device was changed at {undone} of them, and as before after each",
@@ -270,7 +271,7 @@ impl Kills {
 }
 
 fn settings_survive() {
-    let tune = |blank: &BlankLoop| {
+    let tune = |blank: &Loop| {
         blank.set("scheduler", "mq-deadline");
         blank.set("iosched/read_expire", "252");
         blank.set("read_ahead_kb", "512");
@@ -281,9 +282,9 @@ fn settings_survive() {
     assert!(killed >= least && undone > least / 4, "the kills have to hit: {killed}, {undone}");
 }
 
-fn tune(blank: &BlankLoop) {
+fn tune(blank: &Loop) {
     blank.set("scheduler", "mq-deadline");
-    blank.set("max_sectors_kb", &blank.shows("max_hw_sectors_kb"));
+    blank.set("max_sectors_kb", &blank.show("max_hw_sectors_kb"));
     blank.set("iosched/read_expire", "252");
     blank.set("nr_requests", "64");
     blank.set("read_ahead_kb", "512");
@@ -291,16 +292,16 @@ fn tune(blank: &BlankLoop) {
 
 fn changes_survive() {
     let Some(Kills { bench, blank, before, experiment, points }) = Kills::of("change", tune) else { return };
-    let set = blank.whole_queue();
+    let set = blank.snapshot();
     assert_ne!(set, before);
     let (mut undone, mut stayed) = (0, 0);
     for call in &points {
         tune(&blank);
-        assert_eq!(blank.whole_queue(), before, "the tuning is whole again");
+        assert_eq!(blank.snapshot(), before, "the tuning is whole again");
         let ended_well = experiment.run(Some(call));
-        undone += usize::from(blank.whole_queue() != before);
+        undone += usize::from(blank.snapshot() != before);
         recover(&bench.root, call);
-        let now = blank.whole_queue();
+        let now = blank.snapshot();
         stayed += usize::from(now == set);
         assert!(now == before || now == set, "killed at {call:?}: {now:?}");
         assert!(now == set || !ended_well, "a command that ended well has set the device: {call:?}");
@@ -341,7 +342,7 @@ fn tracing_instances_survive() {
     let Some(bench) = Bench::set_up(&["strace"]) else { return };
     let instances = Path::new("/sys/kernel/tracing/instances");
     if !instances.is_dir() {
-        return common::skip("tracefs is not mounted").unwrap_or(());
+        return testbed::skip("tracefs is not mounted");
     }
     let (state, pid) = (bench.dir.path().join("state"), bench.dir.path().join("pid"));
     let victim = format!("tracing\n{}\n{}", state.display(), pid.display());

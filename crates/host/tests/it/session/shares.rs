@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use host::session::{Ended, Launch, Share};
 use host::{Device, Session};
+use testbed::skip;
 
-use super::common::{Bench, run, skip};
 use super::{assert_no_trace, begin};
+use crate::common::{Bench, run};
 
 fn bounds(text: &str) -> Share {
     Share { io_max: Some(text.to_string()), ..Share::default() }
@@ -29,7 +30,10 @@ fn that_can(bench: &Bench, device: &Device, share: &Share) -> Option<Session> {
     let session = begin(bench);
     match session.check_share(device, share) {
         Ok(()) => Some(session),
-        Err(error) => skip(&format!("this machine cannot: {error}")),
+        Err(error) => {
+            skip(&format!("this machine cannot: {error}"));
+            None
+        }
     }
 }
 
