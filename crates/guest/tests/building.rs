@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use guest::{Cache, Error, Kernel, Progress, Request, Silent};
 
@@ -57,8 +57,7 @@ fn plain(cache: &Cache) -> Option<Kernel> {
             | Error::NoPackage { .. }
             | Error::NoMirror),
         ) => {
-            assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{error}");
-            eprintln!("SKIPPED: {error}");
+            testbed::skip(&error.to_string());
             None
         }
         Err(other) => panic!("{other}"),
@@ -166,11 +165,8 @@ fn an_interrupted_build_leaves_nothing_and_no_process() {
         let works_here = |pid: &str| {
             fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.to_string_lossy().starts_with(here))
         };
-        let begun = Instant::now();
-        while names(Path::new("/proc")).iter().any(|pid| works_here(pid)) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "a compiler goes on after {phase}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let is_idle = || !names(Path::new("/proc")).iter().any(|pid| works_here(pid));
+        testbed::eventually(&format!("no compiler goes on after {phase}"), is_idle);
     }
 }
 

@@ -162,10 +162,10 @@ fn killed_at_work(bench: &Bench, what: &str, at: &str, sleep: &str) -> String {
         .spawn()
         .expect("this program again");
     let ready = bench.dir.path().join("ready");
-    while !ready.exists() {
+    testbed::eventually("the victim has made its session", || {
         assert!(child.try_wait().expect("our child").is_none(), "the victim makes its session");
-        thread::sleep(Duration::from_millis(5));
-    }
+        ready.exists()
+    });
     fs::remove_file(ready).expect("own directory");
     child.kill().expect("our child");
     child.wait().expect("our child");

@@ -66,14 +66,8 @@ fn of_very_much_that_is_printed_the_end_is_kept_and_the_memory_of_the_rest_given
     let session = begin(&bench);
     let script = "head -c 150000000 /dev/zero | tr '\\0' x; echo end; exec sleep 1000";
     let mut running = session.start(&shell(script)).expect("a shell");
-    let printed = loop {
-        let printed = running.printed();
-        if printed.ends_with("xend\n") {
-            break printed;
-        }
-        thread::sleep(Duration::from_millis(20));
-    };
-    assert_eq!(printed.len(), 64 << 20);
+    eventually("it has printed everything", || running.printed().ends_with("xend\n"));
+    assert_eq!(running.printed().len(), 64 << 20);
     let file = std::fs::metadata(format!("/proc/{}/fd/1", running.pid())).expect("its standard output");
     assert_eq!(file.len(), 150_000_004);
     assert!(file.blocks() * 512 <= 65 << 20, "{} blocks", file.blocks());
