@@ -1,5 +1,4 @@
-//! Laws of a change that stays, and its crashes at every step, on the fake machine. The same on a real loop device: `tests/settings.rs`
-//! and `tests/crash.rs`.
+//! Laws of a change that stays, on the fake machine. The same on a real loop device: `tests/it/settings.rs`.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Settings on a real loop device: the laws of `settings::tests`, held against the kernel itself.
 
+use std::time::Instant;
+
 use crate::common::{Bench, run};
 use host::settings::Watch;
 use host::{Error, Guard, Problem, Setting, restore_all};
@@ -214,4 +216,33 @@ fn two_guards_on_one_device_do_not_both_get_it() {
     }
     drop(guard);
     begin(&bench, &blank);
+}
+
+#[test]
+fn each_scheduler_is_applied_and_restored_and_the_times_are_printed() {
+    let Some(bench) = Bench::set_up(&[]) else { return };
+    let blank = bench.blank_loop(16);
+    if !blank.offers(&ALL) {
+        return;
+    }
+    let before = blank.snapshot();
+    let ms = |since: Instant| since.elapsed().as_secs_f64() * 1e3;
+    for scheduler in ALL {
+        let since = Instant::now();
+        let mut guard = begin(&bench, &blank);
+        let begin = ms(since);
+        let since = Instant::now();
+        applied(&mut guard, &Setting::of(scheduler));
+        let apply = ms(since);
+        let since = Instant::now();
+        applied(&mut guard, &Setting::of(scheduler).with("nomerges", "1"));
+        let again = ms(since);
+        let since = Instant::now();
+        guard.restore().expect("everything can be put back");
+        let restore = ms(since);
+        println!(
+            "{scheduler}: begin {begin:.1} ms, apply {apply:.1} ms, apply again {again:.1} ms, restore {restore:.1} ms"
+        );
+        assert_eq!(blank.snapshot(), before);
+    }
 }
