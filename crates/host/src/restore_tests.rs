@@ -67,7 +67,8 @@ fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
         json!({"what": "files", "about": "x", "files": [file], "directories": []})
     };
     let rule = "/etc/udev/rules.d/90-schedlab-x.rules";
-    let cases: [(&str, &dyn Fn(&Machine) -> Value); 5] = [
+    type Undo<'a> = &'a dyn Fn(&Machine) -> Value;
+    let cases: [(&str, Undo); 5] = [
         ("schedlab-kept-x", &|machine| file("/etc/cron.d/x", 0o644, machine)),
         ("schedlab-kept-x", &|machine| file(rule, 0o4755, machine)),
         (
