@@ -5,7 +5,6 @@
 //! loads, then empties, so that what is started in between leaves the emptied CPUs as well.
 
 use std::fmt;
-use std::fs::File;
 use std::sync::Mutex;
 
 use super::attributes::{self, Watch, Write};
@@ -14,6 +13,7 @@ use super::ledger::{KEY, KIND, Ledger, Made};
 use super::realtime;
 use super::sched_ext::{self, Loaded};
 use super::setting::Setting;
+use files::OwnLock;
 use host::Error;
 use host::Root;
 use host::journal::{self, Abandoned, Kind, Lock, Stage, Undone};
@@ -29,7 +29,7 @@ pub struct Guard {
     root: Root,
     _lock: Lock,
     /// The same for every schedlab on the machine, whatever its state directory; taken when something of the machine is to be written.
-    machine: Mutex<Option<File>>,
+    machine: Mutex<Option<OwnLock>>,
     ledger: Ledger,
     isolation: Option<Isolation>,
     loaded: Option<Loaded>,
@@ -182,7 +182,7 @@ impl Guard {
         }
         let mut machine = self.machine.lock().expect("no thread panics while it holds this");
         if machine.is_none() {
-            *machine = journal::lock_machine(&self.root, KEY, WHAT, journal::INHERITED)?;
+            *machine = journal::lock_machine(&self.root, KEY, WHAT)?;
         }
         Ok(())
     }

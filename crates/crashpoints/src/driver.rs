@@ -5,8 +5,6 @@
 use std::fmt::Debug;
 use std::fs;
 use std::path::PathBuf;
-use std::thread;
-use std::time::Duration;
 
 use crate::FakeKernel;
 
@@ -44,20 +42,23 @@ pub struct Case<M, E> {
     pub least_steps: usize,
 }
 
-impl<M: Machine, E: Debug> Case<M, E> {
-    /// How many steps the whole command takes, and what it leaves.
-    pub fn whole(&self) -> (usize, M::State) {
-        let machine = (self.machine)();
-        let began = machine.kernel().live();
-        (self.command)(&machine).expect("nothing goes wrong without a crash");
-        let steps = machine.kernel().live() - began;
-        assert!(steps >= self.least_steps, "{}: only {steps} steps", self.name);
-        assert_eq!(journal(&machine), [""; 0], "{}", self.name);
-        (steps, machine.state())
+/// A row of a matrix of cases on different machines.
+pub trait Cut {
+    fn name(&self) -> &'static str;
+    /// Kills the command after each step; gives how many times something was left to undo.
+    fn killed_at_every_step(&self) -> usize;
+    /// Kills the command after every `stride`th step, and the recovery after each of `seconds` steps.
+    fn killed_again_in_recovery(&self, stride: usize, seconds: &[usize]);
+    /// Cuts the power after each step, with and without the names of files that were not synced, and restarts.
+    fn power_lost_at_every_step(&self);
+}
+
+impl<M: Machine, E: Debug> Cut for Case<M, E> {
+    fn name(&self) -> &'static str {
+        self.name
     }
 
-    /// Kills the command after each step; gives how many times something was left to undo.
-    pub fn killed_at_every_step(&self) -> usize {
+    fn killed_at_every_step(&self) -> usize {
         let (steps, after) = self.whole();
         let mut left = 0;
         for step in 0..=steps {
@@ -70,11 +71,10 @@ impl<M: Machine, E: Debug> Case<M, E> {
         left
     }
 
-    /// Kills the command after every `stride`th step, and the recovery after each of `seconds` steps.
-    pub fn killed_again_in_recovery(&self, stride: usize, seconds: impl IntoIterator<Item = usize> + Clone) {
+    fn killed_again_in_recovery(&self, stride: usize, seconds: &[usize]) {
         let (steps, after) = self.whole();
         for step in (0..=steps).step_by(stride) {
-            for second in seconds.clone() {
+            for &second in seconds {
                 let (machine, before, is_done) = self.cut(step);
                 machine.kernel().die_after(second);
                 let _ = machine.restore();
@@ -90,25 +90,7 @@ impl<M: Machine, E: Debug> Case<M, E> {
         }
     }
 
-    /// Kills the command after every `stride`th step; `next` is a command that recovers by itself and leaves what is `expected`.
-    pub fn next_command_recovers(
-        &self,
-        stride: usize,
-        next: impl Fn(&M),
-        expected: impl Fn(&M::State, &M::State) -> bool,
-    ) {
-        let steps = self.whole().0;
-        for step in (0..steps).step_by(stride) {
-            let (machine, before, _) = self.cut(step);
-            machine.kernel().live();
-            next(&machine);
-            let now = machine.state();
-            assert!(expected(&now, &before), "{}: killed after step {step}: {now:?}", self.name);
-        }
-    }
-
-    /// Cuts the power after each step, with and without the names of files that were not synced, and restarts.
-    pub fn power_lost_at_every_step(&self) {
+    fn power_lost_at_every_step(&self) {
         let (steps, after) = self.whole();
         for step in 0..=steps {
             for names_survive in [false, true] {
@@ -130,6 +112,36 @@ impl<M: Machine, E: Debug> Case<M, E> {
                     Effects::Files => self.recovered(&machine, &before, &after, is_done, &when),
                 }
             }
+        }
+    }
+}
+
+impl<M: Machine, E: Debug> Case<M, E> {
+    /// How many steps the whole command takes, and what it leaves.
+    pub fn whole(&self) -> (usize, M::State) {
+        let machine = (self.machine)();
+        let began = machine.kernel().live();
+        (self.command)(&machine).expect("nothing goes wrong without a crash");
+        let steps = machine.kernel().live() - began;
+        assert!(steps >= self.least_steps, "{}: only {steps} steps", self.name);
+        assert_eq!(journal(&machine), [""; 0], "{}", self.name);
+        (steps, machine.state())
+    }
+
+    /// Kills the command after every `stride`th step; `next` is a command that recovers by itself and leaves what is `expected`.
+    pub fn next_command_recovers(
+        &self,
+        stride: usize,
+        next: impl Fn(&M),
+        expected: impl Fn(&M::State, &M::State) -> bool,
+    ) {
+        let steps = self.whole().0;
+        for step in (0..steps).step_by(stride) {
+            let (machine, before, _) = self.cut(step);
+            machine.kernel().live();
+            next(&machine);
+            let now = machine.state();
+            assert!(expected(&now, &before), "{}: killed after step {step}: {now:?}", self.name);
         }
     }
 
@@ -157,17 +169,13 @@ impl<M: Machine, E: Debug> Case<M, E> {
     }
 }
 
-/// Undoes what dead owners left, once no process has a copy of their locks.
+/// Undoes what dead owners left.
 pub fn recover(machine: &impl Machine) {
-    for _ in 0..1000 {
-        match machine.restore() {
-            Ok(false) => return,
-            // Another test of this process is starting a program: until its exec the child holds a copy of the lock.
-            Ok(true) => thread::sleep(Duration::from_millis(5)),
-            Err(why) => panic!("recovery: {why}"),
-        }
+    match machine.restore() {
+        Ok(false) => {}
+        Ok(true) => panic!("recovery: the lock of a dead owner is still taken"),
+        Err(why) => panic!("recovery: {why}"),
     }
-    panic!("recovery: the lock of a dead owner is still taken");
 }
 
 /// The files in the journal's directory.

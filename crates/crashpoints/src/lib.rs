@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-pub use driver::{Case, Effects, Machine, recover};
+pub use driver::{Case, Cut, Effects, Machine, recover};
 use files::{Dir, Files, RealFiles};
 
 #[derive(Debug)]

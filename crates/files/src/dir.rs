@@ -329,11 +329,16 @@ impl Dir {
         component(name).is_ok_and(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
     }
 
+    /// The device and inode of what has this name; none if nothing has.
+    pub(crate) fn id(&self, name: &str) -> Option<(u64, u64)> {
+        let stat = component(name).ok().and_then(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok());
+        stat.map(|stat| (stat.st_dev, stat.st_ino))
+    }
+
     /// Whether `name` is still this open file.
     pub fn is(&self, name: &str, file: &File) -> bool {
-        let named = component(name).ok().and_then(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok());
-        let open = fstat(file).ok();
-        named.zip(open).is_some_and(|(named, open)| (named.st_dev, named.st_ino) == (open.st_dev, open.st_ino))
+        let open = fstat(file).ok().map(|stat| (stat.st_dev, stat.st_ino));
+        open.is_some() && self.id(name) == open
     }
 
     /// The names in it, sorted; those that are not UTF-8 are not ours.

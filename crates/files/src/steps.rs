@@ -1,13 +1,14 @@
 //! The file operations that change something, each one step, and the one way in which a whole file is written.
 
 use std::fmt::Debug;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
 use crate::dir::{Dir, component};
 use crate::error::Error;
+use crate::lock::DataLock;
 use crate::unfinished;
 
 /// The operations that change something, each one step that a crash can come before or after. Names are those of a [`Dir`].
@@ -62,7 +63,7 @@ impl Files for RealFiles {
 /// The same, with a lock on the file that is made, which tells the unfinished file of a process from one that was abandoned.
 #[derive(Debug, Default)]
 struct Locking {
-    held: Mutex<Option<File>>,
+    held: Mutex<Option<DataLock>>,
 }
 
 impl Files for Locking {
@@ -73,10 +74,10 @@ impl Files for Locking {
     fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut file = dir.create_anew(name)?;
         // Some file systems have no locks.
-        let _ = file.try_lock();
-        let written = file.write_all(bytes);
-        *self.held.lock().expect("no thread panics while it holds this") = Some(file);
-        written
+        if let Ok(lock) = DataLock::attempt(file.try_clone()?) {
+            *self.held.lock().expect("no thread panics while it holds this") = lock;
+        }
+        file.write_all(bytes)
     }
 }
 
@@ -145,10 +146,7 @@ mod tests {
         locking.rename(&out, "unfinished", "name").expect("writable");
         assert!(!is_free("name"));
         drop(locking);
-        // A child of another test may have a copy until it is its own program.
-        while !is_free("name") {
-            std::thread::yield_now();
-        }
+        assert!(is_free("name"));
         out.replace("name", b"y").expect("writable");
         assert_eq!(out.read("name").expect("ours"), Some(b"y".to_vec()));
     }

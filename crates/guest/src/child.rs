@@ -218,7 +218,8 @@ mod tests {
         });
         assert!(matches!(answer, Err(Error::Interrupted)), "{answer:?}");
         let grandchild = grandchild.expect("its number was said");
-        assert!(ends(grandchild), "the grandchild is gone");
+        let state = || std::fs::read_to_string(format!("/proc/{grandchild}/stat")).ok();
+        testbed::eventually("the grandchild is gone", || state().is_none_or(|stat| stat.contains(") Z ")));
     }
 
     #[test]
@@ -234,13 +235,5 @@ mod tests {
         drop(group.watcher.stdin.take()); // as the end of this process would
         let status = group.wait().unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
-    }
-
-    fn ends(pid: i32) -> bool {
-        let state = |pid: i32| std::fs::read_to_string(format!("/proc/{pid}/stat")).ok();
-        (0..100).any(|_| {
-            std::thread::sleep(Duration::from_millis(20));
-            state(pid).is_none_or(|stat| stat.contains(") Z "))
-        })
     }
 }

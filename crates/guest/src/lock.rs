@@ -1,15 +1,17 @@
 //! File locks, so that one process at a time builds a kernel. The lock ends with the process.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use files::{Attempt, OwnLock};
 
 use crate::Error;
 
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    _file: OwnLock,
 }
 
 impl Lock {
@@ -17,12 +19,9 @@ impl Lock {
     pub(crate) fn try_take(dir: &Path, name: &str) -> Result<Option<Lock>, Error> {
         fs::create_dir_all(dir).map_err(|cause| Error::io("create", dir, cause))?;
         let path = dir.join(format!("{name}.lock"));
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(|cause| Error::io("write", &path, cause))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Lock { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(cause)) => Err(Error::io("lock", &path, cause)),
+        match OwnLock::attempt(&path).map_err(|error| Error::io("lock", &path, error.into()))? {
+            Attempt::Locked(file) => Ok(Some(Lock { _file: file })),
+            Attempt::Taken { .. } => Ok(None),
         }
     }
 

@@ -7,6 +7,8 @@
 pub mod capability;
 pub mod conflicts;
 pub mod consent;
+#[cfg(test)]
+mod crash_tests;
 pub mod device;
 pub mod environment;
 pub mod error;

@@ -196,4 +196,4 @@ pub fn start_in(stat: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

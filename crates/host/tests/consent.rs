@@ -9,9 +9,10 @@ use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::{Bench, BlankLoop, run, skip};
+use common::{Bench, run, try_run};
 use host::session::FileSystem;
 use host::{Authority, Claim, Content, Device, Error, Root, Session, Use};
+use testbed::{Loop, skip};
 
 /// One test at a time: a device that one test has open exclusively stays so in a program that another one starts, from fork to exec.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -31,13 +32,13 @@ fn claim_holds_the_device_and_says_what_will_be_lost() {
     let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
-    let claim = check_writable(&bench.root, &device, Some(blank.word())).expect("named");
+    let claim = check_writable(&bench.root, &device, Some(blank.path.as_str())).expect("named");
     assert_eq!(claim.content(), [Content::NoDataFound { read_bytes: 16 << 20, is_whole: true }]);
-    let second = check_writable(&bench.root, &device, Some(blank.word())).unwrap_err();
+    let second = check_writable(&bench.root, &device, Some(blank.path.as_str())).unwrap_err();
     assert!(matches!(&second, Error::InUse { found, .. } if *found == [Use::OpenedExclusively]), "{second}");
-    OpenOptions::new().write(true).open(&blank.node).expect("clients open the claimed device without O_EXCL");
+    OpenOptions::new().write(true).open(&blank.path).expect("clients open the claimed device without O_EXCL");
     drop(claim);
-    drop(check_writable(&bench.root, &device, Some(blank.word())).expect("free again"));
+    drop(check_writable(&bench.root, &device, Some(blank.path.as_str())).expect("free again"));
     let made = host::check_writable(&bench.root, &device, Authority::Made, &mut |_, _| ControlFlow::Break(()));
     assert_eq!(made.expect("needs no consent and no search").content(), []);
 }
@@ -46,7 +47,7 @@ fn claim_holds_the_device_and_says_what_will_be_lost() {
 fn search_for_data_can_be_interrupted() {
     let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
-    let named = Authority::Named(Some(blank.word()));
+    let named = Authority::Named(Some(blank.path.as_str()));
     let broken_off =
         host::check_writable(&bench.root, &bench.device(&blank), named, &mut |_, _| ControlFlow::Break(()));
     assert!(matches!(broken_off, Err(Error::Interrupted { .. })), "{broken_off:?}");
@@ -57,7 +58,7 @@ fn loop_device_that_appears_after_the_claim_is_found() {
     let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
-    let claim = check_writable(&bench.root, &device, Some(blank.word())).expect("named");
+    let claim = check_writable(&bench.root, &device, Some(blank.path.as_str())).expect("named");
     claim.check_unused(&bench.root, &device, None).expect("nothing else uses it");
     let second = run("losetup", &["--find", "--show", &blank.file.display().to_string()]);
     let found = claim.check_unused(&bench.root, &device, None);
@@ -72,12 +73,12 @@ fn only_the_mount_of_schedlab_is_left_out_of_a_check() {
     let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
-    let mut claim = check_writable(&bench.root, &device, Some(blank.word())).expect("named");
+    let mut claim = check_writable(&bench.root, &device, Some(blank.path.as_str())).expect("named");
     claim.release_device();
-    run("mkfs.ext4", &["-q", blank.word()]);
+    run("mkfs.ext4", &["-q", &blank.path]);
     let at = bench.dir.path().join("own");
     fs::create_dir(&at).expect("own directory");
-    run("mount", &[blank.word(), &at.display().to_string()]);
+    run("mount", &[&blank.path, &at.display().to_string()]);
     let [own, other] = [Some(at.as_path()), None].map(|at| claim.check_unused(&bench.root, &device, at));
     run("umount", &[&at.display().to_string()]);
     own.expect("it is schedlab's");
@@ -90,14 +91,14 @@ fn file_that_is_locked_is_in_use() {
     let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
     let mut holder = locked(&blank);
-    let found = check_writable(&bench.root, &bench.device(&blank), Some(blank.word()));
+    let found = check_writable(&bench.root, &bench.device(&blank), Some(blank.path.as_str()));
     holder.kill().and_then(|()| holder.wait()).expect("own child");
     // A descendant of this process counts as this process, but its lock does not.
     assert!(matches!(&found, Err(Error::InUse { found, .. }) if *found == [Use::FileLocked]), "{found:?}");
 }
 
 /// A program with a lock on the file behind a loop device.
-fn locked(blank: &BlankLoop) -> Child {
+fn locked(blank: &Loop) -> Child {
     let mut flock = Command::new("flock");
     flock.arg("--no-fork").arg(&blank.file).args(["sh", "-c", "echo; exec sleep 1000"]).stdout(Stdio::piped());
     let mut holder = flock.spawn().expect("flock");
@@ -110,37 +111,59 @@ fn locked(blank: &BlankLoop) -> Child {
 fn consent_names_the_disk_by_name_node_or_link() {
     let Some((bench, _alone)) = bench() else { return };
     let blank = bench.blank_loop(16);
-    run("addpart", &[blank.word(), "1", "2048", "8192"]);
+    run("addpart", &[&blank.path, "1", "2048", "8192"]);
     let device = bench.device(&blank);
     let link = bench.dir.path().join("by-link");
-    symlink(&blank.node, &link).expect("a link");
-    for word in [blank.word(), blank.name(), link.to_str().expect("plain")] {
-        drop(check_writable(&bench.root, &device, Some(word)).expect(word));
-    }
+    symlink(&blank.path, &link).expect("a link");
+    let words = [&blank.path, &blank.name, link.to_str().expect("plain")];
+    let claims = words.map(|word| check_writable(&bench.root, &device, Some(word)).map(drop));
     let other = bench.blank_loop(1);
     let refused = |word: &str| check_writable(&bench.root, &device, Some(word)).expect_err("not this disk");
-    assert!(matches!(refused(other.word()), Error::ConsentForOther { .. }));
-    assert!(matches!(refused(&format!("{}p1", blank.word())), Error::Partition { .. }));
-    assert!(matches!(refused("/dev/sdzz"), Error::UnknownDevice { .. }));
+    let refusals = [&other.path, &format!("{}p1", blank.path), "/dev/sdzz"].map(refused);
+    // A loop device keeps its partitions for the next user of its number.
+    run("delpart", &[&blank.path, "1"]);
+    assert!(claims.iter().all(Result::is_ok), "{claims:?}");
+    let [Error::ConsentForOther { .. }, Error::Partition { .. }, Error::UnknownDevice { .. }] = &refusals else {
+        panic!("{refusals:?}")
+    };
 }
 
-/// The file behind a loop device is exchanged after the device was looked at, as a stick is exchanged for another.
-fn exchange(bench: &Bench, blank: &BlankLoop, mib: u64) {
-    let file = bench.dir.path().join(format!("exchanged-{mib}"));
-    File::create(&file).and_then(|made| made.set_len(mib << 20)).expect("a sparse file");
-    run("losetup", &["--detach", blank.word()]);
-    run("losetup", &[blank.word(), &file.display().to_string()]);
+/// A loop device that was looked at, and whose file was exchanged afterwards, as a stick is exchanged for another.
+struct Exchanged {
+    device: Device,
+    node: String,
+}
+
+impl Exchanged {
+    fn new(bench: &Bench, mib: u64) -> Exchanged {
+        let file = bench.dir.join(format!("exchanged-{mib}"));
+        File::create(&file).and_then(|made| made.set_len(mib << 20)).expect("a sparse file");
+        loop {
+            let blank = bench.blank_loop(16);
+            let (device, node) = (bench.device(&blank), blank.path.clone());
+            blank.detach();
+            if try_run("losetup", &[&node, &file.display().to_string()]).status.success() {
+                return Exchanged { device, node };
+            }
+            // Another process was quicker to take the number.
+        }
+    }
+}
+
+impl Drop for Exchanged {
+    fn drop(&mut self) {
+        try_run("losetup", &["--detach", &self.node]);
+    }
 }
 
 #[test]
 fn a_device_that_was_exchanged_since_it_was_looked_at_is_refused_and_both_are_named() {
     let Some((bench, _alone)) = bench() else { return };
     for mib in [16, 17] {
-        let blank = bench.blank_loop(16);
-        let device = bench.device(&blank);
-        exchange(&bench, &blank, mib);
-        for consent in [None, Some(blank.word())] {
-            let error = check_writable(&bench.root, &device, consent).expect_err("it is another device");
+        let exchanged = Exchanged::new(&bench, mib);
+        let device = &exchanged.device;
+        for consent in [None, Some(exchanged.node.as_str())] {
+            let error = check_writable(&bench.root, device, consent).expect_err("it is another device");
             assert!(matches!(&error, Error::Replaced { .. }), "{error}");
             let (seq, text) = (device.diskseq.expect("the kernel counts"), error.to_string());
             let both = [format!("medium {seq}"), format!("{} bytes", mib << 20), "16777216 bytes".into()];
@@ -153,7 +176,7 @@ fn a_device_that_was_exchanged_since_it_was_looked_at_is_refused_and_both_are_na
 fn claim_of_another_device_makes_no_file_system() {
     let Some((bench, _alone)) = bench() else { return };
     let (blank, other) = (bench.blank_loop(16), bench.blank_loop(16));
-    let mut claim = check_writable(&bench.root, &bench.device(&other), Some(other.word())).expect("named");
+    let mut claim = check_writable(&bench.root, &bench.device(&other), Some(&other.path)).expect("named");
     let wanted = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: String::new() };
     let mut session = Session::begin(&bench.root).expect("a session");
     let error = session.make_files(&bench.device(&blank), &wanted, &mut claim).expect_err("it is another device");
@@ -169,7 +192,7 @@ fn a_held_device_keeps_its_file() {
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
     let held = device.hold(&bench.root).expect("it is there");
-    run("losetup", &["--detach", blank.word()]);
+    run("losetup", &["--detach", &blank.path]);
     device.check_is(&bench.root, &held).expect("it keeps its file as long as it is open");
     drop(held);
 }
@@ -180,7 +203,7 @@ fn without_blkid_nothing_is_written_and_the_package_is_named() {
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
     let root = Root::real().with_tool_dirs(vec![]);
-    for consent in [None, Some(blank.word())] {
+    for consent in [None, Some(blank.path.as_str())] {
         let refused = check_writable(&root, &device, consent).unwrap_err().to_string();
         assert!(refused.contains("cannot find out what it holds") && refused.contains("util-linux"), "{refused}");
     }
@@ -191,7 +214,7 @@ fn root_disk_is_never_given() {
     let Some((bench, _alone)) = bench() else { return };
     let all = host::device::list(&bench.root).expect("/sys is there");
     let Some(disk) = all.iter().find(|disk| disk.mounts.iter().any(|mount| mount.at == "/")) else {
-        let _ = skip::<()>("the root file system is not on a disk of this machine");
+        skip("the root file system is not on a disk of this machine");
         return;
     };
     let node = disk.path.display().to_string();

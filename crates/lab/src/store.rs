@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::record::{End, Header, Line, Note, Record, RecordReader, Trial};
-use files::{Bounded, Dir, open_input};
+use files::{Bounded, DataLock, Dir, open_input};
 use text::limits::{RECORD_BYTES, RECORD_LINE};
 
 use crate::driver::{RecordLog, TrialLog};
@@ -72,7 +72,7 @@ impl RecordLog for Memory {
 #[derive(Debug)]
 pub struct Store {
     dir: Dir,
-    file: File,
+    file: DataLock,
     len: u64,
 }
 
@@ -159,9 +159,9 @@ impl Store {
     }
 
     fn locked(dir: Dir, file: File, len: u64) -> Result<Store> {
-        if file.try_lock().is_err() {
+        let Ok(Some(file)) = DataLock::attempt(file) else {
             bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.path().display());
-        }
+        };
         Ok(Store { dir, file, len })
     }
 }

@@ -1,6 +1,6 @@
 //! Crashes at every step of an experiment on CPUs, on the fake machine.
 
-use crashpoints::{Case, Effects};
+use crashpoints::{Case, Cut, Effects};
 use host::Error;
 use host::session::Session;
 
@@ -48,7 +48,7 @@ fn killed_at_any_step_everything_is_as_before_after_recovery() {
 
 #[test]
 fn killed_again_during_recovery_the_next_recovery_finishes() {
-    EXPERIMENT.killed_again_in_recovery(5, 0..10);
+    EXPERIMENT.killed_again_in_recovery(5, &[0, 1, 2, 3, 5, 8]);
 }
 
 #[test]

@@ -83,7 +83,9 @@ impl FakeCpus {
     pub(crate) fn put(&self, file: &str, text: &str) {
         let path = self.path(file);
         fs::create_dir_all(path.parent().expect("a file has a directory")).expect("fake directory");
-        fs::write(path, text).expect("fake file");
+        // A watch in another thread must not see an attribute without a value.
+        let new = self.dir.path().join("value");
+        fs::write(&new, text).and_then(|()| fs::rename(new, path)).expect("fake file");
     }
 
     /// The machine as the code under test sees it.

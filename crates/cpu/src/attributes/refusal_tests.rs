@@ -179,8 +179,9 @@ fn where_throttling_is_off_already_a_cpu_has_to_be_left_to_others() {
 fn who_may_not_write_is_told_before_anything_is_measured() {
     use crate::Attribute;
     use rustix::thread::{Uid, set_thread_res_uid};
-    if !rustix::process::geteuid().is_root() {
-        return eprintln!("SKIPPED: this test becomes unprivileged, and needs root for that");
+    // It becomes unprivileged.
+    if !testbed::require(&["root"]) {
+        return;
     }
     let machine = FakeCpus::booted();
     let root = machine.root();

@@ -205,8 +205,13 @@ fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// How many histories are tried: all that were ever needed to find a fault in a soak, and some otherwise.
+fn cases() -> u32 {
+    if std::env::var_os("SCHEDLAB_SOAK").is_some() { 3000 } else { 400 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn afterwards_every_living_task_has_its_own_mask_or_that_of_its_line(

@@ -14,7 +14,7 @@ use crate::settings::fake_kernel::{Machine, restore};
 use crashpoints::install_script;
 
 /// The fake machine with a udev.
-pub(super) struct Bench {
+pub(crate) struct Bench {
     pub(super) machine: Machine,
     pub(super) root: Root,
 }
@@ -41,8 +41,7 @@ impl Bench {
         bench
     }
 
-    /// The same without `udevadm`. The crash matrices make hundreds of machines, and each process that a test starts holds, for a moment,
-    /// copies of the locks of all tests beside it.
+    /// The same without `udevadm`. The matrix of crashes makes hundreds of machines.
     pub(super) fn without_tools() -> Bench {
         let machine = Machine::booted();
         let bench = Bench { root: machine.root(), machine };

@@ -23,9 +23,9 @@ mod udev;
 mod units;
 
 #[cfg(test)]
-mod bench;
+pub(crate) mod bench;
 #[cfg(test)]
-mod crash_tests;
+pub(crate) mod crash_tests;
 #[cfg(test)]
 mod tests;
 

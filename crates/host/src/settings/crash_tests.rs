@@ -1,5 +1,4 @@
-//! Crashes at every step of experiments and changes, on the fake machine. `tests/crash` kills a real process at its real system calls;
-//! what it cannot do is lose power, and see what was durable.
+//! Experiments and changes that are killed, as rows of the matrix of crashes, and the next one after a crash.
 
 use crashpoints::{Case, Effects};
 
@@ -8,7 +7,7 @@ use super::fake_kernel::Machine;
 use super::{Guard, Setting};
 use crate::error::Error;
 
-const EXPERIMENT: Case<Machine, Error> = Case {
+pub(crate) const EXPERIMENT: Case<Machine, Error> = Case {
     name: "an experiment",
     effects: Effects::Kernel,
     machine: Machine::tuned,
@@ -16,7 +15,7 @@ const EXPERIMENT: Case<Machine, Error> = Case {
     least_steps: 20,
 };
 
-const CHANGE: Case<Machine, Error> = Case {
+pub(crate) const CHANGE: Case<Machine, Error> = Case {
     name: "a change that stays",
     effects: Effects::Kernel,
     machine: Machine::tuned,
@@ -24,7 +23,7 @@ const CHANGE: Case<Machine, Error> = Case {
     least_steps: 10,
 };
 
-const CHANGE_FOR_A_WHILE: Case<Machine, Error> = Case {
+pub(crate) const CHANGE_FOR_A_WHILE: Case<Machine, Error> = Case {
     name: "a change for a while",
     effects: Effects::Kernel,
     machine: Machine::tuned,
@@ -47,38 +46,15 @@ fn experiment(machine: &Machine) -> Result<(), Error> {
 }
 
 #[test]
-fn killed_at_any_step_of_an_experiment_the_device_is_as_before_after_recovery() {
+fn the_next_experiment_restores_what_a_dead_one_found() {
     assert_eq!(EXPERIMENT.whole().1, Machine::tuned().whole_queue(), "a whole experiment leaves the device as it was");
-    EXPERIMENT.killed_at_every_step();
-    EXPERIMENT.killed_again_in_recovery(3, 0..12);
-}
-
-#[test]
-fn killed_at_any_step_the_next_experiment_restores_what_the_dead_one_found() {
     let next = |machine: &Machine| experiment(machine).expect("the next start recovers by itself");
-    EXPERIMENT.next_command_recovers(1, next, |now, before| now == before);
+    EXPERIMENT.next_command_recovers(3, next, |now, before| now == before);
 }
 
 #[test]
-fn when_power_is_lost_the_old_values_were_durable_and_the_next_boot_is_left_alone() {
-    EXPERIMENT.power_lost_at_every_step();
-    CHANGE_FOR_A_WHILE.power_lost_at_every_step();
-}
-
-#[test]
-fn killed_at_any_step_of_a_change_the_device_is_as_before_or_set_and_nothing_between() {
-    CHANGE.killed_at_every_step();
-}
-
-#[test]
-fn a_change_for_a_while_that_is_killed_at_any_step_and_killed_again_in_recovery_ends_as_before() {
+fn the_next_change_starts_from_what_was_before_a_dead_one() {
     assert_eq!(CHANGE_FOR_A_WHILE.whole().1, Machine::tuned().whole_queue());
-    CHANGE_FOR_A_WHILE.killed_at_every_step();
-    CHANGE_FOR_A_WHILE.killed_again_in_recovery(1, 0..12);
-}
-
-#[test]
-fn killed_at_any_step_the_next_change_starts_from_what_was_before() {
     let next = |machine: &Machine| {
         let done = carried_out(machine, &Setting::of("kyber"));
         carried_out(machine, &done.undo);

@@ -20,8 +20,6 @@
 //! from then on, and restores its value; the hidden mark "by hand" has no way back.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::time::Duration;
 
 use super::applied::Applied;
 use super::apply::{self, Write, activation, in_order};
@@ -35,6 +33,7 @@ use crate::error::Error;
 use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 use elevator::queue_attribute;
+use files::OwnLock;
 
 /// The attribute that counts as chosen by hand once it is written.
 const THROTTLING: &str = "wbt_lat_usec";
@@ -55,7 +54,7 @@ pub struct Guard {
     applied: Option<Applied>,
     finished: bool,
     _lock: Lock,
-    _queue_lock: Option<File>,
+    _queue_lock: Option<OwnLock>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -82,9 +81,7 @@ impl Guard {
         let key = journal::key(&device.identity);
         let path = device.path.display().to_string();
         let lock = Lock::take(root, &key, &path).map_err(|error| holder::explain(root, &key, error))?;
-        // A dead owner's child lets go of it together with the entry's lock.
-        let patience = Duration::from_millis(100);
-        let queue_lock = journal::lock_machine(root, &device.name, &path, patience)?;
+        let queue_lock = journal::lock_machine(root, &device.name, &path)?;
         // An entry under our own lock is a dead owner's: what the device shows now is not its original state.
         if let Some(entry) = journal::read(root, &key)? {
             recover::undo(root, &Abandoned { key: &key, entry: &entry, lock: &lock })?;

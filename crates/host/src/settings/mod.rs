@@ -22,7 +22,7 @@ mod watch;
 #[cfg(test)]
 mod change_tests;
 #[cfg(test)]
-mod crash_tests;
+pub(crate) mod crash_tests;
 #[cfg(test)]
 mod device_tests;
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! `kill -9` at real system calls of a real process on a real loop device: afterwards, `restore_all` leaves everything as before.
 //!
 //! strace kills the victim, which is this program started again, when it enters its n-th call of one kind. The state of the machine changes
-//! only at calls that have an effect (write, rename, fsync, unlink …), so a kill at each of those covers every state there is; kills at
-//! calls between them are added up to a round number. This test has a `main` of its own because the victim must have one thread: strace
-//! counts calls per thread, and the standard harness would make the count vary.
+//! only at calls that have an effect (write, rename, fsync, unlink …), so a kill at each of those covers every state there is. With
+//! SCHEDLAB_SOAK=1, kills at the calls after them and at others in between are added, in case the list of such calls is not complete. This
+//! test has a `main` of its own because the victim must have one thread: strace counts calls per thread, and the standard harness would
+//! make the count vary.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -16,10 +17,11 @@ use std::process::Command;
 use std::time::Duration;
 use std::{env, fs};
 
-use common::{Bench, BlankLoop};
+use common::Bench;
 use host::{Change, Guard, LoopDevice, Outcome, Root, Setting, TracingInstance, restore_all};
+use testbed::Loop;
 
-/// Kills at least this many, where the experiment makes as many calls.
+/// A soak kills at least this many, where the experiment makes as many calls.
 const POINTS: usize = 120;
 
 /// Calls that change something outside of the process.
@@ -32,7 +34,7 @@ const EFFECTS: [&str; 20] = [
     "renameat2",
     "unlink",
     "unlinkat",
-    "flock",
+    "fcntl",
     "ftruncate",
     "mkdir",
     "mkdirat",
@@ -174,8 +176,8 @@ impl Experiment {
         output.status.success()
     }
 
-    /// The calls at which to kill: those with an effect and the ones right after them, and an even choice of the others, beginning
-    /// with the first call that concerns the state directory.
+    /// The calls at which to kill, beginning with the first call that concerns the state directory: those with an effect; in a soak the
+    /// one after each of them as well, and an even choice of the others.
     fn points(&self, state: &Path) -> Vec<Call> {
         // The first time makes directories that are there afterwards.
         for _ in 0..2 {
@@ -198,11 +200,22 @@ impl Experiment {
         }
         let calls = &calls[begin.expect("the journal's first call")..];
         let has_effect = |call: &Call| EFFECTS.contains(&call.name.as_str());
+        if !is_soak() {
+            // The call after the last effect shows what a kill at the very end leaves.
+            let last = calls.iter().rposition(has_effect).expect("the journal is written");
+            let end = calls.get(last + 1).into_iter();
+            return calls.iter().filter(|call| has_effect(call)).chain(end).cloned().collect();
+        }
         let after_effect = calls.windows(2).filter(|pair| has_effect(&pair[0])).flatten();
         let between = calls.iter().step_by((calls.len() / POINTS).max(1));
         let all: BTreeSet<&Call> = after_effect.chain(between).collect();
         all.into_iter().cloned().collect()
     }
+}
+
+/// Whether the tests take as long as they need to leave nothing out.
+fn is_soak() -> bool {
+    env::var_os("SCHEDLAB_SOAK").is_some()
 }
 
 fn recover(root: &Root, call: &Call) {
@@ -216,24 +229,24 @@ fn recover(root: &Root, call: &Call) {
 /// The points of a victim that changes the settings of a tuned loop device, after it has run without a kill.
 struct Kills {
     /// Before `bench`, whose directory has its file: fields are dropped in this order.
-    blank: BlankLoop,
+    blank: Loop,
     bench: Bench,
-    before: BTreeMap<String, String>,
+    before: Vec<(String, String)>,
     experiment: Experiment,
     points: Vec<Call>,
 }
 
 impl Kills {
-    fn of(what: &str, tune: fn(&BlankLoop)) -> Option<Kills> {
+    fn of(what: &str, tune: fn(&Loop)) -> Option<Kills> {
         let bench = Bench::set_up(&["strace"])?;
         let blank = bench.blank_loop(16);
         if !blank.offers(&["none", "mq-deadline", "bfq"]) {
             return None;
         }
         tune(&blank);
-        let before = blank.whole_queue();
+        let before = blank.snapshot();
         let state = bench.dir.path().join("state");
-        let victim = format!("{what}\n{}\n{}", state.display(), blank.word());
+        let victim = format!("{what}\n{}\n{}", state.display(), &blank.path);
         let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
         let points = experiment.points(&state);
         Some(Kills { blank, bench, before, experiment, points })
@@ -245,9 +258,9 @@ impl Kills {
         let (mut killed, mut undone) = (0, 0);
         for call in &self.points {
             killed += usize::from(!self.experiment.run(Some(call)));
-            undone += usize::from(self.blank.whole_queue() != self.before);
+            undone += usize::from(self.blank.snapshot() != self.before);
             recover(&self.bench.root, call);
-            assert_eq!(self.blank.whole_queue(), self.before, "killed at {call:?}");
+            assert_eq!(self.blank.snapshot(), self.before, "killed at {call:?}");
         }
         println!(
             "killed at {killed} of {} points; the device was changed at {undone} of them, and as before after each",
@@ -258,20 +271,20 @@ impl Kills {
 }
 
 fn settings_survive() {
-    let tune = |blank: &BlankLoop| {
+    let tune = |blank: &Loop| {
         blank.set("scheduler", "mq-deadline");
         blank.set("iosched/read_expire", "252");
         blank.set("read_ahead_kb", "512");
     };
     let Some(kills) = Kills::of("settings", tune) else { return };
-    assert!(kills.points.len() >= 100, "only {} points", kills.points.len());
     let (killed, undone) = kills.device_is_as_before();
-    assert!(killed >= 100 && undone > 20, "the kills have to hit: {killed}, {undone}");
+    let least = if is_soak() { 100 } else { 40 };
+    assert!(killed >= least && undone > least / 4, "the kills have to hit: {killed}, {undone}");
 }
 
-fn tune(blank: &BlankLoop) {
+fn tune(blank: &Loop) {
     blank.set("scheduler", "mq-deadline");
-    blank.set("max_sectors_kb", &blank.shows("max_hw_sectors_kb"));
+    blank.set("max_sectors_kb", &blank.show("max_hw_sectors_kb"));
     blank.set("iosched/read_expire", "252");
     blank.set("nr_requests", "64");
     blank.set("read_ahead_kb", "512");
@@ -279,28 +292,29 @@ fn tune(blank: &BlankLoop) {
 
 fn changes_survive() {
     let Some(Kills { bench, blank, before, experiment, points }) = Kills::of("change", tune) else { return };
-    let set = blank.whole_queue();
+    let set = blank.snapshot();
     assert_ne!(set, before);
     let (mut undone, mut stayed) = (0, 0);
     for call in &points {
         tune(&blank);
-        assert_eq!(blank.whole_queue(), before, "the tuning is whole again");
+        assert_eq!(blank.snapshot(), before, "the tuning is whole again");
         let ended_well = experiment.run(Some(call));
-        undone += usize::from(blank.whole_queue() != before);
+        undone += usize::from(blank.snapshot() != before);
         recover(&bench.root, call);
-        let now = blank.whole_queue();
+        let now = blank.snapshot();
         stayed += usize::from(now == set);
         assert!(now == before || now == set, "killed at {call:?}: {now:?}");
         assert!(now == set || !ended_well, "a command that ended well has set the device: {call:?}");
     }
     println!("killed at {} points; changed at {undone} of them, set for good at {stayed}", points.len());
-    assert!(points.len() >= 60 && undone > stayed + 10 && stayed > 0, "the kills have to hit: {undone}, {stayed}");
+    assert!(points.len() >= 40 && undone > stayed + 10 && stayed > 0, "the kills have to hit: {undone}, {stayed}");
 }
 
 fn changes_for_a_while_survive() {
     let Some(kills) = Kills::of("change-for-a-while", tune) else { return };
-    let (_, undone) = kills.device_is_as_before();
-    assert!(kills.points.len() >= 100 && undone > 20, "the kills have to hit: {undone}");
+    let (killed, undone) = kills.device_is_as_before();
+    let least = if is_soak() { 100 } else { 40 };
+    assert!(killed >= least && undone > least / 4, "the kills have to hit: {killed}, {undone}");
 }
 
 fn loop_devices_survive() {
@@ -328,7 +342,7 @@ fn tracing_instances_survive() {
     let Some(bench) = Bench::set_up(&["strace"]) else { return };
     let instances = Path::new("/sys/kernel/tracing/instances");
     if !instances.is_dir() {
-        return common::skip("tracefs is not mounted").unwrap_or(());
+        return testbed::skip("tracefs is not mounted");
     }
     let (state, pid) = (bench.dir.path().join("state"), bench.dir.path().join("pid"));
     let victim = format!("tracing\n{}\n{}", state.display(), pid.display());

@@ -10,9 +10,10 @@ use std::time::Duration;
 use host::loopdev::Removed;
 use host::session::{Cleanup, FileSystem, Launch, Share};
 use host::{LoopDevice, Outcome, Root, Session, restore_all};
+use testbed::Loop;
 
-use crate::common::{self, Bench, BlankLoop, try_run};
-use crate::{Experiment, recover};
+use crate::common::{self, Bench, try_run};
+use crate::{Experiment, is_soak, recover};
 
 /// What the victim is given beside the state directory: the device or directory, and what its sleeping programs have for an argument.
 pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
@@ -24,7 +25,7 @@ pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
             let device = made.expect("there is room");
             let session = with_files(root, device.name());
             let _server = session.start(&server(&session, sleep)).expect("a shell");
-            common::wait_until("the server and the daemon sleep", || sleepers(sleep).count() == 2);
+            testbed::eventually("the server and the daemon sleep", || sleepers(sleep).count() == 2);
             wait_to_be_killed(root);
         }
         _ => {
@@ -126,17 +127,18 @@ pub(crate) fn sessions_survive() {
     let state = bench.dir.path().join("state");
     fs::create_dir(&state).expect("own directory");
     let sleep = sleep_of_our_own();
-    let victim = format!("session\n{}\n{}\n{sleep}", state.display(), blank.word());
+    let victim = format!("session\n{}\n{}\n{sleep}", state.display(), &blank.path);
     let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
     let (mut killed, mut undone) = (0, 0);
-    // All of them take minutes; of every kind of call a sixth is killed at.
-    let points: Vec<_> = experiment.points(&state).into_iter().step_by(6).collect();
+    // All of them take minutes.
+    let stride = if is_soak() { 1 } else { 4 };
+    let points: Vec<_> = experiment.points(&state).into_iter().step_by(stride).collect();
     for call in &points {
         killed += usize::from(!experiment.run(Some(call)));
         let pid = victim_pid(&bench);
-        undone += usize::from(!traces(&pid, blank.word(), &sleep).is_empty());
+        undone += usize::from(!traces(&pid, &blank.path, &sleep).is_empty());
         recover(&bench.root, call);
-        let left = traces(&pid, blank.word(), &sleep);
+        let left = traces(&pid, &blank.path, &sleep);
         assert!(left.is_empty(), "killed at {call:?}: {left:?}");
         let locks: Vec<_> =
             fs::read_dir(state.join("lock")).expect("locks").flatten().map(|entry| entry.path()).collect();
@@ -160,10 +162,10 @@ fn killed_at_work(bench: &Bench, what: &str, at: &str, sleep: &str) -> String {
         .spawn()
         .expect("this program again");
     let ready = bench.dir.path().join("ready");
-    while !ready.exists() {
+    testbed::eventually("the victim has made its session", || {
         assert!(child.try_wait().expect("our child").is_none(), "the victim makes its session");
-        thread::sleep(Duration::from_millis(5));
-    }
+        ready.exists()
+    });
     fs::remove_file(ready).expect("own directory");
     child.kill().expect("our child");
     child.wait().expect("our child");
@@ -192,8 +194,8 @@ pub(crate) fn a_mounted_loop_device_with_a_server_is_cleaned_up() {
 }
 
 /// A dead session whose file system was unmounted by hand.
-fn dead_and_unmounted(bench: &Bench, blank: &BlankLoop) {
-    let pid = killed_at_work(bench, "session-files", blank.word(), "-");
+fn dead_and_unmounted(bench: &Bench, blank: &Loop) {
+    let pid = killed_at_work(bench, "session-files", &blank.path, "-");
     let mounts = fs::read_to_string("/proc/self/mounts").expect("proc");
     let own = mounts.lines().find(|line| line.contains(&format!("schedlab-session-{pid}-"))).expect("its mount");
     common::run("umount", &[own.split(' ').nth(1).expect("a mount point")]);
@@ -203,13 +205,13 @@ pub(crate) fn a_foreign_file_system_is_not_wiped() {
     let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
     let blank = bench.blank_loop(16);
     dead_and_unmounted(&bench, &blank);
-    common::run("mkfs.ext4", &["-q", "-F", blank.word()]);
+    common::run("mkfs.ext4", &["-q", "-F", &blank.path]);
     let outcomes = restore_all(&bench.root, &[]).expect("readable");
     assert!(
         matches!(&outcomes[..], [one] if matches!(one.undone(), Some(Cleanup { wiped: None, .. }))),
         "{outcomes:?}"
     );
-    assert_eq!(holds(blank.word()), "ext4");
+    assert_eq!(holds(&blank.path), "ext4");
     assert!(restore_all(&bench.root, &[]).expect("readable").is_empty());
 }
 
@@ -224,16 +226,16 @@ pub(crate) fn after_a_restart_only_the_file_system_is_taken_off_unless_it_is_mou
     fs::write(&entry, text).expect("own directory");
     let theirs = bench.dir.path().join("theirs");
     fs::create_dir(&theirs).expect("own directory");
-    common::run("mount", &[blank.word(), &theirs.display().to_string()]);
+    common::run("mount", &[&blank.path, &theirs.display().to_string()]);
     let outcomes = restore_all(&bench.root, &[]).expect("readable");
     common::run("umount", &[&theirs.display().to_string()]);
     assert!(matches!(&outcomes[..], [Outcome::Failed { .. }]), "{outcomes:?}");
     assert!(outcomes[0].to_string().contains(&theirs.display().to_string()), "{}", outcomes[0]);
-    assert_eq!(holds(blank.word()), "ext4", "what somebody has mounted is left alone");
+    assert_eq!(holds(&blank.path), "ext4", "what somebody has mounted is left alone");
     let outcomes = restore_all(&bench.root, &[]).expect("readable");
     assert!(
         matches!(&outcomes[..], [one] if matches!(one.undone(), Some(Cleanup { wiped: Some(_), .. }))),
         "{outcomes:?}"
     );
-    assert_eq!(holds(blank.word()), "");
+    assert_eq!(holds(&blank.path), "");
 }

@@ -4,13 +4,12 @@
 //! A line is on the disk before the next experiment begins; one that was cut off is dropped. The first line holds the plan and the sum
 //! of every step: a bisection of another plan, of edited patches or of other commits is not continued.
 
-use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::Plan;
-use files::{Bounded, Dir};
+use files::{Bounded, DataLock, Dir};
 use serde::{Deserialize, Serialize};
 use text::limits::{BISECT_BYTES, RECORD_LINE};
 
@@ -90,7 +89,7 @@ pub enum AnswerResult {
 /// The log, open for appending and locked against a second writer.
 #[derive(Debug)]
 pub(super) struct Log {
-    file: File,
+    file: DataLock,
     path: PathBuf,
     pub(super) answers: Vec<Answer>,
     /// Keys of kernels that this bisection has built, by step.
@@ -108,10 +107,9 @@ impl Log {
         if resume && !there {
             return Err(usage(format!("{}: cannot resume: there is no log; leave out --resume", path.display())));
         }
-        let file = dir.append(LOG)?;
-        if file.try_lock().is_err() {
+        let Ok(Some(file)) = DataLock::attempt(dir.append(LOG)?) else {
             bail!("{}: being written by another schedlab; wait for it, or name another --out", path.display());
-        }
+        };
         let mut log = Log { file, path: path.clone(), answers: Vec::new(), built: Vec::new() };
         let len = log.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
         if len == 0 {
@@ -132,7 +130,7 @@ impl Log {
 
     /// Reads the lines; the number of bytes of whole lines.
     fn read(&mut self, begin: &Begin) -> Result<u64> {
-        let mut input = BufReader::new(&self.file);
+        let mut input = BufReader::new(&*self.file);
         let (mut line, mut whole, mut number) = (Vec::new(), 0, 0_u32);
         while RECORD_LINE.read_line(&mut input, &mut line)? > 0 && line.ends_with(b"\n") {
             number += 1;
@@ -240,30 +238,17 @@ mod tests {
         })
     }
 
-    /// Opens a log whose lock a program that another test starts may have for the moment between its fork and its exec.
-    fn opened(dir: &Dir, begun: &Begin, resume: bool) -> Result<Log> {
-        for _ in 0..500 {
-            match Log::open(dir, begun, resume) {
-                Err(error) if error.to_string().contains("another schedlab") => {
-                    std::thread::sleep(std::time::Duration::from_millis(10));
-                }
-                answer => return answer,
-            }
-        }
-        Log::open(dir, begun, resume)
-    }
-
     #[test]
     fn a_hostile_step_is_one_line_and_steers_nothing() {
         let at = tempfile::tempdir().unwrap();
         let dir = Dir::open(at.path()).unwrap();
         let begun = begin(&["a\n{}\u{1b}]0;owned\u{7}", "\u{9b}2J\u{202e}\u{2028}"]);
-        let mut log = opened(&dir, &begun, false).unwrap();
+        let mut log = Log::open(&dir, &begun, false).unwrap();
         log.append(&answer(1)).unwrap();
         drop(log);
         let text = fs::read_to_string(at.path().join(LOG)).unwrap();
         assert!(text.lines().count() == 2 && !text.contains(text::steers), "{text:?}");
-        opened(&dir, &begun, true).expect("it means the same, and is of the same search");
+        Log::open(&dir, &begun, true).expect("it means the same, and is of the same search");
     }
 
     #[test]
@@ -271,7 +256,7 @@ mod tests {
         let at = tempfile::tempdir().unwrap();
         let dir = Dir::open(at.path()).unwrap();
         let begun = begin(&["a", "b", "c"]);
-        let mut log = opened(&dir, &begun, false).unwrap();
+        let mut log = Log::open(&dir, &begun, false).unwrap();
         log.append(&answer(2)).unwrap();
         log.append(&LogLine::Built { step: 2, key: "6.1-x".to_owned() }).unwrap();
         assert!(Log::open(&dir, &begun, true).unwrap_err().to_string().contains("another schedlab"));
@@ -279,9 +264,9 @@ mod tests {
         let path = at.path().join(LOG);
         let whole = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{whole}{{\"kind\":\"ans")).unwrap();
-        let again = opened(&dir, &begun, false).unwrap_err().to_string();
+        let again = Log::open(&dir, &begun, false).unwrap_err().to_string();
         assert!(again.contains("add --resume"), "{again}");
-        let log = opened(&dir, &begun, true).unwrap();
+        let log = Log::open(&dir, &begun, true).unwrap();
         assert_eq!((log.answers.len(), log.built.len()), (1, 1));
         assert!(log.answer(0, 2, 1).is_some() && log.answer(0, 2, 2).is_none() && log.answer(1, 2, 1).is_none());
         drop(log);
@@ -293,16 +278,16 @@ mod tests {
         let at = tempfile::tempdir().unwrap();
         let dir = Dir::open(at.path()).unwrap();
         let begun = begin(&["a", "b", "c"]);
-        let none = opened(&dir, &begun, true).unwrap_err().to_string();
+        let none = Log::open(&dir, &begun, true).unwrap_err().to_string();
         assert!(none.contains("there is no log"), "{none}");
-        drop(opened(&dir, &begun, false).unwrap());
-        let refused = |now: &Begin| format!("{:#}", opened(&dir, now, true).unwrap_err());
+        drop(Log::open(&dir, &begun, false).unwrap());
+        let refused = |now: &Begin| format!("{:#}", Log::open(&dir, now, true).unwrap_err());
         let mut other = begun.clone();
         other.plan.criteria.margin = 0.2;
         assert!(refused(&other).contains("another plan"));
         assert!(refused(&begin(&["a", "x", "c"])).contains("step 1, x.patch: changed since"));
         assert!(refused(&begin(&["a", "b"])).contains("found 1, expected 2"));
-        opened(&dir, &begun, true).unwrap();
+        Log::open(&dir, &begun, true).unwrap();
     }
 
     #[test]
@@ -313,7 +298,7 @@ mod tests {
             [("x\n", "line 1"), ("{\"kind\":\"resumed\",\"answers\":1}\n", "first line"), ("half", "unfinished")]
         {
             fs::write(at.path().join(LOG), text).unwrap();
-            let refused = format!("{:#}", opened(&dir, &begin(&["a", "b"]), true).unwrap_err());
+            let refused = format!("{:#}", Log::open(&dir, &begin(&["a", "b"]), true).unwrap_err());
             assert!(refused.contains(says), "{text}: {refused}");
         }
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
-use files::{Bounded, Dir};
+use files::{Bounded, DataLock, Dir};
 use serde::{Deserialize, Serialize};
 use text::limits::SEARCH_BYTES;
 
@@ -75,7 +75,7 @@ pub enum Line {
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
-    file: File,
+    file: DataLock,
 }
 
 /// What stands in a file.
@@ -114,7 +114,7 @@ impl Log {
             bail!("{}: missing, so nothing to resume; leave out --resume to begin a new search", path.display());
         }
         let log = Log::of(dir, dir.append_existing(SEARCH)?)?;
-        let text = SEARCH_BYTES.read_text(&log.file).with_context(|| format!("{}: cannot read", path.display()))?;
+        let text = SEARCH_BYTES.read_text(&*log.file).with_context(|| format!("{}: cannot read", path.display()))?;
         // What a crash has cut off is one line without its end.
         let whole = text.rfind('\n').map_or(0, |at| at + 1);
         log.file
@@ -160,9 +160,9 @@ impl Log {
     }
 
     fn of(dir: &Dir, file: File) -> Result<Log> {
-        if file.try_lock().is_err() {
+        let Ok(Some(file)) = DataLock::attempt(file) else {
             bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.path().display());
-        }
+        };
         Ok(Log { path: dir.file(SEARCH), file })
     }
 }

@@ -11,12 +11,11 @@ mod sandbox;
 pub mod units;
 pub mod window;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use experiment::plan::Plan;
-use files::Dir;
+use files::{DataLock, Dir};
 use host::Root;
 use serde::{Deserialize, Serialize};
 
@@ -145,10 +144,10 @@ impl Watch {
         toml::to_string_pretty(self).expect("a watch has only texts and numbers, which always make TOML")
     }
 
-    /// Exclusive ownership of this watch's tests, for as long as the file is open; none while another process has it.
-    pub fn lock(&self, root: &Root) -> Result<Option<File>> {
+    /// Exclusive ownership of this watch's tests, for as long as the lock lives; none while another process has it.
+    pub fn lock(&self, root: &Root) -> Result<Option<DataLock>> {
         let file = root.state_dir()?.subdir(DIR)?.append_existing(&file_name(&self.name))?;
-        Ok(file.try_lock().is_ok().then_some(file))
+        Ok(DataLock::attempt(file).ok().flatten())
     }
 }
 

@@ -1,30 +1,38 @@
 //! Locks held by another user, so that root gives up.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Stdio};
 
 use serde_json::json;
 
 use crate::attacker;
-use crate::common::{Lab, Loop, wait_until};
+use crate::common::{Lab, Loop};
 
 /// No process: above the largest number that a kernel gives.
 const DEAD: u32 = 4_194_305;
+
+/// Takes every lock that a descriptor for reading allows, then says so and keeps them.
+const HOLD: &str = "
+import fcntl, os, sys, time
+file = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(file, fcntl.LOCK_EX)
+fcntl.lockf(file, fcntl.LOCK_SH)
+os.write(1, b'x')
+time.sleep(60)
+";
 
 /// The attacker's process that tries to hold a lock on a file or directory.
 struct Holder(Child);
 
 impl Holder {
     fn of(path: &Path) -> Holder {
-        let script = format!("exec 9<{}; flock -x 9; exec sleep 60", path.display());
-        let mut child = attacker::command("/bin/sh").args(["-ec", &script]).spawn().expect("setpriv runs");
-        let is_taken = || {
-            let probe = Command::new("flock").arg("-n").arg(path).arg("true").status();
-            probe.is_ok_and(|status| !status.success())
-        };
-        wait_until("the lock is taken or refused", || is_taken() || child.try_wait().expect("our child").is_some());
+        let mut python = attacker::command("python3");
+        let mut child = python.args(["-c", HOLD]).arg(path).stdout(Stdio::piped()).spawn().expect("setpriv runs");
+        // A byte, or the end of the output: the lock is taken or refused.
+        let _ = child.stdout.as_mut().expect("a pipe").read(&mut [0]).expect("a pipe");
         Holder(child)
     }
 }
@@ -36,7 +44,7 @@ impl Drop for Holder {
     }
 }
 
-/// What a `keep` that was killed left: an entry, and the lock file with the number of the dead process.
+/// What a `keep` that was killed left: an entry, and the lock file.
 fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
     let (journal, locks) = (lab.state().join("journal"), lab.state().join("lock"));
     [&journal, &locks].iter().for_each(|dir| fs::create_dir_all(dir).expect("own"));
@@ -46,7 +54,7 @@ fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
     let entry = json!({"schema": 1, "boot_id": boot_id.trim(), "pid": DEAD, "undo": undo});
     let (entry_path, lock) = (journal.join("schedlab-kept-x.json"), locks.join("schedlab-kept-x.lock"));
     fs::write(&entry_path, entry.to_string()).expect("own");
-    fs::write(&lock, DEAD.to_string()).expect("own");
+    fs::write(&lock, "").expect("own");
     (entry_path, lock)
 }
 
@@ -60,7 +68,7 @@ fn open_to_all(lab: &Lab) {
 
 #[test]
 fn another_user_cannot_hold_a_lock_of_the_state_directory() {
-    if !attacker::can_attack(&["flock"]) {
+    if !attacker::can_attack(&["python3"]) {
         return;
     }
     let lab = Lab::new();
@@ -75,8 +83,8 @@ fn another_user_cannot_hold_a_lock_of_the_state_directory() {
 }
 
 #[test]
-fn a_lock_that_was_taken_while_the_directory_was_open_is_no_success_and_no_dead_process_is_named() {
-    if !attacker::can_attack(&["flock"]) {
+fn a_lock_that_another_user_holds_is_no_success_and_names_its_holder() {
+    if !attacker::can_attack(&["python3"]) {
         return;
     }
     let lab = Lab::new();
@@ -85,7 +93,8 @@ fn a_lock_that_was_taken_while_the_directory_was_open_is_no_success_and_no_dead_
     let holder = Holder::of(&lock);
     let ran = lab.run("restore");
     let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(entry.exists() && !said.contains(&DEAD.to_string()), "{said}");
+    let names_holder = said.contains(&format!("(process {})", holder.0.id()));
+    assert!(entry.exists() && names_holder && !said.contains(&DEAD.to_string()), "{said}");
     ran.expect_status(4).says(&["left as found: 1 of 1"]);
     drop(holder);
     lab.run("restore").expect_status(0);
@@ -94,7 +103,7 @@ fn a_lock_that_was_taken_while_the_directory_was_open_is_no_success_and_no_dead_
 
 #[test]
 fn a_device_is_set_although_another_user_locks_its_directory_in_sys() {
-    if !attacker::can_attack(&["flock", "losetup"]) {
+    if !attacker::can_attack(&["python3", "losetup"]) {
         return;
     }
     let lab = Lab::new();

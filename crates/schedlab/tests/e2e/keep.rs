@@ -28,7 +28,7 @@ const EFFECTS: [&str; 14] = [
     "chmod",
     "fchmod",
     "fchmodat",
-    "flock",
+    "fcntl",
     "ftruncate",
 ];
 

@@ -1,7 +1,5 @@
 //! Sessions on the real machine: programs and what they start, users, file systems on loop devices, shares of a device.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod files;
 mod placed;
 mod programs;
@@ -10,7 +8,7 @@ mod shares;
 use std::fs;
 use std::path::PathBuf;
 
-use common::{Bench, run, try_run};
+use crate::common::{Bench, run, try_run};
 use host::Session;
 
 /// Nothing of this process's sessions is on the machine.

@@ -1,13 +1,11 @@
 //! Temporary loop devices: made in full, with direct I/O, and gone without a trace, whatever happens on the way.
 
-mod common;
-
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use common::{Bench, run, try_run};
+use crate::common::{Bench, run, try_run};
 use host::{Error, Guard, LoopDevice, Setting, restore_all};
 
 const MIB: u64 = 1 << 20;

@@ -22,6 +22,9 @@ use lab::tune::session::Session;
 use lab::tune::space::{Field, SpaceRequest};
 use sha2::{Digest, Sha256};
 
+/// Longer than anything takes.
+const LONG: Duration = Duration::from_secs(600);
+
 const COMMAND: &str = "schedlab run plan.toml";
 
 /// Workloads whose arms are decided after different numbers of blocks; a rehearsal that makes trials longer.
@@ -292,7 +295,7 @@ fn drive<T: Send + 'static>(live: &Live<T>, prepared: &Prepared, workers: usize,
             most = most.max(units.iter().map(Unit::trials).sum());
             out.push(units);
         } else if out.is_empty() {
-            assert!(live.wait(Duration::from_secs(60)), "nothing is wanted and nothing is out");
+            assert!(live.wait(LONG), "nothing is wanted and nothing is out");
         }
         // The last that was handed out comes back first.
         if (out.len() >= workers || !live.wait(Duration::ZERO))
@@ -375,7 +378,7 @@ fn trials_that_arrive_in_any_order_from_workers_that_are_lost_give_the_record_of
 fn an_experiment_that_is_abandoned_or_asked_to_end_ends_and_one_that_is_lied_to_says_so() {
     let (prepared, dir) = (prepared(), tempfile::tempdir().unwrap());
     let live = Live::experiment(prepared.clone(), options(&dir.path().join("a")), Stop::manual()).unwrap();
-    assert!(live.wait(Duration::from_secs(20)));
+    assert!(live.wait(LONG));
     let units = live.take(1);
     assert_eq!(units.iter().map(Unit::trials).sum::<u64>(), 1);
     let piece = segment(&prepared, &units);

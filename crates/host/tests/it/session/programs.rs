@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use host::session::{Ended, Launch};
 use host::{Error, Session};
+use testbed::{eventually, skip};
 
-use super::common::{Bench, skip, wait_until};
 use super::{assert_no_trace, begin, has_groups, is_alive, numbers};
+use crate::common::Bench;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -53,7 +54,7 @@ fn reading_what_is_printed_so_far_does_not_disturb_what_is_printed_later() {
     let read = bench.dir.path().join("read");
     let script = format!("echo one; read _ < /proc/self/fd/0; {}; echo two", wait_for(&read));
     let mut running = session.start(&shell(&script)).expect("a shell");
-    wait_until("it has printed", || !running.printed().is_empty());
+    eventually("it has printed", || !running.printed().is_empty());
     assert_eq!(running.printed(), "one\n");
     std::fs::write(&read, "").expect("own directory");
     assert_eq!(running.wait(LONG, &AtomicBool::new(false)).expect("it ends").stdout, "one\ntwo\n");
@@ -65,14 +66,8 @@ fn of_very_much_that_is_printed_the_end_is_kept_and_the_memory_of_the_rest_given
     let session = begin(&bench);
     let script = "head -c 150000000 /dev/zero | tr '\\0' x; echo end; exec sleep 1000";
     let mut running = session.start(&shell(script)).expect("a shell");
-    let printed = loop {
-        let printed = running.printed();
-        if printed.ends_with("xend\n") {
-            break printed;
-        }
-        thread::sleep(Duration::from_millis(20));
-    };
-    assert_eq!(printed.len(), 64 << 20);
+    eventually("it has printed everything", || running.printed().ends_with("xend\n"));
+    assert_eq!(running.printed().len(), 64 << 20);
     let file = std::fs::metadata(format!("/proc/{}/fd/1", running.pid())).expect("its standard output");
     assert_eq!(file.len(), 150_000_004);
     assert!(file.blocks() * 512 <= 65 << 20, "{} blocks", file.blocks());
@@ -97,7 +92,7 @@ fn what_a_program_leaves_behind_is_named_and_killed_even_in_a_session_of_its_own
 fn a_daemon_without_a_mark_is_found_by_its_control_group() {
     let Some(bench) = Bench::set_up(&["setsid", "env"]) else { return };
     if !has_groups() {
-        let _ = skip::<()>("no control groups of version 2 can be made here");
+        skip("no control groups of version 2 can be made here");
         return;
     }
     let session = begin(&bench);
@@ -117,7 +112,7 @@ fn what_belongs_to_other_programs_of_the_session_survives_the_end_of_one_and_not
     let mut server = session.start(&shell(&format!("{SLEEPER}; wait"))).expect("a shell");
     run_to_end(&session, &shell("true"));
     assert!(server.is_alive());
-    wait_until("it has printed", || !server.printed().is_empty());
+    eventually("it has printed", || !server.printed().is_empty());
     let child = numbers(&server.printed())[0];
     assert_eq!(session.end().expect("they die"), ["sh", "sleep"]);
     assert!(!server.is_alive() && !is_alive(child));
@@ -129,7 +124,7 @@ fn a_running_program_that_is_dropped_is_ended_with_its_children() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
     let mut server = session.start(&shell(&format!("{SLEEPER}; wait"))).expect("a shell");
-    wait_until("it has printed", || !server.printed().is_empty());
+    eventually("it has printed", || !server.printed().is_empty());
     let pids = [server.pid(), numbers(&server.printed())[0]];
     drop(server);
     assert!(pids.iter().all(|pid| !is_alive(*pid)));
@@ -142,7 +137,7 @@ fn a_program_that_takes_too_long_is_told_to_end_and_may_do_so_in_its_own_way() {
     let session = begin(&bench);
     let running = session.start(&shell("trap 'echo in order; exit 7' TERM; echo ready; while :; do sleep 0.05; done"));
     let mut running = running.expect("a shell");
-    wait_until("it has printed", || !running.printed().is_empty());
+    eventually("it has printed", || !running.printed().is_empty());
     let ended = running.wait(Duration::ZERO, &AtomicBool::new(false)).expect("it ends");
     assert_eq!((ended.too_long, ended.stopped, ended.status.code()), (true, false, Some(7)), "{ended:?}");
     assert!(ended.stdout.ends_with("in order\n"), "{ended:?}");
@@ -159,7 +154,7 @@ fn a_program_that_does_not_listen_is_killed_when_the_experiment_is_interrupted()
     let setter = thread::spawn({
         let stop = stop.clone();
         move || {
-            wait_until("it does not listen any more", || up.exists());
+            eventually("it does not listen any more", || up.exists());
             stop.store(true, Ordering::Relaxed);
         }
     });

@@ -5,28 +5,29 @@ use std::os::unix::fs::MetadataExt;
 
 use host::session::FileSystem;
 use host::{Error, LoopDevice, Session};
+use testbed::Loop;
 
-use super::common::{Bench, BlankLoop, run, try_run};
 use super::{assert_no_trace, begin, holds};
+use crate::common::{Bench, run, try_run};
 
 fn wanted(kind: &str, mkfs: &str, mount: &str) -> FileSystem {
     FileSystem { kind: kind.into(), mkfs: mkfs.into(), mount: mount.into() }
 }
 
-fn make(bench: &Bench, blank: &BlankLoop, wanted: &FileSystem) -> Result<Session, Error> {
+fn make(bench: &Bench, blank: &Loop, wanted: &FileSystem) -> Result<Session, Error> {
     let mut session = begin(bench);
     let device = bench.device(blank);
     session.make_files(&device, wanted, &mut bench.claim(&device)?)?;
     Ok(session)
 }
 
-fn mounted(blank: &BlankLoop) -> String {
+fn mounted(blank: &Loop) -> String {
     let mounts = run("cat", &["/proc/mounts"]);
-    mounts.lines().find(|line| line.starts_with(&format!("{} ", blank.word()))).unwrap_or_default().to_string()
+    mounts.lines().find(|line| line.starts_with(&format!("{} ", &blank.path))).unwrap_or_default().to_string()
 }
 
-fn is_gone(blank: &BlankLoop, at: &std::path::Path) {
-    assert_eq!((mounted(blank).as_str(), holds(blank.word()).as_str(), at.exists()), ("", "", false));
+fn is_gone(blank: &Loop, at: &std::path::Path) {
+    assert_eq!((mounted(blank).as_str(), holds(&blank.path).as_str(), at.exists()), ("", "", false));
 }
 
 #[test]
@@ -102,11 +103,11 @@ fn who_uses_the_files_is_named_when_they_cannot_be_unmounted() {
     );
     let error = session.end().expect_err("we still have").to_string();
     assert!(error.contains("schedlab restore"), "{error}");
-    assert_eq!(holds(blank.word()), "ext4", "what is mounted is not wiped");
+    assert_eq!(holds(&blank.path), "ext4", "what is mounted is not wiped");
     drop(open);
     let outcomes = host::restore_all(&bench.root, &[]).expect("readable");
     assert!(matches!(&outcomes[..], [one] if one.undone::<host::session::Cleanup>().is_some()), "{outcomes:?}");
-    assert!(outcomes[0].to_string().contains(blank.word()), "{}", outcomes[0]);
+    assert!(outcomes[0].to_string().contains(&blank.path), "{}", outcomes[0]);
     is_gone(&blank, &at);
     assert_no_trace(&bench);
 }
@@ -126,7 +127,7 @@ fn what_cannot_be_made_is_refused_before_anything_is_written() {
     ] {
         let error = make(&bench, &blank, &files).map(drop).expect_err(needle).to_string();
         assert!(error.contains(needle), "{error}");
-        assert_eq!(holds(blank.word()), "", "{files:?}");
+        assert_eq!(holds(&blank.path), "", "{files:?}");
         assert_no_trace(&bench);
     }
     let root = bench.root.clone().with_tool_dirs(vec![]);
@@ -146,7 +147,7 @@ fn what_mkfs_or_mount_refuses_is_told_in_their_words_and_leaves_a_blank_device()
     {
         let error = make(&bench, &blank, &files).map(drop).expect_err(needle);
         assert!(matches!(error, Error::ToolFailed { .. }) && error.to_string().contains(needle), "{error}");
-        assert_eq!((holds(blank.word()), mounted(&blank)), (String::new(), String::new()));
+        assert_eq!((holds(&blank.path), mounted(&blank)), (String::new(), String::new()));
         assert_no_trace(&bench);
     }
 }
@@ -155,15 +156,15 @@ fn what_mkfs_or_mount_refuses_is_told_in_their_words_and_leaves_a_blank_device()
 fn a_device_in_use_is_left_alone() {
     let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
     let blank = bench.blank_loop(16);
-    run("mkfs.ext4", &["-q", blank.word()]);
+    run("mkfs.ext4", &["-q", &blank.path]);
     let at = bench.dir.path().join("theirs");
     fs::create_dir(&at).expect("own directory");
-    run("mount", &[blank.word(), &at.display().to_string()]);
+    run("mount", &[&blank.path, &at.display().to_string()]);
     fs::write(at.join("theirs"), "data").expect("writable");
     let error = make(&bench, &blank, &wanted("ext4", "", "")).map(drop);
     let kept = fs::read_to_string(at.join("theirs"));
     let _ = try_run("umount", &[&at.display().to_string()]);
     assert!(matches!(error, Err(Error::InUse { .. })), "{error:?}");
-    assert_eq!((kept.expect("still there").as_str(), holds(blank.word()).as_str()), ("data", "ext4"));
+    assert_eq!((kept.expect("still there").as_str(), holds(&blank.path).as_str()), ("data", "ext4"));
     assert_no_trace(&bench);
 }

@@ -1,17 +1,16 @@
 //! Settings on a real loop device: the laws of `settings::tests`, held against the kernel itself.
 
-mod common;
-
 use std::time::Instant;
 
-use common::{Bench, BlankLoop, run, wait_until};
+use crate::common::{Bench, run};
 use host::settings::Watch;
 use host::{Error, Guard, Problem, Setting, restore_all};
+use testbed::{Loop, eventually};
 
 const ALL: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
 /// A loop device with an administrator's tuning.
-fn tuned(bench: &Bench) -> Option<BlankLoop> {
+fn tuned(bench: &Bench) -> Option<Loop> {
     let blank = bench.blank_loop(16);
     if !blank.offers(&ALL) {
         return None;
@@ -24,14 +23,14 @@ fn tuned(bench: &Bench) -> Option<BlankLoop> {
     Some(blank)
 }
 
-fn begin(bench: &Bench, blank: &BlankLoop) -> Guard {
+fn begin(bench: &Bench, blank: &Loop) -> Guard {
     Guard::begin(&bench.root, &bench.device(blank)).expect("no other process has this loop device")
 }
 
 /// Waits until the watch has looked at what the device has now.
 fn wait_for_look(watch: &Watch) {
     let before = watch.looks();
-    wait_until("the watch has looked", || watch.looks() >= before + 2);
+    eventually("the watch has looked", || watch.looks() >= before + 2);
 }
 
 fn applied(guard: &mut Guard, setting: &Setting) {
@@ -43,7 +42,7 @@ fn applied(guard: &mut Guard, setting: &Setting) {
 fn every_scheduler_is_applied_with_tunables_and_taken_back() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let Some(blank) = tuned(&bench) else { return };
-    let before = blank.whole_queue();
+    let before = blank.snapshot();
     let mut guard = begin(&bench, &blank);
     let settings = [
         Setting::of("none").with("nomerges", "2"),
@@ -53,11 +52,11 @@ fn every_scheduler_is_applied_with_tunables_and_taken_back() {
     ];
     for setting in &settings {
         applied(&mut guard, setting);
-        assert!(blank.shows("scheduler").contains(&format!("[{}]", setting.scheduler.as_deref().unwrap_or_default())));
+        assert!(blank.show("scheduler").contains(&format!("[{}]", setting.scheduler.as_deref().unwrap_or_default())));
         assert_eq!(guard.check(), []);
     }
     guard.restore().expect("everything can be put back");
-    assert_eq!(blank.whole_queue(), before);
+    assert_eq!(blank.snapshot(), before);
     assert!(restore_all(&bench.root, &[]).expect("readable").is_empty(), "nothing is left in the journal");
 }
 
@@ -69,7 +68,7 @@ fn on_the_real_kernel_an_arm_inherits_nothing_from_the_arm_before() {
     for scheduler in ALL {
         let alone = Setting::of(scheduler);
         applied(&mut guard, &alone);
-        let start = blank.whole_queue();
+        let start = blank.snapshot();
         for other in [
             Setting::of(scheduler).with("nr_requests", "16").with("max_sectors_kb", "32"),
             Setting::of("mq-deadline").with("fifo_batch", "1").with("nomerges", "1").with("rotational", "1"),
@@ -78,7 +77,7 @@ fn on_the_real_kernel_an_arm_inherits_nothing_from_the_arm_before() {
         ] {
             applied(&mut guard, &other);
             applied(&mut guard, &alone);
-            assert_eq!(blank.whole_queue(), start, "{scheduler} after {other:?}");
+            assert_eq!(blank.snapshot(), start, "{scheduler} after {other:?}");
         }
     }
 }
@@ -89,16 +88,16 @@ fn an_arm_of_the_tuned_scheduler_starts_from_the_kernels_defaults() {
     let Some(blank) = tuned(&bench) else { return };
     let mut guard = begin(&bench, &blank);
     applied(&mut guard, &Setting::of("mq-deadline"));
-    assert_ne!(blank.shows("iosched/read_expire"), "252");
-    assert_ne!(blank.shows("nr_requests"), "64");
-    assert_eq!(blank.shows("read_ahead_kb"), "512");
+    assert_ne!(blank.show("iosched/read_expire"), "252");
+    assert_ne!(blank.show("nr_requests"), "64");
+    assert_eq!(blank.show("read_ahead_kb"), "512");
 }
 
 #[test]
 fn a_scheduler_that_does_not_exist_is_a_problem_and_leaves_the_old_one() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let Some(blank) = tuned(&bench) else { return };
-    let before = blank.whole_queue();
+    let before = blank.snapshot();
     let mut guard = begin(&bench, &blank);
     let problems = guard.apply(&Setting::of("cfq")).expect("data, not an error");
     assert!(
@@ -108,7 +107,7 @@ fn a_scheduler_that_does_not_exist_is_a_problem_and_leaves_the_old_one() {
     );
     assert!(problems[0].to_string().contains("mq-deadline"), "it says what there is: {}", problems[0]);
     drop(guard);
-    assert_eq!(blank.whole_queue(), before);
+    assert_eq!(blank.snapshot(), before);
 }
 
 #[test]
@@ -188,7 +187,7 @@ fn a_value_changed_during_a_trial_and_put_back_before_its_end_is_seen_by_the_wat
 fn a_state_directory_that_cannot_be_written_changes_nothing_and_says_how_to_choose_another() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let Some(blank) = tuned(&bench) else { return };
-    let before = blank.whole_queue();
+    let before = blank.snapshot();
     let at = bench.dir.path().join("state").display().to_string();
     std::fs::create_dir_all(&at).expect("own directory");
     for (options, fill) in [("ro,size=64k,mode=0700", false), ("size=16k,mode=0700", true)] {
@@ -201,7 +200,7 @@ fn a_state_directory_that_cannot_be_written_changes_nothing_and_says_how_to_choo
         run("umount", &[&at]);
         let error = error.expect("the journal cannot be written").to_string();
         assert!(error.contains(&at) && error.contains("SCHEDLAB_STATE_DIR"), "{error}");
-        assert_eq!(blank.whole_queue(), before);
+        assert_eq!(blank.snapshot(), before);
     }
 }
 
@@ -226,7 +225,7 @@ fn each_scheduler_is_applied_and_restored_and_the_times_are_printed() {
     if !blank.offers(&ALL) {
         return;
     }
-    let before = blank.whole_queue();
+    let before = blank.snapshot();
     let ms = |since: Instant| since.elapsed().as_secs_f64() * 1e3;
     for scheduler in ALL {
         let since = Instant::now();
@@ -244,6 +243,6 @@ fn each_scheduler_is_applied_and_restored_and_the_times_are_printed() {
         println!(
             "{scheduler}: begin {begin:.1} ms, apply {apply:.1} ms, apply again {again:.1} ms, restore {restore:.1} ms"
         );
-        assert_eq!(blank.whole_queue(), before);
+        assert_eq!(blank.snapshot(), before);
     }
 }

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use host::placement::{Placement, Policy};
 use host::session::{Ended, Launch};
 use host::{Error, Session};
+use testbed::skip;
 
-use super::common::{Bench, skip};
 use super::{begin, is_alive, numbers};
+use crate::common::Bench;
 
 fn placed(script: &str, placement: Placement) -> Launch {
     Launch { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], placement, ..Launch::default() }
@@ -34,7 +35,7 @@ fn realtime_spinners_on_every_cpu_are_ended_at_their_deadline() {
     let ended = match run_for(&session, &placed(&script, with_policy("fifo:98")), deadline) {
         Ok(ended) => ended,
         Err(error) if error.to_string().contains("control group") => {
-            skip::<()>(&error.to_string());
+            skip(&error.to_string());
             return;
         }
         Err(error) => panic!("{error}"),
