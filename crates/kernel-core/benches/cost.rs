@@ -5,7 +5,7 @@
 //! `mq-deadline` are both in Rust and by the same compiler: they are the pair that the ratio is of. `c-occupancy` is the core that a
 //! module has, as the C compiler makes it with -O2; the kernel's mq-deadline is not among them, as it does not run outside a kernel.
 
-#[path = "../tests/counting/mod.rs"]
+#[path = "../tests/it/counting/mod.rs"]
 mod counting;
 
 use counting::{Case, instructions, run_if_asked};

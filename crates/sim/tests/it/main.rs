@@ -1,0 +1,9 @@
+//! The simulator from outside: devices, the engine, and what schedulers do on modelled disks.
+
+mod bfq;
+mod claims;
+mod device;
+mod engine;
+mod golden;
+mod nearest;
+mod queueing;
