@@ -81,6 +81,8 @@ pub const LAYERS: &[(&str, &[&str])] = &[
     ("fleet", &["text", "experiment", "files"]),
     // A kernel that dies at a chosen step, for tests only: nothing that ships depends on it.
     ("crashpoints", &["files"]),
+    // Devices and directories of one test: nothing that ships depends on it.
+    ("testbed", &[]),
     ("loadgen", &["text", "elevator", "workload"]),
     ("host", &["text", "elevator", "files", "workload"]),
     ("recorder", &["text", "files", "trace", "host"]),

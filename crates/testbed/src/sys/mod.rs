@@ -1,0 +1,90 @@
+//! The kernel's calls for loop devices (linux/loop.h).
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+use rustix::ioctl::{Getter, NoArg, Opcode, Setter, ioctl};
+
+use crate::loop_device::LoopOptions;
+
+const LOOP_CLR_FD: Opcode = 0x4C01;
+const LOOP_GET_STATUS64: Opcode = 0x4C05;
+const LOOP_CONFIGURE: Opcode = 0x4C0A;
+const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
+
+const READ_ONLY: u32 = 1;
+const PARTSCAN: u32 = 8;
+const DIRECT_IO: u32 = 16;
+
+/// `struct loop_info64`.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    names: [u8; 128],
+    encrypt_key: [u8; 32],
+    init: [u64; 2],
+}
+const _: () = assert!(size_of::<LoopInfo>() == 232);
+
+/// `struct loop_config`.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo,
+    reserved: [u64; 8],
+}
+const _: () = assert!(size_of::<LoopConfig>() == 304);
+
+/// The number of a loop device without a file.
+pub(crate) fn free_loop_device(control: &File) -> io::Result<u32> {
+    // SAFETY: LOOP_CTL_GET_FREE takes no argument and touches no memory of this process.
+    let found = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
+    u32::try_from(found).map_err(|_| io::Error::last_os_error())
+}
+
+/// Attaches an open file; EBUSY if the device has one.
+pub(crate) fn attach_loop(device: &File, backing: &File, options: LoopOptions) -> io::Result<()> {
+    let LoopOptions { direct_io, partitions, read_only, block_size } = options;
+    let bit = |is_set: bool, bit: u32| if is_set { bit } else { 0 };
+    let info = LoopInfo {
+        device: 0,
+        inode: 0,
+        rdevice: 0,
+        offset: 0,
+        size_limit: 0,
+        number: 0,
+        encrypt_type: 0,
+        encrypt_key_size: 0,
+        flags: bit(direct_io, DIRECT_IO) | bit(partitions, PARTSCAN) | bit(read_only, READ_ONLY),
+        names: [0; 128],
+        encrypt_key: [0; 32],
+        init: [0; 2],
+    };
+    let fd = u32::try_from(backing.as_raw_fd()).expect("open descriptors are not negative");
+    let config = LoopConfig { fd, block_size, info, reserved: [0; 8] };
+    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, which `config` is laid out as, and keeps nothing of it but the file.
+    Ok(unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, LoopConfig>::new(config)) }?)
+}
+
+/// Device and inode of the file behind a loop device.
+pub(crate) fn loop_backing(device: &File) -> Option<(u64, u64)> {
+    // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, which `LoopInfo` is laid out as; every value is one of its numbers.
+    let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }.ok()?;
+    Some((info.device, info.inode))
+}
+
+/// Detaches the file now, or when the last opener closes the device.
+pub(crate) fn detach_loop(device: &File) -> io::Result<()> {
+    // SAFETY: LOOP_CLR_FD takes no argument and touches no memory of this process.
+    Ok(unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }?)
+}

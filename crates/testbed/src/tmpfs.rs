@@ -1,0 +1,34 @@
+//! A tmpfs of one test.
+
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+/// A mounted tmpfs; unmounted when dropped. Needs root.
+#[derive(Debug)]
+pub struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    /// Mounts one of `mib` MiB over a directory.
+    ///
+    /// # Panics
+    /// If it cannot be mounted.
+    #[must_use]
+    pub fn mount(over: &Path, mib: u32) -> Tmpfs {
+        let size = std::ffi::CString::new(format!("size={mib}m")).expect("no NUL");
+        mount("tmpfs", over, "tmpfs", MountFlags::empty(), size.as_c_str()).expect("root may mount a tmpfs");
+        Tmpfs(over.to_path_buf())
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        // A process that still has a file open must not keep the mount in sight.
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+    }
+}
