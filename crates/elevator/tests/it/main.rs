@@ -2,6 +2,7 @@
 
 mod deadlines;
 mod laws;
+mod memory;
 mod mutants;
 mod original;
 mod write_an_elevator;

@@ -5,5 +5,6 @@ mod claims;
 mod device;
 mod engine;
 mod golden;
+mod memory;
 mod nearest;
 mod queueing;

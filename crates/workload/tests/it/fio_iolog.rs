@@ -6,22 +6,19 @@ use workload::ReplayParams;
 
 #[test]
 fn a_log_that_fio_itself_wrote_is_read() {
-    let dir = std::env::temp_dir().join(format!("schedlab-iolog-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let (log, file) = (dir.join("log"), dir.join("data"));
+    if !testbed::require(&["fio"]) {
+        return;
+    }
+    let dir = testbed::Directory::new();
+    let (log, file) = (dir.path().join("log"), dir.path().join("data"));
     let fio = Command::new("fio")
         .args(["--name=t", "--rw=randrw", "--bs=4k", "--size=256k", "--randseed=7", "--thinktime=100"])
         .arg(format!("--filename={}", file.display()))
         .arg(format!("--write_iolog={}", log.display()))
-        .output();
-    let text = std::fs::read(&log);
-    std::fs::remove_dir_all(&dir).unwrap();
-    if fio.is_err() {
-        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none_or(|v| v != "1"), "fio is not installed");
-        eprintln!("SKIPPED: fio is not installed");
-        return;
-    }
-    let replay = ReplayParams::default().parse(&text.unwrap()).unwrap();
+        .output()
+        .unwrap();
+    assert!(fio.status.success(), "{fio:?}");
+    let replay = ReplayParams::default().parse(&std::fs::read(&log).unwrap()).unwrap();
     let summary = &replay.summary;
     assert_eq!((summary.requests, summary.end, summary.largest, replay.lanes().len()), (64, 256 << 10, 4096, 1));
     assert!(summary.writes > 0 && summary.writes < 64);
