@@ -33,12 +33,14 @@ fn main() {
     print!("{:<14}", "scheduler");
     CASES.iter().for_each(|(title, _)| print!(" {title:>22}"));
     println!();
-    let usual = CASES.map(|(_, case)| instructions("mq-deadline", case, &[]));
-    for name in names {
+    let asked: Vec<(&str, Case)> =
+        std::iter::once(&"mq-deadline").chain(&names).flat_map(|name| CASES.map(|(_, case)| (*name, case))).collect();
+    let counts = instructions(&asked, &[]);
+    let (usual, counts) = counts.split_at(CASES.len());
+    for (name, counts) in names.into_iter().zip(counts.chunks(CASES.len())) {
         print!("{name:<14}");
         let mut most = 0f64;
-        for ((_, case), usual) in CASES.into_iter().zip(usual) {
-            let count = if name == "mq-deadline" { usual } else { instructions(name, case, &[]) };
+        for (count, usual) in counts.iter().zip(usual) {
             most = most.max(count / usual);
             print!(" {count:>14.0} {:>7.2}", count / usual);
         }

@@ -1,8 +1,8 @@
 //! Instructions of a scheduler for one request, counted by callgrind: what neither the load on the machine nor its clock changes.
 //!
 //! A bed keeps the same number of requests in the scheduler. Only the calls of the scheduler count: callgrind collects inside
-//! [`counted`], or for a core in C inside its own functions, so that neither the bed nor the wrapper of the core does. The program
-//! runs twice, the second time for twice as many requests, and the difference counts, so that the filling does not.
+//! [`counted`], or for a core in C inside its own functions, so that neither the bed nor the wrapper of the core does. One run of the
+//! program serves all rows and cases: callgrind writes a file at each call of [`mark`], so that the filling does not count.
 #![allow(dead_code, unreachable_pub)]
 
 use std::collections::VecDeque;
@@ -13,11 +13,11 @@ use elevator::{BlockRequest, Build, Elevator, ElevatorKind, Finished, NoDisk, Op
 
 /// Sectors of the disk.
 const DISK: u64 = 1 << 32;
-/// Requests of the shorter run; the longer one has twice as many.
+/// Requests that are counted, after as many that are not.
 const REQUESTS: u32 = 2_000;
 
 /// What is counted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Case {
     pub held: u32,
     pub flows: u32,
@@ -153,41 +153,69 @@ impl Bed {
 /// The variable that says what the counted program does.
 const VARIABLE: &str = "SCHEDLAB_COUNTED";
 
+/// Where callgrind writes down what it has collected since the last time.
+#[inline(never)]
+fn mark(nr: u32) {
+    std::hint::black_box(nr);
+}
+
+/// Calls of [`mark`] for a row and a case; what lies between the last two counts.
+const MARKS: usize = 3;
+
 /// Runs what [`instructions`] asks for, in the counted program; whether it was asked.
 pub fn run_if_asked(rows: &[&ElevatorKind]) -> bool {
     let Ok(asked) = std::env::var(VARIABLE) else { return false };
-    let words: Vec<&str> = asked.split(' ').collect();
-    let (name, nr, case) = (words[0], words[1].parse::<u32>().expect("a number"), Case::read(&words[2..]));
-    let kind = rows.iter().find(|row| row.name == name).copied().or_else(|| find(name));
-    let mut bed = Bed::new(kind.expect("the scheduler is a row"), case);
-    (0..nr).for_each(|_| bed.one());
+    for one in asked.split(',') {
+        let words: Vec<&str> = one.split(' ').collect();
+        let (name, case) = (words[0], Case::read(&words[1..]));
+        let kind = rows.iter().find(|row| row.name == name).copied().or_else(|| find(name));
+        let mut bed = Bed::new(kind.expect("the scheduler is a row"), case);
+        mark(0);
+        // The first ones still see how the scheduler was filled.
+        for nr in [1, 2] {
+            (0..REQUESTS).for_each(|_| bed.one());
+            mark(nr);
+        }
+    }
     true
 }
 
-/// Instructions of a row for one request; `own`: the arguments with which this program calls [`run_if_asked`].
-pub fn instructions(name: &str, case: Case, own: &[&str]) -> f64 {
-    let [few, many] = [1, 2].map(|times| collected(name, case, times * REQUESTS, own));
-    (many - few) as f64 / f64::from(REQUESTS)
+/// Instructions for one request of each row in its case; `own`: the arguments with which this program calls [`run_if_asked`].
+pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
+    let is_c = |name: &str| name == "c-occupancy";
+    let counts = [false, true].map(|of_c| {
+        let some: Vec<_> = asked.iter().filter(|(name, _)| is_c(name) == of_c).copied().collect();
+        let functions: &[&str] =
+            if of_c { &["occ_insert", "occ_dispatch", "occ_complete"] } else { &["*counting::counted::*"] };
+        if some.is_empty() { Vec::new() } else { collect(&some, functions, own) }
+    });
+    let mut counts = counts.map(Vec::into_iter);
+    let next = |(name, _): &(&str, Case)| counts[usize::from(is_c(name))].next().expect("a count for each");
+    asked.iter().map(next).map(|count| count as f64 / f64::from(REQUESTS)).collect()
 }
 
-fn collected(name: &str, case: Case, nr: u32, own: &[&str]) -> u64 {
-    let functions: &[&str] = if name == "c-occupancy" {
-        &["occ_insert", "occ_dispatch", "occ_complete"]
-    } else {
-        &["*counting::counted::*"]
-    };
+/// One run of callgrind: what it collects inside of the functions for all requests of each row.
+fn collect(asked: &[(&str, Case)], functions: &[&str], own: &[&str]) -> Vec<u64> {
+    let dir = tempfile::tempdir().expect("there is room for counts");
+    let counts = dir.path().join("counts");
+    let words: Vec<String> = asked.iter().map(|(name, case)| format!("{name} {}", case.words())).collect();
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no"])
+        .args(["--tool=callgrind", "--collect-atstart=no", "--dump-before=*counting::mark*"])
+        .arg(format!("--callgrind-out-file={}", counts.display()))
         .args(functions.iter().map(|function| format!("--toggle-collect={function}")))
         .arg(std::env::current_exe().expect("a program knows its own file"))
         .args(own)
-        .env(VARIABLE, format!("{name} {nr} {}", case.words()))
+        .env(VARIABLE, words.join(","))
         .output()
         .expect("valgrind is installed");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name} {case:?}: {text}");
-    let counts = text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok());
-    let count = counts.expect("callgrind says what it has counted");
-    assert!(count > 0, "none of {functions:?} was called: the program has no symbols");
-    count
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let count = |nr: usize| {
+        let text = std::fs::read_to_string(counts.with_extension((MARKS * (nr + 1)).to_string()));
+        let text = text.expect("callgrind writes a file at each mark: the program has symbols");
+        let count = text.lines().find_map(|line| line.strip_prefix("totals: ")?.parse().ok());
+        let count = count.expect("callgrind says what it has collected");
+        assert!(count > 0, "none of {functions:?} was called: {}", words[nr]);
+        count
+    };
+    (0..asked.len()).map(count).collect()
 }
