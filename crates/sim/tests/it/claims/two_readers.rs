@@ -27,23 +27,34 @@ fn rate(outcome: &Outcome) -> f64 {
     outcome.measured.reads.bytes as f64 * 1e9 / outcome.window_ns as f64
 }
 
+/// What one reader gets alone.
+fn alone(trial: impl Fn(&str, &str) -> Trial) -> f64 {
+    rate(&unseen(trial("none", "1")))
+}
+
 /// What two readers get together, of what one gets alone.
 fn share(trial: impl Fn(&str, &str) -> Trial, scheduler: &str) -> f64 {
-    rate(&unseen(trial(scheduler, "2"))) / rate(&unseen(trial("none", "1")))
+    rate(&unseen(trial(scheduler, "2"))) / alone(trial)
 }
 
 #[test]
 fn waiting_gets_nine_tenths_of_one_stream_where_deadline_gets_less_than_four() {
     for drive in DRIVES {
         for block in BLOCKS {
-            let trial = |scheduler: &str, clients: &str| readers(scheduler, drive, clients, block, "200m");
+            // Some 40 turns.
+            let trial = |scheduler: &str, clients: &str| Trial {
+                duration_ns: 5000 * MS,
+                ..readers(scheduler, drive, clients, block, "200m")
+            };
+            let one = alone(trial);
+            let share = |scheduler: &str| rate(&unseen(trial(scheduler, "2"))) / one;
             for scheduler in ["anticipatory", "antic-95", "wpcas", "cfq"] {
-                let share = share(trial, scheduler);
+                let share = share(scheduler);
                 println!("{drive}, {block}: {scheduler} {share:.3}");
                 assert!((0.90..1.0).contains(&share), "{scheduler} on {drive}, {block}: {share:.3} of one stream");
             }
             for scheduler in ["none", "noop", "deadline", "mq-deadline", "kyber"] {
-                let share = share(trial, scheduler);
+                let share = share(scheduler);
                 assert!(share < 0.40, "{scheduler} on {drive}, {block}: {share:.3} of one stream");
             }
         }
@@ -174,10 +185,11 @@ fn waiting_on_flash_can_only_lose_and_who_asks_the_arm_does_not_wait() {
 
 #[test]
 fn a_reader_alone_loses_nothing_to_any_scheduler() {
+    let trial =
+        |scheduler: &str| Trial { duration_ns: 3000 * MS, ..readers(scheduler, "barracuda7200", "1", "16k", "200m") };
+    let none = rate(&unseen(trial("none")));
     for scheduler in elevator::ELEVATORS {
-        let (outcome, switches) =
-            observed(readers(scheduler.name, "barracuda7200", "1", "16k", "200m"), Switches::default());
-        let none = rate(&unseen(readers("none", "barracuda7200", "1", "16k", "200m")));
+        let (outcome, switches) = observed(trial(scheduler.name), Switches::default());
         assert!(rate(&outcome) > 0.99 * none, "{}: {} of {none}", scheduler.name, rate(&outcome));
         assert_eq!(switches.count, 0);
     }
