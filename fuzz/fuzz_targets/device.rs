@@ -1,4 +1,4 @@
-//! Descriptions of devices: any text gives a device that keeps the laws of crates/sim/tests/device, or an error.
+//! Descriptions of devices: any text gives a device that keeps the laws of crates/sim/tests/it/device, or an error.
 //!
 //! The first byte says what the bytes up to the first 0 are: a description (TOML), a specification (`NAME:KEY=VALUE`), or
 //! changes of a preset's values, which finds more devices than text does. What comes after the 0 are the choices of commands. A
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use sim::device::{DEVICES, DeviceModel, device, device_from_toml};
 
 #[allow(dead_code)]
-#[path = "../../crates/sim/tests/device/watch.rs"]
+#[path = "../../crates/sim/tests/it/device/watch.rs"]
 mod watch;
 
 /// Values that are right somewhere, and some that are right nowhere.

@@ -3,7 +3,8 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use elevator::{
     Anticipation, BlockRequest, Build, Counters, Disk, Elevator, ElevatorKind, Entry, Finished, InsertAt, Op, Piece,
@@ -368,12 +369,30 @@ pub(crate) fn sums(of: impl Iterator<Item = (Op, u32)>) -> [u64; 2] {
     })
 }
 
-/// The value, or the message of the panic.
+thread_local! {
+    /// Calls of [`catch_panic`] that this thread is inside of.
+    static CATCHING: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The value, or the message of the panic, which is not printed: a search for the smallest input panics thousands of times, and the
+/// hook is the whole program's, with other tests on other threads.
 ///
 /// # Errors
 /// With the message if `what` panics.
 pub fn catch_panic<T>(what: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(what)).map_err(|panic| {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if CATCHING.get() == 0 {
+                print(info);
+            }
+        }));
+    });
+    CATCHING.set(CATCHING.get() + 1);
+    let result = catch_unwind(AssertUnwindSafe(what));
+    CATCHING.set(CATCHING.get() - 1);
+    result.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap_or_default()
     })

@@ -9,8 +9,15 @@ use crate::input::{DISK, Input, Setting, Step, replace_exited};
 use crate::laws::{Law, broken_laws, broken_of, judge};
 use crate::promises::{FLOW_LAWS, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
 
-/// Inputs per law and row.
-const CASES: u32 = 64;
+/// Inputs per law and row, and with `SCHEDLAB_SOAK` set. Inputs differ at each run, so that runs add up.
+const CASES: u32 = 16;
+const SOAK_CASES: u32 = 64;
+
+/// How many inputs the environment asks for.
+fn nr_of_cases() -> u32 {
+    let usual = if std::env::var_os("SCHEDLAB_SOAK").is_some() { SOAK_CASES } else { CASES };
+    std::env::var("PROPTEST_CASES").ok().map_or(usual, |cases| cases.parse().expect("a number of cases"))
+}
 
 fn step() -> impl Strategy<Value = Step> {
     // Pauses around the idling times of schedulers, bursts, and long pauses.
@@ -126,7 +133,7 @@ fn fixed<I>(of: &impl Strategy<Value = I>, nr: usize) -> Vec<I> {
     inputs.collect()
 }
 
-/// Checks rows against a law with random inputs: 64 per row, or `PROPTEST_CASES`.
+/// Checks rows against a law with random inputs: 16 per row, 64 with `SCHEDLAB_SOAK` set, or `PROPTEST_CASES`.
 ///
 /// # Panics
 /// If a row breaks the law, with the smallest input found.
@@ -151,7 +158,7 @@ pub fn check_with<'a, I: std::fmt::Debug>(
     rows: impl IntoIterator<Item = &'a ElevatorKind>,
     inputs: &impl Strategy<Value = I>,
 ) {
-    let cases = std::env::var("PROPTEST_CASES").ok().map_or(CASES, |cases| cases.parse().expect("a number of cases"));
+    let cases = nr_of_cases();
     for kind in rows {
         if let Err((why, input)) = search(law, kind, inputs, cases) {
             panic!("{} breaks the law {}: {why}\nwith {input:?}", kind.name, law.name);

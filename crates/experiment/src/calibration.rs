@@ -24,17 +24,21 @@ pub static RULES: [Rule; 2] = [Rule::spending(PLANNED), Rule::sequence(LOOKS)];
 pub struct Calibration {
     /// Experiments per kind of noise and scenario.
     pub experiments: u64,
+    /// Experiments per row of the table of savings.
+    pub savings: u64,
     /// Family-wise error to promise.
     pub alpha: f64,
     /// Seed of all.
     pub seed: u64,
+    /// Kinds of noise.
+    pub noises: &'static [Noise],
     /// The rules under test; the product's own unless somebody wants to see another one fail.
     pub rules: &'static [Rule],
 }
 
 impl Default for Calibration {
     fn default() -> Self {
-        Calibration { experiments: 10_000, alpha: 0.05, seed: 1, rules: &RULES }
+        Calibration { experiments: 10_000, savings: 5_000, alpha: 0.05, seed: 1, noises: &KINDS, rules: &RULES }
     }
 }
 
@@ -55,21 +59,21 @@ pub struct Report {
 
 /// Counts everything.
 pub fn calibrate(calibration: &Calibration) -> Report {
-    let Calibration { experiments, alpha, seed, .. } = *calibration;
+    let Calibration { experiments, savings, alpha, seed, .. } = *calibration;
     let fewer = (experiments / 2).max(1);
     Report {
         experiments,
         promises: promises_of(calibration).into_iter().chain(promises::happenings(fewer, alpha, seed)).collect(),
         decisions: power::decisions(experiments, alpha, seed),
         powers: power::powers(fewer, alpha, seed),
-        savings: power::savings(fewer, alpha, seed),
+        savings: power::savings(savings, alpha, seed),
     }
 }
 
 /// Counts the promises only.
 pub fn promises_of(calibration: &Calibration) -> Vec<Promise> {
-    let Calibration { experiments, alpha, seed, rules } = *calibration;
-    rules.iter().flat_map(|rule| promises::promises(*rule, experiments, alpha, seed)).collect()
+    let Calibration { experiments, alpha, seed, noises, rules, .. } = *calibration;
+    rules.iter().flat_map(|rule| promises::promises(*rule, noises, experiments, alpha, seed)).collect()
 }
 
 impl Report {

@@ -5,7 +5,7 @@
 //! `mq-deadline` are both in Rust and by the same compiler: they are the pair that the ratio is of. `c-occupancy` is the core that a
 //! module has, as the C compiler makes it with -O2; the kernel's mq-deadline is not among them, as it does not run outside a kernel.
 
-#[path = "../tests/counting/mod.rs"]
+#[path = "../tests/it/counting/mod.rs"]
 mod counting;
 
 use counting::{Case, instructions, run_if_asked};
@@ -33,12 +33,14 @@ fn main() {
     print!("{:<14}", "scheduler");
     CASES.iter().for_each(|(title, _)| print!(" {title:>22}"));
     println!();
-    let usual = CASES.map(|(_, case)| instructions("mq-deadline", case, &[]));
-    for name in names {
+    let asked: Vec<(&str, Case)> =
+        std::iter::once(&"mq-deadline").chain(&names).flat_map(|name| CASES.map(|(_, case)| (*name, case))).collect();
+    let counts = instructions(&asked, &[]);
+    let (usual, counts) = counts.split_at(CASES.len());
+    for (name, counts) in names.into_iter().zip(counts.chunks(CASES.len())) {
         print!("{name:<14}");
         let mut most = 0f64;
-        for ((_, case), usual) in CASES.into_iter().zip(usual) {
-            let count = if name == "mq-deadline" { usual } else { instructions(name, case, &[]) };
+        for (count, usual) in counts.iter().zip(usual) {
             most = most.max(count / usual);
             print!(" {count:>14.0} {:>7.2}", count / usual);
         }

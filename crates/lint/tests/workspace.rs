@@ -1,4 +1,4 @@
-//! This workspace passes, and a workspace with a planted fault does not.
+//! A workspace with a planted fault does not pass. That this one does is what `cargo run -p lint` in `make lint` checks.
 
 use std::fs;
 use std::path::Path;
@@ -10,40 +10,8 @@ fn assert_none(found: &[Finding]) {
 }
 
 #[test]
-fn the_crates_of_this_workspace_have_no_cycles() {
-    assert_none(&cycles::check(&Workspace::of_this_crate()).unwrap());
-}
-
-#[test]
-fn the_crates_of_this_workspace_depend_on_each_other_one_way_and_every_file_says_what_it_is() {
-    let workspace = Workspace::of_this_crate();
-    assert!(workspace.crates().unwrap().len() > 10, "the workspace was found");
-    assert_none(&layers::check(&workspace).unwrap());
-}
-
-#[test]
-fn help_errors_templates_and_pages_of_this_workspace_have_the_words_of_the_house() {
-    assert_none(&words::check(&Workspace::of_this_crate()).unwrap());
-}
-
-#[test]
-fn every_error_of_this_workspace_names_its_subject_first() {
-    assert_none(&errors::check(&Workspace::of_this_crate()).unwrap());
-}
-
-#[test]
-fn the_crates_of_this_workspace_have_unsafe_code_in_one_module() {
-    assert_none(&unsafe_code::check(&Workspace::of_this_crate()).unwrap());
-}
-
-#[test]
-fn one_file_of_this_workspace_prints() {
-    assert_none(&printing::check(&Workspace::of_this_crate()).unwrap());
-}
-
-#[test]
-fn one_file_of_this_workspace_starts_programs() {
-    assert_none(&starting::check(&Workspace::of_this_crate()).unwrap());
+fn this_workspace_is_found_with_its_crates() {
+    assert!(Workspace::of_this_crate().crates().unwrap().len() > 10);
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn search(args: &BenchTuneArgs) -> Result<()> {
 }
 
 fn calibration(experiments: u64) -> Result<()> {
-    let report = calibrate(&Calibration { experiments, ..Calibration::default() });
+    let report = calibrate(&Calibration { experiments, savings: (experiments / 2).max(1), ..Calibration::default() });
     out::print(&report)?;
     let broken = report.broken().len();
     if broken > 0 {

@@ -50,9 +50,9 @@ impl Promise {
     }
 }
 
-/// Counts all promises under all kinds of noise.
-pub(super) fn promises(rule: Rule, experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
-    KINDS.iter().flat_map(|noise| of_noise(rule, *noise, experiments, alpha, seed)).collect()
+/// Counts all promises under each kind of noise.
+pub(super) fn promises(rule: Rule, noises: &[Noise], experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
+    noises.iter().flat_map(|noise| of_noise(rule, *noise, experiments, alpha, seed)).collect()
 }
 
 /// The scenarios, each with the log ratios of the arms, the margin, and what is counted in it.

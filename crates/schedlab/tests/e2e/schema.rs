@@ -35,7 +35,8 @@ fn records_of_the_first_version_and_tables_give_studies_of_the_published_schema(
 #[test]
 fn the_golden_study_is_of_the_published_schema_and_one_with_a_field_more_less_or_of_another_type_is_not() {
     let lab = Lab::new();
-    let snapshot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiment/tests/snapshots/study__small_record.snap");
+    let snapshot =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiment/tests/it/snapshots/it__study__small_record.snap");
     let text = fs::read_to_string(snapshot).unwrap();
     let golden: Value = serde_json::from_str(text.splitn(3, "---\n").nth(2).unwrap()).unwrap();
     let file = lab.path("study.json");

@@ -1,5 +1,7 @@
 //! The kernel's calls for loop devices (linux/loop.h).
 
+pub mod allocator;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;

@@ -1,0 +1,4 @@
+//! The pages: the book and SECURITY.md.
+
+mod book;
+mod security;

@@ -1,0 +1,57 @@
+//! The laws over every row of the table, with random inputs. `mutants/` shows that the laws can fail.
+
+#[path = "../../examples/shortest_first.rs"]
+#[allow(dead_code, reason = "main is the example's own")]
+mod shortest_first;
+
+use elevator::{ELEVATORS, ElevatorKind, Promise};
+use elevator_laws::{
+    Law, Scenario, broken_promises, check, check_flows, fixed_inputs, fixed_scenarios, samples, test_every_flow_law,
+    test_every_law,
+};
+
+fn hold(law: &Law) {
+    check(law, ELEVATORS.iter().chain(samples::SAMPLES).chain([&shortest_first::ROW]));
+}
+
+test_every_law!(hold);
+
+mod flows {
+    use super::*;
+
+    fn hold(law: &Law<Scenario>) {
+        check_flows(law, ELEVATORS.iter().chain(samples::SAMPLES).chain([&shortest_first::ROW]));
+    }
+
+    test_every_flow_law!(hold);
+}
+
+#[test]
+fn rows_have_names_of_their_own_and_say_where_they_come_from() {
+    for (at, kind) in ELEVATORS.iter().enumerate() {
+        assert!(ELEVATORS[..at].iter().all(|other| other.name != kind.name), "{} stands twice", kind.name);
+        assert!(!kind.help.is_empty() && !kind.source.is_empty() && !kind.promises.is_empty(), "{}", kind.name);
+        for (at, tunable) in kind.tunables.iter().enumerate() {
+            assert!(
+                kind.tunables[..at].iter().all(|other| other.name != tunable.name),
+                "{} {}",
+                kind.name,
+                tunable.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_promise_is_called_not_kept_only_where_there_is_a_counter_example() {
+    let (inputs, scenarios) = (fixed_inputs(60), fixed_scenarios(60));
+    for kind in ELEVATORS {
+        for (promise, broken) in broken_promises(kind, &inputs, &scenarios) {
+            assert!(broken, "{} keeps {promise:?}: declare it", kind.name);
+        }
+    }
+    const LAG: &[Promise] = &[Promise::LagAtMost { costs: 2, slack_kib: 0 }];
+    const NOT_KEPT: &[Promise] = &[Promise::NotKept { promises: LAG, because: "it looks at sectors" }];
+    let of = |kind: &ElevatorKind| broken_promises(&kind.promising(NOT_KEPT), &inputs, &scenarios)[0].1;
+    assert!(of(&samples::SWEEP) && !of(&samples::FAIR), "the check sees both");
+}

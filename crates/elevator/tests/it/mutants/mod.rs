@@ -1,0 +1,210 @@
+//! Elevators with a planted fault, each with the law that must detect it.
+//!
+//! A mutant is a correct elevator inside a wrapper with one fault. Its law is checked on it, and all laws on elevators without a fault,
+//! with the same inputs; the test fails if a mutant does not break its law, or if an elevator without a fault breaks any. With
+//! `SCHEDLAB_SOAK` set all laws are checked on all mutants, and it prints which others each mutant breaks.
+
+mod mutant;
+
+use elevator::{Build, ElevatorKind, Origin, Promise, find};
+use elevator_laws::{FLOW_LAWS, LAWS, broken_laws, broken_of, fixed_inputs, fixed_scenarios, law, samples};
+use mutant::{Fault, Mutant};
+
+/// A row with a fault.
+struct Planted {
+    row: ElevatorKind,
+    fault: Fault,
+    law: &'static str,
+}
+
+macro_rules! plant {
+    ($($base:ident $fault:ident => $law:literal),* $(,)?) => {
+        fn planted() -> Vec<Planted> {
+            vec![$(Planted {
+                row: ElevatorKind {
+                    name: stringify!($fault),
+                    build: |build: &Build| Mutant::wrap(&base::$base(), build, Fault::$fault),
+                    ..base::$base()
+                },
+                fault: Fault::$fault,
+                law: $law,
+            }),*]
+        }
+    };
+}
+
+/// The elevators that faults are planted in.
+mod base {
+    use super::*;
+
+    fn copy(of: &ElevatorKind) -> ElevatorKind {
+        let ElevatorKind { name, origin, help, source, evidence, promises, tunables, build } = *of;
+        ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
+    }
+
+    pub(super) fn none() -> ElevatorKind {
+        copy(find("none").expect("none is a row"))
+    }
+
+    /// With a pool of tags per direction, as in legacy Linux.
+    pub(super) fn legacy() -> ElevatorKind {
+        ElevatorKind { origin: Origin::LegacyLinux, ..none() }
+    }
+
+    pub(super) fn edf() -> ElevatorKind {
+        copy(find("edf").expect("edf is a row"))
+    }
+
+    pub(super) fn rg_scan() -> ElevatorKind {
+        copy(find("rg-scan").expect("rg-scan is a row"))
+    }
+
+    pub(super) fn sweep() -> ElevatorKind {
+        samples::SWEEP
+    }
+
+    pub(super) fn idler() -> ElevatorKind {
+        samples::IDLER
+    }
+
+    pub(super) fn fair() -> ElevatorKind {
+        samples::FAIR
+    }
+
+    pub(super) fn bounds() -> ElevatorKind {
+        samples::BOUNDS
+    }
+
+    pub(super) fn quanta() -> ElevatorKind {
+        samples::QUANTA
+    }
+
+    pub(super) fn classes() -> ElevatorKind {
+        samples::CLASSES
+    }
+}
+
+plant![
+    none LosesARequest => "served_once_through_the_queue",
+    sweep DispatchesTwice => "served_once_directly",
+    none GivesOutOfNothing => "drained_at_the_end",
+    idler ChangesTheProcess => "served_once_directly",
+    sweep KeepsTheLastForEver => "drained_at_the_end",
+    legacy DropsAProcessAtItsExit => "served_once_through_the_queue",
+    sweep LosesTheRequeued => "requeued_requests_are_served_once",
+    none CountsOneTooMany => "counters_agree",
+    sweep CountsNothingAfterMerge => "counters_agree",
+    sweep ForgetsTheCoalesced => "merges_keep_every_sector",
+    idler ForgetsTheMerge => "merges_keep_every_sector",
+    none GrowsTooFar => "merges_keep_every_sector",
+    none JoinsReadsWithWrites => "merges_keep_every_sector",
+    sweep IdlesWithoutTimer => "idling_ends_by_a_timer",
+    idler IdlesForEver => "idling_ends_by_a_timer",
+    sweep IdlesWhileInFlight => "never_idle_while_holding_work",
+    idler IdlesAtTheExtreme => "served_once_through_the_queue",
+    idler GivesWhenAskedAgain => "asking_again_changes_nothing",
+    none SwapsTwo => "order_of_arrival",
+    sweep TurnsBack => "order_of_sectors",
+    idler StarvesOne => "passed_at_most",
+    idler StarvesOne => "waits_at_most",
+    none Overtakes => "passed_at_most",
+    sweep ReadsOneMore => "tunables_read_back",
+    idler IgnoresTheMaximum => "tunables_read_back",
+    sweep SetsAllAtOnce => "tunables_read_back",
+    idler StartsOutOfRange => "tunables_read_back",
+    none RemembersTheOneBefore => "same_input_same_output",
+    idler CountsFailuresTwice => "anticipation_adds_up",
+    idler TakesBackAWait => "anticipation_adds_up",
+    fair IgnoresWeights => "lag_at_most",
+    fair SharesByProcess => "lag_at_most",
+    fair IgnoresWeights => "share_within",
+    idler StarvesOne => "no_flow_starves",
+    bounds IgnoresBounds => "latency_inside_the_curve",
+    quanta IgnoresWeights => "insulated_from_others",
+    classes CompletesTwice => "real_time_first",
+    edf SwapsTwo => "meets_feasible_deadlines",
+    edf Overtakes => "meets_feasible_deadlines",
+    rg_scan SwapsTwo => "meets_what_edf_meets",
+    rg_scan Overtakes => "meets_what_edf_meets",
+    sweep StopsAfterAStall => "served_by_a_device_that_stalls",
+    none StopsWhenTimeFlies => "served_when_the_clock_jumps",
+    sweep StopsInThePast => "served_when_the_clock_jumps",
+    none KnowsFewProcesses => "served_with_a_process_for_each_request",
+    idler DropsARequestAtAWrite => "served_while_tunables_are_written",
+    fair LosesTheHeaviest => "served_with_weights_at_the_extremes",
+    none NeedsArrivals => "drained_when_the_device_goes",
+];
+
+#[test]
+fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() {
+    let (inputs, scenarios) = (fixed_inputs(80), fixed_scenarios(40));
+    let broken = |row: &ElevatorKind| {
+        let mut broken = broken_laws(&[row], &inputs);
+        broken.extend(broken_of(FLOW_LAWS, &[row], &scenarios));
+        broken
+    };
+    let judged = planted().into_iter().map(|planted| {
+        let by = if testbed::is_soak() {
+            broken(&planted.row)
+        } else if let Some(law) = FLOW_LAWS.iter().find(|law| law.name == planted.law) {
+            broken_of(std::slice::from_ref(law), &[&planted.row], &scenarios)
+        } else {
+            broken_of(std::slice::from_ref(law(planted.law)), &[&planted.row], &inputs)
+        };
+        (planted, by)
+    });
+    let killed: Vec<_> = judged.collect();
+    let healthy = [
+        ElevatorKind { build: |build| Mutant::wrap(&base::none(), build, Fault::None), ..base::none() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::legacy(), build, Fault::None), ..base::legacy() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::sweep(), build, Fault::None), ..base::sweep() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::idler(), build, Fault::None), ..base::idler() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::fair(), build, Fault::None), ..base::fair() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::bounds(), build, Fault::None), ..base::bounds() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::quanta(), build, Fault::None), ..base::quanta() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::classes(), build, Fault::None), ..base::classes() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::edf(), build, Fault::None), ..base::edf() },
+        ElevatorKind { build: |build| Mutant::wrap(&base::rg_scan(), build, Fault::None), ..base::rg_scan() },
+    ];
+    let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken(row))).collect();
+    for (Planted { fault, law, .. }, by) in &killed {
+        let others = by.iter().filter(|name| *name != law).copied().collect::<Vec<_>>().join(", ");
+        let verdict = if by.contains(law) { "killed by" } else { "SURVIVED" };
+        println!("{:<26} {verdict} {law:<34} also: {others}", format!("{fault:?}"));
+    }
+    for (name, by) in &sick {
+        assert!(by.is_empty(), "{name} without a fault breaks {by:?}");
+    }
+    for (Planted { fault, law, .. }, by) in &killed {
+        assert!(by.contains(law), "{fault:?} survives the law {law}; broken are {by:?}");
+    }
+}
+
+#[test]
+fn every_law_kills_a_mutant() {
+    let planted = planted();
+    for name in LAWS.iter().map(|law| law.name).chain(FLOW_LAWS.iter().map(|law| law.name)) {
+        assert!(planted.iter().any(|planted| planted.law == name), "no mutant is planted for {name}");
+    }
+}
+
+#[test]
+fn every_promise_stands_in_a_row_that_a_mutant_is_made_of() {
+    let rows = planted();
+    let promised = |is: fn(&Promise) -> bool| rows.iter().any(|planted| planted.row.promises.iter().any(is));
+    assert!(promised(|promise| matches!(promise, Promise::WorkConserving)));
+    assert!(promised(|promise| matches!(promise, Promise::IdlesWithTimer)));
+    assert!(promised(|promise| matches!(promise, Promise::ArrivalOrder)));
+    assert!(promised(|promise| matches!(promise, Promise::Ascending { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::Sweeping { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::PassedAtMost { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::WaitsAtMostMs(_))));
+    assert!(promised(|promise| matches!(promise, Promise::LagAtMost { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::ShareWithin { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::LatencyInsideCurve)));
+    assert!(promised(|promise| matches!(promise, Promise::Insulates { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::RealTimeBehind { .. })));
+    assert!(promised(|promise| matches!(promise, Promise::MeetsFeasibleDeadlines)));
+    assert!(promised(|promise| matches!(promise, Promise::MeetsWhatEdfMeets)));
+    assert!(promised(|promise| matches!(promise, Promise::AnyClock)));
+}

@@ -1,0 +1,104 @@
+//! The promises of the statistics, counted. Print the tables with
+//! `SCHEDLAB_SOAK=1 cargo test -p experiment --test it calibration -- --nocapture`.
+//!
+//! Rules that are known to be wrong are counted too: a calibration that does not catch them would prove nothing.
+
+use experiment::calibration::{Calibration, Decision, Noise, Promise, Rule, calibrate, promises_of};
+use experiment::stats::spending::{Design, Look, Sides, critical_t};
+use experiment::stats::{fixed, sequence};
+
+/// Experiments for each row of the table. A row is broken beyond the 99.99 % point of the binomial distribution at its level. Where 5 %
+/// are promised, 2,500 experiments convict a rule that errs in 8 % with a probability of 99 %, and one that errs in 10 % with more than
+/// 99.999 %; the 10,000 of the long variant convict one that errs in 6.4 % with 99 %.
+fn experiments() -> u64 {
+    if testbed::is_soak() { 10_000 } else { 2_500 }
+}
+
+#[test]
+fn every_promise_is_kept_under_every_kind_of_noise() {
+    let report = calibrate(&Calibration { experiments: experiments(), ..Calibration::default() });
+    println!("{report}");
+    assert_eq!(report.experiments, experiments());
+    assert!(report.broken().is_empty(), "broken promises: {:#?}", report.broken());
+    for block_sd in [0.01, 0.02] {
+        let share = report.mix_share(block_sd);
+        assert!(share <= 0.5, "the sequential design takes {share:.2} of the fixed design's blocks at sd {block_sd}");
+    }
+    for (deviations, least) in [(0.5, 0.55), (0.7, 0.84), (1.0, 0.98)] {
+        let row = |row: &&Decision| row.budget == 24 && row.deviations == deviations && row.rule == "spending";
+        let decided = report.decisions.iter().find(row).expect("the table has it").decided;
+        assert!(decided >= least, "at {deviations} deviations {decided:.3} are decided");
+    }
+}
+
+/// The promises that a rule breaks under one kind of noise which is wrong on purpose. A right rule is counted with more experiments.
+fn broken(rules: &'static [Rule], noises: &'static [Noise]) -> Vec<Promise> {
+    let calibration = Calibration { experiments: 2_000, rules, noises, ..Calibration::default() };
+    promises_of(&calibration).into_iter().filter(|promise| !promise.kept()).collect()
+}
+
+fn alarms(broken: &[Promise]) -> bool {
+    broken.iter().any(|promise| promise.what.contains("any arm called"))
+}
+
+fn design(planned: usize) -> Design {
+    Design { planned, look: Look::Planned }
+}
+
+#[test]
+fn students_interval_looked_at_after_every_block_is_caught() {
+    static PEEKING: [Rule; 1] = [Rule {
+        name: "looks that are not counted",
+        differ: |_, n, alpha, _| Some(fixed::critical(n as f64 - 1.0, alpha)),
+        ..Rule::sequence(100)
+    }];
+    let worst = broken(&PEEKING, &[Noise::Normal]).iter().map(|promise| promise.found).fold(0.0, f64::max);
+    assert!(worst > 0.3, "peeking should alarm falsely in over 30 % of the experiments, found {worst}");
+}
+
+#[test]
+fn a_sequence_that_does_not_divide_its_level_among_the_arms_is_caught() {
+    // Undoes the division by up to three arms.
+    static UNDIVIDED: [Rule; 1] =
+        [Rule { differ: |_, n, alpha, _| sequence::critical_t(n, (alpha * 3.0).min(0.05)), ..Rule::sequence(100) }];
+    assert!(alarms(&broken(&UNDIVIDED, &[Noise::Normal])));
+}
+
+#[test]
+fn alpha_that_is_spent_twice_is_caught() {
+    static TWICE: [Rule; 1] = [Rule {
+        differ: |planned, n, alpha, _| critical_t(design(planned), n, 2.0 * alpha, Sides::Two),
+        ..Rule::spending(24)
+    }];
+    assert!(alarms(&broken(&TWICE, &[Noise::Normal])));
+}
+
+#[test]
+fn spending_that_counts_only_the_last_look_is_caught() {
+    static LAST: [Rule; 1] = [Rule {
+        differ: |planned, n, alpha, _| critical_t(Design { planned, look: Look::Last }, n, alpha, Sides::Two),
+        ..Rule::spending(24)
+    }];
+    assert!(alarms(&broken(&LAST, &[Noise::Normal])));
+}
+
+#[test]
+fn bounds_of_the_normal_statistic_are_caught_where_t_is_looked_at() {
+    // With forty times the values t is nearly normal.
+    static NORMAL: [Rule; 1] = [Rule {
+        differ: |planned, n, alpha, _| critical_t(design(40 * planned), 40 * n, alpha, Sides::Two),
+        ..Rule::spending(12)
+    }];
+    assert!(alarms(&broken(&NORMAL, &[Noise::Normal])));
+}
+
+#[test]
+fn an_equivalence_at_twice_its_level_is_caught() {
+    static DOUBLE: [Rule; 1] = [Rule {
+        equal: |planned, n, alpha, _| critical_t(design(planned), n, 2.0 * alpha, Sides::One),
+        ..Rule::spending(24)
+    }];
+    assert!(
+        broken(&DOUBLE, &[Noise::Autocorrelated]).iter().any(|promise| promise.what.contains("false `equivalent`"))
+    );
+}

@@ -1,0 +1,6 @@
+//! Experiments as a whole: simulated ones whose truth is known, fleets, and analyses of stored results.
+
+mod calibration;
+mod fleet;
+mod study;
+mod version_0_1_0;

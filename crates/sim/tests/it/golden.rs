@@ -1,0 +1,188 @@
+//! Golden traces: what each scheduler makes of one scripted scenario, event by event, to be read beside its rules.
+//!
+//! A change of a scheduler, of the queue or of the HP 97560 that alters a decision shows here as a difference that a person can
+//! judge. Nothing in the scenario is drawn: the seed does not matter.
+//!
+//! Four processes on an HP 97560 (1,368 sectors a cylinder, one request at a time), writes through the page cache:
+//! * `A` and `B` read 4 KiB blocks in order, from cylinders 100 and 1700, each block 0.3 ms after the one before: deceptive
+//!   idleness. `A` stops for 20 ms after its third block.
+//! * `R` keeps two reads of 8 KiB open, far from each other.
+//! * `W` writes back at once, asynchronously: blocks that merge backwards, one that merges forwards, one that joins two
+//!   requests into one, and a far one.
+//!
+//! A line: time in µs, event, process, tag, direction, first sector + sectors, cylinder. What a client submits and what it receives
+//! (done) is left out.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::path::Path;
+
+use elevator::{Completion, ELEVATORS, ElevatorKind, Op, Request};
+use sim::device::device;
+use sim::{Event, EventKind, Member, Observer, Trial, run_members};
+use workload::{Client, Step};
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const CYLINDER: u64 = 19 * 72;
+const NAMES: [char; 4] = ['A', 'B', 'R', 'W'];
+
+/// A client that says steps from a list.
+struct Script(VecDeque<Step>);
+
+impl Client for Script {
+    fn next(&mut self, _now: elevator::Time, _last: Option<&Completion>) -> Step {
+        self.0.pop_front().unwrap_or(Step::End)
+    }
+}
+
+fn member(iodepth: u32, steps: impl IntoIterator<Item = Step>) -> Member {
+    Member::new(Box::new(Script(steps.into_iter().collect())), 0, iodepth)
+}
+
+fn io(op: Op, sector: u64, nr_sectors: u32) -> Step {
+    Step::Io(Request::new(op, sector * 512, nr_sectors * 512))
+}
+
+/// Blocks of 4 KiB in order, with thinking after each, and a long pause after the third.
+fn stream(cylinder: u64, blocks: u64, pause_ns: u64) -> Member {
+    let block = move |n| {
+        let think = if n == 2 && pause_ns > 0 { pause_ns } else { 300 * US };
+        [io(Op::Read, cylinder * CYLINDER + 8 * n, 8), Step::Think(think)]
+    };
+    member(1, (0..blocks).flat_map(block))
+}
+
+fn scenario() -> Vec<Member> {
+    let far = [900, 300, 1200, 1650];
+    let reads = far.map(|cylinder| io(Op::Read, cylinder * CYLINDER + 600, 16));
+    let dirty = 1000 * CYLINDER;
+    let writes = [
+        (dirty, 8),
+        (dirty + 8, 8),       // goes on behind it
+        (dirty + 24, 8),      // leaves a gap,
+        (1900 * CYLINDER, 8), // far away
+        (dirty + 16, 8),      // which this fills: where the queue can, three become one
+        (dirty - 8, 8),       // ends where the first one starts
+        (50 * CYLINDER, 8),
+    ];
+    let writes = writes.map(|(sector, nr_sectors)| io(Op::Write, sector, nr_sectors));
+    vec![stream(100, 5, 20 * MS), stream(1700, 5, 0), member(2, reads), member(1, writes)]
+}
+
+/// Writes down what happens to requests.
+struct Lines(String);
+
+impl Observer for Lines {
+    fn event(&mut self, event: &Event) {
+        if matches!(event.kind, EventKind::Submit | EventKind::Done) {
+            return;
+        }
+        let name = event.process.map_or('-', |process| NAMES[process as usize]);
+        let mut line = format!("{:>7} {:<8} {name}", event.at.as_ns() / US, event.kind.name());
+        if let (Some(tag), Some(op)) = (event.tag, event.op) {
+            let word = if op == Op::Read { "read" } else { "write" };
+            let place = format!("{}+{}", event.sector, event.nr_sectors);
+            let cylinder = event.sector / CYLINDER;
+            write!(line, " #{tag:<3} {word:<5} {place:<11} cylinder {cylinder}").expect("a string takes everything");
+        }
+        self.0.push_str(line.trim_end());
+        self.0.push('\n');
+    }
+}
+
+/// The trace of a scheduler with default tunables at HZ 1000.
+fn trace(elevator: &'static ElevatorKind) -> String {
+    // Only the way of I/O matters of the workload: through the page cache.
+    let workload = workload::find("seqread").expect("there is a workload that takes direct");
+    let trial = Trial {
+        elevator,
+        tunables: Vec::new(),
+        hz: 1000,
+        host: sim::Host::default(),
+        // So many that no client has to wait for one: a drive with one request at a time would have two in Linux today.
+        nr_requests: Some(32),
+        queue_depth: None,
+        device: device("hp97560", 1).expect("there is such a drive"),
+        workload,
+        params: workload.params([("direct", "false")]).expect("it can be buffered"),
+        seed: 1,
+        warmup_ns: 0,
+        duration_ns: 10_000 * MS,
+        turnaround_ns: 50 * US,
+        turnaround_spread_ns: 0,
+    };
+    let mut lines = Lines(String::new());
+    run_members(trial, scenario(), &mut lines, &|| false).expect("the trial is not interrupted");
+    lines.0
+}
+
+fn snapshot(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots").join(format!("it__golden__{name}.snap"))
+}
+
+#[test]
+fn every_scheduler_does_with_the_scenario_what_was_read_and_accepted() {
+    let accepting = std::env::var_os("INSTA_UPDATE").is_some();
+    for row in ELEVATORS {
+        assert!(
+            accepting || snapshot(row.name).exists(),
+            "{} has no golden trace. Run INSTA_UPDATE=always cargo test -p sim --test it golden, read \
+             crates/sim/tests/it/snapshots/it__golden__{}.snap beside the rules of the scheduler, and commit it",
+            row.name,
+            row.name
+        );
+        let info = format!("{} [{}]: {}", row.name, row.evidence.mark(), row.source);
+        insta::with_settings!({ description => info, omit_expression => true, prepend_module_to_snapshot => true }, {
+            insta::assert_snapshot!(row.name, trace(row));
+        });
+    }
+}
+
+#[test]
+fn no_golden_trace_is_left_of_a_scheduler_that_is_gone() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots");
+    for entry in std::fs::read_dir(folder).expect("there are golden traces") {
+        let path = entry.expect("a folder can be read").path();
+        let row = path.file_name().and_then(|name| name.to_str()?.strip_prefix("it__golden__")?.strip_suffix(".snap"));
+        let Some(row) = row else { continue };
+        assert!(elevator::find(row).is_some(), "{} belongs to no row of the table: delete it", path.display());
+    }
+}
+
+/// Schedulers whose rules give the same decisions here, and why.
+const TWINS: &[(&[&str], &str)] = &[
+    (
+        &["scan", "look", "edf", "scan-edf", "dm-scan", "rg-scan", "gsr"],
+        "they differ in where the arm turns, not in whom it serves; without a deadline real-time schedulers are look",
+    ),
+    (
+        &["c-scan", "c-look", "mbac"],
+        "they differ in where the arm turns, not in whom it serves; nobody asks for a rate: all have what is left over, in \
+         one sweep",
+    ),
+    (&["fscan", "yfq"], "no more wait than one batch has"),
+    (&["hybrid", "bfq-2010"], "nobody uses up a budget"),
+    (
+        &["fcfs", "pclock", "noop"],
+        "all flows have the same arrival curve and bound unless they are promised others; the piece that is merged at a \
+         request's front touches the one in noop's cache",
+    ),
+    (&["k2", "iocost"], "nothing is real-time, and virtual time is never short: both are orders of arrival"),
+    (&["sptf", "asptf"], "nothing waits long enough to count as old"),
+];
+
+#[test]
+fn the_traces_tell_schedulers_apart_and_are_short_enough_to_read() {
+    let traces: Vec<(&str, String)> = ELEVATORS.iter().map(|row| (row.name, trace(row))).collect();
+    for (name, trace) in &traces {
+        let lines = trace.lines().count();
+        assert!((40..=80).contains(&lines), "{name}: {lines} lines");
+    }
+    for (at, (one, trace)) in traces.iter().enumerate() {
+        for (other, that) in &traces[at + 1..] {
+            let twins = TWINS.iter().any(|(rows, _)| rows.contains(one) && rows.contains(other));
+            assert_eq!(trace == that, twins, "{one} and {other}: the same in the scenario, or twins by their rules?");
+        }
+    }
+}

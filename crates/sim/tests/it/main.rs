@@ -1,0 +1,10 @@
+//! The simulator from outside: devices, the engine, and what schedulers do on modelled disks.
+
+mod bfq;
+mod claims;
+mod device;
+mod engine;
+mod golden;
+mod memory;
+mod nearest;
+mod queueing;
