@@ -200,7 +200,7 @@ fn values_are_put_back_while_tasks_of_another_pid_namespace_wait() {
     let slice = "proc/sys/kernel/sched_rr_timeslice_ms";
     machine.put(slice, "50");
     let entry = json!({"schema": 1, "boot_id": "boot-1", "pid": 6, "undo": {
-        "what": "processors",
+        "what": KIND,
         "attributes": [{
             "name": "kernel.sched_rr_timeslice_ms", "path": machine.path(slice), "value": "100", "written": ["50"],
         }],
@@ -209,7 +209,7 @@ fn values_are_put_back_while_tasks_of_another_pid_namespace_wait() {
             "tasks": [{"task": 5, "process": 5, "start": 226_111, "name": "sleep", "mask": "0-1"}],
         },
     }});
-    machine.put("var/lib/schedlab/journal/processors.json", &entry.to_string());
+    machine.put(&format!("var/lib/schedlab/journal/{KEY}.json"), &entry.to_string());
     let outcomes = restore_all(&machine.root(), &[UNDO]).unwrap();
     assert!(
         outcomes[0].to_string().contains("another PID namespace"),

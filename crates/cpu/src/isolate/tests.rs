@@ -205,7 +205,7 @@ fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// How many histories are tried: all that were ever needed to find a fault in a soak, and some otherwise.
+/// How many histories are tried.
 fn cases() -> u32 {
     if std::env::var_os("SCHEDLAB_SOAK").is_some() { 3000 } else { 400 }
 }
