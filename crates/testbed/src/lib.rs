@@ -16,8 +16,9 @@ mod wait;
 
 pub use directory::Directory;
 pub use level::is_soak;
-pub use loop_device::{Loop, LoopOptions};
+pub use loop_device::Loop;
 pub use require::{is_root, require, skip, tool};
+pub use sys::LoopOptions;
 pub use sys::allocator;
 pub use tmpfs::Tmpfs;
 pub use wait::eventually;

@@ -7,26 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::directory::Directory;
-use crate::sys;
+use crate::sys::{self, LoopOptions};
 use crate::wait::eventually;
-
-/// What a loop device is over its file.
-#[derive(Debug, Clone, Copy)]
-pub struct LoopOptions {
-    /// Past the page cache of the file.
-    pub direct_io: bool,
-    /// Whether the kernel looks for partitions.
-    pub partitions: bool,
-    pub read_only: bool,
-    /// Bytes of a logical block; 0 for the kernel's choice.
-    pub block_size: u32,
-}
-
-impl Default for LoopOptions {
-    fn default() -> LoopOptions {
-        LoopOptions { direct_io: true, partitions: false, read_only: false, block_size: 0 }
-    }
-}
 
 /// A loop device over a file. Dropped, it is detached if it is still over that file.
 #[derive(Debug)]

@@ -8,8 +8,6 @@ use std::os::fd::AsRawFd;
 
 use rustix::ioctl::{Getter, NoArg, Opcode, Setter, ioctl};
 
-use crate::loop_device::LoopOptions;
-
 const LOOP_CLR_FD: Opcode = 0x4C01;
 const LOOP_GET_STATUS64: Opcode = 0x4C05;
 const LOOP_CONFIGURE: Opcode = 0x4C0A;
@@ -18,6 +16,24 @@ const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
 const READ_ONLY: u32 = 1;
 const PARTSCAN: u32 = 8;
 const DIRECT_IO: u32 = 16;
+
+/// What a loop device is over its file.
+#[derive(Debug, Clone, Copy)]
+pub struct LoopOptions {
+    /// Past the page cache of the file.
+    pub direct_io: bool,
+    /// Whether the kernel looks for partitions.
+    pub partitions: bool,
+    pub read_only: bool,
+    /// Bytes of a logical block; 0 for the kernel's choice.
+    pub block_size: u32,
+}
+
+impl Default for LoopOptions {
+    fn default() -> LoopOptions {
+        LoopOptions { direct_io: true, partitions: false, read_only: false, block_size: 0 }
+    }
+}
 
 /// `struct loop_info64`.
 #[repr(C)]
