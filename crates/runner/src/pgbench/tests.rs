@@ -14,7 +14,7 @@ use crate::error::RunnerError;
 use crate::find;
 use ground::Ground;
 
-#[path = "../../tests/ground/mod.rs"]
+#[path = "../../tests/it/ground.rs"]
 mod ground;
 
 const BY_TRANSACTIONS: &str = "\
