@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod directory;
+mod level;
 mod loop_device;
 mod require;
 #[allow(unsafe_code)]
@@ -14,6 +15,7 @@ mod tmpfs;
 mod wait;
 
 pub use directory::Directory;
+pub use level::is_soak;
 pub use loop_device::{Loop, LoopOptions};
 pub use require::{is_root, require, skip, tool};
 pub use tmpfs::Tmpfs;

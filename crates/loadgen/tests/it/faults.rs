@@ -5,29 +5,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use loadgen::{ClientFile, EngineError, Measured, place_in_directory, prepare_files, run};
+use testbed::{Directory, Tmpfs, eventually, require};
 use workload::find;
 
-use crate::fixture::{Loop, can_run, command, directory, drive, measure};
-
-/// A small tmpfs, unmounted at the end.
-struct Tmpfs(tempfile::TempDir);
-
-impl Tmpfs {
-    fn new(size: &str) -> Tmpfs {
-        let dir = directory();
-        command("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", dir.path().to_str().unwrap()]);
-        Tmpfs(dir)
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg(self.0.path()).status();
-    }
-}
+use crate::fixture::{Disk, command, drive, measure};
 
 /// Runs a drive of ten minutes during which `fault` happens: it must end by itself.
-fn measure_with_fault(device: &Loop, params: &[(&str, &str)], fault: impl FnOnce() + Send) -> Measured {
+fn measure_with_fault(device: &Disk, params: &[(&str, &str)], fault: impl FnOnce() + Send) -> Measured {
     let mut drive = device.drive("randread", params);
     drive.duration = Duration::from_secs(600);
     let before = device.counters().reads;
@@ -39,17 +23,17 @@ fn measure_with_fault(device: &Loop, params: &[(&str, &str)], fault: impl FnOnce
     })
 }
 
-fn truncate(device: &Loop, len: u64) {
+fn truncate(device: &Disk, len: u64) {
     OpenOptions::new().write(true).open(&device.file).unwrap().set_len(len).unwrap();
 }
 
 #[test]
 fn errors_of_the_medium_are_counted_and_the_first_one_is_named() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     for iodepth in ["1", "8"] {
-        let device = Loop::new(8 << 20);
+        let device = Disk::new(8 << 20);
         // The loop driver answers reads behind the end of its file with EIO.
         let measured = measure_with_fault(&device, &[("clients", "2"), ("iodepth", iodepth)], || truncate(&device, 0));
         let first = measured.first_error.as_deref().expect("there was an error");
@@ -63,10 +47,10 @@ fn errors_of_the_medium_are_counted_and_the_first_one_is_named() {
 
 #[test]
 fn a_few_errors_do_not_end_a_drive() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(8 << 20);
+    let device = Disk::new(8 << 20);
     truncate(&device, 7 << 20);
     // One stream, one pass: the last 1 MiB of 8 fails.
     let drive = device.drive("seqread", &[("amount", "8M"), ("block_size", "64k")]);
@@ -77,13 +61,13 @@ fn a_few_errors_do_not_end_a_drive() {
 
 #[test]
 fn a_device_that_shrinks_is_reported_as_such() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     for (direct, iodepth) in [("true", "1"), ("true", "8"), ("false", "1"), ("false", "8")] {
         let params = [("direct", direct), ("iodepth", iodepth), ("clients", "2")];
         let shrink = || {
-            let device = Loop::new(8 << 20);
+            let device = Disk::new(8 << 20);
             measure_with_fault(&device, &params, || {
                 truncate(&device, 1 << 20);
                 command("losetup", &["-c", device.path.to_str().unwrap()]);
@@ -102,11 +86,11 @@ fn a_device_that_shrinks_is_reported_as_such() {
 
 #[test]
 fn a_write_beyond_a_shrunken_device_is_no_full_disk() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     for iodepth in ["1", "8"] {
-        let device = Loop::new(8 << 20);
+        let device = Disk::new(8 << 20);
         let drive = device.drive("randwrite", &[("iodepth", iodepth)]);
         truncate(&device, 1 << 20);
         command("losetup", &["-c", device.path.to_str().unwrap()]);
@@ -117,17 +101,18 @@ fn a_write_beyond_a_shrunken_device_is_no_full_disk() {
 
 #[test]
 fn a_full_file_system_is_named_while_preparing_and_while_writing() {
-    if !can_run(&["mount", "umount"]) {
+    if !require(&["root"]) {
         return;
     }
-    let tmpfs = Tmpfs::new("2M");
-    let error = prepare_files(tmpfs.0.path(), &[1 << 20, 4 << 20]).unwrap_err();
+    let directory = Directory::new();
+    let tmpfs = Tmpfs::mount(directory.path(), 2);
+    let error = prepare_files(tmpfs.path(), &[1 << 20, 4 << 20]).unwrap_err();
     assert!(matches!(error, EngineError::NoSpace { needed, .. } if needed == 5 << 20), "{error}");
     assert!(error.to_string().contains("5242880") && error.to_string().contains("2097152"), "{error}");
-    assert_eq!(std::fs::read_dir(tmpfs.0.path()).unwrap().count(), 0, "half-made files stay behind");
+    assert_eq!(std::fs::read_dir(tmpfs.path()).unwrap().count(), 0, "half-made files stay behind");
 
     for iodepth in ["1", "4"] {
-        let path = tmpfs.0.path().join("growing");
+        let path = tmpfs.path().join("growing");
         std::fs::write(&path, "").unwrap();
         let pairs = [("direct", "false"), ("block_size", "64k"), ("iodepth", iodepth)];
         let params = find("seqwrite").unwrap().params(pairs).unwrap();
@@ -140,7 +125,7 @@ fn a_full_file_system_is_named_while_preparing_and_while_writing() {
 
 #[test]
 fn what_cannot_be_opened_is_named_with_the_kernels_answer() {
-    let path = directory().path().join("nothing-here");
+    let path = Directory::new().path().join("nothing-here");
     let params = find("seqread").unwrap().params([]).unwrap();
     let drive = drive("seqread", params, vec![ClientFile { path, base: 0, len: 1 << 20 }]);
     let error = run(&drive, &AtomicBool::new(false)).unwrap_err().to_string();
@@ -153,23 +138,23 @@ fn what_cannot_be_opened_is_named_with_the_kernels_answer() {
 #[test]
 fn files_in_a_directory_need_a_size() {
     let kind = find("randread").unwrap();
-    let dir = directory();
+    let dir = Directory::new();
     let error = place_in_directory(kind, &(kind.defaults)(), dir.path(), 4096).unwrap_err();
     assert!(error.to_string().contains("give file_size"), "{error}");
 }
 
 #[test]
 fn a_device_that_hangs_is_given_up_after_the_patience() {
-    if !can_run(&["losetup", "mkfs.ext4", "mount", "umount", "fsfreeze"]) {
+    if !require(&["root", "mkfs.ext4", "mount", "umount", "fsfreeze"]) {
         return;
     }
     // A loop device over a file on a frozen file system holds its writes until the file system thaws.
-    let below = Loop::new(64 << 20);
+    let below = Disk::new(64 << 20);
     command("mkfs.ext4", &["-q", below.path.to_str().unwrap()]);
-    let mounted = directory();
+    let mounted = Directory::new();
     let mount = mounted.path().to_str().unwrap();
     command("mount", &[below.path.to_str().unwrap(), mount]);
-    let device = Loop::over(&mounted.path().join("disk"), 8 << 20);
+    let device = Disk::over(&mounted.path().join("disk"), 8 << 20);
     command("sync", &["-f", mount]);
     command("fsfreeze", &["-f", mount]);
     let results = ["1", "4"].map(|iodepth| {
@@ -186,9 +171,7 @@ fn a_device_that_hangs_is_given_up_after_the_patience() {
     assert!(again.writes.count > 0 && again.errors == 0, "the device works again: {again:?}");
     drop(device);
     // The clients that were left behind have their answers now and let go of the device.
-    let unmounted = (0..300).any(|_| {
-        std::thread::sleep(Duration::from_millis(100));
+    eventually("clients that were left behind let go of the device", || {
         std::process::Command::new("umount").arg(mount).status().is_ok_and(|status| status.success())
     });
-    assert!(unmounted, "clients that were left behind keep the device");
 }

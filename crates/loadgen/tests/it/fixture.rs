@@ -1,33 +1,14 @@
-//! Real loop devices for the tests of the load engine, removed when a test ends, however it ends.
+//! Real loop devices for the tests of the load engine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use host::probe::DeviceCounters;
 use loadgen::{ClientFile, Drive, Measured, PATIENCE, place_on_device, run};
+use testbed::{Directory, Loop, eventually};
 use workload::find;
-
-static NUMBER: AtomicU32 = AtomicU32::new(0);
-
-/// True if the test can run; prints the reason if not.
-pub(crate) fn can_run(tools: &[&str]) -> bool {
-    let mut missing = Vec::new();
-    if !rustix::process::geteuid().is_root() {
-        missing.push("root".to_owned());
-    }
-    let there =
-        |tool: &str| ["/usr/sbin", "/sbin", "/usr/bin", "/bin"].iter().any(|dir| Path::new(dir).join(tool).exists());
-    missing.extend(tools.iter().filter(|tool| !there(tool)).map(|tool| format!("the tool {tool}")));
-    if missing.is_empty() {
-        return true;
-    }
-    let reason = missing.join(", ");
-    assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none_or(|v| v != "1"), "cannot run: needs {reason}");
-    eprintln!("SKIPPED: needs {reason}");
-    false
-}
 
 /// Runs a command that must succeed; its output.
 pub(crate) fn command(program: &str, args: &[&str]) -> String {
@@ -36,41 +17,34 @@ pub(crate) fn command(program: &str, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A directory of its own for each test.
-pub(crate) fn directory() -> tempfile::TempDir {
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    tempfile::Builder::new().prefix(&format!("schedlab-engine-{number}-")).tempdir_in("/var/tmp").unwrap()
-}
-
-/// A loop device over a file, with direct I/O to it.
-pub(crate) struct Loop {
+/// A loop device over a file of zeros that has all its blocks.
+pub(crate) struct Disk {
     pub(crate) path: PathBuf,
     pub(crate) file: PathBuf,
     pub(crate) len: u64,
-    _dir: Option<tempfile::TempDir>,
+    device: Loop,
+    _directory: Option<Directory>,
 }
 
-impl Loop {
-    /// Over a new file of zeros that has all its blocks.
-    pub(crate) fn new(len: u64) -> Loop {
-        let dir = directory();
-        let file = dir.path().join("disk");
-        let mut device = Loop::over(&file, len);
-        device._dir = Some(dir);
-        device
+impl Disk {
+    /// In a directory of its own.
+    pub(crate) fn new(len: u64) -> Disk {
+        let directory = Directory::new();
+        let mut disk = Disk::over(&directory.join("disk"), len);
+        disk._directory = Some(directory);
+        disk
     }
 
     /// Over a new file at this place; the place is the caller's to remove.
-    pub(crate) fn over(file: &Path, len: u64) -> Loop {
+    pub(crate) fn over(file: &Path, len: u64) -> Disk {
         std::fs::write(file, vec![0; len as usize]).unwrap();
-        let name = file.to_str().unwrap();
-        let path = command("losetup", &["-f", "--show", "--direct-io=on", name]).into();
-        Loop { path, file: file.into(), len, _dir: None }
+        let device = Loop::over(file);
+        Disk { path: device.path.clone().into(), file: file.into(), len, device, _directory: None }
     }
 
     /// Its directory below /sys/block.
     pub(crate) fn sys(&self) -> PathBuf {
-        Path::new("/sys/block").join(self.path.file_name().unwrap())
+        self.device.sys()
     }
 
     pub(crate) fn counters(&self) -> DeviceCounters {
@@ -79,11 +53,7 @@ impl Loop {
 
     /// Waits until the device has completed this many reads.
     pub(crate) fn wait_for_reads(&self, reads: u64) {
-        let began = Instant::now();
-        while self.counters().reads < reads {
-            assert!(began.elapsed() < Duration::from_secs(60), "waited a minute for reads");
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        eventually("the device has read", || self.counters().reads >= reads);
     }
 
     /// A drive of this workload on the whole device: 200 ms, or until the given amount is done; no warm-up.
@@ -100,15 +70,6 @@ impl Loop {
             drive.duration = Duration::from_secs(2);
         }
         drive
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let detached = Command::new("losetup").arg("-d").arg(&self.path).status();
-        if !detached.is_ok_and(|status| status.success()) {
-            eprintln!("could not detach {}", self.path.display());
-        }
     }
 }
 

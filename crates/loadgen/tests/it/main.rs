@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fixture::{Loop, can_run, directory, drive, measure};
+use fixture::{Disk, drive, measure};
 use host::probe::{Allowance, account};
 use loadgen::{ClientFile, Issued, METRIC_NAMES, Measured, metrics, place_in_directory, run, run_at};
+use testbed::{Directory, require};
 use workload::{WORKLOADS, find};
 
 /// No error, no vanished device.
@@ -26,10 +27,10 @@ fn clean(measured: &Measured) {
 
 #[test]
 fn every_byte_of_every_direct_workload_is_counted_by_the_device() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(32 << 20);
+    let device = Disk::new(32 << 20);
     for kind in WORKLOADS.iter().filter(|kind| (kind.defaults)().direct) {
         for iodepth in ["1", "8"] {
             let params = [("iodepth", iodepth)];
@@ -51,10 +52,10 @@ fn every_byte_of_every_direct_workload_is_counted_by_the_device() {
 
 #[test]
 fn buffered_clients_alone_on_a_device_are_never_taken_for_others() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(32 << 20);
+    let device = Disk::new(32 << 20);
     for phase in ["write", "read", "reread", "randread", "randwrite"] {
         for block_size in ["512", "4k", "1M"] {
             let params = [("direct", "false"), ("file_size", "2M"), ("block_size", block_size), ("phase", phase)];
@@ -72,10 +73,10 @@ fn buffered_clients_alone_on_a_device_are_never_taken_for_others() {
 
 #[test]
 fn cached_reads_never_reach_the_device() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(32 << 20);
+    let device = Disk::new(32 << 20);
     let before = device.counters();
     let measured = measure(&device.drive("cached-read", &[]));
     let delta = device.counters().since(&before);
@@ -87,10 +88,10 @@ fn cached_reads_never_reach_the_device() {
 
 #[test]
 fn a_buffered_read_passes_over_the_device_once_and_the_cache_is_cold_each_time() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(32 << 20);
+    let device = Disk::new(32 << 20);
     // While somebody has it open, the kernel keeps a device's pages: only the engine drops them.
     let _held = File::open(&device.path).unwrap();
     for _ in 0..2 {
@@ -101,16 +102,19 @@ fn a_buffered_read_passes_over_the_device_once_and_the_cache_is_cold_each_time()
         clean(&measured);
         assert_eq!(measured.issued, Issued { reads: 16, read_bytes: 32 << 20, ..Issued::default() });
         assert!(measured.clients[0].finished && measured.window_ns < 600_000_000_000);
-        assert_eq!(device.counters().since(&before).read_bytes, 32 << 20);
+        // Whatever looks at every new device, such as udev's blkid or the list of another test, reads its first and last blocks; a
+        // second pass would be 32 MiB more, and a warm cache none.
+        let read = device.counters().since(&before).read_bytes;
+        assert!((32 << 20..33 << 20).contains(&read), "{read} bytes are read from the device");
     }
 }
 
 #[test]
 fn buffered_writes_are_on_the_device_when_the_drive_ends() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(32 << 20);
+    let device = Disk::new(32 << 20);
     let before = device.counters();
     let drive = device.drive("seqwrite", &[("direct", "false"), ("amount", "8M")]);
     assert!(!drive.has_warmup(), "what a warm-up leaves dirty would be flushed in the window");
@@ -122,10 +126,10 @@ fn buffered_writes_are_on_the_device_when_the_drive_ends() {
 
 #[test]
 fn a_client_with_an_amount_does_it_and_ends() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(8 << 20);
+    let device = Disk::new(8 << 20);
     for iodepth in ["1", "4"] {
         let params = [("amount", "1M"), ("clients", "3"), ("iodepth", iodepth)];
         let mut drive = device.drive("randwrite", &params);
@@ -141,10 +145,10 @@ fn a_client_with_an_amount_does_it_and_ends() {
 
 #[test]
 fn the_warm_up_is_issued_and_not_counted() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(8 << 20);
+    let device = Disk::new(8 << 20);
     for iodepth in ["1", "4"] {
         // Thinking bounds what the window can hold; the warm-up is longer than the window.
         let mut drive = device.drive("randread", &[("clients", "2"), ("iodepth", iodepth), ("think_time", "2ms")]);
@@ -161,10 +165,10 @@ fn the_warm_up_is_issued_and_not_counted() {
 
 #[test]
 fn the_stop_flag_ends_a_long_drive_and_keeps_what_was_measured() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(8 << 20);
+    let device = Disk::new(8 << 20);
     for params in [&[("think_time", "300s")][..], &[("iodepth", "1")], &[("iodepth", "8")]] {
         let mut drive = device.drive("randread", params);
         drive.duration = Duration::from_secs(3600);
@@ -184,10 +188,10 @@ fn the_stop_flag_ends_a_long_drive_and_keeps_what_was_measured() {
 
 #[test]
 fn thinking_bounds_the_rate() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(8 << 20);
+    let device = Disk::new(8 << 20);
     // Eight in flight share one head: after each step that thinks, nothing more is started by that client.
     for iodepth in ["1", "8"] {
         let measured =
@@ -199,10 +203,10 @@ fn thinking_bounds_the_rate() {
 
 #[test]
 fn a_client_keeps_its_iodepth_at_the_device_and_no_more() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(64 << 20);
+    let device = Disk::new(64 << 20);
     for (iodepth, expected) in [("1", 1..=1), ("16", 2..=16)] {
         let drive = device.drive("randread", &[("clients", "1"), ("iodepth", iodepth)]);
         let (most, over) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -224,11 +228,11 @@ fn a_client_keeps_its_iodepth_at_the_device_and_no_more() {
 
 #[test]
 fn writes_stay_in_their_region_and_leave_incompressible_data() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     for iodepth in ["1", "8"] {
-        let device = Loop::new(8 << 20);
+        let device = Disk::new(8 << 20);
         let params = find("seqwrite").unwrap().params([("iodepth", iodepth), ("block_size", "64k")]).unwrap();
         let region = ClientFile { path: device.path.clone(), base: 2 << 20, len: (3 << 20) + 4096 };
         clean(&measure(&drive("seqwrite", params, vec![region])));
@@ -246,10 +250,10 @@ fn writes_stay_in_their_region_and_leave_incompressible_data() {
 
 #[test]
 fn syncs_reach_the_device_as_flushes() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(8 << 20);
+    let device = Disk::new(8 << 20);
     for iodepth in ["1", "8"] {
         let before = device.counters();
         let params = [("sync_every", "4"), ("amount", "256k"), ("clients", "1"), ("iodepth", iodepth)];
@@ -262,10 +266,10 @@ fn syncs_reach_the_device_as_flushes() {
 
 #[test]
 fn iozone_repeats_passes_and_the_sum_of_rates_is_its_throughput() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
-    let device = Loop::new(16 << 20);
+    let device = Disk::new(16 << 20);
     for phase in ["write", "rewrite", "read", "reread", "randread", "randwrite"] {
         let measured = measure(&device.drive("iozone", &[("phase", phase), ("clients", "5")]));
         clean(&measured);
@@ -280,7 +284,7 @@ fn iozone_repeats_passes_and_the_sum_of_rates_is_its_throughput() {
 
 #[test]
 fn workloads_run_on_files_of_a_directory() {
-    let dir = directory();
+    let dir = Directory::new();
     for (name, direct) in [("iozone", "true"), ("iozone", "false"), ("oltp", "true"), ("mixed", "false")] {
         let kind = find(name).unwrap();
         let pairs = [("direct", direct), ("file_size", "2M"), ("phase", "write")];
@@ -301,7 +305,7 @@ fn now_ns() -> u64 {
 
 #[test]
 fn clients_wait_for_a_given_start_and_a_start_in_the_past_shortens_what_is_left_of_the_window() {
-    let dir = directory();
+    let dir = Directory::new();
     let kind = find("randread").unwrap();
     let params = kind.params([("file_size", "2M"), ("think_time", "100us")]).unwrap();
     let files = place_in_directory(kind, &params, dir.path(), 4096).unwrap();
@@ -321,11 +325,11 @@ fn clients_wait_for_a_given_start_and_a_start_in_the_past_shortens_what_is_left_
 
 #[test]
 fn the_same_seed_writes_the_same_data_to_the_same_places() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let contents = [1, 1, 2].map(|seed| {
-        let device = Loop::new(4 << 20);
+        let device = Disk::new(4 << 20);
         let mut drive = device.drive("randwrite", &[("clients", "1"), ("amount", "1M")]);
         drive.seed = seed;
         clean(&measure(&drive));

@@ -1,46 +1,47 @@
-//! A loop device over a file, programs that use it, and a loud skip.
+//! A loop device over a file, and programs that use it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use host::Root;
 use recorder::live::{Live, Options, Source};
-use tempfile::TempDir;
+use testbed::{Directory, Loop, LoopOptions, require, skip};
 use trace::{About, Io, Recording};
 
 /// A loop device over a file of 64 MiB.
-pub(crate) struct Loop {
-    _dir: TempDir,
+pub(crate) struct Disk {
     pub(crate) path: String,
+    device: Loop,
+    _directory: Directory,
 }
 
-impl Loop {
+impl Disk {
     /// None, aloud, where this is not root's test.
-    pub(crate) fn new(options: &[&str]) -> Option<Loop> {
-        if !rustix_is_root() {
-            return skip("recording takes root");
+    pub(crate) fn new() -> Option<Disk> {
+        Disk::with(LoopOptions::default())
+    }
+
+    pub(crate) fn with(options: LoopOptions) -> Option<Disk> {
+        if !require(&["root"]) {
+            return None;
         }
-        let dir = tempfile::Builder::new().prefix("schedlab-record-").tempdir_in("/var/tmp").expect("a directory");
-        let file = dir.path().join("disk");
+        let directory = Directory::new();
+        let file = directory.join("disk");
         std::fs::write(&file, vec![7; 64 << 20]).expect("a file");
-        let mut command = Command::new("losetup");
-        command.args(["--find", "--show", "--direct-io=on"]).args(options).arg(&file);
-        let output = command.output().expect("losetup runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let path = String::from_utf8(output.stdout).expect("a path").trim().to_owned();
-        Some(Loop { _dir: dir, path })
+        let device = Loop::with(&file, options);
+        Some(Disk { path: device.path.clone(), device, _directory: directory })
     }
 
     pub(crate) fn name(&self) -> &str {
-        self.path.strip_prefix("/dev/").expect("a device")
+        &self.device.name
     }
 
     pub(crate) fn scheduler(&self, name: &str) {
-        std::fs::write(format!("/sys/block/{}/queue/scheduler", self.name()), name).expect("the scheduler is offered");
+        self.device.set("scheduler", name);
     }
 
     pub(crate) fn detach(&self) {
-        let _ = Command::new("losetup").args(["--detach", &self.path]).status();
+        self.device.detach();
     }
 
     /// Reads `count` blocks of 4 KiB, one after another, past the page cache, by a process of its own; returns its number.
@@ -68,12 +69,6 @@ impl Loop {
     }
 }
 
-impl Drop for Loop {
-    fn drop(&mut self) {
-        self.detach();
-    }
-}
-
 /// Begins to record, with a journal of the tests' own.
 pub(crate) fn start(options: &Options) -> anyhow::Result<Live> {
     let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorder-state");
@@ -92,7 +87,10 @@ impl Recorded {
     pub(crate) fn of(source: Source, options: Options, work: impl FnOnce(&mut dyn FnMut())) -> Option<Recorded> {
         let mut live = match start(&Options { source, ..options }) {
             Ok(live) => live,
-            Err(why) => return skip(&format!("{why:#}")),
+            Err(why) => {
+                skip(&format!("{why:#}"));
+                return None;
+            }
         };
         let mut ios = Vec::new();
         work(&mut || live.drain(&mut |io| ios.push(*io)).expect("drained"));
@@ -131,15 +129,4 @@ impl Recorded {
     pub(crate) fn scheduler(&self, io: &Io) -> &str {
         &self.tables.schedulers[usize::from(io.scheduler)]
     }
-}
-
-pub(crate) fn rustix_is_root() -> bool {
-    // The owner of the process's own directory is the user that it runs as.
-    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").expect("proc is mounted")) == 0
-}
-
-pub(crate) fn skip<T>(why: &str) -> Option<T> {
-    assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "a test is skipped where all must run: {why}");
-    eprintln!("SKIPPED: {why}");
-    None
 }

@@ -4,17 +4,18 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use recorder::live::{Options, Source};
+use testbed::{LoopOptions, skip};
 use trace::io::Stage;
 use trace::{Flags, Kind};
 
-use super::common::{Loop, Recorded, skip, start};
+use super::common::{Disk, Recorded, start};
 
-fn of(device: &Loop) -> Options {
+fn of(device: &Disk) -> Options {
     Options { devices: vec![device.path.clone()], ..Options::default() }
 }
 
 fn reads_are_recorded(source: Source) {
-    let Some(device) = Loop::new(&[]) else { return };
+    let Some(device) = Disk::new() else { return };
     let mut pid = 0;
     let recorded = Recorded::whole(source, || {
         device.scheduler("mq-deadline");
@@ -58,7 +59,7 @@ fn reads_are_recorded_by_tracefs_with_every_stage_and_the_scheduler_in_effect() 
 }
 
 fn a_flush_is_recorded(source: Source) {
-    let Some(device) = Loop::new(&[]) else { return };
+    let Some(device) = Disk::new() else { return };
     let recorded = Recorded::whole(source, || Recorded::of(source, of(&device), |_| device.write(64, 20)));
     let Some(recorded) = recorded else { return };
     let writes = recorded.ios.iter().filter(|io| io.kind == Kind::Write).count();
@@ -79,7 +80,7 @@ fn a_flush_and_the_writes_before_it_are_recorded_by_tracefs() {
 
 /// Only what a shell, which waits to be started, asks for; another one reads at the same time.
 fn a_process_is_filtered(source: Source) {
-    let Some(device) = Loop::new(&[]) else { return };
+    let Some(device) = Disk::new() else { return };
     let script = format!("read go; exec dd if={} of=/dev/null bs=4k count=30 iflag=direct status=none", device.path);
     let mut pid = 0;
     let recorded = Recorded::whole(source, || {
@@ -112,7 +113,7 @@ fn one_process_is_recorded_by_tracefs() {
 }
 
 fn a_control_group_is_filtered(source: Source) {
-    let Some(device) = Loop::new(&[]) else { return };
+    let Some(device) = Disk::new() else { return };
     let top = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"]
         .into_iter()
         .find(|top| fs::exists(format!("{top}/cgroup.procs")).unwrap_or(false));
@@ -136,7 +137,7 @@ fn a_control_group_is_filtered(source: Source) {
     let Some(recorded) = recorded else { return };
     let groups: Vec<&str> = recorded.tables.processes.iter().map(|process| process.cgroup.as_str()).collect();
     if source == Source::Tracefs && recorded.ios.is_empty() {
-        return skip("the process had ended before /proc was read").unwrap_or(());
+        return skip("the process had ended before /proc was read");
     }
     assert_eq!(recorded.ios.len(), 25);
     assert!(groups.iter().all(|path| path.ends_with("/below")), "{groups:?}");
@@ -149,13 +150,13 @@ fn the_processes_of_a_control_group_and_those_below_are_recorded_by_bpf() {
 
 /// A partition: its requests are those of the disk, within it.
 fn a_partition_is_part_of_its_disk(source: Source) {
-    let Some(device) = Loop::new(&["--partscan"]) else { return };
+    let Some(device) = Disk::with(LoopOptions { partitions: true, ..LoopOptions::default() }) else { return };
     let table = "label: dos\nstart=2048, size=20480\nstart=22528, size=20480\n";
     let command = format!("printf '{table}' | sfdisk --quiet {0} && partx --update {0}", device.path);
     assert!(Command::new("sh").args(["-c", &command]).status().expect("sfdisk runs").success());
     let part = format!("{}p2", device.name());
     let Ok(number) = fs::read_to_string(format!("/sys/block/{}/{part}/dev", device.name())) else {
-        return skip("loop devices have no partitions here").unwrap_or(());
+        return skip("loop devices have no partitions here");
     };
     let options = Options { devices: vec![part], ..Options::default() };
     // Where no udev runs, nothing makes the node.
@@ -189,16 +190,15 @@ fn a_partition_is_part_of_its_disk_by_tracefs() {
 
 /// A volume of device-mapper has no requests; its disk has.
 fn a_volume_is_recorded_above_its_disk(source: Source) {
-    let Some(device) = Loop::new(&[]) else { return };
+    let Some(device) = Disk::new() else { return };
     let name = format!("schedlab-record-{}-{source:?}", std::process::id());
     let table = format!("0 65536 linear {} 4096", device.path);
     if !fs::read_to_string("/proc/misc").is_ok_and(|misc| misc.contains("device-mapper")) {
-        eprintln!("SKIPPED: this kernel has no device-mapper");
-        return;
+        return eprintln!("SKIPPED: this kernel has no device-mapper");
     }
     if !Command::new("dmsetup").args(["create", &name, "--table", &table]).status().is_ok_and(|status| status.success())
     {
-        return skip("device-mapper cannot make a volume here").unwrap_or(());
+        return skip("device-mapper cannot make a volume here");
     }
     let volume = format!("/dev/mapper/{name}");
     let options = Options { devices: vec![volume.clone(), device.path.clone()], ..Options::default() };
@@ -229,10 +229,10 @@ fn a_volume_is_recorded_above_its_disk_by_tracefs() {
 
 #[test]
 fn at_its_end_a_recording_removes_its_tracing_instance() {
-    let Some(device) = Loop::new(&[]) else { return };
+    let Some(device) = Disk::new() else { return };
     let instances = std::path::Path::new("/sys/kernel/tracing/instances");
     if !instances.is_dir() {
-        return skip("tracefs is not mounted").unwrap_or(());
+        return skip("tracefs is not mounted");
     }
     let own = || {
         let names = fs::read_dir(instances).expect("tracefs").flatten().map(|entry| entry.file_name().into_string());
@@ -246,7 +246,7 @@ fn at_its_end_a_recording_removes_its_tracing_instance() {
 
 #[test]
 fn another_disk_under_the_name_is_noticed() {
-    let Some(device) = Loop::new(&[]) else { return };
+    let Some(device) = Disk::new() else { return };
     let Ok(live) = start(&of(&device)) else { return };
     assert_eq!(live.removed(), None);
     device.detach();
@@ -257,8 +257,7 @@ fn another_disk_under_the_name_is_noticed() {
 fn a_disk_without_requests_is_recorded(source: Source) {
     let control = "/sys/class/zram-control";
     let Ok(number) = fs::read_to_string(format!("{control}/hot_add")) else {
-        eprintln!("SKIPPED: no zram can be made here");
-        return;
+        return eprintln!("SKIPPED: no zram can be made here");
     };
     let name = format!("zram{}", number.trim());
     fs::write(format!("/sys/block/{name}/disksize"), "16M").expect("a size");

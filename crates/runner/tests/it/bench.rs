@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::ground::{Ground, trial};
 use runner::{Bench, RunnerError};
+use testbed::eventually;
 
 /// Whether a process with these words in its command line is there.
 fn runs(words: &str) -> bool {
@@ -87,7 +88,7 @@ fn a_command_that_fails_or_prints_nothing_of_use_shows_its_last_lines() {
 fn a_command_that_hangs_is_ended_with_its_children_at_its_deadline() {
     let Some(mut ground) = Ground::files(64, &[]) else { return };
     let mut runner = ground.prepared("command", &[("run", "echo still here; sleep 98761 & sleep 98762")]).unwrap();
-    let error = ground.trial(&mut *runner, Duration::from_millis(500)).unwrap_err().to_string();
+    let error = ground.trial(&mut *runner, Duration::from_secs(3)).unwrap_err().to_string();
     assert!(error.contains("still running") && error.contains("still here"), "{error}");
     assert!(!runs("sleep 98761") && !runs("sleep 98762"));
     let mut runner = ground.prepared("command", &[("run", "sleep 98763 & echo done")]).unwrap();
@@ -103,9 +104,7 @@ fn a_command_is_ended_when_the_experiment_is_interrupted() {
     let stop = &ground.stop;
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
-            while !begun.exists() {
-                thread::sleep(Duration::from_millis(5));
-            }
+            eventually("the command has begun", || begun.exists());
             stop.store(true, Ordering::Relaxed);
         });
         runner.measure(&ground.bench(), &trial(4711, Duration::from_secs(60)))

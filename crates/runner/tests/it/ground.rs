@@ -4,7 +4,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,23 +11,21 @@ use std::time::Duration;
 use host::session::FileSystem;
 use host::{Device, Root, Session};
 use runner::{Bench, Measurement, ProcessStats, Runner, RunnerError, Trial, find};
+use testbed::{Directory, Loop, require};
 
 /// A process has one session at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Where programs are found; PostgreSQL's own are on no PATH.
-const DIRECTORIES: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-const POSTGRESQL: &str = "/usr/lib/postgresql";
-
-/// Everything is removed when it is dropped.
+/// Dropped in this order: the session uses the device, and the device a file of the directory.
 pub(crate) struct Ground {
-    pub(crate) dir: tempfile::TempDir,
     pub(crate) node: String,
     pub(crate) device: Device,
     pub(crate) session: Option<Session>,
     /// Ends what the runner does.
     pub(crate) stop: AtomicBool,
     stats: ProcessStats,
+    _loop_device: Loop,
+    pub(crate) dir: Directory,
     /// Given back after everything else.
     _turn: MutexGuard<'static, ()>,
 }
@@ -37,30 +34,21 @@ impl Ground {
     /// A device with a file system, or a bare one; None where root or one of the programs is missing, unless every test must run.
     pub(crate) fn new(mib: u64, needed: &[&str], file_system: Option<&str>) -> Option<Ground> {
         let mkfs = file_system.map(|kind| format!("mkfs.{kind}"));
-        let all = needed.iter().copied().chain(["losetup"]).chain(mkfs.as_deref());
-        let missing: Vec<&str> = all.filter(|tool| !is_installed(tool)).collect();
-        if !rustix::process::geteuid().is_root() || !missing.is_empty() {
-            assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "root and {missing:?} are needed");
-            eprintln!("SKIPPED: this test needs root and {missing:?}");
+        let all = needed.iter().copied().chain(["root"]).chain(mkfs.as_deref());
+        if !require(&all.collect::<Vec<_>>()) {
             return None;
         }
         let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        // Direct I/O does not work on every /tmp.
-        let dir = tempfile::Builder::new().prefix("schedlab-test-").tempdir_in("/var/tmp").unwrap();
-        let image = dir.path().join("disk.img");
-        if file_system.is_some() {
-            fs::File::create(&image).unwrap().set_len(mib << 20).unwrap();
-        } else {
-            fs::write(&image, vec![0x5a; (mib << 20) as usize]).unwrap();
-        }
-        let made = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(&image).output().unwrap();
-        assert!(made.status.success(), "{made:?}");
-        let node = String::from_utf8(made.stdout).unwrap().trim().to_string();
+        let dir = Directory::new();
+        let (name, mib) = ("disk.img", mib as usize);
+        let loop_device =
+            if file_system.is_some() { Loop::blank(&dir, name, mib as u64) } else { Loop::new(&dir, name, mib) };
+        let node = loop_device.path.clone();
         let root = Root::real().with_state_dir(dir.path().join("state"));
         let device = host::device::find(&root, &node).unwrap();
         let session = Some(Session::begin(&root).unwrap());
         let (stop, stats) = (AtomicBool::new(false), ProcessStats::default());
-        let mut ground = Ground { dir, node, device, session, stop, stats, _turn: turn };
+        let mut ground = Ground { node, device, session, stop, stats, _loop_device: loop_device, dir, _turn: turn };
         if let Some(kind) = file_system {
             let wanted = FileSystem { kind: kind.into(), mkfs: String::new(), mount: String::new() };
             let proceed = &mut |_, _| std::ops::ControlFlow::Continue(());
@@ -85,7 +73,7 @@ impl Ground {
 
     /// An executable script, not on the device.
     pub(crate) fn script(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.dir.path().join(name);
+        let path = self.dir.join(name);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
@@ -134,19 +122,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
-    fn drop(&mut self) {
-        self.session = None;
-        let _ = Command::new("losetup").args(["-d", &self.node]).status();
-    }
-}
-
 /// A trial of a second.
 pub(crate) fn trial(seed: u64, deadline: Duration) -> Trial {
     Trial { seed, duration: Duration::from_secs(1), warmup: Duration::ZERO, deadline, ..Trial::default() }
-}
-
-fn is_installed(tool: &str) -> bool {
-    let versions = fs::read_dir(POSTGRESQL).into_iter().flatten().flatten().map(|entry| entry.path().join("bin"));
-    DIRECTORIES.iter().map(PathBuf::from).chain(versions).any(|dir| dir.join(tool).is_file())
 }

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::ground::Ground;
 use runner::{Runner, RunnerError, Trial};
+use testbed::eventually;
 
 /// What a test needs beside root.
 const POSTGRESQL: &[&str] = &["postgres"];
@@ -173,7 +174,7 @@ fn an_interrupt_and_a_deadline_end_everything() {
 
     runner.reset(&ground.bench()).unwrap();
     let mut short = Trial { duration: LONG, ..trial(1) };
-    short.deadline = Duration::from_secs(3);
+    short.deadline = Duration::from_secs(8);
     let error = runner.measure(&ground.bench(), &short).unwrap_err();
     assert!(matches!(&error, RunnerError::TooLong { program, .. } if program == "pgbench"), "{error}");
     assert_eq!(servers(&ground), Vec::<String>::new(), "nothing runs after a deadline");
@@ -182,7 +183,7 @@ fn an_interrupt_and_a_deadline_end_everything() {
     let at = ground.directory();
     thread::scope(|scope| {
         scope.spawn(|| {
-            wait_for(|| clients_of(at) > 0);
+            eventually("pgbench has clients", || clients_of(at) > 0);
             ground.stop.store(true, Ordering::Relaxed);
         });
         let error = runner.measure(&ground.bench(), &Trial { duration: LONG, ..trial(2) }).unwrap_err();
@@ -202,10 +203,10 @@ fn a_server_that_dies_in_the_window_is_reported_with_its_last_lines() {
         let at = ground.directory();
         let error = thread::scope(|scope| {
             scope.spawn(|| {
-                wait_for(|| clients_of(at) > 0);
+                eventually("pgbench has clients", || clients_of(at) > 0);
                 let note = fs::read_to_string(at.join("pgbench/trial/postmaster.pid")).unwrap();
                 let server = note.lines().next().unwrap().to_string();
-                wait_for(|| {
+                eventually("the victim is signalled", || {
                     let victim = if whom == "server" { Some(server.clone()) } else { backends_of(at).pop() };
                     let victim = victim.unwrap_or_default();
                     Command::new("kill").args([signal, &victim]).output().unwrap().status.success()
@@ -288,12 +289,4 @@ fn backends_of(at: &Path) -> Vec<String> {
 
 fn clients_of(at: &Path) -> usize {
     backends_of(at).len()
-}
-
-fn wait_for(mut ready: impl FnMut() -> bool) {
-    let since = Instant::now();
-    while !ready() {
-        assert!(since.elapsed() < Duration::from_secs(200), "it never came");
-        thread::sleep(Duration::from_millis(5));
-    }
 }

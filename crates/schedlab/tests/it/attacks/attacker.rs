@@ -5,14 +5,16 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{self, Ran};
+use testbed::require;
+
+use crate::common::Ran;
 
 /// No account of a distribution has it.
 pub(crate) const UID: u32 = 64_321;
 
 /// Whether the attacks can be performed, with these programs: only root can become the attacker and be the victim.
 pub(crate) fn can_attack(programs: &[&str]) -> bool {
-    common::can_run(&[&["setpriv"], programs].concat())
+    require(&[&["root", "setpriv"], programs].concat())
 }
 
 /// A command of the attacker's.

@@ -6,8 +6,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use fleet::{Machine, MachineResult, Value};
+use testbed::require;
 
-use crate::common::{Lab, Ran, binary, can_run};
+use crate::common::{Lab, Ran, binary};
 use crate::made_fleet::{fleet, record};
 
 fn bounded(lab: &Lab, words: &str) -> Ran {
@@ -18,7 +19,7 @@ fn bounded(lab: &Lab, words: &str) -> Ran {
 
 #[test]
 fn a_bomb_in_a_fleet_is_refused_and_the_others_are_judged() {
-    if !can_run(&["prlimit", "timeout"]) {
+    if !require(&["root", "prlimit", "timeout"]) {
         return;
     }
     let lab = Lab::new();
@@ -54,7 +55,7 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_judged() {
 
 #[test]
 fn names_of_a_fleet_cannot_steer_the_terminal_and_a_pipe_in_it_is_not_waited_for() {
-    if !can_run(&["mkfifo", "timeout", "prlimit"]) {
+    if !require(&["root", "mkfifo", "timeout", "prlimit"]) {
         return;
     }
     let lab = Lab::new();

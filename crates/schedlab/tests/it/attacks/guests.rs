@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use testbed::require;
+
 use crate::attacks::attacker;
-use crate::common::{Lab, Ran, binary, can_run, kernel_cache, plain_kernel};
+use crate::common::{Lab, Ran, binary, kernel_cache, plain_kernel};
 
 const SECRET: &str = "root's secret";
 
@@ -125,7 +127,7 @@ fn copy_modules(kernel: &Path, copy: &Path) {
 
 #[test]
 fn remounting_the_root_for_writing_gives_a_guest_no_file_of_the_machine() {
-    let (true, Some(cache)) = (can_run(&[]), kernel_cache()) else { return };
+    let (true, Some(cache)) = (require(&["root"]), kernel_cache()) else { return };
     let lab = Lab::new();
     let victim = victim(lab.dir.path());
     let before = fs::symlink_metadata(&victim).unwrap();
@@ -147,7 +149,7 @@ fn remounting_the_root_for_writing_gives_a_guest_no_file_of_the_machine() {
 
 #[test]
 fn the_processes_of_the_machine_are_out_of_a_guests_reach() {
-    let (true, Some(cache)) = (can_run(&[]), kernel_cache()) else { return };
+    let (true, Some(cache)) = (require(&["root"]), kernel_cache()) else { return };
     let lab = Lab::new();
     let bystander = Bystander::new();
     let before = bystander.oom_score_adj();
@@ -163,7 +165,7 @@ fn the_processes_of_the_machine_are_out_of_a_guests_reach() {
 
 #[test]
 fn files_that_only_root_may_read_are_closed_to_a_guest_of_roots() {
-    let (true, Some(cache)) = (can_run(&[]), kernel_cache()) else { return };
+    let (true, Some(cache)) = (require(&["root"]), kernel_cache()) else { return };
     let lab = Lab::new();
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let secret = secret(lab.dir.path());
@@ -262,7 +264,7 @@ int main(int argc, char **argv)
 
 #[test]
 fn a_hostile_kernel_writes_to_its_working_directory_only_and_reaches_no_process() {
-    let (true, Some(real)) = (can_run(&["gcc"]), kernel_cache()) else { return };
+    let (true, Some(real)) = (require(&["root", "gcc"]), kernel_cache()) else { return };
     let lab = Lab::new();
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let open = lab.path("open");
@@ -289,7 +291,7 @@ fn a_hostile_kernel_writes_to_its_working_directory_only_and_reaches_no_process(
 
 #[test]
 fn what_a_hostile_kernel_leaves_for_its_reader_neither_blocks_nor_leads_elsewhere() {
-    let (true, Some(real)) = (can_run(&["gcc"]), kernel_cache()) else { return };
+    let (true, Some(real)) = (require(&["root", "gcc"]), kernel_cache()) else { return };
     let lab = Lab::new();
     let secret = secret(lab.dir.path());
     let own = lab.path("own");
@@ -362,7 +364,7 @@ fn root_with_another_users_home_does_not_use_that_users_cache() {
 
 #[test]
 fn a_cache_is_closed_to_others_whatever_the_umask_and_an_old_open_one_is_closed() {
-    let (true, Some(real)) = (can_run(&[]), kernel_cache()) else { return };
+    let (true, Some(real)) = (require(&["root"]), kernel_cache()) else { return };
     let lab = Lab::new();
     let run = |cache: &Path| {
         let mut shell = Command::new("/bin/sh");
@@ -382,7 +384,7 @@ fn a_cache_is_closed_to_others_whatever_the_umask_and_an_old_open_one_is_closed(
 
 #[test]
 fn a_kernel_that_is_not_the_one_that_was_built_is_not_booted() {
-    let (true, Some(real)) = (can_run(&["gcc"]), kernel_cache()) else { return };
+    let (true, Some(real)) = (require(&["root", "gcc"]), kernel_cache()) else { return };
     let lab = Lab::new();
     let mark = lab.path("executed");
     let own = lab.path("own");
@@ -401,7 +403,7 @@ fn a_kernel_that_is_not_the_one_that_was_built_is_not_booted() {
 fn an_archive_of_sources_that_is_not_its_packages_is_not_built() {
     let archive = Path::new("/usr/src/linux-source-6.1.tar.xz");
     // scripts/need installs it.
-    if !can_run(&["unshare", "dpkg", archive.to_str().unwrap()]) {
+    if !require(&["root", "unshare", "dpkg", archive.to_str().unwrap()]) {
         return;
     }
     let lab = Lab::new();

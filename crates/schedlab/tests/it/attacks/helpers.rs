@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use files::programs::{self, HELPERS};
+use testbed::{Loop, require};
 
 use crate::attacks::attacker::{self, UID};
-use crate::common::{Lab, Loop, Ran, can_run};
+use crate::common::{Lab, Ran};
 use crate::made_fleet::fleet;
 
 /// Variables that make programs of the list run other code or read other settings, and one that
@@ -205,7 +206,7 @@ fn commands_start_their_helpers_away_from_a_hostile_directory() {
     // What reads only cannot note anything.
     let victim = Victim::without(&["rsvg-convert"]);
     let path = |name: &str| victim.lab.path(name).display().to_string();
-    let device = Loop::new(&victim.lab, "disk", 64);
+    let device = Loop::new(&victim.lab.dir, "disk", 64);
     victim.run("devices").expect_status(0);
     victim
         .run(&format!(
@@ -234,7 +235,7 @@ fn what_ran(path: impl Fn(&Path) -> String) -> String {
     let dir = attacker::home(lab.dir.path(), "innocent");
     plant(&dir);
     // What it holds is asked of `blkid`.
-    let _device = Loop::new(&lab, "disk", 1);
+    let _device = Loop::new(&lab.dir, "disk", 1);
     let mut command = lab.command("devices");
     command.env("PATH", path(&dir)).current_dir(&dir);
     Ran::from(command.output().expect("the binary starts")).expect_status(0);
@@ -293,7 +294,7 @@ fn a_query_imports_no_module_of_the_working_directory() {
 
 #[test]
 fn the_program_of_a_query_is_not_root_and_reads_the_fleet_alone() {
-    if !attacker::can_attack(&["prlimit"]) || !can_run(&["sh"]) {
+    if !attacker::can_attack(&["prlimit"]) || !require(&["root"]) {
         return;
     }
     let lab = Lab::new();

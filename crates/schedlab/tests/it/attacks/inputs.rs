@@ -5,7 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::common::{Lab, Ran, binary, can_run};
+use testbed::require;
+
+use crate::common::{Lab, Ran, binary};
 
 /// Every command that reads a file which its line or its plan names.
 const COMMANDS: &[&str] = &[
@@ -40,7 +42,7 @@ const PLAN: &str = "arena = 'sim'\ndevice = 'hp97560'\n[budget]\nblocks = 4\n[tr
 
 #[test]
 fn an_input_that_never_ends_is_refused_by_its_name() {
-    if !can_run(&["mkfifo", "timeout", "prlimit"]) {
+    if !require(&["root", "mkfifo", "timeout", "prlimit"]) {
         return;
     }
     let lab = Lab::new();

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use serde_json::json;
+use testbed::{Loop, eventually};
 
 use crate::attacks::attacker;
-use crate::common::{Lab, Loop, wait_until};
+use crate::common::Lab;
 
 /// No process: above the largest number that a kernel gives.
 const DEAD: u32 = 4_194_305;
@@ -24,7 +25,7 @@ impl Holder {
             let probe = Command::new("flock").arg("-n").arg(path).arg("true").status();
             probe.is_ok_and(|status| !status.success())
         };
-        wait_until("the lock is taken or refused", || is_taken() || child.try_wait().expect("our child").is_some());
+        eventually("the lock is taken or refused", || is_taken() || child.try_wait().expect("our child").is_some());
         Holder(child)
     }
 }
@@ -94,11 +95,11 @@ fn a_lock_that_was_taken_while_the_directory_was_open_is_no_success_and_no_dead_
 
 #[test]
 fn a_device_is_set_although_another_user_locks_its_directory_in_sys() {
-    if !attacker::can_attack(&["flock", "losetup"]) {
+    if !attacker::can_attack(&["flock"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 4);
+    let device = Loop::new(&lab.dir, "disk", 4);
     let _holder = Holder::of(&device.queue());
     let ran = lab.run(&format!("set {} nomerges=1", device.path));
     device.set("nomerges", "0");

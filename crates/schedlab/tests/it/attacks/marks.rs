@@ -3,8 +3,10 @@
 use std::fs;
 use std::process::{Child, Stdio};
 
+use testbed::eventually;
+
 use crate::attacks::attacker;
-use crate::common::{Lab, wait_until};
+use crate::common::Lab;
 
 /// A process of the attacker's; killed when dropped.
 struct Forged(Child);
@@ -34,14 +36,14 @@ fn processes_marked_by_another_user_are_neither_killed_by_a_restore_nor_waited_f
         lab.path("out").display()
     );
     let mut child = lab.start(&words);
-    wait_until("the session is journaled", || session_key(&lab).is_some() || child.try_wait().unwrap().is_some());
+    eventually("the session is journaled", || session_key(&lab).is_some() || child.try_wait().unwrap().is_some());
     child.kill().expect("it runs");
     let ended = child.wait_with_output().expect("it was killed");
     let key = session_key(&lab).unwrap_or_else(|| panic!("no session was begun: {ended:?}"));
     let mut command = attacker::command("sleep");
     command.arg("1000").env("SCHEDLAB_SESSION", format!("{key}/0")).stdout(Stdio::null()).stderr(Stdio::null());
     let mut forged = Forged(command.spawn().expect("setpriv runs"));
-    wait_until("the process has the mark", || {
+    eventually("the process has the mark", || {
         let name = fs::read_to_string(format!("/proc/{}/comm", forged.0.id())).unwrap_or_default();
         name.trim() == "sleep"
     });

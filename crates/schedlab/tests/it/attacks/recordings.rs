@@ -5,8 +5,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use testbed::{Loop, require};
+
 use crate::attacks::attacker;
-use crate::common::{Lab, Loop, Ran, binary, can_run};
+use crate::common::{Lab, Ran, binary};
 
 /// Copies of a program under names that another user chose, which read a device until they are dropped.
 struct Readers(Vec<Child>);
@@ -36,11 +38,11 @@ impl Drop for Readers {
 
 #[test]
 fn a_recording_follows_no_link_and_is_not_made_where_another_user_may_write() {
-    if !attacker::can_attack(&["losetup"]) {
+    if !attacker::can_attack(&[]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 8);
+    let device = Loop::new(&lab.dir, "disk", 8);
     let precious = lab.path("precious");
     fs::write(&precious, "precious").unwrap();
     let sticky = attacker::shared(lab.dir.path(), "sticky", 0o1777);
@@ -87,11 +89,11 @@ fn trial(lab: &Lab) -> PathBuf {
 
 #[test]
 fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
-    if !attacker::can_attack(&["losetup"]) {
+    if !attacker::can_attack(&[]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 8);
+    let device = Loop::new(&lab.dir, "disk", 8);
     // A process has fifteen bytes, of any kind but 0.
     let names = ["\u{1b}]0;owned\u{7}", "<img src=x>&\"'", "a\n8,0 x]\n- b|"];
     let readers = Readers::of(&lab, &names, &device.path);
@@ -134,7 +136,7 @@ fn changed(file: &Path, to: &Path, change: impl FnOnce(&mut Vec<u8>)) {
 
 #[test]
 fn a_recording_that_is_damaged_anywhere_ends_in_a_result_or_a_refusal() {
-    if !can_run(&["prlimit", "timeout"]) {
+    if !require(&["root", "prlimit", "timeout"]) {
         return;
     }
     let lab = Lab::new();
@@ -168,16 +170,16 @@ fn a_recording_that_is_damaged_anywhere_ends_in_a_result_or_a_refusal() {
 
 #[test]
 fn the_advice_of_a_live_disk_leaves_no_process_behind_when_it_is_ended() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 8);
+    let device = Loop::new(&lab.dir, "disk", 8);
     let out = lab.path("advice");
     let mut child = lab.start(&format!("advise {} --for 1h --out {}", device.path, out.display()));
-    crate::common::wait_until("the recording is on its way", || out.join("recording.parquet").exists());
+    testbed::eventually("the recording is on its way", || out.join("recording.parquet").exists());
     let mut children = String::new();
-    crate::common::wait_until("the recording is made by a process of its own", || {
+    testbed::eventually("the recording is made by a process of its own", || {
         children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default();
         !children.is_empty()
     });

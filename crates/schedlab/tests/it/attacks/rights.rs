@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::process::{Command, Stdio};
 
+use testbed::{Loop, eventually};
+
 use crate::attacks::attacker;
-use crate::common::{Lab, Loop, Ran, binary, wait_until};
+use crate::common::{Lab, Ran, binary};
 
 const SIM: &str = "compare --arena sim --device hp97560 --schedulers deadline,cfq --workload randread -q";
 
@@ -24,7 +26,7 @@ fn an_experiment_in_the_simulator_has_no_right_of_root_in_any_thread() {
     let lab = Lab::new();
     let out = lab.path("out");
     let mut child = lab.start(&format!("{SIM} --blocks 1000 --trial-time 10s --out {}", out.display()));
-    wait_until("the first trial is in the record", || !crate::common::trials(&out).is_empty());
+    eventually("the first trial is in the record", || !crate::common::trials(&out).is_empty());
     let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs").flatten();
     let all: Vec<String> = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok()).collect();
     child.kill().expect("it runs");
@@ -106,12 +108,12 @@ fn root_without_rights_still_reads_and_writes_what_belongs_to_others() {
 
 #[test]
 fn devices_show_and_list_need_no_root_even_where_the_state_directory_is_closed() {
-    if !attacker::can_attack(&["losetup"]) {
+    if !attacker::can_attack(&[]) {
         return;
     }
     let lab = Lab::new();
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).expect("root may");
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let own = lab.path("schedlab");
     fs::copy(binary(), &own).expect("copied");
     fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).expect("root may");
@@ -135,11 +137,11 @@ fn devices_show_and_list_need_no_root_even_where_the_state_directory_is_closed()
 /// Rows of the table in docs/src/reference/permissions.md: a command, the capabilities that it takes, and what it says without one.
 #[test]
 fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
-    if !attacker::can_attack(&["losetup", "mkfs.ext4"]) {
+    if !attacker::can_attack(&["mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 64);
+    let device = Loop::new(&lab.dir, "disk", 64);
     let path = &device.path;
     let short = "--blocks 1 --figures-only --trial-time 100ms --warmup 0s -q";
     let reads = format!("compare --device {path} --schedulers none,mq-deadline --workload randread {short}");
@@ -228,11 +230,11 @@ fn in_sandbox(lab: &Lab, unit: &str) -> Ran {
 
 #[test]
 fn a_test_of_a_watch_works_with_what_its_service_is_granted() {
-    if !attacker::can_attack(&["losetup", "unshare", "mkfs.ext4"]) {
+    if !attacker::can_attack(&["unshare", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 64);
+    let device = Loop::new(&lab.dir, "disk", 64);
     let unit = watched(&lab, &device.path, "--workload randread");
     assert_eq!(value(&unit, "CapabilityBoundingSet"), "");
     in_sandbox(&lab, &unit).expect_measured();

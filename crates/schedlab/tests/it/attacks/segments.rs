@@ -5,8 +5,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
+use testbed::require;
 
-use crate::common::{Lab, Ran, binary, can_run};
+use crate::common::{Lab, Ran, binary};
 
 const PLAN: &str = "arena = \"sim\"\ndevice = \"null\"\nbudget = { blocks = 2, figures_only = true }\n\
      trial = { duration_ms = 20, warmup_ms = 0 }\n\
@@ -35,7 +36,7 @@ fn sealed(body: &str) -> String {
 
 #[test]
 fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell() {
-    if !can_run(&["prlimit", "timeout", "mkfifo"]) {
+    if !require(&["root", "prlimit", "timeout", "mkfifo"]) {
         return;
     }
     let lab = Lab::new();

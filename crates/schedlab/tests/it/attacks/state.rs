@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
+use testbed::{Loop, eventually};
 
 use crate::attacks::attacker::{self, UID};
 use crate::attacks::output::walk;
-use crate::common::{self, Lab, Loop, Ran, binary};
+use crate::common::{Lab, Ran, binary};
 
 /// A file of root's that an entry is to change or remove.
 fn victim(lab: &Lab) -> PathBuf {
@@ -75,12 +76,12 @@ fn entries_in_a_state_directory_that_another_user_owns_or_can_write_are_not_obey
 
 #[test]
 fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
-    if !attacker::can_attack(&["losetup"]) {
+    if !attacker::can_attack(&[]) {
         return;
     }
     let lab = Lab::new();
     let (victim, made) = (victim(&lab), lab.path("made"));
-    let device = Loop::new(&lab, "disk", 4);
+    let device = Loop::new(&lab.dir, "disk", 4);
     let number = fs::read_to_string(format!("/sys/block/{}/dev", device.name)).expect("a disk");
     let identity = format!("name {} number {}", device.name, number.trim());
     let key = identity.replace(' ', "%20").replace(':', "%3A");
@@ -119,11 +120,11 @@ fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
 #[test]
 fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
     let instances = Path::new("/sys/kernel/tracing/instances");
-    if !attacker::can_attack(&["losetup"]) || !instances.is_dir() {
+    if !attacker::can_attack(&[]) || !instances.is_dir() {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 4);
+    let device = Loop::new(&lab.dir, "disk", 4);
     let victim = format!("test-victim-{}", std::process::id());
     fs::create_dir(instances.join(&victim)).expect("an instance of another program");
     let up = format!("../instances/{victim}");
@@ -150,7 +151,7 @@ fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
             fs::read_dir(instances).expect("tracefs").flatten().map(|entry| entry.file_name().into_string());
         names.find_map(|name| name.ok().filter(|name| name.starts_with(&own)))
     };
-    common::wait_until("the recording has begun", || name().is_some());
+    eventually("the recording has begun", || name().is_some());
     let name = name().expect("it was there");
     plant(&lab, &name, json!({"what": "tracing-instance", "instance": name}));
     let ran = lab.run("restore");
@@ -165,11 +166,11 @@ fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
 
 #[test]
 fn whatever_the_umask_the_state_is_for_root_alone_and_that_of_an_earlier_version_is_closed() {
-    if !attacker::can_attack(&["losetup"]) {
+    if !attacker::can_attack(&[]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 4);
+    let device = Loop::new(&lab.dir, "disk", 4);
     fs::create_dir_all(lab.state().join("journal")).expect("own");
     [lab.state(), lab.state().join("journal")].iter().for_each(|dir| chmod(dir, 0o755));
     let script = format!("umask 0; exec '{}' set {} nomerges=1", binary().display(), device.path);

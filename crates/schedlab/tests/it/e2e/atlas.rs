@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use testbed::eventually;
 
-use crate::common::{Lab, Ran, wait_until};
+use crate::common::{Lab, Ran};
 
 /// A map of six cells in seconds.
 const SMALL: &str =
@@ -54,7 +55,7 @@ fn a_map_that_was_killed_or_measured_in_parts_has_the_bytes_of_one_that_was_not(
         let done = records(&lab.path("cut"));
         let mut child =
             lab.command(&format!("atlas --out cut --quiet {choice}")).current_dir(lab.dir.path()).spawn().unwrap();
-        wait_until("another cell begins", || records(&lab.path("cut")) > done || child.try_wait().unwrap().is_some());
+        eventually("another cell begins", || records(&lab.path("cut")) > done || child.try_wait().unwrap().is_some());
         let _ = kill_process(Pid::from_child(&child), signal);
         let status = child.wait().unwrap();
         assert!(signal == Signal::KILL || [Some(130), Some(0)].contains(&status.code()), "{status}");
@@ -152,7 +153,7 @@ fn interrupted_it_says_what_is_kept_and_the_command_that_goes_on_goes_on() {
         "--devices hp97560 --schedulers none,bfq --workloads random-readers,weights,virtual-machines --threads 1";
     let mut command = lab.command(&format!("atlas --out map --shard 1/1 {choice}"));
     let child = command.current_dir(lab.dir.path()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("the second cell begins", || records(&lab.path("map")) > 1);
+    eventually("the second cell begins", || records(&lab.path("map")) > 1);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let said = Ran::from(child.wait_with_output().unwrap()).expect_status(130);
     said.says(&[

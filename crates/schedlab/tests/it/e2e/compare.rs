@@ -3,13 +3,15 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{Lab, Loop, can_run, trials, valid_study};
+use testbed::{Loop, require};
+
+use crate::common::{Lab, trials, valid_study};
 
 const VERDICTS: [&str; 5] = ["better", "worse", "equivalent", "inconclusive", "void"];
 
 #[test]
 fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
@@ -53,11 +55,11 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
 
 #[test]
 fn every_trial_reached_the_device_and_each_block_holds_every_arm_once() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     let out = lab.path("out");
     lab.run(&format!(
         "compare --device {} --schedulers none,kyber --workload randread --blocks 4 --trial-time 150ms --out {}",
@@ -83,11 +85,11 @@ fn every_trial_reached_the_device_and_each_block_holds_every_arm_once() {
 
 #[test]
 fn a_scheduler_compared_with_itself_is_neither_better_nor_worse() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     // One chance in a thousand of a false verdict: the promise itself is tested on 10,000 simulated experiments a kind.
     let study = lab
         .run(&format!("compare --device {} --schedulers a=none,b=none,c=none --workload randread --budget 6s --alpha 0.1% --out {} --json", device.path, lab.path("out").display()))
@@ -101,11 +103,11 @@ fn a_scheduler_compared_with_itself_is_neither_better_nor_worse() {
 
 #[test]
 fn the_device_is_afterwards_as_it_was_with_tunables_of_its_own() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     device.set("scheduler", "bfq");
     device.set("iosched/slice_idle", "3");
     device.set("read_ahead_kb", "64");
@@ -117,11 +119,11 @@ fn the_device_is_afterwards_as_it_was_with_tunables_of_its_own() {
 
 #[test]
 fn old_names_are_understood_and_gone_schedulers_name_the_nearest_choice() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let out = lab.path("out");
     lab.run(&format!(
         "compare --device {} --schedulers noop,deadline --workload randread --blocks 2 --figures-only --trial-time 100ms --out {}",
@@ -139,11 +141,11 @@ fn old_names_are_understood_and_gone_schedulers_name_the_nearest_choice() {
 
 #[test]
 fn a_plan_printed_by_compare_can_be_run() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let plan = lab
         .run(&format!("compare --device {} --schedulers none,mq-deadline:read_expire=100 --workload oltp:clients=2 --blocks 2 --figures-only --trial-time 100ms --seed 7 --plan-only", device.path))
         .expect_status(0);
@@ -158,11 +160,11 @@ fn a_plan_printed_by_compare_can_be_run() {
 
 #[test]
 fn a_report_made_again_from_the_record_is_the_same() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let out = lab.path("out");
     lab.run(&format!(
         "compare --device {} --schedulers none,kyber --workload randread --blocks 3 --figures-only --trial-time 100ms --out {}",

@@ -8,7 +8,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Lab, Loop, Ran, can_run, has_postgresql, trials, wait_until};
+use testbed::{Loop, eventually, require};
+
+use crate::common::{Lab, Ran, trials};
 
 /// A device with data or a user. Scripts see the device `$N`, the file behind it `$F` and a directory `$D`.
 struct State {
@@ -256,6 +258,7 @@ print(flush=True)
 time.sleep(1000)";
 
 const TOOLS: &[&str] = &[
+    "root",
     "losetup",
     "mkfs.ext4",
     "mkfs.xfs",
@@ -376,7 +379,7 @@ fn pages_of_postgres(lab: &Lab) -> PathBuf {
 
 #[test]
 fn no_device_with_data_is_written_without_consent() {
-    if !has_postgresql() || !can_run(TOOLS) {
+    if !require(&["initdb"]) || !require(TOOLS) {
         return;
     }
     let lab = Lab::new();
@@ -395,7 +398,7 @@ fn no_device_with_data_is_written_without_consent() {
 
 #[test]
 fn no_device_in_use_is_written_even_with_consent() {
-    if !can_run(TOOLS) {
+    if !require(TOOLS) {
         return;
     }
     for state in USED {
@@ -415,7 +418,7 @@ fn no_device_in_use_is_written_even_with_consent() {
 
 #[test]
 fn consent_prints_what_will_be_lost_and_allows_writing() {
-    if !can_run(TOOLS) {
+    if !require(TOOLS) {
         return;
     }
     for name in ["ext4", "tar", "zeros"] {
@@ -451,7 +454,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
 
 #[test]
 fn ctrl_c_at_the_notice_keeps_the_data() {
-    if !can_run(&["losetup", "mkfs.ext4", "python3"]) {
+    if !require(&["root", "mkfs.ext4", "python3"]) {
         return;
     }
     let state = HELD.iter().find(|state| state.name == "ext4").expect("a row");
@@ -475,11 +478,11 @@ fn ctrl_c_at_the_notice_keeps_the_data() {
 
 #[test]
 fn device_opened_by_another_program_ends_the_experiment() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let before = device.snapshot();
     let out = lab.path("out");
     let child = lab.start(&format!(
@@ -487,7 +490,7 @@ fn device_opened_by_another_program_ends_the_experiment() {
         device.path,
         out.display()
     ));
-    wait_until("a trial is kept", || !trials(&out).is_empty());
+    eventually("a trial is kept", || !trials(&out).is_empty());
     let opened = fs::OpenOptions::new().write(true).open(&device.path).expect("a second user");
     let ran = Ran::from(child.wait_with_output().expect("own child")).expect_status(1);
     drop(opened);

@@ -7,7 +7,9 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Lab, Loop, Ran, can_run, has_postgresql};
+use testbed::{Directory, Loop, require};
+
+use crate::common::{Lab, Ran};
 
 const PAGES: u64 = 4096;
 const PAGE_BYTES: u64 = 8192;
@@ -29,7 +31,7 @@ const SHORT: &str = "--blocks 1 --figures-only --trial-time 50ms --warmup 0";
 
 /// A cluster in a directory of the user postgres, and a session that reads the relation again and again.
 struct Cluster {
-    dir: tempfile::TempDir,
+    dir: Directory,
     device: Loop,
     relation: PathBuf,
     session: Option<Child>,
@@ -38,7 +40,7 @@ struct Cluster {
 impl Cluster {
     /// Makes the cluster, moves the relation to the device and starts the session.
     fn start(lab: &Lab) -> Cluster {
-        let dir = tempfile::Builder::new().prefix("schedlab-test-pg-").tempdir_in("/var/tmp").expect("a directory");
+        let dir = Directory::new();
         let file = lab.path("disk.img");
         fs::File::create(&file).and_then(|made| made.set_len(PAGES * PAGE_BYTES)).expect("a sparse file");
         let mut cluster = Cluster { dir, device: Loop::over(&file), relation: PathBuf::new(), session: None };
@@ -119,7 +121,7 @@ impl Drop for Cluster {
     }
 }
 
-fn owner(dir: &tempfile::TempDir) -> u32 {
+fn owner(dir: &Directory) -> u32 {
     std::os::unix::fs::MetadataExt::uid(&fs::metadata(dir.path()).expect("own"))
 }
 
@@ -170,7 +172,7 @@ fn forge_watch(lab: &Lab, device: &str) {
 
 #[test]
 fn no_page_of_a_running_postgresql_is_lost() {
-    if !has_postgresql() || !can_run(&["losetup", "runuser", "fio", "mkfs.ext4"]) {
+    if !require(&["root", "initdb", "runuser", "fio", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::inotify;
+use testbed::{eventually, require};
 
-use crate::common::{Lab, Ran, can_run, trials, wait_until, worker};
+use crate::common::{Lab, Ran, trials, worker};
 
 /// Held by whatever writes settings of the real machine's CPUs, in this test program.
 static MACHINE: Mutex<()> = Mutex::new(());
@@ -51,7 +52,7 @@ impl Looks {
     fn wait_for_two(&self) {
         self.count();
         let mut seen = 0;
-        wait_until("the value was looked at", || {
+        eventually("the value was looked at", || {
             seen += self.count();
             seen >= 2
         });
@@ -69,7 +70,7 @@ fn journal(lab: &Lab) -> Vec<String> {
 
 #[test]
 fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens() {
-    if !can_run(&["true"]) || !Path::new(SLICE).exists() {
+    if !require(&["root"]) || !Path::new(SLICE).exists() {
         return;
     }
     let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,17 +81,18 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
 
     let out = lab.path("ended");
     let arms = "default,sysctl:kernel.sched_rr_timeslice_ms=50";
-    let mut child = lab.start(&compare(arms, &out, "--blocks 2 --figures-only --trial-time 300ms"));
-    let mut seen = std::collections::BTreeSet::new();
-    while child.try_wait().unwrap().is_none() {
-        seen.insert(slice());
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    Ran::from(child.wait_with_output().unwrap()).expect_measured();
-    assert_eq!(seen.iter().map(String::as_str).collect::<Vec<_>>(), ["50", "90"], "each arm has its own");
+    // The work prints the value that it sees.
+    let words = compare(arms, &out, "--blocks 2 --figures-only --trial-time 300ms");
+    let work = format!("command:run=echo figure $(cat {SLICE}):metric=figure:regex=figure ([0-9]+):better=higher");
+    let words = words.replace("--workload linpack", "--allow-commands");
+    Ran::from(lab.command(&words).args(["--workload", &work]).output().unwrap()).expect_measured();
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
     let all = trials(&out);
     assert_eq!(all.len(), 4, "{all:?}");
+    for trial in &all {
+        let expected = if trial["arm"] == "default" { 90.0 } else { 50.0 };
+        assert_eq!(trial["observation"]["metrics"]["figure"], expected, "each arm has its own: {trial}");
+    }
     let voids = |trial: &&serde_json::Value| !trial["voids"].as_array().is_none_or(Vec::is_empty);
     for trial in all.iter().filter(voids) {
         let text = trial["voids"].to_string();
@@ -102,7 +104,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     let out = lab.path("killed");
     let arms = "sysctl:kernel.sched_rr_timeslice_ms=50,again=sysctl:kernel.sched_rr_timeslice_ms=50";
     let mut child = lab.start(&compare(arms, &out, "--blocks 2 --figures-only --trial-time 8s"));
-    wait_until("the value is in effect", || slice() == "50");
+    eventually("the value is in effect", || slice() == "50");
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!((slice().as_str(), journal(&lab).is_empty()), ("50", false), "it is not restored yet");
@@ -118,14 +120,14 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     let work = || worker(child.id());
     // A change that outlived its trial shows nothing: the next trial is tried then.
     let is_taken_back_in_time = || {
-        wait_until("the work of a trial runs", || work().is_some());
+        eventually("the work of a trial runs", || work().is_some());
         let during = work();
         fs::write(SLICE, "70").unwrap();
         looks.wait_for_two();
         fs::write(SLICE, "50").unwrap();
         during.is_some() && work() == during
     };
-    wait_until("a change is taken back during a trial", is_taken_back_in_time);
+    eventually("a change is taken back during a trial", is_taken_back_in_time);
     child.wait().unwrap();
     let all = trials(&out);
     let changed = all.iter().filter(|trial| trial.to_string().contains("changed-meanwhile")).count();
@@ -137,7 +139,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
 
 #[test]
 fn what_this_machine_cannot_have_is_refused_before_anything_is_measured() {
-    if !can_run(&["true"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();

@@ -7,8 +7,9 @@ use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use testbed::{eventually, require};
 
-use crate::common::{Lab, Ran, can_run, wait_until};
+use crate::common::{Lab, Ran};
 
 /// Environment by which the processes of one test are found, forked ones included.
 const OURS: &str = "SCHEDLAB_TEST_PROCESS";
@@ -116,7 +117,7 @@ fn every_load_goes_on_until_it_is_told_to_end_and_leaves_nothing() {
         let mut child = start(&lab, &order);
         wait_for_begin(&mut child);
         let before = cpu_ticks(&child);
-        wait_until("it has worked", || cpu_ticks(&child) >= before + 5);
+        eventually("it has worked", || cpu_ticks(&child) >= before + 5);
         kill_process(pid(&child), Signal::TERM).unwrap();
         let report = report(child);
         assert!(report["counters"][counter].as_f64().unwrap() > 0.0, "{order}: {report}");
@@ -129,16 +130,16 @@ fn every_load_goes_on_until_it_is_told_to_end_and_leaves_nothing() {
 #[test]
 fn processes_of_a_work_or_load_that_is_killed_do_not_outlive_it() {
     let lab = Lab::new();
-    let long = 50_000_000;
-    let storm = json!({"work": "forks", "processes": 8, "rate": 0, "work_ns": long});
+    // None ends by itself.
+    let storm = json!({"work": "forks", "processes": 8, "rate": 0, "work_ns": 600_000_000_000u64});
     let messages = json!({"work": "messaging", "groups": 1, "fds": 4, "bytes": 100, "threads": false, "pipes": false,
                           "duration_ns": 600_000_000_000u64});
     for order in [storm, messages] {
         let mut child = start(&lab, &order);
-        wait_until("it has forked all of its processes", || alive(&lab).len() == 9);
+        eventually("it has forked all of its processes", || alive(&lab).len() == 9);
         child.kill().unwrap();
         child.wait().unwrap();
-        wait_until("no process is left", || alive(&lab).is_empty());
+        eventually("no process is left", || alive(&lab).is_empty());
     }
 }
 
@@ -170,7 +171,7 @@ fn an_order_that_cannot_be_done_says_why() {
 
 #[test]
 fn every_workload_is_compared_on_the_cpus_under_every_load() {
-    if !can_run(&["true"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
@@ -230,7 +231,7 @@ fn instructions(lab: &Lab, reps: u64) -> f64 {
 
 #[test]
 fn linpack_takes_the_same_instructions_every_time() {
-    if !can_run(&["valgrind"]) {
+    if !require(&["root", "valgrind"]) {
         return;
     }
     let lab = Lab::new();

@@ -5,7 +5,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Lab, Loop, Ran, can_run, trials, wait_until};
+use testbed::{Directory, Loop, Tmpfs, eventually, require};
+
+use crate::common::{Lab, Ran, trials};
 
 /// A long comparison on `device`, into `out`.
 fn long(device: &str, workload: &str, out: &Path) -> String {
@@ -22,10 +24,8 @@ fn kill(child: &std::process::Child, signal: &str) {
 
 /// Kills it while kyber is set: it is stopped first, so that it cannot switch in between.
 fn kill_under_kyber(child: &mut std::process::Child, device: &Loop) {
-    let stat = format!("/proc/{}/stat", child.id());
-    wait_until("it stands still under kyber", || {
-        kill(child, "-STOP");
-        wait_until("it stands still", || fs::read_to_string(&stat).unwrap().contains(") T "));
+    eventually("it stands still under kyber", || {
+        stop(child);
         let is_set = device.scheduler() == "kyber";
         if !is_set {
             kill(child, "-CONT");
@@ -35,36 +35,32 @@ fn kill_under_kyber(child: &mut std::process::Child, device: &Loop) {
     child.kill().unwrap();
 }
 
+/// Stops all of its threads.
+fn stop(child: &std::process::Child) {
+    let stat = format!("/proc/{}/stat", child.id());
+    kill(child, "-STOP");
+    eventually("it stands still", || fs::read_to_string(&stat).unwrap().contains(") T "));
+}
+
 fn voids(trial: &serde_json::Value) -> Vec<String> {
     let voids = trial["observation"]["voids"].as_array().cloned().unwrap_or_default();
     voids.iter().map(|v| v["reason"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A small tmpfs of our own, unmounted when dropped.
-struct Tmpfs<'a>(&'a Path);
-
-impl<'a> Tmpfs<'a> {
-    fn mount(at: &'a Path, size: &str) -> Tmpfs<'a> {
-        fs::create_dir_all(at).unwrap();
-        let size = format!("size={size}");
-        assert!(Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(at).status().unwrap().success());
-        Tmpfs(at)
-    }
-}
-
-impl Drop for Tmpfs<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0).status();
-    }
+/// A small tmpfs in the lab.
+fn small(lab: &Lab, size: &str) -> Tmpfs {
+    let over = lab.path("small");
+    fs::create_dir(&over).unwrap();
+    Tmpfs::with(&over, &format!("size={size}"))
 }
 
 #[test]
 fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     let out = lab.path("out");
     let child = lab
         .command(&format!("compare --device {} --schedulers none,kyber --workload randread --blocks 4 --figures-only --trial-time 500ms --out {} --json", device.path, out.display()))
@@ -81,14 +77,20 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
     let mut writes = 0;
     // A write that comes after the trial's last check is another trial's, or nobody's: another trial under kyber is tried then.
     while !changed().contains(&expected) && trials(&out).len() < 6 {
-        wait_until("kyber is set", || device.scheduler() == "kyber");
+        eventually("kyber is set", || device.scheduler() == "kyber");
         let (number, reads) = (trials(&out).len(), device.reads());
         let has_ended = || trials(&out).len() > number;
-        wait_until("a trial reads under kyber", || device.reads() > reads + 20 || has_ended());
-        if !has_ended() {
+        eventually("a trial reads under kyber", || device.reads() > reads + 20 || has_ended());
+        // It stands still, so that the trial does not end in between on a busy machine.
+        stop(&child);
+        let is_amid = !has_ended() && device.scheduler() == "kyber";
+        if is_amid {
             device.set("scheduler", "mq-deadline");
             writes += 1;
-            wait_until("the trial has ended", has_ended);
+        }
+        kill(&child, "-CONT");
+        if is_amid {
+            eventually("the trial has ended", has_ended);
         }
     }
     let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(3);
@@ -101,11 +103,11 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
 
 #[test]
 fn a_value_of_a_sweep_that_has_no_effect_makes_its_arm_void_and_the_others_are_measured() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let before = device.snapshot();
     let out = lab.path("out");
     let ran = lab
@@ -130,11 +132,11 @@ fn a_value_of_a_sweep_that_has_no_effect_makes_its_arm_void_and_the_others_are_m
 
 #[test]
 fn a_value_that_the_device_cannot_have_is_refused_before_the_first_trial() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let out = lab.path("out");
     let before = device.snapshot();
     for (arm, says) in [
@@ -158,11 +160,11 @@ fn a_value_that_the_device_cannot_have_is_refused_before_the_first_trial() {
 
 #[test]
 fn a_workload_served_from_memory_is_void_for_a_comparison_of_schedulers() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let out = lab.path("out");
     let ran = lab
         .run(&format!("compare --device {} --schedulers none,kyber --workload cached-read --budget 5s --trial-time 100ms --out {} --json", device.path, out.display()))
@@ -176,11 +178,11 @@ fn a_workload_served_from_memory_is_void_for_a_comparison_of_schedulers() {
 
 #[test]
 fn a_signal_puts_the_settings_back_and_the_experiment_can_be_resumed() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     device.set("scheduler", "mq-deadline");
     device.set("iosched/read_expire", "123");
     let before = device.snapshot();
@@ -190,7 +192,7 @@ fn a_signal_puts_the_settings_back_and_the_experiment_can_be_resumed() {
         let arguments = format!("{arguments} {}", if round > 0 { "--resume" } else { "" });
         let had = trials(&out).len();
         let child = lab.start(&arguments);
-        wait_until("some trials are measured", || trials(&out).len() >= had + 3);
+        eventually("some trials are measured", || trials(&out).len() >= had + 3);
         kill(&child, signal);
         let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(status);
         assert!(ran.stderr.contains("--resume"), "{}", ran.stderr);
@@ -204,11 +206,11 @@ fn a_signal_puts_the_settings_back_and_the_experiment_can_be_resumed() {
 
 #[test]
 fn after_kill_9_restore_puts_the_device_back_and_removes_the_loop_device() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     device.set("scheduler", "bfq");
     device.set("iosched/slice_idle", "5");
     let before = device.snapshot();
@@ -226,7 +228,7 @@ fn after_kill_9_restore_puts_the_device_back_and_removes_the_loop_device() {
     let out = lab.path("out-loop");
     let arguments = format!("{} --loop-dir {}", long("loop:32M", "randread", &out), dir.display());
     let mut child = lab.start(&arguments);
-    wait_until("it has measured", || trials(&out).len() >= 2);
+    eventually("it has measured", || trials(&out).len() >= 2);
     child.kill().unwrap();
     child.wait().unwrap();
     lab.run("restore").expect_status(0);
@@ -239,11 +241,11 @@ fn after_kill_9_restore_puts_the_device_back_and_removes_the_loop_device() {
 
 #[test]
 fn the_next_start_puts_back_what_a_crash_left() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     device.set("read_ahead_kb", "256");
     let before = device.snapshot();
     let out = lab.path("out");
@@ -263,15 +265,14 @@ fn the_next_start_puts_back_what_a_crash_left() {
 
 #[test]
 fn a_full_file_system_keeps_the_record_readable_and_puts_the_settings_back() {
-    if !can_run(&["losetup", "blkid", "mount"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     let before = device.snapshot();
-    let small = lab.path("small");
-    let _tmpfs = Tmpfs::mount(&small, "64k");
-    let out = small.join("out");
+    let small = small(&lab, "64k");
+    let out = small.path().join("out");
     lab.run(&long(&device.path, "randread", &out)).expect_status(1).says(&[
         "record.jsonl",
         "No space left",
@@ -286,39 +287,34 @@ fn a_full_file_system_keeps_the_record_readable_and_puts_the_settings_back() {
 
 #[test]
 fn no_room_for_the_loop_file_is_said_before_anything_is_changed() {
-    if !can_run(&["losetup", "blkid", "mount"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let small = lab.path("small");
-    let _tmpfs = Tmpfs::mount(&small, "1M");
-    lab.run(&format!("compare --device loop:64M --loop-dir {} --workload randread", small.display()))
+    let small = small(&lab, "1M");
+    lab.run(&format!("compare --device loop:64M --loop-dir {} --workload randread", small.path().display()))
         .expect_status(1)
-        .says(&[small.to_str().unwrap(), "--loop-dir"]);
-    assert_eq!(fs::read_dir(&small).unwrap().count(), 0, "no file is left");
+        .says(&[small.path().to_str().unwrap(), "--loop-dir"]);
+    assert_eq!(fs::read_dir(small.path()).unwrap().count(), 0, "no file is left");
 }
 
 #[test]
 fn errors_of_the_device_make_the_trial_void() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     let before = device.snapshot();
     let out = lab.path("out");
     let child = lab.start(&long(&device.path, "randread", &out));
-    wait_until("it has measured", || trials(&out).len() >= 2);
+    eventually("it has measured", || trials(&out).len() >= 2);
     // The backing file loses its end: the loop device answers reads from there with errors.
     File::options().write(true).open(&device.file).unwrap().set_len(4096).unwrap();
     // A stalled disk can make an earlier trial void for another reason: that is another test's matter.
     let reasons = || trials(&out).iter().flat_map(voids).collect::<Vec<String>>();
     let saw = |reason: &String| reason == "device-errors" || reason == "device-vanished";
-    let began = std::time::Instant::now();
-    while !reasons().iter().any(saw) {
-        assert!(began.elapsed().as_secs() < 60, "no trial saw the errors: {:?}", reasons());
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    eventually("a trial sees the errors", || reasons().iter().any(saw));
     kill(&child, "-INT");
     child.wait_with_output().unwrap();
     assert_eq!(device.snapshot(), before);
@@ -326,14 +322,14 @@ fn errors_of_the_device_make_the_trial_void() {
 
 #[test]
 fn a_device_that_shrinks_to_nothing_ends_the_experiment_with_what_was_measured() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     let out = lab.path("out");
     let child = lab.start(&long(&device.path, "randread", &out));
-    wait_until("it has measured", || trials(&out).len() >= 2);
+    eventually("it has measured", || trials(&out).len() >= 2);
     File::options().write(true).open(&device.file).unwrap().set_len(0).unwrap();
     assert!(Command::new("losetup").args(["-c", &device.path]).status().unwrap().success());
     let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(1);
@@ -344,11 +340,11 @@ fn a_device_that_shrinks_to_nothing_ends_the_experiment_with_what_was_measured()
 
 #[test]
 fn a_device_with_data_is_refused_for_writing_unless_it_is_named() {
-    if !can_run(&["losetup", "blkid", "mkfs.ext4"]) {
+    if !require(&["root", "blkid", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     assert!(Command::new("mkfs.ext4").args(["-q", &device.path]).status().unwrap().success());
     let out = |name: &str| lab.path(name).to_str().unwrap().to_owned();
     let compare = |workload: &str, out: &str, more: &str| {
@@ -367,13 +363,13 @@ fn a_device_with_data_is_refused_for_writing_unless_it_is_named() {
 
 #[test]
 fn without_root_the_next_step_is_named() {
-    if !can_run(&["losetup", "blkid", "setpriv"]) {
+    if !require(&["root", "blkid", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     // A place that nobody may enter holds the built binary, so an ordinary user gets a copy.
-    let copy = tempfile::Builder::new().prefix("schedlab-bin-").tempdir_in("/var/tmp").unwrap();
+    let copy = Directory::new();
     fs::set_permissions(copy.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let binary = copy.path().join("schedlab");
     fs::copy(env!("CARGO_BIN_EXE_schedlab"), &binary).unwrap();
@@ -388,11 +384,11 @@ fn without_root_the_next_step_is_named() {
 
 #[test]
 fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let out = lab.path("out");
     let compare = |more: &str| {
         lab.run(&format!(
@@ -419,14 +415,13 @@ fn a_cut_record_is_studied_with_a_caution_and_a_garbled_one_is_refused() {
 
 #[test]
 fn a_record_without_room_for_its_first_line_leaves_nothing_to_trip_over() {
-    if !can_run(&["losetup", "blkid", "mount"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
-    let small = lab.path("small");
-    let _tmpfs = Tmpfs::mount(&small, "4k");
-    let out = small.join("out");
+    let device = Loop::new(&lab.dir, "disk", 16);
+    let small = small(&lab, "4k");
+    let out = small.path().join("out");
     let words = format!(
         "compare --device {} --schedulers none,kyber --workload randread --blocks 2 --figures-only --trial-time 100ms --out {}",
         device.path,
@@ -440,11 +435,11 @@ fn a_record_without_room_for_its_first_line_leaves_nothing_to_trip_over() {
 
 #[test]
 fn a_resumed_experiment_keeps_the_length_of_its_trials() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let out = lab.path("out");
     let compare = |more: &str| {
         let (device, out) = (&device.path, out.display());

@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{Lab, can_run};
+use testbed::require;
+
+use crate::common::Lab;
 
 fn measured(lab: &Lab) -> String {
     let out = lab.path("out").display().to_string();
@@ -47,7 +49,7 @@ fn a_figure_as_pdf_is_one_page_with_its_text_and_without_the_converter_the_next_
     fs::create_dir(lab.path("empty")).unwrap();
     let ran = crate::common::Ran::from(alone.env("PATH", lab.path("empty")).output().unwrap()).expect_status(1);
     ran.says(&["rsvg-convert", "librsvg2-bin", "--format svg"]);
-    if !can_run(&["rsvg-convert", "pdfinfo", "pdftotext"]) {
+    if !require(&["root", "rsvg-convert", "pdfinfo", "pdftotext"]) {
         return;
     }
     lab.run(&words).expect_status(0);

@@ -4,13 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Lab, Ran, binary, can_run, trials};
+use testbed::require;
+
+use crate::common::{Lab, Ran, binary, split, trials};
 
 /// The command in the place of a shell that has done something to itself.
 fn run_after(lab: &Lab, what: &str, words: &str) -> Ran {
-    let line = format!("{what}; exec {} {words}", binary().display());
     let mut shell = Command::new("/bin/sh");
-    Ran::from(shell.args(["-c", &line]).env("SCHEDLAB_STATE_DIR", lab.state()).env("NO_COLOR", "1").output().unwrap())
+    shell.args(["-c", &format!("{what}; exec \"$0\" \"$@\"")]).arg(binary()).args(split(words));
+    Ran::from(shell.env("SCHEDLAB_STATE_DIR", lab.state()).env("NO_COLOR", "1").output().unwrap())
 }
 
 #[test]
@@ -53,7 +55,7 @@ fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
 
 #[test]
 fn a_program_that_is_started_has_the_usual_action_of_the_limit() {
-    if !can_run(&["losetup", "mkfs.ext4"]) {
+    if !require(&["root", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::common::{Lab, Loop, can_run};
+use testbed::{Loop, require};
+
+use crate::common::{Lab, Ran};
 
 #[test]
 fn the_fit_of_a_modelled_disk_has_its_seek_curve_and_its_file_is_a_device() {
@@ -36,17 +38,18 @@ fn what_cannot_be_fitted_or_advised_on_is_refused_with_the_next_step() {
         ("advise CSV", 1, "schedlab fit DEVICE"),
         ("advise CSV --model hp97560 --out CSV.d", 1, "t.csv"),
     ] {
-        lab.run(&words.replace("CSV", &csv)).expect_status(status).says(&[says]);
+        let mut command = lab.command(&words.replace("CSV", &csv));
+        Ran::from(command.current_dir(lab.dir.path()).output().unwrap()).expect_status(status).says(&[says]);
     }
 }
 
 #[test]
 fn a_real_device_is_only_read_and_left_as_it_was() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let before = (device.snapshot(), fs::read(lab.path("disk")).unwrap());
     let file = lab.path("loop.toml").display().to_string();
     let report = lab.run(&format!("fit {} --as ssd --json --out {file}", device.path)).expect_status(0).json();
@@ -120,11 +123,11 @@ impl Drop for Work {
 
 #[test]
 fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() {
-    if !can_run(&["losetup", "dd"]) {
+    if !require(&["root", "dd"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     let before = device.snapshot();
     let cache = crate::common::kernel_cache();
     let arenas: &[&str] = if cache.is_some() { &["sim", "kernel"] } else { &["sim"] };
@@ -134,7 +137,7 @@ fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() 
         let words = format!("advise {} --for 2s --arena {arena} --schedulers none,mq-deadline --json", device.path);
         let mut command = lab.command(&words);
         command.arg("--out").arg(&out).envs(cache.iter().map(|dir| ("SCHEDLAB_CACHE_DIR", dir)));
-        let ran = crate::common::Ran::from(command.output().unwrap());
+        let ran = Ran::from(command.output().unwrap());
         drop(work);
         let report = ran.expect_status(0).json();
         let advice = &report["advice"];

@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{Lab, Loop, can_run};
+use testbed::{Loop, require};
+
+use crate::common::Lab;
 
 #[test]
 fn a_modelled_device_has_the_coefficients_that_its_description_states_bit_for_bit_twice() {
@@ -34,11 +36,11 @@ fn what_cannot_be_measured_is_refused_with_what_can() {
 
 #[test]
 fn a_device_that_holds_data_is_read_and_not_written_and_left_as_it_was() {
-    if !can_run(&["losetup", "blkid", "mkfs.ext4"]) {
+    if !require(&["root", "blkid", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 64);
+    let device = Loop::new(&lab.dir, "disk", 64);
     assert!(Command::new("mkfs.ext4").args(["-q", &device.path]).status().unwrap().success());
     device.set("scheduler", "mq-deadline");
     let before = (device.snapshot(), fs::read(lab.path("disk")).unwrap());
@@ -57,7 +59,7 @@ fn a_device_that_holds_data_is_read_and_not_written_and_left_as_it_was() {
 
 #[test]
 fn reads_and_writes_of_a_temporary_loop_device_give_all_six_coefficients() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();

@@ -9,7 +9,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Lab, Loop, Ran, can_run};
+use testbed::{Loop, require};
+
+use crate::common::{Lab, Ran};
 
 /// Newer versions of `udevadm test` only say what they would write.
 const TEST_WRITES_BEFORE: u32 = 257;
@@ -42,7 +44,7 @@ struct KeepLab {
 impl KeepLab {
     fn new() -> KeepLab {
         let lab = Lab::new();
-        let device = Loop::new(&lab, "disk", 4);
+        let device = Loop::new(&lab.dir, "disk", 4);
         KeepLab { lab, device, had_run: Path::new("/run/udev").exists() }
     }
 
@@ -104,7 +106,7 @@ fn udev_version() -> u32 {
 
 #[test]
 fn udev_writes_what_is_kept_when_the_device_appears_and_forget_leaves_no_byte_behind() {
-    if !can_run(&["losetup", "blkid", "udevadm"]) {
+    if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
     let kept = KeepLab::new();
@@ -148,7 +150,7 @@ fn udev_writes_what_is_kept_when_the_device_appears_and_forget_leaves_no_byte_be
 
 #[test]
 fn a_change_of_the_device_does_not_bring_the_kept_setting_back() {
-    if !can_run(&["losetup", "blkid", "udevadm"]) || udev_version() >= TEST_WRITES_BEFORE {
+    if !require(&["root", "blkid", "udevadm"]) || udev_version() >= TEST_WRITES_BEFORE {
         return;
     }
     let kept = KeepLab::new();
@@ -169,7 +171,7 @@ fn a_change_of_the_device_does_not_bring_the_kept_setting_back() {
 
 #[test]
 fn with_now_the_setting_is_in_effect_at_once_as_well() {
-    if !can_run(&["losetup", "blkid", "udevadm"]) {
+    if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
     let kept = KeepLab::new();
@@ -184,7 +186,7 @@ fn with_now_the_setting_is_in_effect_at_once_as_well() {
 
 #[test]
 fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
-    if !can_run(&["losetup", "blkid", "udevadm", "strace"]) {
+    if !require(&["root", "blkid", "udevadm", "strace"]) {
         return;
     }
     let kept = KeepLab::new();
@@ -255,7 +257,7 @@ fn traced(kept: &KeepLab, words: &str, options: &[&str]) -> bool {
 
 #[test]
 fn every_scheduler_as_the_kernel_starts_it_is_kept_without_tunables() {
-    if !can_run(&["losetup", "blkid", "udevadm"]) {
+    if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
     let kept = KeepLab::new();
@@ -277,7 +279,7 @@ fn every_scheduler_as_the_kernel_starts_it_is_kept_without_tunables() {
 
 #[test]
 fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
-    if !can_run(&["losetup", "blkid", "udevadm"]) {
+    if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
     let kept = KeepLab::new();
@@ -307,7 +309,7 @@ fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
 
 #[test]
 fn a_rule_that_was_edited_by_hand_is_left_alone_until_force_is_used() {
-    if !can_run(&["losetup", "blkid", "udevadm"]) {
+    if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
     let kept = KeepLab::new();
@@ -326,7 +328,7 @@ fn a_rule_that_was_edited_by_hand_is_left_alone_until_force_is_used() {
 
 #[test]
 fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_do() {
-    if !can_run(&["losetup", "blkid", "udevadm", "unshare"]) {
+    if !require(&["root", "blkid", "udevadm", "unshare"]) {
         return;
     }
     let kept = KeepLab::new();
@@ -376,7 +378,7 @@ fn experiment(kept: &KeepLab, as_on: Option<&str>) -> PathBuf {
 
 #[test]
 fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
-    if !can_run(&["losetup", "blkid", "udevadm"]) {
+    if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
     let kept = KeepLab::new();
@@ -405,7 +407,7 @@ fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
 
 #[test]
 fn a_tuning_is_kept_only_if_confirmed_and_on_its_device() {
-    if !can_run(&["losetup", "blkid", "udevadm"]) {
+    if !require(&["root", "blkid", "udevadm"]) {
         return;
     }
     let kept = KeepLab::new();
@@ -432,7 +434,7 @@ fn a_tuning_is_kept_only_if_confirmed_and_on_its_device() {
 
 #[test]
 fn the_entry_for_the_hardware_database_is_one_that_systemd_reads() {
-    if !can_run(&["losetup", "blkid", "udevadm", "systemd-hwdb"]) {
+    if !require(&["root", "blkid", "udevadm", "systemd-hwdb"]) {
         return;
     }
     let kept = KeepLab::new();

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use rustix_free::{interrupt, kill};
+use testbed::{eventually, require};
 
-use crate::common::{Lab, can_run, wait_until};
+use crate::common::Lab;
 
-const TOOLS: [&str; 7] = ["gcc", "make", "flex", "bison", "bc", "xz", "ld"];
+const TOOLS: [&str; 8] = ["root", "gcc", "make", "flex", "bison", "bc", "xz", "ld"];
 
 /// Signals by the command that everybody has.
 mod rustix_free {
@@ -79,7 +80,7 @@ fn missing_tools_are_named_by_the_package_to_install() {
     let none = lab.command(&build(&lab)).env("PATH", &bin).output().unwrap();
     assert_eq!(none.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&none.stderr).contains("apt-get install gcc"), "{none:?}");
-    if !can_run(&["gcc"]) {
+    if !require(&["root", "gcc"]) {
         return;
     }
     fs::write(bin.join("gcc"), "#!/bin/sh\necho gcc 1\n").unwrap();
@@ -91,7 +92,7 @@ fn missing_tools_are_named_by_the_package_to_install() {
 
 #[test]
 fn an_error_of_the_build_is_shown_with_its_place_and_the_log_kept() {
-    if !can_run(&TOOLS) {
+    if !require(&TOOLS) {
         return;
     }
     let lab = Lab::new();
@@ -108,7 +109,7 @@ fn an_error_of_the_build_is_shown_with_its_place_and_the_log_kept() {
 
 #[test]
 fn a_cache_that_cannot_be_written_is_told_with_the_way_out() {
-    if !can_run(&TOOLS) {
+    if !require(&TOOLS) {
         return;
     }
     let lab = Lab::new();
@@ -120,26 +121,26 @@ fn a_cache_that_cannot_be_written_is_told_with_the_way_out() {
 
 #[test]
 fn an_interrupted_or_killed_build_leaves_no_process_and_nothing_half_built() {
-    if !can_run(&TOOLS) {
+    if !require(&TOOLS) {
         return;
     }
     let lab = Lab::new();
     tree(&lab, "sleep 1000 & sleep 1000");
     let kernels = lab.path("cache/kernels");
     let interrupted = lab.start(&build(&lab));
-    wait_until("the build goes on", || works_in(&kernels));
+    eventually("the build goes on", || works_in(&kernels));
     interrupt(&interrupted);
     let output = interrupted.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(130) && said.contains("nothing half built"), "{said}");
-    wait_until("no child is left", || !works_in(&kernels));
+    eventually("no child is left", || !works_in(&kernels));
     assert!(entries(&kernels).is_empty());
 
     let mut killed = lab.start(&build(&lab));
-    wait_until("the build goes on", || works_in(&kernels));
+    eventually("the build goes on", || works_in(&kernels));
     kill(&killed);
     killed.wait().unwrap();
-    wait_until("no child is left", || !works_in(&kernels));
+    eventually("no child is left", || !works_in(&kernels));
     assert_eq!(entries(&kernels).len(), 1, "who is killed cannot clean up");
     lab.run(&words(&lab, "clean")).expect_status(0);
     assert!(entries(&kernels).is_empty());

@@ -1,14 +1,16 @@
 //! `schedlab bisect` from outside: a planted patch is found among patches of the real Kyber, steps that do not build are skipped, a log is
 //! continued, and ends or sources that make no sense are refused.
 //!
-//! The patches are made here, from the source of the kernel in the cache, and are never part of the tree.
+//! The patches are made here, from the source of the kernel in the cache, and are never part of the tree. The kernels stay in the cache
+//! under the hash of their patches, configuration and compiler: the next run of these tests only boots them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use testbed::require;
 
-use crate::common::{Lab, Ran, can_run, kernel_cache, plain_kernel};
+use crate::common::{Lab, Ran, kernel_cache, plain_kernel};
 
 const KYBER: &str = "block/kyber-iosched.c";
 const DISPATCH: &str = "static struct request *kyber_dispatch_request(";
@@ -38,7 +40,7 @@ struct Bench {
 impl Bench {
     /// With patches of the cached kernel's Kyber in `series`.
     fn new(changes: &[Change]) -> Option<Bench> {
-        if !can_run(&["diff", "patch", "gcc", "make"]) {
+        if !require(&["root", "diff", "patch", "gcc", "make"]) {
             return None;
         }
         let bench = Bench { cache: kernel_cache()?, lab: Lab::new() };
@@ -72,19 +74,6 @@ impl Bench {
             (line["baseline"].as_u64().unwrap(), line["step"].as_u64().unwrap(), what)
         };
         answers.map(row).collect()
-    }
-}
-
-/// Removes the kernels that a bisection has left in the cache of this machine.
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let Ok(text) = fs::read_to_string(self.lab.path("out/bisect.jsonl")) else { return };
-        for line in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-            if let Some(key) = line["key"].as_str().filter(|key| key.contains("-patched-")) {
-                let _ =
-                    self.lab.command(&format!("kernel clean {key}")).env("SCHEDLAB_CACHE_DIR", &self.cache).output();
-            }
-        }
     }
 }
 

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{Lab, Ran, can_run, kernel_cache, plain_kernel, word};
+use testbed::require;
+
+use crate::common::{Lab, Ran, kernel_cache, plain_kernel, word};
 
 /// Whether a patch applies to a kernel's tree as `schedlab kernel build` would apply it; nothing is written.
 fn applies(patch: &Path, tree: &Path) -> bool {
@@ -15,7 +17,7 @@ fn applies(patch: &Path, tree: &Path) -> bool {
 
 #[test]
 fn the_patch_of_the_cpu_scheduler_applies_to_the_kernel_that_is_built() {
-    if !can_run(&["patch"]) {
+    if !require(&["root", "patch"]) {
         return;
     }
     let Some(cache) = kernel_cache() else { return };
@@ -32,7 +34,7 @@ fn the_patch_of_the_cpu_scheduler_applies_to_the_kernel_that_is_built() {
 
 #[test]
 fn computing_takes_no_time_of_a_guest_and_takes_some_in_the_plain_way() {
-    if !can_run(&["bash"]) {
+    if !require(&["root", "bash"]) {
         return;
     }
     let Some(cache) = kernel_cache() else { return };

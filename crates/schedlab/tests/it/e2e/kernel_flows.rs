@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
+use testbed::require;
 
 use crate::common::{Lab, Ran, kernel_cache, trials};
 
@@ -78,7 +79,7 @@ fn settings_of_flows_reach_the_guests_kernel_and_act_where_that_kernel_lets_them
 
 #[test]
 fn writeback_is_throttled_for_a_reader_on_ext4_unless_the_arm_switches_that_off() {
-    if kernel_cache().is_none() || !crate::common::can_run(&["mkfs.ext4"]) {
+    if kernel_cache().is_none() || !require(&["root", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();

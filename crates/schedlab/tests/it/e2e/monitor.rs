@@ -6,11 +6,11 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use testbed::{eventually, skip};
 
-use crate::common::{Lab, can_run, wait_until};
-
-const PYTHON: &str = "/usr/bin/python3";
+use crate::common::{Lab, PYTHON, has_python};
 
 /// The families of a text as both of prometheus_client's parsers read it, as JSON: name → list of [labels, value].
 const FAMILIES: &str = "import json, sys
@@ -22,10 +22,7 @@ assert [family.name for family in new] == [family.name for family in old], 'the 
 print(json.dumps({family.name: [[sample.labels, sample.value] for sample in family.samples] for family in new}))";
 
 fn families(file: &Path) -> Option<Value> {
-    let there = Command::new(PYTHON).args(["-c", "import prometheus_client"]).output();
-    if !there.is_ok_and(|ran| ran.status.success()) {
-        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "prometheus_client is missing");
-        eprintln!("SKIPPED: this part needs python3 with prometheus_client");
+    if !has_python("prometheus_client") {
         return None;
     }
     let ran = Command::new(PYTHON).args(["-c", FAMILIES]).arg(file).output().unwrap();
@@ -70,7 +67,7 @@ fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
     let mut child = lab.start(&compare(&lab, "a", &more));
     let at = address(&mut child);
     assert!(at.starts_with("127.0.0.1:"), "{at}");
-    wait_until("a trial is measured", || get(&at, "GET /metrics HTTP/1.1\r\n\r\n").contains("schedlab_run_trials"));
+    eventually("a trial is measured", || get(&at, "GET /metrics HTTP/1.1\r\n\r\n").contains("schedlab_run_trials"));
     let answer = get(&at, "GET /metrics HTTP/1.1\r\n\r\n");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.contains("application/openmetrics-text"), "{head}");
@@ -92,9 +89,7 @@ fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
         status["left_s"].as_f64().is_none_or(|left| left > 0.0) && status["share"].as_f64().unwrap() < 1.0,
         "{status}"
     );
-    assert!(
-        can_run(&["kill"]) && Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
-    );
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let status = lab.run(&format!("status {}", lab.path("a").display())).expect_status(0);
     prints(&status.stdout, &["ended: interrupted", "baseline", "deadline", "of 5000 blocks"]);
@@ -196,11 +191,7 @@ fn a_record_becomes_spans_of_an_experiment_over_blocks_over_trials_that_a_receiv
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/perfetto/bin/python");
     let ran = Command::new(python).args(["-c", RECEIVER]).arg(lab.path("spans.json")).output();
     let Some(ran) = ran.ok().filter(|ran| !String::from_utf8_lossy(&ran.stderr).contains("No module named")) else {
-        assert!(
-            std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(),
-            "opentelemetry-proto is missing: scripts/need test"
-        );
-        return eprintln!("SKIPPED: this test needs opentelemetry-proto: scripts/need test");
+        return skip("opentelemetry-proto needed (scripts/need test)");
     };
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let read: Value = serde_json::from_slice(&ran.stdout).unwrap();

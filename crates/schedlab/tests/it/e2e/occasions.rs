@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::common::{Lab, Loop, can_run};
+use testbed::{Loop, require};
+
+use crate::common::Lab;
 
 const SIM: &str = "compare --arena sim --device hp97560 --schedulers noop,deadline,cfq --workload dss --blocks 4 --trial-time 5s --quiet";
 
@@ -91,11 +93,11 @@ fn tables_of_several_days_are_pooled() {
 
 #[test]
 fn on_a_real_device_the_first_occasion_is_measured_now_and_the_next_is_named_or_timed() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let before = device.snapshot();
     let out = lab.path("out");
     let words = format!(

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::common::{Lab, Loop, can_run, trials};
+use testbed::{Loop, require};
+
+use crate::common::{Lab, Ran, trials};
 
 const SIM: &str = "compare --arena sim --device hp97560 --schedulers none,deadline --workload randread";
 
@@ -124,21 +126,21 @@ fn a_plan_says_what_its_blocks_can_find_before_anything_is_measured() {
 }
 
 #[test]
-fn an_experiment_of_half_a_minute_writes_lines_where_there_is_no_terminal() {
-    if !can_run(&["losetup", "blkid"]) {
+fn lines_of_progress_are_written_without_a_terminal() {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     // Arms that do the same here: nothing is decided before the time is over.
     let words = format!(
-        "compare --device {} --schedulers mq-deadline,mq-deadline:writes_starved=3 --workload randread --open-ended --alpha 0.1% --margin 0.01% --trial-time 500ms --budget 25s --out {}",
+        "compare --device {} --schedulers mq-deadline,mq-deadline:writes_starved=3 --workload randread --open-ended --alpha 0.1% --margin 0.01% --trial-time 100ms --budget 3s --out {}",
         device.path,
         lab.path("out").display()
     );
-    let ran = lab.run(&words).expect_measured();
+    let ran = Ran::from(lab.command(&words).env("SCHEDLAB_PROGRESS_S", "0.2").output().unwrap()).expect_measured();
     let lines: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(" s left")).collect();
-    assert!((1..=5).contains(&lines.len()), "{}", ran.stderr);
+    assert!(!lines.is_empty(), "{}", ran.stderr);
     assert!(
         lines.iter().all(|line| line.starts_with("randread · block ")
             && line.contains(" of 1 decided; iops: mq-deadline:writes_starved=3 ")),

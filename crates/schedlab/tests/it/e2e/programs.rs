@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use crate::common::{Lab, Loop, can_run, trials};
+use testbed::{Loop, require};
+
+use crate::common::{Lab, trials};
 
 /// What blkid sees on a device; empty for nothing.
 fn signature(device: &Loop) -> String {
@@ -22,11 +24,11 @@ fn counter(trial: &serde_json::Value, name: &str) -> f64 {
 
 #[test]
 fn clients_work_on_files_beside_a_load_and_the_device_is_empty_again_afterwards() {
-    if !can_run(&["losetup", "blkid", "mkfs.ext4", "wipefs"]) {
+    if !require(&["root", "blkid", "mkfs.ext4", "wipefs"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 128);
+    let device = Loop::new(&lab.dir, "disk", 128);
     let before = device.snapshot();
     let out = lab.path("out");
     lab.run(&format!(
@@ -51,11 +53,11 @@ fn clients_work_on_files_beside_a_load_and_the_device_is_empty_again_afterwards(
 
 #[test]
 fn a_file_system_with_data_is_never_made_anew_without_consent() {
-    if !can_run(&["losetup", "blkid", "mkfs.ext4"]) {
+    if !require(&["root", "blkid", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 64);
+    let device = Loop::new(&lab.dir, "disk", 64);
     assert!(Command::new("mkfs.ext4").args(["-q", "-F", "-L", "precious", &device.path]).status().unwrap().success());
     let held = signature(&device);
     assert!(held.contains("precious"), "{held}");
@@ -76,11 +78,11 @@ fn a_file_system_with_data_is_never_made_anew_without_consent() {
 
 #[test]
 fn what_can_be_known_without_the_file_system_is_asked_before_anything_is_overwritten() {
-    if !can_run(&["losetup", "blkid", "mkfs.ext4", "fio"]) {
+    if !require(&["root", "blkid", "mkfs.ext4", "fio"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 64);
+    let device = Loop::new(&lab.dir, "disk", 64);
     assert!(Command::new("mkfs.ext4").args(["-q", "-F", "-L", "precious", &device.path]).status().unwrap().success());
     let held = signature(&device);
     let job = lab.path("job.fio");
@@ -144,7 +146,7 @@ fn slips_in_programs_and_loads_are_named_before_anything_is_touched() {
 
 #[test]
 fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_makes_its_trial_void() {
-    if !can_run(&["losetup", "blkid", "mkfs.ext4"]) {
+    if !require(&["root", "blkid", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::common::{Lab, can_run, trials};
+use testbed::require;
+
+use crate::common::{Lab, trials};
 
 /// A plan over two arms on a loop device of its own, with one workload.
 fn plan(mib: u32, blocks: u32, workload: &str) -> String {
@@ -37,7 +39,7 @@ fn runs(words: &str) -> bool {
 
 #[test]
 fn a_commands_own_figure_is_judged_the_way_it_was_told_to_be() {
-    if !can_run(&["losetup", "mkfs.ext4"]) {
+    if !require(&["root", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();
@@ -68,7 +70,7 @@ fn a_commands_own_figure_is_judged_the_way_it_was_told_to_be() {
 
 #[test]
 fn a_command_whose_output_cannot_be_read_shows_its_last_lines_and_a_hang_ends_at_the_deadline() {
-    if !can_run(&["losetup", "mkfs.ext4"]) {
+    if !require(&["root", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();
@@ -81,7 +83,7 @@ fn a_command_whose_output_cannot_be_read_shows_its_last_lines_and_a_hang_ends_at
 
 #[test]
 fn a_command_that_leaves_a_daemon_behind_leaves_nothing() {
-    if !can_run(&["losetup", "mkfs.ext4", "setsid"]) {
+    if !require(&["root", "mkfs.ext4", "setsid"]) {
         return;
     }
     let lab = Lab::new();
@@ -93,7 +95,7 @@ fn a_command_that_leaves_a_daemon_behind_leaves_nothing() {
 
 #[test]
 fn postmarks_trials_reach_the_device_and_are_void_where_it_is_left_to_memory() {
-    if !can_run(&["losetup", "mkfs.ext4", "postmark"]) {
+    if !require(&["root", "mkfs.ext4", "postmark"]) {
         return;
     }
     let lab = Lab::new();
@@ -117,7 +119,7 @@ fn postmarks_trials_reach_the_device_and_are_void_where_it_is_left_to_memory() {
 
 #[test]
 fn cold_starts_beside_a_load_are_timed_and_come_from_the_device() {
-    if !can_run(&["losetup", "mkfs.ext4", "python3", "ldd", "chroot"]) {
+    if !require(&["root", "mkfs.ext4", "python3", "ldd", "chroot"]) {
         return;
     }
     let lab = Lab::new();

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use testbed::{Loop, require};
 
-use crate::common::{Lab, Loop, Ran, can_run, trials, word};
+use crate::common::{Lab, Ran, trials, word};
 
 /// Puts a program of the same name in front of another that keeps what it printed. Gives the PATH to use and where the outputs are, in order.
 fn listener(lab: &Lab, program: &str) -> (String, PathBuf) {
@@ -49,12 +50,12 @@ fn same(what: &str, ours: &Value, theirs: f64) {
 /// The example of the documentation; its figures are worked out here a second time, from fio's output alone.
 #[test]
 fn the_figures_of_a_job_file_are_fios_own() {
-    if !can_run(&["losetup", "blkid", "fio"]) {
+    if !require(&["root", "blkid", "fio"]) {
         return;
     }
     let lab = Lab::new();
     let (path, dir) = listener(&lab, "fio");
-    let device = Loop::new(&lab, "disk", 64);
+    let device = Loop::new(&lab.dir, "disk", 64);
     let out = lab.path("out");
     let file = word(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/fio-mixed.fio")));
     let words = format!(
@@ -133,7 +134,7 @@ fn a_job_file_that_names_another_device_is_refused_with_its_line() {
 /// fio is hidden in a mount namespace of the test's own, since the directories of system programs are searched whatever PATH says.
 #[test]
 fn a_machine_without_fio_is_told_its_package() {
-    if !can_run(&["losetup", "blkid", "fio", "unshare"]) {
+    if !require(&["root", "blkid", "fio", "unshare"]) {
         return;
     }
     let lab = Lab::new();
@@ -156,7 +157,7 @@ fn a_machine_without_fio_is_told_its_package() {
 
 #[test]
 fn jobs_that_write_find_new_files_before_each_trial_unless_told_otherwise() {
-    if !can_run(&["losetup", "blkid", "fio", "mkfs.ext4", "wipefs"]) {
+    if !require(&["root", "blkid", "fio", "mkfs.ext4", "wipefs"]) {
         return;
     }
     let lab = Lab::new();
@@ -184,7 +185,7 @@ fn jobs_that_write_find_new_files_before_each_trial_unless_told_otherwise() {
 
 #[test]
 fn a_job_that_fails_is_told_in_fios_words() {
-    if !can_run(&["losetup", "blkid", "fio", "mkfs.ext4"]) {
+    if !require(&["root", "blkid", "fio", "mkfs.ext4"]) {
         return;
     }
     let lab = Lab::new();
@@ -204,11 +205,11 @@ fn a_job_that_fails_is_told_in_fios_words() {
 /// fio's workers are sessions of their own, so that ending the process group leaves them.
 #[test]
 fn a_job_past_its_deadline_is_ended_with_its_workers() {
-    if !can_run(&["losetup", "blkid", "fio"]) {
+    if !require(&["root", "blkid", "fio"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let file = lab.path("long.fio");
     fs::write(&file, "[long]\nrw=randread\nruntime=50\ntime_based\ndirect=1\n").unwrap();
     lab.run(&format!(
@@ -226,12 +227,12 @@ fn a_job_past_its_deadline_is_ended_with_its_workers() {
 
 #[test]
 fn hdparms_figures_are_its_own_and_cached_reads_are_void() {
-    if !can_run(&["losetup", "blkid", "hdparm"]) {
+    if !require(&["root", "blkid", "hdparm"]) {
         return;
     }
     let lab = Lab::new();
     let (path, dir) = listener(&lab, "hdparm");
-    let device = Loop::new(&lab, "disk", 64);
+    let device = Loop::new(&lab.dir, "disk", 64);
     let out = lab.path("out");
     let words = format!(
         "compare --device {} --schedulers none,bfq --workload buffered=hdparm,cached=hdparm:test=cached --blocks 1 --figures-only --budget 1h --fail-if partly-void --out {} --json",

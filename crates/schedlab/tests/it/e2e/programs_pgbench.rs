@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{Lab, can_run, has_postgresql, trials};
+use testbed::require;
+
+use crate::common::{Lab, trials};
 
 fn can_run_pgbench() -> bool {
-    has_postgresql() && can_run(&["losetup", "blkid", "mkfs.ext4", "setpriv", "unshare"])
+    require(&["root", "initdb", "blkid", "mkfs.ext4", "setpriv", "unshare"])
 }
 
 /// Processes that work in this directory or below.
@@ -90,7 +92,7 @@ fn kill_9_amid_a_trial_of_pgbench_leaves_nothing_after_the_next_restore() {
     // Amid a trial: a server works in the copy, and serves clients.
     let since = Instant::now();
     let at = loop {
-        assert!(since.elapsed() < Duration::from_secs(180), "no trial ever began");
+        assert!(since.elapsed() < Duration::from_secs(180), "no trial has begun");
         assert!(child.try_wait().unwrap().is_none(), "{:?}", child.wait_with_output());
         let served =
             |at: &PathBuf| working_in(at).iter().any(|title| title.contains("[local]") && !title.contains("COPY"));

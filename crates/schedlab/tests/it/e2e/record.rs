@@ -3,21 +3,25 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
-use std::time::Duration;
 
 use recorder::file::{ReadOptions, read};
 
-use crate::common::{Lab, Loop, Ran, can_run, wait_until};
+use testbed::{Loop, Tmpfs, eventually, require};
+
+use crate::common::{Lab, Ran};
 
 /// Starts a recording and waits until it has begun.
 fn started(lab: &Lab, words: &str, out: &Path) -> Child {
     let child = lab.start(&format!("record {words} --out {}", out.display()));
-    // The last of the rights is given up when everything is attached.
+    // The last of the rights is given up when everything is attached; a signal is waited for after that.
     let status = format!("/proc/{}/status", child.id());
-    wait_until("the recording has begun", || {
-        fs::read_to_string(&status).is_ok_and(|text| text.contains("NoNewPrivs:\t1"))
+    let catches_interrupts = |text: &str| {
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:\t"));
+        mask.is_some_and(|mask| u64::from_str_radix(mask, 16).unwrap() & 2 != 0)
+    };
+    eventually("the recording has begun", || {
+        fs::read_to_string(&status).is_ok_and(|text| text.contains("NoNewPrivs:\t1") && catches_interrupts(&text))
     });
-    std::thread::sleep(Duration::from_millis(100));
     child
 }
 
@@ -35,12 +39,12 @@ fn dd(words: &str) {
 
 #[test]
 fn a_recording_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_left() {
-    if !can_run(&["losetup", "dd"]) {
+    if !require(&["root", "dd"]) {
         return;
     }
     for source in ["bpf", "tracefs"] {
         let lab = Lab::new();
-        let (device, out) = (Loop::new(&lab, "disk", 32), lab.path("a.parquet"));
+        let (device, out) = (Loop::new(&lab.dir, "disk", 32), lab.path("a.parquet"));
         let child = started(&lab, &format!("{} --source {source} --json", device.name), &out);
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
         assert!(status.contains("CapEff:\t0000000000000000"), "{status}");
@@ -74,11 +78,11 @@ fn instance_of(pid: u32) -> Option<std::path::PathBuf> {
 
 #[test]
 fn a_killed_recordings_instance_is_removed_a_live_ones_stays() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 8);
+    let device = Loop::new(&lab.dir, "disk", 8);
     let words = format!("{} --source tracefs", device.name);
     // Not where the state directory is, too: that may be written by then.
     fs::create_dir(lab.path("out")).unwrap();
@@ -107,12 +111,12 @@ fn a_killed_recordings_instance_is_removed_a_live_ones_stays() {
 
 #[test]
 fn after_a_killed_recording_the_next_has_its_name() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     for source in ["bpf", "tracefs"] {
         let lab = Lab::new();
-        let (device, out) = (Loop::new(&lab, "disk", 8), lab.path("a.parquet"));
+        let (device, out) = (Loop::new(&lab.dir, "disk", 8), lab.path("a.parquet"));
         let words = format!("{} --source {source}", device.name);
         let mut killed = started(&lab, &words, &out);
         let left = instance_of(killed.id());
@@ -133,11 +137,11 @@ fn after_a_killed_recording_the_next_has_its_name() {
 
 #[test]
 fn a_file_with_content_is_not_replaced_by_a_recording() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 8);
+    let device = Loop::new(&lab.dir, "disk", 8);
     let record = |out: &Path| lab.run(&format!("record {} --for 100ms --out {}", device.name, out.display()));
     let (content, linked, second) = (lab.path("content.parquet"), lab.path("linked.parquet"), lab.path("second"));
     fs::write(&content, "x").unwrap();
@@ -158,14 +162,14 @@ fn a_file_with_content_is_not_replaced_by_a_recording() {
 
 #[test]
 fn a_disk_that_is_removed_ends_the_recording_and_what_was_recorded_is_valid() {
-    if !can_run(&["losetup", "dd"]) {
+    if !require(&["root", "dd"]) {
         return;
     }
     let lab = Lab::new();
-    let (device, out) = (Loop::new(&lab, "disk", 32), lab.path("a.parquet"));
+    let (device, out) = (Loop::new(&lab.dir, "disk", 32), lab.path("a.parquet"));
     let child = started(&lab, &device.name, &out);
     dd(&format!("if={} of=/dev/null bs=4k count=100 iflag=direct", device.path));
-    assert!(Command::new("losetup").args(["-d", &device.path]).status().unwrap().success());
+    device.detach();
     let ran = ended(child).expect_status(1).says(&["ended before its time", "was removed", "valid up to there"]);
     let recording = read(&out, &ReadOptions::default()).unwrap();
     assert_eq!(recording.about.cut_short, format!("{} was removed", device.name));
@@ -174,15 +178,14 @@ fn a_disk_that_is_removed_ends_the_recording_and_what_was_recorded_is_valid() {
 
 #[test]
 fn a_full_file_system_ends_the_recording_and_what_was_recorded_is_valid() {
-    if !can_run(&["losetup", "dd", "mount"]) {
+    if !require(&["root", "dd"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     let place = lab.path("small");
     fs::create_dir(&place).unwrap();
-    let mount = |words: &[&str]| Command::new("mount").args(words).arg(&place).status().unwrap().success();
-    assert!(mount(&["-t", "tmpfs", "-o", "size=48m,mode=0700", "none"]));
+    let small = Tmpfs::with(&place, "size=48m,mode=0700");
     let out = place.join("a.parquet");
     let child = started(&lab, &device.name, &out);
     // All that is left: blocks for a group are allocated, for the next one there are none.
@@ -195,7 +198,7 @@ fn a_full_file_system_ends_the_recording_and_what_was_recorded_is_valid() {
     }
     let ran = ended(child);
     let recording = read(&out, &ReadOptions::default());
-    assert!(Command::new("umount").arg(&place).status().unwrap().success());
+    drop(small);
     ran.expect_status(1).says(&["no space was left"]);
     let recording = recording.unwrap();
     assert!(recording.ios.len() >= 65_536 && recording.about.cut_short.contains("no space"), "{:?}", recording.about);
@@ -203,11 +206,11 @@ fn a_full_file_system_ends_the_recording_and_what_was_recorded_is_valid() {
 
 #[test]
 fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
-    if !can_run(&["setpriv"]) {
+    if !require(&["root", "setpriv"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 8);
+    let device = Loop::new(&lab.dir, "disk", 8);
     let out = lab.path("a.parquet");
     for (words, status, says) in [
         ("no-such-disk --for 1s".to_owned(), 1, "no such block device"),
@@ -236,11 +239,11 @@ fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
 
 #[test]
 fn requests_of_the_disk_below_are_none_of_a_disk_whose_bios_were_merged() {
-    if !can_run(&["losetup", "dd"]) {
+    if !require(&["root", "dd"]) {
         return;
     }
     let lab = Lab::new();
-    let (device, out) = (Loop::new(&lab, "disk", 64), lab.path("a.parquet"));
+    let (device, out) = (Loop::new(&lab.dir, "disk", 64), lab.path("a.parquet"));
     let child = started(&lab, &format!("{} --source bpf", device.name), &out);
     // Written back a page a bio, and merged; the bios of the disk below take the places of those that were merged.
     for _ in 0..6 {

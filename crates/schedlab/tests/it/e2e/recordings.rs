@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
+use testbed::{Loop, LoopOptions, eventually, require};
 
-use crate::common::{Lab, Loop, can_run, wait_until};
+use crate::common::Lab;
 
 /// The recording of a simulated trial of a workload under `none`.
 fn trial(lab: &Lab, name: &str, device: &str, workload: &str, time: &str) -> PathBuf {
@@ -25,7 +26,7 @@ fn trial(lab: &Lab, name: &str, device: &str, workload: &str, time: &str) -> Pat
 /// Waits until events are followed: the last of the rights is given up then.
 fn begun(child: &std::process::Child) {
     let status = format!("/proc/{}/status", child.id());
-    wait_until("events are followed", || fs::read_to_string(&status).is_ok_and(|text| text.contains("NoNewPrivs:\t1")));
+    eventually("events are followed", || fs::read_to_string(&status).is_ok_and(|text| text.contains("NoNewPrivs:\t1")));
 }
 
 fn number(of: &Value, pointer: &str) -> f64 {
@@ -94,12 +95,12 @@ fn what_cannot_be_profiled_or_synthesized_is_refused_with_the_line_and_the_next_
 
 #[test]
 fn a_live_disk_is_profiled_by_who_reads_it() {
-    if !can_run(&["losetup", "dd"]) {
+    if !require(&["root", "dd"]) {
         return;
     }
     for source in ["bpf", "tracefs"] {
         let lab = Lab::new();
-        let device = Loop::new(&lab, "disk", 32);
+        let device = Loop::new(&lab.dir, "disk", 32);
         let page = lab.path("live.html");
         let words = format!("profile {} --for 6s --source {source} --json --html {}", device.path, page.display());
         let child = lab.start(&words);
@@ -181,17 +182,14 @@ fn a_model_of_a_recording_says_what_it_was_made_of_and_how_far_it_is_off() {
 
 #[test]
 fn a_disk_of_blocks_of_4096_bytes_is_recorded_in_sectors_of_512_fitted_and_replayed_in_whole_blocks() {
-    if !can_run(&["losetup", "dd"]) {
+    if !require(&["root", "dd"]) {
         return;
     }
     let lab = Lab::new();
     let file = lab.path("disk");
     fs::write(&file, vec![7; 32 << 20]).unwrap();
-    let made =
-        Command::new("losetup").args(["-f", "--show", "--sector-size", "4096", "--direct-io=on"]).arg(&file).output();
-    let path = String::from_utf8(made.unwrap().stdout).unwrap().trim().to_owned();
-    let device = Loop { name: path.trim_start_matches("/dev/").to_owned(), path, file };
-    assert_eq!(fs::read_to_string(device.queue().join("logical_block_size")).unwrap().trim(), "4096");
+    let device = Loop::with(&file, LoopOptions { block_size: 4096, ..LoopOptions::default() });
+    assert_eq!(device.show("logical_block_size"), "4096");
     let recording = lab.path("a.parquet");
     let child = lab.start(&format!("record {} --for 6s --out {}", device.name, recording.display()));
     begun(&child);

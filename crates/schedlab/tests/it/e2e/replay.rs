@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::common::{Lab, can_run, trials};
+use testbed::require;
+
+use crate::common::{Lab, trials};
 
 /// Two processes that read 4 KiB each millisecond for a fifth of a second, and what their trace moves.
 fn trace(last_offset: u64) -> (String, u64) {
@@ -17,7 +19,7 @@ fn trace(last_offset: u64) -> (String, u64) {
 
 #[test]
 fn every_trial_of_a_replay_makes_exactly_the_requests_of_the_trace() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
@@ -45,7 +47,7 @@ fn every_trial_of_a_replay_makes_exactly_the_requests_of_the_trace() {
 
 #[test]
 fn a_trace_that_is_broken_or_does_not_fit_is_refused_by_its_line_before_anything_is_done() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();

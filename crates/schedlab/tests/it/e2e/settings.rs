@@ -6,14 +6,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use crate::common::{Lab, Loop, Ran, can_run, wait_until};
+use testbed::{Loop, Tmpfs, eventually, require};
+
+use crate::common::{Lab, Ran};
 
 /// A loop device with an administrator's tuning; none where that cannot be had.
 fn tuned(lab: &Lab) -> Option<Loop> {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return None;
     }
-    let device = Loop::new(lab, "disk", 4);
+    let device = Loop::new(&lab.dir, "disk", 4);
     let offered = fs::read_to_string(device.queue().join("scheduler")).unwrap();
     assert!(["mq-deadline", "kyber", "bfq"].iter().all(|name| offered.contains(name)), "{offered}");
     // A loop device keeps what its last user set.
@@ -215,15 +217,11 @@ fn a_state_directory_without_room_is_named_and_nothing_is_written() {
     let Some(device) = tuned(&lab) else { return };
     let before = device.snapshot();
     fs::create_dir_all(lab.state()).unwrap();
-    let mount = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=16k,mode=0700", "schedlab-test"])
-        .arg(lab.state())
-        .status();
-    assert!(mount.unwrap().success());
+    let small = Tmpfs::with(&lab.state(), "size=16k,mode=0700");
     let _ = fs::write(lab.path("state/ballast"), vec![1; 64 << 10]);
     let ran: Vec<Ran> =
         ["", " --for 1h"].iter().map(|l| lab.run(&format!("set {} scheduler=bfq{l}", device.path))).collect();
-    assert!(Command::new("umount").arg(lab.state()).status().unwrap().success());
+    drop(small);
     for ran in ran {
         let state = lab.state().display().to_string();
         ran.expect_status(1).says(&[&state, "SCHEDLAB_STATE_DIR"]);
@@ -239,7 +237,7 @@ fn set_for_a_while_it_is_taken_back_by_itself_and_the_process_that_does_it_belon
     let before = device.snapshot();
     let ran = lab.run(&format!("set {} scheduler=bfq slice_idle=0 --for 3s", device.path)).expect_status(0);
     assert!(ran.stdout.contains("until ") && ran.stdout.contains("--end"), "{}", ran.stdout);
-    wait_until("the time is over and everything is as before", || device.snapshot() == before && journal(&lab) == 0);
+    eventually("the time is over and everything is as before", || device.snapshot() == before && journal(&lab) == 0);
 
     let told = lab.run(&format!("set {} scheduler=kyber --for 1h --json", device.path)).expect_status(0).json();
     assert!(told["for"]["left_s"].as_u64().is_some_and(|s| (3500..=3600).contains(&s)), "{told}");
@@ -260,10 +258,13 @@ fn set_for_a_while_it_is_taken_back_by_itself_and_the_process_that_does_it_belon
     assert_eq!(clocks, ["clockid: 7"], "it waits by CLOCK_BOOTTIME, which goes on while the machine sleeps");
     assert_eq!(fs::read_link(format!("/proc/{pid}/cwd")).unwrap().display().to_string(), "/");
     signal(pid, "-HUP");
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    eventually("it has taken the signal and sleeps, or is gone", || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.is_empty() || (status.contains("ShdPnd:\t0000000000000000") && status.contains("State:\tS"))
+    });
     assert!(is_there(pid) && device.scheduler() == "kyber", "a terminal that goes away means nothing to it");
     signal(pid, "-TERM");
-    wait_until("it has put everything back", || !is_there(pid));
+    eventually("it has put everything back", || !is_there(pid));
     assert_eq!((device.snapshot(), journal(&lab)), (before, 0));
 }
 
@@ -291,7 +292,7 @@ fn while_a_setting_is_in_force_everybody_else_is_told_who_has_it_until_when_and_
     let ended = lab.run(&format!("set {} --end", device.path)).expect_status(0).stdout;
     assert!(ended.contains("has its former values"), "{ended}");
     assert_eq!((device.snapshot(), journal(&lab)), (before, 0));
-    assert!(!is_there(pid.parse().unwrap()));
+    eventually("its process is gone", || !is_there(pid.parse().unwrap()));
     let nothing = lab.run(&format!("set {} --end", device.path)).expect_status(0).stdout;
     assert!(nothing.contains("no temporary setting"), "{nothing}");
 }
@@ -306,7 +307,7 @@ fn when_the_keeper_is_killed_restore_or_the_next_start_or_ending_it_puts_everyth
         lab.run(&format!("set {} scheduler=bfq slice_idle=0 --for 1h", device.path)).expect_status(0);
         let pid = keeper(&lab, &device).unwrap();
         signal(pid, "-KILL");
-        wait_until("it is gone", || !is_there(pid));
+        eventually("it is gone", || !is_there(pid));
         assert_eq!((device.scheduler().as_str(), journal(&lab)), ("bfq", 1));
         lab.run(&next.replace("DEVICE", &device.path)).expect_status(0);
         assert_eq!((device.snapshot(), journal(&lab)), (before.clone(), 0), "{next}");
@@ -334,7 +335,7 @@ fn a_keeper_whose_command_dies_before_it_has_told_its_user_takes_the_setting_bac
 fn a_partition_names_its_disk() {
     let lab = Lab::new();
     let Some(device) = tuned(&lab) else { return };
-    if !can_run(&["addpart", "delpart"]) {
+    if !require(&["root", "addpart", "delpart"]) {
         return;
     }
     assert!(Command::new("addpart").args([&device.path, "1", "8", "1000"]).status().unwrap().success());
@@ -350,7 +351,7 @@ fn a_partition_names_its_disk() {
 fn a_stacked_device_names_the_disk_below_it() {
     let lab = Lab::new();
     let Some(device) = tuned(&lab) else { return };
-    if !can_run(&["dmsetup"]) {
+    if !require(&["root", "dmsetup"]) {
         return;
     }
     let name = format!("schedlab-test-{}", std::process::id());

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Lab, Ran, binary, installed};
+use testbed::{require, skip};
+
+use crate::common::{Lab, Ran, binary};
 
 /// Two readers in short trials, so that verdicts come after different numbers of blocks.
 pub(crate) const PLAN: &str = r#"
@@ -144,13 +146,6 @@ fn recipe(name: &str) -> String {
     text.to_owned()
 }
 
-#[track_caller]
-fn skipped(missing: &str) {
-    let reason = format!("SKIPPED: this test needs {missing}");
-    assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "{reason}");
-    eprintln!("{reason}");
-}
-
 /// The program under test as `schedlab` in a directory of its own, first in PATH.
 fn path_with_schedlab(lab: &Lab) -> String {
     let dir = lab.path("bin");
@@ -171,8 +166,8 @@ fn shell(lab: &Lab, script: &Path) -> Ran {
 
 #[test]
 fn gnu_parallel_measures_the_pieces_as_the_page_says() {
-    if !installed("parallel") {
-        return skipped("GNU parallel");
+    if !require(&["parallel"]) {
+        return;
     }
     let lab = lab();
     here(&lab, "run plan.toml --out one").expect_status(0);
@@ -183,10 +178,7 @@ fn gnu_parallel_measures_the_pieces_as_the_page_says() {
 
 #[test]
 fn a_slurm_job_array_measures_the_pieces_as_the_page_says() {
-    if !["slurmctld", "slurmd", "sbatch", "munged", "python3"].iter().all(|program| installed(program)) {
-        return skipped("slurmctld, slurmd, slurm-client, munge");
-    }
-    if !crate::common::can_run(&[]) {
+    if !require(&["root", "slurmctld", "slurmd", "sbatch", "munged", "python3"]) {
         return;
     }
     let lab = lab();
@@ -219,7 +211,7 @@ fn the_manifest_of_the_page_is_an_indexed_job_and_its_script_measures_the_pieces
     fs::write(lab.path("job.yaml"), &manifest).unwrap();
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/kubernetes/bin/python");
     if !tools.exists() {
-        return skipped("kubernetes-validate (scripts/need test)");
+        return skip("kubernetes-validate needed (scripts/need test)");
     }
     let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kubernetes.py");
     let output = Command::new(&tools).args([check, "job.yaml"]).current_dir(lab.dir.path()).output().unwrap();

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{Lab, wait_until};
+use testbed::eventually;
+
+use crate::common::Lab;
 
 /// The running daemons.
 pub(crate) struct Node {
@@ -40,14 +42,14 @@ impl Node {
         let mut munged = Command::new("munged");
         munged.args(["--foreground", "--force"]).args(&words);
         node.daemon(munged);
-        wait_until("munged answers", || node.dir.join("munge/socket").exists());
+        eventually("munged answers", || node.dir.join("munge/socket").exists());
         node.daemon(Command::new("slurmctld"));
         node.daemon(Command::new("slurmd"));
         let idle = |node: &Node| {
             let output = node.client(Command::new("sinfo").args(["--noheader", "--format=%t"])).output();
             output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim() == "idle")
         };
-        wait_until("the node of Slurm is idle", || idle(&node));
+        eventually("the node of Slurm is idle", || idle(&node));
         node
     }
 
@@ -93,11 +95,13 @@ fn key() -> Vec<u8> {
 fn configuration(dir: &Path) -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let name = name.trim().split('.').next().unwrap();
+    // sbatch --wait asks ever more rarely, every half minute in the end; never more rarely than half of MinJobAge.
     let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut text = format!(
         "ClusterName=schedlab\nSlurmctldHost={name}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n\
          ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSwitchType=switch/none\nMpiDefault=none\n\
          SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nReturnToService=2\n\
+         SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0\nMinJobAge=4\n\
          JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n\
          NodeName={name} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN\n\
          PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n"

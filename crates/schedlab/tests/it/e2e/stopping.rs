@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use testbed::eventually;
 
-use crate::common::{Lab, Ran, trials, wait_until};
+use crate::common::{Lab, Ran, trials};
 
 const DESIGN: &str = "--device hp97560 --schedulers noop,deadline,sstf --workload randread --clients 8 --trial-time 2s";
 
@@ -191,7 +192,7 @@ fn an_experiment_that_signals_interrupt_has_the_results_of_another() {
     for session in 0..3 {
         let (had, resume) = (trials(&cut).len(), if session > 0 { "--resume" } else { "" });
         let mut child = lab.start(&words(&format!("{resume} --out {}", cut.display())));
-        wait_until("a trial of this session is kept", || {
+        eventually("a trial of this session is kept", || {
             trials(&cut).len() > had || child.try_wait().unwrap().is_some()
         });
         let pid = child.id().to_string();

@@ -3,8 +3,9 @@
 use std::fs;
 
 use serde_json::Value;
+use testbed::{Loop, require};
 
-use crate::common::{Lab, Loop, can_run, trials, valid_study};
+use crate::common::{Lab, trials, valid_study};
 
 const SIM: &str = "sweep --arena sim --device hp97560 --quiet --trial-time 2s --warmup 500ms";
 
@@ -96,11 +97,11 @@ fn a_sweep_is_a_plan_like_any_other_and_a_cut_off_one_goes_on() {
 
 #[test]
 fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_as_it_was() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let disk = Loop::new(&lab, "disk.img", 16);
+    let disk = Loop::new(&lab.dir, "disk.img", 16);
     disk.set("scheduler", "mq-deadline");
     disk.set("iosched/fifo_batch", "7");
     let (before, out) = (disk.snapshot(), lab.path("out"));
@@ -135,11 +136,11 @@ fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_a
 
 #[test]
 fn what_the_device_offers_decides_and_a_plan_says_so_without_touching_it() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let disk = Loop::new(&lab, "disk.img", 4);
+    let disk = Loop::new(&lab.dir, "disk.img", 4);
     disk.set("scheduler", "bfq");
     let before = disk.snapshot();
     let words = format!("sweep --device {} --scheduler bfq --workload randread", disk.path);

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use testbed::{Loop, eventually, require};
 
-use crate::common::{Lab, Loop, can_run, wait_until};
+use crate::common::Lab;
 
 fn tuned(dir: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(dir.join("tune.json")).unwrap()).unwrap()
@@ -110,7 +111,7 @@ fn a_search_that_was_stopped_and_killed_goes_on_and_ends_as_if_nothing_had_happe
     let lines = || fs::read_to_string(cut.join("search.jsonl")).unwrap_or_default().lines().count();
     for (resume, signal, enough) in [("", "-INT", 10), ("--resume", "-KILL", 30)] {
         let mut child = lab.start(&format!("{words} --out {} {resume}", cut.display()));
-        wait_until("the search has begun", || lines() >= enough || child.try_wait().unwrap().is_some());
+        eventually("the search has begun", || lines() >= enough || child.try_wait().unwrap().is_some());
         Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         let output = child.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -133,11 +134,11 @@ fn a_search_that_was_stopped_and_killed_goes_on_and_ends_as_if_nothing_had_happe
 
 #[test]
 fn a_search_on_a_real_device_ends_with_an_answer_and_leaves_the_device_as_it_was() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 32);
+    let device = Loop::new(&lab.dir, "disk", 32);
     device.set("scheduler", "mq-deadline");
     let before = device.snapshot();
     let words = "--workload randread --schedulers none,mq-deadline --tunables fifo_batch,nomerges --trials 40 --trial-time 50ms --quiet";

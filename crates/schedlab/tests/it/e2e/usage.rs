@@ -2,15 +2,17 @@
 
 use std::fs;
 
-use crate::common::{Lab, Loop, Ran, can_run};
+use testbed::{Loop, require};
+
+use crate::common::{Lab, Ran};
 
 #[test]
 fn mistyped_words_name_the_nearest_right_one() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let compare = |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
     compare("--schedulers none,kyver").says(&["kyver", "kyber"]);
     compare("--schedulers none,bfq:slice_idel=0").says(&["slice_idel", "slice_idle"]);
@@ -28,11 +30,11 @@ fn mistyped_words_name_the_nearest_right_one() {
 
 #[test]
 fn an_unknown_device_is_named_with_what_there_is() {
-    if !can_run(&["losetup"]) {
+    if !require(&["root"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 4);
+    let device = Loop::new(&lab.dir, "disk", 4);
     let slip = device.path.replace("loop", "lop");
     lab.run(&format!("compare --device {slip} --workload randread")).expect_status(2).says(&[&slip, &device.name]);
     lab.run("compare --device loop:12Q").expect_status(2).says(&["12Q", "512M"]);
@@ -54,11 +56,11 @@ fn a_slip_in_a_plan_is_named_with_its_line_and_the_nearest_key() {
 
 #[test]
 fn devices_and_lists_are_there_for_people_and_programs() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     device.set("scheduler", "bfq");
     let devices = lab.run("devices --json").expect_status(0).json();
     let found = devices.as_array().unwrap().iter().find(|d| d["name"] == device.name.as_str()).unwrap();
@@ -112,11 +114,11 @@ fn every_command_explains_itself() {
 
 #[test]
 fn what_would_be_ignored_or_make_no_sense_is_refused() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let compare = |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
     compare("--workload randread --budget 1s --trial-time 2s").says(&["one block", "--budget"]);
     compare("--workload randread:clients=1024:iodepth=4096").says(&["open requests"]);

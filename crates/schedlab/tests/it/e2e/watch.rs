@@ -4,9 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Lab, Loop, can_run};
+use testbed::{Loop, require};
 
-const TOOLS: [&str; 4] = ["losetup", "blkid", "systemctl", "systemd-analyze"];
+use crate::common::Lab;
+
+const TOOLS: [&str; 4] = ["root", "blkid", "systemctl", "systemd-analyze"];
 
 /// A lab with a device, and a watch of a name that no other test has; whatever happens, its units are removed at the end.
 struct Watched {
@@ -18,7 +20,7 @@ struct Watched {
 impl Watched {
     fn new(name: &str) -> Watched {
         let lab = Lab::new();
-        let device = Loop::new(&lab, "disk", 16);
+        let device = Loop::new(&lab.dir, "disk", 16);
         Watched { lab, device, name: format!("e2e-{}-{name}", std::process::id()) }
     }
 
@@ -50,7 +52,7 @@ impl Drop for Watched {
 
 #[test]
 fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history() {
-    if !can_run(&TOOLS) {
+    if !require(&TOOLS) {
         return;
     }
     let watched = Watched::new("whole");
@@ -95,11 +97,11 @@ fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history()
 
 #[test]
 fn a_watch_is_removed_by_any_word_that_adds_it() {
-    if !can_run(&TOOLS) {
+    if !require(&TOOLS) {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let link = lab.path("link");
     std::os::unix::fs::symlink(&device.path, &link).unwrap();
     let link = link.display().to_string();
@@ -137,7 +139,7 @@ fn a_watch_is_removed_by_any_word_that_adds_it() {
 
 #[test]
 fn systemd_takes_the_units() {
-    if !can_run(&TOOLS) {
+    if !require(&TOOLS) {
         return;
     }
     let watched = Watched::new("units");
@@ -155,7 +157,7 @@ fn systemd_takes_the_units() {
 
 #[test]
 fn outside_of_its_hours_or_on_another_device_nothing_is_measured() {
-    if !can_run(&TOOLS) {
+    if !require(&TOOLS) {
         return;
     }
     let watched = Watched::new("hours");
@@ -179,7 +181,7 @@ fn outside_of_its_hours_or_on_another_device_nothing_is_measured() {
 
 #[test]
 fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
-    if !can_run(&TOOLS) {
+    if !require(&TOOLS) {
         return;
     }
     for apply in [false, true] {
@@ -215,7 +217,7 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
 
 #[test]
 fn what_is_left_of_a_broken_watch_can_be_removed() {
-    if !can_run(&TOOLS) {
+    if !require(&TOOLS) {
         return;
     }
     let watched = Watched::new("broken");
@@ -236,7 +238,7 @@ fn what_is_left_of_a_broken_watch_can_be_removed() {
 
 #[test]
 fn slips_are_named_before_anything_is_written() {
-    if !can_run(&["losetup", "blkid"]) {
+    if !require(&["root", "blkid"]) {
         return;
     }
     let watched = Watched::new("slips");

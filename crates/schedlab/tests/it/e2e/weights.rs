@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Lab, Loop, can_run, trials, wait_until};
+use testbed::{Loop, eventually, require};
+
+use crate::common::{Lab, trials};
 
 /// Directories of sessions in every hierarchy of control groups.
 fn groups() -> Vec<PathBuf> {
@@ -61,11 +63,11 @@ const HEAVY: &str = "\"io.bfq.weight@heavy\" = 400, \"io.bfq.weight@light\" = 10
 
 #[test]
 fn a_weight_acts_under_bfq_and_is_ignored_under_others_aloud_and_no_group_stays() {
-    if !can_run(&["losetup", "blkid"]) || !has_weights() {
+    if !require(&["root", "blkid"]) || !has_weights() {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 64);
+    let device = Loop::new(&lab.dir, "disk", 64);
     let before = device.snapshot();
     let bfq = format!("{STRICT}{HEAVY}");
     let arms = [("equal", "bfq", EQUAL), ("bfq", "bfq", &*bfq), ("none", "none", HEAVY)];
@@ -89,11 +91,11 @@ fn a_weight_acts_under_bfq_and_is_ignored_under_others_aloud_and_no_group_stays(
 
 #[test]
 fn flows_of_a_killed_experiment_are_ended_and_their_groups_and_the_settings_taken_back() {
-    if !can_run(&["losetup", "blkid"]) || !has_weights() {
+    if !require(&["root", "blkid"]) || !has_weights() {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 64);
+    let device = Loop::new(&lab.dir, "disk", 64);
     let before = device.snapshot();
     let arms = [("equal", "bfq", EQUAL), ("none", "none", HEAVY)];
     fs::write(lab.path("plan.toml"), plan(&device.path, &arms)).unwrap();
@@ -104,7 +106,7 @@ fn flows_of_a_killed_experiment_are_ended_and_their_groups_and_the_settings_take
         let procs = below.filter_map(|entry| fs::read_to_string(entry.path().join("cgroup.procs")).ok());
         procs.map(|text| text.lines().count()).sum()
     };
-    wait_until("both flows run in groups", || members(child.id()) >= 2 && !trials(&lab.path("out")).is_empty());
+    eventually("both flows run in groups", || members(child.id()) >= 2 && !trials(&lab.path("out")).is_empty());
     let pid = child.id();
     assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
     child.wait().unwrap();
@@ -119,11 +121,11 @@ fn flows_of_a_killed_experiment_are_ended_and_their_groups_and_the_settings_take
 
 #[test]
 fn what_this_machine_lacks_is_said_before_anything_is_measured() {
-    if !can_run(&["losetup", "blkid"]) || !Path::new("/sys/fs/cgroup/blkio").exists() {
+    if !require(&["root", "blkid"]) || !Path::new("/sys/fs/cgroup/blkio").exists() {
         return;
     }
     let lab = Lab::new();
-    let device = Loop::new(&lab, "disk", 16);
+    let device = Loop::new(&lab.dir, "disk", 16);
     let before = device.snapshot();
     for (tunables, says) in [
         ("\"io.weight@heavy\" = 400", vec!["arm b, flow heavy", "io.weight", "boot with cgroup_no_v1=io"]),

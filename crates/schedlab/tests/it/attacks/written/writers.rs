@@ -204,7 +204,7 @@ fn study(stage: &Stage, dir: &Path) {
 fn report(stage: &Stage, dir: &Path) {
     fs::copy(stage.lab.path("record/record.jsonl"), dir.join("record.jsonl")).expect("room");
     stage.schedlab(dir, "report D");
-    let formats = if crate::common::installed("rsvg-convert") { "svg,pdf" } else { "svg" };
+    let formats = if testbed::tool("rsvg-convert").is_some() { "svg,pdf" } else { "svg" };
     stage.schedlab(dir, &format!("report D --format {formats} --figures D/figures"));
     for format in ["bencher", "customBiggerIsBetter", "customSmallerIsBetter", "openmetrics", "otlp"] {
         let ran = stage.schedlab(dir, &format!("report D --export {format}"));
