@@ -165,20 +165,30 @@ fn a_script_of_ones_own_is_read_once_and_its_mistakes_are_shown() {
     ground.end();
 }
 
+/// One cluster for all of them: making it takes longer than each of the faults.
 #[test]
-fn an_interrupt_and_a_deadline_end_everything() {
+fn faults_in_the_window_are_reported_and_nothing_of_them_runs_on() {
     let before = shared();
     let Some(ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
     let mut runner = runner(&[("conf", "max_wal_size=64MB")]);
     runner.prepare(&ground.bench()).unwrap();
+    a_deadline_ends_everything(&ground, &mut *runner);
+    an_interrupt_ends_everything(&ground, &mut *runner);
+    a_server_that_dies_is_reported_with_its_last_lines(&ground, &mut *runner);
+    a_device_that_fills_up_is_reported_as_such(&ground, &mut *runner);
+    end_clean(ground, &before);
+}
 
+fn a_deadline_ends_everything(ground: &Ground, runner: &mut dyn Runner) {
     runner.reset(&ground.bench()).unwrap();
     let mut short = Trial { duration: LONG, ..trial(1) };
     short.deadline = Duration::from_secs(8);
     let error = runner.measure(&ground.bench(), &short).unwrap_err();
     assert!(matches!(&error, RunnerError::TooLong { program, .. } if program == "pgbench"), "{error}");
-    assert_eq!(servers(&ground), Vec::<String>::new(), "nothing runs after a deadline");
+    assert_eq!(servers(ground), Vec::<String>::new(), "nothing runs after a deadline");
+}
 
+fn an_interrupt_ends_everything(ground: &Ground, runner: &mut dyn Runner) {
     runner.reset(&ground.bench()).unwrap();
     let at = ground.directory();
     thread::scope(|scope| {
@@ -189,15 +199,11 @@ fn an_interrupt_and_a_deadline_end_everything() {
         let error = runner.measure(&ground.bench(), &Trial { duration: LONG, ..trial(2) }).unwrap_err();
         assert!(matches!(error, RunnerError::Interrupted), "{error}");
     });
-    end_clean(ground, &before);
+    ground.stop.store(false, Ordering::Relaxed);
+    assert_eq!(servers(ground), Vec::<String>::new(), "nothing runs after an interrupt");
 }
 
-#[test]
-fn a_server_that_dies_in_the_window_is_reported_with_its_last_lines() {
-    let before = shared();
-    let Some(ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
-    let mut runner = runner(&[("conf", "max_wal_size=64MB")]);
-    runner.prepare(&ground.bench()).unwrap();
+fn a_server_that_dies_is_reported_with_its_last_lines(ground: &Ground, runner: &mut dyn Runner) {
     for (signal, whom) in [("-SEGV", "backend"), ("-KILL", "server")] {
         runner.reset(&ground.bench()).unwrap();
         let at = ground.directory();
@@ -220,34 +226,30 @@ fn a_server_that_dies_in_the_window_is_reported_with_its_last_lines() {
         if whom == "backend" {
             assert!(text.contains("signal 11"), "{text}");
         }
-        assert_eq!(servers(&ground), Vec::<String>::new(), "nothing runs after the {whom}'s death");
+        assert_eq!(servers(ground), Vec::<String>::new(), "nothing runs after the {whom}'s death");
     }
-    end_clean(ground, &before);
 }
 
-#[test]
-fn a_device_that_is_too_small_or_fills_up_is_reported_as_such() {
-    let Some(mut small) = Ground::new(256, POSTGRESQL, Some("ext4")) else { return };
-    let error = runner(&[("scale", "50")]).prepare(&small.bench()).unwrap_err();
-    assert!(matches!(error, RunnerError::NoRoom { .. }), "{error}");
-    assert!(error.to_string().contains("loop:4G"), "{error}");
-    small.end();
-    drop(small);
-
-    let Some(mut ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
-    let mut runner = runner(&[("transactions", "1000"), ("conf", "max_wal_size=64MB")]);
-    runner.prepare(&ground.bench()).unwrap();
+fn a_device_that_fills_up_is_reported_as_such(ground: &Ground, runner: &mut dyn Runner) {
     runner.reset(&ground.bench()).unwrap();
     // Another file takes all that is left, the reserve of root included.
     let mut filler = fs::File::create(ground.directory().join("filler")).unwrap();
     while std::io::Write::write_all(&mut filler, &[1; 1 << 16]).is_ok() {}
     let _ = filler.sync_all();
     drop(filler);
-    let error = runner.measure(&ground.bench(), &trial(1)).unwrap_err();
+    let error = runner.measure(&ground.bench(), &Trial { duration: LONG, ..trial(1) }).unwrap_err();
     assert!(matches!(error, RunnerError::Full { .. }), "{error}");
     assert!(error.to_string().contains("No space left on device"), "{error}");
-    assert_eq!(servers(&ground), Vec::<String>::new());
-    ground.end();
+    assert_eq!(servers(ground), Vec::<String>::new());
+}
+
+#[test]
+fn a_device_that_is_too_small_for_its_tables_is_refused() {
+    let Some(mut small) = Ground::new(256, POSTGRESQL, Some("ext4")) else { return };
+    let error = runner(&[("scale", "50")]).prepare(&small.bench()).unwrap_err();
+    assert!(matches!(error, RunnerError::NoRoom { .. }), "{error}");
+    assert!(error.to_string().contains("loop:4G"), "{error}");
+    small.end();
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::made_fleet::{fleet, record};
 
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
-    command.args(["--as=1500000000", "timeout", "--kill-after=1", "60"]).arg(binary()).args(words.split_whitespace());
+    command.args(["--as=1500000000", "timeout", "--kill-after=1", "300"]).arg(binary()).args(words.split_whitespace());
     Ran::from(command.env("SCHEDLAB_STATE_DIR", lab.state()).env("NO_COLOR", "1").output().expect("prlimit runs"))
 }
 

@@ -58,7 +58,7 @@ fn an_input_that_never_ends_is_refused_by_its_name() {
         for input in endless.iter().chain(words.starts_with("run").then_some(&dir)) {
             let input = input.display().to_string();
             let mut command = Command::new("prlimit");
-            command.args(["--as=4000000000", "timeout", "--kill-after=1", "30"]).arg(binary());
+            command.args(["--as=4000000000", "timeout", "--kill-after=1", "300"]).arg(binary());
             command.args(words.split(' ').map(|word| word.replace("IN", &input)));
             command.env("SCHEDLAB_STATE_DIR", lab.state()).env("SCHEDLAB_CACHE_DIR", lab.path("cache"));
             let ran = Ran::from(command.current_dir(lab.dir.path()).output().expect("prlimit runs"));

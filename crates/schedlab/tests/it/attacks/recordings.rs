@@ -123,7 +123,7 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
 /// Runs schedlab with little address space and time: what is hostile ends in a refusal, not in a signal.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
-    command.args(["--as=1500000000", "timeout", "--kill-after=1", "60"]).arg(binary()).args(words.split_whitespace());
+    command.args(["--as=1500000000", "timeout", "--kill-after=1", "300"]).arg(binary()).args(words.split_whitespace());
     command.env("SCHEDLAB_STATE_DIR", lab.state()).stdin(Stdio::null());
     Ran::from(command.output().expect("prlimit and timeout run"))
 }

@@ -18,7 +18,7 @@ const PLAN: &str = "arena = \"sim\"\ndevice = \"null\"\nbudget = { blocks = 2, f
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
     command
-        .args([&format!("--as={}", 2_u64 << 30), "timeout", "--kill-after=1", "30"])
+        .args([&format!("--as={}", 2_u64 << 30), "timeout", "--kill-after=1", "300"])
         .arg(binary())
         .args(words.split_whitespace())
         .env("SCHEDLAB_STATE_DIR", lab.state())

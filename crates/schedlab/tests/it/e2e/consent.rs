@@ -494,6 +494,7 @@ fn device_opened_by_another_program_ends_the_experiment() {
     let opened = fs::OpenOptions::new().write(true).open(&device.path).expect("a second user");
     let ran = Ran::from(child.wait_with_output().expect("own child")).expect_status(1);
     drop(opened);
-    ran.says(&["in use: e2e", "has it open for writing"]);
+    let own = fs::read_to_string(format!("/proc/{}/comm", std::process::id())).expect("this process");
+    ran.says(&[&format!("in use: {}", own.trim()), "has it open for writing"]);
     assert_eq!(device.snapshot(), before, "the settings are restored");
 }

@@ -66,7 +66,7 @@ fn browser(lab: &Lab, dark: bool, words: &[&str], page: &Path) -> Option<String>
     let scheme = format!("--blink-settings=preferredColorScheme={}", if dark { 0 } else { 1 });
     let mut command = Command::new("timeout");
     command.args([
-        "120",
+        "300",
         program,
         "--headless",
         "--no-sandbox",
