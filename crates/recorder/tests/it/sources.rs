@@ -117,7 +117,7 @@ fn a_control_group_is_filtered(source: Source) {
     let top = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"]
         .into_iter()
         .find(|top| fs::exists(format!("{top}/cgroup.procs")).unwrap_or(false));
-    let Some(top) = top else { return skip("no unified hierarchy of control groups").unwrap_or(()) };
+    let Some(top) = top else { return skip("no unified hierarchy of control groups") };
     let group = format!("{top}/schedlab-record-test-{}", std::process::id());
     let below = format!("{group}/below");
     fs::create_dir_all(&below).expect("a control group");

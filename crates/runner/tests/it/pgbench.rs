@@ -190,11 +190,11 @@ fn a_deadline_ends_everything(ground: &Ground, runner: &mut dyn Runner) {
 
 fn an_interrupt_ends_everything(ground: &Ground, runner: &mut dyn Runner) {
     runner.reset(&ground.bench()).unwrap();
-    let at = ground.directory();
+    let (at, stop) = (ground.directory(), &ground.stop);
     thread::scope(|scope| {
         scope.spawn(|| {
             eventually("pgbench has clients", || clients_of(at) > 0);
-            ground.stop.store(true, Ordering::Relaxed);
+            stop.store(true, Ordering::Relaxed);
         });
         let error = runner.measure(&ground.bench(), &Trial { duration: LONG, ..trial(2) }).unwrap_err();
         assert!(matches!(error, RunnerError::Interrupted), "{error}");

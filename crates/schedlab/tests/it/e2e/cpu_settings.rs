@@ -84,7 +84,7 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     // The work prints the value that it sees.
     let words = compare(arms, &out, "--blocks 2 --figures-only --trial-time 300ms");
     let work = format!("command:run=echo figure $(cat {SLICE}):metric=figure:regex=figure ([0-9]+):better=higher");
-    let words = words.replace("--workload linpack", "--allow-commands");
+    let words = words.replace("--workload linpack", "");
     Ran::from(lab.command(&words).args(["--workload", &work]).output().unwrap()).expect_measured();
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
     let all = trials(&out);
