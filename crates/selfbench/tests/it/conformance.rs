@@ -1,4 +1,4 @@
-//! The simulator and the kernel arena held against each other, in real guests: two works of `selfbench conformance` on all disks
+//! The simulator and the kernel arena held against each other, in real guests: two workloads of `selfbench conformance` on all disks
 //! under all schedulers, or with `SCHEDLAB_SOAK` set its whole table.
 //!
 //! It needs a built kernel (`schedlab kernel build`).
@@ -16,8 +16,8 @@ fn both_arenas_agree_request_by_request_under_none_and_within_their_bounds_elsew
         return assert_agreement(&[]);
     }
     // Readers that are worth waiting for, and many that write and flush.
-    for work in ["think-mix", "oltp-16"] {
-        assert_agreement(&["--only", work]);
+    for workload in ["think-mix", "oltp-16"] {
+        assert_agreement(&["--only", workload]);
     }
 }
 
