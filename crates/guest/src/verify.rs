@@ -36,6 +36,8 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
     fs::create_dir_all(&uml).map_err(|cause| Error::io("create", &uml, cause))?;
     let mut gcc = programs::helper("gcc");
     gcc.args(["-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-O2", "-o"]).arg(&init).arg(&source);
+    // A compiler that is killed leaves its temporary files.
+    gcc.env("TMPDIR", scratch);
     let said = Run::new(stop).quiet(gcc)?;
     if !said.status.success() {
         return Err(Error::Boot {

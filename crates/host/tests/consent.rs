@@ -1,5 +1,5 @@
 //! Claims on real loop devices: how long they hold, and what consent has to name. What a device can hold and who can use it is a table of
-//! the end-to-end tests (`schedlab/tests/e2e/consent.rs`).
+//! the end-to-end tests (`schedlab/tests/it/e2e/consent.rs`).
 
 mod common;
 

@@ -2,6 +2,7 @@
 //!
 //! A log of a night's experiment must show that it runs and what it has found, and stay short: a line is written at most once a block, after
 //! a tenth of the expected time, and between every ten seconds and every five minutes. A shorter experiment writes none.
+//! `SCHEDLAB_PROGRESS_S` replaces the ten seconds.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
@@ -139,6 +140,8 @@ fn millis(time: Duration) -> u64 {
 #[derive(Debug)]
 struct Lines {
     began: Instant,
+    /// Between two lines at least.
+    shortest: Duration,
     /// When the last one was written, and the block and workload of its trial.
     last: Option<(Instant, u32, String)>,
 }
@@ -148,13 +151,15 @@ impl Lines {
     const LONGEST: Duration = Duration::from_secs(300);
 
     fn new(now: Instant) -> Lines {
-        Lines { began: now, last: None }
+        let set = std::env::var("SCHEDLAB_PROGRESS_S").ok().and_then(|text| text.parse().ok());
+        let shortest = set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(Self::SHORTEST);
+        Lines { began: now, shortest, last: None }
     }
 
     /// Whether a line is due for a step that begins now; it is taken to be written then.
     fn is_due(&mut self, step: &Step<'_>, now: Instant) -> bool {
         let expected = now.duration_since(self.began) + step.left.unwrap_or_default();
-        let every = (expected / 10).clamp(Self::SHORTEST, Self::LONGEST);
+        let every = (expected / 10).max(self.shortest).min(Self::LONGEST);
         let (since, other_block) = match &self.last {
             Some((at, block, workload)) => (*at, *block != step.block || workload != step.workload),
             None => (self.began, true),

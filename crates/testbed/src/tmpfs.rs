@@ -10,13 +10,19 @@ pub struct Tmpfs(PathBuf);
 
 impl Tmpfs {
     /// Mounts one of `mib` MiB over a directory.
+    #[must_use]
+    pub fn mount(over: &Path, mib: u32) -> Tmpfs {
+        Tmpfs::with(over, &format!("size={mib}m"))
+    }
+
+    /// Mounts one with these options, such as `size=64k,mode=0700`.
     ///
     /// # Panics
     /// If it cannot be mounted.
     #[must_use]
-    pub fn mount(over: &Path, mib: u32) -> Tmpfs {
-        let size = std::ffi::CString::new(format!("size={mib}m")).expect("no NUL");
-        mount("tmpfs", over, "tmpfs", MountFlags::empty(), size.as_c_str()).expect("root may mount a tmpfs");
+    pub fn with(over: &Path, options: &str) -> Tmpfs {
+        let options = std::ffi::CString::new(options).expect("no NUL");
+        mount("tmpfs", over, "tmpfs", MountFlags::empty(), options.as_c_str()).expect("root may mount a tmpfs");
         Tmpfs(over.to_path_buf())
     }
 

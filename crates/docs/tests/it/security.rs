@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use docs::root;
 
-const ATTACKS: &str = "crates/schedlab/tests/attacks";
+const ATTACKS: &str = "crates/schedlab/tests/it/attacks";
 
 /// The cells of each row of the tables below headings that begin with `Against`, without heads and rules.
 fn promises(page: &str) -> Vec<Vec<String>> {

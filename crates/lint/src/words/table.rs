@@ -104,7 +104,11 @@ const fn except(path: &'static str, line: &'static str, reason: &'static str) ->
 
 pub const EXCEPTIONS: &[Exception] = &[
     except("crates/cpu/src/ledger.rs", r#""processors""#, "the journal's name of the kind since 0.1.0"),
-    except("crates/schedlab/tests/attacks/state.rs", r#""processors""#, "the same, in an entry that an attacker wrote"),
+    except(
+        "crates/schedlab/tests/it/attacks/state.rs",
+        r#""processors""#,
+        "the same, in an entry that an attacker wrote",
+    ),
     except("crates/", r"processors\.json", "a file of the journal of 0.1.0"),
     except("crates/runner/src/", r#""processors""#, "a value of plans of 0.1.0"),
     except("crates/lab/src/resolve/cpu.rs", r#""processors""#, "a value of plans of 0.1.0"),
@@ -112,7 +116,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     except("crates/host/src/probe/frequency.rs", r#""processor\\t"#, "the kernel's own word"),
     except("crates/", r#"\bNOBODY\b|(user|becomes) nobody|"nobody""#, "the name of a user"),
     except("crates/host/src/settings/", "driver is told", "what the kernel does"),
-    except("crates/schedlab/tests/e2e/refusals.rs", "There are:", "a planted fault"),
+    except("crates/schedlab/tests/it/e2e/refusals.rs", "There are:", "a planted fault"),
     except("plans/kyber-delay.patch", "processor", "its text is part of the key of the kernel that is built with it"),
 ];
 

@@ -32,6 +32,9 @@ const PROGRAM: &str = "fio";
 const PACKAGE: &str = "fio";
 /// The first with latencies in nanoseconds, whose names we read.
 const FIRST_MAJOR: u32 = 3;
+/// Time for fio to print its version or to parse a job file. The user's deadline is for trials: one that is short would end these on a
+/// busy machine.
+const CHECK_LIMIT: Duration = Duration::from_secs(120);
 /// Where the files are made on a file system.
 const FILES: &str = "fio";
 
@@ -98,7 +101,7 @@ impl Runner for Fio {
             dir: "/".into(),
             ..Launch::default()
         };
-        let ended = bench.run(&launch, self.deadline)?;
+        let ended = bench.run(&launch, CHECK_LIMIT)?;
         let found = ended.stdout.trim().to_string();
         if !is_new_enough(&found).ok_or_else(|| unreadable("version", &ended))? {
             let (program, needed, remedy) = (PROGRAM.into(), "3.0 or later".into(), "install a newer fio".into());
@@ -160,7 +163,7 @@ impl Fio {
         let Some(files) = bench.directory else {
             let mut launch = self.launch(bench, file, &[], &[]);
             launch.args.insert(0, "--parse-only".into());
-            return bench.run(&launch, self.deadline).map(drop);
+            return bench.run(&launch, CHECK_LIMIT).map(drop);
         };
         let own = files.join(FILES);
         let failed = |doing| RunnerError::file(doing, &own);

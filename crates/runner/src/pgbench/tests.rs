@@ -14,7 +14,7 @@ use crate::error::RunnerError;
 use crate::find;
 use ground::Ground;
 
-#[path = "../../tests/ground/mod.rs"]
+#[path = "../../tests/it/ground.rs"]
 mod ground;
 
 const BY_TRANSACTIONS: &str = "\
@@ -267,9 +267,7 @@ fn how_long_it_goes_on_is_in_transactions_or_whole_seconds() {
 
 #[test]
 fn the_place_for_the_log_has_no_name_and_goes_with_its_last_user() {
-    if !rustix::process::geteuid().is_root() {
-        assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "this test needs root");
-        eprintln!("SKIPPED: this test needs root");
+    if !testbed::require(&["root"]) {
         return;
     }
     let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();

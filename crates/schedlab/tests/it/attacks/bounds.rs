@@ -1,0 +1,180 @@
+//! Input without bounds: huge plans, tables, records.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write as _};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use testbed::{eventually, require};
+
+use crate::common::{Lab, Ran, binary, trials};
+
+/// Runs schedlab with a GiB of address space. The limit of CPU time ends what goes on for ever, on a busy machine as on an idle one.
+fn bounded(lab: &Lab, words: &str) -> Ran {
+    let mut command = Command::new("prlimit");
+    command
+        .args([format!("--as={}", 1_u64 << 30), "--cpu=120".to_owned()])
+        .arg(binary())
+        .args(words.split_whitespace())
+        .env("SCHEDLAB_STATE_DIR", lab.state())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .current_dir(lab.dir.path());
+    Ran::from(command.output().expect("prlimit runs"))
+}
+
+/// A plan for the simulator.
+fn plan(arms: usize, budget: &str) -> String {
+    let mut plan = format!(
+        "arena = \"sim\"\ndevice = \"null\"\n[budget]\n{budget}\n[trial]\nduration_ms = 20\nwarmup_ms = 0\n\
+         [[workload]]\nname = \"oltp\"\nkind = \"oltp\"\n"
+    );
+    for arm in 0..arms {
+        writeln!(plan, "[[arm]]\nname = \"a{arm}\"\nscheduler = \"none\"").expect("a string takes all");
+    }
+    plan
+}
+
+/// A file that begins with `head`, ends with `tail`, and has `filler` bytes between them.
+fn long_file(path: &Path, head: &str, filler: u64, tail: &str) {
+    let mut file = File::create(path).expect("a new file");
+    file.write_all(head.as_bytes()).expect("room");
+    let chunk = vec![b'x'; 1 << 20];
+    for _ in 0..filler >> 20 {
+        file.write_all(&chunk).expect("room");
+    }
+    file.write_all(tail.as_bytes()).expect("room");
+}
+
+#[test]
+fn a_plan_of_20000_arms_is_refused() {
+    if !require(&["root", "prlimit"]) {
+        return;
+    }
+    let lab = Lab::new();
+    fs::write(lab.path("plan.toml"), plan(20_000, "blocks = 3")).expect("room");
+    bounded(&lab, "run plan.toml --out out")
+        .expect_status(2)
+        .says(&["arms: too many (found 20000, expected at most 1000)", "compare fewer at a time"]);
+    assert!(!lab.path("out").exists(), "nothing is begun");
+}
+
+#[test]
+fn four_thousand_million_blocks_are_refused_before_they_make_a_record_that_cannot_be_read() {
+    if !require(&["root", "prlimit"]) {
+        return;
+    }
+    let lab = Lab::new();
+    fs::write(lab.path("plan.toml"), plan(2, "blocks = 4000000000")).expect("room");
+    bounded(&lab, "run plan.toml --out out")
+        .expect_status(2)
+        .says(&["budget.blocks: too many (found 4000000000, expected at most 10000)"]);
+    // What is accepted at the limit is read again.
+    fs::write(lab.path("plan.toml"), plan(2, "blocks = 10000")).expect("room");
+    let out = lab.path("out");
+    let mut child = lab.start(&format!("run {} --out {}", lab.path("plan.toml").display(), out.display()));
+    eventually("some trials are measured", || trials(&out).len() >= 10);
+    signal(child.id());
+    child.wait().expect("it ends");
+    bounded(&lab, "study out --json").expect_status(0);
+}
+
+#[test]
+fn a_cell_of_300_mb_is_refused_before_it_is_read() {
+    if !require(&["root", "prlimit"]) {
+        return;
+    }
+    let lab = Lab::new();
+    long_file(&lab.path("table.csv"), "arm,mb_s,why\nnone,1,\nbfq,2,", 300 << 20, "\nbfq,3,\n");
+    bounded(&lab, "study table.csv --arm arm --metric mb_s --void-if why")
+        .expect_status(2)
+        .says(&["table.csv: table: too large (found more, expected at most 64.0 MiB)", "split the table"]);
+    long_file(&lab.path("table.csv"), "arm,mb_s,why\nnone,1,\nbfq,2,", 1 << 20, "\nbfq,3,\n");
+    bounded(&lab, "study table.csv --arm arm --metric mb_s --void-if why")
+        .expect_status(2)
+        .says(&["table.csv: table: line 3: cell of a table: too large (found 1.0 MiB, expected at most 64.0 KiB)"]);
+}
+
+#[test]
+fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
+    if !require(&["root", "prlimit"]) {
+        return;
+    }
+    let lab = Lab::new();
+    lab.run(&format!(
+        "compare --schedulers none,kyber --workload oltp --arena sim --device null --blocks 2 --figures-only --out {}",
+        lab.path("out").display()
+    ))
+    .expect_measured();
+    let record = lab.path("out/record.jsonl");
+    let head = fs::read_to_string(&record).expect("a record");
+    long_file(&record, &(head + "{\"kind\":\"note\",\"at_ms\":1,\"event\":\"other\",\"text\":\""), 200 << 20, "\"}\n");
+    bounded(&lab, "study out").expect_status(1).says(&[
+        "record.jsonl: not a readable record",
+        "line of a record: too large",
+        "expected at most 4.0 MiB",
+    ]);
+}
+
+#[test]
+fn a_signal_ends_the_judging_of_a_large_record() {
+    let lab = Lab::new();
+    let out = lab.path("out");
+    // Trials so long that the rest of the blocks is not measured before the signal comes, however late that is.
+    let plan = plan(2, "blocks = 10000").replace("duration_ms = 20\n", "duration_ms = 200\n");
+    fs::write(lab.path("plan.toml"), plan).expect("room");
+    let run = format!("run {} --out {}", lab.path("plan.toml").display(), out.display());
+    let mut child = lab.start(&run);
+    let record = out.join("record.jsonl");
+    let lines = || fs::read_to_string(&record).unwrap_or_default().lines().count();
+    eventually("some trials are measured", || lines() >= 10);
+    signal(child.id());
+    child.wait().expect("it ends");
+    multiply(&record, 9_000);
+    let study = out.join("study.json");
+    fs::remove_file(&study).expect("the interrupted run was judged");
+    let size = || fs::metadata(&record).expect("a record").len();
+    let whole = size();
+    let child = lab.start(&format!("{run} --resume"));
+    eventually("the record is read and continued", || size() > whole);
+    signal(child.id());
+    let ended = child.wait_with_output().expect("it has ended");
+    let by = ended.status.signal();
+    let ran = Ran::from(ended);
+    // Judging that had come to its end would have written this, and the program would have chosen its exit status.
+    assert!(!study.exists(), "it goes on judging, or the record is too small for this test: {ran:?}");
+    assert_eq!(by, Some(15), "{ran:?}");
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+}
+
+fn signal(pid: u32) {
+    let status = Command::new("kill").args(["-TERM", &pid.to_string()]).status().expect("kill runs");
+    assert!(status.success());
+}
+
+/// Repeats the first block of a record until it has this many, all judged by themselves.
+fn multiply(record: &Path, blocks: u64) {
+    let text = fs::read_to_string(record).expect("a record");
+    let mut lines = text.lines();
+    let header = lines.next().expect("a header");
+    let trials: Vec<serde_json::Value> = lines
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+        .filter(|line| line["kind"] == "trial" && line["block"] == 0)
+        .collect();
+    assert_eq!(trials.len(), 2, "{text}");
+    let mut file = OpenOptions::new().write(true).truncate(true).open(record).expect("a record");
+    file.seek(SeekFrom::Start(0)).expect("a file");
+    let mut out = format!("{header}\n");
+    for block in 0..blocks {
+        for (at, trial) in trials.iter().enumerate() {
+            let mut trial = trial.clone();
+            trial["block"] = block.into();
+            trial["sequence"] = (2 * block + at as u64).into();
+            out.push_str(&trial.to_string());
+            out.push('\n');
+        }
+    }
+    file.write_all(out.as_bytes()).expect("room");
+}

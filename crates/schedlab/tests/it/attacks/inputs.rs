@@ -1,0 +1,71 @@
+//! A name of an input that leads to what never ends, or never begins.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+
+use testbed::require;
+
+use crate::common::{Lab, Ran, binary};
+
+/// Every command that reads a file which its line or its plan names.
+const COMMANDS: &[&str] = &[
+    "run IN",
+    "run IN --plan-only",
+    "shard IN --blocks 0..1 --out segment",
+    "gate --plan IN --against last-good --state state",
+    "gate --plan plan.toml --against IN",
+    "bisect --plan IN --source git:. --good a --bad b",
+    "compare --arena sim --device IN --schedulers noop,deadline --workload randread --blocks 4 --out out",
+    "compare --arena sim --device hp97560 --schedulers noop,deadline --workload replay:file=IN --blocks 4 --out out",
+    "compare --device loop:64M --schedulers none,mq-deadline --workload fio:job=IN --blocks 4 --out out",
+    "study IN",
+    "study IN --from fio",
+    "study IN --arm a --metric b",
+    "report IN",
+    "status IN",
+    "merge IN --out out",
+    "fleet push IN --fleet fleet --machine a",
+    "contribute IN",
+    "trace IN",
+    "profile IN",
+    "synthesize IN --out new.toml",
+    "fit IN --out new.toml",
+    "advise IN",
+    "kernel build --patch IN",
+];
+
+const PLAN: &str = "arena = 'sim'\ndevice = 'hp97560'\n[budget]\nblocks = 4\n[trial]\nduration_ms = 1000\n\
+                    [[arm]]\nname = 'noop'\nscheduler = 'noop'\n[[arm]]\nname = 'look'\nscheduler = 'look'\n\
+                    [[workload]]\nname = 'reads'\nkind = 'randread'\n";
+
+#[test]
+fn an_input_that_never_ends_is_refused_by_its_name() {
+    if !require(&["root", "mkfifo", "timeout", "prlimit"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let (fifo, link, dir) = (lab.path("fifo"), lab.path("link"), lab.path("directory"));
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("it runs").success());
+    symlink(&fifo, &link).expect("made");
+    fs::create_dir(&dir).expect("made");
+    fs::write(lab.path("plan.toml"), PLAN).expect("written");
+    let endless =
+        [fifo, link, PathBuf::from("/dev/zero"), PathBuf::from("/proc/kmsg"), PathBuf::from("/proc/self/mem")];
+    let mut faults = Vec::new();
+    for words in COMMANDS {
+        for input in endless.iter().chain(words.starts_with("run").then_some(&dir)) {
+            let input = input.display().to_string();
+            let mut command = Command::new("prlimit");
+            command.args(["--as=4000000000", "timeout", "--kill-after=1", "300"]).arg(binary());
+            command.args(words.split(' ').map(|word| word.replace("IN", &input)));
+            command.env("SCHEDLAB_STATE_DIR", lab.state()).env("SCHEDLAB_CACHE_DIR", lab.path("cache"));
+            let ran = Ran::from(command.current_dir(lab.dir.path()).output().expect("prlimit runs"));
+            if !matches!(ran.status, Some(1 | 2)) || !ran.stderr.contains(&input) {
+                faults.push(format!("{words}, {input}: {:?} {}", ran.status, ran.stderr));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

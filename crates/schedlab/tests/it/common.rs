@@ -1,0 +1,191 @@
+//! What the end-to-end tests share: the built binary, a place for its files, and what else they need of the machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use testbed::{Directory, skip};
+
+/// The program under test: the built one, or the one that `SCHEDLAB_UNDER_ATTACK` names (see the tests in `attacks`).
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("SCHEDLAB_UNDER_ATTACK").unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into()).into()
+}
+
+/// A directory with a state directory of its own.
+pub(crate) struct Lab {
+    pub(crate) dir: Directory,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Lab {
+        Lab { dir: Directory::new() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.path("state")
+    }
+
+    /// The built binary with this lab's state directory; the words are split at white space, see [`word`].
+    pub(crate) fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(binary());
+        command.args(split(words)).env("SCHEDLAB_STATE_DIR", self.state()).env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, words: &str) -> Ran {
+        Ran::from(self.command(words).output().unwrap())
+    }
+
+    pub(crate) fn start(&self, words: &str) -> Child {
+        self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+/// Stands for a space in a word.
+const SPACE: &str = "\u{1}";
+
+/// A path outside of the lab, such as one in the repository, as one of the words of [`Lab::command`]: it can have spaces.
+pub(crate) fn word(path: &Path) -> String {
+    path.display().to_string().replace(' ', SPACE)
+}
+
+/// The words of a command.
+pub(crate) fn split(words: &str) -> impl Iterator<Item = String> {
+    words.split_whitespace().map(|word| word.replace(SPACE, " "))
+}
+
+/// What a run of the binary printed, and its exit status.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Ran {
+    #[track_caller]
+    pub(crate) fn expect_status(self, status: i32) -> Ran {
+        assert_eq!(self.status, Some(status), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts that the experiment was carried out. On a machine whose disk stalls for a tenth of a second some of a test's few
+    /// short trials can be void, and the verdict with them (3): that is another test's matter.
+    #[track_caller]
+    pub(crate) fn expect_measured(self) -> Ran {
+        assert!(matches!(self.status, Some(0 | 3)), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Asserts that standard error holds each of these words.
+    #[track_caller]
+    pub(crate) fn says(self, words: &[&str]) -> Ran {
+        for word in words {
+            assert!(self.stderr.contains(word), "expected {word:?} on standard error:\n{}", self.stderr);
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// A study.json that the published schema allows, read. Without Python's jsonschema it is only read, which is said aloud.
+#[track_caller]
+pub(crate) fn valid_study(file: &Path) -> serde_json::Value {
+    let complaints = against_schema(file);
+    assert!(complaints.as_ref().is_none_or(String::is_empty), "{}: {}", file.display(), complaints.unwrap_or_default());
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+/// Debian's own, for which scripts/need installs modules; another one that comes first in PATH lacks them.
+pub(crate) const PYTHON: &str = "/usr/bin/python3";
+
+/// Whether Python has this module; skips this part of the test otherwise.
+#[must_use]
+#[track_caller]
+pub(crate) fn has_python(module: &str) -> bool {
+    let found = Command::new(PYTHON).args(["-c", &format!("import {module}")]).output();
+    let found = found.is_ok_and(|ran| ran.status.success());
+    if !found {
+        skip(&format!("{PYTHON} with {module} needed (scripts/need test)"));
+    }
+    found
+}
+
+/// What the published schema has against a file: one line each. None where that cannot be checked.
+pub(crate) fn against_schema(file: &Path) -> Option<String> {
+    const CHECK: &str = "import json, sys, jsonschema\n\
+        schema, file = (json.load(open(name)) for name in sys.argv[1:])\n\
+        for error in jsonschema.Draft202012Validator(schema).iter_errors(file): print(error.json_path, error.message[:200])";
+    if !has_python("jsonschema") {
+        return None;
+    }
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/reference/study.schema.json");
+    let output = Command::new(PYTHON).args(["-c", CHECK, schema]).arg(file).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The cache with the laboratory's kernel: `$SCHEDLAB_CACHE_DIR`, the user's own, or the one that the tests of `guest` build into. A
+/// test that needs it is skipped with a message where there is none yet; where every test must run, it fails.
+#[must_use]
+pub(crate) fn kernel_cache() -> Option<PathBuf> {
+    let own = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/schedlab"));
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels");
+    // A kernel's command line cannot hold a name with a blank: a cache there is refused.
+    let is_usable =
+        |dir: &PathBuf| !dir.display().to_string().contains(char::is_whitespace) && plain_kernel(dir).is_some();
+    let found = [own, home, Some(built)].into_iter().flatten().find(is_usable);
+    if found.is_none() {
+        skip("the kernel arena's kernel needed, in a directory without blanks (schedlab kernel build)");
+    }
+    found
+}
+
+/// The directory of Debian's 6.1 without patch or checks in a cache.
+pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
+    let kernels = fs::read_dir(cache.join("kernels")).ok()?.flatten().map(|entry| entry.path());
+    kernels.into_iter().find(|dir| {
+        let text = fs::read_to_string(dir.join("kernel.json")).unwrap_or_default();
+        let record: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        record["source"] == "debian:6.1" && record["debug"] == false && record["patches"] == serde_json::json!([])
+    })
+}
+
+/// The process of schedlab's that does the work of a trial of the CPU arena, while there is one.
+pub(crate) fn worker(schedlab: u32) -> Option<u32> {
+    let threads = fs::read_dir(format!("/proc/{schedlab}/task")).ok()?.flatten();
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let all: String = children.collect();
+    all.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == b"cpu-work")
+    })
+}
+
+/// Trials of the record of an experiment that is on its way or has ended.
+pub(crate) fn trials(dir: &Path) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(dir.join("record.jsonl")).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|line| line["kind"] == "trial")
+        .collect()
+}

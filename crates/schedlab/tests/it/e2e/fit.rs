@@ -1,0 +1,160 @@
+//! `schedlab fit` and `schedlab advise`: a modelled disk comes back, a real one is only read, and recorded work has its answer.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use testbed::{Loop, require};
+
+use crate::common::{Lab, Ran};
+
+#[test]
+fn the_fit_of_a_modelled_disk_has_its_seek_curve_and_its_file_is_a_device() {
+    let lab = Lab::new();
+    let file = lab.path("hp.toml").display().to_string();
+    let words = &format!("fit --arena sim hp97560 --out {file} --json");
+    let report = lab.run(words).expect_status(0).json();
+    assert!(report["seek_error"].as_f64().unwrap() < 0.02, "{}", report["seek_error"]);
+    assert!(report["error"]["demerit"].as_f64().unwrap() < 0.02, "{}", report["error"]);
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("# Fitted by schedlab") && text.contains("\n# Held out: demerit"), "{text}");
+    assert_eq!(lab.run(words).expect_status(0).json(), report, "the same seed, the same model");
+    let out = lab.path("c").display().to_string();
+    lab.run(&format!(
+        "compare --arena sim --device {file} --schedulers deadline,sstf --workload randread --blocks 4 --out {out}"
+    ))
+    .expect_status(0);
+}
+
+#[test]
+fn what_cannot_be_fitted_or_advised_on_is_refused_with_the_next_step() {
+    let lab = Lab::new();
+    let csv = lab.path("t.csv").display().to_string();
+    fs::write(&csv, "not a trace\n").unwrap();
+    for (words, status, says) in [
+        ("fit --arena sim hp97650", 2, "hp97560"),
+        ("fit no-such-disk", 2, "no-such-disk"),
+        ("fit --arena sim sata-ssd:capacity_mib=64 --as hdd", 1, "--as ssd"),
+        ("advise no-such-file --model hp97560", 2, "no such recording"),
+        ("advise CSV", 1, "schedlab fit DEVICE"),
+        ("advise CSV --model hp97560 --out CSV.d", 1, "t.csv"),
+    ] {
+        let mut command = lab.command(&words.replace("CSV", &csv));
+        Ran::from(command.current_dir(lab.dir.path()).output().unwrap()).expect_status(status).says(&[says]);
+    }
+}
+
+#[test]
+fn a_real_device_is_only_read_and_left_as_it_was() {
+    if !require(&["root"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab.dir, "disk", 16);
+    // Fewer sizes, and so fewer cells, than a device without such a limit has.
+    device.set("max_sectors_kb", "16");
+    let before = (device.snapshot(), fs::read(lab.path("disk")).unwrap());
+    let file = lab.path("loop.toml").display().to_string();
+    let report = lab.run(&format!("fit {} --as ssd --json --out {file}", device.path)).expect_status(0).json();
+    assert!(report["cells"].as_array().unwrap().len() > 10, "{report}");
+    assert_eq!(before, (device.snapshot(), fs::read(lab.path("disk")).unwrap()));
+    assert!(fs::read_to_string(file).unwrap().contains("model = \"measured\""));
+}
+
+/// Two processes that read their own files one after another and compute for a millisecond in between, as blkparse prints it, under
+/// a scheduler that served them in turn.
+fn two_readers() -> String {
+    const SERVICE_US: u64 = 12_000;
+    const THINK_US: u64 = 1000;
+    let mut events = Vec::new();
+    for turn in 0..1200_u64 {
+        let (process, round) = (turn % 2, turn / 2);
+        let begins = turn * SERVICE_US;
+        // Asked a think time after its own last answer, while the other one was served.
+        let asked = if round == 0 { process } else { begins - SERVICE_US + THINK_US };
+        for (what, at) in [('Q', asked), ('D', begins.max(asked)), ('C', begins + SERVICE_US)] {
+            events.push((at, process, round, what));
+        }
+    }
+    events.sort_unstable();
+    let mut text = String::new();
+    for (number, (us, process, round, what)) in events.into_iter().enumerate() {
+        let seconds = format!("{}.{:06}000", us / 1_000_000, us % 1_000_000);
+        let (sector, pid, name) =
+            (process * 1_500_000 + round * 16, 100 + process, ["left", "right"][process as usize]);
+        let _ = writeln!(text, "  8,0    0 {number:8} {seconds:>15} {pid:5}  {what}   R {sector} + 16 [{name}]");
+    }
+    text
+}
+
+#[test]
+fn two_readers_are_advised_to_be_waited_for_with_the_reason_and_the_plan_of_the_real_comparison() {
+    let lab = Lab::new();
+    let (file, out) = (lab.path("two.txt").display().to_string(), lab.path("a").display().to_string());
+    fs::write(&file, two_readers()).unwrap();
+    let options = "--model hp97560 --arena sim --schedulers none,anticipatory --confirm-on /dev/sdx --json";
+    let report = lab.run(&format!("advise {file} {options} --out {out}")).expect_status(0).json();
+    let advice = &report["advice"];
+    assert_eq!(advice["baseline"], "none");
+    let reasons = advice["reasons"].to_string();
+    assert!(reasons.contains("left (pid 100)") && reasons.contains("one after another"), "{reasons}");
+    assert!(advice["trust"]["replayed_to_recorded"].as_f64().is_some(), "{advice}");
+    let plan = fs::read_to_string(lab.path("a/confirm.toml")).unwrap();
+    assert!(plan.contains("arena = \"disk\"") && plan.contains("device = \"/dev/sdx\""), "{plan}");
+    assert!(plan.contains("anticipatory") && plan.contains("two.txt"), "{plan}");
+    assert!(lab.path("a/replay/record.jsonl").exists());
+    assert_eq!(advice["best"], "anticipatory", "{advice:#}");
+}
+
+/// Reads and writes of a loop device by programs, until it is dropped.
+struct Work(std::process::Child);
+
+impl Work {
+    fn on(device: &str) -> Work {
+        let script = "while :; do dd if=$0 of=/dev/null bs=8k count=50 iflag=direct status=none; \
+                      dd if=/dev/zero of=$0 bs=16k count=20 seek=50 oflag=direct status=none; sleep 0.03; done";
+        Work(std::process::Command::new("sh").args(["-c", script, device]).spawn().unwrap())
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() {
+    if !require(&["root", "dd"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab.dir, "disk", 32);
+    let before = device.snapshot();
+    let cache = crate::common::kernel_cache();
+    let arenas: &[&str] = if cache.is_some() { &["sim", "kernel"] } else { &["sim"] };
+    for arena in arenas {
+        let out = lab.path(arena);
+        let work = Work::on(&device.path);
+        let words = format!("advise {} --for 2s --arena {arena} --schedulers none,mq-deadline --json", device.path);
+        let mut command = lab.command(&words);
+        command.arg("--out").arg(&out).envs(cache.iter().map(|dir| ("SCHEDLAB_CACHE_DIR", dir)));
+        let ran = Ran::from(command.output().unwrap());
+        drop(work);
+        let report = ran.expect_status(0).json();
+        let advice = &report["advice"];
+        assert_eq!((advice["arena"].as_str(), advice["baseline"].as_str()), (Some(*arena), Some("none")), "{advice:#}");
+        assert!(advice["trust"]["replayed_to_recorded"].as_f64().is_some_and(|ratio| ratio > 0.0), "{advice:#}");
+        assert!(advice["reasons"].to_string().contains("dd"), "{advice:#}");
+        for file in ["recording.parquet", "model.toml", "replay/record.jsonl", "confirm.toml"] {
+            assert!(out.join(file).exists(), "{arena}: {file}");
+        }
+        let plan = fs::read_to_string(out.join("confirm.toml")).unwrap();
+        assert!(plan.contains(&format!("device = \"{}\"", device.path)), "{plan}");
+    }
+    assert_eq!(device.snapshot(), before, "no setting of it was changed");
+    let idle = format!("advise {} --for 300ms --out {}", device.path, lab.path("idle").display());
+    lab.run(&idle).expect_status(1).says(&["asked for nothing", "--for"]);
+    let wrong = format!("advise {} --for never --out {}", device.path, lab.path("wrong").display());
+    lab.run(&wrong).expect_status(2).says(&["--for", "never"]);
+}

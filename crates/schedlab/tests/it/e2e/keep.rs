@@ -1,0 +1,456 @@
+//! `keep` and `forget` on the real machine: udev takes the rule and writes what it says, and nothing stays behind.
+//!
+//! The rules go to the real /etc/udev/rules.d, since udev reads no other place; they name a loop device of the test's own, and are
+//! removed whatever happens. What would hurt others (a full or read-only /etc) happens in a mount namespace of the command's own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use testbed::{Loop, require};
+
+use crate::common::{Lab, Ran};
+
+/// Newer versions of `udevadm test` only say what they would write.
+const TEST_WRITES_BEFORE: u32 = 257;
+
+/// Calls that change something outside of the process.
+const EFFECTS: [&str; 14] = [
+    "write",
+    "fsync",
+    "rename",
+    "renameat",
+    "unlink",
+    "unlinkat",
+    "rmdir",
+    "mkdir",
+    "mkdirat",
+    "chmod",
+    "fchmod",
+    "fchmodat",
+    "fcntl",
+    "ftruncate",
+];
+
+/// A loop device whose kept files, and what `udevadm test` leaves of it, are removed at the end.
+struct KeepLab {
+    lab: Lab,
+    device: Loop,
+    had_run: bool,
+}
+
+impl KeepLab {
+    fn new() -> KeepLab {
+        let lab = Lab::new();
+        let device = Loop::new(&lab.dir, "disk", 4);
+        KeepLab { lab, device, had_run: Path::new("/run/udev").exists() }
+    }
+
+    fn rule(&self) -> PathBuf {
+        PathBuf::from(format!("/etc/udev/rules.d/90-schedlab-name-{}.rules", self.device.name))
+    }
+
+    fn run(&self, words: &str) -> Ran {
+        self.lab.run(&words.replace("DEV", &self.device.path))
+    }
+
+    /// What may not change: names, contents and modes of all files about this device, and of the directories that could be made.
+    fn tree(&self) -> BTreeMap<PathBuf, (u32, Option<Vec<u8>>)> {
+        let mut all = BTreeMap::new();
+        for dir in ["/etc/udev", "/etc/modules-load.d", "/etc/tuned"] {
+            walk(Path::new(dir), &mut all);
+        }
+        walk(&self.lab.state(), &mut all);
+        // Other tests keep settings of other devices meanwhile; the empty directories of locks and journal stay.
+        let ours = |path: &Path| {
+            !path.display().to_string().contains("schedlab-name-")
+                || path.display().to_string().contains(&self.device.name)
+        };
+        all.retain(|path, _| ours(path) && !path.starts_with(self.lab.state().join("lock")));
+        [self.lab.state(), self.lab.state().join("journal")].iter().for_each(|dir| drop(all.remove(dir)));
+        all
+    }
+}
+
+impl Drop for KeepLab {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(self.rule());
+        let _ = fs::remove_file(format!("{}.schedlab-new", self.rule().display()));
+        if !self.had_run {
+            // No udevd runs here: what is there is what `udevadm test` made.
+            let _ = fs::remove_dir_all("/run/udev");
+            for dir in ["/dev/block", "/dev/disk/by-diskseq", "/dev/disk"] {
+                let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+                let ours = |path: &PathBuf| fs::read_link(path).is_ok_and(|target| target.ends_with(&self.device.name));
+                entries.filter(ours).for_each(|link| drop(fs::remove_file(link)));
+                let _ = fs::remove_dir(dir);
+            }
+        }
+    }
+}
+
+fn walk(path: &Path, all: &mut BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>) {
+    let Ok(meta) = fs::symlink_metadata(path) else { return };
+    all.insert(path.to_path_buf(), (meta.permissions().mode(), fs::read(path).ok().filter(|_| meta.is_file())));
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        walk(&entry.path(), all);
+    }
+}
+
+fn udev_version() -> u32 {
+    let out = Command::new("udevadm").arg("--version").output().expect("udevadm runs");
+    String::from_utf8_lossy(&out.stdout).trim().parse().expect("a number")
+}
+
+#[test]
+fn udev_writes_what_is_kept_when_the_device_appears_and_forget_leaves_no_byte_behind() {
+    if !require(&["root", "blkid", "udevadm"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    let (before, queue) = (kept.tree(), kept.device.snapshot());
+    let said = kept
+        .run("keep DEV scheduler=bfq slice_idle=0 low_latency=0 nr_requests=40 read_ahead_kb=64 --by-name --json")
+        .expect_status(0)
+        .json();
+    assert_eq!(said["done"], true);
+    assert_eq!(said["found_by"], format!("KERNEL={}", kept.device.name));
+    assert_eq!(said["not_in_effect"][0], "scheduler=bfq");
+    assert_eq!(kept.device.snapshot(), queue, "the running setting is not touched");
+    assert!(kept.rule().is_file());
+    let list = kept.run("keep --list --json").expect_status(0).json();
+    assert_eq!((&list[0]["present"], &list[0]["altered"]), (&true.into(), &serde_json::json!([])));
+
+    let test = Command::new("udevadm")
+        .args(["test", "--action=add", &format!("/sys/block/{}", kept.device.name)])
+        .output()
+        .expect("udevadm runs");
+    let said = String::from_utf8_lossy(&test.stderr).into_owned() + &String::from_utf8_lossy(&test.stdout);
+    let rule = kept.rule().display().to_string();
+    let about: Vec<&str> = said.lines().filter(|line| line.contains(&rule)).collect();
+    assert!(about.iter().any(|line| line.contains("queue/scheduler")), "{said}");
+    assert!(!about.iter().any(|line| line.to_lowercase().contains("invalid") || line.contains("Failed")), "{about:#?}");
+    if udev_version() < TEST_WRITES_BEFORE {
+        let found =
+            |name: &str| fs::read_to_string(kept.device.queue().join(name)).expect("readable").trim().to_owned();
+        assert_eq!(kept.device.scheduler(), "bfq");
+        for (name, value) in
+            [("nr_requests", "40"), ("read_ahead_kb", "64"), ("iosched/slice_idle", "0"), ("iosched/low_latency", "0")]
+        {
+            assert_eq!(found(name), value, "{name}");
+        }
+        let again = kept.run("keep DEV scheduler=bfq slice_idle=0 low_latency=0 nr_requests=40 read_ahead_kb=64 --by-name --json --dry-run");
+        assert_eq!(again.expect_status(0).json()["not_in_effect"], serde_json::json!([]));
+    }
+    kept.run("forget DEV").expect_status(0);
+    assert_eq!(kept.tree(), before);
+}
+
+#[test]
+fn a_change_of_the_device_does_not_bring_the_kept_setting_back() {
+    if !require(&["root", "blkid", "udevadm"]) || udev_version() >= TEST_WRITES_BEFORE {
+        return;
+    }
+    let kept = KeepLab::new();
+    let changed = |action: &str| {
+        let path = format!("/sys/block/{}", kept.device.name);
+        let _ = Command::new("udevadm").args(["test", "--action", action, &path]).output().expect("udevadm runs");
+        kept.device.scheduler()
+    };
+    kept.run("keep DEV scheduler=kyber --by-name").expect_status(0);
+    kept.device.set("scheduler", "none");
+    assert_eq!(changed("change"), "none", "an experiment's setting is left alone");
+    assert_eq!(changed("add"), "kyber");
+    kept.device.set("scheduler", "none");
+    kept.run("keep DEV scheduler=kyber --by-name --insist").expect_status(0);
+    assert_eq!(changed("change"), "kyber");
+    kept.run("forget DEV").expect_status(0);
+}
+
+#[test]
+fn with_now_the_setting_is_in_effect_at_once_as_well() {
+    if !require(&["root", "blkid", "udevadm"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    kept.device.set("scheduler", "none");
+    let said = kept.run("keep DEV scheduler=mq-deadline fifo_batch=4 --by-name --now --json").expect_status(0).json();
+    assert_eq!(said["not_in_effect"], serde_json::json!([]));
+    assert_eq!(kept.device.scheduler(), "mq-deadline");
+    assert_eq!(fs::read_to_string(kept.device.queue().join("iosched/fifo_batch")).expect("readable").trim(), "4");
+    kept.run("forget DEV").expect_status(0);
+    assert_eq!(kept.device.scheduler(), "mq-deadline", "forgetting is for the next start");
+}
+
+#[test]
+fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
+    if !require(&["root", "blkid", "udevadm", "strace"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    kept.run("restore").expect_status(0);
+    let before = kept.tree();
+    let keep = "keep DEV scheduler=bfq slice_idle=0 --by-name";
+    kept.run(keep).expect_status(0);
+    let after = kept.tree();
+    kept.run("forget DEV").expect_status(0);
+    assert_eq!(kept.tree(), before);
+    for (words, from, to) in [(keep, &before, &after), ("forget DEV", &after, &before)] {
+        let prepare = || {
+            let forgotten = kept.tree() == before;
+            match (from == &before, forgotten) {
+                (true, false) => drop(kept.run("forget DEV").expect_status(0)),
+                (false, true) => drop(kept.run(keep).expect_status(0)),
+                _ => {}
+            }
+            assert_eq!(&kept.tree(), from);
+        };
+        let (mut killed, mut undone) = (0, 0);
+        for (call, ordinal) in points(&kept, words, prepare) {
+            prepare();
+            let inject = format!("inject={call}:signal=KILL:when={ordinal}");
+            let out = traced(&kept, words, &["-e", &format!("trace={call}"), "-e", &inject]);
+            killed += usize::from(!out);
+            let found = kept.tree();
+            undone += usize::from(found != *from && found != *to);
+            kept.run("restore").expect_status(0);
+            let now = kept.tree();
+            assert!(now == *from || now == *to, "{words} killed at {call} {ordinal}: {:?}", now.keys());
+            let left = fs::read_dir(kept.lab.state().join("journal")).expect("the journal").count();
+            assert_eq!(left, 0, "{words} killed at {call} {ordinal}");
+        }
+        println!("{words}: killed at {killed} calls; something was half done at {undone} of them");
+        assert!(killed >= 15 && undone >= 5, "{words}: {killed} kills, {undone} of them in the middle");
+    }
+    if kept.tree() != before {
+        kept.run("forget DEV").expect_status(0);
+    }
+}
+
+/// The calls with an effect that a command makes, each with its number among those of its name.
+fn points(kept: &KeepLab, words: &str, prepare: impl Fn()) -> Vec<(String, usize)> {
+    prepare();
+    let log = kept.lab.path("strace.log");
+    assert!(traced(kept, words, &["-e", &format!("trace=?{}", EFFECTS.join(",?"))]));
+    let text = fs::read_to_string(log).expect("strace's log");
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut all = Vec::new();
+    for name in text.lines().filter_map(|line| Some(line.split_once('(')?.0.to_owned())) {
+        if EFFECTS.contains(&name.as_str()) {
+            let ordinal = seen.entry(name.clone()).or_insert(0);
+            *ordinal += 1;
+            all.push((name, *ordinal));
+        }
+    }
+    all
+}
+
+/// Runs a command under strace; whether it ended well.
+fn traced(kept: &KeepLab, words: &str, options: &[&str]) -> bool {
+    let mut strace = Command::new("strace");
+    strace.args(["-qq", "-e", "signal=none", "-o"]).arg(kept.lab.path("strace.log")).args(options);
+    strace.arg(env!("CARGO_BIN_EXE_schedlab")).args(words.replace("DEV", &kept.device.path).split_whitespace());
+    strace.env("SCHEDLAB_STATE_DIR", kept.lab.state()).output().expect("strace runs").status.success()
+}
+
+#[test]
+fn every_scheduler_as_the_kernel_starts_it_is_kept_without_tunables() {
+    if !require(&["root", "blkid", "udevadm"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    let text = fs::read_to_string(kept.device.queue().join("scheduler")).expect("readable");
+    for name in text.split_whitespace().map(|name| name.trim_matches(['[', ']'])) {
+        kept.device.set("scheduler", "none");
+        kept.device.set("scheduler", name);
+        let said = kept.run("keep DEV --by-name --dry-run --json").expect_status(0).json();
+        assert_eq!((&said["scheduler"], &said["tunables"]), (&name.into(), &serde_json::json!({})), "{name}");
+        assert_eq!(said["not_in_effect"], serde_json::json!([]), "{name}");
+    }
+    if text.contains("mq-deadline") {
+        kept.device.set("scheduler", "mq-deadline");
+        kept.device.set("iosched/fifo_batch", "4");
+        let said = kept.run("keep DEV --by-name --dry-run --json").expect_status(0).json();
+        assert_eq!(said["tunables"], serde_json::json!({"fifo_batch": "4"}));
+    }
+}
+
+#[test]
+fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
+    if !require(&["root", "blkid", "udevadm"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    let before = kept.tree();
+    for (words, status, says) in [
+        ("keep DEV scheduler=bfq", 1, "--by-name"),
+        ("keep DEV scheduler=bfk --by-name", 2, "did you mean \"bfq\""),
+        ("keep DEV scheduler=mq-deadline fifo_batch=-1 --by-name", 2, "a whole number from 0 to"),
+        ("keep DEV scheduler=bfq fifo_batch=1 --by-name", 2, "fifo_batch"),
+        ("keep DEV bfq --by-name", 2, "NAME=VALUE"),
+        ("keep DEV scheduler=bfq --as boot", 2, "5.0"),
+        ("keep DEV scheduler=bfq --as boot --force", 2, "noop, deadline and cfq"),
+        ("keep /dev/no-such-disk scheduler=bfq", 2, "no-such-disk"),
+        ("keep", 2, "required"),
+        ("forget DEV", 2, "no setting is persisted"),
+        ("forget no-such-key", 2, "no setting is persisted"),
+    ] {
+        kept.run(words).expect_status(status).says(&[says]);
+    }
+    for words in ["keep DEV scheduler=bfq --by-name --print", "keep DEV scheduler=bfq --by-name --dry-run"] {
+        let ran = kept.run(words).expect_status(0);
+        assert!(ran.stdout.contains(&kept.rule().display().to_string()), "{}", ran.stdout);
+        assert!(!ran.stdout.contains("--print"), "the rule names the command that writes it: {}", ran.stdout);
+    }
+    assert!(kept.run("keep --list").expect_status(0).stdout.contains("no setting is persisted"));
+    assert_eq!(kept.tree(), before);
+}
+
+#[test]
+fn a_rule_that_was_edited_by_hand_is_left_alone_until_force_is_used() {
+    if !require(&["root", "blkid", "udevadm"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    let before = kept.tree();
+    kept.run("keep DEV scheduler=kyber --by-name").expect_status(0);
+    let text = fs::read_to_string(kept.rule()).expect("it was written").replace("kyber\"", "bfq\"");
+    fs::write(kept.rule(), &text).expect("root may");
+    for words in ["keep DEV scheduler=none --by-name", "forget DEV"] {
+        kept.run(words).expect_status(1).says(&["+ ATTR{queue/scheduler}=\"bfq\"", "--force"]);
+        assert_eq!(fs::read_to_string(kept.rule()).expect("still there"), text);
+    }
+    assert!(kept.run("keep --list").expect_status(0).stdout.contains("EDITED"));
+    kept.run("forget DEV --force").expect_status(0);
+    assert_eq!(kept.tree(), before);
+}
+
+#[test]
+fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_do() {
+    if !require(&["root", "blkid", "udevadm", "unshare"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    let inside = |mount: &str, words: &str| -> Ran {
+        let script = format!(
+            "{mount} && {{ \"$0\" {}; status=$?; ls -A /etc/udev/rules.d >&2; exit $status; }}",
+            words.replace("DEV", &kept.device.path)
+        );
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "--propagation", "private", "sh", "-c", &script, env!("CARGO_BIN_EXE_schedlab")]);
+        Ran::from(unshare.env("SCHEDLAB_STATE_DIR", kept.lab.state()).output().expect("unshare runs"))
+    };
+    let before = kept.tree();
+    let full =
+        "mount -t tmpfs -o size=4k,mode=755 tmpfs /etc/udev/rules.d && head -c 4096 /dev/zero > /etc/udev/rules.d/full";
+    let ran = inside(full, "keep DEV scheduler=kyber --by-name").expect_status(1);
+    let ran = ran.says(&[&kept.rule().display().to_string(), "No space left", "free some space"]);
+    assert!(ran.stderr.ends_with("full\n"), "nothing else is in the directory: {}", ran.stderr);
+    let read_only = "mount --bind /etc/udev/rules.d /etc/udev/rules.d && mount -o remount,ro,bind /etc/udev/rules.d";
+    inside(read_only, "keep DEV scheduler=kyber --by-name").expect_status(1).says(&["Read-only", "--print"]);
+    let linked = "mount -t tmpfs -o mode=755 tmpfs /mnt && mount -t tmpfs -o mode=755 tmpfs /etc/udev && mkdir /mnt/rules && \
+                  ln -s /mnt/rules /etc/udev/rules.d";
+    inside(linked, "keep DEV scheduler=kyber --by-name").expect_status(0).says(&["90-schedlab-name-"]);
+    assert!(!kept.rule().exists(), "it was written through the link of that namespace");
+    // What was kept there is gone with the namespace: its file is missing, and is said to be.
+    kept.run("forget DEV").expect_status(1).says(&["it is gone"]);
+    kept.run("forget DEV --force").expect_status(0);
+    assert_eq!(kept.tree(), before);
+}
+
+/// An experiment in the simulator that mq-deadline wins; `as_on` makes it look as if it had been measured on this loop device.
+fn experiment(kept: &KeepLab, as_on: Option<&str>) -> PathBuf {
+    let out = kept.lab.path(if as_on.is_some() { "here" } else { "simulated" });
+    let words = "compare --arena sim --device hp97560 --schedulers none,mq-deadline --workload randread:clients=32 --blocks 12 --trial-time 20s --json --out";
+    kept.run(&format!("{words} {}", out.display())).expect_status(0);
+    if let Some(identity) = as_on {
+        let path = out.join("record.jsonl");
+        let text = fs::read_to_string(&path).expect("the record");
+        let (first, rest) = text.split_once('\n').expect("several lines");
+        let mut header: serde_json::Value = serde_json::from_str(first).expect("JSON");
+        header["plan"]["arena"] = "host".into();
+        header["environment"]["device"]["identity"] = identity.into();
+        fs::write(&path, format!("{header}\n{rest}")).expect("own file");
+    }
+    out
+}
+
+#[test]
+fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
+    if !require(&["root", "blkid", "udevadm"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    let from = |dir: &Path, more: &str| {
+        kept.run(&format!("keep DEV --by-name --dry-run --json --from {} {more}", dir.display()))
+    };
+    let simulated = experiment(&kept, None);
+    from(&simulated, "").expect_status(1).says(&["sim arena", "--force"]);
+    let said = from(&simulated, "--force").expect_status(0).json();
+    assert_eq!(said["scheduler"], "mq-deadline");
+    assert!(said["cautions"][0].as_str().is_some_and(|words| words.starts_with("CAUTION")), "{said}");
+    let devices = kept.run("devices DEV --json").expect_status(0).json();
+    let here = experiment(&kept, devices[0]["identity"].as_str());
+    let said = from(&here, "").expect_status(0).json();
+    assert_eq!(said["scheduler"], "mq-deadline");
+    let because = said["because"].as_str().expect("a verdict");
+    assert!(because.starts_with("better than none: iops of randread") && because.contains('['), "{because}");
+    from(&here, "read_ahead_kb=1").expect_status(2);
+    from(&kept.lab.path("nothing"), "").expect_status(1).says(&["cannot read"]);
+    // The other way round the baseline is the best there is.
+    let text = fs::read_to_string(here.join("record.jsonl")).expect("the record");
+    fs::write(here.join("record.jsonl"), text.replace("\"baseline\":\"none\"", "\"baseline\":\"mq-deadline\""))
+        .expect("own file");
+    from(&here, "").expect_status(1).says(&["shown to be better"]);
+}
+
+#[test]
+fn a_tuning_is_kept_only_if_confirmed_and_on_its_device() {
+    if !require(&["root", "blkid", "udevadm"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    let devices = kept.run("devices DEV --json").expect_status(0).json();
+    let identity = devices[0]["identity"].as_str().expect("an identity");
+    let dir = kept.lab.path("tuned");
+    fs::create_dir(&dir).expect("own directory");
+    let from = |identity: &str, arena: &str, verdict: &str| {
+        let tuning = serde_json::json!({"recommended": {
+            "device": kept.device.path, "identity": identity, "arena": arena, "scheduler": "bfq",
+            "tunables": {"slice_idle": "0"}, "verdict": verdict, "date": "2026-11-22",
+        }});
+        fs::write(dir.join("tune.json"), tuning.to_string()).expect("own file");
+        kept.run(&format!("keep DEV --by-name --dry-run --json --from {}", dir.display()))
+    };
+    let said = from(identity, "host", "better").expect_status(0).json();
+    assert_eq!((&said["scheduler"], &said["tunables"]["slice_idle"]), (&"bfq".into(), &"0".into()));
+    from(identity, "sim", "better").expect_status(1).says(&["modelled disk"]);
+    from("wwid naa.5", "host", "better").expect_status(1).says(&["another device"]);
+    from(identity, "host", "inconclusive").expect_status(1).says(&["inconclusive", "not better"]);
+    fs::write(dir.join("tune.json"), "{\"recommended\": null}").expect("own file");
+    kept.run(&format!("keep DEV --by-name --from {}", dir.display())).expect_status(1).says(&["no setting to persist"]);
+}
+
+#[test]
+fn the_entry_for_the_hardware_database_is_one_that_systemd_reads() {
+    if !require(&["root", "blkid", "udevadm", "systemd-hwdb"]) {
+        return;
+    }
+    let kept = KeepLab::new();
+    let text = kept.run("keep DEV scheduler=bfq slice_idle=0 --by-name --as hwdb").expect_status(0).stdout;
+    let entry = text.split("# 1. ").nth(1).and_then(|rest| rest.split("# 2. ").next()).expect("two parts");
+    let entry = entry.split_once('\n').expect("a heading").1;
+    let root = kept.lab.path("root");
+    fs::create_dir_all(root.join("etc/udev/hwdb.d")).expect("own directory");
+    fs::write(root.join("etc/udev/hwdb.d/90-schedlab.hwdb"), entry).expect("own file");
+    let hwdb = |words: &[&str]| {
+        let out = Command::new("systemd-hwdb").arg("--root").arg(&root).args(words).output().expect("it runs");
+        assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    hwdb(&["--strict", "update"]);
+    let found = hwdb(&["query", &format!("schedlab:{}", kept.device.name)]);
+    assert_eq!(found, "SCHEDLAB_0=bfq\nSCHEDLAB_1=0\n");
+}

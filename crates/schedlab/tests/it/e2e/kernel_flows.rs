@@ -1,0 +1,140 @@
+//! Flows in the kernel arena: control groups and I/O priorities of a real Linux, and words that no kernel could take.
+
+use std::fs;
+
+use serde_json::Value;
+use testbed::require;
+
+use crate::common::{Lab, Ran, kernel_cache, trials};
+
+/// Two flows of eight random readers on a disk that does 130 requests a second, and these arms.
+fn plan(arms: &[(&str, &str, &str)], more: &str) -> String {
+    let arms = arms.iter().map(|(name, scheduler, tunables)| {
+        format!("[[arm]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n")
+    });
+    format!(
+        "arena = \"kernel\"\ndevice = \"cheetah9lp\"\n[trial]\nduration_ms = 5000\nwarmup_ms = 1000\n[budget]\nblocks = 1\nfigures_only = true\n{}\
+         [[workload]]\nname = \"readers\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n{more}\n\
+         [[workload.flow]]\nname = \"heavy\"\nkind = \"randread\"\nparams = {{ clients = 8 }}\n\
+         [[workload.flow]]\nname = \"light\"\nkind = \"randread\"\nparams = {{ clients = 8 }}\n",
+        arms.collect::<String>()
+    )
+}
+
+fn run(lab: &Lab, plan: &str, out: &str) -> Ran {
+    let file = lab.path("flows.toml");
+    fs::write(&file, plan).unwrap();
+    let words = format!("run {} --out {} -q", file.display(), lab.path(out).display());
+    let mut command = lab.command(&words);
+    command.envs(kernel_cache().map(|cache| ("SCHEDLAB_CACHE_DIR", cache)));
+    Ran::from(command.output().unwrap())
+}
+
+fn metric(trials: &[Value], arm: &str, name: &str) -> f64 {
+    let trial = trials.iter().find(|trial| trial["arm"] == arm).unwrap_or_else(|| panic!("no trial of {arm}"));
+    let metric = &trial["observation"]["metrics"][name];
+    metric.as_f64().unwrap_or_else(|| panic!("{arm} has no {name}: {trial}"))
+}
+
+/// Capacity below that of the disk, so that io.cost has something to share.
+const COST: &str = "\"io.cost.model\" = \"ctrl=user rbps=20000000 rseqiops=1000 rrandiops=80 wbps=20000000 wseqiops=1000 \
+                    wrandiops=80\", \"io.cost.qos\" = \"enable=1 ctrl=user rpct=0 wpct=0 min=100 max=100\"";
+const WEIGHTS: &str = "\"io.weight@heavy\" = 400, \"io.weight@light\" = 100";
+
+#[test]
+fn settings_of_flows_reach_the_guests_kernel_and_act_where_that_kernel_lets_them() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let cost = format!("{COST}, {WEIGHTS}");
+    let plan = plan(
+        &[
+            ("none", "none", ""),
+            ("ignored", "none", WEIGHTS),
+            ("io.cost", "none", &cost),
+            ("io.max", "none", "\"io.max@light\" = \"riops=10\""),
+            ("ioprio", "mq-deadline", "\"ioprio@heavy\" = \"realtime:0\""),
+            ("class", "mq-deadline", "\"io.prio.class@light\" = \"idle\""),
+            ("bfq", "bfq", "low_latency = 0, \"io.bfq.weight@heavy\" = 400, \"io.bfq.weight@light\" = 100"),
+        ],
+        "",
+    );
+    let ran = run(&lab, &plan, "once");
+    ran.says(&["WARNING: arm ignored: io.weight@heavy has no effect under none", "io.cost.qos = \"enable=1\""]);
+    let once = trials(&lab.path("once"));
+    let share = |arm: &str| metric(&once, arm, "heavy.share_percent");
+    assert!((40.0..60.0).contains(&share("none")), "equal flows share equally: {}", share("none"));
+    assert_eq!(share("ignored"), share("none"), "a weight that nothing reads changes nothing");
+    assert!(share("io.cost") > 70.0, "400 : 100 is 80 %: {}", share("io.cost"));
+    assert!(metric(&once, "io.max", "light.iops") <= 11.0, "bounded to 10 requests a second");
+    for arm in ["ioprio", "class"] {
+        assert!(share(arm) > 90.0, "mq-deadline serves a higher class first: {arm} {}", share(arm));
+    }
+    assert!(share("bfq") > 60.0, "{}", share("bfq"));
+    // Processes of a guest begin at one time of its clock: the record is the same each time.
+    run(&lab, &plan, "twice");
+    assert!(once == trials(&lab.path("twice")), "the same plan gives the same record");
+}
+
+#[test]
+fn writeback_is_throttled_for_a_reader_on_ext4_unless_the_arm_switches_that_off() {
+    if kernel_cache().is_none() || !require(&["root", "mkfs.ext4"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let arms = [("on", "none", "fs = \"ext4\""), ("off", "none", "fs = \"ext4\", wbt_lat_usec = 0")];
+    let reader = "params = { clients = 1, file_size = \"16M\" }";
+    // More than the disk writes, and less than an endless loop: computing takes no time here.
+    let writer =
+        "params = { clients = 1, file_size = \"64M\", direct = false, think_time = \"10ms\", block_size = \"256k\" }";
+    let text = plan(&arms, "params = { alone = true }").replacen("params = { clients = 8 }", reader, 1);
+    let text = text.replace("kind = \"randread\"\nparams = { clients = 8 }", &format!("kind = \"seqwrite\"\n{writer}"));
+    run(&lab, &text, "out");
+    let all = trials(&lab.path("out"));
+    let of = |arm: &str, name: &str| metric(&all, arm, name);
+    let worst = ["on", "off"].map(|arm| of(arm, "heavy.latency_p999_us"));
+    assert!(
+        worst[1] > 4.0 * worst[0],
+        "behind writeback that nothing holds back a read waits for all of it: {worst:?}"
+    );
+    for arm in ["on", "off"] {
+        assert!(of(arm, "light.write_mb_per_s") > 0.0 && of(arm, "insulation_min") > 0.0, "{arm}");
+        assert!(of(arm, "heavy.slowdown") > 0.0 && of(arm, "slowdown_max") >= of(arm, "heavy.slowdown"), "{arm}");
+    }
+}
+
+#[test]
+fn words_that_no_kernel_could_take_are_refused_before_anything_is_built() {
+    let lab = Lab::new();
+    let refused = |tunables: &str, says: &[&str]| {
+        run(&lab, &plan(&[("a", "none", ""), ("b", "none", tunables)], ""), "out").expect_status(2).says(says);
+    };
+    refused(
+        "\"io.weight@haevy\" = 400",
+        &["arm b: io.weight@haevy: no workload has this flow", "did you mean \"heavy\""],
+    );
+    refused("\"io.weight\" = 400", &["io.weight@FLOW"]);
+    refused("\"io.wieght@heavy\" = 400", &["did you mean \"io.weight\""]);
+    refused("\"io.weight@../heavy\" = 400", &["no name of a flow"]);
+    refused("\"io.max@heavy\" = \"wbps=1M\\n8:16 wbps=1\"", &["is no value", "wbps=10M"]);
+    refused("\"io.cost.qos@heavy\" = \"enable=1\"", &["remove @heavy"]);
+    refused("cdl_enable = 1", &["modelled disk has no device/cdl_enable"]);
+    refused("clients = \"kernel\"", &["leave clients out"]);
+    lab.run("kernel exec --device hp97560 --scheduler none:io.weight@a=1 -- true")
+        .expect_status(2)
+        .says(&["io.weight@a", "/sys/fs/cgroup"]);
+}
+
+#[test]
+fn a_value_that_the_guests_kernel_refuses_is_named_with_the_file() {
+    if kernel_cache().is_none() {
+        return;
+    }
+    let lab = Lab::new();
+    let arms = [("a", "none", ""), ("b", "none", "\"io.prio.class@heavy\" = \"promote-to-rt\"")];
+    run(&lab, &plan(&arms, ""), "out").expect_status(1).says(&[
+        "io.prio.class@heavy: the guest's kernel refused `promote-to-rt`",
+        "/sys/fs/cgroup/heavy/io.prio.class",
+    ]);
+}

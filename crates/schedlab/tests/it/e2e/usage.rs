@@ -1,0 +1,185 @@
+//! Wrong words: each names what is wrong, the nearest right one, and ends with status 2.
+
+use std::fs;
+
+use testbed::{Loop, require};
+
+use crate::common::{Lab, Ran};
+
+#[test]
+fn mistyped_words_name_the_nearest_right_one() {
+    if !require(&["root", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab.dir, "disk", 16);
+    let compare = |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
+    compare("--schedulers none,kyver").says(&["kyver", "kyber"]);
+    compare("--schedulers none,bfq:slice_idel=0").says(&["slice_idel", "slice_idle"]);
+    compare("--workload randraed").says(&["randraed", "randread"]);
+    compare("--workload randread:client=3").says(&["client", "clients"]);
+    compare("--workload randread:block_size=4q").says(&["4q", "4k"]);
+    compare("--workload randread:primary=iosp").says(&["iosp", "iops"]);
+    compare("--budget 60parsecs").says(&["parsecs", "60s"]);
+    compare("--margin lots").says(&["lots", "1%"]);
+    compare("--blocks many").says(&["many", "auto"]);
+    compare("--baseline bqf --schedulers none,bfq").says(&["bqf", "bfq"]);
+    compare("--schedulers none,none").says(&["none", "a=none,b=none"]);
+    compare("--schedulers none").says(&["two"]);
+}
+
+#[test]
+fn an_unknown_device_is_named_with_what_there_is() {
+    if !require(&["root"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab.dir, "disk", 4);
+    let slip = device.path.replace("loop", "lop");
+    lab.run(&format!("compare --device {slip} --workload randread")).expect_status(2).says(&[&slip, &device.name]);
+    lab.run("compare --device loop:12Q").expect_status(2).says(&["12Q", "512M"]);
+    lab.run("devices nosuchdisk").expect_status(2).says(&["nosuchdisk"]);
+}
+
+#[test]
+fn a_slip_in_a_plan_is_named_with_its_line_and_the_nearest_key() {
+    let lab = Lab::new();
+    let plan = lab.path("plan.toml");
+    fs::write(
+        &plan,
+        "device = \"loop:16M\"\nsead = 3\n[[arm]]\nname = \"none\"\nscheduler = \"none\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n",
+    )
+    .unwrap();
+    lab.run(&format!("run {}", plan.display())).expect_status(2).says(&["sead", "seed", "line 2", "plan.toml"]);
+    lab.run(&format!("run {}", lab.path("missing.toml").display())).expect_status(2).says(&["missing.toml"]);
+}
+
+#[test]
+fn devices_and_lists_are_there_for_people_and_programs() {
+    if !require(&["root", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab.dir, "disk", 16);
+    device.set("scheduler", "bfq");
+    let devices = lab.run("devices --json").expect_status(0).json();
+    let found = devices.as_array().unwrap().iter().find(|d| d["name"] == device.name.as_str()).unwrap();
+    assert_eq!((&found["kind"], &found["scheduler"]), (&"loop".into(), &"bfq".into()), "{found}");
+    assert_eq!(found["size_bytes"], 16 << 20);
+    assert!(found["available_schedulers"].to_string().contains("kyber"), "{found}");
+    assert!(found["tunables"].to_string().contains("slice_idle"), "{found}");
+    assert!(lab.run("devices").expect_status(0).stdout.contains(&device.name));
+    for columns in [60, 80] {
+        let ran =
+            Ran::from(lab.command("devices").env("COLUMNS", columns.to_string()).output().unwrap()).expect_status(0);
+        let fits = |line: &str| line.chars().count() <= columns || line.split_whitespace().count() < 3;
+        assert!(ran.stdout.lines().all(fits), "{columns}: {}", ran.stdout);
+        assert!(
+            ran.stdout.contains(" mq-deadline") && ran.stdout.contains("[bfq]"),
+            "no name is broken: {}",
+            ran.stdout
+        );
+    }
+    lab.run("compare --device /dev/no-such-disk --workload randread").expect_status(2).says(&["no-such-disk"]);
+
+    let workloads = lab.run("list workloads --json").expect_status(0).json();
+    let names: Vec<_> = workloads.as_array().unwrap().iter().map(|w| w["name"].as_str().unwrap().to_owned()).collect();
+    for name in [
+        "seqread",
+        "seqwrite",
+        "randread",
+        "randwrite",
+        "oltp",
+        "dss",
+        "iozone",
+        "buffered-read",
+        "cached-read",
+        "mixed",
+    ] {
+        assert!(names.iter().any(|n| n == name), "{name} is missing: {names:?}");
+    }
+    let schedulers = lab.run("list schedulers --json").expect_status(0).json();
+    assert!(schedulers.as_array().unwrap().iter().any(|s| s["name"] == "mq-deadline"));
+    assert!(lab.run("list metrics").expect_status(0).stdout.contains("latency_p99_us"));
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let lab = Lab::new();
+    for command in ["devices", "list", "compare", "run", "study", "report", "restore", "bench"] {
+        let help = lab.run(&format!("{} --help", command)).expect_status(0).stdout;
+        assert!(help.contains("Usage:") && help.len() > 200, "{command}: {help}");
+    }
+}
+
+#[test]
+fn what_would_be_ignored_or_make_no_sense_is_refused() {
+    if !require(&["root", "blkid"]) {
+        return;
+    }
+    let lab = Lab::new();
+    let device = Loop::new(&lab.dir, "disk", 16);
+    let compare = |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
+    compare("--workload randread --budget 1s --trial-time 2s").says(&["one block", "--budget"]);
+    compare("--workload randread:clients=1024:iodepth=4096").says(&["open requests"]);
+
+    let table = lab.path("table.csv");
+    fs::write(&table, "arm,mb_s\na,1\nb,2\n").unwrap();
+    let study = |more: &str| lab.run(&format!("study {} --arm arm --metric mb_s {more}", table.display()));
+    study("--baseline a").expect_status(0);
+    study("--alpha 300%").expect_status(2).says(&["alpha"]);
+    study("--margin 300%").expect_status(2).says(&["margin"]);
+    study("--lower-is-better mbs").expect_status(2).says(&["mbs", "mb_s"]);
+    study("--baseline c").expect_status(2).says(&["\"c\""]);
+    study("--metric mb_s").expect_status(2).says(&["twice"]);
+    fs::write(&table, "arm,mb_s\na,1\na,2\n").unwrap();
+    study("").expect_status(2).says(&["one arm only"]);
+
+    let out = lab.path("out");
+    let words = "--schedulers none,kyber --workload randread --blocks 2 --figures-only --trial-time 100ms";
+    lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display())).expect_measured();
+    let record = |more: &str| lab.run(&format!("study {} {more}", out.display()));
+    for flag in ["--baseline kyber", "--block x", "--metric iops"] {
+        record(flag).expect_status(2).says(&["a record, which has its own plan", flag.split(' ').next().unwrap()]);
+    }
+    record("--margin 5%").expect_measured();
+}
+
+#[test]
+fn verdicts_change_the_exit_status_only_where_they_are_named() {
+    let lab = Lab::new();
+    let table = lab.path("table.csv");
+    let mut text = "arm,block,iops\n".to_owned();
+    for block in 0..12 {
+        let noise = f64::from(block % 3);
+        text += &format!("default,{block},{}\n", 1000.0 + noise);
+        text += &format!("worse,{block},{}\n", 700.0 + noise);
+        text += &format!("better,{block},{}\n", 1500.0 - noise);
+        text += &format!("noisy,{block},{}\n", if block % 2 == 0 { 500.0 } else { 1900.0 });
+    }
+    fs::write(&table, &text).unwrap();
+    let study = |more: &str| {
+        let name = table.display();
+        lab.run(&format!("study {name} --arm arm --metric iops --block block --baseline default {more}"))
+    };
+    study("").expect_status(0);
+    study("--fail-if worse").expect_status(5).says(&["worse against default is worse on iops"]);
+    study("--fail-if not-better").expect_status(6).says(&["noisy", "worse"]);
+    study("--fail-if inconclusive").expect_status(7).says(&["noisy against default is inconclusive"]);
+    study("--fail-if inconclusive,partly-void --fail-if worse").expect_status(5);
+    study("--fail-if partly-void").expect_status(0);
+    study("--fail-if bad").expect_status(2).says(&["not-better"]);
+    // One arm without evidence among arms that have some, and then none that has.
+    let void = |arms: &[&str]| {
+        let rows = text.lines().skip(1).map(|row| {
+            let arm = row.split(',').next().unwrap();
+            format!("{row},{}\n", if arms.contains(&arm) { "the switch failed" } else { "" })
+        });
+        fs::write(&table, format!("arm,block,iops,why\n{}", rows.collect::<String>())).unwrap();
+    };
+    void(&["noisy"]);
+    study("--void-if why").expect_status(0).says(&["1 of 3 deciding comparisons are void"]);
+    study("--void-if why --fail-if partly-void").expect_status(8).says(&["noisy"]);
+    void(&["noisy", "better", "worse"]);
+    study("--void-if why --fail-if partly-void,worse").expect_status(3);
+}

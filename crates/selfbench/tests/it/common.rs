@@ -1,0 +1,20 @@
+//! What the tests share: the built binary, and whether there is a kernel for guests.
+
+use std::process::{Command, Output};
+
+pub(crate) fn selfbench(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_selfbench")).args(words).output().expect("the binary runs")
+}
+
+/// Whether debian:6.1 without patches is in the cache. A test that needs it says that it is skipped; where every test must run, it
+/// fails.
+pub(crate) fn kernel_is_built() -> bool {
+    let cache = guest::Cache::default_dir().map(|dir| guest::Cache::open(&dir).expect("the cache can be opened"));
+    let kernels = cache.map(|cache| cache.list().expect("the cache can be listed")).unwrap_or_default();
+    let plain = |kernel: &guest::Kernel| kernel.source == "debian:6.1" && !kernel.debug && kernel.patches.is_empty();
+    let built = kernels.iter().any(plain);
+    if !built {
+        testbed::skip("a kernel needed (schedlab kernel build)");
+    }
+    built
+}

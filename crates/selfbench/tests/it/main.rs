@@ -1,0 +1,6 @@
+//! The built `selfbench`.
+
+mod common;
+mod conformance;
+mod kernel;
+mod linpack;
