@@ -170,7 +170,7 @@ mod tests {
         let directory = Directory::new();
         let mut device = Loop::blank(&directory, "disk", 1);
         assert_eq!(fs::metadata(&device.path).map(|node| node.is_file()).ok(), Some(false));
-        let inode = std::mem::replace(&mut device.inode, (0, 0));
+        let inode = std::mem::take(&mut device.inode);
         device.detach();
         let is_attached =
             || File::open(&device.path).map(|node| sys::loop_backing(&node)).ok().flatten() == Some(inode);

@@ -1,14 +1,12 @@
 //! The laws over every row of the table, with random inputs. `mutants/` shows that the laws can fail.
 
-#[path = "../../examples/shortest_first.rs"]
-#[allow(dead_code, reason = "main is the example's own")]
-mod shortest_first;
-
 use elevator::{ELEVATORS, ElevatorKind, Promise};
 use elevator_laws::{
     Law, Scenario, broken_promises, check, check_flows, fixed_inputs, fixed_scenarios, samples, test_every_flow_law,
     test_every_law,
 };
+
+use crate::shortest_first;
 
 fn hold(law: &Law) {
     check(law, ELEVATORS.iter().chain(samples::SAMPLES).chain([&shortest_first::ROW]));

@@ -5,4 +5,7 @@ mod laws;
 mod memory;
 mod mutants;
 mod original;
+#[path = "../../examples/shortest_first.rs"]
+#[allow(dead_code, reason = "main is the example's own")]
+mod shortest_first;
 mod write_an_elevator;

@@ -3,12 +3,9 @@
 //! A page that is not compiled is wrong within a year. The laws over the rows try the example too (`laws.rs`); what its rule
 //! does is tried here, in small.
 
-#[path = "../../examples/shortest_first.rs"]
-#[allow(dead_code, reason = "main is the example's own")]
-mod shortest_first;
-
 use elevator::{BlockRequest, Build, Elevator, InsertAt, NoDisk, Promise, Time, testing};
-use shortest_first::ROW;
+
+use crate::shortest_first::ROW;
 
 const PAGE: &str = include_str!("../../../../docs/src/howto/write-a-scheduler.md");
 const EXAMPLE: &str = include_str!("../../examples/shortest_first.rs");

@@ -137,8 +137,10 @@ fn waiting_times_are_those_of_the_formulas_at_half_load() {
 }
 
 #[test]
-#[ignore = "ten million arrivals at two loads: minutes without optimisation"]
 fn waiting_times_are_those_of_the_formulas_at_other_loads() {
+    if !testbed::is_soak() {
+        return;
+    }
     check(10_000_000, 30);
     check(10_000_000, 70);
 }
