@@ -49,8 +49,11 @@ fn plan(device: &str, arms: &[(&str, &str, &str)]) -> String {
         text += &format!("[[arm]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n");
     }
     text += "[[workload]]\nname = \"reads\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n";
+    // Always backlogged: a flow that bfq has to wait for loses its turn, and its weight, while its reader gets no CPU.
     for flow in ["heavy", "light"] {
-        text += &format!("[[workload.flow]]\nname = \"{flow}\"\nkind = \"randread\"\nparams = {{ clients = 4 }}\n");
+        text += &format!(
+            "[[workload.flow]]\nname = \"{flow}\"\nkind = \"randread\"\nparams = {{ clients = 4, iodepth = 16 }}\n"
+        );
     }
     text
 }
@@ -82,12 +85,9 @@ fn a_weight_acts_under_bfq_and_is_ignored_under_others_aloud_and_no_group_stays(
             all.filter_map(|trial| trial["observation"]["metrics"]["heavy.share_percent"].as_f64()).collect();
         shares.iter().sum::<f64>() / shares.len() as f64
     };
-    // 50, 80 and 50 on an idle machine. On a busy one a flow whose reader gets no CPU loses its turn, with equal weights as well (33
-    // and 65 were seen), so the weight is judged against them: it multiplies the odds by four.
+    // 50, 80 and 50 on an idle machine; bfq serves one flow for so long that a second of equal weights can be far from 50.
     let [equal, bfq, none] = ["equal", "bfq", "none"].map(share);
-    let odds = |share: f64| share / (100.0 - share);
-    assert!(odds(bfq) > 2.0 * odds(equal), "{equal} {bfq} {none}");
-    assert!((none - 50.0).abs() < 15.0, "{equal} {bfq} {none}");
+    assert!((equal - 50.0).abs() < 25.0 && (none - 50.0).abs() < 15.0 && bfq > 65.0, "{equal} {bfq} {none}");
     assert_eq!(device.snapshot(), before);
     assert_eq!(fs::read_dir(lab.path("state/journal")).map_or(0, Iterator::count), 0);
 }
