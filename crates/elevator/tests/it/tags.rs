@@ -80,7 +80,7 @@ impl Bed {
             } else {
                 self.queue.on_timer(self.now, &mut |_| {});
             }
-            // A timer may follow a timer for ever once nothing is left to serve.
+            // Timers may go on after nothing is left to serve.
             if self.queue.is_idle() {
                 break;
             }
@@ -97,7 +97,7 @@ fn check(kind: &ElevatorKind, tags: u32) {
         let expected = bed.left.len() as u64 * u64::from(REQUESTS);
         assert!(
             left == 0 && counters.done == expected,
-            "{}, {tags} tags, queue_depth {queue_depth}, linux {linux}: {left} requests wait for ever at {} ns, {} of \
+            "{}, {tags} tags, queue_depth {queue_depth}, linux {linux}: {left} requests are never served, at {} ns, {} of \
              {expected} are done: {counters:?}",
             kind.name,
             bed.now.as_ns(),
