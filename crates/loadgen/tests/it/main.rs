@@ -353,15 +353,15 @@ fn io_submit_does_the_same_requests_as_io_uring() {
     let params = workload::Params { amount: Some(1 << 20), ..params };
     let files = place_in_directory(kind, &params, dir.path(), 4096).unwrap();
     let mut drive = Drive { duration: Duration::from_secs(600), ..drive("oltp", params, files) };
-    let mut issued = [Submission::IoUring, Submission::Aio].map(|submission| {
+    let issued = [Submission::IoUring, Submission::Aio].map(|submission| {
         drive.submission = submission;
         let measured = measure(&drive);
         clean(&measured);
         assert!(measured.clients.iter().all(|client| client.finished), "{submission:?}: {measured:?}");
         (measured.issued, measured.reads.count, measured.writes.count, measured.syncs)
     });
-    let ring = issued[0].clone();
-    assert_eq!(std::mem::replace(&mut issued[1], ring.clone()), ring);
+    let [ring, aio] = issued;
+    assert_eq!(aio, ring);
     assert!(ring.1 > 0 && ring.2 > 0 && ring.3 > 0, "{ring:?}");
 }
 
