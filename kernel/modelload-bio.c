@@ -2,7 +2,7 @@
 /*
  * The bios of modelload, equal to those of pread, pwrite and fsync on a block device opened with
  * O_DIRECT: reads have no flags, writes REQ_SYNC | REQ_IDLE, the I/O priority is best effort 4.
- * They are not plugged, because the simulator submits its pieces one by one. All data are in one
+ * Requests that a client submits together are plugged (modelload-client.c). All data are in one
  * page. The block layer splits bios that exceed the limits of the device.
  */
 

@@ -11,6 +11,7 @@
  * the expiry that its timer was set to, not the time at which it expired, so that neither the
  * resolution of the clock nor the cost of reading it accumulates.
  */
+#include <linux/blkdev.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -233,7 +234,7 @@ static void enter_depth_full(struct client *client)
  * Executes steps up to the first that is not I/O, or to the iodepth. Submission takes no time, so
  * completions meanwhile (a device may complete at once) are handled afterwards and do not make
  * room at the same instant. Without a free tag the thread sleeps during submission, as a program
- * would; the simulator's client submits all its requests.
+ * and the simulator's client do.
  */
 static void take_steps(struct client *client)
 {
@@ -317,10 +318,17 @@ static bool run_client(struct client *client)
 	return client->state != CLIENT_CLOSING || client->in_flight;
 }
 
+/*
+ * Requests that one system call submits together are plugged: io_submit and io_uring_enter do so
+ * from this number on (AIO_PLUG_THRESHOLD of fs/aio.c, IO_PLUG_THRESHOLD of io_uring/io_uring.c).
+ */
+#define MIN_PLUGGED 3
+
 int client_main(void *data)
 {
 	struct client *client = data;
-	bool goes_on;
+	struct blk_plug plug;
+	bool goes_on, plugged;
 
 	/*
 	 * Threads woken at the same instant run in the order of their wake-ups, as in the
@@ -331,9 +339,14 @@ int client_main(void *data)
 	set_task_ioprio(current, BE_4);
 	do {
 		wait_for_kick(client);
+		plugged = client->depth - READ_ONCE(client->in_flight) >= MIN_PLUGGED;
+		if (plugged)
+			blk_start_plug(&plug);
 		spin_lock_irq(&client->lock);
 		goes_on = run_client(client);
 		spin_unlock_irq(&client->lock);
+		if (plugged)
+			blk_finish_plug(&plug);
 	} while (goes_on);
 	hrtimer_cancel(&client->timer);
 	log_ended(client);

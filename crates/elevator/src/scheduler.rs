@@ -180,9 +180,10 @@ pub trait Elevator: fmt::Debug + Send {
         None
     }
 
-    /// The least number of tags, of each word of blk-mq's bitmap of `word` bits, to which this scheduler may limit a kind of request:
-    /// so many at most have to become free before somebody who waits is woken. None: it limits nothing.
-    fn least_depth(&self, _word: u32) -> Option<u32> {
+    /// The smallest number of `bits` of blk-mq's bitmap to which this scheduler may limit a kind of request, where `bits` is a word of
+    /// the bitmap in Linux 6.1 and the whole of it in 6.12. It bounds how many tags have to become free before a waiting client is
+    /// woken. None: it limits nothing.
+    fn least_depth(&self, _bits: u32) -> Option<u32> {
         None
     }
 

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use loadgen::{Drive, PATIENCE, place_on_device, run};
+use loadgen::{Drive, PATIENCE, Submission, place_on_device, run};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -45,7 +45,16 @@ fn drive(path: &Path, ios: &str, iodepth: &str, direct: &str) -> Result<u64, Box
     let len = std::io::Seek::seek(&mut std::fs::File::open(path)?, std::io::SeekFrom::End(0))?;
     let files = place_on_device(kind, &params, path, len, 512)?;
     let duration = Duration::from_secs(3600);
-    let drive = Drive { kind, params, files, seed: 1, duration, warmup: Duration::ZERO, patience: PATIENCE };
+    let drive = Drive {
+        kind,
+        params,
+        files,
+        seed: 1,
+        duration,
+        warmup: Duration::ZERO,
+        patience: PATIENCE,
+        submission: Submission::IoUring,
+    };
     let measured = run(&drive, &AtomicBool::new(false))?;
     if let Some(error) = measured.first_error {
         return Err(error.into());

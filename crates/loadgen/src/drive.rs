@@ -18,6 +18,16 @@ pub struct ClientFile {
     pub len: u64,
 }
 
+/// The system calls of clients with several requests in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Submission {
+    /// io_uring: a request that finds no free tag waits in a worker thread of the kernel's, and the client goes on.
+    #[default]
+    IoUring,
+    /// io_submit: the client itself sleeps until there is a tag, as in the simulator.
+    Aio,
+}
+
 /// One measurement: which clients, on what, for how long.
 #[derive(Debug, Clone)]
 pub struct Drive {
@@ -33,6 +43,8 @@ pub struct Drive {
     pub warmup: Duration,
     /// How long to wait for requests after the window has closed, and for a client's set-up; see [`PATIENCE`].
     pub patience: Duration,
+    /// How clients with an iodepth above 1 submit.
+    pub submission: Submission,
 }
 
 impl Drive {

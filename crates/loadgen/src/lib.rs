@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use shared::Gate;
 use workload::{ParamError, Params, WorkloadKind};
 
-pub use drive::{ClientFile, Drive, PATIENCE};
+pub use drive::{ClientFile, Drive, PATIENCE, Submission};
 pub use error::EngineError;
 pub use shared::monotonic_ns;
 pub use sys::TimedReads;

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use workload::{Client, Measured, Params, Seat, WorkloadKind};
 
 use crate::buffer::Buffer;
+use crate::drive::Submission;
 use crate::shared::{Gate, Shared};
 use crate::sys::Ring;
 use crate::tally::Tally;
@@ -39,6 +40,7 @@ struct Worker {
     params: Params,
     seat: Seat,
     depth: u32,
+    submission: Submission,
     target: Target,
     flush: bool,
     open_ns: u64,
@@ -94,6 +96,7 @@ fn spawn(
             params: drive.params.clone(),
             seat: Seat { index, count, len: target.len, seed: drive.seed },
             depth: drive.kind.iodepth(&drive.params, index),
+            submission: drive.submission,
             target: target.clone(),
             flush: drive.flushes_at_end(),
             open_ns,
@@ -211,7 +214,7 @@ impl Worker {
         let buffer = Buffer::new(size, self.depth, fill)?;
         let means = match self.depth {
             1 => Means::Sync(buffer),
-            depth => Means::Ring(Box::new(Ring::new(buffer, size, depth, &self.target)?)),
+            depth => Means::Ring(Box::new(Ring::new(buffer, size, depth, &self.target, self.submission)?)),
         };
         Ok((self.kind.client(&self.params, self.seat), means))
     }

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use experiment::stats::describe;
-use loadgen::{Drive, PATIENCE, place_on_device, prepare_files, run as measure};
+use loadgen::{Drive, PATIENCE, Submission, place_on_device, prepare_files, run as measure};
 use serde::Serialize;
 
 use super::fio::{self, Sample};
@@ -172,6 +172,7 @@ fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) 
         duration: Duration::from_secs_f64(options.seconds),
         warmup: if target.direct { Duration::ZERO } else { Duration::from_secs_f64(options.seconds) },
         patience: PATIENCE,
+        submission: Submission::IoUring,
     };
     let measured = measure(&drive, &AtomicBool::new(false))?;
     ensure!(measured.errors == 0, "requests failed: {}", measured.first_error.unwrap_or_default());

@@ -323,8 +323,8 @@ impl Elevator for Kyber {
         (!sync).then_some(self.async_depth)
     }
 
-    fn least_depth(&self, word: u32) -> Option<u32> {
-        Some(word * 3 / 4)
+    fn least_depth(&self, bits: u32) -> Option<u32> {
+        Some(bits * 3 / 4)
     }
 
     fn linux(&self) -> u64 {

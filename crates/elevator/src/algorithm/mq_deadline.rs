@@ -260,7 +260,7 @@ impl Elevator for MqDeadline {
         (op == Op::Write || !sync).then(|| u32::try_from(self.async_depth).unwrap_or(u32::MAX))
     }
 
-    fn least_depth(&self, _word: u32) -> Option<u32> {
+    fn least_depth(&self, _bits: u32) -> Option<u32> {
         Some(1)
     }
 

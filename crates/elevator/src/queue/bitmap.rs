@@ -29,7 +29,7 @@ pub(super) fn word(tags: u32) -> u32 {
 }
 
 /// The version from which on a shallow depth is one of all words together.
-const PROPORTIONAL: u64 = 612;
+pub(super) const PROPORTIONAL: u64 = 612;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Word {

@@ -7,25 +7,41 @@
 //! overtake, and order of arrival is not kept. A client that finds a tag only at its second search (`bitmap.rs`) has taken its
 //! turn at the wait queues all the same.
 //!
-//! A batch is an eighth of the tags, 1 to 8; where a scheduler limits kinds of requests to a part of each word of the bitmap, an
-//! eighth of the least such part ([`crate::Elevator::least_depth`]).
+//! A batch is an eighth of the tags, 1 to 8. Where a scheduler limits kinds of requests to fewer tags
+//! ([`crate::Elevator::least_depth`]), it is an eighth of these: in 6.1 of the part of each word taken together, in 6.12, whose
+//! limits are of the whole bitmap (sbq_calc_wake_batch), of the limit itself. A batch counted by words under limits of the whole
+//! bitmap would never be full: bfq leaves one tag of all 1,024 to a process with too many, and two would have to become free.
 
 use std::collections::VecDeque;
 
-use super::bitmap::{Bitmap, word};
+use super::bitmap::{Bitmap, PROPORTIONAL, word};
 use super::types::Waiter;
 
 const LINES: usize = 8;
-const MOST_WOKEN: u32 = 8;
+const MAX_WOKEN: u32 = 8;
 /// The version from which on a batch wakes clients of several wait queues.
 const WHOLE_BATCHES: u64 = 612;
 
-/// Number of freed tags that wake clients, if `least` bits of each word of the bitmap are used.
-fn batch(tags: u32, least: Option<u32>) -> u32 {
-    let word = word(tags);
-    let least = least.unwrap_or(word).min(word);
-    let usable = tags / word * least + (tags % word).min(least);
-    (usable / LINES as u32).clamp(1, MOST_WOKEN)
+/// Numbers of freed tags that wake clients, by the version of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Batch {
+    by_words: u32,
+    by_bitmap: u32,
+}
+
+impl Batch {
+    /// For a scheduler that limits some kind of request to `least(n)` of `n` bits.
+    fn new(tags: u32, least: impl Fn(u32) -> Option<u32>) -> Batch {
+        let limit = |bits: u32| least(bits).unwrap_or(bits).min(bits);
+        let word = word(tags);
+        let by_words = tags / word * limit(word) + (tags % word).min(limit(word));
+        let eighth = |usable: u32| (usable / LINES as u32).clamp(1, MAX_WOKEN);
+        Batch { by_words: eighth(by_words), by_bitmap: eighth(limit(tags)) }
+    }
+
+    fn size(self, linux: u64) -> u32 {
+        if linux < PROPORTIONAL { self.by_words } else { self.by_bitmap }
+    }
 }
 
 #[derive(Debug)]
@@ -35,7 +51,7 @@ pub(super) struct Lines {
     /// Indices of the wait queue that is joined next and of the one that is woken next.
     joined: usize,
     woken_line: usize,
-    batch: u32,
+    batch: Batch,
     /// Tags that became free since the last batch.
     freed: u32,
     waiting: usize,
@@ -44,13 +60,13 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn new(tags: u32, least: Option<u32>) -> Lines {
+    pub(super) fn new(tags: u32, least: impl Fn(u32) -> Option<u32>) -> Lines {
         Lines {
             bitmap: Bitmap::new(tags),
             lines: Default::default(),
             joined: 0,
             woken_line: 0,
-            batch: batch(tags, least),
+            batch: Batch::new(tags, least),
             freed: 0,
             waiting: 0,
             woken: VecDeque::new(),
@@ -106,16 +122,18 @@ impl Lines {
     fn count_freed(&mut self, linux: impl FnOnce() -> u64) {
         if self.waiting > 0 {
             self.freed += 1;
-            if self.freed >= self.batch {
-                self.wake(linux());
+            let linux = linux();
+            let batch = self.batch.size(linux);
+            if self.freed >= batch {
+                self.wake(batch, linux);
             }
         }
     }
 
     /// A batch is full.
-    fn wake(&mut self, linux: u64) {
-        self.freed -= self.batch;
-        let mut left = self.batch as usize;
+    fn wake(&mut self, batch: u32, linux: u64) {
+        self.freed -= batch;
+        let mut left = batch as usize;
         for _ in 0..LINES {
             let line = &mut self.lines[self.woken_line];
             self.woken_line = (self.woken_line + 1) % LINES;
@@ -158,15 +176,23 @@ mod tests {
 
     #[test]
     fn a_batch_is_an_eighth_of_what_can_be_used() {
-        let of = |tags, least: Option<u32>| batch(tags, least);
-        assert_eq!((of(32, None), of(64, None), of(256, None), of(4, None), of(1, None)), (4, 8, 8, 1, 1));
+        let of = |tags, least: Option<u32>| {
+            let batch = Batch::new(tags, |_| least);
+            [601, 612].map(|linux| batch.size(linux))
+        };
+        for (tags, expected) in [(32, 4), (64, 8), (256, 8), (4, 1), (1, 1)] {
+            assert_eq!(of(tags, None), [expected; 2], "{tags} tags");
+        }
         assert_eq!((word(32), word(64), word(256), word(3), word(2)), (8, 16, 64, 64, 64));
-        assert_eq!((of(64, Some(1)), of(64, Some(12)), of(256, Some(48))), (1, 6, 8));
+        assert_eq!((of(64, Some(1)), of(64, Some(12)), of(256, Some(48))), ([1, 1], [6, 1], [8, 6]));
+        assert_eq!(of(1024, Some(1)), [2, 1], "16 words of one bit each, or one bit of all");
+        let kyber = Batch::new(64, |bits| Some(bits * 3 / 4));
+        assert_eq!((kyber.size(601), kyber.size(612)), (6, 6));
     }
 
     #[test]
     fn lines_are_joined_in_turn_and_a_batch_wakes_the_front_of_one() {
-        let mut lines = Lines::new(32, None);
+        let mut lines = Lines::new(32, |_| None);
         (0..10).for_each(|part| lines.join(waiter(part)));
         (0..3).for_each(|_| lines.count_freed(|| 601));
         assert_eq!(woken(&mut lines), [], "a batch is not full");
@@ -189,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_batch_of_612_goes_on_with_the_next_lines() {
-        let mut lines = Lines::new(32, None);
+        let mut lines = Lines::new(32, |_| None);
         (0..10).for_each(|part| lines.join(waiter(part)));
         (0..4).for_each(|_| lines.count_freed(|| 612));
         assert_eq!(woken(&mut lines), [0, 8, 1, 9]);
@@ -202,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_request_that_finds_its_tag_at_the_second_search_has_taken_a_turn() {
-        let mut lines = Lines::new(32, None);
+        let mut lines = Lines::new(32, |_| None);
         (0..32).for_each(|tag| assert_eq!(lines.take(false), Some(tag)));
         lines.free(12, || 601);
         assert_eq!(lines.take(false), Some(12));
@@ -219,7 +245,7 @@ mod tests {
 
     #[test]
     fn tags_that_become_free_while_no_piece_waits_do_not_count_and_empty_lines_are_passed_over() {
-        let mut lines = Lines::new(32, None);
+        let mut lines = Lines::new(32, |_| None);
         (0..9).for_each(|_| lines.count_freed(|| 601));
         (0..3).for_each(|part| lines.join(waiter(part)));
         for expected in [0, 1, 2] {

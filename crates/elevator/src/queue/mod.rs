@@ -114,7 +114,7 @@ impl Queue {
         let (announced, end) = (one.announced() * hw_queues, one.end() * hw_queues);
         let build = Build { nr_tags: announced, queue_depth: limits.queue_depth, topology, ..build.clone() };
         let elevator = (kind.build)(&build);
-        let least = elevator.least_depth(bitmap::word(limits.nr_requests));
+        let least = |bits| elevator.least_depth(bits);
         Queue {
             lines: match kind.origin {
                 Origin::BlkMq => (0..hw_queues).map(|_| Lines::new(limits.nr_requests, least)).collect(),

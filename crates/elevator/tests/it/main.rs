@@ -8,4 +8,5 @@ mod original;
 #[path = "../../examples/shortest_first.rs"]
 #[allow(dead_code, reason = "main is the example's own")]
 mod shortest_first;
+mod tags;
 mod write_an_elevator;

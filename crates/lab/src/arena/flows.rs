@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use loadgen::{ClientFile, Drive};
+use loadgen::{ClientFile, Drive, Submission};
 use serde::{Deserialize, Serialize};
 use workload::{
     ClientTotals, Contract, DeadlineTotals, FlowMeasured, FlowWork, Intervals, Issued, Measured, OpTotals, Params,
@@ -45,6 +45,8 @@ pub struct FlowRequest {
     warmup_ns: u64,
     duration_ns: u64,
     patience_ns: u64,
+    /// Whether clients with an iodepth above 1 use io_submit, not io_uring.
+    aio: bool,
 }
 
 /// The times of a trial, which all of its flows share.
@@ -58,6 +60,8 @@ pub struct Span {
     pub patience: Duration,
     /// Seed of the trial.
     pub seed: u64,
+    /// How clients with an iodepth above 1 submit.
+    pub submission: Submission,
 }
 
 /// The time from now to a common start of this many flows.
@@ -113,6 +117,7 @@ impl FlowRequest {
             warmup_ns: ns(span.warmup),
             duration_ns: ns(span.duration),
             patience_ns: ns(span.patience),
+            aio: span.submission == Submission::Aio,
         }
     }
 
@@ -135,7 +140,9 @@ impl FlowRequest {
             self.files.iter().map(|(path, base, len)| ClientFile { path: path.clone(), base: *base, len: *len });
         let [duration, warmup, patience] =
             [self.duration_ns, self.warmup_ns, self.patience_ns].map(Duration::from_nanos);
-        let drive = Drive { kind, params, files: files.collect(), seed: self.seed, duration, warmup, patience };
+        let submission = if self.aio { Submission::Aio } else { Submission::IoUring };
+        let files = files.collect();
+        let drive = Drive { kind, params, files, seed: self.seed, duration, warmup, patience, submission };
         let start_ns = self.start_ns + if drive.has_warmup() { 0 } else { self.warmup_ns };
         Ok((drive, start_ns))
     }
@@ -397,7 +404,7 @@ mod tests {
         assert_eq!((files.len(), files[0].len(), files[1].len()), (2, 1, 16));
         assert!(files[0][0].base + files[0][0].len <= files[1][0].base, "{files:?}");
         let [duration, warmup, patience] = [3, 1, 9].map(Duration::from_secs);
-        let span = Span { start_ns: 5, warmup, duration, patience, seed: 7 };
+        let span = Span { start_ns: 5, warmup, duration, patience, seed: 7, submission: Submission::IoUring };
         let of = |work: &Work, number: usize| {
             let text = FlowRequest::new(&work.params.flows[number], number, &files[number], &span).to_json().unwrap();
             serde_json::from_slice::<FlowRequest>(&text).unwrap().drive().unwrap()

@@ -1,5 +1,6 @@
 //! The unsafe code of this crate: the rings whose memory the kernel reads and writes, and an ioctl.
 
+mod aio;
 mod flush;
 mod timed;
 mod uring;

@@ -1,4 +1,5 @@
-//! A client with several requests in flight: one io_uring of its own, with a registered file and a registered buffer.
+//! A client with several requests in flight: one io_uring of its own, with a registered file and a registered buffer, or the older
+//! asynchronous system calls (`aio.rs`).
 //!
 //! Registering spares the kernel looking up the file and pinning the pages for each request. One system call hands over all new
 //! requests and waits for the first completion; all completions that are there by then are taken at once and get one time.
@@ -18,21 +19,30 @@ use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use workload::{Client, Step};
 
+use super::aio::Aio;
 use crate::EngineError;
 use crate::buffer::Buffer;
+use crate::drive::Submission;
 use crate::shared::Shared;
 use crate::sync::{finish, sleep_until};
 use crate::tally::{Failure, Tally};
 use crate::target::Target;
 
 /// The longest wait between two looks at the clock and the stop flag.
-static TICK: Timespec = Timespec::new().nsec(20_000_000);
+static TICK: Timespec = Timespec::new().nsec(TICK_NS as u32);
+const TICK_NS: u64 = 20_000_000;
 /// What the completion of that timeout is known by.
 const TICK_ID: u64 = u64::MAX;
 
+/// The system calls.
+enum Calls {
+    Uring(IoUring),
+    Aio(Aio),
+}
+
 /// A ring, its buffer, and the requests in flight.
 pub(crate) struct Ring {
-    ring: ManuallyDrop<IoUring>,
+    ring: ManuallyDrop<Calls>,
     buffer: ManuallyDrop<Buffer>,
     /// Bytes of the buffer that belong to one slot.
     slot_size: usize,
@@ -63,8 +73,19 @@ enum RingState {
 
 impl Ring {
     /// A ring for `depth` requests of up to `size` bytes on the target. To be called by the thread that will use it.
-    pub(crate) fn new(mut buffer: Buffer, size: u32, depth: u32, target: &Target) -> Result<Ring, EngineError> {
+    pub(crate) fn new(
+        mut buffer: Buffer,
+        size: u32,
+        depth: u32,
+        target: &Target,
+        submission: Submission,
+    ) -> Result<Ring, EngineError> {
         let failed = |doing, next| move |cause| EngineError::Setup { doing, cause, next };
+        if submission == Submission::Aio {
+            let next = "raise sysctl fs.aio-max-nr, or use a smaller iodepth";
+            let aio = Aio::new(depth).map_err(failed("cannot set up asynchronous I/O", next))?;
+            return Ok(Ring::with(Calls::Aio(aio), buffer, size, depth));
+        }
         let ring = build(depth).map_err(failed(
             "cannot set up io_uring",
             "it needs Linux 5.11 and sysctl kernel.io_uring_disabled = 0; iodepth = 1 does without",
@@ -80,15 +101,19 @@ impl Ring {
         ring.submitter()
             .register_files(&[target.file.as_raw_fd()])
             .map_err(failed("cannot register the target with io_uring", "iodepth = 1 does without"))?;
+        Ok(Ring::with(Calls::Uring(ring), buffer, size, depth))
+    }
+
+    fn with(calls: Calls, buffer: Buffer, size: u32, depth: u32) -> Ring {
         let idle = InFlight { request: Request::new(Op::Read, 0, 0), submitted: 0 };
-        Ok(Ring {
-            ring: ManuallyDrop::new(ring),
+        Ring {
+            ring: ManuallyDrop::new(calls),
             buffer: ManuallyDrop::new(buffer),
             slot_size: size as usize,
             slots: vec![idle; depth as usize],
             free: (0..depth).rev().collect(),
             ticking: false,
-        })
+        }
     }
 
     /// Runs a client until it ends, the window closes, or it is stopped; what is in flight then is waited for.
@@ -159,17 +184,25 @@ impl Ring {
         last: &mut Option<Completion>,
         tally: &mut Tally,
     ) -> RingState {
-        let mut queue = self.ring.submission();
         while let Some(&slot) = self.free.last() {
             match client.next(Time::from_ns(now), last.take().as_ref()) {
                 Step::Io(request) => {
                     self.free.pop();
                     self.slots[slot as usize] = InFlight { request, submitted: now };
                     let range = slot as usize * self.slot_size..slot as usize * self.slot_size + request.len as usize;
-                    let entry = entry(target, &request, slot, &mut self.buffer.all()[range]);
-                    // SAFETY: the entry names the registered file and a range inside the registered buffer that belongs to this
-                    // slot alone until its completion is taken.
-                    unsafe { queue.push(&entry) }.expect("the ring has an entry for each slot and one for the tick");
+                    let bytes = &mut self.buffer.all()[range];
+                    match &mut *self.ring {
+                        Calls::Uring(ring) => {
+                            let entry = entry(target, &request, slot, bytes);
+                            // SAFETY: the entry names the registered file and a range inside the registered buffer that belongs to
+                            // this slot alone until its completion is taken.
+                            unsafe { ring.submission().push(&entry) }
+                                .expect("the ring has an entry for each slot and one for the tick");
+                        }
+                        Calls::Aio(aio) => {
+                            aio.queue(slot, request.op, target.file.as_raw_fd(), bytes, target.base + request.offset);
+                        }
+                    }
                 }
                 Step::Think(ns) => return RingState::Thinking(now + ns),
                 Step::Await(most) if (self.slots.len() - self.free.len()) as u32 <= most => {}
@@ -186,18 +219,33 @@ impl Ring {
 
     /// Hands over what is new and waits for a completion or the tick; somebody who thinks wakes up to start the next request.
     fn wait(&mut self, state: RingState, now: u64) -> io::Result<()> {
+        let ring = match &mut *self.ring {
+            Calls::Uring(ring) => ring,
+            Calls::Aio(aio) => {
+                let rest_ns = match state {
+                    RingState::Thinking(until) => (until - now).min(TICK_NS),
+                    _ => TICK_NS,
+                };
+                // SAFETY: each request has a slot of the buffer, which is its own until the completion is taken; the buffer is unmapped
+                // after the last completion, or never.
+                return match unsafe { aio.submit() }.and_then(|()| aio.wait(rest_ns)) {
+                    Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) => Ok(()),
+                    other => other,
+                };
+            }
+        };
         if !self.ticking {
             let tick = opcode::Timeout::new(&TICK).build().user_data(TICK_ID);
             // SAFETY: the time that the entry points to is static.
-            unsafe { self.ring.submission().push(&tick) }.expect("the ring has an entry for the tick");
+            unsafe { ring.submission().push(&tick) }.expect("the ring has an entry for the tick");
             self.ticking = true;
         }
         let waited = match state {
             RingState::Thinking(until) => {
-                let rest = Timespec::new().nsec((until - now).min(20_000_000) as u32);
-                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&rest))
+                let rest = Timespec::new().nsec((until - now).min(TICK_NS) as u32);
+                ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&rest))
             }
-            _ => self.ring.submitter().submit_and_wait(1),
+            _ => ring.submitter().submit_and_wait(1),
         };
         match waited {
             Ok(_) => Ok(()),
@@ -211,22 +259,32 @@ impl Ring {
     /// Takes all completions; false if the client must not go on.
     fn reap(&mut self, target: &Target, now: u64, last: &mut Option<Completion>, tally: &mut Tally) -> bool {
         let mut go_on = true;
-        for done in self.ring.completion() {
-            if done.user_data() == TICK_ID {
+        loop {
+            let (id, moved) = match &mut *self.ring {
+                Calls::Uring(ring) => {
+                    let Some(done) = ring.completion().next() else { break };
+                    (done.user_data(), done.result())
+                }
+                Calls::Aio(aio) => {
+                    let Some(done) = aio.next_completion() else { break };
+                    done
+                }
+            };
+            if id == TICK_ID {
                 self.ticking = false;
                 continue;
             }
-            let slot = done.user_data() as u32;
+            let slot = id as u32;
             let InFlight { request, submitted } = self.slots[slot as usize];
             self.free.push(slot);
             *last = Some(Completion { request, submitted: Time::from_ns(submitted), completed: Time::from_ns(now) });
-            if done.result() == request.len as i32 {
+            if moved == request.len as i32 {
                 tally.completed(&request, submitted, now);
                 continue;
             }
             let start = slot as usize * self.slot_size;
             let bytes = &mut self.buffer.all()[start..start + request.len as usize];
-            let result = match done.result() {
+            let result = match moved {
                 moved @ 0.. => finish(target, &request, bytes, moved as usize),
                 errno if matches!(-errno, libc::EINTR | libc::EAGAIN) => finish(target, &request, bytes, 0),
                 errno => Err(Failure::Error(io::Error::from_raw_os_error(-errno))),
@@ -246,8 +304,10 @@ impl Drop for Ring {
             return;
         }
         // The ring's own teardown happens later, on a kernel thread; the target must be free when the drive ends.
-        let _ = self.ring.submitter().unregister_files();
-        let _ = self.ring.submitter().unregister_buffers();
+        if let Calls::Uring(ring) = &*self.ring {
+            let _ = ring.submitter().unregister_files();
+            let _ = ring.submitter().unregister_buffers();
+        }
         // SAFETY: this is the only place that drops the two, it is reached once, and nothing uses them afterwards.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use host::probe::DeviceCounters;
-use loadgen::{ClientFile, Drive, Measured, PATIENCE, place_on_device, run};
+use loadgen::{ClientFile, Drive, Measured, PATIENCE, Submission, place_on_device, run};
 use testbed::{Directory, Loop, eventually};
 use workload::find;
 
@@ -83,7 +83,16 @@ fn with_trace(params: workload::Params) -> workload::Params {
 /// A drive of 200 ms without warm-up.
 pub(crate) fn drive(workload: &str, params: workload::Params, files: Vec<ClientFile>) -> Drive {
     let (duration, warmup) = (Duration::from_millis(200), Duration::ZERO);
-    Drive { kind: find(workload).unwrap(), params, files, seed: 1, duration, warmup, patience: PATIENCE }
+    Drive {
+        kind: find(workload).unwrap(),
+        params,
+        files,
+        seed: 1,
+        duration,
+        warmup,
+        patience: PATIENCE,
+        submission: Submission::IoUring,
+    }
 }
 
 /// Runs a drive to its own end.

@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 use fixture::{Disk, drive, measure};
 use host::probe::{Allowance, account};
-use loadgen::{ClientFile, Issued, METRIC_NAMES, Measured, metrics, place_in_directory, run, run_at};
+use loadgen::{
+    ClientFile, Drive, Issued, METRIC_NAMES, Measured, Submission, metrics, place_in_directory, run, run_at,
+};
 use testbed::{Directory, require};
 use workload::{WORKLOADS, find};
 
@@ -341,4 +343,36 @@ fn the_same_seed_writes_the_same_data_to_the_same_places() {
     });
     assert!(contents[0] == contents[1], "one seed, two results");
     assert!(contents[0] != contents[2], "two seeds, one result");
+}
+
+#[test]
+fn io_submit_does_the_same_requests_as_io_uring() {
+    let dir = Directory::new();
+    let kind = find("oltp").unwrap();
+    let params = kind.params([("file_size", "2M"), ("iodepth", "8"), ("sync_every", "50"), ("clients", "2")]).unwrap();
+    let params = workload::Params { amount: Some(1 << 20), ..params };
+    let files = place_in_directory(kind, &params, dir.path(), 4096).unwrap();
+    let mut drive = Drive { duration: Duration::from_secs(600), ..drive("oltp", params, files) };
+    let issued = [Submission::IoUring, Submission::Aio].map(|submission| {
+        drive.submission = submission;
+        let measured = measure(&drive);
+        clean(&measured);
+        assert!(measured.clients.iter().all(|client| client.finished), "{submission:?}: {measured:?}");
+        (measured.issued, measured.reads.count, measured.writes.count, measured.syncs)
+    });
+    let [ring, aio] = issued;
+    assert_eq!(aio, ring);
+    assert!(ring.1 > 0 && ring.2 > 0 && ring.3 > 0, "{ring:?}");
+}
+
+#[test]
+fn io_submit_reports_a_read_beyond_the_end() {
+    let dir = Directory::new();
+    let kind = find("randread").unwrap();
+    let params = kind.params([("file_size", "2M"), ("iodepth", "4"), ("clients", "1")]).unwrap();
+    let files = place_in_directory(kind, &params, dir.path(), 4096).unwrap();
+    std::fs::File::options().write(true).open(&files[0].path).unwrap().set_len(1 << 20).unwrap();
+    let drive = Drive { submission: Submission::Aio, ..drive("randread", params, files) };
+    let measured = measure(&drive);
+    assert!(measured.vanished.as_ref().is_some_and(|text| text.contains("the target ends there")), "{measured:?}");
 }

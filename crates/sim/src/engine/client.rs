@@ -4,12 +4,16 @@
 //! more is woken by a completion and looks once for all that have come until then, so its next requests come together. A client
 //! is woken `turnaround_ns` after the completion.
 //!
+//! A client is one thread: where a request of direct I/O finds no tag, the thread sleeps in submit_bio (blk_mq_get_tag) and submits
+//! nothing more until it has one, whatever its iodepth. So does a program with io_submit. Completions that come while it sleeps are
+//! seen afterwards.
+//!
 //! Buffered I/O [P]: there is no page cache and no read-ahead. A buffered read goes to the queue as it is. A buffered write is a
 //! copy into memory, after which the client goes on; the piece is handed to the queue at once as an asynchronous request
 //! (write-back without the kernel's delay of seconds) until so much is under way that the client has to wait. What is written is
 //! flushed before the client ends. Where no I/O reaches the device, each request is a copy and nothing else.
 
-use elevator::{Completion, Op, Piece, Request, Time};
+use elevator::{Completion, Entry, Op, Piece, Request, Time};
 use workload::{Lived, Step};
 
 use super::cpus::Job;
@@ -42,7 +46,14 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let client = &mut self.clients[number as usize];
         client.wake = 0;
         match client.state {
-            ClientState::Due => self.steps(number),
+            ClientState::Due => {
+                client.unseen = 0;
+                self.steps(number);
+            }
+            ClientState::Blocked => {
+                client.state = ClientState::Due;
+                self.steps(number);
+            }
             ClientState::Copying(request, since) => {
                 self.clients[number as usize].state = ClientState::Due;
                 self.count(number, request, since);
@@ -63,9 +74,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 return self.close(number);
             }
             let client = &mut self.clients[number as usize];
-            if client.in_flight == client.depth {
-                client.state = ClientState::Full;
-                return;
+            if client.open() == client.depth {
+                return self.await_completion(number, ClientState::Full);
             }
             let step = client.program.next(now, client.last.as_ref());
             client.last = None;
@@ -85,16 +95,16 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                 Step::Io(request) => {
                     client.in_flight += 1;
                     self.submit(number, request, true, now);
+                    if self.is_blocked(number) {
+                        return;
+                    }
                 }
                 Step::Think(ns) => {
                     client.state = ClientState::Due;
                     return self.wake_at(number, now + ns);
                 }
-                Step::Await(most) if client.in_flight <= most => {}
-                Step::Await(most) => {
-                    client.state = ClientState::Awaiting(most);
-                    return;
-                }
+                Step::Await(most) if client.open() <= most => {}
+                Step::Await(most) => return self.await_completion(number, ClientState::Awaiting(most)),
                 Step::Sync if !client.is_waiting() => return self.flush(number, ClientState::Flushing),
                 Step::Sync => {
                     client.state = ClientState::Syncing;
@@ -111,11 +121,49 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
+    /// The client goes on after a completion; where some have come while it was blocked, after these.
+    fn await_completion(&mut self, number: u32, state: ClientState) {
+        let client = &mut self.clients[number as usize];
+        if client.unseen == 0 {
+            client.state = state;
+            return;
+        }
+        client.state = ClientState::Due;
+        let turned = client.first_unseen + self.rules.turnarounds.draw(number);
+        self.wake_at(number, turned.max(self.now));
+    }
+
+    /// Whether the request that the client has just submitted waits for a tag. With an iodepth of 1 there is nothing else to submit.
+    fn is_blocked(&mut self, number: u32) -> bool {
+        let client = &mut self.clients[number as usize];
+        let blocked = client.waiting_parts > 0 && client.depth > 1;
+        if blocked {
+            client.state = ClientState::Blocked;
+        }
+        blocked
+    }
+
+    /// Requests that waited have tags: their clients go on at this instant.
+    pub(super) fn unblock(&mut self) {
+        while let Some(number) = self.admitted.pop() {
+            let client = &mut self.clients[number as usize];
+            if client.waiting_parts > 0 {
+                client.waiting_parts -= 1;
+                if client.waiting_parts == 0 && client.state == ClientState::Blocked {
+                    self.wake_after(number, self.now);
+                }
+            }
+        }
+    }
+
     /// A CPU has done a client's part of a request, which goes to the block layer now; the client goes on.
     pub(super) fn submitted(&mut self, number: u32, request: Request, asked: Time) {
         if !self.is_over() {
             self.clients[number as usize].in_flight += 1;
             self.submit(number, request, true, asked);
+            if self.is_blocked(number) {
+                return;
+            }
         }
         self.clients[number as usize].state = ClientState::Due;
         self.steps(number);
@@ -139,8 +187,24 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             release: request.release,
             deadline: request.deadline,
         };
-        let observer = &mut *self.observer;
-        self.queue.submit(now, piece, &mut |entry| tell(observer, now, Some(number), &entry));
+        let (observer, admitted) = (&mut *self.observer, &mut self.admitted);
+        // Its own parts come first, then requests that could take a tag which a merge has freed.
+        let mut own_parts = nr_sectors.div_ceil(self.queue.limits().max_sectors);
+        let mut waiting_parts = 0;
+        self.queue.submit(now, piece, &mut |entry| {
+            tell(observer, now, Some(number), &entry);
+            match entry {
+                Entry::Waiting => waiting_parts += 1,
+                Entry::Inserted(request) if own_parts == 0 && request.sync => admitted.push(request.process),
+                _ => {}
+            }
+            own_parts = own_parts.saturating_sub(1);
+        });
+        // Requests that are released later wait for their time, not for a tag.
+        if sync && request.release.is_none() {
+            self.clients[number as usize].waiting_parts = waiting_parts;
+        }
+        self.unblock();
     }
 
     /// A write into memory: the piece is on its way, the client copies.
@@ -168,6 +232,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let client = &mut self.clients[number as usize];
         if sync {
             client.in_flight -= 1;
+            if client.state == ClientState::Blocked {
+                if client.unseen == 0 {
+                    client.first_unseen = self.now;
+                }
+                client.unseen += 1;
+            }
             self.count(number, request, asked);
         } else {
             client.dirty_pieces -= 1;

@@ -110,6 +110,8 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     done_tags: Vec<u32>,
     done_pieces: Vec<u64>,
     entered: Vec<Entry>,
+    /// Clients of requests that waited for a tag and have one.
+    admitted: Vec<u32>,
 }
 
 impl<'a, O: Observer + ?Sized> Engine<'a, O> {
@@ -147,6 +149,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             done_tags: Vec::new(),
             done_pieces: Vec::new(),
             entered: Vec::new(),
+            admitted: Vec::new(),
         }
     }
 
@@ -302,8 +305,13 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn completed(&mut self, tag: u32) {
         let now = self.now;
         // Pieces that had waited may be inserted by this, even with the same tag: the completion itself is reported first.
-        let (entered, observed) = (&mut self.entered, self.observer.is_active());
+        let (entered, admitted, observed) = (&mut self.entered, &mut self.admitted, self.observer.is_active());
         let mut keep = |entry| {
+            if let Entry::Inserted(request) = entry
+                && request.sync
+            {
+                admitted.push(request.process);
+            }
             if observed {
                 entered.push(entry);
             }
@@ -313,6 +321,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if observed {
             self.entered.drain(..).for_each(|entry| tell(self.observer, now, None, &entry));
         }
+        self.unblock();
         for at in 0..self.done_pieces.len() {
             self.piece_done(self.done_pieces[at] as u32);
         }

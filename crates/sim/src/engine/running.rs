@@ -16,6 +16,8 @@ pub(super) enum ClientState {
     Full,
     /// Goes on when at most so many of its requests are open.
     Awaiting(u32),
+    /// One of its requests waits for a tag, and its thread with it; goes on when the request has one.
+    Blocked,
     /// Its CPU hands a request to the queue; goes on when that is done.
     Submitting,
     /// Copies until its wake-up; since when.
@@ -48,6 +50,12 @@ pub(super) struct RunningClient {
     pub(super) wake: u64,
     /// Pieces in flight that it waits for.
     pub(super) in_flight: u32,
+    /// Parts of the request that is being submitted that wait for a tag.
+    pub(super) waiting_parts: u32,
+    /// Completions that came while the client was blocked: they make room when it has submitted everything else and looks for them.
+    pub(super) unseen: u32,
+    /// When the first of them came.
+    pub(super) first_unseen: Time,
     /// Write-back under way.
     pub(super) dirty_pieces: u32,
     pub(super) dirty_bytes: u64,
@@ -72,6 +80,9 @@ impl RunningClient {
             state: ClientState::Due,
             wake: 0,
             in_flight: 0,
+            waiting_parts: 0,
+            unseen: 0,
+            first_unseen: start,
             dirty_pieces: 0,
             dirty_bytes: 0,
             last: None,
@@ -85,6 +96,11 @@ impl RunningClient {
     pub(super) fn has_room(&self, bytes: u32) -> bool {
         let fits = self.dirty_bytes + u64::from(bytes) <= DIRTY_BYTES && self.dirty_pieces < DIRTY_PIECES;
         fits || self.dirty_pieces == 0
+    }
+
+    /// Requests in flight as far as the client knows.
+    pub(super) fn open(&self) -> u32 {
+        self.in_flight + self.unseen
     }
 
     /// Whether anything that it started is in flight.

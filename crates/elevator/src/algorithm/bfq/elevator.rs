@@ -78,7 +78,7 @@ impl Elevator for Bfq {
         if self.variant.is_linux() { self.limit_depth(request, word) } else { None }
     }
 
-    fn least_depth(&self, _word: u32) -> Option<u32> {
+    fn least_depth(&self, _bits: u32) -> Option<u32> {
         self.variant.is_linux().then_some(1)
     }
 

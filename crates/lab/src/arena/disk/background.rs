@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use experiment::record::VoidReason;
 use host::Session;
 use host::session::Launch;
-use loadgen::{ClientFile, Drive, Issued};
+use loadgen::{ClientFile, Drive, Issued, Submission};
 use serde::{Deserialize, Serialize};
 
 use crate::arena::processes::{self, BEGUN, Processes, WITHOUT_END};
@@ -130,7 +130,16 @@ pub fn inside() -> Result<u8> {
     let params = kind.params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map_err(|e| anyhow!("{e}"))?;
     let files = order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();
     let (seed, duration, warmup) = (order.seed, WITHOUT_END, Duration::ZERO);
-    let drive = Drive { kind, params, files, seed, duration, warmup, patience: loadgen::PATIENCE };
+    let drive = Drive {
+        kind,
+        params,
+        files,
+        seed,
+        duration,
+        warmup,
+        patience: loadgen::PATIENCE,
+        submission: Submission::IoUring,
+    };
     line(BEGUN)?;
     let measured = loadgen::run(&drive, &stop.flag())?;
     let told = LoadReport {

@@ -37,7 +37,14 @@ pub(super) fn run(
     let TrialSpec { seed, duration, warmup, .. } = *spec;
     let ahead = lead(flows.len());
     let ns = u64::try_from(ahead.as_nanos()).expect("a lead of seconds");
-    let span = Span { start_ns: monotonic_ns() + ns, warmup, duration, patience: PATIENCE, seed };
+    let span = Span {
+        start_ns: monotonic_ns() + ns,
+        warmup,
+        duration,
+        patience: PATIENCE,
+        seed,
+        submission: loadgen::Submission::IoUring,
+    };
     let mut running: Vec<Running> = Vec::new();
     for (number, flow) in flows.iter().enumerate() {
         let launch = Launch {

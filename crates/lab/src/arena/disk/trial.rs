@@ -10,7 +10,7 @@ use anyhow::Result;
 use experiment::record::{OWN_CPU, Observation, VoidReason};
 use host::placement::Placement;
 use host::probe::{Allowance, DeviceCounters, DeviceDelta, SystemDelta};
-use loadgen::Drive;
+use loadgen::{Drive, Submission};
 use runner::ProcessStats;
 use workload::Params;
 
@@ -128,7 +128,16 @@ impl DiskArena<'_> {
         let Work { kind, params } = work.clone();
         let files = self.targets.clients(spec.workload);
         let TrialSpec { seed, duration, warmup, .. } = *spec;
-        let drive = Drive { kind, params, files, seed, duration, warmup, patience: loadgen::PATIENCE };
+        let drive = Drive {
+            kind,
+            params,
+            files,
+            seed,
+            duration,
+            warmup,
+            patience: loadgen::PATIENCE,
+            submission: Submission::IoUring,
+        };
         let measured = loadgen::run(&drive, &self.flag)?;
         let Drive { params, files, .. } = drive;
         Ok(EngineTrial { params, nr_clients: files.len() as u64, measured, voids: Vec::new() })

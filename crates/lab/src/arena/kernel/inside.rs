@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use experiment::record::{Observation, VoidReason};
 use guest::inside::Inside;
 use guest::load::{self, Load, LoadError, LoadOutcome};
-use loadgen::{ClientFile, Drive};
+use loadgen::{ClientFile, Drive, Submission};
 use workload::Measured;
 
 use super::disk::Modelled;
@@ -125,7 +125,16 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
         Some(files) => files.concat(),
         None => loadgen::place_on_device(kind, &params, disk.path(), disk_bytes, LOGICAL_BLOCK)?,
     };
-    let drive = Drive { kind, params, files, seed: order.seed, duration, warmup, patience: PATIENCE };
+    let drive = Drive {
+        kind,
+        params,
+        files,
+        seed: order.seed,
+        duration,
+        warmup,
+        patience: PATIENCE,
+        submission: Submission::Aio,
+    };
     disk.begin_at(guest::inside::now_ns())?;
     Ok(Shown::of(loadgen::run(&drive, &AtomicBool::new(false))?))
 }
@@ -137,7 +146,8 @@ fn of_flows(order: &TrialRequest, disk: &Modelled, work: &Work, files: Option<Pl
         None => place_on_device(work, disk.path(), disk.bytes()?, LOGICAL_BLOCK)?,
     };
     let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
-    let span = Span { start_ns: 0, warmup, duration, patience: PATIENCE, seed: order.seed };
+    let span =
+        Span { start_ns: 0, warmup, duration, patience: PATIENCE, seed: order.seed, submission: Submission::Aio };
     let (measured, against_alone) = flows::run(&work.params, &files, &order.controls, disk, &span)?;
     Ok(Shown { against_alone, ..Shown::of(measured) })
 }

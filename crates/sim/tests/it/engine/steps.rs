@@ -82,6 +82,28 @@ fn a_client_keeps_as_many_open_as_its_depth_and_looks_once_for_what_has_come() {
 }
 
 #[test]
+fn a_client_whose_request_waits_for_a_tag_submits_nothing_more() {
+    let steps = (0..20).map(|at| read(at * 100));
+    let (outcome, events) = script(Trial { nr_requests: Some(2), ..trial("randread", &[]) }, 4, steps);
+    let submitted = times(&events, EventKind::Submit);
+    assert_eq!(
+        submitted[..7],
+        [0, 0, 0, 1000, 2000, 3000, 4000],
+        "one more with each tag, and no turnaround before it"
+    );
+    let mut waiting = 0;
+    for event in &events {
+        match event.kind {
+            EventKind::Wait => waiting += 1,
+            EventKind::Complete => waiting = 0,
+            _ => {}
+        }
+        assert!(waiting <= 1, "two requests of one thread wait at {event:?}");
+    }
+    assert_eq!((outcome.measured.reads.count, outcome.queue.waited), (20, 18));
+}
+
+#[test]
 fn an_open_loop_submits_at_its_own_times_whatever_the_device_does() {
     let steps = (0..50).flat_map(|at| [read(at * 100), Step::Think(300 * US)]);
     let (outcome, events) = script(Trial { nr_requests: Some(64), ..trial("randread", &[]) }, 64, steps);
