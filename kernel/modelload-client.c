@@ -319,8 +319,8 @@ static bool run_client(struct client *client)
 }
 
 /*
- * Requests that one system call submits together are plugged: io_submit and io_uring_enter do so
- * from this number on (AIO_PLUG_THRESHOLD of fs/aio.c, IO_PLUG_THRESHOLD of io_uring/io_uring.c).
+ * Requests that one system call submits together are plugged: io_submit does so for more than
+ * AIO_PLUG_THRESHOLD, 2 (fs/aio.c).
  */
 #define MIN_PLUGGED 3
 
