@@ -1,6 +1,7 @@
-//! A directory of one test.
+//! A directory of one test, and programs in it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A directory on a real disk: loop devices with direct I/O lie in it, which a tmpfs refuses. Removed when dropped.
 #[derive(Debug)]
@@ -28,4 +29,15 @@ impl Directory {
     pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.path().join(name)
     }
+}
+
+/// Copies a program that is to be run. Written by this process, it could be refused ("Text file busy"): a child that another thread
+/// forked at that moment has the descriptor open for writing until it becomes its own program. So another process writes it.
+///
+/// # Panics
+/// If it cannot be copied.
+#[track_caller]
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let status = Command::new("cp").arg("--").arg(from.as_ref()).arg(to.as_ref()).status();
+    assert!(status.is_ok_and(|status| status.success()), "{}: cannot be copied", from.as_ref().display());
 }

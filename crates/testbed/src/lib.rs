@@ -14,7 +14,7 @@ mod sys;
 mod tmpfs;
 mod wait;
 
-pub use directory::Directory;
+pub use directory::{Directory, copy_program};
 pub use level::is_soak;
 pub use loop_device::Loop;
 pub use require::{is_root, require, skip, tool};

@@ -112,7 +112,7 @@ fn copy_kernel(real: &Path, cache: &Path) {
     let kernel = plain_kernel(real).unwrap();
     let copy = cache.join("kernels").join(kernel.file_name().unwrap());
     fs::create_dir_all(copy.join("tree")).unwrap();
-    fs::copy(kernel.join("tree/linux"), copy.join("tree/linux")).unwrap();
+    testbed::copy_program(kernel.join("tree/linux"), copy.join("tree/linux"));
     fs::copy(kernel.join("kernel.json"), copy.join("kernel.json")).unwrap();
     copy_modules(&kernel, &copy);
 }
@@ -188,7 +188,7 @@ fn a_guest_of_an_ordinary_user_cannot_change_the_users_files() {
     let before = fs::symlink_metadata(&victim).unwrap();
     copy_kernel(&cache, &home.join("cache"));
     let program = lab.path("schedlab");
-    fs::copy(binary(), &program).unwrap();
+    testbed::copy_program(binary(), &program);
     assert!(Command::new("chown").arg("-R").arg(attacker::UID.to_string()).arg(&home).status().unwrap().success());
     let script = format!(
         "mount -o remount,rw /; echo changed > {0}; chmod 600 {0}; mkdir /dev/m; mount -t hostfs none /dev/m -o {1}; \

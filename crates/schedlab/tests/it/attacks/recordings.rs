@@ -17,7 +17,7 @@ impl Readers {
     fn of(lab: &Lab, names: &[&str], device: &str) -> Readers {
         let start = |name: &&str| {
             let program = lab.path(name);
-            fs::copy("/bin/dd", &program).expect("dd is there");
+            testbed::copy_program("/bin/dd", &program);
             let script = "while :; do \"$0\" if=$1 of=/dev/null bs=8k count=200 iflag=direct status=none; done";
             let mut shell = Command::new("/bin/sh");
             shell.args(["-c", script]).arg(&program).arg(device).stdin(Stdio::null());

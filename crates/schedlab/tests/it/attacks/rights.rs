@@ -115,7 +115,7 @@ fn devices_show_and_list_need_no_root_even_where_the_state_directory_is_closed()
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).expect("root may");
     let device = Loop::new(&lab.dir, "disk", 16);
     let own = lab.path("schedlab");
-    fs::copy(binary(), &own).expect("copied");
+    testbed::copy_program(binary(), &own);
     fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).expect("root may");
     fs::create_dir(lab.state()).expect("new");
     fs::set_permissions(lab.state(), fs::Permissions::from_mode(0o700)).expect("root may");

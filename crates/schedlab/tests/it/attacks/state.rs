@@ -195,7 +195,7 @@ fn another_user_cannot_read_the_state_and_is_shown_everything_else() {
     let lab = Lab::new();
     chmod(lab.dir.path(), 0o755);
     let program = lab.path("schedlab");
-    fs::copy(binary(), &program).expect("room for a copy");
+    testbed::copy_program(binary(), &program);
     lab.run("restore").expect_status(0);
     fs::create_dir_all(lab.state()).expect("own");
     chmod(&lab.state(), 0o700);

@@ -372,7 +372,7 @@ fn without_root_the_next_step_is_named() {
     let copy = Directory::new();
     fs::set_permissions(copy.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let binary = copy.path().join("schedlab");
-    fs::copy(env!("CARGO_BIN_EXE_schedlab"), &binary).unwrap();
+    testbed::copy_program(env!("CARGO_BIN_EXE_schedlab"), &binary);
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&binary)

@@ -119,9 +119,9 @@ fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behi
     for part in modules.chain([kernel.join("kernel.json")]) {
         assert!(Command::new("cp").arg("-r").arg(&part).arg(&copy).status().unwrap().success());
     }
-    fs::copy(kernel.join("tree/linux"), copy.join("tree/linux")).unwrap();
+    testbed::copy_program(kernel.join("tree/linux"), copy.join("tree/linux"));
     let binary = home.path().join("schedlab");
-    fs::copy(env!("CARGO_BIN_EXE_schedlab"), &binary).unwrap();
+    testbed::copy_program(env!("CARGO_BIN_EXE_schedlab"), &binary);
     let owner = format!("{NOBODY}:{NOBODY}");
     assert!(Command::new("chown").args(["-R", &owner]).arg(home.path()).status().unwrap().success());
     let show = |out: &str| {

@@ -150,7 +150,7 @@ fn a_dry_run_tells_each_write_in_order_changes_nothing_and_needs_no_root() {
     let before = device.snapshot();
     // The directories above the built binary may be closed to others.
     let exe = lab.path("schedlab");
-    fs::copy(env!("CARGO_BIN_EXE_schedlab"), &exe).unwrap();
+    testbed::copy_program(env!("CARGO_BIN_EXE_schedlab"), &exe);
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let words = format!("set {} read_ahead_kb=4 slice_idle=0 scheduler=bfq nr_requests=96 --dry-run", device.name);
     let ran = Command::new(&exe)
