@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use signal_hook::low_level::emulate_default_handler;
+use signal_hook::low_level;
 
 /// How long the report of an interrupted experiment may take.
 const REPORT: Duration = Duration::from_millis(1500);
@@ -77,15 +77,16 @@ impl Stop {
     }
 
     /// From now on a signal ends the process at once: the settings are restored and the record is on the disk, and judging and
-    /// reporting can be repeated from it. Where one has come already, the report has a moment to be written.
+    /// reporting can be repeated from it. Where one has come already, the report has a moment to be written; the exit status is the same
+    /// whether it was enough or not.
     pub fn end_at_once(&self) {
         self.nothing_to_undo.store(true, Ordering::Relaxed);
         if self.signal().is_some() {
-            let signal = i32::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or(SIGTERM);
+            let status = self.status();
             // Without the thread the report only takes longer.
             let _ = thread::Builder::new().spawn(move || {
                 thread::sleep(REPORT);
-                emulate_default_handler(signal)
+                low_level::exit(status.into())
             });
         }
     }
