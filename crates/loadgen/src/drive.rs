@@ -25,7 +25,10 @@ pub enum Submission {
     #[default]
     IoUring,
     /// io_submit: the client itself sleeps until there is a tag, as in the simulator.
-    Aio,
+    Aio {
+        /// From a completion to the client's next request, ±50 %, whatever its iodepth: for guests in which computing takes no time.
+        turnaround_ns: u64,
+    },
 }
 
 /// One measurement: which clients, on what, for how long.
@@ -43,7 +46,7 @@ pub struct Drive {
     pub warmup: Duration,
     /// How long to wait for requests after the window has closed, and for a client's set-up; see [`PATIENCE`].
     pub patience: Duration,
-    /// How clients with an iodepth above 1 submit.
+    /// How clients submit; with an iodepth of 1 by pread and pwrite.
     pub submission: Submission,
 }
 

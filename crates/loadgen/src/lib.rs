@@ -24,6 +24,7 @@ mod sync;
 mod sys;
 mod tally;
 mod target;
+mod turnaround;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

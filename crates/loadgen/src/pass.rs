@@ -20,6 +20,7 @@ use crate::shared::{Gate, Shared};
 use crate::sys::Ring;
 use crate::tally::Tally;
 use crate::target::Target;
+use crate::turnaround::Turnaround;
 use crate::{Drive, EngineError, sync};
 
 /// How often the caller's stop flag is looked at.
@@ -190,9 +191,11 @@ impl Worker {
         self.shared.wait_at_gate();
         let Some((mut client, mut means)) = set_up else { return };
         let mut tally = Box::new(Tally::new(self.open_ns, self.close_ns));
+        let mut turnaround = Turnaround::new(self.submission, self.seat.seed, self.seat.index);
+        let (client, turnaround) = (client.as_mut(), &mut turnaround);
         match &mut means {
-            Means::Sync(buffer) => sync::run(client.as_mut(), &self.target, buffer, &self.shared, &mut tally),
-            Means::Ring(ring) => ring.run(client.as_mut(), &self.target, &self.shared, &mut tally),
+            Means::Sync(buffer) => sync::run(client, &self.target, buffer, turnaround, &self.shared, &mut tally),
+            Means::Ring(ring) => ring.run(client, &self.target, turnaround, &self.shared, &mut tally),
         }
         if tally.finished && self.kind.pass_based {
             self.shared.stop();

@@ -17,12 +17,20 @@ use crate::buffer::Buffer;
 use crate::shared::Shared;
 use crate::tally::{Failure, Tally};
 use crate::target::Target;
+use crate::turnaround::Turnaround;
 
 /// The longest sleep between two looks at the stop flag.
 const NAP_NS: u64 = 20_000_000;
 
 /// Runs a client until it ends, the window closes, or it is stopped.
-pub(super) fn run(client: &mut dyn Client, target: &Target, buffer: &mut Buffer, shared: &Shared, tally: &mut Tally) {
+pub(super) fn run(
+    client: &mut dyn Client,
+    target: &Target,
+    buffer: &mut Buffer,
+    turnaround: &mut Turnaround,
+    shared: &Shared,
+    tally: &mut Tally,
+) {
     let mut now = shared.now();
     let mut last = None;
     tally.begin(now);
@@ -40,7 +48,7 @@ pub(super) fn run(client: &mut dyn Client, target: &Target, buffer: &mut Buffer,
                     }
                 }
                 last = Some(Completion { request, submitted: Time::from_ns(now), completed: Time::from_ns(done) });
-                now = done;
+                now = turnaround.wait(done, tally.close_ns, shared);
             }
             Step::Think(ns) => now = sleep_until(now + ns, tally.close_ns, shared),
             // Nothing is in flight between two steps.

@@ -45,8 +45,8 @@ pub struct FlowRequest {
     warmup_ns: u64,
     duration_ns: u64,
     patience_ns: u64,
-    /// Whether clients with an iodepth above 1 use io_submit, not io_uring.
-    aio: bool,
+    /// Of clients that use io_submit, not io_uring.
+    turnaround_ns: Option<u64>,
 }
 
 /// The times of a trial, which all of its flows share.
@@ -117,7 +117,10 @@ impl FlowRequest {
             warmup_ns: ns(span.warmup),
             duration_ns: ns(span.duration),
             patience_ns: ns(span.patience),
-            aio: span.submission == Submission::Aio,
+            turnaround_ns: match span.submission {
+                Submission::IoUring => None,
+                Submission::Aio { turnaround_ns } => Some(turnaround_ns),
+            },
         }
     }
 
@@ -140,7 +143,8 @@ impl FlowRequest {
             self.files.iter().map(|(path, base, len)| ClientFile { path: path.clone(), base: *base, len: *len });
         let [duration, warmup, patience] =
             [self.duration_ns, self.warmup_ns, self.patience_ns].map(Duration::from_nanos);
-        let submission = if self.aio { Submission::Aio } else { Submission::IoUring };
+        let submission =
+            self.turnaround_ns.map_or(Submission::IoUring, |turnaround_ns| Submission::Aio { turnaround_ns });
         let files = files.collect();
         let drive = Drive { kind, params, files, seed: self.seed, duration, warmup, patience, submission };
         let start_ns = self.start_ns + if drive.has_warmup() { 0 } else { self.warmup_ns };

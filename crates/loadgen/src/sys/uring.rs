@@ -27,6 +27,7 @@ use crate::shared::Shared;
 use crate::sync::{finish, sleep_until};
 use crate::tally::{Failure, Tally};
 use crate::target::Target;
+use crate::turnaround::Turnaround;
 
 /// The longest wait between two looks at the clock and the stop flag.
 static TICK: Timespec = Timespec::new().nsec(TICK_NS as u32);
@@ -81,7 +82,7 @@ impl Ring {
         submission: Submission,
     ) -> Result<Ring, EngineError> {
         let failed = |doing, next| move |cause| EngineError::Setup { doing, cause, next };
-        if submission == Submission::Aio {
+        if matches!(submission, Submission::Aio { .. }) {
             let next = "raise sysctl fs.aio-max-nr, or use a smaller iodepth";
             let aio = Aio::new(depth).map_err(failed("cannot set up asynchronous I/O", next))?;
             return Ok(Ring::with(Calls::Aio(aio), buffer, size, depth));
@@ -117,7 +118,14 @@ impl Ring {
     }
 
     /// Runs a client until it ends, the window closes, or it is stopped; what is in flight then is waited for.
-    pub(crate) fn run(&mut self, client: &mut dyn Client, target: &Target, shared: &Shared, tally: &mut Tally) {
+    pub(crate) fn run(
+        &mut self,
+        client: &mut dyn Client,
+        target: &Target,
+        turnaround: &mut Turnaround,
+        shared: &Shared,
+        tally: &mut Tally,
+    ) {
         let mut now = shared.now();
         let mut last = None;
         let mut state = RingState::Working;
@@ -149,8 +157,12 @@ impl Ring {
                     }
                 }
                 now = shared.now();
+                let in_flight = self.in_flight();
                 if !self.reap(target, now, &mut last, tally) {
                     state = RingState::Closing;
+                }
+                if self.in_flight() < in_flight {
+                    now = turnaround.wait(now, tally.close_ns, shared);
                 }
             } else {
                 match state {

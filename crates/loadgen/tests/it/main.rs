@@ -353,7 +353,7 @@ fn io_submit_does_the_same_requests_as_io_uring() {
     let params = workload::Params { amount: Some(1 << 20), ..params };
     let files = place_in_directory(kind, &params, dir.path(), 4096).unwrap();
     let mut drive = Drive { duration: Duration::from_secs(600), ..drive("oltp", params, files) };
-    let issued = [Submission::IoUring, Submission::Aio].map(|submission| {
+    let issued = [Submission::IoUring, Submission::Aio { turnaround_ns: 0 }].map(|submission| {
         drive.submission = submission;
         let measured = measure(&drive);
         clean(&measured);
@@ -372,7 +372,7 @@ fn io_submit_reports_a_read_beyond_the_end() {
     let params = kind.params([("file_size", "2M"), ("iodepth", "4"), ("clients", "1")]).unwrap();
     let files = place_in_directory(kind, &params, dir.path(), 4096).unwrap();
     std::fs::File::options().write(true).open(&files[0].path).unwrap().set_len(1 << 20).unwrap();
-    let drive = Drive { submission: Submission::Aio, ..drive("randread", params, files) };
+    let drive = Drive { submission: Submission::Aio { turnaround_ns: 1000 }, ..drive("randread", params, files) };
     let measured = measure(&drive);
     assert!(measured.vanished.as_ref().is_some_and(|text| text.contains("the target ends there")), "{measured:?}");
 }

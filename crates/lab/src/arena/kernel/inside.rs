@@ -133,7 +133,7 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
         duration,
         warmup,
         patience: PATIENCE,
-        submission: Submission::Aio,
+        submission: Submission::Aio { turnaround_ns: order.turnaround_ns },
     };
     disk.begin_at(guest::inside::now_ns())?;
     Ok(Shown::of(loadgen::run(&drive, &AtomicBool::new(false))?))
@@ -146,8 +146,14 @@ fn of_flows(order: &TrialRequest, disk: &Modelled, work: &Work, files: Option<Pl
         None => place_on_device(work, disk.path(), disk.bytes()?, LOGICAL_BLOCK)?,
     };
     let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
-    let span =
-        Span { start_ns: 0, warmup, duration, patience: PATIENCE, seed: order.seed, submission: Submission::Aio };
+    let span = Span {
+        start_ns: 0,
+        warmup,
+        duration,
+        patience: PATIENCE,
+        seed: order.seed,
+        submission: Submission::Aio { turnaround_ns: order.turnaround_ns },
+    };
     let (measured, against_alone) = flows::run(&work.params, &files, &order.controls, disk, &span)?;
     Ok(Shown { against_alone, ..Shown::of(measured) })
 }

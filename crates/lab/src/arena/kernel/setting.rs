@@ -39,11 +39,7 @@ pub static ATTRIBUTES: &[(&str, &str, &str)] = &[
         "requests that can exist at once [the kernel's choice: twice the adapter's tags, at most 256]",
     ),
     ("queue_depth", "1 to 65536", "requests in the device at once [as many as it takes]"),
-    (
-        "turnaround_us",
-        "0 to 1000000",
-        "µs from a completion to the same client's next request, ±50 % [10]; with clients=syscalls none",
-    ),
+    ("turnaround_us", "0 to 1000000", "µs from a completion to the same client's next request, ±50 % [10]"),
     (
         "clients",
         "auto, kernel, syscalls",
