@@ -226,7 +226,8 @@ impl Driven for InQueue {
             return true;
         }
         let mut done = Vec::new();
-        let finished = self.queue.complete(now, request.tag, &mut done, &mut |entry| log_entry(now, entry, log));
+        let finished = self.queue.complete(now, request.tag, &mut done);
+        self.queue.admit_waiting(now, &mut |entry| log_entry(now, entry, log));
         assert_eq!(finished, Finished { request: *request, issued }, "the completed request is the dispatched one");
         log.done.extend(done);
         false

@@ -119,7 +119,8 @@ impl Bed {
         self.arm = Arm(request.end());
         self.now = self.now + 100_000;
         self.done.clear();
-        self.queue.complete(self.now, request.tag, &mut self.done, &mut |entry| {
+        self.queue.complete(self.now, request.tag, &mut self.done);
+        self.queue.admit_waiting(self.now, &mut |entry| {
             black_box(entry);
         });
         self.submit(request.process);

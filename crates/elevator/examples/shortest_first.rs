@@ -150,7 +150,8 @@ fn main() {
         let now = Time::from_ns(ms * 1_000_000);
         let Some(request) = queue.dispatch(now, &elevator::NoDisk) else { break };
         println!("{ms:2} ms  {:5}  {:4} sectors at {:6}", request.op, request.nr_sectors, request.sector);
-        queue.complete(now + 1_000_000, request.tag, &mut Vec::new(), &mut |_| {});
+        queue.complete(now + 1_000_000, request.tag, &mut Vec::new());
+        queue.admit_waiting(now + 1_000_000, &mut |_| {});
         queue.submit(now + 1_000_000, piece(4 + ms, 8), &mut |_| {});
     }
 }

@@ -125,7 +125,8 @@ impl Side {
             Event::Ticks(nr) => (0..*nr).for_each(|_| self.tick()),
             Event::Complete(nr) => {
                 if let Some(tag) = self.pull(*nr) {
-                    self.queue.complete(now, tag, &mut Vec::new(), &mut ignore);
+                    self.queue.complete(now, tag, &mut Vec::new());
+                    self.queue.admit_waiting(now, &mut ignore);
                     self.run();
                 }
             }

@@ -203,15 +203,9 @@ impl Queue {
     }
 
     /// The device has completed the request with this tag. The cookies of pieces that complete with it are appended to `done`, in
-    /// order of submission; `seen` is called for pieces that waited for a free request.
+    /// order of submission. Call [`Queue::dispatch`] next and [`Queue::admit_waiting`] then.
     #[inline]
-    pub fn complete(
-        &mut self,
-        now: Time,
-        tag: u32,
-        done: &mut Vec<u64>,
-        seen: &mut (impl FnMut(Entry) + ?Sized),
-    ) -> Finished {
+    pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>) -> Finished {
         self.tick(now);
         let slot = in_flight(&mut self.slots, tag);
         slot.state = State::Free;
@@ -224,11 +218,20 @@ impl Queue {
         self.pieces.finish(parts, done);
         self.counters.done += (done.len() - before) as u64;
         self.give(tag, &finished.request);
-        if self.may_admit() {
-            self.admit(now, &mut |entry| seen(entry));
-        }
         self.check();
         finished
+    }
+
+    /// Pieces that waited for a free request are inserted, as far as completions have woken their clients; `seen` is called for each.
+    ///
+    /// After the dispatch that the completion causes: the kernel's work queue runs before a process that was woken at the same time.
+    #[inline]
+    pub fn admit_waiting(&mut self, now: Time, seen: &mut (impl FnMut(Entry) + ?Sized)) {
+        if self.may_admit() {
+            self.tick(now);
+            self.admit(now, &mut |entry| seen(entry));
+            self.check();
+        }
     }
 
     /// The device returns a request unserved: it is inserted at the head.

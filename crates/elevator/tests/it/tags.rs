@@ -75,7 +75,9 @@ impl Bed {
             self.now = self.now.max(next);
             if device.is_some_and(|ends| ends <= self.now) {
                 let (_, request) = self.in_device.pop_front().expect("the device is busy");
-                self.queue.complete(self.now, request.tag, &mut done, &mut |_| {});
+                self.queue.complete(self.now, request.tag, &mut done);
+                self.offer();
+                self.queue.admit_waiting(self.now, &mut |_| {});
                 done.drain(..).for_each(|client| self.submit(client as u32));
             } else {
                 self.queue.on_timer(self.now, &mut |_| {});

@@ -109,7 +109,6 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     turns_at_this_time: u32,
     done_tags: Vec<u32>,
     done_pieces: Vec<u64>,
-    entered: Vec<Entry>,
     /// Clients of requests that waited for a tag and have one.
     admitted: Vec<u32>,
 }
@@ -148,7 +147,6 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
             turns_at_this_time: 0,
             done_tags: Vec::new(),
             done_pieces: Vec::new(),
-            entered: Vec::new(),
             admitted: Vec::new(),
         }
     }
@@ -208,6 +206,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         if device.is_some_and(|at| at <= now) {
             self.completions();
             self.offer();
+            self.admit_waiting();
         }
         if timer.is_some() && self.queue.next_timer().is_some_and(|at| at <= now) {
             self.observe(EventKind::Timer, None, None, None, 0, 0);
@@ -222,6 +221,7 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 Job::Complete { tag } => self.completed(tag),
             }
             self.offer();
+            self.admit_waiting();
         }
         while let Some((client, wake)) = self.wakes.pop(now) {
             self.count_turn();
@@ -303,29 +303,32 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
 
     /// A request is done, and with it perhaps pieces.
     fn completed(&mut self, tag: u32) {
+        let finished = self.queue.complete(self.now, tag, &mut self.done_pieces);
+        self.observe_request(EventKind::Complete, &finished.request);
+        for at in 0..self.done_pieces.len() {
+            self.piece_done(self.done_pieces[at] as u32);
+        }
+        self.done_pieces.clear();
+    }
+
+    /// Inserts what waited for a tag that is free now.
+    fn admit_waiting(&mut self) {
         let now = self.now;
-        // Pieces that had waited may be inserted by this, even with the same tag: the completion itself is reported first.
-        let (entered, admitted, observed) = (&mut self.entered, &mut self.admitted, self.observer.is_active());
-        let mut keep = |entry| {
+        let (observer, admitted) = (&mut *self.observer, &mut self.admitted);
+        let mut inserted = false;
+        self.queue.admit_waiting(now, &mut |entry| {
+            inserted = true;
             if let Entry::Inserted(request) = entry
                 && request.sync
             {
                 admitted.push(request.process);
             }
-            if observed {
-                entered.push(entry);
-            }
-        };
-        let finished = self.queue.complete(now, tag, &mut self.done_pieces, &mut keep);
-        self.observe_request(EventKind::Complete, &finished.request);
-        if observed {
-            self.entered.drain(..).for_each(|entry| tell(self.observer, now, None, &entry));
+            tell(observer, now, None, &entry);
+        });
+        if inserted {
+            self.unblock();
+            self.offer();
         }
-        self.unblock();
-        for at in 0..self.done_pieces.len() {
-            self.piece_done(self.done_pieces[at] as u32);
-        }
-        self.done_pieces.clear();
     }
 
     /// Gives the device what it takes: flushes first, which no scheduler sees, then what the elevator gives.
