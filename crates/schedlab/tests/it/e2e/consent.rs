@@ -136,7 +136,8 @@ const HELD: &[State] = &[
         "first at offset 16777215",
     ),
     state("zeros", 16, "true", "no data found in its 16 MiB"),
-    state("zeros, large and sparse", 4 << 20, "true", "no data found in a sample of 514 MiB"),
+    // How much is read within the time limit depends on the machine.
+    state("zeros, large and sparse", 4 << 20, "true", "no data found in a sample of "),
     state("sectors of 4096 bytes", 16, "losetup -b 4096 $N && mkfs.ext4 -qF $N", "ext4"),
     state("reads that fail", 16, "truncate -s 8M $F", "cannot be read, first at offset 8388608"),
     state("reads that fail at the start", 16, "truncate -s 0 $F", "cannot be read, first at offset 0"),

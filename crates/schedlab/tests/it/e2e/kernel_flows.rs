@@ -140,7 +140,8 @@ fn a_value_that_the_guests_kernel_refuses_is_named_with_the_file() {
 }
 
 /// Reads and writes per second of `mixed` on a device in one arena, by arm.
-fn mixed(lab: &Lab, arena: &str, device: &str, clients: &str) -> Vec<(f64, f64)> {
+fn mixed(lab: &Lab, arena: &str, place: (&str, u32), clients: &str) -> Vec<(f64, f64)> {
+    let (device, iodepth) = place;
     let arm = |name: &&str| {
         let tunables = match (arena, *name) {
             ("kernel", _) => format!("clients = \"{clients}\""),
@@ -151,19 +152,19 @@ fn mixed(lab: &Lab, arena: &str, device: &str, clients: &str) -> Vec<(f64, f64)>
     };
     let plan = format!(
         "arena = \"{arena}\"\ndevice = \"{device}\"\nseed = 3\n[trial]\nduration_ms = 10000\nwarmup_ms = 2000\n\
-         [budget]\nblocks = 1\nfigures_only = true\n{}[[workload]]\nname = \"mixed\"\nkind = \"mixed\"\n",
+         [budget]\nblocks = 1\nfigures_only = true\n{}[[workload]]\nname = \"mixed\"\nkind = \"mixed\"\n\
+         params = {{ iodepth = {iodepth} }}\n",
         MIXED_ARMS.iter().map(arm).collect::<String>()
     );
-    let out = format!("{arena}-{clients}-{}", device.split(':').next().unwrap());
+    let out = format!("{arena}-{clients}-{}-{iodepth}", device.split(':').next().unwrap());
     run(lab, &plan, &out);
     let trials = trials(&lab.path(&out));
     MIXED_ARMS.iter().map(|arm| (metric(&trials, arm, "read_iops"), metric(&trials, arm, "write_iops"))).collect()
 }
 
-const MIXED_ARMS: [&str; 3] = ["none", "mq-deadline", "kyber"];
+const MIXED_ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
-/// The reference is a program's thread that sleeps in io_submit until there is a tag. Threads of the guest's kernel under mq-deadline are
-/// left out on `null`: they read a third less there.
+/// The reference is a program's thread that sleeps in io_submit until there is a tag.
 #[test]
 fn mixed_has_one_answer_in_simulator_and_guest() {
     if kernel_cache().is_none() {
@@ -171,22 +172,26 @@ fn mixed_has_one_answer_in_simulator_and_guest() {
     }
     let lab = Lab::new();
     let arenas = [("sim", "auto"), ("kernel", "kernel"), ("kernel", "syscalls")];
-    let null = arenas.map(|(arena, clients)| mixed(&lab, arena, "null:service_ns=300000:queue_depth=32", clients));
-    for (i, arm) in MIXED_ARMS.iter().enumerate() {
-        let [sim, kernel, programs] = [null[0][i].0, null[1][i].0, null[2][i].0];
-        assert!((sim / programs - 1.0).abs() < 0.03, "null, {arm}: {sim} reads/s simulated, {programs} of programs");
-        if *arm != "mq-deadline" {
-            assert!((kernel / programs - 1.0).abs() < 0.03, "null, {arm}: {kernel} reads/s of threads, {programs}");
+    for place in [("null:service_ns=300000:queue_depth=32", 64), ("cheetah9lp", 1), ("cheetah9lp", 2)] {
+        let rates = arenas.map(|(arena, clients)| mixed(&lab, arena, place, clients));
+        for (i, arm) in MIXED_ARMS.iter().enumerate() {
+            let [sim, threads, programs] = [rates[0][i].0, rates[1][i].0, rates[2][i].0];
+            println!("{place:?}, {arm}: {sim} reads/s simulated, {threads} of threads, {programs} of programs");
+            // bfq chooses by a rate of the device that it estimates from many completions.
+            let bound = if *arm == "bfq" { 0.1 } else { 0.06 };
+            for other in [sim, threads] {
+                assert!((other / programs - 1.0).abs() < bound, "{place:?}, {arm}: {sim}, {threads}, {programs}");
+            }
         }
     }
-    // A disk serves the reader two to four times a second here, too few for a ratio.
-    let disk = arenas.map(|(arena, clients)| mixed(&lab, arena, "wd4tb7200", clients));
-    for (i, arm) in MIXED_ARMS.iter().enumerate() {
+    // A disk with a queue serves the reader one to four times a second here, too few for a ratio.
+    let disk = arenas.map(|(arena, clients)| mixed(&lab, arena, ("wd4tb7200", 64), clients));
+    for (i, arm) in MIXED_ARMS.iter().enumerate().filter(|(_, arm)| **arm != "bfq") {
         for other in [disk[0][i], disk[1][i]] {
             let (reads, writes) = disk[2][i];
             assert!((other.0 - reads).abs() <= 2.0, "wd4tb7200, {arm}: {other:?}, of programs {reads} reads/s");
             assert!(
-                (other.1 / writes - 1.0).abs() < 0.05,
+                (other.1 / writes - 1.0).abs() < 0.08,
                 "wd4tb7200, {arm}: {other:?}, of programs {writes} writes/s"
             );
         }
