@@ -159,7 +159,12 @@ fn mixed(lab: &Lab, arena: &str, place: (&str, u32), clients: &str) -> Vec<(f64,
     let out = format!("{arena}-{clients}-{}-{iodepth}", device.split(':').next().unwrap());
     run(lab, &plan, &out);
     let trials = trials(&lab.path(&out));
-    MIXED_ARMS.iter().map(|arm| (metric(&trials, arm, "read_iops"), metric(&trials, arm, "write_iops"))).collect()
+    let rate = |arm: &str, name: &str| {
+        let trial = trials.iter().find(|trial| trial["arm"] == arm).unwrap_or_else(|| panic!("no trial of {arm}"));
+        // A reader that starves has no rate.
+        trial["observation"]["metrics"][name].as_f64().unwrap_or(0.0)
+    };
+    MIXED_ARMS.iter().map(|arm| (rate(arm, "read_iops"), rate(arm, "write_iops"))).collect()
 }
 
 const MIXED_ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
@@ -174,7 +179,9 @@ fn mixed_has_one_answer_in_simulator_and_guest() {
     let arenas = [("sim", "auto"), ("kernel", "kernel"), ("kernel", "syscalls")];
     for place in [("null:service_ns=300000:queue_depth=32", 64), ("cheetah9lp", 1), ("cheetah9lp", 2)] {
         let rates = arenas.map(|(arena, clients)| mixed(&lab, arena, place, clients));
-        for (i, arm) in MIXED_ARMS.iter().enumerate() {
+        // Under none a plug decides who starves, and the simulator has none: see the page about the arena.
+        let plugs = |arm: &str| arm == "none" && place.1 == 2;
+        for (i, arm) in MIXED_ARMS.iter().enumerate().filter(|(_, arm)| !plugs(arm)) {
             let [sim, threads, programs] = [rates[0][i].0, rates[1][i].0, rates[2][i].0];
             println!("{place:?}, {arm}: {sim} reads/s simulated, {threads} of threads, {programs} of programs");
             // bfq chooses by a rate of the device that it estimates from many completions.
