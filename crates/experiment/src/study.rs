@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::advice::recommend;
 use crate::metric::Direction;
 use crate::plan::Criteria;
 use crate::pooled::Pooled;
@@ -59,6 +60,26 @@ pub struct Study {
     pub pooled: Option<Pooled>,
 }
 
+impl Study {
+    /// The same with the arms that `keep` accepts, and the advice that they give; the baseline stays whatever it is.
+    pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Study {
+        let mut study = self.clone();
+        study.judgements.retain(|judgement| keep(&judgement.arm));
+        let mut workloads: Vec<String> = Vec::new();
+        for judgement in &study.judgements {
+            if !workloads.contains(&judgement.workload) {
+                workloads.push(judgement.workload.clone());
+            }
+        }
+        let direction = |metric: &str| {
+            let of = self.summaries.iter().find(|summary| summary.metric == metric);
+            of.map_or(Direction::Descriptive, |summary| summary.direction)
+        };
+        study.recommendation = recommend(&study.judgements, &workloads, &self.criteria, &direction);
+        study
+    }
+}
+
 /// What one arm's trials look like on one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -99,8 +120,30 @@ pub struct Recommendation {
     pub arm: Option<String>,
     /// In one sentence.
     pub sentence: String,
+    /// Where the arm is worse than the baseline, the largest factor first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<Cost>,
     /// Per workload.
     pub workloads: Vec<WorkloadAdvice>,
+}
+
+/// A metric on which an arm is worse than the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// arm / baseline; none without an estimate.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The baseline's geometric mean.
+    pub baseline_mean: Option<f64>,
+    /// The arm's.
+    pub arm_mean: Option<f64>,
 }
 
 /// What to do for one workload.

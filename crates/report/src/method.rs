@@ -141,7 +141,7 @@ mod tests {
         let facts = [("bfq".to_owned(), "R recalled, not confirmed".to_owned())];
         lab.header.environment.insert(UNCONFIRMED.to_owned(), facts.into());
         let said = "[R] recalled, not";
-        let options = crate::terminal::Options { colour: false, width: 200, verbose: false };
+        let options = crate::terminal::Options { colour: false, width: 200, verbose: false, offered: Vec::new() };
         let terminal = crate::terminal::render(&lab.study, Some(&lab.evidence()), &[], &options);
         let page = crate::page::Page::of(&lab.study, Some(&lab.evidence()));
         let (html, markdown) =

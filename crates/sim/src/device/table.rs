@@ -115,7 +115,7 @@ pub static DEVICES: &[DeviceKind] = &[
     preset!("femu", "FEMU's black-box SSD", Recalled, "FEMU; latencies confirmed, shape recalled"),
     preset!(
         "null",
-        "completes after a given time: the cost of the queue alone, or a server with a known law",
+        "null device: completes after a given time: the cost of the queue alone, or a server with a known law",
         Proposed,
         "none needed"
     ),
