@@ -68,7 +68,7 @@ impl Model {
         self.own.as_ref().map(|(text, _)| text.as_str())
     }
 
-    /// What a modelled device is called in a sentence: `HP 97560, 1.3 GB of 1991`; none for one of a file.
+    /// What a modelled device is called in a sentence: `HP 97560, 1991`; none for one of a file.
     pub fn title(&self) -> Option<String> {
         let name = self.word.split(':').next().unwrap_or_default();
         let row = sim::device::DEVICES.iter().find(|row| row.name == name && self.own.is_none())?;
