@@ -111,7 +111,10 @@ mod tests {
         let lab = pooled();
         let options = crate::terminal::Options { colour: false, width: 120, verbose: false, offered: Vec::new() };
         let text = crate::terminal::render(&lab.study, None, &[], &options);
-        assert!(text.starts_with("Over 3 of 4 occasions: use mq-deadline on SAMSUNG MZ7LH960 (/dev/sdb): better than none"), "{text}");
+        assert!(
+            text.starts_with("Over 3 of 4 occasions: use mq-deadline on SAMSUNG MZ7LH960 (/dev/sdb): better than none"),
+            "{text}"
+        );
         for words in [
             "occasion-1",
             "+12.0 %",
