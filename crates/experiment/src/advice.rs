@@ -12,7 +12,7 @@
 
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
-use crate::study::{Cost, Judgement, Recommendation, Verdict, WorkloadAdvice};
+use crate::study::{Cost, Judgement, Recommendation, Study, Verdict, WorkloadAdvice};
 
 mod words;
 
@@ -45,6 +45,26 @@ pub fn costs<'a>(judgements: impl IntoIterator<Item = &'a Judgement>, arm: &str)
     let factor = |judgement: &Judgement| judgement.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
     found.sort_by(|a, b| factor(b).total_cmp(&factor(a)));
     found
+}
+
+impl Study {
+    /// The same with the arms that `keep` accepts, and the advice that they give; the baseline stays whatever it is.
+    pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Study {
+        let mut study = self.clone();
+        study.judgements.retain(|judgement| keep(&judgement.arm));
+        let mut workloads: Vec<String> = Vec::new();
+        for judgement in &study.judgements {
+            if !workloads.contains(&judgement.workload) {
+                workloads.push(judgement.workload.clone());
+            }
+        }
+        let direction = |metric: &str| {
+            let of = self.summaries.iter().find(|summary| summary.metric == metric);
+            of.map_or(Direction::Descriptive, |summary| summary.direction)
+        };
+        study.recommendation = recommend(&study.judgements, &workloads, &self.criteria, &direction);
+        study
+    }
 }
 
 impl From<&Judgement> for Cost {

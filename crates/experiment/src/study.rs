@@ -4,7 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::advice::recommend;
 use crate::metric::Direction;
 use crate::plan::Criteria;
 use crate::pooled::Pooled;
@@ -58,26 +57,6 @@ pub struct Study {
     /// What differs between occasions, where the study is one of several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooled: Option<Pooled>,
-}
-
-impl Study {
-    /// The same with the arms that `keep` accepts, and the advice that they give; the baseline stays whatever it is.
-    pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Study {
-        let mut study = self.clone();
-        study.judgements.retain(|judgement| keep(&judgement.arm));
-        let mut workloads: Vec<String> = Vec::new();
-        for judgement in &study.judgements {
-            if !workloads.contains(&judgement.workload) {
-                workloads.push(judgement.workload.clone());
-            }
-        }
-        let direction = |metric: &str| {
-            let of = self.summaries.iter().find(|summary| summary.metric == metric);
-            of.map_or(Direction::Descriptive, |summary| summary.direction)
-        };
-        study.recommendation = recommend(&study.judgements, &workloads, &self.criteria, &direction);
-        study
-    }
 }
 
 /// What one arm's trials look like on one metric.

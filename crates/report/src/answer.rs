@@ -15,7 +15,7 @@ use super::{number, occasions, place};
 /// So many metrics on which an arm is worse are named; the others are counted.
 const MAX_COSTS_NAMED: usize = 3;
 
-/// What to do, where that was measured, and what it costs: in one line. Everything that prints an answer prints this one.
+/// What to do, where that was measured, and its costs, in one line. Everything that prints an answer prints this one.
 pub fn headline(study: &Study) -> String {
     let workloads = view::workloads(study, None);
     let deciding = all_deciding(&workloads);
