@@ -168,7 +168,7 @@ class Study:
 
     @property
     def sentence(self) -> str:
-        """The recommendation in one sentence."""
+        """The recommendation in one sentence: the gain, what becomes worse, and where it was measured."""
         return self._study.sentence
 
     @property

@@ -181,8 +181,8 @@ impl Study {
 
     /// The recommendation in one sentence.
     #[getter]
-    fn sentence(&self) -> &str {
-        &self.study.recommendation.sentence
+    fn sentence(&self) -> String {
+        report::headline(&self.study)
     }
 
     /// The arm to use for everything that was measured, where there is one.
@@ -200,7 +200,7 @@ impl Study {
     /// The report as text.
     #[pyo3(signature = (*, verbose=false, width=100))]
     fn report(&self, verbose: bool, width: u16) -> String {
-        let options = report::terminal::Options { width: width.max(60), colour: false, verbose };
+        let options = report::terminal::Options { width: width.max(60), colour: false, verbose, offered: Vec::new() };
         report::terminal::render(&self.study, Some(&self.evidence()), &[], &options)
     }
 

@@ -4,7 +4,7 @@
 //! nothing that can fail. A user's word for a scheduler (`deadline`, `noop`, `cfq`) is understood here and nowhere else.
 //!
 //! Three tables: [`LINUX`] is what a current kernel can run, [`QUEUE_ATTRIBUTES`] what can be set on the queue around it; [`ELEVATORS`] is what the laboratory runs itself, on modelled
-//! disks: every scheduler that Linux ever shipped, and those of the literature. To add one, write one file in `algorithm/`
+//! disks: the schedulers of Linux since 2.4 (of CFQ one version), and those of the literature. To add one, write one file in `algorithm/`
 //! and one row in `table.rs`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -7,10 +7,12 @@
 //! nowhere a risk: in every other workload it is better, equivalent, or inconclusive with an estimate not below the baseline by
 //! more than the margin. Among several, the one better in most workloads, then with the largest mean log gain. Otherwise
 //! none, and the sentence says which arm for which workload.
+//!
+//! **Its price** is every metric on which the arm is worse than the baseline, whether it decides or not.
 
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
-use crate::study::{Judgement, Recommendation, Verdict, WorkloadAdvice};
+use crate::study::{Cost, Judgement, Recommendation, Study, Verdict, WorkloadAdvice};
 
 mod words;
 
@@ -32,7 +34,45 @@ pub fn recommend(
         .collect();
     let advice: Vec<WorkloadAdvice> = cases.iter().map(Case::advice).collect();
     let (arm, sentence) = overall(&cases, &advice, criteria);
-    Recommendation { arm, sentence, workloads: advice }
+    let costs = arm.as_deref().map(|arm| costs(judgements, arm).into_iter().map(Cost::from).collect());
+    Recommendation { arm, sentence, costs: costs.unwrap_or_default(), workloads: advice }
+}
+
+/// Where an arm is worse than the baseline, the largest factor first; a judgement without an estimate before all.
+pub fn costs<'a>(judgements: impl IntoIterator<Item = &'a Judgement>, arm: &str) -> Vec<&'a Judgement> {
+    let is_cost = |judgement: &&Judgement| judgement.arm == arm && judgement.verdict == Verdict::Worse;
+    let mut found: Vec<&Judgement> = judgements.into_iter().filter(is_cost).collect();
+    let factor = |judgement: &Judgement| judgement.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
+    found.sort_by(|a, b| factor(b).total_cmp(&factor(a)));
+    found
+}
+
+impl Study {
+    /// The same with the arms that `keep` accepts, and the advice that they give; the baseline stays whatever it is.
+    pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Study {
+        let mut study = self.clone();
+        study.judgements.retain(|judgement| keep(&judgement.arm));
+        let mut workloads: Vec<String> = Vec::new();
+        for judgement in &study.judgements {
+            if !workloads.contains(&judgement.workload) {
+                workloads.push(judgement.workload.clone());
+            }
+        }
+        let direction = |metric: &str| {
+            let of = self.summaries.iter().find(|summary| summary.metric == metric);
+            of.map_or(Direction::Descriptive, |summary| summary.direction)
+        };
+        study.recommendation = recommend(&study.judgements, &workloads, &self.criteria, &direction);
+        study
+    }
+}
+
+impl From<&Judgement> for Cost {
+    fn from(judgement: &Judgement) -> Cost {
+        let Judgement { ratio, low, high, baseline_mean, arm_mean, .. } = *judgement;
+        let (workload, metric) = (judgement.workload.clone(), judgement.metric.clone());
+        Cost { workload, metric, ratio, low, high, baseline_mean, arm_mean }
+    }
 }
 
 /// The judgements of one workload on its primary metric.

@@ -3,6 +3,7 @@
 //! Data only. The file that holds the entries belongs to the caller; the plots and tables of a history belong to the reports.
 
 pub mod changes;
+pub mod finding;
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,7 @@ pub struct Measured {
     pub recommended: Option<String>,
     /// The recommendation in words.
     pub sentence: String,
-    /// Whether the last test of this watch recommended another arm.
+    /// Whether the verdict of the watch has changed with this test: a finding, not another word.
     pub changed: bool,
     /// The setting that was applied because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,11 +13,11 @@ use crate::judgement::{Judgement, Verdict};
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
 use crate::reason::Reason;
-use crate::record::Record;
+use crate::record::{Environment, Record};
 use crate::samples::{Sample, of_trials};
 use crate::stats::occasions::{Occasion, Pooled as Interval, between};
 use crate::stats::{Moments, projection};
-use crate::study::{Options, Study, of_record, study_samples};
+use crate::study::{ArmSettings, Options, Origin, Study, WorkloadSettings, of_record, study_samples};
 
 mod same;
 
@@ -54,7 +54,28 @@ pub fn pool_records(
         let plan = &record.header.plan;
         if plan.name.is_empty() { plan.device.clone() } else { plan.name.clone() }
     });
-    pool_samples(&name, &occasions, &options, planned)
+    let mut study = pool_samples(&name, &occasions, &options, planned)?;
+    if let Some((_, first)) = records.first() {
+        let plan = &first.header.plan;
+        study.arms = plan.arms.iter().map(ArmSettings::from).collect();
+        study.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
+        let trials = records.iter().map(|(_, record)| record.trials.len()).sum();
+        let environment = common_facts(records.iter().map(|(_, record)| &record.header.environment));
+        study.origin = Some(Origin { device: Some(plan.device.clone()), environment, ..Origin::of_table(trials) });
+    }
+    Ok(study)
+}
+
+/// The facts that all environments share.
+fn common_facts<'a>(mut all: impl Iterator<Item = &'a Environment>) -> Environment {
+    let mut common = all.next().cloned().unwrap_or_default();
+    for other in all {
+        for (section, facts) in &mut common {
+            facts.retain(|name, value| other.get(section).and_then(|facts| facts.get(name)) == Some(value));
+        }
+    }
+    common.retain(|_, facts| !facts.is_empty());
+    common
 }
 
 /// Pools samples of any origin, one list an occasion.

@@ -175,9 +175,9 @@ impl fmt::Display for Reason {
                 let (blocks, are) = (counted(*blocks as u64, "block"), if *blocks == 1 { "is" } else { "are" });
                 write!(f, "{blocks} {are} too few for an interval at {confidence_percent:.1} % confidence")
             }
-            Reason::Futile { chance, planned } => write!(
+            Reason::Futile { chance, .. } => write!(
                 f,
-                "given up, so that its time could go to the others: the chance of a verdict within {planned} blocks was {:.1} %",
+                "given up, so that its time could go to the others: the chance of a verdict within the budget was {:.1} %",
                 chance * 100.0
             ),
             Reason::SameRatio { blocks, metric } => {

@@ -99,8 +99,30 @@ pub struct Recommendation {
     pub arm: Option<String>,
     /// In one sentence.
     pub sentence: String,
+    /// Where the arm is worse than the baseline, the largest factor first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<Cost>,
     /// Per workload.
     pub workloads: Vec<WorkloadAdvice>,
+}
+
+/// A metric on which an arm is worse than the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// The workload's label.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// arm / baseline; none without an estimate.
+    pub ratio: Option<f64>,
+    /// Lower end of its interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// The baseline's geometric mean.
+    pub baseline_mean: Option<f64>,
+    /// The arm's.
+    pub arm_mean: Option<f64>,
 }
 
 /// What to do for one workload.

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use experiment::record::{Event, Record};
+use experiment::record::{Event, Record, Trial};
 use experiment::study::{Judgement, Verdict};
 use serde::Serialize;
 
 use crate::atlas::{CELLS, DESIGN};
 use crate::conduct::spent;
 use crate::failure::usage;
-use crate::length::expected_s;
+use crate::length::{self, expected_s};
 use crate::output::PARENT;
 use crate::store::{self, RECORD};
 use crate::tune::log::SEARCH;
@@ -65,9 +65,9 @@ pub enum State {
 #[derive(Debug, Clone, Serialize)]
 pub struct WorkloadStanding {
     pub name: String,
-    /// Blocks that have begun, and those that are planned, if their number is fixed.
+    /// Blocks that have begun, and those that fit into the budget: the number that was announced.
     pub blocks: usize,
-    pub planned: Option<u32>,
+    pub planned: u32,
     pub arms: Vec<ArmStanding>,
 }
 
@@ -176,7 +176,7 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
         device: plan.device.clone(),
         started_unix_ms: record.header.started_unix_ms,
         trials: record.trials.len(),
-        void_trials: record.trials.iter().filter(|trial| !trial.observation.voids.is_empty()).count(),
+        void_trials: record.trials.iter().filter(|trial| is_void(trial, &judgements)).count(),
         spent_s: spent,
         is_virtual,
         share: if is_whole { 1.0 } else { (spent / total).min(1.0) },
@@ -186,13 +186,16 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
     }
 }
 
+/// Whether a trial does not count for the metric that decides. One that has too few requests for another percentile does.
+fn is_void(trial: &Trial, judgements: &[Judgement]) -> bool {
+    let deciding = judgements.iter().find(|one| one.primary && one.workload == trial.workload);
+    let metric = deciding.map_or("", |one| one.metric.as_str());
+    trial.observation.voids.iter().any(|reason| reason.applies_to(metric))
+}
+
 fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> WorkloadStanding {
     let plan = &record.header.plan;
     let trials = || record.trials.iter().filter(|trial| trial.workload == workload);
-    let planned = record.notes.iter().find_map(|note| match note.event {
-        Event::Planned { blocks } => Some(blocks),
-        _ => None,
-    });
     let is_decided = |name: &str| {
         record.notes.iter().any(|note| match &note.event {
             Event::StoppedArm { workload: of, arm, .. } | Event::FutileArm { workload: of, arm, .. } => {
@@ -212,7 +215,7 @@ fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> Wor
     WorkloadStanding {
         name: workload.to_owned(),
         blocks: trials().map(|trial| trial.block).collect::<BTreeSet<u32>>().len(),
-        planned: [plan.budget.blocks, planned].into_iter().flatten().min(),
+        planned: length::blocks(plan),
         arms: plan.arms.iter().map(|one| arm(&one.name)).collect(),
     }
 }
@@ -226,6 +229,8 @@ impl ArmStanding {
 
 #[cfg(test)]
 mod tests {
+    use experiment::record::VoidReason;
+
     use super::*;
 
     #[test]
@@ -237,6 +242,29 @@ mod tests {
         assert_eq!(locked(locks, (device, 77)), Some(Some(15)));
         assert_eq!(locked(locks, (device, 78)), Some(None), "of another container");
         assert_eq!(locked(locks, (device, 7)), None);
+    }
+
+    #[test]
+    fn a_thin_secondary_percentile_voids_no_trial() {
+        let text = include_str!("../../experiment/tests/data/0.1.0/sweep/record.jsonl");
+        let mut record = Record::from_bytes(text.as_bytes()).unwrap();
+        let judgements = experiment::study(&record, None).judgements;
+        let deciding = judgements.iter().find(|one| one.primary).unwrap().metric.clone();
+        record.trials.iter_mut().for_each(|trial| trial.observation.voids.clear());
+        let few = |metric: &str| VoidReason::TooFewIos { metric: metric.to_owned(), count: 5, needed: 1000 };
+        record.trials[0].observation.voids.push(few("latency_p999_us"));
+        assert_eq!(of(&record, None, None).void_trials, 0);
+        record.trials[0].observation.voids.push(few(&deciding));
+        record.trials[1].observation.voids.push(VoidReason::DeviceVanished { detail: "gone".into() });
+        assert_eq!(of(&record, None, None).void_trials, 2);
+    }
+
+    #[test]
+    fn planned_blocks_are_those_announced_before_the_first_trial() {
+        let text = include_str!("../../experiment/tests/data/0.1.0/sweep/record.jsonl");
+        let record = Record::from_bytes(text.as_bytes()).unwrap();
+        let announced = crate::feasibility::of(&record.header.plan).blocks;
+        assert!(of(&record, None, None).workloads.iter().all(|workload| workload.planned == announced));
     }
 
     #[test]

@@ -3,37 +3,97 @@
 //! The study's own sentences name every arm, interval and doubt. Above a table that shows the same they would repeat it, so the
 //! first screen has this short form. It decides nothing: arm and verdicts are the study's.
 
-use experiment::plan::Method;
+use experiment::advice::costs;
+use experiment::plan::{ArenaKind, Method};
 use experiment::study::{Judgement, Study, Verdict};
 
 use super::evidence::Evidence;
-use super::number;
-use super::view::{MetricView, WorkloadView};
+use super::view::{self, MetricView, WorkloadView};
 use super::words::{self, listed};
+use super::{number, occasions, place};
 
-/// What to do, in one line.
-pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String {
-    let deciding: Vec<(&WorkloadView<'_>, &MetricView<'_>)> =
-        workloads.iter().filter_map(|workload| Some((workload, deciding(workload)?))).collect();
+/// So many metrics on which an arm is worse are named; the others are counted.
+const MAX_COSTS_NAMED: usize = 3;
+
+/// What to do, where that was measured, and its costs, in one line. Everything that prints an answer prints this one.
+pub fn headline(study: &Study) -> String {
+    let workloads = view::workloads(study, None);
+    let deciding = all_deciding(&workloads);
+    let place = place::of(study);
     let baseline = deciding.iter().find_map(|(_, metric)| metric.baseline);
-    let (Some(arm), Some(baseline)) = (study.recommendation.arm.as_deref(), baseline) else {
-        return words::clean(&study.recommendation.sentence);
+    let arm = study.recommendation.arm.as_deref();
+    let answer = match arm.zip(baseline) {
+        Some((arm, baseline)) if arm == baseline => Some(keep(study, arm, &place, &deciding)),
+        Some((arm, _)) => merits(&workloads, arm).map(|merits| {
+            let workload = deciding.first().filter(|_| deciding.len() == 1).and_then(|(of, _)| words::name_of(of.name));
+            let workload = workload.map(|name| format!(" for {name}")).unwrap_or_default();
+            format!("Use {}{workload}{place}: {merits}.", words::clean(arm))
+        }),
+        None => None,
     };
-    if arm == baseline {
-        return keep(study, arm, &deciding);
+    occasions::led(study, answer.unwrap_or_else(|| elsewhere(&study.recommendation.sentence, &place)))
+}
+
+/// The same for a reader at this machine, whose kernel offers these schedulers. What it does not offer comes second.
+pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
+    let offers = |arm: &str| {
+        let scheduler = study.arms.iter().find(|known| known.name == arm)?.scheduler.as_deref()?;
+        Some(offered.iter().any(|name| name == scheduler))
+    };
+    let arm =
+        study.recommendation.arm.as_deref().filter(|_| !offered.is_empty() && study.arena != ArenaKind::Cpu.name());
+    let measured_here = study.arena == ArenaKind::Disk.name();
+    match arm.and_then(|arm| Some((arm, offers(arm)?))) {
+        None => headline(study),
+        Some((_, true)) if measured_here => headline(study),
+        Some((arm, true)) => format!("{} This machine's kernel offers {}.", headline(study), words::clean(arm)),
+        Some((arm, false)) => {
+            let merits =
+                merits(&view::workloads(study, None), arm).map(|merits| format!(": {merits}")).unwrap_or_default();
+            let available = study.restricted_to(|arm| offers(arm) == Some(true));
+            let best = match study.judgements.iter().find(|judgement| judgement.arm == arm) {
+                Some(Judgement { baseline, .. })
+                    if available.judgements.is_empty() && offers(baseline) == Some(true) =>
+                {
+                    let (baseline, place) = (words::clean(baseline), place::of(study));
+                    format!(
+                        "Keep {baseline}{place}: this machine's kernel offers no other scheduler of this comparison."
+                    )
+                }
+                _ if available.judgements.is_empty() => {
+                    return format!("{} This machine's kernel does not offer {}.", headline(study), words::clean(arm));
+                }
+                _ => headline(&available),
+            };
+            format!("{best} Not offered by this machine's kernel: {}{merits}.", words::clean(arm))
+        }
     }
-    if let [(workload, metric)] = deciding[..] {
-        let place = words::name_of(workload.name).map(|place| format!(" for {place}")).unwrap_or_default();
+}
+
+/// The answer of a study that has no arm to use for everything, with the place before its full stop.
+fn elsewhere(sentence: &str, place: &str) -> String {
+    let sentence = words::clean(sentence);
+    match place.trim_start() {
+        "" => sentence,
+        place => format!("{} ({place}).", sentence.trim_end_matches('.')),
+    }
+}
+
+/// What speaks for an arm, and what against it. `None`: no judgement is about it.
+fn merits(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
+    let deciding = all_deciding(workloads);
+    let baseline = words::clean(deciding.iter().find_map(|(_, metric)| metric.baseline)?);
+    let price = price_of(workloads, arm).unwrap_or_default();
+    if let [(_, metric)] = deciding[..] {
         let gain = judgement(metric, arm).map(number::effect).unwrap_or_default();
-        let (arm, baseline) = (words::clean(arm), words::clean(baseline));
-        return format!("Use {arm}{place}: {} {gain} against {baseline}.", metric.label);
+        return Some(format!("{} {gain} against {baseline}{price}", metric.label));
     }
     let named = |wanted: Verdict| -> Vec<String> {
         let has = |metric: &MetricView<'_>| judgement(metric, arm).is_some_and(|j| j.verdict == wanted);
         deciding.iter().filter(|(_, metric)| has(metric)).map(|(workload, _)| words::clean(workload.name)).collect()
     };
     let states = [
-        (format!("better than {} for", words::clean(baseline)), Verdict::Better),
+        (format!("better than {baseline} for"), Verdict::Better),
         ("equivalent for".into(), Verdict::Equivalent),
         ("inconclusive for".into(), Verdict::Inconclusive),
     ];
@@ -43,10 +103,27 @@ pub(crate) fn headline(study: &Study, workloads: &[WorkloadView<'_>]) -> String 
         .filter(|(_, names)| !names.is_empty())
         .map(|(state, names)| format!("{state} {}", listed(&names)))
         .collect();
-    if parts.is_empty() {
-        return words::clean(&study.recommendation.sentence);
-    }
-    format!("Use {}: {}.", words::clean(arm), parts.join(", "))
+    (!parts.is_empty()).then(|| parts.join(", ") + &price)
+}
+
+/// Every metric on which the arm is worse, the largest factor first, as the end of a sentence: at most three are named.
+fn price_of(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
+    let metrics = || workloads.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)));
+    let judged = metrics().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement));
+    let costs = costs(judged, arm);
+    let of = |cost: &&Judgement| {
+        let is_its =
+            |found: &(&WorkloadView<'_>, &MetricView<'_>)| found.0.name == cost.workload && found.1.name == cost.metric;
+        let (workload, metric) = metrics().find(is_its)?;
+        let place = if workloads.len() > 1 { format!("{} ", words::clean(workload.name)) } else { String::new() };
+        let values = cost.baseline_mean.zip(cost.arm_mean);
+        let values = values.map(|(from, to)| format!(": {} → {}", metric.scale.bare(from), metric.scale.with_unit(to)));
+        Some(format!("{place}{} {}{}", metric.label, number::effect(cost), values.unwrap_or_default()))
+    };
+    let named: Vec<String> = costs.iter().take(MAX_COSTS_NAMED).filter_map(of).collect();
+    let more = Some(costs.len() - named.len()).filter(|more| *more > 0).map(|more| format!("and {more} more"));
+    let all: Vec<String> = named.into_iter().chain(more).collect();
+    (!all.is_empty()).then(|| format!(", but {}", all.join("; ")))
 }
 
 /// What to do for each workload: its name and a few words. Empty where the headline says everything: for a single workload, and
@@ -57,27 +134,33 @@ pub(crate) fn lines(study: &Study, workloads: &[WorkloadView<'_>]) -> Vec<(Strin
     if workloads.len() < 2 || all_keep {
         return Vec::new();
     }
-    workloads.iter().filter_map(|workload| Some((words::clean(workload.name), line(workload)?))).collect()
+    let headline_arm = study.recommendation.arm.as_deref();
+    workloads.iter().filter_map(|workload| Some((words::clean(workload.name), line(workload, headline_arm)?))).collect()
 }
 
-fn line(workload: &WorkloadView<'_>) -> Option<String> {
+/// One workload's line. The costs of the headline's arm are in the headline.
+fn line(workload: &WorkloadView<'_>, headline_arm: Option<&str>) -> Option<String> {
     let (advice, metric) = (workload.advice?, deciding(workload)?);
     let Some(arm) = advice.arm.as_deref() else { return Some(words::clean(&advice.why)) };
     let name = words::clean(arm);
     Some(match judgement(metric, arm) {
-        Some(judgement) => format!("{name}: {} {}", metric.label, number::effect(judgement)),
+        Some(judgement) => {
+            let price = Some(workload).filter(|_| headline_arm != Some(arm));
+            let price = price.and_then(|workload| price_of(std::slice::from_ref(workload), arm)).unwrap_or_default();
+            format!("{name}: {} {}{price}", metric.label, number::effect(judgement))
+        }
         None if metric.baseline != Some(arm) => words::clean(&advice.why),
         None => format!("{name}: nothing was shown to be better{}", undecided(&[(workload, metric)])),
     })
 }
 
-fn keep(study: &Study, arm: &str, deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
+fn keep(study: &Study, arm: &str, place: &str, deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     let by = match study.criteria.method {
         Method::ThreeSigma => " by the three-sigma rule".into(),
         _ if study.criteria.margin == 0.0 => String::new(),
         _ => format!(" by more than {}", number::percent(study.criteria.margin)),
     };
-    format!("Keep {}: nothing was shown to be better{by}{}.", words::clean(arm), undecided(deciding))
+    format!("Keep {}{place}: nothing was shown to be better{by}{}.", words::clean(arm), undecided(deciding))
 }
 
 /// How many comparisons are inconclusive or void: keeping the baseline for want of evidence differs from equivalence.
@@ -132,6 +215,10 @@ pub(crate) fn next(evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_
     })
 }
 
+fn all_deciding<'v, 'a>(workloads: &'v [WorkloadView<'a>]) -> Vec<(&'v WorkloadView<'a>, &'v MetricView<'a>)> {
+    workloads.iter().filter_map(|workload| Some((workload, deciding(workload)?))).collect()
+}
+
 fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v MetricView<'a>> {
     workload.metrics.iter().find(|metric| metric.primary)
 }
@@ -143,22 +230,28 @@ fn judgement<'a>(metric: &MetricView<'a>, arm: &str) -> Option<&'a Judgement> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::Lab;
+    use crate::fixture::{self, Lab};
     use crate::view;
 
     fn said(lab: &Lab) -> (String, Vec<(String, String)>) {
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
-        (headline(&lab.study, &views), lines(&lab.study, &views))
+        (headline(&lab.study), lines(&lab.study, &views))
     }
 
     #[test]
     fn several_workloads_have_a_line_each_below_one_for_all() {
         let (headline, lines) = said(&Lab::typical());
-        assert_eq!(headline, "Use mq-deadline: better than none for oltp and mixed, equivalent for seqread.");
+        assert_eq!(
+            headline,
+            "Use mq-deadline on SAMSUNG MZ7LH960 (/dev/sdb): better than none for oltp and mixed, equivalent for seqread, but \
+             oltp CPU time per I/O +14.9 %  [+13.5, +16.3]: 4.09 → 4.71 µs; seqread CPU time per I/O +14.3 %  [+13.5, +15.1]: \
+             4.10 → 4.69 µs; mixed CPU time per I/O +13.8 %  [+12.6, +15.0]: 4.13 → 4.70 µs."
+        );
         assert_eq!(lines[0], ("oltp".into(), "mq-deadline: IOPS +11.1 %  [+10.3, +11.9]".into()));
         let open = "none: nothing was shown to be better; 1 of 3 comparisons is inconclusive";
         assert_eq!(lines[1], ("seqread".into(), open.into()));
-        assert_eq!(lines[2].1, "bfq: read latency p99 ÷10.8  [÷11.2, ÷10.4]");
+        let bfq = &lines[2].1;
+        assert!(bfq.starts_with("bfq: read latency p99 ÷10.8  [÷11.2, ÷10.4], but CPU time per I/O +43.0 %"), "{bfq}");
     }
 
     #[test]
@@ -167,8 +260,112 @@ mod tests {
         lab.study.judgements.retain(|judgement| judgement.workload == "oltp");
         lab.study.summaries.retain(|summary| summary.workload == "oltp");
         let (headline, lines) = said(&lab);
-        assert_eq!(headline, "Use mq-deadline for oltp: IOPS +11.1 %  [+10.3, +11.9] against none.");
+        let place = "on SAMSUNG MZ7LH960 (/dev/sdb)";
+        let price = "but CPU time per I/O +14.9 %  [+13.5, +16.3]: 4.09 → 4.71 µs";
+        let text = format!("Use mq-deadline for oltp {place}: IOPS +11.1 %  [+10.3, +11.9] against none, {price}.");
+        assert_eq!(headline, text);
         assert!(lines.is_empty());
+    }
+
+    /// One workload on which mq-deadline gains, with costs of these ratios on other metrics.
+    fn lab_with_costs(ratios: &[f64]) -> Lab {
+        let mut lab = Lab::typical();
+        lab.study.judgements.retain(|judgement| judgement.workload == "oltp" && judgement.primary);
+        lab.study.summaries.retain(|summary| summary.workload == "oltp");
+        for (ratio, metric) in
+            ratios.iter().zip(["longest_wait_ms", "write_iops", "latency_p50_us", "read_iops", "iops2"])
+        {
+            let judgement = fixture::judgement("mq-deadline");
+            lab.study.judgements.push(Judgement {
+                metric: metric.into(),
+                primary: false,
+                ratio: Some(*ratio),
+                low: Some(ratio * 0.98),
+                high: Some(ratio * 1.02),
+                baseline_mean: Some(22.3),
+                arm_mean: Some(22.3 * ratio),
+                verdict: Verdict::Worse,
+                ..judgement
+            });
+        }
+        lab
+    }
+
+    #[test]
+    fn costs_come_largest_first_and_more_than_three_are_counted() {
+        let said = headline(&lab_with_costs(&[1.2, 0.25, 11.6, 0.9, 1.1]).study);
+        let price = said.split_once(", but ").expect("a price").1;
+        assert_eq!(
+            price,
+            "latency p50 ×11.6  [×11.4, ×11.8]: 22.3 → 259 µs; write IOPS -75.0 %  [-75.5, -74.5]: 22.3 → 5.58 IO/s; longest wait \
+             +20.0 %  [+17.6, +22.4]: 22.3 → 26.8 ms; and 2 more."
+        );
+    }
+
+    #[test]
+    fn a_metric_that_is_not_worse_is_no_cost() {
+        let mut lab = lab_with_costs(&[11.6, 1.2]);
+        for judgement in lab.study.judgements.iter_mut().filter(|judgement| !judgement.primary) {
+            judgement.verdict = Verdict::Inconclusive;
+        }
+        assert!(!headline(&lab.study).contains("but"));
+        lab.study.judgements[3].verdict = Verdict::Worse;
+        lab.study.judgements[3].arm = "kyber".into();
+        assert!(!headline(&lab.study).contains("but"), "a cost of another arm");
+    }
+
+    #[test]
+    fn every_format_begins_with_the_same_headline() {
+        let lab = lab_with_costs(&[11.6]);
+        let said = headline(&lab.study);
+        assert!(said.contains("but longest wait ×11.6"), "{said}");
+        let page = crate::page::Page::of(&lab.study, Some(&lab.evidence()));
+        let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('\\', "");
+        let options = crate::terminal::Options { width: 400, ..Default::default() };
+        let terminal = crate::terminal::render(&lab.study, Some(&lab.evidence()), &[], &options);
+        let formats = [
+            terminal,
+            crate::html::render(&page).expect("a page"),
+            crate::markdown::render(&page).expect("markdown"),
+            crate::json(&lab.study).expect("JSON"),
+        ];
+        for text in formats {
+            let text = flat(text.replace("&#x2f;", "/").replace('\u{a0}', " "));
+            assert!(text.contains(&flat(said.clone())), "{said}\n{text}");
+        }
+    }
+
+    #[test]
+    fn an_arm_that_the_kernel_offers_is_confirmed_as_such() {
+        let mut lab = lab_with_costs(&[]);
+        lab.study.arena = "sim".into();
+        let offered = ["none", "mq-deadline"].map(String::from);
+        assert!(headline_here(&lab.study, &offered).ends_with(" This machine's kernel offers mq-deadline."));
+        assert_eq!(headline_here(&lab.study, &[]), headline(&lab.study), "not known");
+        lab.study.arena = "disk".into();
+        assert_eq!(headline_here(&lab.study, &offered), headline(&lab.study), "it was measured on such a kernel");
+    }
+
+    #[test]
+    fn the_best_offered_arm_comes_before_one_that_is_not() {
+        let mut lab = lab_with_costs(&[11.6]);
+        lab.study.arena = "sim".into();
+        for judgement in lab.study.judgements.iter_mut().filter(|judgement| judgement.arm == "kyber") {
+            (judgement.verdict, judgement.ratio, judgement.low, judgement.high) =
+                (Verdict::Better, Some(1.05), Some(1.04), Some(1.06));
+        }
+        let said = headline_here(&lab.study, &["none", "kyber"].map(String::from));
+        assert!(said.starts_with("Use kyber for oltp on a simulated SAMSUNG MZ7LH960: IOPS +5.0 %"), "{said}");
+        let second = "Not offered by this machine's kernel: mq-deadline: IOPS +11.1 %  [+10.3, +11.9] against none, but longest wait";
+        assert!(said.contains(second), "{said}");
+        let nothing_better = headline_here(&lab.study, &["none".to_owned()]);
+        assert!(nothing_better.contains(second), "{nothing_better}");
+        assert!(
+            nothing_better
+                .starts_with("Keep none on a simulated SAMSUNG MZ7LH960: this machine's kernel offers no other")
+        );
+        let said = headline_here(&lab.study, &["elsewhere".to_owned()]);
+        assert_eq!(said, headline(&lab.study) + " This machine's kernel does not offer mq-deadline.");
     }
 
     #[test]
@@ -178,7 +375,7 @@ mod tests {
         for judgement in &mut lab.study.judgements {
             judgement.verdict = if judgement.arm == "bfq" { Verdict::Void } else { Verdict::Inconclusive };
         }
-        let text = "Keep none: nothing was shown to be better by more than 1 %; of 9 comparisons 6 are inconclusive and 3 void.";
+        let text = "Keep none on SAMSUNG MZ7LH960 (/dev/sdb): nothing was shown to be better by more than 1 %; of 9 comparisons 6 are inconclusive and 3 void.";
         let (headline, lines) = said(&lab);
         assert_eq!(headline, text);
         assert!(lines.is_empty(), "the headline says it for every workload: {lines:?}");
@@ -208,8 +405,9 @@ mod tests {
         let mut lab = Lab::typical();
         lab.study.recommendation.arm = None;
         lab.study.recommendation.sentence = "No advice: nothing was measured.".into();
-        assert_eq!(said(&lab).0, "No advice: nothing was measured.");
+        let text = "No advice: nothing was measured (on SAMSUNG MZ7LH960 (/dev/sdb)).";
+        assert_eq!(said(&lab).0, text);
         lab.study.recommendation.arm = Some("an arm that no judgement knows".into());
-        assert_eq!(said(&lab).0, "No advice: nothing was measured.");
+        assert_eq!(said(&lab).0, text);
     }
 }

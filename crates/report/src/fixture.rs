@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use experiment::metric::{self, Direction};
 use experiment::plan::{Arm, Criteria, Plan, WorkloadSpec};
 use experiment::record::{End, EndReason, Event, Header, LatencyCurve, Note, Observation, Trial, VoidReason};
-use experiment::study::{Judgement, OlderClaim, Recommendation, Study, Summary, Verdict, WorkloadAdvice};
+use experiment::study::{
+    ArmSettings, Judgement, OlderClaim, Origin, Recommendation, Study, Summary, Verdict, WorkloadAdvice,
+};
 
 use super::evidence::Evidence;
 use super::voids;
@@ -55,14 +57,18 @@ impl Lab {
     pub(crate) fn typical() -> Lab {
         let mut noise = Noise(7);
         let trials = trials(&mut noise);
-        let study = study(&trials);
+        let header = header();
+        let (device, environment) = (Some(header.plan.device.clone()), header.environment.clone());
+        let origin = Some(Origin { device, environment, ..Origin::default() });
+        let arms = header.plan.arms.iter().map(ArmSettings::from).collect();
+        let study = Study { origin, arms, ..study(&trials) };
         let notes = vec![Note {
             at_ms: 61_000,
             event: Event::Untyped { event: "stopped-arm".into(), text: "oltp: bfq is decided".into() },
         }];
         let text = "every primary metric has its verdict or spent its blocks".into();
         let end = Some(End { at_ms: 131_400, reason: EndReason::Untyped { why: "budget-spent".into(), text } });
-        Lab { header: header(), trials, notes, end, study }
+        Lab { header, trials, notes, end, study }
     }
 
     /// What an experiment can look like at its worst: eight arms with long names, one block, open intervals, a hundredfold
@@ -333,6 +339,7 @@ fn study(trials: &[Trial]) -> Study {
         judgements,
         recommendation: Recommendation {
             arm: Some("mq-deadline".into()),
+            costs: Vec::new(),
             sentence: "Use mq-deadline: better than none for oltp and mixed, equivalent for seqread.".into(),
             workloads: vec![
                 advice("oltp", "iops", "mq-deadline", "mq-deadline gives the most IOPS, 11.1 % above none"),

@@ -1,17 +1,35 @@
 //! study.json: the study as it is, for programs.
 //!
-//! Nothing is renamed or rounded on the way: what this file says is what the other reports show.
+//! Nothing is renamed or rounded on the way: what this file says is what the other reports show, their headline included.
 
 use experiment::study::Study;
+
+use crate::answer;
 
 /// The study as indented JSON with a final newline.
 ///
 /// # Errors
 /// When the study cannot be written as JSON, which its types exclude.
 pub fn render(study: &Study) -> crate::Result<String> {
-    let mut text = serde_json::to_string_pretty(study)?;
+    let mut text = serde_json::to_string_pretty(&with_headline(study))?;
     text.push('\n');
     Ok(text)
+}
+
+/// The same of several studies, as a list.
+///
+/// # Errors
+/// As for one.
+pub fn render_all(studies: &[&Study]) -> crate::Result<String> {
+    let mut text = serde_json::to_string_pretty(&studies.iter().copied().map(with_headline).collect::<Vec<_>>())?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn with_headline(study: &Study) -> Study {
+    let mut study = study.clone();
+    study.recommendation.sentence = answer::headline(&study);
+    study
 }
 
 #[cfg(test)]

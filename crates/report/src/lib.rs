@@ -29,6 +29,7 @@ pub mod number;
 mod occasions;
 mod page;
 pub mod paper;
+mod place;
 mod plot;
 pub mod profile;
 mod remarks;
@@ -50,11 +51,12 @@ use experiment::study::Study;
 use page::Page;
 
 pub use actuator::{ActuatorPath, Visit};
+pub use answer::headline;
 pub use error::{Error, Result};
 pub use evidence::{Evidence, UnitOf};
 pub use figures::{Figure, FigureKind, figures};
 pub use grid::wrapped;
-pub use json::render as json;
+pub use json::{render as json, render_all as json_of_all};
 
 /// A file of a report. A new format is a file of this crate and a row of [`FORMATS`].
 struct Format {

@@ -61,9 +61,8 @@ pub(crate) fn rules(study: &Study) -> String {
                 .into();
         }
         Method::Spending => {
-            let most = study.criteria.planned.map(|planned| format!(", at most {planned} times")).unwrap_or_default();
             format!(
-                "the experiment looked at the result after every block{most}, and stopped for an arm that was decided; the intervals allow \
+                "the experiment looked at the result after every block, and stopped for an arm that was decided; the intervals allow \
                  for it: they hold {together} and for all looks together"
             )
         }
@@ -141,7 +140,7 @@ mod tests {
         let facts = [("bfq".to_owned(), "R recalled, not confirmed".to_owned())];
         lab.header.environment.insert(UNCONFIRMED.to_owned(), facts.into());
         let said = "[R] recalled, not";
-        let options = crate::terminal::Options { colour: false, width: 200, verbose: false };
+        let options = crate::terminal::Options { colour: false, width: 200, verbose: false, offered: Vec::new() };
         let terminal = crate::terminal::render(&lab.study, Some(&lab.evidence()), &[], &options);
         let page = crate::page::Page::of(&lab.study, Some(&lab.evidence()));
         let (html, markdown) =
@@ -160,7 +159,10 @@ mod tests {
         let mut study = Lab::typical().study;
         study.criteria.planned = Some(24);
         let said = rules(&study);
-        assert!(said.contains("after every block, at most 24 times"), "{said}");
+        assert!(
+            said.contains("after every block, and stopped") && !said.contains("24"),
+            "one number of blocks a run: {said}"
+        );
         assert!(
             said.contains("at 95 % for all arms of a metric together and for all looks together; margin ±1 %"),
             "{said}"

@@ -109,9 +109,12 @@ mod tests {
     #[test]
     fn the_first_line_says_over_how_many_occasions() {
         let lab = pooled();
-        let options = crate::terminal::Options { colour: false, width: 120, verbose: false };
+        let options = crate::terminal::Options { colour: false, width: 120, verbose: false, offered: Vec::new() };
         let text = crate::terminal::render(&lab.study, None, &[], &options);
-        assert!(text.starts_with("Over 3 of 4 occasions: use mq-deadline: better than none"), "{text}");
+        assert!(
+            text.starts_with("Over 3 of 4 occasions: use mq-deadline on SAMSUNG MZ7LH960 (/dev/sdb): better than none"),
+            "{text}"
+        );
         for words in [
             "occasion-1",
             "+12.0 %",

@@ -61,7 +61,7 @@ impl<'a> Page<'a> {
         let (voids, thin) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
         Page {
             title: view::title(study),
-            headline: occasions::led(study, answer::headline(study, &workloads)),
+            headline: answer::headline(study),
             next: match &study.pooled {
                 Some(pooled) => occasions::next(study, pooled),
                 None => answer::next(evidence, &workloads),

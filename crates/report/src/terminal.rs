@@ -15,10 +15,10 @@ use super::page::Page;
 use super::sweep::{self, SweepView};
 use super::table::Table;
 use super::view::{self, MetricView, WorkloadView};
-use super::{cpu, method, number, remarks, three_sigma, verdict, voids, words};
+use super::{answer, cpu, method, number, remarks, three_sigma, verdict, voids, words};
 
 /// How to print.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Columns of the terminal, 60 at least.
     pub width: u16,
@@ -26,6 +26,8 @@ pub struct Options {
     pub colour: bool,
     /// All metrics and all remarks, not only those that decide.
     pub verbose: bool,
+    /// The schedulers that the reader's kernel offers: the headline says whether the recommended one is among them. Empty: not known.
+    pub offered: Vec<String>,
 }
 
 /// The whole report; `files` are named at its end.
@@ -55,7 +57,7 @@ struct Printed<'a> {
 
 impl Printed<'_> {
     fn answer(&mut self, page: &Page<'_>) {
-        self.paragraph("", &page.headline, Some("1"));
+        self.paragraph("", &answer::headline_here(page.study, &self.options.offered), Some("1"));
         let widest = page.advice.iter().map(|(name, _)| words::shortened(name, 20).chars().count()).max().unwrap_or(0);
         for (name, text) in &page.advice {
             self.paragraph(&format!("  {:widest$}  ", words::shortened(name, 20)), text, None);

@@ -138,7 +138,7 @@ impl MetricView<'_> {
 
 /// The workloads of a study: in the plan's order where there is a plan.
 pub(crate) fn workloads<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Vec<WorkloadView<'a>> {
-    let planned = evidence.into_iter().flat_map(|e| e.header.plan.workloads.iter().map(|w| w.name.as_str()));
+    let planned = study.workloads.iter().map(|workload| workload.name.as_str());
     let judged = study.judgements.iter().map(|j| j.workload.as_str());
     let seen = study.summaries.iter().map(|s| s.workload.as_str());
     let arms: Vec<(&str, Option<&str>)> =

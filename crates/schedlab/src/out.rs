@@ -15,6 +15,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use host::Root;
 use text::{escaped, escaped_but_colours};
 
 /// Prints `text`.
@@ -59,7 +60,17 @@ fn write(text: &str) -> Result<()> {
 /// How to print a report on standard output: its width (80 where it has none), and colour only on a terminal without `NO_COLOR`.
 pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
     let width = width().clamp(60, 120) as u16;
-    report::terminal::Options { width, colour: has_colours(std::io::stdout().is_terminal()), verbose }
+    report::terminal::Options {
+        width,
+        colour: has_colours(std::io::stdout().is_terminal()),
+        verbose,
+        offered: Vec::new(),
+    }
+}
+
+/// The same for the report of a study, whose headline says whether this machine's kernel offers what it recommends.
+pub(crate) fn study_options(root: &Root, verbose: bool) -> report::terminal::Options {
+    report::terminal::Options { offered: host::device::schedulers_of_kernel(root), ..report_options(verbose) }
 }
 
 /// Whether standard output is a terminal.

@@ -8,7 +8,8 @@ use super::{ArmSettings, Judgement, MetricMeaning, Origin, SCHEMA, Study, Summar
 use crate::advice::recommend;
 use crate::judge::{Looks, Question, as_it_would_have_stopped, judge};
 use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
-use crate::plan::{Criteria, Method};
+use crate::plan::{ArenaKind, Criteria, Method};
+use crate::reason::Reason;
 use crate::record::Record;
 use crate::resolution;
 use crate::samples::{Sample, of_trials};
@@ -66,6 +67,24 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     study
 }
 
+/// In virtual time, an arm whose trials equal the baseline's to the last nanosecond did the same work in the same order: no metric is
+/// too coarse to tell them apart. CPU time is charged for each scheduler and differs even then.
+fn drop_remarks_on_identical_arms(judgements: &mut [Judgement]) {
+    let same = |one: &Judgement| one.log_ratios.iter().all(|ratio| *ratio == 0.0) || one.metric.starts_with("cpu_");
+    let is_fine = |one: &Judgement| one.metric.starts_with("latency_mean") || one.metric.starts_with("wall");
+    let mut arms: BTreeMap<(String, String), (bool, bool)> = BTreeMap::new();
+    for one in judgements.iter() {
+        let (identical, fine) = arms.entry((one.workload.clone(), one.arm.clone())).or_insert((true, false));
+        *identical &= same(one);
+        *fine |= is_fine(one) && !one.log_ratios.is_empty();
+    }
+    for one in judgements {
+        if arms.get(&(one.workload.clone(), one.arm.clone())) == Some(&(true, true)) {
+            one.reasons.retain(|reason| !matches!(reason, Reason::SameRatio { .. }));
+        }
+    }
+}
+
 /// What a record says of its samples, to be studied by the criteria of its plan or by others.
 pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options {
     let plan = &record.header.plan;
@@ -100,6 +119,9 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
     let Builder { mut judgements, summaries, cautions, arms, .. } = builder;
     let metrics = groups.all_metrics().into_iter().map(|name| MetricMeaning::of(&name, options.direction(&name)));
     judgements.sort_by_key(|judgement| !judgement.primary);
+    if [ArenaKind::Sim, ArenaKind::Kernel].iter().any(|arena| arena.name() == options.arena) {
+        drop_remarks_on_identical_arms(&mut judgements);
+    }
     let recommendation = recommend(&judgements, &workloads, &options.criteria, &|metric| options.direction(metric));
     let arena = if options.arena.is_empty() { "foreign" } else { &options.arena };
     Study {
@@ -321,4 +343,43 @@ fn in_order(samples: &[Sample], word: impl Fn(&Sample) -> &String) -> Vec<String
         }
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five blocks of two arms with one value each; the second arm's latency is the first's times `ratio`.
+    fn reasons(arena: &str, ratio: f64) -> Vec<Reason> {
+        let sample = |metric: &str, arm: &str, block: u32, value: f64| Sample {
+            workload: "w".into(),
+            metric: metric.into(),
+            arm: arm.into(),
+            block: Some(block),
+            sequence: u64::from(block),
+            value,
+            voids: Vec::new(),
+        };
+        let of_block = |block: u32| {
+            let latency = 100.0 + f64::from(block);
+            [
+                sample("iops", "none", block, 7.0),
+                sample("iops", "kyber", block, 7.0),
+                sample("latency_mean_us", "none", block, latency),
+                sample("latency_mean_us", "kyber", block, latency * (1.0 + (ratio - 1.0) * f64::from(block))),
+            ]
+        };
+        let samples: Vec<Sample> = (0..5).flat_map(of_block).collect();
+        let options = Options { arena: arena.into(), ..Options::default() };
+        let study = study_samples("x", &samples, &options);
+        study.judgements.into_iter().filter(|one| one.metric == "iops").flat_map(|one| one.reasons).collect()
+    }
+
+    #[test]
+    fn identical_arms_in_virtual_time_blame_no_metric() {
+        let is_blamed = |reasons: &[Reason]| reasons.iter().any(|reason| matches!(reason, Reason::SameRatio { .. }));
+        assert!(!is_blamed(&reasons("sim", 1.0)) && !is_blamed(&reasons("kernel", 1.0)));
+        assert!(is_blamed(&reasons("disk", 1.0)), "a machine never repeats itself to the nanosecond");
+        assert!(is_blamed(&reasons("sim", 1.1)), "the latencies differ, so the rate is too coarse");
+    }
 }

@@ -12,7 +12,7 @@ mod queue;
 mod signature;
 mod usage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -101,6 +101,16 @@ pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     let identities = identity::all(root, &names);
     let there = names.iter().filter(|name| is_there(root, name));
     Ok(there.map(|name| describe(root, name, &identities[name])).collect())
+}
+
+/// The schedulers that this kernel offers any disk, those of modules that are not loaded included; empty where there is no disk to ask.
+pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
+    let devices = list(root).unwrap_or_default();
+    let all: BTreeSet<String> = devices
+        .into_iter()
+        .flat_map(|device| [device.available_schedulers, device.unloaded_schedulers].concat())
+        .collect();
+    all.into_iter().collect()
 }
 
 /// The disk that a user's word means: `vda`, `/dev/vda`, or any path that leads to its node (`/dev/disk/by-id/…`).

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::judgement::{Judgement, Verdict};
-use experiment::plan::{self, ArenaKind, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, WorkloadSpec};
+use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, WorkloadSpec};
 use experiment::study::Study;
 use files::Bounded;
 use recorder::file::ReadOptions;
@@ -26,16 +26,18 @@ use crate::recordings;
 pub use reasons::reasons;
 
 /// Schedulers that Linux offers, and the tunables of theirs that matter most to one process or another.
-const ARMS: [&str; 8] = [
+pub const ARMS: [&str; 8] = [
     "none",
     "mq-deadline",
     "kyber",
     "bfq",
-    "bfq-without-idling=bfq:slice_idle=0",
-    "bfq-for-throughput=bfq:low_latency=0",
-    "mq-deadline-one-by-one=mq-deadline:fifo_batch=1",
-    "mq-deadline-reads-first=mq-deadline:writes_starved=8",
+    "bfq:slice_idle=0",
+    "bfq:low_latency=0",
+    "mq-deadline:fifo_batch=1",
+    "mq-deadline:writes_starved=8",
 ];
+/// The tunables that make a scheduler wait for the next request of the process served last, unless they are 0.
+const WAITING: [&str; 4] = ["slice_idle", "antic_expire", "anticipation", "anticipate"];
 /// What decides, and the label of the workload.
 const METRIC: &str = "latency_mean_us";
 const LABEL: &str = "recorded-work";
@@ -76,7 +78,8 @@ pub struct Case {
     model: String,
     /// What is known of the model's error.
     held_out: Vec<String>,
-    confirm_on: String,
+    /// The device of the real comparison, whether this machine has it or not.
+    pub confirm_on: String,
     /// What must be known of the recording.
     cautions: Vec<String>,
 }
@@ -116,6 +119,8 @@ pub struct Advice {
     pub baseline: String,
     /// None: nothing is better, or the evidence is void.
     pub best: Option<String>,
+    /// The best arm in the words of `schedlab set`.
+    pub set: Option<Vec<String>>,
     /// The answer.
     pub sentence: String,
     pub expected: Vec<Expected>,
@@ -302,6 +307,7 @@ impl Case {
         expected.sort_by(|a, b| key(a).total_cmp(&key(b)));
         let better = expected.iter().find(|of| of.verdict == Some(Verdict::Better));
         let best = better.map(|of| of.arm.clone());
+        let advised = best.as_ref().and_then(|best| self.plan.arms.iter().find(|arm| arm.name == *best));
         let recorded = &self.device.total.latency_ns;
         let recorded_mean_us = (recorded.count > 0).then_some(recorded.mean / 1000.0);
         let replayed_mean_us = mean(&baseline, METRIC);
@@ -310,6 +316,7 @@ impl Case {
             model: self.model.clone(),
             sentence: sentence(&baseline, best.as_deref().and_then(judged), &expected),
             baseline,
+            set: advised.map(set_words),
             best,
             expected,
             trust: Trust {
@@ -318,7 +325,7 @@ impl Case {
                 replayed_mean_us,
                 replayed_to_recorded: recorded_mean_us.zip(replayed_mean_us).map(|(of, is)| is / of),
             },
-            reasons: reasons(&self.device, self.has_arm),
+            reasons: reasons(&self.device, self.has_arm, advised.is_some_and(waits)),
             cautions: self.cautions.clone(),
         }
     }
@@ -355,6 +362,18 @@ impl Case {
             )
         })
     }
+}
+
+/// An arm in the words of `schedlab set`: `scheduler=bfq`, `low_latency=0`.
+pub fn set_words(arm: &Arm) -> Vec<String> {
+    let tunables = arm.tunables.iter().map(|(name, value)| format!("{name}={value}"));
+    [format!("scheduler={}", arm.scheduler)].into_iter().chain(tunables).collect()
+}
+
+/// Whether the arm's scheduler may leave the disk idle for a process that has not asked yet.
+fn waits(arm: &Arm) -> bool {
+    let has = |name: &str| elevator::find(&arm.scheduler).is_some_and(|kind| kind.tunable(name).is_some());
+    WAITING.iter().any(|name| has(name) && arm.tunables.get(*name).is_none_or(|value| value != "0"))
 }
 
 fn sentence(baseline: &str, best: Option<&Judgement>, expected: &[Expected]) -> String {

@@ -10,8 +10,8 @@ const SHARE: f64 = 0.05;
 /// The rule that knows what comes: a bound, and no rule for a scheduler.
 const HINDSIGHT: &str = "best";
 
-/// Sentences, the most important first.
-pub fn reasons(of: &DeviceProfile, has_arm: bool) -> Vec<String> {
+/// Sentences, the most important first; `waits` says whether the advised scheduler waits for the process that it served last.
+pub fn reasons(of: &DeviceProfile, has_arm: bool, waits: bool) -> Vec<String> {
     let mut found = Vec::new();
     let busy: u64 = of.processes.iter().map(|process| process.device_ns).sum();
     for process in of.processes.iter().take(MOST) {
@@ -21,7 +21,7 @@ pub fn reasons(of: &DeviceProfile, has_arm: bool) -> Vec<String> {
         }
     }
     found.push(depth_words(of, has_arm));
-    found.extend(anticipation_words(of, has_arm));
+    found.extend(anticipation_words(of, has_arm, waits));
     found.extend(idle_words(of));
     found
 }
@@ -69,7 +69,7 @@ fn depth_words(of: &DeviceProfile, has_arm: bool) -> String {
 }
 
 /// What waiting for the last process would have done, by the best of the rules that a scheduler could follow.
-fn anticipation_words(of: &DeviceProfile, has_arm: bool) -> Option<String> {
+fn anticipation_words(of: &DeviceProfile, has_arm: bool, waits: bool) -> Option<String> {
     let possible = of.anticipation.rules.iter().filter(|rule| rule.rule != HINDSIGHT);
     let best = possible.max_by_key(|rule| rule.gain_ns)?;
     let span = of.span_ns().max(1) as f64;
@@ -82,6 +82,10 @@ fn anticipation_words(of: &DeviceProfile, has_arm: bool) -> Option<String> {
             best.rule,
             100.0 * best.gain_ns as f64 / span
         ));
+    }
+    // The replay has the last word: what the rules make of the recorded order does not speak against a scheduler that gains by waiting.
+    if waits {
+        return None;
     }
     if best.waits == 0 && of.anticipation.chances == 0 {
         return Some(
@@ -140,10 +144,19 @@ mod tests {
     #[test]
     fn processes_and_their_patterns_are_named() {
         let profile = profile::of(&two_readers());
-        let said = reasons(&profile.devices[0], true);
+        let said = reasons(&profile.devices[0], true, false);
         assert!(said[0].contains("left (pid 1)") || said[0].contains("right (pid 2)"), "{said:?}");
         assert!(said[0].contains("mostly one after another"), "{said:?}");
         assert!(said.iter().any(|line| line.contains("outstanding")), "{said:?}");
         assert!(said.iter().any(|line| line.contains("waiting")), "{said:?}");
+    }
+
+    #[test]
+    fn advice_to_wait_is_not_contradicted_by_its_reasons() {
+        let profile = profile::of(&two_readers());
+        let said = |waits| reasons(&profile.devices[0], false, waits).join("; ");
+        let speaks_against = |said: &str| said.contains("does not pay") || said.contains("nothing to gain by waiting");
+        assert!(speaks_against(&said(false)), "without an actuator no wait pays: {}", said(false));
+        assert!(!speaks_against(&said(true)), "{}", said(true));
     }
 }

@@ -68,6 +68,14 @@ impl Model {
         self.own.as_ref().map(|(text, _)| text.as_str())
     }
 
+    /// What a modelled device is called in a sentence: `HP 97560, 1991`; none for one of a file.
+    pub fn title(&self) -> Option<String> {
+        let name = self.word.split(':').next().unwrap_or_default();
+        let row = sim::device::DEVICES.iter().find(|row| row.name == name && self.own.is_none())?;
+        let title = row.help.split(':').next().unwrap_or_default();
+        Some(["an ", "a "].into_iter().find_map(|article| title.strip_prefix(article)).unwrap_or(title).to_owned())
+    }
+
     /// Looks at a device that nothing has been done to.
     pub fn look<T>(&self, see: impl FnOnce(&dyn DeviceModel) -> T) -> T {
         see(self.prototype.lock().unwrap_or_else(PoisonError::into_inner).as_ref())

@@ -122,6 +122,7 @@ pub(super) fn facts_of(model: &Model, workloads: &Workloads) -> Environment {
     device.insert("identity".to_owned(), model.word().to_owned());
     device.insert("size_bytes".to_owned(), (sectors * elevator::SECTOR_BYTES).to_string());
     device.insert("queue_depth".to_owned(), depth.to_string());
+    device.extend(model.title().map(|title| ("model".to_owned(), title)));
     device.extend(model.description().map(|text| ("description".to_owned(), text.to_owned())));
     let one = |name: &str, value: String| BTreeMap::from([(name.to_owned(), value)]);
     let mut facts = Environment::new();

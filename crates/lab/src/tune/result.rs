@@ -167,6 +167,9 @@ pub struct PruneStep {
     pub put_back: bool,
 }
 
+/// A recommendation of more settings is marked unless pruning shows that each is needed.
+const MAX_UNPRUNED: usize = 3;
+
 /// What to set: `schedlab keep --from OUT` reads this.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recommended {
@@ -180,6 +183,9 @@ pub struct Recommended {
     pub scheduler: String,
     /// Tunables of it and attributes of the queue.
     pub tunables: BTreeMap<String, String>,
+    /// Those of them that pruning has not shown to be needed, where there are more than three: the setting is not minimal.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_shown_needed: Vec<String>,
     /// Why.
     pub verdict: Why,
     /// When, UTC; absent where time is virtual.
@@ -323,6 +329,35 @@ impl Pruning {
     }
 }
 
+/// The settings that nothing shows to be needed, of a recommendation of more than [`MAX_UNPRUNED`]: `NAME=VALUE`. A setting is needed if
+/// what is left without it alone is worse.
+pub fn not_shown_needed(tunables: &BTreeMap<String, String>, pruning: Option<&Pruning>) -> Vec<String> {
+    let all: Vec<String> = tunables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if all.len() <= MAX_UNPRUNED {
+        return Vec::new();
+    }
+    let steps = || pruning.into_iter().flat_map(|pruning| &pruning.steps);
+    let is_needed = |setting: &String| {
+        steps().any(|step| {
+            step.settings == [setting.clone()] && !step.put_back && step.high.is_some_and(|high| high < 1.0)
+        })
+    };
+    all.into_iter().filter(|setting| !is_needed(setting)).collect()
+}
+
+impl Recommended {
+    /// A line for every format of the answer; none where the setting is minimal.
+    pub fn caveat(&self) -> Option<String> {
+        let (open, all) = (self.not_shown_needed.len(), self.tunables.len());
+        (open > 0).then(|| {
+            format!(
+                "not minimal: {open} of its {all} settings are not shown to be needed ({})",
+                self.not_shown_needed.join(" ")
+            )
+        })
+    }
+}
+
 impl fmt::Display for Pruning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -423,4 +458,49 @@ pub fn word(verdict: Verdict) -> &'static str {
 /// Whether the default's constraints hold, as the search saw it.
 pub fn default_holds(search: &Search, constraints: &[Constraint]) -> Option<bool> {
     (!constraints.is_empty()).then(|| search.candidates()[BASELINE].feasible())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(settings: &[&str], put_back: bool, high: Option<f64>) -> PruneStep {
+        PruneStep {
+            dir: "prune-1".into(),
+            settings: settings.iter().map(ToString::to_string).collect(),
+            blocks: 9,
+            ratio: Some(0.97),
+            low: Some(0.9),
+            high,
+            confidence: 0.95,
+            put_back,
+        }
+    }
+
+    #[test]
+    fn more_than_three_settings_are_minimal_only_if_each_is_shown_to_be_needed() {
+        let tunables = |n: usize| (0..n).map(|i| (format!("t{i}"), "1".to_owned())).collect::<BTreeMap<_, _>>();
+        let mut pruning = Pruning {
+            steps: vec![
+                step(&["t0=1"], false, Some(0.99)),
+                step(&["t1=1"], false, Some(1.01)),
+                step(&["t2=1"], false, None),
+                step(&["t3=1", "t4=1"], false, Some(0.99)),
+            ],
+            put_back: 0,
+            settings: 5,
+            untried: 2,
+            arm: "a".into(),
+            accepted: false,
+            ratio: None,
+            low: None,
+            high: None,
+            least_gain: None,
+        };
+        assert_eq!(not_shown_needed(&tunables(4), Some(&pruning)), ["t1=1", "t2=1", "t3=1"]);
+        assert_eq!(not_shown_needed(&tunables(4), None).len(), 4, "nothing was pruned");
+        assert!(not_shown_needed(&tunables(3), None).is_empty());
+        pruning.steps = ["t0=1", "t1=1", "t2=1", "t3=1"].iter().map(|one| step(&[one], false, Some(0.99))).collect();
+        assert!(not_shown_needed(&tunables(4), Some(&pruning)).is_empty());
+    }
 }

@@ -217,7 +217,7 @@ fn a_segment_of_an_edited_plan_or_another_version_is_refused_by_what_differs() {
     let later = sealed(&a, |text| text.replacen("\"segment\",\"schema\":1", "\"segment\",\"schema\":2", 1));
     let error = merged(&[("later", &later)]).unwrap_err();
     assert!(error.contains("later: segment: unsupported schema (found 2, expected 1)"), "{error}");
-    let elsewhere = sealed(&a, |text| text.replacen("none: simulated by", "6.12 by", 1));
+    let elsewhere = sealed(&a, |text| text.replacen("\"identity\":\"", "\"identity\":\"another-", 1));
     let error = merged(&[("elsewhere", &elsewhere)]).unwrap_err();
     assert!(error.contains("its identity is not that of its plan"), "{error}");
 }

@@ -90,7 +90,7 @@ fn names_from_outside_become_neither_markup_nor_commands_nor_formulas() {
     }
     let csv = data::csv(&atlas).expect("a table");
     assert!(csv.contains(",'=1+1,"), "{csv}");
-    let shown = terminal(&atlas, &Options { width: 100, colour: false, verbose: false });
+    let shown = terminal(&atlas, &Options { width: 100, colour: false, verbose: false, offered: Vec::new() });
     assert!(!shown.contains('\u{1b}'), "{shown}");
 }
 

@@ -130,7 +130,7 @@ fn of_typical() -> Option<()> {
 #[test]
 fn the_table_of_a_sweep_reads_well_in_a_terminal() {
     let record = swept();
-    let options = crate::terminal::Options { width: 80, colour: false, verbose: false };
+    let options = crate::terminal::Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
     insta::assert_snapshot!(crate::terminal::render(&study(&record, None), None, &[], &options));
 }
 
@@ -138,7 +138,7 @@ fn the_table_of_a_sweep_reads_well_in_a_terminal() {
 fn the_table_of_a_sweep_fits_sixty_columns_and_no_number_is_broken() {
     let (record, width) = (swept(), 60);
     let study = study(&record, None);
-    let options = crate::terminal::Options { width, colour: false, verbose: false };
+    let options = crate::terminal::Options { width, colour: false, verbose: false, offered: Vec::new() };
     let text = crate::terminal::render(&study, None, &[], &options);
     assert!(text.lines().all(|line| line.chars().count() <= width.into()), "{text}");
     let views = view::workloads(&study, None);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture::Lab;
 
-const PLAIN: Options = Options { width: 80, colour: false, verbose: false };
+const PLAIN: Options = Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
 
 fn files() -> Vec<PathBuf> {
     ["report.html", "report.md", "study.json"].iter().map(|name| PathBuf::from("out").join(name)).collect()

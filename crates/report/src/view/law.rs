@@ -142,7 +142,7 @@ fn every_format_shows_it() {
     let lab = crate::fixture::Lab::typical();
     let evidence = lab.evidence();
     let page = Page::of(&lab.study, Some(&evidence));
-    let options = crate::terminal::Options { width: 80, colour: false, verbose: false };
+    let options = crate::terminal::Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
     let texts = [
         crate::terminal::render(&lab.study, Some(&evidence), &[], &options),
         crate::markdown::render(&page).expect("a report"),

@@ -14,7 +14,7 @@ Examples:
 
 The recording is replayed under every scheduler on the model, in virtual time: by the schedulers of a real kernel where one is built
 (schedlab kernel build), else by schedlab's own. Nothing on the machine is changed. The directory has the report of the replay in `replay`,
-and in confirm.toml the plan of the comparison on the real disk.
+and in confirm.toml the plan of the comparison on the real disk, where this machine has it.
 
 Exit status: 0 advice was reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void.";
 

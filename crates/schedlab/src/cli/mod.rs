@@ -74,7 +74,7 @@ use self::synthesize::SYNTHESIZE_HELP;
 /// Find the best Linux scheduler, and its settings, for a disk and a workload.
 ///
 /// schedlab measures a disk under each scheduler in randomised blocks, stops as soon as the verdict is reached, states its confidence,
-/// and restores every setting. `--arena sim` runs every scheduler that Linux has had, and those of the literature, on modelled disks;
+/// and restores every setting. `--arena sim` runs the schedulers of Linux since 2.4, and those of the literature, on modelled disks;
 /// `--arena kernel` runs the schedulers of a real Linux kernel in virtual time; `--arena cpu` compares settings of the CPU scheduler.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]

@@ -147,7 +147,7 @@ pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs, agreement:
 /// `asked` is the length of trials that the user named; the plan's own has what was chosen.
 fn carry_out(root: &Root, plan: Plan, asked: &TrialLength, args: &ConductArgs, agreement: Agreement) -> Result<u8> {
     let (dir, _) = measure(root, plan, asked, (args, agreement), &Beside::default())?;
-    conclude(&dir, args)
+    conclude(root, &dir, args)
 }
 
 /// A look at an environment, which may refuse it.
@@ -246,16 +246,17 @@ pub(super) fn record_options(args: &ConductArgs) -> RecordOptions {
     RecordOptions { output: Output::of(args.out.clone(), ""), resume: args.resume, command: repeat_command() }
 }
 
-fn conclude(dir: &Path, args: &ConductArgs) -> Result<u8> {
+fn conclude(root: &Root, dir: &Path, args: &ConductArgs) -> Result<u8> {
     conclude_record(
         dir,
         &lab::store::read(dir)?,
-        &Shown { json: args.json, verbose: args.verbose, fail_if: &args.fail_if },
+        &Shown { root, json: args.json, verbose: args.verbose, fail_if: &args.fail_if },
     )
 }
 
 /// How the result of an experiment is shown.
 pub(super) struct Shown<'a> {
+    pub(super) root: &'a Root,
     pub(super) json: bool,
     pub(super) verbose: bool,
     pub(super) fail_if: &'a FailIfArgs,
@@ -270,7 +271,7 @@ pub(super) fn conclude_record(dir: &Path, record: &Record, shown: &Shown<'_>) ->
     if shown.json {
         out::print(report::json(&study)?)?;
     } else {
-        let options = out::report_options(shown.verbose);
+        let options = out::study_options(shown.root, shown.verbose);
         out::report(&report::terminal::render(&study, Some(&evidence), &files, &options))?;
     }
     let Some(End { reason, .. }) = &record.end else { return Ok(shown.fail_if.status(&study)) };

@@ -373,6 +373,22 @@ mod tests {
         ),
     ];
 
+    /// The README's count is of schedulers that Linux itself shipped, each confirmed in its source.
+    #[test]
+    fn linux_schedulers_in_the_readme_are_confirmed_and_counted() {
+        let groups = &MAP[..3];
+        let shipped: Vec<&str> = groups.iter().flat_map(|(_, names)| names.iter().map(|(_, here)| *here)).collect();
+        for name in &shipped {
+            let kind = elevator::find(name).expect("it is simulated");
+            assert_eq!(kind.evidence, elevator::Evidence::Confirmed, "{name}");
+        }
+        assert_eq!(shipped.len(), 9);
+        let readme = include_str!("../../../../README.md");
+        assert!(readme.contains("the nine schedulers of Linux since 2.4, all\n  confirmed in their sources"));
+        let cfq = elevator::find("cfq").expect("it is simulated");
+        assert!(cfq.source.contains("2.6.20") && readme.contains("of CFQ the version of 2.6.20 alone"));
+    }
+
     #[test]
     fn every_scheduler_of_the_literature_s_map_is_listed_with_evidence_and_promises() {
         let root = tempfile::tempdir().expect("a directory");

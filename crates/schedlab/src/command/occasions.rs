@@ -96,7 +96,7 @@ fn measure(
         write_again(&dir.file(&occasions::name(number)))?;
     }
     stop.end_at_once();
-    let status = conclude(&dir, several, args)?;
+    let status = conclude(root, &dir, several, args)?;
     if let Some(next) = missing(&dir, several)? {
         start_later(root, next, (plan, several, args, agreement), &dir)?;
     }
@@ -128,7 +128,7 @@ fn missing(dir: &Dir, several: &Several) -> Result<Option<u32>> {
 }
 
 /// Pools the occasions that are there, and writes and prints the report.
-fn conclude(dir: &Dir, several: &Several, args: &ConductArgs) -> Result<u8> {
+fn conclude(root: &Root, dir: &Dir, several: &Several, args: &ConductArgs) -> Result<u8> {
     let mut records: Vec<(String, Record)> = Vec::new();
     for number in 1..=several.number {
         if let Occasion::Whole(record) = occasions::look(dir.path(), number)? {
@@ -143,7 +143,7 @@ fn conclude(dir: &Dir, several: &Several, args: &ConductArgs) -> Result<u8> {
     if args.json {
         out::print(report::json(&study)?)?;
     } else {
-        let options = out::report_options(args.verbose);
+        let options = out::study_options(root, args.verbose);
         out::report(&report::terminal::render(&study, evidence.as_ref(), &files, &options))?;
     }
     Ok(args.fail_if.status(&study))

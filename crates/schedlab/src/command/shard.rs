@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use experiment::plan::{ArenaKind, Plan, TrialLength};
 use files::{Bounded, Dir, replace_at};
+use host::Root;
 use lab::arena::open::OpenOptions as Opening;
 use lab::progress::Progress as _;
 use lab::resolve::programs::ProgramOptions;
@@ -110,7 +111,7 @@ fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
 }
 
 /// Judges segments as the experiment that they are of.
-pub(crate) fn join(args: &MergeArgs) -> Result<u8> {
+pub(crate) fn join(root: &Root, args: &MergeArgs) -> Result<u8> {
     rights::give_up(&args.segments, Some(&args.out))?;
     store::check_free(Some(&args.out))?;
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
@@ -135,7 +136,8 @@ pub(crate) fn join(args: &MergeArgs) -> Result<u8> {
     dir.replace(RECORD, &text)?;
     drop(text);
     stop.end_at_once();
-    conclude_record(dir.path(), &record, &Shown { json: args.json, verbose: args.verbose, fail_if: &args.fail_if })
+    let shown = Shown { root, json: args.json, verbose: args.verbose, fail_if: &args.fail_if };
+    conclude_record(dir.path(), &record, &shown)
 }
 
 fn read(files: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>> {

@@ -50,7 +50,7 @@ fn words(standing: &Standing, dir: &Path) -> Vec<String> {
         },
         state,
         format!(
-            "{}, {void_trials} void in whole or part, in {}{simulated}: {}",
+            "{}, {void_trials} void, in {}{simulated}: {}",
             counted(*trials as u64, "trial"),
             span(*spent_s),
             dir.display()
@@ -62,7 +62,9 @@ fn words(standing: &Standing, dir: &Path) -> Vec<String> {
 
 fn of_workload(workload: &WorkloadStanding) -> Vec<String> {
     let WorkloadStanding { name, blocks, planned, arms } = workload;
-    let of = planned.map_or_else(String::new, |planned| format!(" of {planned}"));
+    // Arms that are decided leave their time to more blocks of the others.
+    let of = Some(planned).filter(|planned| **planned as usize >= *blocks);
+    let of = of.map_or_else(String::new, |planned| format!(" of about {planned}"));
     let widest = arms.iter().map(|arm| arm.name.chars().count()).max().unwrap_or(0);
     let mut lines = vec![String::new(), format!("{name}: {blocks}{of} blocks")];
     lines.extend(arms.iter().map(|arm| format!("  {:widest$}  {}", arm.name, of_arm(arm))));

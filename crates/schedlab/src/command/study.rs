@@ -7,6 +7,7 @@ use experiment::Options;
 use experiment::pool::{self, OccasionSamples};
 use experiment::record::Record;
 use experiment::study::Study;
+use host::Root;
 
 use crate::cli::StudyArgs;
 use crate::failure::usage;
@@ -21,15 +22,14 @@ mod foreign_numbers;
 use criteria::criteria;
 
 /// Judges each source, prints it, and says by the exit status whether any evidence is void.
-pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
+pub(crate) fn study(root: &Root, args: &StudyArgs) -> Result<u8> {
     if args.pool {
-        return pooled(args);
+        return pooled(root, args);
     }
     let all = match &args.from {
         Some(format) => vec![(foreign_numbers::of_program(format, args)?, None)],
         None => args.sources.iter().map(|source| judge(source, args)).collect::<Result<Vec<_>>>()?,
     };
-    let mut studies = Vec::new();
     for (at, (study, record)) in all.iter().enumerate() {
         let evidence = record.as_ref().map(report_files::evidence);
         let files = match &args.out {
@@ -38,17 +38,17 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8> {
             None => Vec::new(),
         };
         if !args.json {
-            let options = out::report_options(args.verbose);
+            let options = out::study_options(root, args.verbose);
             out::report(&report::terminal::render(study, evidence.as_ref(), &files, &options))?;
         }
-        studies.push(study);
     }
+    let studies: Vec<&Study> = all.iter().map(|(study, _)| study).collect();
     if args.json {
         // One source gives one study, as study.json holds it; several give a list.
-        match studies.as_slice() {
-            [study] => out::print(report::json(study)?)?,
-            studies => out::line(serde_json::to_string_pretty(studies)?)?,
-        }
+        out::print(match studies[..] {
+            [study] => report::json(study)?,
+            _ => report::json_of_all(&studies)?,
+        })?;
     }
     Ok(args.fail_if.status_of_all(studies))
 }
@@ -79,7 +79,7 @@ fn is_table(source: &Path) -> bool {
 }
 
 /// Judges the sources as occasions of one question.
-fn pooled(args: &StudyArgs) -> Result<u8> {
+fn pooled(root: &Root, args: &StudyArgs) -> Result<u8> {
     let sources: Vec<PathBuf> = args.sources.iter().flat_map(|source| occasions_of(source)).collect();
     let tables = sources.iter().filter(|source| is_table(source)).count();
     if tables > 0 && tables < sources.len() {
@@ -112,7 +112,7 @@ fn pooled(args: &StudyArgs) -> Result<u8> {
     if args.json {
         out::print(report::json(&study)?)?;
     } else {
-        out::report(&report::terminal::render(&study, None, &files, &out::report_options(args.verbose)))?;
+        out::report(&report::terminal::render(&study, None, &files, &out::study_options(root, args.verbose)))?;
     }
     Ok(args.fail_if.status(&study))
 }

@@ -32,64 +32,64 @@ macro_rules! preset {
 pub static DEVICES: &[DeviceKind] = &[
     preset!(
         "hp97560",
-        "HP 97560, 1.3 GB of 1991: the disk of the classic studies",
+        "HP 97560, 1991: 1.3 GB, the disk of the classic studies",
         Confirmed,
         "Ruemler & Wilkes, IEEE Computer 27(3), 1994, by three agreeing encodings"
     ),
-    preset!("c2247a", "HP C2247A, 1 GB, 5400 rpm, zoned", Confirmed, "DiskSim parameter files"),
+    preset!("c2247a", "HP C2247A: 1 GB, 5400 rpm, zoned", Confirmed, "DiskSim parameter files"),
     preset!(
         "c2490a",
-        "HP C2490A, 2.1 GB, 6400 rpm, zoned",
+        "HP C2490A: 2.1 GB, 6400 rpm, zoned",
         Derived,
         "DiskSim parameter files; curve fitted to the measured seeks"
     ),
     preset!(
         "c3323a",
-        "HP C3323A, 1 GB, 5400 rpm, zoned",
+        "HP C3323A: 1 GB, 5400 rpm, zoned",
         Derived,
         "DiskSim parameter files; curve fitted to the measured seeks"
     ),
-    preset!("c2200a-like", "a disk like the HP C2200A, 0.3 GB; not its confirmed figures", Recalled, "recalled"),
+    preset!("c2200a-like", "a disk like the HP C2200A: 0.3 GB; not its confirmed figures", Recalled, "recalled"),
     preset!(
         "barracuda7200",
-        "Seagate Barracuda ST32171W, 2 GB, 7200 rpm: a usual disk of Linux 2.6's childhood",
+        "Seagate Barracuda ST32171W: 2 GB, 7200 rpm, a usual disk of Linux 2.6's childhood",
         Derived,
         "DiskSim validation set; curve fitted to the measured seeks"
     ),
     preset!(
         "atlas3",
-        "Quantum Atlas III, 9 GB, 7200 rpm",
+        "Quantum Atlas III: 9 GB, 7200 rpm",
         Derived,
         "DiskSim validation set; curve fitted to the measured seeks"
     ),
     preset!(
         "cheetah9lp",
-        "Seagate Cheetah 9LP, 9 GB, 10,000 rpm",
+        "Seagate Cheetah 9LP, 1997: 9 GB, 10,000 rpm",
         Derived,
         "DiskSim validation set; curve fitted to the measured seeks"
     ),
     preset!(
         "cheetah4lp",
-        "Seagate Cheetah 4LP, 4.5 GB, 10,000 rpm",
+        "Seagate Cheetah 4LP: 4.5 GB, 10,000 rpm",
         Derived,
         "DiskSim validation set; curve fitted to the measured seeks"
     ),
     preset!(
         "atlas10k",
-        "Quantum Atlas 10K, 9 GB, 10,000 rpm",
+        "Quantum Atlas 10K: 9 GB, 10,000 rpm",
         Derived,
         "DiskSim validation set; curve fitted to the measured seeks"
     ),
-    preset!("maxtor300g", "Maxtor of 300 GB, 10,000 rpm", Proposed, "DiskSim example; zones and overheads simplified"),
+    preset!("maxtor300g", "Maxtor of 300 GB: 10,000 rpm", Proposed, "DiskSim example; zones and overheads simplified"),
     preset!(
         "wd4tb7200",
-        "WD 4 TB, 7200 rpm, NCQ: a disk of today",
+        "WD 4 TB: 7200 rpm, NCQ, a disk of today",
         Proposed,
         "DiskSim (WD), marked experimental there; skews and queue ours"
     ),
     preset!(
         "st2000dm006",
-        "Seagate BarraCuda, 2 TB, 7200 rpm, NCQ that hardly orders",
+        "Seagate BarraCuda 2 TB: 7200 rpm, NCQ that hardly orders",
         Proposed,
         "ublk-disksim's measurements of one drive; layout and caches ours"
     ),
@@ -115,7 +115,7 @@ pub static DEVICES: &[DeviceKind] = &[
     preset!("femu", "FEMU's black-box SSD", Recalled, "FEMU; latencies confirmed, shape recalled"),
     preset!(
         "null",
-        "completes after a given time: the cost of the queue alone, or a server with a known law",
+        "null device: completes after a given time: the cost of the queue alone, or a server with a known law",
         Proposed,
         "none needed"
     ),

@@ -240,8 +240,6 @@ impl Virtual for SimArena {
 
     fn facts(&self) -> Environment {
         let mut facts = facts_of(&self.simulator.model, &self.simulator.workloads);
-        let release = format!("none: simulated by schedlab {}", env!("CARGO_PKG_VERSION"));
-        facts.entry("kernel".to_owned()).or_default().insert("release".to_owned(), release);
         for (_, arm, setting) in self.simulator.arms.iter() {
             let described = self.simulator.model.look(|device| setting.describe(device));
             facts.entry("arms".to_owned()).or_default().insert(arm.to_owned(), described);

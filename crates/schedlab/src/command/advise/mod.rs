@@ -71,22 +71,31 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     };
     let case = case(&request)?;
     let Some(advice) = replayed(root, args, &case, &dir)? else { return Ok(cut_short()) };
-    let confirm = dir.join("confirm.toml");
-    write(&confirm, &case.confirmation(&advice)?, std::slice::from_ref(&advice.sentence))?;
+    let confirm = confirmation(root, &case, &advice, &dir)?;
     let drive = request.device.as_deref().and_then(|name| host::device::find(root, name).ok());
     let known = known_of(root, drive.and_then(|drive| drive.model).as_deref());
-    let command = format!("sudo schedlab run {}", quoted(confirm.display().to_string()));
+    let command = confirm.as_ref().map(|plan| format!("sudo schedlab run {}", quoted(plan.display().to_string())));
     if args.json {
         let all = json!({ "advice": advice, "confirm": confirm, "command": command, "writes": case.writes(), "fleet": known });
         out::line(serde_json::to_string_pretty(&all)?)?;
     } else {
-        show(&advice, &case, &dir, &command)?;
+        show(&advice, &case, &dir, command.as_deref())?;
         if !known.is_empty() {
             out::line("\nWhat the fleet knows of drives of this model:")?;
             known.iter().try_for_each(|said| out::line(format_args!("- {said}")))?;
         }
     }
     Ok(if advice.expected.iter().any(|of| of.latency_mean_us.is_some()) { REACHED } else { VOID })
+}
+
+/// Writes the plan of the real comparison, where this machine has its device.
+fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result<Option<PathBuf>> {
+    if host::device::find(root, &case.confirm_on).is_err() {
+        return Ok(None);
+    }
+    let path = dir.join("confirm.toml");
+    write(&path, &case.confirmation(advice)?, std::slice::from_ref(&advice.sentence))?;
+    Ok(Some(path))
 }
 
 /// Fits a model of the recorded disk and leaves it in the directory: of a hard disk that is at hand from reads of its own, of any other
@@ -146,8 +155,17 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
     Ok(Some(case.advice(&study)))
 }
 
-fn show(advice: &Advice, case: &Case, dir: &Path, command: &str) -> Result<()> {
-    out::line(format_args!("{}\n", advice.sentence))?;
+fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Result<()> {
+    out::line(format_args!("{}", advice.sentence))?;
+    if let Some(words) = &advice.set {
+        let set: Vec<String> = words.iter().map(|word| quoted(word.clone())).collect();
+        out::line(format_args!(
+            "until the next boot: sudo schedlab set {} {}",
+            quoted(case.confirm_on.clone()),
+            set.join(" ")
+        ))?;
+    }
+    out::line("")?;
     out::line(table(advice))?;
     out::line("\nWhy:")?;
     advice.reasons.iter().try_for_each(|reason| out::line(format_args!("- {reason}")))?;
@@ -169,8 +187,14 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: &str) -> Result<()> {
         _ => out::line("- the recording has no latencies, so that the replay cannot be compared with it")?,
     }
     advice.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;
-    out::line(format_args!("\nConfirm it on the real disk:\n  {command}"))?;
-    if let Some(writes) = case.writes() {
+    match command {
+        Some(command) => out::line(format_args!("\nConfirm it on the real disk:\n  {command}"))?,
+        None => out::line(format_args!(
+            "\nNo plan to confirm it: this machine has no {}; name a disk of the same kind by --confirm-on DEVICE",
+            case.confirm_on
+        ))?,
+    }
+    if let Some(writes) = case.writes().filter(|_| command.is_some()) {
         out::line(format_args!("  {writes}"))?;
     }
     out::line(format_args!("\nthe report of the replay is {}", dir.join("replay/report.html").display()))
@@ -204,4 +228,28 @@ fn table(advice: &Advice) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use lab::advise::{ARMS, set_words};
+
+    use crate::command::settings;
+
+    #[test]
+    fn every_default_arm_is_named_as_set_reads_it() {
+        for arm in experiment::plan::parse_arms(&ARMS).expect("the arms are words") {
+            let words = set_words(&arm);
+            let setting = settings::read(&words).expect("set reads it");
+            assert_eq!(
+                (setting.scheduler.as_ref(), &setting.tunables),
+                (Some(&arm.scheduler), &arm.tunables),
+                "{words:?}"
+            );
+            assert!(arm.name.starts_with(&arm.scheduler), "{}: named after what it sets", arm.name);
+            let linux = elevator::LINUX.iter().any(|row| row.name == arm.scheduler);
+            let known = |name: &String| elevator::find(&arm.scheduler).is_some_and(|kind| kind.tunable(name).is_some());
+            assert!(linux && arm.tunables.keys().all(known), "{words:?}");
+        }
+    }
 }

@@ -59,14 +59,14 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let study = experiment::study(&record, None);
     let shown = dir.display();
     let Some(arm) = &study.recommendation.arm else {
-        bail!("{shown} recommends no setting to persist: {}", study.recommendation.sentence);
+        bail!("{shown} recommends no setting to persist: {}", report::headline(&study));
     };
     let deciding: Vec<&Judgement> =
         study.judgements.iter().filter(|judgement| judgement.primary && judgement.arm == *arm).collect();
     let Some(first) = deciding.iter().find(|judgement| judgement.verdict == Verdict::Better) else {
         bail!(
             "{shown}: recommends {arm}, which is the baseline or not shown to be better: {}",
-            study.recommendation.sentence
+            report::headline(&study)
         );
     };
     if let Some(against) = deciding.iter().find(|j| matches!(j.verdict, Verdict::Worse | Verdict::Void)) {

@@ -19,7 +19,7 @@ use lab::tune::commission::Commission;
 use lab::tune::log::SEARCH;
 use lab::tune::objective::Objective;
 use lab::tune::outcome::BranchOut;
-use lab::tune::result::{Confirmation, Recommended, Tuned, Why, Winner, default_holds, searched};
+use lab::tune::result::{Confirmation, Recommended, Tuned, Why, Winner, default_holds, not_shown_needed, searched};
 
 /// The directory of the confirmation, in that of the search.
 pub(super) const CONFIRM: &str = "confirm";
@@ -117,7 +117,8 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
         let date = (!plan.arena.is_virtual()).then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
         let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
         let identity = identity.clone().unwrap_or_default();
-        Recommended { device, identity, arena, scheduler, tunables, verdict, date }
+        let not_shown_needed = not_shown_needed(&tunables, pruned.map(|pruned| &pruned.shown));
+        Recommended { device, identity, arena, scheduler, tunables, not_shown_needed, verdict, date }
     });
     let answer = answer(design, (&arms, number), confirmation.as_ref(), (recommended.as_ref(), left), dir);
     Tuned {
@@ -184,7 +185,8 @@ fn answer(
             String::new()
         };
         let arm = left.map_or(arm, |left| &left.shown.arm);
-        return format!("recommended: {arm}{keep}");
+        let caveat = recommended.caveat().map(|words| format!("\n{words}")).unwrap_or_default();
+        return format!("recommended: {arm}{caveat}{keep}");
     }
     let why = match confirmation.verdict {
         Verdict::Better => {

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use experiment::history::finding::{self, Finding};
 use experiment::plan::Plan;
 use experiment::record::Record;
 use experiment::study::Study;
@@ -14,6 +15,7 @@ use files::{Dir, programs};
 use host::{Change, Device, Root, Setting};
 use jiff::{Timestamp, Zoned};
 use report::export::Exported;
+use report::number;
 
 use crate::cli::{ConductArgs, FailIfArgs, MonitorArgs};
 use crate::command::experiment::planned;
@@ -121,13 +123,16 @@ fn write_textfile(path: &Path, name: &str, record: &Record, study: &Study) -> Re
 /// Writes the line, applies what was asked for, and tells of a change.
 fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured) -> Result<()> {
     let mut history = History::of(root, &watch.identity)?;
-    let former = history.last_measured(&watch.name).map(|last| last.recommended.clone());
-    measured.changed = former.as_ref().is_some_and(|former| *former != measured.recommended);
-    measured.applied = match (watch.apply, &measured.recommended) {
-        (Apply::Set, Some(arm)) => apply(root, watch, device, arm)?,
+    let former = finding::standing(&history.entries, &watch.name, &watch.plan.arms);
+    let change = former.as_ref().and_then(|former| former.changed_by(&measured, watch.plan.criteria.alpha));
+    measured.changed = change.is_some();
+    let former = former.map(|former| former.arm.to_owned());
+    let stands = if measured.changed { None } else { former.clone() }.or(measured.recommended.clone());
+    measured.applied = match (watch.apply, &stands) {
+        (Apply::Set, Some(arm)) if measured.recommended.is_some() => apply(root, watch, device, arm)?,
         _ => None,
     };
-    let words = words(watch, device, &measured, former);
+    let words = words(watch, device, &measured, &VerdictChange { former, finding: change });
     let changed = measured.changed;
     let at = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let named = device.path.display().to_string();
@@ -143,15 +148,27 @@ fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured)
     Ok(())
 }
 
-fn words(watch: &Watch, device: &Device, measured: &Measured, former: Option<Option<String>>) -> String {
-    let name = |arm: Option<&str>| arm.unwrap_or("no advice").to_owned();
-    let changed = if measured.changed {
-        let (before, now) = (name(former.flatten().as_deref()), name(measured.recommended.as_deref()));
-        format!("The verdict on {} has changed from {before} to {now}.", device.path.display())
-    } else if former.is_none() {
-        format!("The first verdict on {}.", device.path.display())
-    } else {
-        format!("The verdict on {} is unchanged.", device.path.display())
+/// The verdict that stood before a test, and the finding that the test has changed it.
+struct VerdictChange {
+    former: Option<String>,
+    finding: Option<Finding>,
+}
+
+fn words(watch: &Watch, device: &Device, measured: &Measured, change: &VerdictChange) -> String {
+    let (device, now) = (device.path.display(), measured.recommended.as_deref().unwrap_or("no advice"));
+    let changed = match (&change.former, &change.finding) {
+        (None, _) => format!("The first verdict on {device}."),
+        (Some(before), Some(Finding { workload, metric, ratio, low, high })) => format!(
+            "The verdict on {device} has changed from {before} to {now}: {metric} of {workload} under {now}, against {before}, by {} [{}, {}] \
+             since that verdict.",
+            number::change(*ratio),
+            number::change(*low),
+            number::change(*high)
+        ),
+        (Some(before), None) if before == now => format!("The verdict on {device} is unchanged."),
+        (Some(before), None) => format!(
+            "The verdict on {device} is unchanged: {before}. This test alone gives {now}; what differs between the tests is within their noise."
+        ),
     };
     let applied = measured.applied.as_ref().map_or_else(String::new, |what| format!("\nSet: {what}"));
     let hint = match (&measured.applied, watch.apply) {

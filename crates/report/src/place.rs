@@ -1,0 +1,88 @@
+//! Where a result holds: the device and the arena, in the words of a headline.
+
+use experiment::plan::ArenaKind;
+use experiment::study::Study;
+
+use super::words::clean;
+
+/// ` on a simulated HP 97560, 1991`, with its space; empty where the study does not know, as that of a table.
+pub(crate) fn of(study: &Study) -> String {
+    let Some((origin, device)) = study.origin.as_ref().and_then(|origin| Some((origin, origin.device.as_deref()?)))
+    else {
+        return String::new();
+    };
+    let fact = |section: &str, name: &str| {
+        let value = origin.environment.get(section)?.get(name)?;
+        Some(clean(value)).filter(|value| !value.trim().is_empty() && value != "not exposed")
+    };
+    let is = |arena: ArenaKind| study.arena == arena.name();
+    let word = clean(device);
+    // A model with parameters of its own is another disk than its name says.
+    let modelled = || match fact("device", "model") {
+        Some(title) if device.contains(':') => format!("{title} ({word})"),
+        Some(title) => title,
+        None => word.clone(),
+    };
+    if is(ArenaKind::Sim) {
+        return format!(" on a simulated {}", modelled());
+    }
+    if is(ArenaKind::Kernel) {
+        let release = fact("kernel", "release").map(|release| format!(" (Linux {release})")).unwrap_or_default();
+        return format!(" on a simulated {} in the kernel arena{release}", modelled());
+    }
+    if is(ArenaKind::Cpu) {
+        return fact("cpu", "model").map(|model| format!(" on {model}")).unwrap_or_default();
+    }
+    match fact("device", "model") {
+        _ if device.starts_with("loop:") => format!(" on a loop device ({word})"),
+        Some(model) => format!(" on {model} ({word})"),
+        None => format!(" on {word}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use experiment::study::Origin;
+
+    use super::*;
+    use crate::fixture::Lab;
+
+    fn said(arena: &str, device: &str, facts: &[(&str, &str, &str)]) -> String {
+        let mut study = Lab::typical().study;
+        study.arena = arena.into();
+        let mut origin = Origin { device: Some(device.into()), ..Origin::default() };
+        for (section, name, value) in facts {
+            let section: &mut BTreeMap<_, _> = origin.environment.entry((*section).into()).or_default();
+            section.insert((*name).into(), (*value).into());
+        }
+        study.origin = Some(origin);
+        of(&study)
+    }
+
+    #[test]
+    fn each_arena_names_its_device_in_its_own_words() {
+        let hp = ("device", "model", "HP 97560");
+        assert_eq!(said("sim", "hp97560", &[hp]), " on a simulated HP 97560");
+        assert_eq!(said("sim", "hp97560:queue_depth=8", &[hp]), " on a simulated HP 97560 (hp97560:queue_depth=8)");
+        assert_eq!(said("sim", "mine.toml", &[]), " on a simulated mine.toml");
+        let linux = ("kernel", "release", "6.1.176");
+        assert_eq!(
+            said("kernel", "hp97560", &[hp, linux]),
+            " on a simulated HP 97560 in the kernel arena (Linux 6.1.176)"
+        );
+        let drive = ("device", "model", "SAMSUNG MZ7LH960");
+        assert_eq!(said("disk", "/dev/sdb", &[drive]), " on SAMSUNG MZ7LH960 (/dev/sdb)");
+        assert_eq!(said("disk", "/dev/vdb", &[("device", "model", "not exposed")]), " on /dev/vdb");
+        assert_eq!(said("disk", "loop:1G", &[]), " on a loop device (loop:1G)");
+        assert_eq!(said("cpu", "cpu", &[("cpu", "model", "Intel Xeon")]), " on Intel Xeon");
+    }
+
+    #[test]
+    fn a_table_has_no_place() {
+        let mut study = Lab::typical().study;
+        study.origin = Some(Origin::default());
+        assert_eq!(of(&study), "");
+    }
+}
