@@ -80,7 +80,8 @@ pub fn pool_samples(
     for family in all.chunk_by(|a, b| a.workload == b.workload && a.metric == b.metric) {
         let direction = options.direction(&family[0].metric);
         let cases: Vec<Case> = family.iter().map(|judgement| Case::of(judgement, &each)).collect();
-        let (family, shown) = of_family(cases, direction, &options.criteria);
+        let (mut family, shown) = of_family(cases, direction, &options.criteria);
+        options.withhold_equivalence(&mut family);
         judged.extend(family);
         effects.extend(shown);
     }
@@ -137,10 +138,10 @@ impl Each {
         let study = study_samples(&occasion.name, &occasion.samples, options);
         let key = |j: &Judgement| (j.workload.clone(), j.metric.clone(), j.arm.clone());
         let mut logs: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
-        let valid = |s: &&Sample| s.block.is_none() && s.voids.is_empty() && s.value > 0.0 && s.value.is_finite();
-        for sample in occasion.samples.iter().filter(valid) {
+        for sample in occasion.samples.iter().filter(|sample| sample.block.is_none()) {
+            let Some(log) = sample.log() else { continue };
             let key = (sample.workload.clone(), sample.metric.clone(), sample.arm.clone());
-            logs.entry(key).or_default().push(sample.value.ln());
+            logs.entry(key).or_default().push(log);
         }
         let judgements = study.judgements.into_iter().map(|judgement| (key(&judgement), judgement)).collect();
         Each { name: occasion.name.clone(), judgements, logs }
@@ -231,6 +232,7 @@ impl<'a> Case<'a> {
                     | Reason::SameRatio { .. }
                     | Reason::OneObservationPerArm
                     | Reason::OneObservationOf { .. }
+                    | Reason::CpuTimeOmitted
             )
         };
         let mut reasons: Vec<Reason> = self.all.reasons.iter().filter(of_blocks).cloned().collect();

@@ -8,7 +8,7 @@ const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
 fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
     let (workload, metric) = ("oltp".to_string(), "iops".to_string());
-    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, voids: Vec::new() }
+    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, requests: None, voids: Vec::new() }
 }
 
 /// An occasion on which `bfq` is `factor` times `none`, with a little noise of its own.

@@ -138,6 +138,7 @@ fn foreign(rows: &[(&str, Option<u32>, f64)]) -> Vec<Sample> {
         block: *block,
         sequence: i as u64,
         value: *value,
+        requests: None,
         voids: Vec::new(),
     };
     rows.iter().enumerate().map(sample).collect()
