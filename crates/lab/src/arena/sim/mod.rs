@@ -15,8 +15,8 @@ use std::time::Duration;
 use anyhow::Result;
 use elevator::Evidence;
 use experiment::plan::{Arm, Plan};
-use experiment::record::{Environment, Observation, UNCONFIRMED};
-use sim::{Observer, Outcome, SimError, Trial};
+use experiment::record::{CPU_TIME_OMITTED, Environment, Observation, UNCONFIRMED};
+use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
 use workload::Measured;
 
 pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
@@ -128,7 +128,7 @@ impl Simulator {
             elevator: setting.kind,
             tunables: setting.tunables.clone(),
             hz: setting.hz,
-            host: setting.host,
+            host: self.model.look(|device| setting.host(device)),
             nr_requests: setting.nr_requests,
             queue_depth: setting.queue_depth,
             device: self.model.make(key.seed)?,
@@ -243,8 +243,15 @@ impl Virtual for SimArena {
         let release = format!("none: simulated by schedlab {}", env!("CARGO_PKG_VERSION"));
         facts.entry("kernel".to_owned()).or_default().insert("release".to_owned(), release);
         for (_, arm, setting) in self.simulator.arms.iter() {
-            let described = self.simulator.model.look(|device| setting.describe(device));
+            let look = |device: &dyn DeviceModel| (setting.describe(device), setting.omits_cpu_time(device));
+            let (described, omits_cpu_time) = self.simulator.model.look(look);
             facts.entry("arms".to_owned()).or_default().insert(arm.to_owned(), described);
+            if omits_cpu_time {
+                facts
+                    .entry(CPU_TIME_OMITTED.to_owned())
+                    .or_default()
+                    .insert(arm.to_owned(), "cpu_percent=0".to_owned());
+            }
             if own::find(setting.kind.name).is_some() {
                 let source = setting.kind.source.to_owned();
                 facts.entry("own schedulers".to_owned()).or_default().insert(arm.to_owned(), source);
