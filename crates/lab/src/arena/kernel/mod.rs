@@ -97,6 +97,7 @@ struct Fixed {
     workloads: Workloads,
     /// The workloads as a guest reads them.
     specs: Vec<WorkloadSpec>,
+    limits: experiment::plan::Limits,
     stop: Stop,
     flag: Arc<AtomicBool>,
     here: PathBuf,
@@ -158,6 +159,7 @@ impl KernelArena {
             kernels,
             workloads,
             specs: plan.workloads.clone(),
+            limits: plan.limits.clone(),
             stop: stop.clone(),
             flag: stop.flag(),
             here: std::env::current_dir().context("current directory: gone")?,
@@ -287,6 +289,7 @@ impl Guests {
             controls: setting.controls.clone(),
             workload: with_clients(workload, *clients),
             clients: setting.clients,
+            limits: self.fixed.limits.clone(),
             files: None,
             seed: key.seed,
             duration_ns: ns(duration),

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use elevator::Evidence;
-use experiment::plan::{Arm, Plan};
+use experiment::plan::{Arm, Limits, Plan};
 use experiment::record::{CPU_TIME_OMITTED, Environment, Observation, UNCONFIRMED};
 use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
 use workload::Measured;
@@ -51,6 +51,7 @@ struct Simulator {
     model: Arc<Model>,
     arms: Arc<Arms<Setting>>,
     workloads: Arc<Workloads>,
+    limits: Limits,
     stop: Stop,
 }
 
@@ -87,7 +88,7 @@ impl SimArena {
         let defaults = model.look(|device| defaults::simulated(plan, baseline, device));
         let (model, arms, workloads) = (Arc::new(model), Arc::new(arms), Arc::new(workloads));
         Ok(SimArena {
-            simulator: Simulator { model, arms, workloads, stop: stop.clone() },
+            simulator: Simulator { model, arms, workloads, limits: plan.limits.clone(), stop: stop.clone() },
             defaults,
             course: Progression::default(),
             traces: Traces::default(),
@@ -183,7 +184,7 @@ impl Simulator {
 
     fn observation(&self, key: &Key, outcome: Result<Outcome, SimError>) -> Result<Observation> {
         match outcome {
-            Ok(outcome) => Ok(figures::observation(&outcome)),
+            Ok(outcome) => Ok(figures::observation(&outcome, &self.limits)),
             Err(SimError::Interrupted) => {
                 Ok(Observation { voids: vec![interrupted(&self.stop)], ..Observation::default() })
             }
