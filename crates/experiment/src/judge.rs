@@ -84,6 +84,14 @@ pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
 }
 
+/// Whether an interval is open at its lower and at its upper end because the arm, or the baseline, starved in some block.
+pub(crate) fn open_ends([arm, baseline]: [bool; 2], direction: Direction) -> [bool; 2] {
+    match direction {
+        Direction::LowerIsBetter => [baseline, arm],
+        Direction::HigherIsBetter | Direction::Descriptive => [arm, baseline],
+    }
+}
+
 impl Looks {
     /// The looks of an experiment whose plan and record are these, by these rules.
     pub fn of(record: &Record, criteria: &Criteria) -> Looks {
@@ -186,10 +194,7 @@ impl<'a> Case<'a> {
             ratios,
             void: nothing || void_share > question.criteria.max_void_share,
             rule: question.rule(evidence.paired, &ratios),
-            open: match (evidence.starved.map(|blocks| blocks > 0), question.direction) {
-                ([arm, baseline], Direction::LowerIsBetter) => [baseline, arm],
-                (starved, Direction::HigherIsBetter | Direction::Descriptive) => starved,
-            },
+            open: open_ends(evidence.starved.map(|blocks| blocks > 0), question.direction),
             log_ratios,
             evidence,
         }

@@ -206,6 +206,13 @@ impl<'a> Case<'a> {
         logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
     }
 
+    /// Whether the arm, and the baseline, starved in some block.
+    fn starved(&self) -> [bool; 2] {
+        [&self.all.arm, &self.all.baseline].map(|name| {
+            self.all.reasons.iter().any(|reason| matches!(reason, Reason::Starved { arm, .. } if arm == name))
+        })
+    }
+
     fn is_void(&self) -> bool {
         self.all.verdict == Verdict::Void || self.occasions.is_empty()
     }
@@ -244,6 +251,15 @@ impl<'a> Case<'a> {
     }
 }
 
+/// Whether a verdict holds although an end of its interval is open: one beyond the margin rests on the near end only.
+fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
+    match verdict {
+        Verdict::Better | Verdict::Worse => !(if is_above { low } else { high }),
+        Verdict::Equivalent => !low && !high,
+        Verdict::Inconclusive | Verdict::Void => true,
+    }
+}
+
 /// Judges the arms of one metric of one workload together.
 fn of_family(cases: Vec<Case<'_>>, direction: Direction, criteria: &Criteria) -> (Vec<Judgement>, Vec<Effect>) {
     let margin = criteria.margin.ln_1p();
@@ -253,13 +269,16 @@ fn of_family(cases: Vec<Case<'_>>, direction: Direction, criteria: &Criteria) ->
     let one = |(case, claim): (&Case<'_>, &Claim)| {
         let Claim { verdict, level, interval } = *claim;
         let next = case.pooled.next(level);
+        let open = judge::open_ends(case.starved(), direction);
+        let verdict = if is_borne(verdict, interval.low > 0.0, open) { verdict } else { Verdict::Inconclusive };
+        let (low, high) = (Some(interval.low).filter(|_| !open[0]), Some(interval.high).filter(|_| !open[1]));
         let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Void);
         let judgement = Judgement {
             arm_mean: case.mean_of(|own| own.arm_mean).and_then(shown),
             baseline_mean: case.mean_of(|own| own.baseline_mean).and_then(shown),
             ratio: shown(case.pooled.means.mean),
-            low: shown(interval.low),
-            high: shown(interval.high),
+            low: low.and_then(shown),
+            high: high.and_then(shown),
             verdict,
             three_sigma: None,
             confidence: 1.0 - level,

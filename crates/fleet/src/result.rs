@@ -255,7 +255,9 @@ fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
                 *known.entry(key).or_insert(series.len() as u32 - 1)
             }
         };
-        let void: Vec<String> = sample.voids.iter().map(ToString::to_string).collect();
+        // A bound is no value that machines can be compared by.
+        let starved = sample.is_starved().then(|| "no request that counts completed".to_owned());
+        let void: Vec<String> = sample.voids.iter().map(ToString::to_string).chain(starved).collect();
         groups[usize::from(!is_deciding)].push(Value {
             series: number,
             block: sample.block.unwrap_or(0),
