@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use experiment::plan::{Criteria, Method, Plan, parse_arms, parse_workloads};
-use experiment::record::{End, EndReason, Header, Line, Observation, Record, Trial, VoidReason};
+use experiment::reason::Reason;
+use experiment::record::{CPU_TIME_OMITTED, End, EndReason, Header, Line, Observation, Record, Trial, VoidReason};
 use experiment::samples::Sample;
 use experiment::schedule::order;
 use experiment::study::{Study, Verdict, sha256_of};
@@ -102,6 +103,25 @@ fn a_small_record_gives_this_study() {
     insta::assert_json_snapshot!("small_record", rounded);
     let written = serde_json::to_string(&study).unwrap();
     assert_eq!(serde_json::from_str::<Study>(&written).unwrap(), study, "study.json can be read again");
+}
+
+#[test]
+fn arms_without_cpu_time_on_flash_are_not_equivalent() {
+    let mut record = Record::parse(&record_text()).unwrap();
+    let of = |record: &Record, arm: &str| {
+        let judged = study(record, None).judgements;
+        judged.into_iter().find(|j| j.workload == "seqread" && j.arm == arm && j.primary).unwrap()
+    };
+    assert_eq!(of(&record, "kyber").verdict, Verdict::Equivalent);
+    for omitted in ["none", "kyber"] {
+        let arms = BTreeMap::from([(omitted.to_string(), "cpu_percent=0".to_string())]);
+        record.header.environment.insert(CPU_TIME_OMITTED.to_string(), arms);
+        let found = of(&record, "kyber");
+        assert_eq!((found.verdict, found.reasons.last()), (Verdict::Inconclusive, Some(&Reason::CpuTimeOmitted)));
+    }
+    assert_eq!(of(&record, "bfq").verdict, Verdict::Equivalent, "both sides of this comparison have CPU time");
+    record.header.plan.arms.iter_mut().for_each(|arm| arm.scheduler = "none".to_string());
+    assert_eq!(of(&record, "kyber").verdict, Verdict::Equivalent, "the same scheduler costs the same");
 }
 
 #[test]
