@@ -95,7 +95,7 @@ fn verdicts(study: &Value, metric: &str) -> Vec<(String, String, String)> {
 #[test]
 fn schedulers_cost_cpu_time_on_flash_unless_it_is_off() {
     let lab = Lab::new();
-    let load = "--device nvme:capacity_mib=256 --workload randread:clients=4:iodepth=64 --trial-time 20ms --blocks 4";
+    let load = "--device nvme:capacity_mib=256 --workload randread:clients=4:iodepth=64 --trial-time 20ms --blocks 6";
     compare(&lab, "on", &format!("{load} --schedulers none,mq-deadline,kyber,bfq")).expect_status(0);
     let on = study(&lab, "on");
     let thousands = |arm: &str| {
