@@ -33,7 +33,7 @@ const ADDED: &[&str] = &[
 /// Cautions that studies have had since then.
 const NEW_CAUTIONS: &[&str] = &["a trial holds", "one occasion"];
 
-/// Arms of the sweep that completed no read beside a default that did. 0.1.0 called them void; now a bound is known of them.
+/// Arms of the sweep that completed no read while the default did. 0.1.0 called them void; now a bound is known of them.
 const STARVED: &[&str] = &["fifo_batch=64", "fifo_batch=256"];
 
 /// Leaves the starved arms out of a study.
@@ -42,7 +42,7 @@ fn leave_out_starved(study: &mut Value) {
     for rows in ["judgements", "summaries"] {
         study[rows].as_array_mut().unwrap().retain(fed);
     }
-    for response in study["responses"].as_array_mut().into_iter().flatten() {
+    for response in study.get_mut("responses").and_then(Value::as_array_mut).into_iter().flatten() {
         response["points"].as_array_mut().unwrap().retain(fed);
     }
 }
