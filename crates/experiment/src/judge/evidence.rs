@@ -77,11 +77,8 @@ impl Cell<'_> {
             return Value::Measured(mean(&self.valid));
         }
         let waits: Vec<f64> = self.starved.iter().filter(|s| s.value > 0.0).map(|s| s.value.ln()).collect();
-        match (self.starved.is_empty() || other.valid.is_empty(), waits.is_empty(), other.of_one_request.is_empty()) {
-            (true, _, _) | (_, true, true) => Value::Nothing,
-            (_, false, _) => Value::Bound(mean(&waits)),
-            (_, true, false) => Value::Bound(mean(&other.of_one_request)),
-        }
+        let bounds = if waits.is_empty() { &other.of_one_request } else { &waits };
+        if self.starved.is_empty() || bounds.is_empty() { Value::Nothing } else { Value::Bound(mean(bounds)) }
     }
 
     /// Whether the arm's only trial in the block was cut off by the user: a block that was not finished, like one that a

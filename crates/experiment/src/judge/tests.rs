@@ -359,6 +359,10 @@ fn starvation_on_both_sides_is_no_evidence() {
     let judged = Asked::about(&["bfq"]).one(&starving(|_| 0, |_| 0));
     assert_eq!(judged.verdict, Verdict::Void);
     assert!(judged.reasons[0].to_string().contains("make it longer"), "{:?}", judged.reasons);
+    let waited = |arm: &str, block: u32| Sample { requests: Some(0), ..sample(arm, Some(block), 1e6) };
+    let waits: Vec<Sample> = (0..8).flat_map(|block| ["none", "bfq"].map(|arm| waited(arm, block))).collect();
+    let asked = Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) };
+    assert_eq!(asked.one(&waits).verdict, Verdict::Void, "two bounds say nothing of their ratio");
 }
 
 #[test]
