@@ -11,7 +11,8 @@ use crate::plan::{Method, Plan};
 use crate::record::Trial;
 use crate::samples::{Sample, sample};
 
-/// An arm without one valid block among its first this many is given up: its setting is refused, or the like.
+/// An arm without one valid block among its first this many is given up: its setting is refused, or the like. So is one that
+/// starves in all of them, as the baseline does.
 pub const HOPELESS_AFTER: usize = 3;
 
 /// Follows an experiment and knows which arms of each workload are undecided on its primary metric.
@@ -19,9 +20,18 @@ pub const HOPELESS_AFTER: usize = 3;
 pub struct Decider {
     plan: Plan,
     samples: BTreeMap<String, Vec<Sample>>,
-    /// Of each workload the arms, how often each was tried, and whether any of its trials was valid.
-    tried: BTreeMap<String, BTreeMap<String, (usize, bool)>>,
+    /// Of each workload the arms, how often each was tried, and the best of its trials.
+    tried: BTreeMap<String, BTreeMap<String, (usize, Best)>>,
     looks: Looks,
+}
+
+/// What the best trial of an arm was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum Best {
+    #[default]
+    Void,
+    Starved,
+    Valid,
 }
 
 impl Decider {
@@ -46,7 +56,12 @@ impl Decider {
         if let Some(primary) = self.primary(&trial.workload) {
             let sample = sample(trial, primary);
             let tried = self.tried.entry(trial.workload.clone()).or_default().entry(trial.arm.clone()).or_default();
-            *tried = (tried.0 + 1, tried.1 || sample.voids.is_empty());
+            let this = match (sample.voids.is_empty(), sample.is_starved()) {
+                (false, _) => Best::Void,
+                (true, true) => Best::Starved,
+                (true, false) => Best::Valid,
+            };
+            *tried = (tried.0 + 1, tried.1.max(this));
             self.samples.entry(trial.workload.clone()).or_default().push(sample);
         }
     }
@@ -103,11 +118,22 @@ impl Decider {
         self.judgements(workload).iter().find(|judgement| judgement.arm == arm)?.given_up()
     }
 
-    /// The arms that have been tried [`HOPELESS_AFTER`] times or more without one valid trial.
+    /// The arms that have been tried [`HOPELESS_AFTER`] times or more without one trial that can be compared: a starved one needs
+    /// a baseline that is not.
     fn hopeless(&self, workload: &str) -> BTreeSet<&str> {
-        let tried = self.tried.get(workload).into_iter().flatten();
-        let hopeless = tried.filter(|(_, (number, valid))| !*valid && *number >= HOPELESS_AFTER);
-        hopeless.map(|(arm, _)| arm.as_str()).collect()
+        let Some(tried) = self.tried.get(workload) else { return BTreeSet::new() };
+        let baseline = self.plan.baseline();
+        let best_of = |is_one: &dyn Fn(&str) -> bool| {
+            let best = tried.iter().filter(|(arm, _)| is_one(arm)).map(|(_, (_, best))| *best);
+            best.max().unwrap_or(Best::Valid)
+        };
+        let [of_baseline, of_others] = [best_of(&|arm| arm == baseline), best_of(&|arm| arm != baseline)];
+        let is_hopeless = |arm: &str, best: Best| {
+            let other = if arm == baseline { of_others } else { of_baseline };
+            best == Best::Void || (best == Best::Starved && other <= Best::Starved)
+        };
+        let often = tried.iter().filter(|(_, (number, _))| *number >= HOPELESS_AFTER);
+        often.filter(|(arm, (_, best))| is_hopeless(arm, *best)).map(|(arm, _)| arm.as_str()).collect()
     }
 
     fn primary(&self, workload: &str) -> Option<&str> {
@@ -203,6 +229,34 @@ mod tests {
             assert_eq!(decider.judgements("oltp")[0].verdict, Verdict::Better);
             assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"]);
         }
+    }
+
+    #[test]
+    fn an_arm_that_starves_is_not_given_up_but_decided() {
+        let starved = |arm: &str, block: u32| {
+            let observation = Observation { duration_ns: 1_000_000_000, ..Observation::default() };
+            Trial { observation, ..trial(arm, block, None) }
+        };
+        let measured = |arm: &str, block: u32| {
+            let mut trial = trial(arm, block, factor(arm));
+            trial.observation.duration_ns = 1_000_000_000;
+            trial
+        };
+        let mut unstopped = plan();
+        unstopped.budget.no_early_stop = true;
+        let mut decider = Decider::new(&unstopped);
+        for block in 0..2 * HOPELESS_AFTER as u32 {
+            assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"], "block {block}");
+            decider.push(&starved("kyber", block));
+            ["none", "bfq"].iter().for_each(|arm| decider.push(&measured(arm, block)));
+        }
+        assert_eq!(decider.judgements("oltp")[0].verdict, Verdict::Worse);
+        let mut decider = Decider::new(&plan());
+        for block in 0..HOPELESS_AFTER as u32 {
+            assert_eq!(decider.active_arms("oltp").len(), 3, "block {block}");
+            ["kyber", "none", "bfq"].iter().for_each(|arm| decider.push(&starved(arm, block)));
+        }
+        assert!(decider.active_arms("oltp").is_empty(), "where all starve nothing can be compared");
     }
 
     #[test]

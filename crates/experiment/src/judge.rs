@@ -13,7 +13,7 @@ mod replay;
 pub use replay::as_it_would_have_stopped;
 
 use crate::judgement::{Judgement, OlderClaim, Verdict};
-use crate::metric::Direction;
+use crate::metric::{self, Counts, Direction};
 use crate::plan::{Criteria, Method, Plan};
 use crate::reason::Reason;
 use crate::record::{Event, Record};
@@ -82,6 +82,14 @@ pub fn differs(interval: &Interval, margin: f64) -> bool {
 /// Whether the whole interval of a log ratio lies inside the margin.
 pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
+}
+
+/// Whether an interval is open at its lower and at its upper end because the arm, or the baseline, starved in some block.
+pub(crate) fn open_ends([arm, baseline]: [bool; 2], direction: Direction) -> [bool; 2] {
+    match direction {
+        Direction::LowerIsBetter => [baseline, arm],
+        Direction::HigherIsBetter | Direction::Descriptive => [arm, baseline],
+    }
 }
 
 impl Looks {
@@ -157,6 +165,8 @@ struct Case<'a> {
     ratios: Moments,
     rule: Rule,
     void: bool,
+    /// Whether blocks are bounds, so that the interval is open at its lower and at its upper end.
+    open: [bool; 2],
 }
 
 /// How the interval of one arm is computed.
@@ -184,6 +194,7 @@ impl<'a> Case<'a> {
             ratios,
             void: nothing || void_share > question.criteria.max_void_share,
             rule: question.rule(evidence.paired, &ratios),
+            open: open_ends(evidence.starved.map(|blocks| blocks > 0), question.direction),
             log_ratios,
             evidence,
         }
@@ -195,12 +206,21 @@ impl<'a> Case<'a> {
     }
 
     fn interval_with(&self, alpha: f64, ratios: &Moments) -> Interval {
-        match self.rule {
+        self.opened(match self.rule {
             Rule::ThreeSigma => three_sigma::interval(&self.arms, &self.baselines),
             Rule::Welch => fixed::welch(&self.arms, &self.baselines, alpha),
             Rule::Spending(design) => spending::interval(ratios, design, alpha, Sides::Two),
             Rule::Anytime => sequence::interval(ratios, alpha),
             Rule::Fixed => fixed::paired_t(ratios, alpha),
+        })
+    }
+
+    /// A bound is on the near side of the truth: the interval's end on that side holds, the other one does not.
+    fn opened(&self, interval: Interval) -> Interval {
+        let [low, high] = self.open;
+        Interval {
+            low: if low { f64::NEG_INFINITY } else { interval.low },
+            high: if high { f64::INFINITY } else { interval.high },
         }
     }
 
@@ -211,7 +231,7 @@ impl<'a> Case<'a> {
 
     fn inside_with(&self, alpha: f64, ratios: &Moments) -> Interval {
         match self.rule {
-            Rule::Spending(design) => spending::interval(ratios, design, alpha, Sides::One),
+            Rule::Spending(design) => self.opened(spending::interval(ratios, design, alpha, Sides::One)),
             Rule::Anytime | Rule::Fixed | Rule::Welch | Rule::ThreeSigma => self.interval_with(alpha, ratios),
         }
     }
@@ -321,16 +341,23 @@ impl<'a> Case<'a> {
         if self.void {
             return reasons;
         }
+        let is_bounded = interval.is_bounded() || self.open.contains(&true);
         let few = if n == 1 { self.arm } else { question.baseline };
         if n == 1 && n_baseline == 1 {
             reasons.push(Reason::OneObservationPerArm);
-        } else if !interval.is_bounded() && (n == 1 || n_baseline == 1) {
+        } else if !is_bounded && (n == 1 || n_baseline == 1) {
             reasons.push(Reason::OneObservationOf { arm: few.to_string() });
-        } else if !interval.is_bounded() && n > 0 {
+        } else if !is_bounded && n > 0 {
             reasons.push(Reason::TooFewBlocks { blocks: n, confidence_percent: (1.0 - shown_at) * 100.0 });
         }
         if n > 1 && self.ratios.sd == 0.0 && cells.paired() {
             reasons.push(Reason::SameRatio { blocks: n, metric: question.metric.to_string() });
+        }
+        let what = metric::find(question.metric).and_then(|row| row.counts).map_or("requests", Counts::words);
+        for (arm, starved) in [self.arm, question.baseline].into_iter().zip(self.evidence.starved) {
+            if starved > 0 {
+                reasons.push(Reason::Starved { arm: arm.to_string(), what, starved, blocks: n });
+            }
         }
         let outliers = describe::outliers(&self.log_ratios).len();
         if outliers > 0 {

@@ -35,6 +35,14 @@ pub enum OlderClaim {
 }
 
 impl Judgement {
+    /// Takes "equivalent" back where the model leaves out the CPU time that tells schedulers apart.
+    pub(crate) fn withhold_equivalence(&mut self) {
+        if self.verdict == Verdict::Equivalent {
+            self.verdict = Verdict::Inconclusive;
+            self.reasons.push(Reason::CpuTimeOmitted);
+        }
+    }
+
     /// The chance of a verdict for which the arm was given up; none for one that was not, or that was read back from study.json.
     pub fn given_up(&self) -> Option<f64> {
         self.reasons.iter().find_map(|reason| match reason {

@@ -88,6 +88,19 @@ impl Metric {
 /// The fewest events for a rate or a mean: one more or less is 1 % of a hundred, and as many at random times vary by 10 %.
 pub const FLOOR: u64 = 100;
 
+impl Metric {
+    /// The bound that a trial in which no request completed sets: a rate is 0, a latency at least as long as the trial. None for a
+    /// metric that means nothing then.
+    pub fn starved_value(&self, window_ns: u64) -> Option<f64> {
+        self.counts?;
+        match self.direction {
+            Direction::HigherIsBetter if self.unit.ends_with("/s") => Some(0.0),
+            Direction::LowerIsBetter if self.name.contains("latency") => Some(window_ns as f64 / 1e3),
+            _ => None,
+        }
+    }
+}
+
 use Counts::{BestEffort, Messages, Reads, Requests, Transactions, Trims, Writes};
 use Direction::{Descriptive, HigherIsBetter, LowerIsBetter};
 

@@ -101,7 +101,8 @@ pub fn pool_samples(
     for family in all.chunk_by(|a, b| a.workload == b.workload && a.metric == b.metric) {
         let direction = options.direction(&family[0].metric);
         let cases: Vec<Case> = family.iter().map(|judgement| Case::of(judgement, &each)).collect();
-        let (family, shown) = of_family(cases, direction, &options.criteria);
+        let (mut family, shown) = of_family(cases, direction, &options.criteria);
+        options.withhold_equivalence(&mut family);
         judged.extend(family);
         effects.extend(shown);
     }
@@ -158,10 +159,10 @@ impl Each {
         let study = study_samples(&occasion.name, &occasion.samples, options);
         let key = |j: &Judgement| (j.workload.clone(), j.metric.clone(), j.arm.clone());
         let mut logs: BTreeMap<Key, Vec<f64>> = BTreeMap::new();
-        let valid = |s: &&Sample| s.block.is_none() && s.voids.is_empty() && s.value > 0.0 && s.value.is_finite();
-        for sample in occasion.samples.iter().filter(valid) {
+        for sample in occasion.samples.iter().filter(|sample| sample.block.is_none()) {
+            let Some(log) = sample.log() else { continue };
             let key = (sample.workload.clone(), sample.metric.clone(), sample.arm.clone());
-            logs.entry(key).or_default().push(sample.value.ln());
+            logs.entry(key).or_default().push(log);
         }
         let judgements = study.judgements.into_iter().map(|judgement| (key(&judgement), judgement)).collect();
         Each { name: occasion.name.clone(), judgements, logs }
@@ -226,6 +227,13 @@ impl<'a> Case<'a> {
         logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
     }
 
+    /// Whether the arm, and the baseline, starved in some block.
+    fn starved(&self) -> [bool; 2] {
+        [&self.all.arm, &self.all.baseline].map(|name| {
+            self.all.reasons.iter().any(|reason| matches!(reason, Reason::Starved { arm, .. } if arm == name))
+        })
+    }
+
     fn is_void(&self) -> bool {
         self.all.verdict == Verdict::Void || self.occasions.is_empty()
     }
@@ -252,6 +260,7 @@ impl<'a> Case<'a> {
                     | Reason::SameRatio { .. }
                     | Reason::OneObservationPerArm
                     | Reason::OneObservationOf { .. }
+                    | Reason::CpuTimeOmitted
             )
         };
         let mut reasons: Vec<Reason> = self.all.reasons.iter().filter(of_blocks).cloned().collect();
@@ -260,6 +269,15 @@ impl<'a> Case<'a> {
             reasons.push(Reason::OneOccasion);
         }
         reasons
+    }
+}
+
+/// Whether a verdict holds although an end of its interval is open: one beyond the margin rests on the near end only.
+fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
+    match verdict {
+        Verdict::Better | Verdict::Worse => !(if is_above { low } else { high }),
+        Verdict::Equivalent => !low && !high,
+        Verdict::Inconclusive | Verdict::Void => true,
     }
 }
 
@@ -272,13 +290,16 @@ fn of_family(cases: Vec<Case<'_>>, direction: Direction, criteria: &Criteria) ->
     let one = |(case, claim): (&Case<'_>, &Claim)| {
         let Claim { verdict, level, interval } = *claim;
         let next = case.pooled.next(level);
+        let open = judge::open_ends(case.starved(), direction);
+        let verdict = if is_borne(verdict, interval.low > 0.0, open) { verdict } else { Verdict::Inconclusive };
+        let (low, high) = (Some(interval.low).filter(|_| !open[0]), Some(interval.high).filter(|_| !open[1]));
         let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Void);
         let judgement = Judgement {
             arm_mean: case.mean_of(|own| own.arm_mean).and_then(shown),
             baseline_mean: case.mean_of(|own| own.baseline_mean).and_then(shown),
             ratio: shown(case.pooled.means.mean),
-            low: shown(interval.low),
-            high: shown(interval.high),
+            low: low.and_then(shown),
+            high: high.and_then(shown),
             verdict,
             three_sigma: None,
             confidence: 1.0 - level,

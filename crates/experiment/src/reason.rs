@@ -87,6 +87,19 @@ pub enum Reason {
     },
     /// A pool of which only one occasion says something of this arm.
     OneOccasion,
+    /// Nothing completed in trials of an arm, so that a bound stands for each.
+    Starved {
+        /// The arm's name.
+        arm: String,
+        /// What did not complete: `reads`.
+        what: &'static str,
+        /// In how many blocks.
+        starved: u32,
+        /// Of how many that count.
+        blocks: usize,
+    },
+    /// The interval lies inside the margin, but the model leaves out what tells schedulers apart on flash.
+    CpuTimeOmitted,
     /// A reason that was read from a file.
     Untyped {
         /// As written there.
@@ -110,6 +123,8 @@ pub struct Example {
 pub enum Cause {
     /// Its trial, or this metric of it, is void.
     Void(VoidReason),
+    /// No request that the metric counts completed, and none in the trial that it is compared with.
+    NothingCompleted,
     /// Its value has no logarithm.
     NotPositive {
         /// The metric.
@@ -124,6 +139,9 @@ impl Cause {
     pub fn class(&self) -> &str {
         match self {
             Cause::Void(reason) => reason.class(),
+            Cause::NothingCompleted => {
+                "no request that counts completed in the trial's window: make it longer (--trial-time)"
+            }
             Cause::NotPositive { .. } => "a value that cannot be put on a log scale (zero, negative or not finite)",
         }
     }
@@ -131,6 +149,7 @@ impl Cause {
     fn detail(&self) -> String {
         match self {
             Cause::Void(reason) => reason.to_string(),
+            Cause::NothingCompleted => self.class().to_owned(),
             Cause::NotPositive { metric, value } => format!("{metric} is {value}"),
         }
     }
@@ -191,6 +210,13 @@ impl fmt::Display for Reason {
             Reason::OneOccasion => {
                 f.write_str("one occasion that counts: what differs between occasions is unknown, so no interval")
             }
+            Reason::Starved { arm, what, starved, blocks } => write!(
+                f,
+                "{arm} completed no {what} in {starved} of {blocks} blocks: the change is a bound, and the truth is further out"
+            ),
+            Reason::CpuTimeOmitted => f.write_str(
+                "inside the margin, but without CPU time, which decides on flash (set cpu_percent=100, the default)",
+            ),
             Reason::Untyped { text } => f.write_str(text),
         }
     }

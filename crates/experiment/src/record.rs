@@ -58,6 +58,9 @@ pub struct Header {
 /// and words, as `R recalled, not confirmed`.
 pub const UNCONFIRMED: &str = "evidence";
 
+/// Section of the environment that names each arm whose requests cost no CPU time in a simulation of a flash device.
+pub const CPU_TIME_OMITTED: &str = "cpu time omitted";
+
 /// Facts about the machine, by section (`kernel`, `device`, `cpu`, …) and name, as text.
 pub type Environment = BTreeMap<String, BTreeMap<String, String>>;
 

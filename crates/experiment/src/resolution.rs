@@ -58,12 +58,13 @@ fn counted(observation: &Observation, metric: &str, row: &Metric) -> Option<u64>
     }
     // A flow's or a job's metric is counted by its own rate.
     let of = metric.strip_suffix(row.name).unwrap_or_default();
-    match observation.metrics.get(&format!("{of}{}", counts.rate())) {
-        Some(rate) => Some((rate * observation.duration_ns as f64 / 1e9).round().max(0.0) as u64),
-        // Nothing was completed in the window.
-        None if observation.metrics.is_empty() && observation.voids.is_empty() => Some(0),
-        None => None,
+    if let Some(rate) = observation.metrics.get(&format!("{of}{}", counts.rate())) {
+        return Some((rate * observation.duration_ns as f64 / 1e9).round().max(0.0) as u64);
     }
+    // A metric without its rate is a program's. Neither is there where nothing was completed in the window.
+    let is_whole = observation.voids.iter().all(|reason| !reason.applies_to(metric));
+    let is_absent = !observation.metrics.contains_key(metric) && row.starved_value(observation.duration_ns).is_some();
+    (is_absent && is_whole).then_some(0)
 }
 
 /// One caution for each workload whose trials held too few events for the metric that decides, by the median of its trials.
@@ -115,7 +116,7 @@ mod tests {
             observed(200, &[("iops", 250.0), ("read_iops", 150.0), ("reader.read_iops", 100.0), ("tps", 2000.0)]);
         let names = ["iops", "read_latency_mean_us", "reader.read_mb_per_s", "tps", "write_iops", "wall_s", "score"];
         let found = names.map(|name| events(&seen, name));
-        assert_eq!(found, [Some(50), Some(30), Some(20), Some(400), None, None, None]);
+        assert_eq!(found, [Some(50), Some(30), Some(20), Some(400), Some(0), None, None]);
         assert!(!of_trial(&seen, "iops").expect("counted").is_enough());
         assert!(of_trial(&seen, "tps").expect("counted").is_enough());
     }

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::metric;
 use crate::record::{Record, Trial, VoidReason};
+use crate::resolution;
 
 /// One value of one metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,10 +22,26 @@ pub struct Sample {
     pub block: Option<u32>,
     /// Place in the order of measuring.
     pub sequence: u64,
-    /// The value; not a number if the trial gave none.
+    /// The value; not a number if the trial gave none. Of a starved sample its bound: 0 of a rate, the length of the trial of a
+    /// latency.
     pub value: f64,
+    /// Requests that the value rests on, where the trial says it; 0: none completed, and the sample is starved.
+    pub requests: Option<u64>,
     /// What invalidates it; empty if it counts.
     pub voids: Vec<VoidReason>,
+}
+
+impl Sample {
+    /// Whether nothing that the metric counts completed in a trial that counts: the worst result, of which a bound is known.
+    pub fn is_starved(&self) -> bool {
+        self.requests == Some(0) && self.voids.is_empty()
+    }
+
+    /// The logarithm of a value that counts and is no bound.
+    pub fn log(&self) -> Option<f64> {
+        let counts = self.voids.is_empty() && !self.is_starved() && self.value.is_finite() && self.value > 0.0;
+        counts.then(|| self.value.ln())
+    }
 }
 
 /// The samples of a record's trials. Every trial of a workload makes a sample of every metric that any trial of the workload
@@ -64,9 +82,7 @@ pub fn deciding_values(record: &Record) -> Vec<DecidingValues> {
         let Some(metric) = &spec.primary else { continue };
         for arm in &plan.arms {
             let mine = record.trials.iter().filter(|trial| trial.workload == spec.name && trial.arm == arm.name);
-            let samples = mine.map(|trial| sample(trial, metric));
-            let counts = samples.filter(|one| one.voids.is_empty() && one.value.is_finite() && one.value > 0.0);
-            let logs = counts.map(|one| one.value.ln()).collect();
+            let logs = mine.filter_map(|trial| sample(trial, metric).log()).collect();
             all.push(DecidingValues {
                 workload: spec.name.clone(),
                 metric: metric.clone(),
@@ -80,16 +96,16 @@ pub fn deciding_values(record: &Record) -> Vec<DecidingValues> {
 
 /// The sample of one metric of one trial.
 pub fn sample(trial: &Trial, metric: &str) -> Sample {
-    let value = trial.observation.metrics.get(metric).copied();
-    let mut voids: Vec<VoidReason> =
-        trial.observation.voids.iter().filter(|void| void.applies_to(metric)).cloned().collect();
+    let observation = &trial.observation;
+    let mut voids: Vec<VoidReason> = observation.voids.iter().filter(|void| void.applies_to(metric)).cloned().collect();
+    let reported = observation.metrics.get(metric).copied();
+    let requests = resolution::of_trial(observation, metric).map(|resolution| resolution.events);
+    // A value rests on something, whatever its rate is rounded to.
+    let requests = requests.map(|requests| requests.max(u64::from(reported.is_some())));
+    let bound = || metric::find(metric)?.starved_value(observation.duration_ns).filter(|_| requests == Some(0));
+    let value = reported.or_else(bound);
     if value.is_none() && voids.is_empty() {
-        let text = if trial.observation.metrics.is_empty() {
-            "no request completed in the trial's window: make it longer (--trial-time)".to_string()
-        } else {
-            format!("the trial reported no {metric}")
-        };
-        voids.push(VoidReason::Foreign { text });
+        voids.push(VoidReason::Foreign { text: format!("the trial reported no {metric}") });
     }
     Sample {
         workload: trial.workload.clone(),
@@ -98,6 +114,7 @@ pub fn sample(trial: &Trial, metric: &str) -> Sample {
         block: Some(trial.block),
         sequence: trial.sequence,
         value: value.unwrap_or(f64::NAN),
+        requests,
         voids,
     }
 }
@@ -125,6 +142,23 @@ mod tests {
         assert!(kyber.iter().all(|sample| sample.value.is_nan() && sample.voids == vec![refused.clone()]));
         let missing = samples.iter().find(|s| s.arm == "none" && s.metric == "latency_p99_us").unwrap();
         assert_eq!(missing.voids[0].to_string(), "the trial reported no latency_p99_us");
+    }
+
+    #[test]
+    fn a_trial_without_a_completion_bounds_rates_and_latencies() {
+        let mut trials = [trial("none", &[("iops", 5.0), ("write_iops", 5.0)], vec![]), trial("bfq", &[], vec![])];
+        trials.iter_mut().for_each(|trial| trial.observation.duration_ns = 2_000_000_000);
+        let of = |i: usize, metric: &str| sample(&trials[i], metric);
+        for (i, metric, bound) in [(0, "read_iops", 0.0), (1, "iops", 0.0), (1, "readers.read_latency_p99_us", 2e6)] {
+            let found = of(i, metric);
+            assert_eq!((found.value, found.requests, found.is_starved(), found.log()), (bound, Some(0), true, None));
+        }
+        assert!(!of(0, "write_iops").is_starved() && of(0, "write_iops").requests == Some(10));
+        for meaningless in ["fairness_jain", "longest_wait_ms", "nothing_known"] {
+            assert!(!of(1, meaningless).voids.is_empty(), "{meaningless}");
+        }
+        trials[1].observation.voids.push(VoidReason::Interrupted { by: "SIGINT".to_string() });
+        assert!(!sample(&trials[1], "iops").is_starved(), "what was cut off shows no starvation");
     }
 
     #[test]

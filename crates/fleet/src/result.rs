@@ -246,6 +246,8 @@ fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
     let mut groups = [Vec::new(), Vec::new()];
     for sample in of_trials(&record.trials, &primary) {
         let is_deciding = primary.get(&sample.workload) == Some(&sample.metric);
+        // A bound is no value that machines can be compared by.
+        let starved = sample.is_starved().then(|| "no request that counts completed".to_owned());
         let key = (sample.workload, sample.metric, sample.arm);
         let number = match known.get(&key) {
             Some(number) => *number,
@@ -255,7 +257,7 @@ fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
                 *known.entry(key).or_insert(series.len() as u32 - 1)
             }
         };
-        let void: Vec<String> = sample.voids.iter().map(ToString::to_string).collect();
+        let void: Vec<String> = sample.voids.iter().map(ToString::to_string).chain(starved).collect();
         groups[usize::from(!is_deciding)].push(Value {
             series: number,
             block: sample.block.unwrap_or(0),

@@ -254,6 +254,7 @@ fn samples(
                 block,
                 sequence: at as u64,
                 value: value.unwrap_or(f64::NAN),
+                requests: None,
                 voids: voids.clone(),
             });
         }

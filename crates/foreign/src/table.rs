@@ -142,6 +142,7 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
                 block,
                 sequence: sequence as u64,
                 value,
+                requests: None,
                 voids: voids.clone(),
             });
         }

@@ -41,7 +41,7 @@ pub struct Rehearsed {
     pub notes: Vec<Note>,
 }
 
-/// A workload whose rehearsal held too few events.
+/// How many events a rehearsal held; of a workload that is [`Pilots::short`], too few.
 #[derive(Debug, Clone, PartialEq)]
 struct Short {
     workload: String,
@@ -121,7 +121,7 @@ fn pilots(driver: &mut Driver<'_>, arms: &[ArmIndex], asked: &TrialLength, notes
         }
         let metric = spec.primary.as_deref().unwrap_or_default();
         let of = |observation: &Observation| {
-            let resolution = resolution::of_trial(observation, metric).filter(|found| !found.is_enough())?;
+            let resolution = resolution::of_trial(observation, metric)?;
             let by_time = Duration::from_nanos(observation.duration_ns) <= duration.mul_f64(1.2);
             Some(Short { workload: spec.name.clone(), metric: metric.to_owned(), resolution, by_time })
         };
@@ -130,10 +130,19 @@ fn pilots(driver: &mut Driver<'_>, arms: &[ArmIndex], asked: &TrialLength, notes
         if !plan.arena.is_virtual() && !observed.is_empty() {
             pilots.round += (driver.spent() - began).mul_f64(arms.len() as f64 / observed.len() as f64);
         }
-        // The trial with the fewest events counts.
-        pilots.short.extend(observed.iter().filter_map(of).min_by_key(|short| short.resolution.events));
+        pilots.short.extend(shortest(observed.iter().filter_map(of).collect()));
     }
     Ok(pilots)
+}
+
+/// The trial with the fewest events counts, if they are too few. One without any is starved where another has enough: that is a
+/// result, and no reason for longer trials.
+fn shortest(mut found: Vec<Short>) -> Option<Short> {
+    if found.iter().any(|short| short.resolution.is_enough()) {
+        found.retain(|short| short.resolution.events > 0);
+    }
+    let least = found.into_iter().min_by_key(|short| short.resolution.events)?;
+    (!least.resolution.is_enough()).then_some(least)
 }
 
 /// A program takes its own time, which nobody knows before its first run. A budget in which not one round fits is refused; one that

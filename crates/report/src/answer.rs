@@ -5,6 +5,7 @@
 
 use experiment::advice::costs;
 use experiment::plan::{ArenaKind, Method};
+use experiment::reason::Reason;
 use experiment::study::{Judgement, Study, Verdict};
 
 use super::evidence::Evidence;
@@ -192,6 +193,9 @@ pub(crate) fn next(evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_
     let open: Vec<&Judgement> = judged.filter(|judgement| judgement.verdict == Verdict::Inconclusive).collect();
     if open.is_empty() {
         return None;
+    }
+    if open.iter().all(|judgement| judgement.reasons.contains(&Reason::CpuTimeOmitted)) {
+        return Some("Next: repeat the command without cpu_percent=0, so that requests cost CPU time.".into());
     }
     let these = if open.len() == 1 { "comparison" } else { "comparisons" };
     // A budget that is spent cannot be added to without leaving its rule: a new plan looks with bounds of its own.
@@ -396,6 +400,9 @@ mod tests {
         lab.study.judgements.iter_mut().for_each(|judgement| judgement.new_plan_blocks = None);
         lab.study.judgements.iter_mut().for_each(|judgement| judgement.more_blocks = None);
         assert!(said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("too few"))));
+        let omitted = experiment::reason::Reason::CpuTimeOmitted;
+        lab.study.judgements.iter_mut().for_each(|judgement| judgement.reasons.push(omitted.clone()));
+        assert!(said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("without cpu_percent=0"))));
         lab.study.judgements.iter_mut().for_each(|judgement| judgement.verdict = Verdict::Equivalent);
         assert_eq!(said(&lab), [None, None]);
     }

@@ -114,7 +114,13 @@ fn time_in_us(unit: &str) -> Option<f64> {
 pub fn estimate(judgement: &Judgement) -> Option<String> {
     let ratio = judgement.ratio?;
     let text = change_bare(ratio, interval_decimals(judgement));
-    Some(if is_factor(ratio) { text } else { format!("{text} %") })
+    // One open end: the flow starved on one side, and the estimate is a bound.
+    let bound = match (judgement.low, judgement.high) {
+        (None, Some(_)) => "≤ ",
+        (Some(_), None) => "≥ ",
+        _ => "",
+    };
+    Some(if is_factor(ratio) { format!("{bound}{text}") } else { format!("{bound}{text} %") })
 }
 
 /// A ratio as a change with one decimal: `+12.3 %`, `×3.80`.
@@ -281,7 +287,9 @@ mod tests {
         (judgement.low, judgement.high) = (None, None);
         assert_eq!(effect(&judgement), "+12.3 %  no interval");
         judgement.low = Some(0.9);
-        assert_eq!(effect(&judgement), "+12 %  [-10, +∞]");
+        assert_eq!(effect(&judgement), "≥ +12 %  [-10, +∞]", "one open end: the estimate is a bound");
+        (judgement.ratio, judgement.low, judgement.high) = (Some(0.01), None, Some(0.012));
+        assert_eq!(effect(&judgement), "≤ ÷100  [-100, ÷83.3]");
         (judgement.ratio, judgement.low, judgement.high) = (Some(1.6), Some(0.8), Some(3.1));
         assert_eq!(effect(&judgement), "+60 %  [-20, ×3.10]");
         judgement.ratio = None;

@@ -80,7 +80,11 @@ impl Words<'_> {
 
     /// `12 % more IO/s`, `3 % lower p99 latency`.
     fn change(&self, judgement: &Judgement) -> Option<String> {
-        let ratio = judgement.ratio?;
+        // With an end open a flow starved: what is known is the other end.
+        let (ratio, least) = match (judgement.low, judgement.high) {
+            (Some(end), None) | (None, Some(end)) => (end, "at least "),
+            _ => (judgement.ratio?, ""),
+        };
         let rate = (self.direction)(&judgement.metric) == Direction::HigherIsBetter;
         let word = match (ratio >= 1.0, rate) {
             (true, true) => "more",
@@ -88,7 +92,10 @@ impl Words<'_> {
             (true, false) => "higher",
             (false, false) => "lower",
         };
-        Some(format!("{} {word} {}", percent((ratio - 1.0).abs()), noun(&judgement.metric)))
+        if !least.is_empty() && ratio >= 2.0 {
+            return Some(format!("{least}{ratio:.1} times the {} of {}", noun(&judgement.metric), judgement.baseline));
+        }
+        Some(format!("{least}{} {word} {}", percent((ratio - 1.0).abs()), noun(&judgement.metric)))
     }
 
     fn sure(&self) -> String {

@@ -279,6 +279,7 @@ mod tests {
             block: Some(block),
             sequence: 0,
             value: log.exp(),
+            requests: None,
             voids: Vec::new(),
         };
         let arms = values.iter().enumerate().filter_map(|(i, log)| Some(sample(format!("arm{i}"), (*log)?)));

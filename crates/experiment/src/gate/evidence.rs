@@ -65,10 +65,7 @@ struct Arm(BTreeMap<u32, Option<f64>>);
 impl Arm {
     fn of(samples: &[Sample], workload: &str, metric: &str, arm: &str) -> Arm {
         let mine = |sample: &&Sample| sample.workload == workload && sample.metric == metric && sample.arm == arm;
-        let value = |sample: &Sample| {
-            let counts = sample.voids.is_empty() && sample.value.is_finite() && sample.value > 0.0;
-            (sample.block.unwrap_or_default(), counts.then(|| sample.value.ln()))
-        };
+        let value = |sample: &Sample| (sample.block.unwrap_or_default(), sample.log());
         Arm(samples.iter().filter(mine).map(value).collect())
     }
 

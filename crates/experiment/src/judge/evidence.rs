@@ -3,6 +3,9 @@
 //! A block counts when both the arm and the baseline have a valid value in it. What is left out is counted and named with
 //! its first example; nothing disappears. Several valid values of one arm in one block (foreign tables have them) are
 //! averaged on the log scale, so that a block stays one unit of evidence.
+//!
+//! A trial in which nothing completed bounds the block's ratio, as long as something completed in the other one's trial: its
+//! rate is less than that of one request, its latency at least the length of the trial. The bound stands for the value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +23,8 @@ pub(super) struct Evidence {
     pub(super) baseline: Vec<f64>,
     /// The blocks of those pairs, in the same order; empty where there are no blocks.
     pub(super) blocks: Vec<u32>,
+    /// How many of those blocks have a bound for the arm, and for the baseline.
+    pub(super) starved: [u32; 2],
     /// Whether the two are pairs.
     pub(super) paired: bool,
     /// How many blocks (or observations) there are, void ones included.
@@ -51,10 +56,31 @@ pub(super) struct Cells<'a> {
 #[derive(Default)]
 struct Cell<'a> {
     valid: Vec<f64>,
+    /// The logarithm of the rate of a single request in each of those trials that count them.
+    of_one_request: Vec<f64>,
+    starved: Vec<&'a Sample>,
     invalid: Vec<&'a Sample>,
 }
 
+/// What a cell has to say in a block.
+enum Value {
+    Measured(f64),
+    Bound(f64),
+    Nothing,
+}
+
 impl Cell<'_> {
+    /// The logarithm of the value. A rate of nothing is bounded by that of one request, of which the other cell knows the size.
+    fn value(&self, other: &Cell<'_>) -> Value {
+        let mean = |logs: &[f64]| Moments::of(logs).mean;
+        if !self.valid.is_empty() {
+            return Value::Measured(mean(&self.valid));
+        }
+        let waits: Vec<f64> = self.starved.iter().filter(|s| s.value > 0.0).map(|s| s.value.ln()).collect();
+        let bounds = if waits.is_empty() { &other.of_one_request } else { &waits };
+        if self.starved.is_empty() || bounds.is_empty() { Value::Nothing } else { Value::Bound(mean(bounds)) }
+    }
+
     /// Whether the arm's only trial in the block was cut off by the user: a block that was not finished, like one that a
     /// crash cut off, and nothing that speaks against the evidence of the others.
     fn was_interrupted(&self) -> bool {
@@ -72,10 +98,13 @@ impl<'a> Cells<'a> {
         for sample in samples {
             let block = if paired { sample.block.unwrap_or_default() } else { 0 };
             let cell = by_arm.entry(&sample.arm).or_default().entry(block).or_default();
-            if sample.voids.is_empty() && sample.value.is_finite() && sample.value > 0.0 {
-                cell.valid.push(sample.value.ln());
-            } else {
-                cell.invalid.push(sample);
+            match sample.log() {
+                Some(log) => {
+                    cell.valid.push(log);
+                    cell.of_one_request.extend(sample.requests.map(|requests| log - (requests as f64).ln()));
+                }
+                None if sample.is_starved() => cell.starved.push(sample),
+                None => cell.invalid.push(sample),
             }
         }
         Cells { by_arm, paired }
@@ -111,17 +140,28 @@ fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, ba
             continue;
         };
         evidence.total += 1;
-        if cell.valid.is_empty() || base.valid.is_empty() {
-            evidence.void += 1;
-            for empty in [cell, base].into_iter().filter(|cell| cell.valid.is_empty()) {
-                left_out.add(*block, &empty.invalid);
+        let (arm, baseline) = match (cell.value(base), base.value(cell)) {
+            (Value::Measured(arm), Value::Measured(baseline)) => (arm, baseline),
+            (Value::Bound(arm), Value::Measured(baseline)) => {
+                evidence.starved[0] += 1;
+                (arm, baseline)
             }
-        } else {
-            beside += cell.invalid.len() + base.invalid.len();
-            evidence.blocks.push(*block);
-            evidence.arm.push(Moments::of(&cell.valid).mean);
-            evidence.baseline.push(Moments::of(&base.valid).mean);
-        }
+            (Value::Measured(arm), Value::Bound(baseline)) => {
+                evidence.starved[1] += 1;
+                (arm, baseline)
+            }
+            _ => {
+                evidence.void += 1;
+                for empty in [cell, base].into_iter().filter(|cell| cell.valid.is_empty()) {
+                    left_out.add(*block, &[&empty.invalid[..], &empty.starved[..]].concat());
+                }
+                continue;
+            }
+        };
+        beside += cell.invalid.len() + base.invalid.len();
+        evidence.blocks.push(*block);
+        evidence.arm.push(arm);
+        evidence.baseline.push(baseline);
     }
     evidence.reasons = left_out.reasons(evidence.total, true);
     evidence.unfinished = incomplete;
@@ -136,15 +176,17 @@ fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, ba
 
 fn groups(arm: &Cell<'_>, baseline: &Cell<'_>) -> Evidence {
     let mut left_out = LeftOut::default();
-    for (i, sample) in arm.invalid.iter().chain(&baseline.invalid).enumerate() {
+    let invalid = [&arm.invalid, &arm.starved, &baseline.invalid, &baseline.starved];
+    for (i, sample) in invalid.into_iter().flatten().enumerate() {
         left_out.add(i as u32, &[sample]);
     }
-    let void = arm.invalid.len() + baseline.invalid.len();
+    let void: usize = invalid.iter().map(|samples| samples.len()).sum();
     let total = void + arm.valid.len() + baseline.valid.len();
     Evidence {
         arm: arm.valid.clone(),
         baseline: baseline.valid.clone(),
         blocks: Vec::new(),
+        starved: [0; 2],
         paired: false,
         total: total as u32,
         void: void as u32,
@@ -161,7 +203,9 @@ impl LeftOut {
     fn add(&mut self, block: u32, samples: &[&Sample]) {
         for sample in samples {
             let mut causes: Vec<Cause> = sample.voids.iter().cloned().map(Cause::Void).collect();
-            if causes.is_empty() {
+            if sample.is_starved() {
+                causes.push(Cause::NothingCompleted);
+            } else if causes.is_empty() {
                 causes.push(Cause::NotPositive { metric: sample.metric.clone(), value: sample.value });
             }
             for cause in causes {

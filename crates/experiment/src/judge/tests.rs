@@ -1,5 +1,8 @@
 //! Verdicts on small tables whose answer is known beforehand.
 
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
 use super::*;
 use crate::record::VoidReason;
 
@@ -7,7 +10,7 @@ pub(crate) const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100
 
 fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
     let (workload, metric) = ("oltp".to_string(), "iops".to_string());
-    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, voids: Vec::new() }
+    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, requests: None, voids: Vec::new() }
 }
 
 /// Eight blocks of a baseline, and of arms that are `factor` times the baseline with a little noise of their own.
@@ -309,4 +312,97 @@ fn three_close_values_of_a_baseline_let_the_older_rule_claim_what_the_evidence_d
         .collect();
     let judged = Asked::about(&["kyber"]).one(&samples);
     assert_eq!((judged.verdict, judged.three_sigma), (Verdict::Inconclusive, Some(OlderClaim::Better)));
+}
+
+/// A sample of a rate that this number of requests makes in a trial of a second.
+fn counted(arm: &str, block: u32, requests: u64) -> Sample {
+    Sample { requests: Some(requests), ..sample(arm, Some(block), requests as f64) }
+}
+
+/// Eight blocks in which the arm completes this many requests, and the baseline about as many as is said.
+fn starving(arm: impl Fn(u32) -> u64, baseline: impl Fn(u32) -> u64) -> Vec<Sample> {
+    (0..8).flat_map(|block| [counted("none", block, baseline(block)), counted("bfq", block, arm(block))]).collect()
+}
+
+#[test]
+fn a_starved_arm_is_worse_and_its_change_a_bound() {
+    let judged = Asked::about(&["bfq"]).one(&starving(|_| 0, |block| 98 + u64::from(block)));
+    assert_eq!(judged.verdict, Verdict::Worse);
+    assert!(judged.low.is_none() && judged.high.unwrap() < 0.02, "{judged:?}");
+    assert!((judged.ratio.unwrap() * 101.5 - 1.0).abs() < 0.01, "less than one request in each trial: {judged:?}");
+    assert!((judged.arm_mean.unwrap() - 1.0).abs() < 1e-9);
+    let words = "bfq completed no requests in 8 of 8 blocks: the change is a bound, and the truth is further out";
+    assert!(judged.reasons.contains(&Reason::from(words)), "{:?}", judged.reasons);
+}
+
+#[test]
+fn a_starved_baseline_makes_the_other_arm_better() {
+    let judged = Asked::about(&["bfq"]).one(&starving(|block| 98 + u64::from(block), |_| 0));
+    assert_eq!(judged.verdict, Verdict::Better);
+    assert!(judged.low.unwrap() > 50.0 && judged.high.is_none(), "{judged:?}");
+}
+
+#[test]
+fn a_starved_latency_is_at_least_the_trial() {
+    let asked = Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) };
+    let waits = |block: u32| {
+        let starved = Sample { requests: Some(0), ..sample("bfq", Some(block), 1e6) };
+        [Sample { requests: Some(2000), ..sample("none", Some(block), 500.0 + f64::from(block)) }, starved]
+    };
+    let judged = asked.one(&(0..8).flat_map(waits).collect::<Vec<_>>());
+    assert_eq!(judged.verdict, Verdict::Worse);
+    assert!(judged.low.unwrap() > 1900.0 && judged.high.is_none(), "{judged:?}");
+}
+
+#[test]
+fn starvation_on_both_sides_is_no_evidence() {
+    let judged = Asked::about(&["bfq"]).one(&starving(|_| 0, |_| 0));
+    assert_eq!(judged.verdict, Verdict::Void);
+    assert!(judged.reasons[0].to_string().contains("make it longer"), "{:?}", judged.reasons);
+    let waited = |arm: &str, block: u32| Sample { requests: Some(0), ..sample(arm, Some(block), 1e6) };
+    let waits: Vec<Sample> = (0..8).flat_map(|block| ["none", "bfq"].map(|arm| waited(arm, block))).collect();
+    let asked = Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) };
+    assert_eq!(asked.one(&waits).verdict, Verdict::Void, "two bounds say nothing of their ratio");
+}
+
+#[test]
+fn a_bound_equal_to_the_baseline_is_not_equivalent() {
+    let judged = Asked::about(&["bfq"]).one(&starving(|_| 0, |_| 1));
+    assert_eq!((judged.verdict, judged.ratio), (Verdict::Inconclusive, Some(1.0)));
+    assert!(judged.low.is_none() && judged.high.is_some());
+}
+
+#[test]
+fn one_starved_trial_forbids_better() {
+    let judged = Asked::about(&["bfq"]).one(&starving(|block| if block == 3 { 0 } else { 900 }, |_| 100));
+    assert_eq!(judged.verdict, Verdict::Inconclusive, "a starved trial may be worse by any factor: {judged:?}");
+    assert!(judged.low.is_none());
+}
+
+/// Requests of a trial that come at random: often none.
+fn few(rng: &mut SmallRng, mean: f64) -> u64 {
+    let (mut product, mut requests) = (rng.random::<f64>(), 0);
+    while product > (-mean).exp() {
+        product *= rng.random::<f64>();
+        requests += 1;
+    }
+    requests
+}
+
+#[test]
+fn equal_arms_that_starve_at_random_give_few_findings() {
+    let looks = Looks { planned: Some(16), ended: true, no_early_stop: true };
+    let asked = Asked { looks, ..Asked::about(&["bfq"]) };
+    let mut rng = SmallRng::seed_from_u64(30);
+    for mean in [0.3, 1.0, 3.0] {
+        let found = (0..500).filter(|_| {
+            let mut samples = Vec::new();
+            for block in 0..16 {
+                samples.extend(["none", "bfq"].map(|arm| counted(arm, block, few(&mut rng, mean))));
+            }
+            !matches!(asked.one(&samples).verdict, Verdict::Inconclusive | Verdict::Void)
+        });
+        let found = found.count();
+        assert!(found <= 25, "{mean} requests a trial: {found} findings of 500 where 5 % are allowed");
+    }
 }

@@ -8,7 +8,7 @@ const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
 fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
     let (workload, metric) = ("oltp".to_string(), "iops".to_string());
-    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, voids: Vec::new() }
+    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, requests: None, voids: Vec::new() }
 }
 
 /// An occasion on which `bfq` is `factor` times `none`, with a little noise of its own.
@@ -193,4 +193,30 @@ fn the_means_of_a_pool_are_the_two_sides_of_its_ratio_however_many_blocks_an_occ
     let judgement = &study.judgements[0];
     let ratio = judgement.arm_mean.unwrap() / judgement.baseline_mean.unwrap();
     assert!((ratio / judgement.ratio.unwrap() - 1.0).abs() < 1e-9, "{judgement:?}");
+}
+
+#[test]
+fn a_starved_block_opens_the_pooled_interval_too() {
+    let days = |completed: fn(usize) -> u64| -> Vec<OccasionSamples> {
+        let samples = |day: u32| {
+            let of = |(block, base): (usize, &f64)| {
+                let base = base + f64::from(day);
+                let done = completed(block) as f64;
+                let counted = |arm: &str, value: f64| Sample {
+                    requests: Some(value.round() as u64),
+                    ..sample(arm, Some(block as u32), value)
+                };
+                [counted("none", base), counted("bfq", done)]
+            };
+            BLOCKS.iter().enumerate().flat_map(of).collect()
+        };
+        (0..3).map(|day| OccasionSamples { name: format!("day {day}"), samples: samples(day) }).collect()
+    };
+    let pooled = |completed| pool_samples("x", &days(completed), &options(), None).unwrap().judgements.remove(0);
+    let worse = pooled(|_| 0);
+    assert_eq!((worse.verdict, worse.low), (Verdict::Worse, None));
+    assert!(worse.high.unwrap() < 0.011, "{worse:?}");
+    let better_but_once = pooled(|block| if block == 3 { 0 } else { 10_000 });
+    assert!(better_but_once.ratio.unwrap() > 10.0);
+    assert_eq!((better_but_once.verdict, better_but_once.low), (Verdict::Inconclusive, None));
 }

@@ -8,9 +8,9 @@ use super::{ArmSettings, Judgement, MetricMeaning, Origin, SCHEMA, Study, Summar
 use crate::advice::recommend;
 use crate::judge::{Looks, Question, as_it_would_have_stopped, judge};
 use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
-use crate::plan::{ArenaKind, Criteria, Method};
+use crate::plan::{ArenaKind, Arm, Criteria, Method};
 use crate::reason::Reason;
-use crate::record::Record;
+use crate::record::{CPU_TIME_OMITTED, Record};
 use crate::resolution;
 use crate::samples::{Sample, of_trials};
 use crate::stats::Moments;
@@ -38,6 +38,8 @@ pub struct Options {
     /// How far the experiment was; none: the values were all measured before anybody looked, and a rule that looks after every
     /// block is applied as if it had looked.
     pub looks: Option<Looks>,
+    /// Arms that cannot be equivalent to the baseline: CPU time is omitted on flash, and the two schedulers differ.
+    pub without_cpu_time: BTreeSet<String>,
     /// Cautions to begin with.
     pub cautions: Vec<String>,
 }
@@ -100,8 +102,20 @@ pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options
         directions: plan.metrics.iter().map(|own| (own.name.clone(), own.better.into())).collect(),
         criteria: with_planned(criteria_used, looks),
         looks: own.then_some(looks),
+        without_cpu_time: without_cpu_time(record),
         cautions: record_cautions(record, criteria),
     }
+}
+
+/// The arms whose comparison omits CPU time on flash. The same scheduler twice costs the same, whatever a request costs.
+fn without_cpu_time(record: &Record) -> BTreeSet<String> {
+    let plan = &record.header.plan;
+    let Some(omitted) = record.header.environment.get(CPU_TIME_OMITTED) else { return BTreeSet::new() };
+    let Some(baseline) = plan.arms.iter().find(|arm| arm.name == plan.baseline()) else { return BTreeSet::new() };
+    let is_without = |arm: &&Arm| {
+        (omitted.contains_key(&arm.name) || omitted.contains_key(&baseline.name)) && arm.scheduler != baseline.scheduler
+    };
+    plan.arms.iter().filter(is_without).map(|arm| arm.name.clone()).collect()
 }
 
 /// Studies samples of any origin.
@@ -149,6 +163,12 @@ impl Options {
 
     fn is_foreign(&self) -> bool {
         self.arena.is_empty() || self.arena == "foreign"
+    }
+
+    /// Takes "equivalent" back where CPU time is omitted that would decide.
+    pub(crate) fn withhold_equivalence(&self, judgements: &mut [Judgement]) {
+        let omitted = judgements.iter_mut().filter(|judgement| self.without_cpu_time.contains(&judgement.arm));
+        omitted.for_each(Judgement::withhold_equivalence);
     }
 
     pub(crate) fn direction(&self, metric: &str) -> Direction {
@@ -210,13 +230,19 @@ impl<'a> Builder<'a> {
             looks: self.options.looks(),
         };
         if question.direction != Direction::Descriptive {
-            match self.options.looks {
-                Some(_) => self.judgements.extend(judge(&question, group)),
-                None => self.judgements.extend(judge(&question, &as_it_would_have_stopped(&question, group))),
-            }
+            let mut judged = match self.options.looks {
+                Some(_) => judge(&question, group),
+                None => judge(&question, &as_it_would_have_stopped(&question, group)),
+            };
+            self.options.withhold_equivalence(&mut judged);
+            self.judgements.extend(judged);
         }
         let mut by_arm: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for sample in group.iter().filter(|sample| sample.voids.is_empty() && sample.value.is_finite()) {
+        // The rate of a trial in which nothing completed is 0; its latency is not known.
+        let is_value = |sample: &&&Sample| {
+            sample.voids.is_empty() && sample.value.is_finite() && (!sample.is_starved() || sample.value == 0.0)
+        };
+        for sample in group.iter().filter(is_value) {
             by_arm.entry(&sample.arm).or_default().push(sample.value);
         }
         let summary = |arm: &String| summary(&question, arm, by_arm.get(arm.as_str())?);

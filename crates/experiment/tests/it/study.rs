@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use experiment::plan::{Criteria, Method, Plan, parse_arms, parse_workloads};
-use experiment::record::{End, EndReason, Header, Line, Observation, Record, Trial, VoidReason};
+use experiment::reason::Reason;
+use experiment::record::{CPU_TIME_OMITTED, End, EndReason, Header, Line, Observation, Record, Trial, VoidReason};
 use experiment::samples::Sample;
 use experiment::schedule::order;
 use experiment::study::{Study, Verdict, sha256_of};
@@ -105,6 +106,25 @@ fn a_small_record_gives_this_study() {
 }
 
 #[test]
+fn arms_without_cpu_time_on_flash_are_not_equivalent() {
+    let mut record = Record::parse(&record_text()).unwrap();
+    let of = |record: &Record, arm: &str| {
+        let judged = study(record, None).judgements;
+        judged.into_iter().find(|j| j.workload == "seqread" && j.arm == arm && j.primary).unwrap()
+    };
+    assert_eq!(of(&record, "kyber").verdict, Verdict::Equivalent);
+    for omitted in ["none", "kyber"] {
+        let arms = BTreeMap::from([(omitted.to_string(), "cpu_percent=0".to_string())]);
+        record.header.environment.insert(CPU_TIME_OMITTED.to_string(), arms);
+        let found = of(&record, "kyber");
+        assert_eq!((found.verdict, found.reasons.last()), (Verdict::Inconclusive, Some(&Reason::CpuTimeOmitted)));
+    }
+    assert_eq!(of(&record, "bfq").verdict, Verdict::Equivalent, "both sides of this comparison have CPU time");
+    record.header.plan.arms.iter_mut().for_each(|arm| arm.scheduler = "none".to_string());
+    assert_eq!(of(&record, "kyber").verdict, Verdict::Equivalent, "the same scheduler costs the same");
+}
+
+#[test]
 fn the_study_reaches_the_verdicts_at_which_the_runner_stopped() {
     let record = Record::parse(&record_text()).unwrap();
     let trials_of = |arm: &str| record.trials.iter().filter(|t| t.workload == "oltp" && t.arm == arm).count();
@@ -138,6 +158,7 @@ fn foreign(rows: &[(&str, Option<u32>, f64)]) -> Vec<Sample> {
         block: *block,
         sequence: i as u64,
         value: *value,
+        requests: None,
         voids: Vec::new(),
     };
     rows.iter().enumerate().map(sample).collect()

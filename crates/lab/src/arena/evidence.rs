@@ -9,6 +9,7 @@ use experiment::plan::Limits;
 use experiment::record::{LatencyCurve, Observation, VoidReason};
 use host::probe::{Allowance, DeviceDelta, SystemDelta, account};
 use loadgen::Measured;
+use workload::Issued;
 
 /// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two CPUs.
 const LEAST_TICKS: u64 = 100;
@@ -68,6 +69,13 @@ impl Evidence<'_> {
             voids,
         }
     }
+}
+
+/// What a modelled device's count of bytes says against a trial: caches served the clients' requests.
+pub(super) fn never_reached(issued: &Issued, device_bytes: u64, limits: &Limits) -> Option<VoidReason> {
+    let issued_bytes = issued.read_bytes + issued.written_bytes;
+    let is_little = (device_bytes as f64) < limits.reached_share * issued_bytes as f64;
+    is_little.then_some(VoidReason::NeverReached { issued_bytes, device_bytes })
 }
 
 /// What the system's counters say against a trial, whatever was measured.
@@ -167,6 +175,14 @@ mod tests {
         assert_eq!(short, [VoidReason::Throttled { events: 3 }], "a share of a few ticks says nothing");
         let steal = VoidReason::Steal { share: 0.5, limit: Limits::default().steal_share };
         assert_eq!(found, [steal, VoidReason::Throttled { events: 3 }]);
+    }
+
+    #[test]
+    fn a_model_that_no_byte_reached_voids_the_trial_by_the_same_reason() {
+        let of = |device_bytes| never_reached(&issued(1000).issued, device_bytes, &Limits::default());
+        assert_eq!(of(0), Some(VoidReason::NeverReached { issued_bytes: 1000, device_bytes: 0 }));
+        assert_eq!((of(1000), of(5000)), (None, None));
+        assert_eq!(never_reached(&Issued::default(), 0, &Limits::default()), None, "nothing was asked for");
     }
 
     #[test]

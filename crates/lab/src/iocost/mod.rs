@@ -198,11 +198,11 @@ fn loads(request: &Request) -> impl Iterator<Item = &'static Load> {
     LOADS.iter().filter(move |load| !(reads_only && load.writes))
 }
 
-/// The device alone: nothing merges, nobody thinks, and no cost model of before is at work.
+/// The device alone: nothing merges, nobody thinks, no simulated request costs CPU time, and no earlier cost model is at work.
 fn tunables(root: &Root, arena: ArenaKind) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if arena == ArenaKind::Sim {
-        all.insert("turnaround_us".to_owned(), "0".to_owned());
+        all.extend(["turnaround_us", "cpu_percent"].map(|name| (name.to_owned(), "0".to_owned())));
         return all;
     }
     all.insert("nomerges".to_owned(), "2".to_owned());

@@ -40,7 +40,8 @@ impl Arena for Rated {
         self.clock += window + trial.warmup;
         self.trials += 1;
         let duration_ns = u64::try_from(window.as_nanos()).expect("short");
-        let metrics = [("iops".to_owned(), self.rates[self.arm])].into();
+        let rate = Some(self.rates[self.arm]).filter(|rate| *rate > 0.0);
+        let metrics = rate.into_iter().map(|rate| ("iops".to_owned(), rate)).collect();
         Ok(Observation { duration_ns, metrics, ..Observation::default() })
     }
 
@@ -128,6 +129,18 @@ fn trials_become_as_long_as_the_metric_takes_and_a_quarter_longer() {
     let done = run(rated([200.0, 100.0], true), 60.0, &chosen);
     assert_eq!((done.ms(), done.trials), ((1250, 250), 2));
     assert!(done.rehearsed.notes.iter().all(|note| note.at_ms == 0), "and nothing is spent");
+}
+
+#[test]
+fn a_starved_arm_lengthens_no_trial_where_another_has_enough() {
+    let done = run(rated([500.0, 0.0], true), 60.0, &TrialLength::default());
+    assert_eq!((done.ms(), done.warnings.len()), ((200, 40), 0), "it is a result already");
+    // Where none has enough, trials become as long as eight blocks allow.
+    for rates in [[0.0, 0.0], [100.0, 0.0]] {
+        let done = run(rated(rates, true), 16.0, &TrialLength::default());
+        assert!((830..=834).contains(&done.ms().0), "{rates:?}: {:?}", done.ms());
+        assert!(done.warnings[0].contains("about 0 requests"), "{:?}", done.warnings);
+    }
 }
 
 #[test]

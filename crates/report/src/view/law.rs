@@ -19,6 +19,7 @@ fn studied(values: &[Value]) -> Study {
         block: Some(*block),
         sequence: sequence as u64,
         value: *value,
+        requests: None,
         voids: if value.is_nan() { vec![VoidReason::Foreign { text: "void".into() }] } else { Vec::new() },
     };
     let samples: Vec<Sample> = values.iter().enumerate().map(sample).collect();

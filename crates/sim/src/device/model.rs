@@ -88,6 +88,11 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// What a scheduler can be configured with; no cylinders for devices without an arm.
     fn geometry(&self) -> Geometry;
 
+    /// Whether it is flash, so fast that the host's CPU time for a request decides which scheduler is faster.
+    fn is_flash(&self) -> bool {
+        false
+    }
+
     /// Whether what it reports as written may still be in a cache that loses it: else a flush asks nothing of it, and the block layer
     /// answers without it.
     fn has_volatile_cache(&self) -> bool {

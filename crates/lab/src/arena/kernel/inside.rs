@@ -20,6 +20,7 @@ use super::flows;
 use super::order::{self, TrialRequest};
 use super::recording::RunningRecording;
 use super::setting::Clients;
+use crate::arena::evidence::{never_reached, too_few};
 use crate::arena::flows::{Span, place_in_directory, place_on_device};
 use crate::workloads::Work;
 
@@ -59,11 +60,14 @@ fn trial(inside: &Inside) -> Result<Observation> {
     let files = order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
     disk.apply(&order.scheduler, &order.attributes)?;
     flows::set_device(&order.controls, &disk)?;
-    let merged = disk.merges()?;
+    let (merged, moved) = (disk.merges()?, disk.stats()?.bytes);
     let recording = order.traced.then(|| RunningRecording::begin(inside, &disk)).transpose()?;
     let shown = Shown { merged, ..work(&order, &disk, files)? };
     recording.map_or(Ok(()), |recording| recording.end(&inside.workdir().join(order::RECORDING)))?;
-    let observation = Observation { voids: voids(&shown.measured), ..figures::observation(&shown, &disk)? };
+    let moved = disk.stats()?.bytes - moved;
+    let mut voids = voids(&shown.measured);
+    voids.extend(never_reached(&shown.measured.issued, moved, &order.limits));
+    let observation = Observation { voids, ..figures::observation(&shown, &disk)? };
     if order.disk.log > 0 {
         fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("log of the disk: cannot copy")?;
     }
@@ -166,6 +170,6 @@ fn voids(measured: &Measured) -> Vec<VoidReason> {
         voids.push(VoidReason::DeviceErrors { count: measured.errors, first });
     }
     voids.extend(measured.vanished.clone().map(|detail| VoidReason::DeviceVanished { detail }));
-    voids.extend(crate::arena::evidence::too_few(measured));
+    voids.extend(too_few(measured));
     voids
 }

@@ -97,6 +97,7 @@ struct Fixed {
     workloads: Workloads,
     /// The workloads as a guest reads them.
     specs: Vec<WorkloadSpec>,
+    limits: experiment::plan::Limits,
     stop: Stop,
     flag: Arc<AtomicBool>,
     here: PathBuf,
@@ -145,6 +146,7 @@ impl KernelArena {
         check_tasks(&model, &workloads)?;
         check_files(&arms, &workloads)?;
         check_clients(&arms, &workloads)?;
+        check_reach(&workloads)?;
         let cache = cache(cache_dir)?;
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in arms.iter() {
@@ -158,6 +160,7 @@ impl KernelArena {
             kernels,
             workloads,
             specs: plan.workloads.clone(),
+            limits: plan.limits.clone(),
             stop: stop.clone(),
             flag: stop.flag(),
             here: std::env::current_dir().context("current directory: gone")?,
@@ -287,6 +290,7 @@ impl Guests {
             controls: setting.controls.clone(),
             workload: with_clients(workload, *clients),
             clients: setting.clients,
+            limits: self.fixed.limits.clone(),
             files: None,
             seed: key.seed,
             duration_ns: ns(duration),
@@ -382,6 +386,17 @@ fn check_clients(arms: &Arms<Setting>, workloads: &Workloads) -> Result<()> {
             "arm {arm}: clients=kernel has no processes, and each flow of workload {label} is one; leave clients out"
         ))),
         _ => Ok(()),
+    }
+}
+
+/// Whether a workload is served from memory: copying takes no virtual time, so that its trial would never end.
+fn check_reach(workloads: &Workloads) -> Result<()> {
+    match workloads.engine().find(|(_, work)| !work.kind.reaches_device) {
+        Some((label, _)) => Err(usage(format!(
+            "workload {label}: served from the page cache, so no request reaches the device and schedulers cannot differ; \
+             compare with buffered-read or another workload"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use experiment::plan::WorkloadSpec;
+use experiment::plan::{Limits, WorkloadSpec};
 use guest::inside::Inside;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,8 @@ pub(super) struct TrialRequest {
     pub(super) workload: WorkloadSpec,
     /// Who does it.
     pub(super) clients: Clients,
+    /// Bounds outside of which the trial is void.
+    pub(super) limits: Limits,
     /// The file system that its files are on; None: the bare device.
     pub(super) files: Option<FileSystem>,
     /// Seed of the clients' random choices.

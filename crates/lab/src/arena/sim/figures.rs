@@ -1,13 +1,14 @@
 //! From what a simulated trial showed to the metrics and counters of the record.
 
+use experiment::plan::Limits;
 use experiment::record::Observation;
 use sim::Outcome;
 
-use crate::arena::evidence::{curves, too_few};
+use crate::arena::evidence::{curves, never_reached, too_few};
 use crate::arena::modelled::{ms, of_anticipation, of_device};
 
 /// The trial as the record keeps it.
-pub(super) fn observation(outcome: &Outcome) -> Observation {
+pub(super) fn observation(outcome: &Outcome, limits: &Limits) -> Observation {
     let measured = &outcome.measured;
     let mut metrics = workload::metrics(measured);
     // Nobody's CPU did this work.
@@ -40,7 +41,7 @@ pub(super) fn observation(outcome: &Outcome) -> Observation {
         metrics,
         latency: curves(measured),
         counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value as f64)).collect(),
-        voids: too_few(measured),
+        voids: never_reached(&measured.issued, device.bytes, limits).into_iter().chain(too_few(measured)).collect(),
     }
 }
 

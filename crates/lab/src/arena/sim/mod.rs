@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use elevator::Evidence;
-use experiment::plan::{Arm, Plan};
-use experiment::record::{Environment, Observation, UNCONFIRMED};
-use sim::{Observer, Outcome, SimError, Trial};
+use experiment::plan::{Arm, Limits, Plan};
+use experiment::record::{CPU_TIME_OMITTED, Environment, Observation, UNCONFIRMED};
+use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
 use workload::Measured;
 
 pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
@@ -51,6 +51,7 @@ struct Simulator {
     model: Arc<Model>,
     arms: Arc<Arms<Setting>>,
     workloads: Arc<Workloads>,
+    limits: Limits,
     stop: Stop,
 }
 
@@ -87,7 +88,7 @@ impl SimArena {
         let defaults = model.look(|device| defaults::simulated(plan, baseline, device));
         let (model, arms, workloads) = (Arc::new(model), Arc::new(arms), Arc::new(workloads));
         Ok(SimArena {
-            simulator: Simulator { model, arms, workloads, stop: stop.clone() },
+            simulator: Simulator { model, arms, workloads, limits: plan.limits.clone(), stop: stop.clone() },
             defaults,
             course: Progression::default(),
             traces: Traces::default(),
@@ -128,7 +129,7 @@ impl Simulator {
             elevator: setting.kind,
             tunables: setting.tunables.clone(),
             hz: setting.hz,
-            host: setting.host,
+            host: self.model.look(|device| setting.host(device)),
             nr_requests: setting.nr_requests,
             queue_depth: setting.queue_depth,
             device: self.model.make(key.seed)?,
@@ -183,7 +184,7 @@ impl Simulator {
 
     fn observation(&self, key: &Key, outcome: Result<Outcome, SimError>) -> Result<Observation> {
         match outcome {
-            Ok(outcome) => Ok(figures::observation(&outcome)),
+            Ok(outcome) => Ok(figures::observation(&outcome, &self.limits)),
             Err(SimError::Interrupted) => {
                 Ok(Observation { voids: vec![interrupted(&self.stop)], ..Observation::default() })
             }
@@ -241,8 +242,15 @@ impl Virtual for SimArena {
     fn facts(&self) -> Environment {
         let mut facts = facts_of(&self.simulator.model, &self.simulator.workloads);
         for (_, arm, setting) in self.simulator.arms.iter() {
-            let described = self.simulator.model.look(|device| setting.describe(device));
+            let look = |device: &dyn DeviceModel| (setting.describe(device), setting.omits_cpu_time(device));
+            let (described, omits_cpu_time) = self.simulator.model.look(look);
             facts.entry("arms".to_owned()).or_default().insert(arm.to_owned(), described);
+            if omits_cpu_time {
+                facts
+                    .entry(CPU_TIME_OMITTED.to_owned())
+                    .or_default()
+                    .insert(arm.to_owned(), "cpu_percent=0".to_owned());
+            }
             if own::find(setting.kind.name).is_some() {
                 let source = setting.kind.source.to_owned();
                 facts.entry("own schedulers".to_owned()).or_default().insert(arm.to_owned(), source);

@@ -39,7 +39,7 @@ pub static ATTRIBUTES: &[Attribute] = &[
     Attribute {
         name: "cpu_percent",
         range: (0, 10_000),
-        help: "CPU time of a request in percent of what was measured for the scheduler (ICPE 2024, Xeon of 10 cores); 0: none [0]",
+        help: "CPU time of a request in percent of what was measured for the scheduler (ICPE 2024, Xeon of 10 cores); 0: none [100 on flash, 0 on other devices]",
     },
     Attribute {
         name: "nr_requests",
@@ -58,6 +58,9 @@ pub static ATTRIBUTES: &[Attribute] = &[
 /// otherwise; a proposal: the order of magnitude of a machine of the 2000s.
 pub const TURNAROUND_NS: u64 = 10_000;
 
+/// CPU time of a request on flash unless an arm says otherwise: that of the CPU it was measured on.
+const CPU_PERCENT_ON_FLASH: u32 = 100;
+
 /// One arm, ready to be simulated.
 #[derive(Debug, Clone)]
 pub struct Setting {
@@ -67,8 +70,10 @@ pub struct Setting {
     pub tunables: Vec<(String, u64)>,
     /// Ticks a second.
     pub hz: u32,
-    /// The CPUs that the clients are on, and their time for a request.
-    pub host: Host,
+    /// CPUs that the clients are spread over; 0: each client has one of its own.
+    pub cpus: u32,
+    /// CPU time of a request in percent of the measured one, where the arm says so.
+    pub cpu_percent: Option<u32>,
     /// Requests that can exist at once, where the arm says so.
     pub nr_requests: Option<u32>,
     /// Requests that the device gets at once, where the arm says so.
@@ -84,7 +89,8 @@ impl Setting {
             kind: find(&arm.scheduler)?,
             tunables: Vec::new(),
             hz: 1000,
-            host: Host::default(),
+            cpus: 0,
+            cpu_percent: None,
             nr_requests: None,
             queue_depth: None,
             turnaround_ns: TURNAROUND_NS,
@@ -112,10 +118,10 @@ impl Setting {
             let small = u32::try_from(value).expect("the ranges of attributes are small");
             match name {
                 "hz" => self.hz = small,
-                "one_cpu" if value == 1 => self.host.cpus = 1,
+                "one_cpu" if value == 1 => self.cpus = 1,
                 "one_cpu" => {}
-                "cpus" => self.host.cpus = small,
-                "cpu_percent" => self.host.cpu_percent = small,
+                "cpus" => self.cpus = small,
+                "cpu_percent" => self.cpu_percent = Some(small),
                 "nr_requests" => self.nr_requests = Some(small),
                 "queue_depth" => self.queue_depth = Some(small),
                 _ => self.turnaround_ns = value * 1000,
@@ -137,23 +143,35 @@ impl Setting {
         Ok(())
     }
 
+    /// The CPUs that the clients are on, and their time for a request to this device.
+    pub fn host(&self, device: &dyn DeviceModel) -> Host {
+        let usual = if device.is_flash() { CPU_PERCENT_ON_FLASH } else { 0 };
+        Host { cpus: self.cpus, cpu_percent: self.cpu_percent.unwrap_or(usual) }
+    }
+
+    /// Whether requests cost no CPU time on a device where it decides.
+    pub fn omits_cpu_time(&self, device: &dyn DeviceModel) -> bool {
+        device.is_flash() && self.host(device).cpu_percent == 0
+    }
+
     /// Every tunable with its value on this device.
     pub fn values(&self, device: &dyn DeviceModel) -> Vec<(&'static str, u64)> {
+        let host = self.host(device);
         let queue =
-            sim::queue_for(self.kind, &self.tunables, (self.hz, self.host), self.nr_requests, self.queue_depth, device);
+            sim::queue_for(self.kind, &self.tunables, (self.hz, host), self.nr_requests, self.queue_depth, device);
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let own = self.kind.tunables.iter().map(|row| (row.name, elevator.get(row.name)));
         let hw_queues = queue.topology().hw_queues();
-        // What is off is not named, as in records of versions that did not know it.
+        // What a device has no use for is not named, as in records of versions that did not know it.
         let of_host = [
-            ("cpus", u64::from(self.host.cpus), self.host.cpus > 1),
+            ("cpus", u64::from(host.cpus), host.cpus > 1),
             ("hw_queues", hw_queues.into(), hw_queues > 1),
-            ("cpu_percent", self.host.cpu_percent.into(), self.host.cpu_percent > 0),
+            ("cpu_percent", host.cpu_percent.into(), host.cpu_percent > 0 || device.is_flash()),
         ];
         let of_host = of_host.into_iter().filter(|(_, _, is_on)| *is_on).map(|(name, value, _)| (name, value));
         let around = [
             ("hz", self.hz.into()),
-            ("one_cpu", u64::from(self.host.cpus == 1)),
+            ("one_cpu", u64::from(host.cpus == 1)),
             ("nr_requests", limits.nr_requests.into()),
             ("queue_depth", limits.queue_depth.into()),
             ("turnaround_us", self.turnaround_ns / 1000),
@@ -207,12 +225,30 @@ mod tests {
         let many = read("mq-deadline:cpus=10:cpu_percent=100").unwrap().describe(&*device(64));
         assert!(many.ends_with("cpus=10 hw_queues=10 cpu_percent=100"), "{many}");
         let few = read("none:cpus=10").unwrap().describe(&*device(4));
-        assert!(few.ends_with("cpus=10 hw_queues=4"), "{few}");
+        assert!(few.ends_with("cpus=10 hw_queues=4 cpu_percent=100"), "{few}");
         let own = read("none").unwrap().describe(&*device(64));
         assert!(own.contains("one_cpu=0") && !own.contains("cpus=") && !own.contains("hw_queues"), "{own}");
         let legacy = read("deadline:cpus=10").unwrap().describe(&*device(64));
-        assert!(legacy.ends_with("cpus=10"), "legacy Linux has one queue: {legacy}");
+        assert!(legacy.ends_with("cpus=10 cpu_percent=100"), "legacy Linux has one queue: {legacy}");
         assert!(refused("none:cpus=257").contains("from 0 to 256"));
+    }
+
+    #[test]
+    fn cpu_time_is_on_by_default_on_flash_only() {
+        let percent = |arm: &str, device: &str| {
+            let device = sim::device::device(device, 1).unwrap();
+            let setting = read(arm).unwrap();
+            (setting.host(&*device).cpu_percent, setting.omits_cpu_time(&*device))
+        };
+        for flash in ["nvme:capacity_mib=64", "sata-ssd:capacity_mib=64"] {
+            assert_eq!(percent("bfq", flash), (100, false));
+            assert_eq!(percent("bfq:cpu_percent=50", flash), (50, false));
+            assert_eq!(percent("bfq:cpu_percent=0", flash), (0, true));
+        }
+        for other in ["hp97560", "null"] {
+            assert_eq!(percent("bfq", other), (0, false));
+            assert_eq!(percent("bfq:cpu_percent=100", other), (100, false));
+        }
     }
 
     #[test]

@@ -162,8 +162,8 @@ fn attribute(name: &'static str, unit: &'static str, (min, max): (u64, u64)) -> 
 
 /// The scheduler's own, as it is on this device, and what belongs to the simulated kernel.
 fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
-    let around = (setting.hz, setting.host);
-    let queue = sim::queue_for(setting.kind, &[], around, setting.nr_requests, setting.queue_depth, device);
+    let host = setting.host(device);
+    let queue = sim::queue_for(setting.kind, &[], (setting.hz, host), setting.nr_requests, setting.queue_depth, device);
     let (elevator, limits) = (queue.elevator(), queue.limits());
     let rows = setting.kind.tunables.iter().filter(|row| !matches!(row.role, Role::Alias(_)));
     let window = limits.nr_requests.into();
@@ -172,9 +172,9 @@ fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
     all.extend(ATTRIBUTES.iter().map(|known| {
         let default = match known.name {
             "hz" => setting.hz.into(),
-            "one_cpu" => u64::from(setting.host.cpus == 1),
-            "cpus" => setting.host.cpus.into(),
-            "cpu_percent" => setting.host.cpu_percent.into(),
+            "one_cpu" => u64::from(host.cpus == 1),
+            "cpus" => host.cpus.into(),
+            "cpu_percent" => host.cpu_percent.into(),
             "nr_requests" => window,
             "queue_depth" => limits.queue_depth.into(),
             _ => setting.turnaround_ns / 1000,

@@ -315,6 +315,10 @@ fn wrong_words_are_refused_before_anything_is_built_or_booted() {
     refused("--device hp97560 --schedulers none,bfq --kernel fedora:40", &["fedora:40", "debian:6.1"]);
     refused("--device hp97560 --schedulers none,bfq --trace csv", &["--trace perfetto", "--arena sim"]);
     refused("--device hp97560 --schedulers none,bfq --destroy-data /dev/sda", &["--destroy-data", "leave it out"]);
+    refused(
+        "--device hp97560 --schedulers none,bfq --workload cached-read",
+        &["cached-read", "no request reaches the device"],
+    );
     refused("--device nvme --schedulers none,bfq", &["nvme", "simulator only", "list devices"]);
     refused("--device /dev/sda --schedulers none,bfq", &["/dev/sda", "--arena disk"]);
     if require(&["root", "mkfs.ext4"]) {

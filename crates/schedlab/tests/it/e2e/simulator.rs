@@ -85,6 +85,64 @@ fn nothing_of_the_machine_is_needed_or_changed() {
     assert_eq!(judgement["ratio"], 1.0, "an A/A comparison of common random numbers is exactly equal");
 }
 
+/// Verdict and reasons of every comparison of a metric, by arm.
+fn verdicts(study: &Value, metric: &str) -> Vec<(String, String, String)> {
+    let of_metric = study["judgements"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    of_metric.map(|row| (text(&row["arm"]), text(&row["verdict"]), row["reasons"].to_string())).collect()
+}
+
+#[test]
+fn schedulers_cost_cpu_time_on_flash_unless_it_is_off() {
+    let lab = Lab::new();
+    let load = "--device nvme:capacity_mib=256 --workload randread:clients=4:iodepth=64 --trial-time 20ms --blocks 6";
+    compare(&lab, "on", &format!("{load} --schedulers none,mq-deadline,kyber,bfq")).expect_status(0);
+    let on = study(&lab, "on");
+    let thousands = |arm: &str| {
+        let of = |row: &&Value| row["metric"] == "iops" && row["arm"] == arm;
+        on["summaries"].as_array().unwrap().iter().find(of).unwrap()["mean"].as_f64().unwrap() / 1e3
+    };
+    for (arm, rate) in [("none", 640.0), ("mq-deadline", 496.0), ("kyber", 638.0), ("bfq", 294.0)] {
+        assert!((thousands(arm) / rate - 1.0).abs() < 0.03, "{arm}: {}", thousands(arm));
+    }
+    let arms =
+        "none=none:cpu_percent=0,mq-deadline=mq-deadline:cpu_percent=0,bfq=bfq:cpu_percent=0,again=none:cpu_percent=0";
+    let off = compare(&lab, "off", &format!("{load} --schedulers {arms}"));
+    assert!(off.stdout.contains("without cpu_percent=0"), "{}", off.stdout);
+    for (arm, verdict, reasons) in verdicts(&study(&lab, "off"), "iops") {
+        match arm.as_str() {
+            "again" => assert_eq!(verdict, "equivalent", "the same scheduler costs the same"),
+            _ => assert!(
+                verdict == "inconclusive" && reasons.contains("set cpu_percent=100"),
+                "{arm}: {verdict} {reasons}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn a_flow_that_starves_decides_the_comparison() {
+    let lab = Lab::new();
+    let words = "--device cheetah9lp --schedulers linus-2.4,sstf --workload mixed --blocks 4 --trial-time 3s";
+    let report = compare(&lab, "a", words).expect_status(0).stdout;
+    assert!(report.contains("≤ ÷") && report.contains("completed no reads in 4 of 4 blocks"), "{report}");
+    let (_, verdict, reasons) = verdicts(&study(&lab, "a"), "read_iops").remove(0);
+    assert!(verdict == "worse" && reasons.contains("the change is a bound"), "{verdict} {reasons}");
+    // Too short for one read under either scheduler: no evidence, and the length that it takes.
+    let short = compare(&lab, "b", &words.replace("3s", "5ms")).expect_status(3).says(&["or give 630 ms"]).stdout;
+    assert!(short.contains("make it longer"), "{short}");
+}
+
+#[test]
+fn reads_from_memory_are_no_evidence_in_the_simulator_either() {
+    let lab = Lab::new();
+    let words = "--device hp97560 --schedulers none,bfq --workload cached-read --trial-time 50ms --blocks 4";
+    let report = compare(&lab, "a", words).expect_status(3).stdout;
+    assert!(report.contains("I/O never") && report.contains("the device moved 0 B"), "{report}");
+    let all = verdicts(&study(&lab, "a"), "throughput_mb_per_s");
+    assert!(!all.is_empty() && all.iter().all(|(_, verdict, _)| verdict == "void"), "{all:?}");
+}
+
 #[test]
 fn slips_are_named_with_the_nearest_right_word_or_the_range() {
     let lab = Lab::new();

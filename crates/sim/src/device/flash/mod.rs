@@ -311,6 +311,10 @@ impl DeviceModel for Flash {
         Geometry::default()
     }
 
+    fn is_flash(&self) -> bool {
+        true
+    }
+
     fn submit(&mut self, now: Time, command: Command) {
         self.submit_on(now, 0, command);
     }

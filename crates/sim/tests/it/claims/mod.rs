@@ -2,5 +2,6 @@
 
 mod antic_timing;
 mod common;
+mod flash;
 mod headlines;
 mod two_readers;
