@@ -384,6 +384,7 @@ mod tests {
             block: Some(block),
             sequence: u64::from(block),
             value,
+            requests: None,
             voids: Vec::new(),
         };
         let of_block = |block: u32| {
