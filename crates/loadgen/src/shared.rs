@@ -44,6 +44,18 @@ impl Shared {
         self.opened.notify_all();
     }
 
+    /// Sleeps until `wake` or the end of the window, in naps, so that a stop is noticed; returns the time.
+    pub(super) fn sleep_until(&self, wake: u64, close: u64) -> u64 {
+        let until = wake.min(close);
+        loop {
+            let now = self.now();
+            if now >= until || self.stopped() {
+                return now;
+            }
+            thread::sleep(Duration::from_nanos((until - now).min(NAP_NS)));
+        }
+    }
+
     pub(super) fn wait_at_gate(&self) {
         let open = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.opened.wait_while(open, |open| !*open));

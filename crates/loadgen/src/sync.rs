@@ -5,8 +5,6 @@
 
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::thread;
-use std::time::Duration;
 
 use rustix::io::{Errno, pread, pwrite};
 
@@ -18,9 +16,6 @@ use crate::shared::Shared;
 use crate::tally::{Failure, Tally};
 use crate::target::Target;
 use crate::turnaround::Turnaround;
-
-/// The longest sleep between two looks at the stop flag.
-const NAP_NS: u64 = 20_000_000;
 
 /// Runs a client until it ends, the window closes, or it is stopped.
 pub(super) fn run(
@@ -50,7 +45,7 @@ pub(super) fn run(
                 last = Some(Completion { request, submitted: Time::from_ns(now), completed: Time::from_ns(done) });
                 now = turnaround.wait(done, tally.close_ns, shared);
             }
-            Step::Think(ns) => now = sleep_until(now + ns, tally.close_ns, shared),
+            Step::Think(ns) => now = shared.sleep_until(now + ns, tally.close_ns),
             // Nothing is in flight between two steps.
             Step::Await(_) => {}
             Step::Sync => {
@@ -64,18 +59,6 @@ pub(super) fn run(
             }
         }
         tally.look_at_window(now);
-    }
-}
-
-/// Sleeps until `wake` or the end of the window, in naps, so that a stop is noticed; returns the time.
-pub(super) fn sleep_until(wake: u64, close: u64, shared: &Shared) -> u64 {
-    let until = wake.min(close);
-    loop {
-        let now = shared.now();
-        if now >= until || shared.stopped() {
-            return now;
-        }
-        thread::sleep(Duration::from_nanos((until - now).min(NAP_NS)));
     }
 }
 

@@ -5,7 +5,6 @@
 
 use crate::Submission;
 use crate::shared::Shared;
-use crate::sync::sleep_until;
 
 /// The turnarounds of one client.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ impl Turnaround {
     pub(crate) fn wait(&mut self, now: u64, close: u64, shared: &Shared) -> u64 {
         match self.mean_ns {
             0 => now,
-            mean_ns => sleep_until(now + mean_ns / 2 + self.draw() % (mean_ns + 1), close, shared),
+            mean_ns => shared.sleep_until(now + mean_ns / 2 + self.draw() % (mean_ns + 1), close),
         }
     }
 

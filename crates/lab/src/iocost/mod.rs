@@ -324,7 +324,9 @@ fn report(
         })
     });
     let fact = |section: &str, name: &str| facts.get(section).and_then(|of| of.get(name));
-    let drive = fact("device", "model").filter(|name| *name != "not exposed").cloned();
+    // hwdb looks drives up by what they call themselves, which a model has not.
+    let drive =
+        fact("device", "model").filter(|name| *name != "not exposed" && request.arena == ArenaKind::Disk).cloned();
     let depth = fact("device", "hardware_tags").and_then(|text| text.parse().ok());
     let preset = fact("queue", "rotational").map(|text| published::chosen(text == "1", depth));
     Report {

@@ -24,7 +24,7 @@ use crate::EngineError;
 use crate::buffer::Buffer;
 use crate::drive::Submission;
 use crate::shared::Shared;
-use crate::sync::{finish, sleep_until};
+use crate::sync::finish;
 use crate::tally::{Failure, Tally};
 use crate::target::Target;
 use crate::turnaround::Turnaround;
@@ -167,7 +167,7 @@ impl Ring {
             } else {
                 match state {
                     RingState::Closing => return,
-                    RingState::Thinking(until) => now = sleep_until(until, tally.close_ns, shared),
+                    RingState::Thinking(until) => now = shared.sleep_until(until, tally.close_ns),
                     RingState::Syncing => {
                         let result = target.file.sync_data();
                         now = shared.now();

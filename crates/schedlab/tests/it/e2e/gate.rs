@@ -185,7 +185,7 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
     };
     work(2);
     let text = format!(
-        "device = '{}'\nbudget = {{ blocks = 6 }}\ncriteria = {{ margin = 0.5 }}\n[[arm]]\nname = 'none'\nscheduler = 'none'\n\
+        "device = '{}'\nbudget = {{ blocks = 6 }}\ncriteria = {{ margin = 0.2 }}\n[[arm]]\nname = 'none'\nscheduler = 'none'\n\
          [[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n[[workload]]\nname = 'image'\nkind = 'command'\nprimary = 'wall_s'\n\
          params = {{ run = 'sh {}' }}\n",
         device.path,
@@ -194,7 +194,7 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
     fs::write(lab.path("plan.toml"), text).unwrap();
     let more = format!("--allow-commands --destroy-data {}", device.path);
     gate(&lab, "a", &more).expect_status(0);
-    work(20);
+    work(40);
     let red = gate(&lab, "b", &more).expect_status(5);
     assert!(red.stdout.starts_with("gate: worse: ") && red.stdout.contains("wall_s +"), "{}", red.stdout);
     assert!(red.stdout.contains("values of two occasions"), "{}", red.stdout);
