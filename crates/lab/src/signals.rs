@@ -10,11 +10,15 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::low_level;
 
 /// How long the report of an interrupted experiment may take.
 const REPORT: Duration = Duration::from_millis(1500);
+
+/// Shorter than what a pipe takes at once.
+const CUT: &str = "schedlab: interrupted before the report was complete; what was measured is kept: `--resume` continues an experiment\n";
 
 /// The signal that came, which gives the exit status after the experiment and its [`Stop`] are gone.
 static CAME: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
@@ -39,6 +43,15 @@ fn of_signal(signal: usize) -> u8 {
 pub fn survive_file_size_limit() -> Result<()> {
     let installed = signal_hook::flag::register(SIGXFSZ, Arc::default());
     installed.map(drop).context("signal handler: cannot install")
+}
+
+/// Prints that the report was cut off, unless nobody reads standard error: this must not wait.
+fn report_cut() {
+    let stderr = rustix::stdio::stderr();
+    let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
+    if poll(&mut ready, Some(&Timespec::default())).is_ok_and(|ready| ready > 0) {
+        let _ = rustix::io::write(stderr, CUT.as_bytes());
+    }
 }
 
 /// Set by a signal that asks schedlab to end.
@@ -86,6 +99,7 @@ impl Stop {
             // Without the thread the report only takes longer.
             let _ = thread::Builder::new().spawn(move || {
                 thread::sleep(REPORT);
+                report_cut();
                 low_level::exit(status.into())
             });
         }

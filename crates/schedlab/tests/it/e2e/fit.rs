@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::process::CommandExt;
 
-use testbed::{Loop, require};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use testbed::{Loop, eventually, require};
 
 use crate::common::{Lab, Ran};
 
@@ -113,14 +115,17 @@ impl Work {
     fn on(device: &str) -> Work {
         let script = "while :; do dd if=$0 of=/dev/null bs=8k count=4000 iflag=direct status=none; \
                       dd if=/dev/zero of=$0 bs=16k count=20 seek=50 oflag=direct status=none; sleep 0.03; done";
-        Work(std::process::Command::new("sh").args(["-c", script, device]).spawn().unwrap())
+        // A group, which ends as a whole: dd would go on reading after the shell.
+        Work(std::process::Command::new("sh").args(["-c", script, device]).process_group(0).spawn().unwrap())
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        let group = Pid::from_child(&self.0);
+        let _ = kill_process_group(group, Signal::KILL);
         let _ = self.0.wait();
+        eventually("dd has ended", || test_kill_process_group(group).is_err());
     }
 }
 
