@@ -10,15 +10,11 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::low_level;
 
 /// How long the report of an interrupted experiment may take.
 const REPORT: Duration = Duration::from_millis(1500);
-
-/// Shorter than what a pipe takes at once.
-const CUT: &str = "schedlab: interrupted before the report was complete; what was measured is kept: `--resume` continues an experiment\n";
 
 /// The signal that came, which gives the exit status after the experiment and its [`Stop`] are gone.
 static CAME: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
@@ -43,15 +39,6 @@ fn of_signal(signal: usize) -> u8 {
 pub fn survive_file_size_limit() -> Result<()> {
     let installed = signal_hook::flag::register(SIGXFSZ, Arc::default());
     installed.map(drop).context("signal handler: cannot install")
-}
-
-/// Prints that the report was cut off, unless nobody reads standard error: this must not wait.
-fn report_cut() {
-    let stderr = rustix::stdio::stderr();
-    let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
-    if poll(&mut ready, Some(&Timespec::default())).is_ok_and(|ready| ready > 0) {
-        let _ = rustix::io::write(stderr, CUT.as_bytes());
-    }
 }
 
 /// Set by a signal that asks schedlab to end.
@@ -91,8 +78,8 @@ impl Stop {
 
     /// From now on a signal ends the process at once: the settings are restored and the record is on the disk, and judging and
     /// reporting can be repeated from it. Where one has come already, the report has a moment to be written; the exit status is the same
-    /// whether it was enough or not.
-    pub fn end_at_once(&self) {
+    /// whether it was enough or not; where it was not, `report_cut` prints that.
+    pub fn end_at_once(&self, report_cut: fn()) {
         self.nothing_to_undo.store(true, Ordering::Relaxed);
         if self.signal().is_some() {
             let status = self.status();

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use host::Root;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use text::{escaped, escaped_but_colours};
 
 /// Prints `text`.
@@ -41,6 +42,18 @@ pub(crate) fn is_github() -> bool {
 /// Prints a command for GitHub's runner, which reads both streams: on standard error, so that standard output has results only.
 pub(crate) fn workflow_command(command: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped(command));
+}
+
+/// Shorter than what a pipe takes at once.
+const REPORT_CUT: &str = "schedlab: interrupted before the report was complete; what was measured is kept: `--resume` continues an experiment\n";
+
+/// Prints that a signal cut the report off, unless standard error would make it wait: the program is to end.
+pub(crate) fn report_cut() {
+    let stderr = rustix::stdio::stderr();
+    let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
+    if poll(&mut ready, Some(&Timespec::default())).is_ok_and(|ready| ready > 0) {
+        let _ = rustix::io::write(stderr, REPORT_CUT.as_bytes());
+    }
 }
 
 /// What is printed of a text that may be somebody else's.

@@ -110,7 +110,7 @@ fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Resul
     let cells: Vec<&Planned> = todo.iter().map(|at| &plans.cells[*at]).collect();
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let cut = measure(dir, &cells, &opening, (&stop, &progress))?;
-    stop.end_at_once();
+    stop.end_at_once(out::report_cut);
     Ok(cut)
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn run(root: &Root, args: &BisectArgs) -> Result<u8> {
     };
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let result = bisect(root, &spec, &opening, (&stop, &progress))?;
-    stop.end_at_once();
+    stop.end_at_once(out::report_cut);
     if args.json {
         out::line(serde_json::to_string_pretty(&result)?)?;
     } else {

@@ -178,7 +178,7 @@ pub(super) fn measure(
     }
     let (stop, progress) = (Stop::install()?, Progress::watched(args.quiet || args.json, &args.monitor)?);
     let done = measured(root, (plan, asked), args, agreement, (&stop, &progress), beside)?;
-    stop.end_at_once();
+    stop.end_at_once(out::report_cut);
     Ok(done)
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn run(root: &Root, args: &FitArgs) -> Result<u8> {
     };
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let fitted = fit(root, &request, &stop, &progress)?;
-    stop.end_at_once();
+    stop.end_at_once(out::report_cut);
     done(&fitted, args)
 }
 

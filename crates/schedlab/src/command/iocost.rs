@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Root, args: &IocostArgs) -> Result<u8> {
     let report = within(root, resolved, &options, &stop, &progress, |plan, arena| {
         measure(&request, plan, arena, (&stop, &progress))
     })?;
-    stop.end_at_once();
+    stop.end_at_once(out::report_cut);
     if args.json {
         out::line(serde_json::to_string_pretty(&as_json(&report))?)?;
     } else {

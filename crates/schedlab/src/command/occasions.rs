@@ -95,7 +95,7 @@ fn measure(
         }
         write_again(&dir.file(&occasions::name(number)))?;
     }
-    stop.end_at_once();
+    stop.end_at_once(out::report_cut);
     let status = conclude(root, &dir, several, args)?;
     if let Some(next) = missing(&dir, several)? {
         start_later(root, next, (plan, several, args, agreement), &dir)?;

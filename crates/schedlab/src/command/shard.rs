@@ -135,7 +135,7 @@ pub(crate) fn join(root: &Root, args: &MergeArgs) -> Result<u8> {
     dir.replace("plan.toml", record.header.plan.to_toml().as_bytes())?;
     dir.replace(RECORD, &text)?;
     drop(text);
-    stop.end_at_once();
+    stop.end_at_once(out::report_cut);
     let shown = Shown { root, json: args.json, verbose: args.verbose, fail_if: &args.fail_if };
     conclude_record(dir.path(), &record, &shown)
 }

@@ -101,7 +101,7 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
     if let Some(monitor) = progress.monitor() {
         monitor.ended(if done.course.why == SearchEnd::Interrupted { "interrupted" } else { "searched" });
     }
-    stop.end_at_once();
+    stop.end_at_once(out::report_cut);
     conclude(&dir, &design, &done, args.json)
 }
 
