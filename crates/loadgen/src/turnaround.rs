@@ -31,7 +31,7 @@ impl Turnaround {
         }
     }
 
-    /// SplitMix64: all that is asked of these numbers is that clients do not run in step.
+    /// SplitMix64: good enough to keep clients from running in step.
     fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

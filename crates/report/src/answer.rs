@@ -13,7 +13,7 @@ use super::view::{self, MetricView, WorkloadView};
 use super::words::{self, listed};
 use super::{number, occasions, place};
 
-/// So many metrics on which an arm is worse are named; the others are counted.
+/// Maximum number of metrics named as costs; the others are counted.
 const MAX_COSTS_NAMED: usize = 3;
 
 /// What to do, where that was measured, and its costs, in one line. Everything that prints an answer prints this one.

@@ -17,7 +17,7 @@ pub(crate) fn of(study: &Study) -> String {
     };
     let is = |arena: ArenaKind| study.arena == arena.name();
     let word = clean(device);
-    // A model with parameters of its own is another disk than its name says.
+    // A model with other parameters is not the disk that its name stands for.
     let modelled = || match fact("device", "model") {
         Some(title) if device.contains(':') => format!("{title} ({word})"),
         Some(title) => title,

@@ -70,9 +70,9 @@ pub struct Setting {
     pub tunables: Vec<(String, u64)>,
     /// Ticks a second.
     pub hz: u32,
-    /// CPUs that the clients are spread over; 0: each client has one of its own.
+    /// CPUs that the clients are spread over; 0: one for each client.
     pub cpus: u32,
-    /// CPU time of a request in percent of the measured one, where the arm says so.
+    /// CPU time of a request in percent of the measured one, if the arm sets it.
     pub cpu_percent: Option<u32>,
     /// Requests that can exist at once, where the arm says so.
     pub nr_requests: Option<u32>,

@@ -319,7 +319,7 @@ impl Made {
         // device is let go, if it looks for partitions at all.
         let device = Loop::with(&file, LoopOptions { partitions: true, ..LoopOptions::default() });
         let mut made = Made { device, lab, undo: state.undo, holder: None };
-        // In a shell of its own: `set -e` passes over what fails before `&&`.
+        // In a subshell: `set -e` ignores a command that fails before `&&`.
         let mut script = made.script(&format!("({})\nwait; sync $N 2>/dev/null; true", state.prepare));
         let ran = Ran::from(script.env("PAGES", pages).output().expect("a shell"));
         assert_eq!(ran.status, Some(0), "{}: {}{}", state.name, ran.stdout, ran.stderr);

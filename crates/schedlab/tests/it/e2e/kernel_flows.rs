@@ -31,9 +31,13 @@ fn run(lab: &Lab, plan: &str, out: &str) -> Ran {
 }
 
 fn metric(trials: &[Value], arm: &str, name: &str) -> f64 {
+    reported(trials, arm, name).unwrap_or_else(|| panic!("{arm} has no {name}: {trials:?}"))
+}
+
+/// A metric of an arm's trial, if the trial has it.
+fn reported(trials: &[Value], arm: &str, name: &str) -> Option<f64> {
     let trial = trials.iter().find(|trial| trial["arm"] == arm).unwrap_or_else(|| panic!("no trial of {arm}"));
-    let metric = &trial["observation"]["metrics"][name];
-    metric.as_f64().unwrap_or_else(|| panic!("{arm} has no {name}: {trial}"))
+    trial["observation"]["metrics"][name].as_f64()
 }
 
 /// Capacity below that of the disk, so that io.cost has something to share.
@@ -159,11 +163,8 @@ fn mixed(lab: &Lab, arena: &str, place: (&str, u32), clients: &str) -> Vec<(f64,
     let out = format!("{arena}-{clients}-{}-{iodepth}", device.split(':').next().unwrap());
     run(lab, &plan, &out);
     let trials = trials(&lab.path(&out));
-    let rate = |arm: &str, name: &str| {
-        let trial = trials.iter().find(|trial| trial["arm"] == arm).unwrap_or_else(|| panic!("no trial of {arm}"));
-        // A reader that starves has no rate.
-        trial["observation"]["metrics"][name].as_f64().unwrap_or(0.0)
-    };
+    // A reader that starves has no rate.
+    let rate = |arm: &str, name: &str| reported(&trials, arm, name).unwrap_or(0.0);
     MIXED_ARMS.iter().map(|arm| (rate(arm, "read_iops"), rate(arm, "write_iops"))).collect()
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use testbed::is_soak;
 
-use crate::common::{Lab, kernel_cache};
+use crate::common::{Lab, Ran, kernel_cache};
 
 /// Without [`is_soak`], every such statement.
 const SAMPLE: usize = 4;
@@ -169,7 +169,7 @@ fn measure(lab: &Lab, arena: &str, statements: &[&Statement]) -> Figures {
         );
         let mut command = lab.command(&words);
         command.envs(kernel_cache().map(|cache| ("SCHEDLAB_CACHE_DIR", cache)));
-        crate::common::Ran::from(command.output().expect("the built binary")).expect_measured();
+        Ran::from(command.output().expect("the built binary")).expect_measured();
         for (arm, metric, value) in trials_csv(&out) {
             figures.insert((device, workload, arm, metric), value);
         }
