@@ -4,22 +4,19 @@
 //! every tunable. So everything that holds for plans holds for it (every arena, `--resume`, one family-wise error over all
 //! arms), and the report recognises it by the plan (`experiment::sweep`). Here the words of the user become that plan.
 
-mod knobs;
 mod size;
-mod values;
 
 use anyhow::Result;
 use elevator::Named;
 use experiment::plan::{self, ArenaKind, Arm, Plan};
 use host::Root;
+use lab::sweep::{Offer, Turn, choose};
 
 use crate::cli::SweepArgs;
 use crate::command::experiment::{as_designed, give_up_rights};
 use crate::command::plan::{checked, designed, with_cpu_work};
 use crate::failure::usage;
 use crate::out;
-use knobs::Offer;
-use values::Turn;
 
 /// The baseline's name.
 const DEFAULT: &str = "default";
@@ -37,8 +34,8 @@ pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
 /// The plan that the flags describe, not yet checked.
 fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
     let mut baseline = baseline(args)?;
-    let offer = Offer::of(root, &args.design, &baseline)?;
-    let turns = values::chosen(&offer, &args.tunables, &args.values)?;
+    let offer = Offer::of(root, args.design.arena_kind(), &args.design.device, &baseline)?;
+    let turns = choose(&offer, &args.tunables, &args.values, &mut |text| out::note(text))?;
     let mut design = args.design.clone();
     if offer.is_of_cpus {
         // Without a device there are no defaults to read back: the plan has them.

@@ -3,9 +3,8 @@
 use anyhow::Result;
 use experiment::sweep::number;
 
-use super::knobs::{Offer, Offered};
+use super::offer::{Offer, Offered};
 use crate::failure::usage;
-use crate::out;
 use text::did_you_mean as nearest;
 
 /// More values of one tunable than this are a slip of the keyboard.
@@ -13,17 +12,20 @@ const MOST_VALUES: usize = 64;
 
 /// A tunable and the values to try, the default not among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Turn {
+pub struct Turn {
     /// Its name.
-    pub(super) name: String,
+    pub name: String,
     /// Ascending.
-    pub(super) values: Vec<i64>,
+    pub values: Vec<i64>,
     /// What is turned.
-    pub(super) of: Offered,
+    pub of: Offered,
 }
 
-/// What to turn and over which values, in the order of the words; `all` is in the order of the table.
-pub(super) fn chosen(offer: &Offer, tunables: &[String], values: &[String]) -> Result<Vec<Turn>> {
+/// What to turn and over which values, in the order of the words; `all` is in the order of the table. `say` takes notes for the user.
+///
+/// # Errors
+/// Wrong usage: a name or value that the offer does not have.
+pub fn choose(offer: &Offer, tunables: &[String], values: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<Turn>> {
     let given = values.iter().map(|word| read(offer, word)).collect::<Result<Vec<_>>>()?;
     for (i, (name, _)) in given.iter().enumerate() {
         if given[..i].iter().any(|(other, _)| other == name) {
@@ -43,7 +45,7 @@ pub(super) fn chosen(offer: &Offer, tunables: &[String], values: &[String]) -> R
         )));
     }
     let of = |one: &Offered| given.iter().find(|(name, _)| *name == one.name).map(|(_, values)| values.clone());
-    swept.into_iter().map(|one| turn(offer, one, of(one))).collect()
+    swept.into_iter().map(|one| turn(offer, one, of(one), say)).collect()
 }
 
 /// The tunables that the words name, each once.
@@ -124,7 +126,7 @@ fn out_of_range(known: &Offered, text: &str) -> anyhow::Error {
     usage(format!("--values {}: {text:?} is out of range; it takes a whole number{range}", known.name))
 }
 
-fn turn(offer: &Offer, one: &Offered, given: Option<Vec<i64>>) -> Result<Turn> {
+fn turn(offer: &Offer, one: &Offered, given: Option<Vec<i64>>, say: &mut dyn FnMut(&str)) -> Result<Turn> {
     let asked = given.is_some();
     let mut values = match (given, one.knob) {
         (Some(values), _) => values,
@@ -146,10 +148,7 @@ fn turn(offer: &Offer, one: &Offered, given: Option<Vec<i64>>) -> Result<Turn> {
             )));
         }
         if asked {
-            out::note(format_args!(
-                "note: {}={default} is the default: it is the baseline and no arm of its own",
-                one.name
-            ));
+            say(&format!("note: {}={default} is the default: it is the baseline and no arm of its own", one.name));
         }
     }
     Ok(Turn { name: one.name.clone(), values, of: one.clone() })

@@ -14,16 +14,15 @@ use experiment::sweep::number;
 use host::{Device, Root, device};
 use sim::DeviceModel;
 
-use crate::cli::DesignArgs;
+use crate::arena::disk::Target;
+use crate::arena::kernel::MODULES;
+use crate::arena::model::Model;
+use crate::arena::sim::{ATTRIBUTES, Setting, TURNAROUND_NS};
 use crate::failure::usage;
-use lab::arena::disk::Target;
-use lab::arena::kernel::MODULES;
-use lab::arena::model::Model;
-use lab::arena::sim::{ATTRIBUTES, Setting};
 
 /// Range and values of one thing to turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+pub enum Scale {
     /// Of an I/O scheduler or a queue.
     Device(Knob),
     /// Of the CPUs.
@@ -31,14 +30,14 @@ pub(super) enum Scale {
 }
 
 impl Scale {
-    pub(super) fn range(&self) -> RangeInclusive<i64> {
+    pub fn range(&self) -> RangeInclusive<i64> {
         match self {
             Scale::Device(knob) => signed(knob.row.min)..=signed(knob.row.max),
             Scale::Cpu(knob) => knob.scale.min..=knob.scale.max,
         }
     }
 
-    pub(super) fn unit(&self) -> &'static str {
+    pub fn unit(&self) -> &'static str {
         match self {
             Scale::Device(knob) => knob.row.unit,
             Scale::Cpu(knob) => knob.scale.unit,
@@ -46,7 +45,7 @@ impl Scale {
     }
 
     /// The values worth trying, ascending; the default is among them.
-    pub(super) fn levels(&self) -> Vec<i64> {
+    pub fn levels(&self) -> Vec<i64> {
         match self {
             Scale::Device(knob) => knob.levels().into_iter().map(signed).collect(),
             Scale::Cpu(knob) => knob.levels(),
@@ -75,41 +74,44 @@ const ANY: u64 = u32::MAX as u64;
 
 /// One thing to turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Offered {
+pub struct Offered {
     /// Its name.
-    pub(super) name: String,
+    pub name: String,
     /// Default, range and meaning; none: the kernel offers it, and schedlab knows nothing of it.
-    pub(super) knob: Option<Scale>,
+    pub knob: Option<Scale>,
     /// Whether `all` means this one too.
-    pub(super) usual: bool,
+    pub usual: bool,
     /// The value that the baseline has, if that is known.
-    pub(super) default: Option<i64>,
+    pub default: Option<i64>,
 }
 
 /// Everything that can be turned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Offer {
+pub struct Offer {
     /// The scheduler.
-    pub(super) scheduler: String,
+    pub scheduler: String,
     /// What there is, the scheduler's own first.
-    pub(super) all: Vec<Offered>,
+    pub all: Vec<Offered>,
     /// Whether it is of CPUs.
-    pub(super) is_of_cpus: bool,
+    pub is_of_cpus: bool,
 }
 
 impl Offer {
     /// What there is to turn on this scheduler in this arena.
-    pub(super) fn of(root: &Root, design: &DesignArgs, baseline: &Arm) -> Result<Offer> {
-        let mut all = match design.arena_kind() {
+    ///
+    /// # Errors
+    /// Wrong usage: no such device or model.
+    pub fn of(root: &Root, arena: ArenaKind, word: &str, baseline: &Arm) -> Result<Offer> {
+        let mut all = match arena {
             ArenaKind::Sim => {
                 let setting = Setting::of(baseline)?;
-                Model::read(&design.device)?.look(|device| simulated(&setting, device))
+                Model::read(word)?.look(|device| simulated(&setting, device))
             }
-            ArenaKind::Kernel => Model::read(&design.device)?.look(|device| of_kernel(baseline, device)),
+            ArenaKind::Kernel => Model::read(word)?.look(|device| of_kernel(baseline, device)),
             ArenaKind::Cpu => of_cpus(root, baseline),
-            ArenaKind::Disk => of_host(root, &design.device, &baseline.scheduler)?,
+            ArenaKind::Disk => of_host(root, word, &baseline.scheduler)?,
         };
-        let is_of_cpus = design.arena_kind() == ArenaKind::Cpu;
+        let is_of_cpus = arena == ArenaKind::Cpu;
         for offered in &mut all {
             let asked = baseline.tunables.get(&offered.name).and_then(|value| number(value));
             if let Some(asked) = asked.filter(|asked| is_of_cpus || *asked >= 0.0) {
@@ -120,12 +122,12 @@ impl Offer {
     }
 
     /// One of them.
-    pub(super) fn find(&self, name: &str) -> Option<&Offered> {
+    pub fn find(&self, name: &str) -> Option<&Offered> {
         self.all.iter().find(|offered| offered.name == name)
     }
 
     /// Their names.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|offered| offered.name.as_str())
     }
 }
@@ -141,7 +143,7 @@ impl Offered {
     }
 
     /// A value as an arm has it.
-    pub(super) fn text(&self, value: i64) -> String {
+    pub fn text(&self, value: i64) -> String {
         match &self.knob {
             Some(Scale::Cpu(knob)) => knob.text(value),
             _ => value.to_string(),
@@ -198,7 +200,7 @@ fn of_kernel(baseline: &Arm, device: &dyn DeviceModel) -> Vec<Offered> {
     let queue = [
         ("nr_requests", "requests", 65_536, nr_requests.into()),
         ("queue_depth", "requests", 65_536, device.queue_depth().into()),
-        ("turnaround_us", "µs", 1_000_000, lab::arena::sim::TURNAROUND_NS / 1000),
+        ("turnaround_us", "µs", 1_000_000, TURNAROUND_NS / 1000),
     ];
     all.extend(queue.map(|(name, unit, max, default)| {
         let min = u64::from(unit == "requests");
