@@ -3,6 +3,7 @@
 //! The work is done on a thread of its own while this one, without the interpreter's lock, looks for signals and reports progress: Ctrl-C
 //! ends an experiment as it ends the program's, and other threads of Python go on.
 
+use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -11,15 +12,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use experiment::plan::ArenaKind;
-use lab::arena::ArmIndex;
-use lab::arena::sim::SimArena;
-use lab::conduct::conduct;
+use host::Root;
+use lab::arena::open::OpenOptions;
+use lab::console::Console;
 use lab::failure::usage;
 use lab::output::Output;
 use lab::progress::{Progress, Step};
-use lab::rehearsal::{Rehearsed, rehearse};
-use lab::resolve::{Resolved, UnderTest};
-use lab::session::{self, RecordOptions};
+use lab::run::{Experiment, Kept, Pilot, Place, Results};
+use lab::session::RecordOptions;
 use lab::signals::Stop;
 use lab::{feasibility, store};
 use pyo3::prelude::*;
@@ -126,29 +126,27 @@ pub(crate) fn attended<T: Send + 'static>(
 fn measured(plan: experiment::plan::Plan, asked: &Asked, stop: &Stop, seen: &Watched) -> anyhow::Result<Record> {
     feasibility::check(&plan)?;
     store::check_free(asked.out.as_deref())?;
-    let Resolved { plan, workloads, under_test } = Resolved::of(plan)?;
-    let UnderTest::Sim { model, arms } = under_test else {
-        unreachable!("a plan of the sim arena is resolved for it");
+    let opening = OpenOptions { threads: asked.workers.and_then(NonZeroUsize::new), ..OpenOptions::default() };
+    let results = match &asked.out {
+        None => Results::Memory { command: &asked.command },
+        Some(out) => Results::Directory(RecordOptions {
+            output: Output::Named(out.clone()),
+            resume: false,
+            command: asked.command.clone(),
+        }),
     };
-    let mut arena = SimArena::open(&plan, model, arms, workloads, stop)?;
-    if let Some(workers) = asked.workers {
-        arena = arena.with_threads(workers);
+    let place = Place::New { root: &Root::real(), opening: &opening };
+    let pilot = Pilot::Run { asked: &asked.trial };
+    let outcome = lab::run::run(Experiment { plan, place, pilot, results, hooks: &() }, Console::new(stop, seen))?;
+    match outcome.kept {
+        Kept::Memory(bytes) => Record::of_bytes(bytes),
+        Kept::Directory(out) => {
+            let record = Record::read(&out)?;
+            record.judged(None).write(&out)?;
+            Ok(record)
+        }
+        Kept::Log => unreachable!("the results go into memory or a directory"),
     }
-    let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
-    let Rehearsed { plan, notes } = rehearse(&plan, &asked.trial, &arms, &mut arena, (stop, seen))?;
-    let Some(out) = &asked.out else {
-        let (mut memory, mut record) = session::in_memory(&plan, &asked.command, &mut arena)?;
-        session::append_notes(&mut memory, &mut record, notes)?;
-        conduct(&plan, &record, &arms, &mut arena, &mut memory, (stop, seen))?;
-        return Record::of_bytes(memory.into_bytes());
-    };
-    let options = RecordOptions { output: Output::Named(out.clone()), resume: false, command: asked.command.clone() };
-    let (mut kept, mut record) = session::open(&plan, &options, &mut arena, stop)?;
-    session::append_notes(&mut kept, &mut record, notes)?;
-    conduct(&plan, &record, &arms, &mut arena, &mut kept, (stop, seen))?;
-    let record = Record::read(out)?;
-    record.judged(None).write(out)?;
-    Ok(record)
 }
 
 /// What an experiment reports, kept until Python asks.

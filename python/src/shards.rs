@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use lab::arena::open::OpenOptions;
+use lab::console::Console;
 use lab::output::Output;
 use lab::session::RecordOptions;
 use lab::shards::{self, Live, Unit};
@@ -37,7 +38,8 @@ pub(crate) fn prepare(
     let (plan, _) = completed(plan)?;
     let (stop, opening) = (Stop::manual(), opening(workers, cache_dir, program));
     let asked_to_end = stop.clone();
-    let work = move || shards::Prepared::of(plan, &asked, command, &opening, (&asked_to_end, &Watched::default()));
+    let work =
+        move || shards::Prepared::of(plan, &asked, command, &opening, Console::new(&asked_to_end, &Watched::default()));
     let prepared = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
     Ok(prepared.to_json())
 }
@@ -57,7 +59,7 @@ pub(crate) fn measure<'py>(
     let units = units_of(units)?;
     let (stop, opening) = (Stop::manual(), opening(workers, cache_dir, program));
     let asked_to_end = stop.clone();
-    let work = move || shards::measure(&prepared, &units, &opening, (&asked_to_end, &Watched::default()));
+    let work = move || shards::measure(&prepared, &units, &opening, Console::new(&asked_to_end, &Watched::default()));
     let segment = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
     Ok(PyBytes::new(py, &segment))
 }
@@ -75,7 +77,7 @@ pub(crate) fn prepare_search(
     let commission = Commission::from_json(commission).map_err(of)?;
     let (stop, opening) = (Stop::manual(), opening(None, cache_dir, program));
     let asked_to_end = stop.clone();
-    let work = move || commission.prepared(command, &opening, (&asked_to_end, &Watched::default()));
+    let work = move || commission.prepared(command, &opening, Console::new(&asked_to_end, &Watched::default()));
     let prepared = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
     Ok(prepared.to_json())
 }

@@ -12,10 +12,10 @@ use experiment::plan::{Method, Plan};
 use experiment::record::{End, EndReason, Event, Line, Note, Record, Trial, VoidReason};
 
 use crate::arena::{Arena, ArmIndex, Group};
-use crate::driver::{Block, Driver, Halt, RecordLog, Series, Status, TrialLog};
+use crate::console::Console;
+use crate::driver::{Block, Driver, Earlier, Halt, RecordLog, Series, Status, TrialLog};
 use crate::estimate::Estimate;
 use crate::length::{self, expected_s, planned_blocks, trial_length};
-use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::store::Store;
 use text::limits::TRIALS;
@@ -31,17 +31,17 @@ type Arm = usize;
 ///
 /// # Errors
 /// The arena or the store failed; the record says so where it still can.
-pub fn conduct(
+pub(crate) fn conduct(
     plan: &Plan,
     record: &Record,
     arms: &[ArmIndex],
     arena: &mut dyn Arena,
     store: &mut dyn RecordLog,
-    (stop, progress): (&Stop, &dyn Progress),
+    console: Console<'_>,
 ) -> Result<End> {
-    let mut course = Experiment::of(plan, record, arms, store, stop);
-    let sequence = record.trials.last().map_or(0, |trial| trial.sequence.saturating_add(1));
-    let mut driver = Driver::new(plan, arena, (stop, progress), (sequence, spent(plan, record)));
+    let mut course = Experiment::of(plan, record, arms, store, console.stop);
+    let trials = record.trials.last().map_or(0, |trial| trial.sequence.saturating_add(1));
+    let mut driver = Driver::new(plan, arena, console, Earlier { trials, spent: spent(plan, record) });
     let measured = course.measure(&mut driver);
     let at_ms = driver.at_ms();
     match measured {

@@ -12,6 +12,7 @@ use experiment::record::{End, Event, Note, Observation, Trial, VoidReason};
 use experiment::schedule;
 
 use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
+use crate::console::Console;
 use crate::length::trial_length;
 use crate::progress::{Progress, Step};
 use crate::signals::Stop;
@@ -99,6 +100,15 @@ pub fn is_cut_short(trial: &Trial) -> bool {
     Halt::of(trial).is_some()
 }
 
+/// What earlier sessions of a series have measured.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Earlier {
+    /// How many trials.
+    pub trials: u64,
+    /// The time that they took, by the clock of the budget.
+    pub spent: Duration,
+}
+
 /// Where and how trials are measured.
 pub struct Driver<'a> {
     pub plan: &'a Plan,
@@ -117,13 +127,9 @@ pub struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    /// A series whose next trial has the number `sequence`, after `offset` of earlier sessions.
-    pub fn new(
-        plan: &'a Plan,
-        arena: &'a mut dyn Arena,
-        (stop, progress): (&'a Stop, &'a dyn Progress),
-        (sequence, offset): (u64, Duration),
-    ) -> Driver<'a> {
+    /// A series that begins, or goes on after earlier sessions.
+    pub fn new(plan: &'a Plan, arena: &'a mut dyn Arena, console: Console<'a>, earlier: Earlier) -> Driver<'a> {
+        let (Console { stop, progress }, Earlier { trials: sequence, spent: offset }) = (console, earlier);
         let (began, arena_began) = (Instant::now(), arena.elapsed());
         let errors_are_voids = false;
         Driver { plan, arena, stop, progress, began, arena_began, offset, sequence, errors_are_voids }

@@ -16,12 +16,12 @@ use experiment::record::{Event, Note, Observation, Trial};
 use experiment::resolution::{self, Resolution};
 
 use crate::arena::{Arena, ArmIndex};
-use crate::driver::{Driver, Series, Status, TrialLog};
+use crate::console::Console;
+use crate::driver::{Driver, Earlier, Series, Status, TrialLog};
 use crate::failure::usage;
 use crate::feasibility;
 use crate::length;
 use crate::progress::Progress;
-use crate::signals::Stop;
 
 /// Blocks that must still fit when trials become longer: two looks' worth more than the first verdict takes.
 pub const ROOM: u32 = 8;
@@ -67,10 +67,11 @@ pub fn rehearse(
     asked: &TrialLength,
     arms: &[ArmIndex],
     arena: &mut dyn Arena,
-    (stop, progress): (&Stop, &dyn Progress),
+    console: Console<'_>,
 ) -> Result<Rehearsed> {
+    let progress = console.progress;
     let (duration, warmup) = length::trial_length(plan);
-    let mut driver = Driver::new(plan, arena, (stop, progress), (0, Duration::ZERO));
+    let mut driver = Driver::new(plan, arena, console, Earlier::default());
     let mut notes = Notes::default();
     let Pilots { short, round } = pilots(&mut driver, arms, asked, &mut notes)?;
     check_budget(plan, round, driver.spent(), progress)?;

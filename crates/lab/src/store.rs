@@ -19,6 +19,8 @@ use crate::signals::Stop;
 
 /// The name of the record in an experiment's directory.
 pub const RECORD: &str = "record.jsonl";
+/// The directory of its traces, in it.
+pub const TRACES: &str = "traces";
 
 /// A record in memory, for a program that asks for no directory.
 #[derive(Debug, Default)]

@@ -77,7 +77,7 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         },
         Command::Run(args) => match args.occasions.several()? {
             Some(several) => command::occasions::run(root, args, &several),
-            None => command::experiment::run(root, args),
+            None => command::experiment::run_plan(root, args),
         },
         Command::Gate(args) => command::gate::gate(root, args),
         Command::Shard(args) => command::shard::measure(args),

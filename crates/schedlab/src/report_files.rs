@@ -7,13 +7,11 @@ use anyhow::Context;
 use experiment::record::Record;
 use experiment::study::Study;
 use files::Dir;
+use lab::store::TRACES;
 use lab::trace_file::{self, Format};
 use report::{ActuatorPath, Evidence, Visit};
 
 use crate::out;
-
-/// Directory of the traces, beside the record.
-pub(crate) const TRACES: &str = "traces";
 
 /// A plot of more visits is black; a trace from elsewhere may have them all at one time.
 const MOST_VISITS: usize = 1_000_000;

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use experiment::plan::Plan;
 use lab::arena::kernel::KernelArena;
 use lab::arena::sim::SimArena;
+use lab::console::Console;
 use lab::progress::Progress;
 use lab::resolve::{Resolved, UnderTest};
 use lab::signals::Stop;
@@ -21,5 +22,5 @@ pub(crate) fn kernel(plan: &Plan, cache: Option<&Path>, stop: &Stop, progress: &
     let UnderTest::Kernel { model, source, arms } = under_test else {
         bail!("{}: the plan is not of the kernel arena", plan.name)
     };
-    KernelArena::open(&plan, (model, source), arms, workloads, cache, (stop, progress))
+    KernelArena::open(&plan, (model, source), arms, workloads, cache, Console::new(stop, progress))
 }

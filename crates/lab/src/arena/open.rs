@@ -12,11 +12,11 @@ use super::cpu::CpuArena;
 use super::disk::{Consent, DiskArena};
 use super::kernel::KernelArena;
 use super::sim::SimArena;
+use crate::console::Console;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::resolve::programs::ProgramOptions;
 use crate::resolve::{Resolved, UnderTest};
-use crate::signals::Stop;
 use crate::trace_file::Format;
 
 /// What the user decides about an arena beside the plan.
@@ -47,10 +47,10 @@ pub fn within<T>(
     root: &Root,
     resolved: Resolved,
     options: &OpenOptions,
-    stop: &Stop,
-    progress: &dyn Progress,
+    console: Console<'_>,
     work: impl FnOnce(&Plan, &mut dyn Arena) -> Result<T>,
 ) -> Result<T> {
+    let Console { stop, progress } = console;
     let Resolved { plan, workloads, under_test } = resolved;
     options.check(&under_test)?;
     options.programs.check(&plan, progress)?;
@@ -61,11 +61,11 @@ pub fn within<T>(
             restore_leftovers(root, progress)?;
             let destroy_data = options.destroy_data.as_deref();
             let consent = Consent { destroy_data, loop_dir: &options.loop_dir, run_as: user };
-            Box::new(DiskArena::open(root, &plan, &target, arms, workloads, &consent, (stop, progress))?)
+            Box::new(DiskArena::open(root, &plan, &target, arms, workloads, &consent, console)?)
         }
         UnderTest::Cpu { arms, loads } => {
             restore_leftovers(root, progress)?;
-            Box::new(CpuArena::open(root, &plan.limits, arms, (workloads, loads), user, (stop, progress))?)
+            Box::new(CpuArena::open(root, &plan.limits, arms, (workloads, loads), user, console)?)
         }
         UnderTest::Sim { model, arms } => {
             let arena = SimArena::open(&plan, model, arms, workloads, stop)?;
@@ -76,7 +76,7 @@ pub fn within<T>(
         }
         UnderTest::Kernel { model, source, arms } => {
             let cache = options.cache_dir.as_deref();
-            let arena = KernelArena::open(&plan, (model, source), arms, workloads, cache, (stop, progress))?;
+            let arena = KernelArena::open(&plan, (model, source), arms, workloads, cache, console)?;
             let arena = match &options.program {
                 Some(program) => arena.started_by(program.clone()),
                 None => arena,

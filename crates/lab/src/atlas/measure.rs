@@ -12,14 +12,11 @@ use text::limits::RECORD_BYTES;
 
 use super::across::Across;
 use super::{CELLS, Planned};
-use crate::arena::ArmIndex;
-use crate::arena::open::{OpenOptions, within};
-use crate::conduct::conduct;
+use crate::arena::open::OpenOptions;
+use crate::console::Console;
 use crate::output::Output;
-use crate::progress::Progress;
-use crate::resolve::Resolved;
-use crate::session::{self, RecordOptions};
-use crate::signals::Stop;
+use crate::run::{Experiment, Pilot, Place, Results, run};
+use crate::session::RecordOptions;
 use crate::store::{self, RECORD};
 
 /// What repeats a cell: its plan lies beside its record.
@@ -86,17 +83,14 @@ fn is_of(record: &Record, plan: &Plan) -> bool {
 ///
 /// # Errors
 /// An arena or a directory failed; the records keep what was measured.
-pub fn measure(
-    dir: &Dir,
-    cells: &[&Planned],
-    opening: &OpenOptions,
-    (stop, progress): (&Stop, &dyn Progress),
-) -> Result<Option<End>> {
+pub fn measure(dir: &Dir, cells: &[&Planned], opening: &OpenOptions, console: Console<'_>) -> Result<Option<End>> {
+    let progress = console.progress;
     let (began, of) = (Instant::now(), cells.len());
     for (done, cell) in cells.iter().enumerate() {
         let name = format!("{} · {} · {}", cell.key.arena, cell.key.device, cell.key.workload);
         let across = Across { shown: progress, began, done, of, name };
-        let end = one(dir, cell, opening, (stop, &across)).with_context(|| format!("cell {}", cell.dir))?;
+        let end = one(dir, cell, opening, Console { progress: &across, ..console })
+            .with_context(|| format!("cell {}", cell.dir))?;
         if matches!(end.reason.ending(), Ending::Interrupted | Ending::Failed) {
             return Ok(Some(end));
         }
@@ -105,17 +99,19 @@ pub fn measure(
     Ok(None)
 }
 
-fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, (stop, progress): (&Stop, &dyn Progress)) -> Result<End> {
+fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, console: Console<'_>) -> Result<End> {
     let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
     let begun = at.open_if_there(RECORD)?.map(|file| file.metadata()).transpose()?;
     let resume = begun.is_some_and(|found| found.len() > 0);
     let options = RecordOptions { output: Output::Named(at.path().to_owned()), resume, command: COMMAND.to_owned() };
-    let resolved = Resolved::of(cell.plan.clone())?;
-    within(&Root::real(), resolved, opening, stop, progress, |plan, arena| {
-        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
-        let (mut store, record) = session::open(plan, &options, arena, stop)?;
-        conduct(plan, &record, &arms, arena, &mut store, (stop, progress))
-    })
+    let experiment = Experiment {
+        plan: cell.plan.clone(),
+        place: Place::New { root: &Root::real(), opening },
+        pilot: Pilot::Skipped("a cell is one plan on every machine that measures a part of the atlas"),
+        results: Results::Directory(options),
+        hooks: &(),
+    };
+    Ok(run(experiment, console)?.end)
 }
 
 /// Copies the cells that `from` has whole and `dir` has not; how many. What both have must be the same.

@@ -16,14 +16,14 @@ use text::limits::BLOCKS;
 use super::evidence::Evidence;
 use super::log::AnswerResult;
 use super::progress::StepProgress;
-use crate::arena::ArmIndex;
 use crate::arena::kernel;
-use crate::arena::open::{OpenOptions, within};
-use crate::conduct::conduct;
+use crate::arena::open::OpenOptions;
+use crate::console::Console;
 use crate::feasibility;
 use crate::output::Output;
-use crate::resolve::{Resolved, checked};
-use crate::session::{self, RecordOptions};
+use crate::resolve::checked;
+use crate::run::{Experiment, Outcome, Pilot, Place, Results, run};
+use crate::session::RecordOptions;
 use crate::signals::Stop;
 
 /// How much longer the experiment after an inconclusive one is.
@@ -39,7 +39,7 @@ pub(super) struct Bench<'a> {
 
 /// What came of an experiment.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum StepOutcome {
     Done(AnswerResult),
     Interrupted { by: String },
 }
@@ -72,18 +72,18 @@ impl Bench<'_> {
         plan: &Plan,
         arm: usize,
         progress: &StepProgress<'_>,
-    ) -> Result<Result<(String, bool), Outcome>> {
+    ) -> Result<Result<(String, bool), StepOutcome>> {
         let cache = kernel::cache(self.opening.cache_dir.as_deref())?;
         match kernel::build(&cache, plan.kernel.as_deref(), &plan.arms[arm], self.stop, progress) {
             Ok(built) => Ok(Ok(built)),
             Err(error) => match error.downcast_ref::<guest::Error>() {
                 Some(guest::Error::Compile { .. }) => {
-                    Ok(Err(Outcome::Done(AnswerResult::DoesNotBuild { message: format!("{error:#}") })))
+                    Ok(Err(StepOutcome::Done(AnswerResult::DoesNotBuild { message: format!("{error:#}") })))
                 }
                 Some(guest::Error::Boot { .. }) => {
-                    Ok(Err(Outcome::Done(AnswerResult::DoesNotBoot { message: format!("{error:#}") })))
+                    Ok(Err(StepOutcome::Done(AnswerResult::DoesNotBoot { message: format!("{error:#}") })))
                 }
-                Some(guest::Error::Interrupted) => Ok(Err(Outcome::Interrupted { by: self.signal() })),
+                Some(guest::Error::Interrupted) => Ok(Err(StepOutcome::Interrupted { by: self.signal() })),
                 _ => Err(error),
             },
         }
@@ -96,27 +96,28 @@ impl Bench<'_> {
         dir: &Path,
         command: &str,
         progress: &StepProgress<'_>,
-    ) -> Result<Outcome> {
-        let resolved = Resolved::of(plan.clone())?;
-        let options = RecordOptions {
+    ) -> Result<StepOutcome> {
+        let results = RecordOptions {
             output: Output::Named(dir.to_owned()),
             resume: dir.join(crate::store::RECORD).exists(),
             command: command.to_owned(),
         };
-        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
-        let measured = within(self.root, resolved, self.opening, self.stop, progress, |plan, arena| {
-            let (mut store, record) = session::open(plan, &options, arena, self.stop)?;
-            conduct(plan, &record, &arms, arena, &mut store, (self.stop, progress))
-        });
-        match measured {
-            Ok(end) => match end.reason {
-                EndReason::Interrupted { by } => Ok(Outcome::Interrupted { by }),
-                _ => Ok(Outcome::Done(AnswerResult::Judged(judged(plan, dir)?))),
+        let experiment = Experiment {
+            plan: plan.clone(),
+            place: Place::New { root: self.root, opening: self.opening },
+            pilot: Pilot::Skipped("all steps are measured in trials of one length"),
+            results: Results::Directory(results),
+            hooks: &(),
+        };
+        match run(experiment, Console::new(self.stop, progress)) {
+            Ok(Outcome { end, .. }) => match end.reason {
+                EndReason::Interrupted { by } => Ok(StepOutcome::Interrupted { by }),
+                _ => Ok(StepOutcome::Done(AnswerResult::Judged(judged(plan, dir)?))),
             },
             Err(error) => match error.downcast_ref::<BootError>() {
-                Some(BootError::Interrupted) => Ok(Outcome::Interrupted { by: self.signal() }),
+                Some(BootError::Interrupted) => Ok(StepOutcome::Interrupted { by: self.signal() }),
                 Some(BootError::Panic { .. } | BootError::Hung { .. } | BootError::Died { .. }) => {
-                    Ok(Outcome::Done(AnswerResult::GuestFailed { message: format!("{error:#}") }))
+                    Ok(StepOutcome::Done(AnswerResult::GuestFailed { message: format!("{error:#}") }))
                 }
                 _ => Err(error),
             },

@@ -26,14 +26,14 @@ use tuner::bisect::{Bisection, Bracket, ErrorShares, Finding};
 
 use crate::arena::kernel;
 use crate::arena::open::OpenOptions;
+use crate::console::Console;
 use crate::failure::usage;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::resolve::checked;
 use crate::resolve::programs::{Agreement, ProgramOptions};
-use crate::signals::Stop;
 
-use self::experiment::{Bench, Outcome, plan_of};
+use self::experiment::{Bench, StepOutcome, plan_of};
 use self::log::{Begin, Log, LogLine};
 use self::progress::StepProgress;
 use self::steps::Steps;
@@ -72,12 +72,8 @@ pub struct BisectSpec<'a> {
 ///
 /// # Errors
 /// Wrong usage; a patch that does not apply; a kernel, guest or file system that fails for another reason than the step.
-pub fn bisect(
-    root: &Root,
-    spec: &BisectSpec<'_>,
-    opening: &OpenOptions,
-    (stop, progress): (&Stop, &dyn Progress),
-) -> Result<BisectResult> {
+pub fn bisect(root: &Root, spec: &BisectSpec<'_>, opening: &OpenOptions, console: Console<'_>) -> Result<BisectResult> {
+    let Console { stop, progress } = console;
     let steps = Steps::of(spec.source, spec.good, spec.bad)?;
     let plan = base_plan(spec)?;
     // The plan's words need consent; what the command line names has it.
@@ -296,8 +292,8 @@ impl Run<'_> {
                     outcome = Some(failed);
                     break;
                 }
-                Err(Outcome::Interrupted { by }) => return Ok(Err(by)),
-                Err(Outcome::Done(failed)) => {
+                Err(StepOutcome::Interrupted { by }) => return Ok(Err(by)),
+                Err(StepOutcome::Done(failed)) => {
                     let message = result::failure(&failed).unwrap_or_default();
                     return Err(anyhow::anyhow!("{}: {message}", self.steps.list[position].name));
                 }
@@ -308,8 +304,8 @@ impl Run<'_> {
             None => self.bench.measure(&plan, &self.dir.file(&directory), self.command, &progress)?,
         };
         let result = match outcome {
-            Outcome::Interrupted { by } => return Ok(Err(by)),
-            Outcome::Done(result) => result,
+            StepOutcome::Interrupted { by } => return Ok(Err(by)),
+            StepOutcome::Done(result) => result,
         };
         let took = begun.elapsed();
         self.measured.push(took);

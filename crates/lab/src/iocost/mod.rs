@@ -33,10 +33,11 @@ pub use model::{Model, Qos, Rates, hwdb_lines, model_line, qos_line};
 pub use published::{Published, Publisher};
 
 use crate::arena::model::Model as Device;
+use crate::arena::open::{OpenOptions, within};
 use crate::arena::{Arena, ArmIndex, TrialSpec};
-use crate::progress::{Progress, Step};
-use crate::resolve::bare;
-use crate::signals::Stop;
+use crate::console::Console;
+use crate::progress::Step;
+use crate::resolve::{Resolved, bare};
 
 /// The percentile whose latency the controller is to keep.
 const PERCENTILE: f64 = 99.0;
@@ -212,16 +213,17 @@ fn tunables(root: &Root, arena: ArenaKind) -> BTreeMap<String, String> {
     all
 }
 
-/// Measures in an arena that was opened for [`plan`].
+/// Opens the arena of a request and measures in it.
 ///
 /// # Errors
-/// Those of the arena; a signal.
-pub fn measure(
-    request: &Request,
-    plan: &Plan,
-    arena: &mut dyn Arena,
-    (stop, progress): (&Stop, &dyn Progress),
-) -> Result<Report> {
+/// Wrong usage; those of the arena; a signal.
+pub fn run(root: &Root, request: &Request, opening: &OpenOptions, console: Console<'_>) -> Result<Report> {
+    let resolved = Resolved::of(plan(root, request)?)?;
+    within(root, resolved, opening, console, |plan, arena| measure(request, plan, arena, console))
+}
+
+fn measure(request: &Request, plan: &Plan, arena: &mut dyn Arena, console: Console<'_>) -> Result<Report> {
+    let Console { stop, progress } = console;
     let facts = arena.capture()?;
     let duration = match request.arena {
         ArenaKind::Sim => Duration::from_millis(Device::read(&plan.device)?.look(|device| device.trial_ms())),

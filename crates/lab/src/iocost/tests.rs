@@ -1,8 +1,9 @@
 //! Coefficients of modelled devices, held against the speeds that their descriptions state.
 
 use super::*;
-use crate::arena::open::{OpenOptions, within};
-use crate::resolve::Resolved;
+use crate::arena::open::OpenOptions;
+use crate::progress::Progress;
+use crate::signals::Stop;
 
 #[derive(Debug)]
 struct Silent;
@@ -31,13 +32,8 @@ fn simulated(device: &str, reads_only: bool) -> Report {
         seed: 1,
     };
     let root = Root::at("/nonexistent");
-    let plan = plan(&root, &request).expect("a plan");
-    let resolved = Resolved::of(plan).expect("a plan that can be read");
     let stop = Stop::install().expect("signals");
-    within(&root, resolved, &OpenOptions::default(), &stop, &Silent, |plan, arena| {
-        measure(&request, plan, arena, (&stop, &Silent))
-    })
-    .expect("measured")
+    run(&root, &request, &OpenOptions::default(), Console::new(&stop, &Silent)).expect("measured")
 }
 
 fn assert_near(found: u64, expected: f64, what: &str) {

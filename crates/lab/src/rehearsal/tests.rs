@@ -8,6 +8,7 @@ use experiment::record::{Environment, VoidReason};
 use super::*;
 use crate::arena::TrialSpec;
 use crate::progress::Step;
+use crate::signals::Stop;
 
 /// An arena with a clock of its own.
 struct Rated {
@@ -103,7 +104,7 @@ fn try_run(arena: Rated, budget_s: f64, asked: &TrialLength) -> Result<Done> {
     let (mut arena, heard) = (arena, Heard::default());
     let stop = Stop::install().expect("signals");
     let arms = [ArmIndex(0), ArmIndex(1)];
-    let rehearsed = rehearse(&plan, asked, &arms, &mut arena, (&stop, &heard))?;
+    let rehearsed = rehearse(&plan, asked, &arms, &mut arena, Console::new(&stop, &heard))?;
     let (warnings, _) = heard.0.into_inner().expect("one thread");
     Ok(Done { rehearsed, warnings, trials: arena.trials })
 }

@@ -10,10 +10,11 @@ use anyhow::Result;
 
 use super::remote::{Desk, RemoteArena};
 use super::{Prepared, Unit};
-use crate::arena::{Arena, ArmIndex};
-use crate::conduct::conduct;
+use crate::arena::Arena;
+use crate::console::Console;
 use crate::progress::{Progress, Step};
-use crate::session::{self, RecordOptions};
+use crate::run::{Experiment, Kept, Pilot, Place, Results, run};
+use crate::session::RecordOptions;
 use crate::signals::Stop;
 
 /// How far an experiment is.
@@ -76,15 +77,18 @@ impl Live<PathBuf> {
     /// The thread cannot be started.
     pub fn experiment(prepared: Prepared, options: RecordOptions, stop: Stop) -> Result<Self> {
         let begun = prepared.clone();
-        Live::spawn(prepared, stop, move |arena, ends| {
-            let plan = begun.plan();
-            let (mut store, mut record) = session::open(plan, &options, arena, ends.0)?;
-            if !options.resume {
-                session::append_notes(&mut store, &mut record, begun.notes().to_vec())?;
+        Live::spawn(prepared, stop, move |arena, console| {
+            let experiment = Experiment {
+                plan: begun.plan().clone(),
+                place: Place::Open(arena),
+                pilot: Pilot::Done(begun.notes().to_vec()),
+                results: Results::Directory(options),
+                hooks: &(),
+            };
+            match run(experiment, console)?.kept {
+                Kept::Directory(dir) => Ok(dir),
+                Kept::Memory(_) | Kept::Log => unreachable!("the results go into a directory"),
             }
-            let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
-            conduct(plan, &record, &arms, arena, &mut store, ends)?;
-            Ok(store.dir().to_path_buf())
         })
     }
 }
@@ -97,14 +101,14 @@ impl<T: Send + 'static> Live<T> {
     pub fn spawn(
         prepared: Prepared,
         stop: Stop,
-        work: impl FnOnce(&mut dyn Arena, (&Stop, &dyn Progress)) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut dyn Arena, Console<'_>) -> Result<T> + Send + 'static,
     ) -> Result<Live<T>> {
         let (desk, reported) = (Arc::new(Desk::of(prepared)), Arc::new(Reported::default()));
         let (theirs, shown) = (Arc::clone(&desk), Arc::clone(&reported));
         let run = move || {
             let ends = Ended(Arc::clone(&theirs));
             let mut arena = RemoteArena::of(theirs, stop.clone());
-            let done = work(&mut arena, (&stop, &*shown));
+            let done = work(&mut arena, Console::new(&stop, &*shown));
             drop(ends);
             done
         };

@@ -16,11 +16,11 @@ use super::segment::Writer;
 use super::{Prepared, Unit};
 use crate::arena::open::{OpenOptions, within};
 use crate::arena::{Arena, ArmIndex, Group, TrialSpec, Upcoming};
+use crate::console::Console;
 use crate::failure::usage;
 use crate::length::trial_length;
 use crate::progress::{Progress, Step};
 use crate::resolve::Resolved;
-use crate::signals::Stop;
 
 /// How many trials are announced to the arena at a time.
 const WINDOW: usize = 128;
@@ -34,23 +34,27 @@ pub struct Shard {
     pub segment: Vec<u8>,
 }
 
-/// Prepares a checked plan and measures these of its blocks, in one arena. `asked` and `command` are those of [`Prepared::of`].
+/// A piece of an experiment to be measured. `asked` and `command` are those of [`Prepared::of`].
+#[derive(Debug)]
+pub struct ShardRequest<'a> {
+    pub plan: Plan,
+    pub asked: &'a TrialLength,
+    pub command: String,
+    pub blocks: Range<u32>,
+}
+
+/// Prepares a checked plan and measures some of its blocks, in one arena.
 ///
 /// # Errors
 /// As [`Prepared::of`] and [`measure`].
-pub fn shard(
-    plan: Plan,
-    (asked, command): (&TrialLength, String),
-    blocks: Range<u32>,
-    opening: &OpenOptions,
-    ends: (&Stop, &dyn Progress),
-) -> Result<Shard> {
+pub fn shard(request: ShardRequest<'_>, opening: &OpenOptions, console: Console<'_>) -> Result<Shard> {
+    let ShardRequest { plan, asked, command, blocks } = request;
     super::prepared::check_virtual(&plan)?;
     let resolved = Resolved::of(plan)?;
-    within(&Root::real(), resolved, opening, ends.0, ends.1, |plan, arena| {
-        let prepared = Prepared::within(plan, asked, command, arena, ends)?;
+    within(&Root::real(), resolved, opening, console, |plan, arena| {
+        let prepared = Prepared::within(plan, asked, command, arena, console)?;
         let units = prepared.units(blocks)?;
-        let segment = measured(&prepared, &units, arena, ends)?;
+        let segment = measured(&prepared, &units, arena, console)?;
         let (blocks, trials) = (units[0].blocks.clone(), units.iter().map(Unit::trials).sum());
         Ok(Shard { prepared, blocks, trials, segment })
     })
@@ -61,14 +65,9 @@ pub fn shard(
 /// # Errors
 /// Wrong usage: a unit that the plan does not have, or a machine on which its environment is another; or the arena failed, or a signal
 /// came.
-pub fn measure(
-    prepared: &Prepared,
-    units: &[Unit],
-    opening: &OpenOptions,
-    ends: (&Stop, &dyn Progress),
-) -> Result<Vec<u8>> {
+pub fn measure(prepared: &Prepared, units: &[Unit], opening: &OpenOptions, console: Console<'_>) -> Result<Vec<u8>> {
     let resolved = Resolved::of(prepared.plan().clone())?;
-    within(&Root::real(), resolved, opening, ends.0, ends.1, |_, arena| measured(prepared, units, arena, ends))
+    within(&Root::real(), resolved, opening, console, |_, arena| measured(prepared, units, arena, console))
 }
 
 /// One trial of a segment.
@@ -80,12 +79,8 @@ struct Wanted {
     arm: usize,
 }
 
-fn measured(
-    prepared: &Prepared,
-    units: &[Unit],
-    arena: &mut dyn Arena,
-    (stop, progress): (&Stop, &dyn Progress),
-) -> Result<Vec<u8>> {
+fn measured(prepared: &Prepared, units: &[Unit], arena: &mut dyn Arena, console: Console<'_>) -> Result<Vec<u8>> {
+    let Console { stop, progress } = console;
     let environment = arena.capture()?;
     let here = prepared.with_environment(environment);
     if let Some(difference) = prepared.difference(&here) {

@@ -8,9 +8,9 @@ use experiment::record::{Ending, Record, RecordError, RecordReader};
 use super::pool::{Collected, Pool};
 use super::transcript::Transcript;
 use super::{Prepared, Unit};
-use crate::arena::ArmIndex;
-use crate::conduct::conduct;
+use crate::console::Console;
 use crate::progress::Silent;
+use crate::run::{Experiment, Outcome, Pilot, Place, Results, run};
 use crate::signals::Stop;
 
 /// What came of segments.
@@ -64,13 +64,19 @@ impl Missing {
 pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
     let pool = Pool::of(segments)?;
     let prepared = &pool.prepared;
-    let (plan, mut arena, mut log) = (prepared.plan(), Collected::of(&pool), Transcript::of(&pool)?);
-    let mut begun = Record::new(prepared.header().clone());
-    begun.notes = prepared.notes().to_vec();
-    let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
+    let (mut arena, mut log) = (Collected::of(&pool), Transcript::of(&pool)?);
+    let mut record = Record::new(prepared.header().clone());
+    record.notes = prepared.notes().to_vec();
     let found = pool.len() as u64;
-    match conduct(plan, &begun, &arms, &mut arena, &mut log, (stop, &Silent)) {
-        Ok(end) if end.reason.ending() == Ending::Interrupted => {
+    let experiment = Experiment {
+        plan: prepared.plan().clone(),
+        place: Place::Open(&mut arena),
+        pilot: Pilot::Done(Vec::new()),
+        results: Results::Begun { record, log: &mut log },
+        hooks: &(),
+    };
+    match run(experiment, Console::new(stop, &Silent)) {
+        Ok(Outcome { end, .. }) if end.reason.ending() == Ending::Interrupted => {
             bail!("merge: interrupted: {}; nothing was written", end.reason)
         }
         Ok(_) => {

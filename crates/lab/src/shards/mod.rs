@@ -29,7 +29,7 @@ use experiment::plan::Arm;
 use serde::{Deserialize, Serialize};
 
 pub use live::{Live, LiveStatus};
-pub use measure::{Shard, measure, shard};
+pub use measure::{Shard, ShardRequest, measure, shard};
 pub use merge::{Merged, Missing, merge};
 pub use prepared::Prepared;
 pub(crate) use prepared::check_virtual;

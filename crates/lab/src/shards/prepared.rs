@@ -13,10 +13,10 @@ use text::limits::{BLOCKS, RECORD_LINE};
 use super::Unit;
 use crate::arena::open::{OpenOptions, within};
 use crate::arena::{Arena, ArmIndex};
+use crate::console::Console;
 use crate::failure::usage;
 use crate::feasibility;
 use crate::length::{planned_blocks, trial_length};
-use crate::progress::Progress;
 use crate::rehearsal::{Rehearsed, rehearse};
 use crate::resolve::Resolved;
 use crate::signals::Stop;
@@ -51,12 +51,12 @@ impl Prepared {
         asked: &TrialLength,
         command: String,
         opening: &OpenOptions,
-        ends: (&Stop, &dyn Progress),
+        console: Console<'_>,
     ) -> Result<Prepared> {
         check_virtual(&plan)?;
         let resolved = Resolved::of(plan)?;
-        within(&host::Root::real(), resolved, opening, ends.0, ends.1, |plan, arena| {
-            Prepared::within(plan, asked, command, arena, ends)
+        within(&host::Root::real(), resolved, opening, console, |plan, arena| {
+            Prepared::within(plan, asked, command, arena, console)
         })
     }
 
@@ -64,15 +64,10 @@ impl Prepared {
     ///
     /// # Errors
     /// A plan of real time, or the arena failed.
-    pub fn as_it_is(
-        plan: Plan,
-        command: String,
-        opening: &OpenOptions,
-        ends: (&Stop, &dyn Progress),
-    ) -> Result<Prepared> {
+    pub fn as_it_is(plan: Plan, command: String, opening: &OpenOptions, console: Console<'_>) -> Result<Prepared> {
         check_virtual(&plan)?;
         let resolved = Resolved::of(plan)?;
-        within(&host::Root::real(), resolved, opening, ends.0, ends.1, |plan, arena| {
+        within(&host::Root::real(), resolved, opening, console, |plan, arena| {
             Ok(Prepared::begun(plan.clone(), Vec::new(), command, arena.capture()?))
         })
     }
@@ -95,12 +90,12 @@ impl Prepared {
         asked: &TrialLength,
         command: String,
         arena: &mut dyn Arena,
-        (stop, progress): (&Stop, &dyn Progress),
+        console: Console<'_>,
     ) -> Result<Prepared> {
         feasibility::check(plan)?;
         let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
-        let Rehearsed { plan, notes } = rehearse(plan, asked, &arms, arena, (stop, progress))?;
-        not_stopped(stop)?;
+        let Rehearsed { plan, notes } = rehearse(plan, asked, &arms, arena, console)?;
+        not_stopped(console.stop)?;
         Ok(Prepared::begun(plan, notes, command, arena.capture()?))
     }
 

@@ -19,8 +19,8 @@ use super::space::{Field, SpaceRequest, build_on, modelled_attributes};
 use crate::arena::Arena;
 use crate::arena::model::Model;
 use crate::arena::open::OpenOptions;
+use crate::console::Console;
 use crate::failure::usage;
-use crate::progress::Progress;
 use crate::shards::{Live, Prepared};
 use crate::signals::Stop;
 
@@ -71,8 +71,8 @@ impl Commission {
     ///
     /// # Errors
     /// The arena failed.
-    pub fn prepared(&self, command: String, opening: &OpenOptions, ends: (&Stop, &dyn Progress)) -> Result<Prepared> {
-        Prepared::as_it_is(self.header.plan.clone(), command, opening, ends)
+    pub fn prepared(&self, command: String, opening: &OpenOptions, console: Console<'_>) -> Result<Prepared> {
+        Prepared::as_it_is(self.header.plan.clone(), command, opening, console)
     }
 
     /// Begins the search, whose log grows in this directory; the result is the directory.
@@ -83,16 +83,10 @@ impl Commission {
         let model = Model::read(&self.header.plan.device)?;
         let attributes = |scheduler: &str| modelled_attributes(&model, scheduler);
         let field = Field::of(&self.request, &build_on(&model), attributes)?;
-        Live::spawn(prepared, stop, move |arena, ends| self.searched(&field, out, arena, ends))
+        Live::spawn(prepared, stop, move |arena, console| self.searched(&field, out, arena, console))
     }
 
-    fn searched(
-        &self,
-        field: &Field,
-        out: PathBuf,
-        arena: &mut dyn Arena,
-        ends: (&Stop, &dyn Progress),
-    ) -> Result<PathBuf> {
+    fn searched(&self, field: &Field, out: PathBuf, arena: &mut dyn Arena, console: Console<'_>) -> Result<PathBuf> {
         let objective = Objective::parse(self.objective.as_deref())?;
         let constraints: Vec<Constraint> =
             self.header.constraints.iter().map(|word| Constraint::parse(word)).collect::<Result<_>>()?;
@@ -102,7 +96,7 @@ impl Commission {
         let mut search = Search::new(field.space.clone(), plain, options(&self.header, self.trials));
         let seen = LoggedSearch::default();
         let session = Session { field, constraints: &constraints, log: &mut log, seen, time: None };
-        session.run(&mut search, &self.header.plan, &mut scored, ends)?;
+        session.run(&mut search, &self.header.plan, &mut scored, console)?;
         Ok(out)
     }
 }

@@ -4,9 +4,12 @@
 //! seen, and take its winner to an ordinary experiment against the default.
 
 pub mod commission;
+pub mod course;
+pub mod design;
 pub mod log;
 pub mod objective;
 pub mod outcome;
+mod pruning;
 pub mod result;
 pub mod scored;
 pub mod session;

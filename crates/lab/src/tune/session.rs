@@ -18,9 +18,8 @@ use super::outcome::{SearchEnd, SearchSummary, Step};
 use super::space::Field;
 use crate::arena::{Arena, ArmIndex, Group};
 use crate::conduct::virtual_time;
-use crate::driver::{Block, Driver, Halt, Series, Status, TrialLog};
-use crate::progress::Progress;
-use crate::signals::Stop;
+use crate::console::Console;
+use crate::driver::{Block, Driver, Earlier, Halt, Series, Status, TrialLog};
 
 /// A search, with what it needs.
 pub struct Session<'a> {
@@ -47,14 +46,14 @@ impl Session<'_> {
         search: &mut Search,
         plan: &Plan,
         arena: &mut dyn Arena,
-        ends: (&Stop, &dyn Progress),
+        console: Console<'_>,
     ) -> Result<SearchSummary> {
-        let (sequence, last_ms) = self.seen.last.map_or((0, 0), |(sequence, ms)| (sequence + 1, ms));
-        let offset = match plan.arena.is_virtual() {
+        let (trials, last_ms) = self.seen.last.map_or((0, 0), |(sequence, ms)| (sequence + 1, ms));
+        let spent = match plan.arena.is_virtual() {
             true => virtual_time(plan, self.seen.trials.values()),
             false => Duration::from_millis(last_ms),
         };
-        let mut driver = Driver::new(plan, arena, ends, (sequence, offset));
+        let mut driver = Driver::new(plan, arena, console, Earlier { trials, spent });
         driver.errors_are_voids = true;
         let mut state = SearchState {
             plan,

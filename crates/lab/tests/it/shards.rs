@@ -1,20 +1,22 @@
 //! A plan that is measured in pieces gives the record of one machine, byte for byte, whatever the pieces; and whatever is no piece of it
 //! is refused by name.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use experiment::plan::{Arm, Plan};
+use experiment::plan::{Arm, Plan, TrialLength};
 use experiment::record::EndReason;
 use files::Dir;
+use lab::arena::Arena;
 use lab::arena::open::{OpenOptions, within};
-use lab::arena::{Arena, ArmIndex};
-use lab::conduct::conduct;
+use lab::console::Console;
 use lab::output::Output;
-use lab::progress::{Progress, Silent};
+use lab::progress::Silent;
 use lab::resolve::{Resolved, checked};
-use lab::session::{self, RecordOptions};
-use lab::shards::{Live, Merged, Missing, Prepared, Unit, measure, merge, shard};
+use lab::run::{Experiment, Pilot, Place, Results, run};
+use lab::session::RecordOptions;
+use lab::shards::{Live, Merged, Missing, Prepared, ShardRequest, Unit, measure, merge, shard};
 use lab::signals::Stop;
 use lab::store::RECORD;
 use lab::tune::log::{self, Log, LoggedSearch, SEARCH};
@@ -53,7 +55,11 @@ fn plan() -> Plan {
 fn prepared() -> Prepared {
     let asked = Plan::from_toml(PLAN).unwrap().trial;
     let stop = Stop::manual();
-    Prepared::of(plan(), &asked, COMMAND.to_owned(), &OpenOptions::default(), (&stop, &Silent)).unwrap()
+    Prepared::of(plan(), &asked, COMMAND.to_owned(), &OpenOptions::default(), Console::new(&stop, &Silent)).unwrap()
+}
+
+fn request(plan: Plan, asked: &TrialLength, blocks: Range<u32>) -> ShardRequest<'_> {
+    ShardRequest { plan, asked, command: COMMAND.to_owned(), blocks }
 }
 
 fn options(dir: &Path) -> RecordOptions {
@@ -64,20 +70,19 @@ fn options(dir: &Path) -> RecordOptions {
 fn of_one_machine() -> Vec<u8> {
     let (dir, stop) = (tempfile::tempdir().unwrap(), Stop::manual());
     let asked = Plan::from_toml(PLAN).unwrap().trial;
-    let (resolved, opening) = (Resolved::of(plan()).unwrap(), OpenOptions::default());
-    within(&host::Root::real(), resolved, &opening, &stop, &Silent, |plan, arena| {
-        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
-        let rehearsed = lab::rehearsal::rehearse(plan, &asked, &arms, arena, (&stop, &Silent))?;
-        let (mut store, mut record) = session::open(&rehearsed.plan, &options(dir.path()), arena, &stop)?;
-        session::append_notes(&mut store, &mut record, rehearsed.notes)?;
-        conduct(&rehearsed.plan, &record, &arms, arena, &mut store, (&stop, &Silent))
-    })
-    .unwrap();
+    let experiment = Experiment {
+        plan: plan(),
+        place: Place::New { root: &host::Root::real(), opening: &OpenOptions::default() },
+        pilot: Pilot::Run { asked: &asked },
+        results: Results::Directory(options(dir.path())),
+        hooks: &(),
+    };
+    run(experiment, Console::new(&stop, &Silent)).unwrap();
     std::fs::read(dir.path().join(RECORD)).unwrap()
 }
 
 fn segment(prepared: &Prepared, units: &[Unit]) -> Vec<u8> {
-    measure(prepared, units, &OpenOptions::default(), (&Stop::manual(), &Silent)).unwrap()
+    measure(prepared, units, &OpenOptions::default(), Console::new(&Stop::manual(), &Silent)).unwrap()
 }
 
 fn blocks(prepared: &Prepared, blocks: std::ops::Range<u32>) -> Vec<u8> {
@@ -122,7 +127,8 @@ fn pieces_of_any_number_order_and_repetition_give_the_record_of_one_machine() {
     // Cut anywhere, overlapping, twice, in another order, on another number of threads; the last blocks are speculative.
     let (a, b, c) = (blocks(&prepared, 3..most), blocks(&prepared, 0..2), blocks(&prepared, 1..5));
     let narrow = OpenOptions { threads: std::num::NonZeroUsize::new(1), ..OpenOptions::default() };
-    let again = measure(&prepared, &prepared.units(0..2).unwrap(), &narrow, (&Stop::manual(), &Silent)).unwrap();
+    let again =
+        measure(&prepared, &prepared.units(0..2).unwrap(), &narrow, Console::new(&Stop::manual(), &Silent)).unwrap();
     assert_eq!(again, b);
     for order in [[0, 1, 2, 3, 4], [4, 2, 0, 1, 3], [3, 4, 2, 1, 0]] {
         let all = [("a", &a), ("b", &b), ("c", &c), ("b again", &again), ("a again", &a)];
@@ -146,7 +152,7 @@ fn a_worker_measures_by_the_prepared_plan_that_was_sent_to_it() {
     assert_eq!(prepared.clone().with_command("other".to_owned()).identity(), prepared.identity());
     let asked = Plan::from_toml(PLAN).unwrap().trial;
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
-    let made = shard(plan(), (&asked, COMMAND.to_owned()), 0..2, &opening, (&stop, &Silent)).unwrap();
+    let made = shard(request(plan(), &asked, 0..2), &opening, Console::new(&stop, &Silent)).unwrap();
     assert_eq!((made.trials, made.blocks.clone()), (12, 0..2));
     assert!(made.segment == blocks(&sent, 0..2), "by the plan or by what was prepared of it");
     let unit = sent.units(0..1).unwrap().remove(0);
@@ -156,7 +162,7 @@ fn a_worker_measures_by_the_prepared_plan_that_was_sent_to_it() {
         (Unit { arms: vec![other], ..unit.clone() }, "arm \"none\" is set otherwise in the plan"),
         (Unit { blocks: 0..20_000, ..unit.clone() }, "too many"),
     ] {
-        let error = measure(&sent, &[unit], &opening, (&stop, &Silent)).unwrap_err();
+        let error = measure(&sent, &[unit], &opening, Console::new(&stop, &Silent)).unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
     }
 }
@@ -208,7 +214,7 @@ fn a_segment_of_an_edited_plan_or_another_version_is_refused_by_what_differs() {
     let plan = checked(Plan::from_toml(&edited).unwrap(), &mut |_| ()).unwrap();
     let asked = Plan::from_toml(&edited).unwrap().trial;
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
-    let b = shard(plan, (&asked, COMMAND.to_owned()), 2..3, &opening, (&stop, &Silent)).unwrap().segment;
+    let b = shard(request(plan, &asked, 2..3), &opening, Console::new(&stop, &Silent)).unwrap().segment;
     let error = merged(&[("a", &a), ("b", &b)]).unwrap_err();
     assert!(error.contains("b: of another plan than a: plan.seed: found 6, expected 5"), "{error}");
     let old = sealed(&a, |text| text.replacen("\"schedlab\":\"0.1.0\"", "\"schedlab\":\"0.0.9\"", 1));
@@ -315,7 +321,7 @@ fn drive<T: Send + 'static>(live: &Live<T>, prepared: &Prepared, workers: usize,
 }
 
 /// The log of a search over an arena.
-fn search(arena: &mut dyn Arena, plan: &Plan, dir: &Path, ends: (&Stop, &dyn Progress)) -> anyhow::Result<Vec<u8>> {
+fn search(arena: &mut dyn Arena, plan: &Plan, dir: &Path, console: Console<'_>) -> anyhow::Result<Vec<u8>> {
     let schedulers = ["deadline", "anticipatory"].map(str::to_owned).into();
     let request = SpaceRequest { schedulers, ..SpaceRequest::default() };
     let field = Field::of(&request, &elevator::Build::default(), |_| Vec::new())?;
@@ -342,7 +348,7 @@ fn search(arena: &mut dyn Arena, plan: &Plan, dir: &Path, ends: (&Stop, &dyn Pro
     let mut search = tuner::Search::new(field.space.clone(), None, options);
     let seen = LoggedSearch::default();
     let session = Session { field: &field, constraints: &[], log: &mut log, seen, time: None };
-    session.run(&mut search, plan, arena, ends)?;
+    session.run(&mut search, plan, arena, console)?;
     Ok(std::fs::read(dir.join(SEARCH))?)
 }
 
@@ -351,11 +357,11 @@ fn a_search_whose_candidates_are_measured_elsewhere_side_by_side_has_the_log_of_
     let (prepared, dir) = (prepared(), tempfile::tempdir().unwrap());
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
     let resolved = Resolved::of(prepared.plan().clone()).unwrap();
-    let one = within(&host::Root::real(), resolved, &opening, &stop, &Silent, |plan, arena| {
-        search(arena, plan, &dir.path().join("one"), (&stop, &Silent))
+    let one = within(&host::Root::real(), resolved, &opening, Console::new(&stop, &Silent), |plan, arena| {
+        search(arena, plan, &dir.path().join("one"), Console::new(&stop, &Silent))
     });
     let (plan, many) = (prepared.plan().clone(), dir.path().join("many"));
-    let work = move |arena: &mut dyn Arena, ends: (&Stop, &dyn Progress)| search(arena, &plan, &many, ends);
+    let work = move |arena: &mut dyn Arena, console: Console<'_>| search(arena, &plan, &many, console);
     let live = Live::spawn(prepared.clone(), Stop::manual(), work).unwrap();
     let most = drive(&live, &prepared, 3, 4);
     assert!(most > 2, "the candidates of a round are wanted together ({most} trials at most)");
@@ -406,6 +412,6 @@ fn a_plan_of_real_time_is_not_measured_in_pieces() {
     let plan = checked(Plan::from_toml(&text).unwrap(), &mut |_| ()).unwrap();
     let asked = plan.trial.clone();
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
-    let error = Prepared::of(plan, &asked, String::new(), &opening, (&stop, &Silent)).unwrap_err();
+    let error = Prepared::of(plan, &asked, String::new(), &opening, Console::new(&stop, &Silent)).unwrap_err();
     assert!(error.to_string().starts_with("arena disk: a plan of real time"), "{error}");
 }

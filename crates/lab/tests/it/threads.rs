@@ -5,11 +5,11 @@ use std::time::Duration;
 use experiment::plan::{Plan, SCHEMA};
 use experiment::record::{Environment, Header, Record};
 use files::Dir;
-use lab::arena::ArmIndex;
 use lab::arena::sim::SimArena;
-use lab::conduct::conduct;
+use lab::console::Console;
 use lab::progress::Silent;
 use lab::resolve::{Resolved, UnderTest};
+use lab::run::{Experiment, Pilot, Place, Results, run};
 use lab::signals::Stop;
 use lab::store::{RECORD, Store};
 
@@ -47,8 +47,14 @@ fn record_on(threads: usize) -> (Vec<u8>, usize) {
         command: String::new(),
     };
     let mut store = Store::create(Dir::open(dir.path()).unwrap(), &header).unwrap();
-    let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
-    conduct(&plan, &Record::new(header), &arms, &mut arena, &mut store, (&stop, &Silent)).unwrap();
+    let experiment = Experiment {
+        plan,
+        place: Place::Open(&mut arena),
+        pilot: Pilot::Skipped("the plan has the lengths of its trials"),
+        results: Results::Begun { record: Record::new(header), log: &mut store },
+        hooks: &(),
+    };
+    run(experiment, Console::new(&stop, &Silent)).unwrap();
     let record = lab::store::read(dir.path()).unwrap();
     assert!(record.end.is_some() && record.last_ms() > Duration::from_secs(60).as_millis() as u64);
     (std::fs::read(dir.path().join(RECORD)).unwrap(), record.trials.len())

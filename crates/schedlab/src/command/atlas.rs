@@ -9,6 +9,7 @@ use experiment::record::{End, EndReason};
 use files::Dir;
 use lab::arena::open::OpenOptions;
 use lab::atlas::{Choice, Design, Looked, Planned, Plans, adopt, look, measure};
+use lab::console::Console;
 use lab::output::Output;
 use lab::signals::Stop;
 use text::counted;
@@ -109,7 +110,7 @@ fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Resul
     let opening = OpenOptions { cache_dir: args.cache_dir.clone(), threads: args.threads, ..OpenOptions::default() };
     let cells: Vec<&Planned> = todo.iter().map(|at| &plans.cells[*at]).collect();
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
-    let cut = measure(dir, &cells, &opening, (&stop, &progress))?;
+    let cut = measure(dir, &cells, &opening, Console::new(&stop, &progress))?;
     stop.end_at_once(out::report_cut);
     Ok(cut)
 }

@@ -4,6 +4,7 @@ use anyhow::Result;
 use host::Root;
 use lab::arena::open::OpenOptions;
 use lab::bisect::{BisectResult, BisectSpec, Conclusion, Evidence, Step, bisect, in_words};
+use lab::console::Console;
 use lab::resolve::programs::ProgramOptions;
 use lab::signals::Stop;
 
@@ -32,7 +33,7 @@ pub(crate) fn run(root: &Root, args: &BisectArgs) -> Result<u8> {
         ..OpenOptions::default()
     };
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
-    let result = bisect(root, &spec, &opening, (&stop, &progress))?;
+    let result = bisect(root, &spec, &opening, Console::new(&stop, &progress))?;
     stop.end_at_once(out::report_cut);
     if args.json {
         out::line(serde_json::to_string_pretty(&result)?)?;

@@ -7,20 +7,17 @@ use experiment::plan::{self, ArenaKind, LONGEST_S, Plan, TrialLength};
 use experiment::record::{End, EndReason, Ending, Environment, Record};
 use files::Bounded;
 use host::Root;
-use lab::arena::ArmIndex;
-use lab::arena::open::within;
-use lab::conduct::conduct;
+use lab::console::Console;
 use lab::feasibility;
 use lab::length;
 use lab::output::{self, Output};
 use lab::progress::Progress as _;
-use lab::rehearsal::{Rehearsed, rehearse};
 use lab::resolve::programs::{self, Agreement, ProgramOptions};
-use lab::resolve::{Resolved, locate_files, locate_patches};
-use lab::session::{self, RecordOptions};
+use lab::resolve::{locate_files, locate_patches};
+use lab::run::{Experiment, Hooks, Kept, Outcome, Pilot, Place, Results, run};
+use lab::session::RecordOptions;
 use lab::signals::Stop;
 use lab::store;
-use lab::trace_file::TraceFile;
 use text::limits::PLAN_BYTES;
 
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, FailIfArgs, MonitorArgs, RunArgs};
@@ -118,7 +115,7 @@ pub(super) fn files_of(plan: &Plan) -> Vec<PathBuf> {
 }
 
 /// Runs a plan file.
-pub(crate) fn run(root: &Root, args: &RunArgs) -> Result<u8> {
+pub(crate) fn run_plan(root: &Root, args: &RunArgs) -> Result<u8> {
     let plan = plan_to_run(args)?;
     let agreement = args.consent.agreement();
     if args.plan_only {
@@ -146,7 +143,7 @@ pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs, agreement:
 
 /// `asked` is the length of trials that the user named; the plan's own has what was chosen.
 fn carry_out(root: &Root, plan: Plan, asked: &TrialLength, args: &ConductArgs, agreement: Agreement) -> Result<u8> {
-    let (dir, _) = measure(root, plan, asked, (args, agreement), &Beside::default())?;
+    let (dir, _) = measure(Measured { root, plan, asked, args, agreement, beside: &Beside::default() })?;
     conclude(root, &dir, args)
 }
 
@@ -162,66 +159,81 @@ pub(super) struct Beside<'a> {
     pub(super) writes: &'a [&'a Path],
 }
 
+/// What the program does while an experiment is measured.
+pub(super) struct Along<'a> {
+    pub(super) beside: &'a Beside<'a>,
+    pub(super) progress: &'a Progress,
+}
+
+impl Hooks for Along<'_> {
+    fn check(&self, environment: &Environment) -> Result<()> {
+        self.beside.check.map_or(Ok(()), |check| check(environment))
+    }
+
+    fn planned(&self, plan: &Plan) {
+        self.progress.remark(&feasibility::words(plan));
+    }
+
+    fn begin(&self, plan: &Plan, dir: Option<&Path>) -> Result<()> {
+        let monitor = self.progress.monitor();
+        if plan.arena == ArenaKind::Sim {
+            let beside = self.beside.writes.iter().copied().chain(monitor.and_then(Monitor::directory));
+            let all: Vec<&Path> = dir.into_iter().chain(beside).collect();
+            rights::write_only_below(&all)?;
+        }
+        monitor.map_or(Ok(()), |monitor| monitor.serve(plan))
+    }
+
+    fn concluded(&self, dir: &Path, record: &Record) -> Result<()> {
+        let study = experiment::study(record, None);
+        report_files::write_all(dir, &study, Some(&report_files::evidence(record))).map(drop)
+    }
+}
+
+/// One experiment of a command's flags.
+pub(super) struct Measured<'a> {
+    pub(super) root: &'a Root,
+    pub(super) plan: Plan,
+    /// The length of trials that the user named; the plan's own is what was chosen.
+    pub(super) asked: &'a TrialLength,
+    pub(super) args: &'a ConductArgs,
+    pub(super) agreement: Agreement,
+    pub(super) beside: &'a Beside<'a>,
+}
+
 /// Measures a plan; the directory of its record, and how it ended.
-pub(super) fn measure(
-    root: &Root,
-    mut plan: Plan,
-    asked: &TrialLength,
-    (args, agreement): (&ConductArgs, Agreement),
-    beside: &Beside<'_>,
-) -> Result<(PathBuf, End)> {
+pub(super) fn measure(mut of: Measured<'_>) -> Result<(PathBuf, End)> {
+    let args = of.args;
     if args.resume {
-        plan.trial = trial_of_record(asked, args)?;
+        of.plan.trial = trial_of_record(of.asked, args)?;
     } else {
-        feasibility::check(&plan)?;
+        feasibility::check(&of.plan)?;
         store::check_free(args.out.as_deref())?;
     }
     let (stop, progress) = (Stop::install()?, Progress::watched(args.quiet || args.json, &args.monitor)?);
-    let done = measured(root, (plan, asked), args, agreement, (&stop, &progress), beside)?;
+    let done = measure_on(of, &stop, &progress)?;
     stop.end_at_once(out::report_cut);
     Ok(done)
 }
 
-/// Measures one experiment; its directory and its end. `asked` is the length of trials that the user named.
-pub(super) fn measured(
-    root: &Root,
-    (plan, asked): (Plan, &TrialLength),
-    args: &ConductArgs,
-    agreement: Agreement,
-    (stop, progress): (&Stop, &Progress),
-    beside: &Beside<'_>,
-) -> Result<(PathBuf, End)> {
-    let resolved = Resolved::of(plan)?;
-    within(root, resolved, &args.opening(agreement), stop, progress, |plan, arena| {
-        if let Some(check) = beside.check {
-            check(&arena.capture()?)?;
-        }
-        let arms: Vec<ArmIndex> = (0..plan.arms.len()).map(ArmIndex).collect();
-        let Rehearsed { plan, notes } = if args.resume {
-            Rehearsed { plan: plan.clone(), notes: Vec::new() }
-        } else {
-            rehearse(plan, asked, &arms, arena, (stop, progress))?
-        };
-        let plan = &plan;
-        progress.remark(&feasibility::words(plan));
-        let (mut store, mut record) = session::open(plan, &record_options(args), arena, stop)?;
-        session::append_notes(&mut store, &mut record, notes)?;
-        if plan.arena == ArenaKind::Sim {
-            let beside = beside.writes.iter().copied().chain(progress.monitor().and_then(Monitor::directory));
-            let all: Vec<&Path> = [store.dir()].into_iter().chain(beside).collect();
-            rights::write_only_below(&all)?;
-        }
-        progress.monitor().map_or(Ok(()), |monitor| monitor.serve(plan))?;
-        if let Some(format) = args.trace {
-            let files = TraceFile::new(format.into(), store.subdir(report_files::TRACES)?)?;
-            arena.trace(files.keep_earlier(&record));
-        }
-        let end = conduct(plan, &record, &arms, arena, &mut store, (stop, progress))?;
-        if let Some(monitor) = progress.monitor() {
-            monitor.ended(end.reason.word());
-        }
-        Ok((store.dir().to_path_buf(), end))
-    })
+/// The same on a console that stays open for further experiments.
+pub(super) fn measure_on(of: Measured<'_>, stop: &Stop, progress: &Progress) -> Result<(PathBuf, End)> {
+    let Measured { root, plan, asked, args, agreement, beside } = of;
+    let experiment = Experiment {
+        plan,
+        place: Place::New { root, opening: &args.opening(agreement) },
+        pilot: Pilot::Run { asked },
+        results: Results::Directory(record_options(args)),
+        hooks: &Along { beside, progress },
+    };
+    let Outcome { end, kept } = run(experiment, Console::new(stop, progress))?;
+    if let Some(monitor) = progress.monitor() {
+        monitor.ended(end.reason.word());
+    }
+    match kept {
+        Kept::Directory(dir) => Ok((dir, end)),
+        Kept::Memory(_) | Kept::Log => unreachable!("the results go into a directory"),
+    }
 }
 
 /// Trials of one record are all of one length: a resumed experiment goes on with its record's.

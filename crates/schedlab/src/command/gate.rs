@@ -16,7 +16,7 @@ use report::gate::Gate;
 use serde_json::json;
 use text::did_you_mean;
 
-use super::experiment::{Beside, files_of, measure, plan_of_file};
+use super::experiment::{Beside, Measured, files_of, measure, plan_of_file};
 use super::plan::checked;
 use crate::cli::GateArgs;
 use crate::failure::{self, REACHED, usage};
@@ -54,7 +54,9 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
         _ => Ok(()),
     };
     let beside = Beside { check: Some(&check), writes: &writes };
-    let (dir, end) = measure(root, plan, &asked, (&args.conduct, args.consent.agreement()), &beside)?;
+    let agreement = args.consent.agreement();
+    let one = Measured { root, plan, asked: &asked, args: &args.conduct, agreement, beside: &beside };
+    let (dir, end) = measure(one)?;
     let record = lab::store::read(&dir)?;
     report_files::write_all(&dir, &experiment::study(&record, None), Some(&report_files::evidence(&record)))?;
     if end.reason.ending().is_early() {

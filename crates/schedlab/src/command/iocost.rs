@@ -7,9 +7,9 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use experiment::plan::parse_duration_s;
 use host::Root;
-use lab::arena::open::{OpenOptions, within};
-use lab::iocost::{Figure, Published, Publisher, Report, Request, hwdb_lines, measure, model_line, plan, qos_line};
-use lab::resolve::Resolved;
+use lab::arena::open::OpenOptions;
+use lab::console::Console;
+use lab::iocost::{self, Figure, Published, Publisher, Report, Request, hwdb_lines, model_line, qos_line};
 use lab::signals::Stop;
 use serde_json::{Value, json};
 
@@ -41,10 +41,7 @@ pub(crate) fn run(root: &Root, args: &IocostArgs) -> Result<u8> {
         loop_dir: args.loop_dir.clone(),
         ..OpenOptions::default()
     };
-    let resolved = Resolved::of(plan(root, &request)?)?;
-    let report = within(root, resolved, &options, &stop, &progress, |plan, arena| {
-        measure(&request, plan, arena, (&stop, &progress))
-    })?;
+    let report = iocost::run(root, &request, &options, Console::new(&stop, &progress))?;
     stop.end_at_once(out::report_cut);
     if args.json {
         out::line(serde_json::to_string_pretty(&as_json(&report))?)?;

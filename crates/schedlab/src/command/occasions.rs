@@ -18,7 +18,7 @@ use lab::resolve::locate_patches;
 use lab::resolve::programs::{self, Agreement};
 use lab::signals::Stop;
 
-use super::experiment::{self, Beside, give_up_rights, measured, plan_to_run, settled};
+use super::experiment::{self, Beside, Measured, give_up_rights, measure_on, plan_to_run, settled};
 use super::plan::{checked, plan_of};
 use super::study::write_again;
 use super::watch;
@@ -49,7 +49,7 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
 /// Runs a plan file on several occasions.
 pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> {
     if args.plan_only {
-        return experiment::run(root, args);
+        return experiment::run_plan(root, args);
     }
     let plan = plan_to_run(args)?;
     let asked = plan.trial.clone();
@@ -87,7 +87,9 @@ fn measure(
         let asked = length.as_ref().unwrap_or(asked);
         of_occasion.trial = length.clone().unwrap_or(of_occasion.trial);
         let beside = Beside { check: None, writes: &[dir.path()] };
-        let (_, end) = measured(root, (of_occasion, asked), &own, agreement.clone(), (&stop, &progress), &beside)?;
+        let beside = &beside;
+        let one = Measured { root, plan: of_occasion, asked, args: &own, agreement: agreement.clone(), beside };
+        let (_, end) = measure_on(one, &stop, &progress)?;
         if end.reason.ending().is_early() {
             let (word, next) = (end.reason.word(), continuing(root, plan, several, args, agreement, &dir)?.join(" "));
             out::note(format_args!("occasion {number}: {word}: {}; continue with: {next}", end.reason));

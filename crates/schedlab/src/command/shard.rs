@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use experiment::plan::{ArenaKind, Plan, TrialLength};
+use experiment::plan::ArenaKind;
 use files::{Bounded, Dir, replace_at};
 use host::Root;
 use lab::arena::open::OpenOptions as Opening;
+use lab::console::Console;
 use lab::progress::Progress as _;
 use lab::resolve::programs::ProgramOptions;
-use lab::shards::{Merged, Missing, Prepared, Unit, merge, shard};
+use lab::shards::{Merged, Missing, Prepared, Shard, ShardRequest, Unit, merge, shard};
 use lab::signals::Stop;
 use lab::store::{self, RECORD};
 use serde_json::json;
@@ -44,30 +45,26 @@ pub(crate) fn measure(args: &ShardArgs) -> Result<u8> {
         ..Opening::default()
     };
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
-    let ends: (&Stop, &dyn lab::progress::Progress) = (&stop, &progress);
+    let console = Console::new(&stop, &progress);
     match (&args.blocks, &args.out) {
-        (Some(blocks), Some(out)) => piece(plan, (&asked, command), (blocks, out.as_path()), &opening, ends, args.json),
-        _ => count(&Prepared::of(plan, &asked, command, &opening, ends)?, &args.plan, args.json),
+        (Some(blocks), Some(out)) => {
+            let made = shard(ShardRequest { plan, asked: &asked, command, blocks: blocks.clone() }, &opening, console)?;
+            progress.clear();
+            if made.trials == 0 {
+                let most = made.prepared.most_blocks();
+                let (start, end) = (blocks.start, blocks.end);
+                out::note(format_args!(
+                    "--blocks {start}..{end}: beyond the {most} blocks of the plan: a segment without trials"
+                ));
+            }
+            keep(&made, out, args.json)
+        }
+        _ => count(&Prepared::of(plan, &asked, command, &opening, console)?, &args.plan, args.json),
     }
 }
 
-fn piece(
-    plan: Plan,
-    (asked, command): (&TrialLength, String),
-    (blocks, file): (&Range<u32>, &Path),
-    opening: &Opening,
-    ends: (&Stop, &dyn lab::progress::Progress),
-    as_json: bool,
-) -> Result<u8> {
-    let made = shard(plan, (asked, command), blocks.clone(), opening, ends)?;
-    ends.1.clear();
-    if made.trials == 0 {
-        let most = made.prepared.most_blocks();
-        out::note(format_args!(
-            "--blocks {}..{}: beyond the {most} blocks of the plan: a segment without trials",
-            blocks.start, blocks.end
-        ));
-    }
+/// Writes a segment into a file.
+fn keep(made: &Shard, file: &Path, as_json: bool) -> Result<u8> {
     // As a whole: what stands there is a segment, or what stood there before.
     replace_at(file, &made.segment).with_context(|| format!("{}: cannot write the segment", file.display()))?;
     let identity = made.prepared.identity();

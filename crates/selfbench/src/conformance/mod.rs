@@ -24,6 +24,7 @@ use lab::arena::kernel::KernelArena;
 use lab::arena::parallel::on_all_cpus;
 use lab::arena::sim::SimArena;
 use lab::arena::{ArmIndex, TrialSpec};
+use lab::console::Console;
 use lab::failure::usage;
 use lab::progress::Progress;
 use lab::signals::Stop;
@@ -72,7 +73,7 @@ pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Re
             .filter(|case| options.only.as_ref().is_none_or(|only| case.name().contains(only.as_str())))
             .collect();
         if !wanted.is_empty() {
-            of_disk(disk, &wanted, options, (stop, progress), &mut report)?;
+            of_disk(disk, &wanted, options, Console::new(stop, progress), &mut report)?;
         }
     }
     if report.rows.is_empty() {
@@ -86,9 +87,10 @@ fn of_disk(
     disk: &str,
     wanted: &[cases::Case],
     options: &Options,
-    (stop, progress): (&Stop, &dyn Progress),
+    console: Console<'_>,
     report: &mut Report,
 ) -> Result<()> {
+    let Console { stop, progress } = console;
     let real = cases::plan(disk, wanted, &cases::Side::Kernel(options.kernel.as_deref()))?;
     let kernel = crate::arenas::kernel(&real, options.cache.as_deref(), stop, progress)?;
     report.kernel = kernel.releases().join(", ");

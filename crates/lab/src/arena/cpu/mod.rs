@@ -24,6 +24,7 @@ use self::background::BackgroundLoads;
 use super::program::{Programs, TrialContext};
 use super::voids::void_of;
 use super::{Arena, ArmIndex, Arms, TrialSpec};
+use crate::console::Console;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
@@ -76,8 +77,9 @@ impl<'a> CpuArena<'a> {
         arms: Arms<Setting>,
         (workloads, loads): (Workloads, BackgroundLoads),
         run_as: Option<&str>,
-        (stop, progress): (&'a Stop, &'a dyn Progress),
+        console: Console<'a>,
     ) -> Result<CpuArena<'a>> {
+        let Console { stop, progress } = console;
         let guard = Guard::begin(root)?;
         let mut session = Session::begin(root)?;
         run_as.map_or(Ok(()), |name| session.run_as(name)).map_err(|e| usage(format!("--as: {e}")))?;

@@ -40,6 +40,7 @@ use super::voids::{share_of, void_of};
 use super::{Arena, ArmIndex, Arms, TrialSpec};
 use runner::ProcessStats;
 
+use crate::console::Console;
 use crate::failure::usage;
 use crate::progress::Progress;
 use crate::signals::Stop;
@@ -107,8 +108,9 @@ impl<'a> DiskArena<'a> {
         arms: Arms<ArmSetting>,
         workloads: Workloads,
         consent: &Consent<'_>,
-        (stop, progress): (&'a Stop, &'a dyn Progress),
+        console: Console<'a>,
     ) -> Result<DiskArena<'a>> {
+        let Console { stop, progress } = console;
         check_no_search(&workloads)?;
         if plan.files.is_some() {
             workloads.check_files()?;

@@ -46,8 +46,8 @@ use super::traced::{TraceTo, Traces};
 use super::virtual_time::{Progression, Virtual, facts_of};
 use super::voids::interrupted;
 use super::{ArmIndex, Arms, TrialSpec};
+use crate::console::Console;
 use crate::failure::usage;
-use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::trace_file::TraceFile;
 use crate::workloads::{Work, Workloads};
@@ -140,8 +140,9 @@ impl KernelArena {
         arms: Arms<Setting>,
         workloads: Workloads,
         cache_dir: Option<&Path>,
-        (stop, progress): (&Stop, &dyn Progress),
+        console: Console<'_>,
     ) -> Result<KernelArena> {
+        let Console { stop, progress } = console;
         tables(&model, 0)?;
         check_tasks(&model, &workloads)?;
         check_files(&arms, &workloads)?;

@@ -17,7 +17,7 @@ use lab::resolve::programs::Agreement;
 use lab::signals::Stop;
 use serde_json::json;
 
-use super::experiment::{Beside, measure, quoted};
+use super::experiment::{Beside, Measured, measure, quoted};
 use super::fleet::known_of;
 use super::plan::checked;
 use crate::cli::{AdviseArgs, ConductArgs};
@@ -144,7 +144,8 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
     let plan = checked(case.plan.clone())?;
     let asked = plan.trial.clone();
     let beside = Beside { check: None, writes: &[dir] };
-    let (store, end) = measure(root, plan, &asked, (&conduct, Agreement::Given), &beside)?;
+    let one = Measured { root, plan, asked: &asked, args: &conduct, agreement: Agreement::Given, beside: &beside };
+    let (store, end) = measure(one)?;
     if matches!(end.reason.ending(), Ending::Interrupted | Ending::Failed) {
         out::note(format_args!("{}: {}", end.reason.word(), end.reason));
         return Ok(None);

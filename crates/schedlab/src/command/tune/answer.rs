@@ -8,21 +8,18 @@ use files::Dir;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::design::{Design, SWEEP_BLOCKS, branches, commission, each_s};
-use super::done::{Done, Pruned};
 use super::page;
 use crate::cli::TuneArgs;
 use crate::failure::REACHED;
 use crate::out;
 use experiment::study::Verdict;
 use lab::tune::commission::Commission;
+use lab::tune::course::{CONFIRM, Done, Pruned};
+use lab::tune::design::{Design, SWEEP_BLOCKS, branches, each_s};
 use lab::tune::log::SEARCH;
 use lab::tune::objective::Objective;
 use lab::tune::outcome::BranchOut;
 use lab::tune::result::{Confirmation, Recommended, Tuned, Why, Winner, default_holds, not_shown_needed, searched};
-
-/// The directory of the confirmation, in that of the search.
-pub(super) const CONFIRM: &str = "confirm";
 
 /// What `--space --json` prints.
 #[derive(Debug, Serialize)]
@@ -47,7 +44,7 @@ pub(super) fn show_space(design: &Design, args: &TuneArgs) -> Result<u8> {
         sweep_trials: space.one_at_a_time().saturating_mul(SWEEP_BLOCKS),
         trial_s: each_s(&design.plan),
         space: branches(&design.field),
-        commission: commission(design, args),
+        commission: design.commission(),
     };
     if args.json {
         out::line(serde_json::to_string_pretty(&shown)?)?;

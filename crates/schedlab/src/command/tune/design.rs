@@ -1,58 +1,26 @@
-//! What is fixed before the first trial of a search: plan, space, objective, budget.
+//! From the flags of `tune` to what is fixed before the first trial.
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use elevator::{Initial, QueueFacts};
-use experiment::plan::{self, Budget, Plan};
+use experiment::plan;
 use host::{Root, device};
-use tuner::{Options, Search, belief};
 
 use crate::cli::{ConductArgs, DesignArgs, FailIfArgs, MethodArg, MonitorArgs, TuneArgs};
 use crate::command::plan::{checked, designed, every_scheduler, named_schedulers, present_scheduler};
 use crate::failure::usage;
 use lab::arena::disk::Target;
 use lab::arena::model::Model;
-use lab::length::trial_length;
 use lab::resolve::bare;
-use lab::tune::commission::{self, Commission};
-use lab::tune::log::Header;
+use lab::tune::design::{CONFIRM_BLOCKS, Design, LEAST_SEARCH, OVERHEAD_S, SWEEP_BLOCKS, each_s};
 use lab::tune::objective::{Constraint, Objective};
-use lab::tune::outcome::{BranchOut, SearchSummary};
 use lab::tune::space::{Attribute, Field, SpaceRequest, build_on, modelled_attributes};
 
 /// How many trials the default length of one aims at on a machine.
 const TRIALS_AIMED_AT: f64 = 150.0;
 /// The wall time of a search on a machine, unless the user says otherwise.
 const USUAL_BUDGET: &str = "10m";
-/// The share of the trials that is kept for the confirmation.
-pub(super) const CONFIRM_SHARE: f64 = 0.35;
-/// Blocks of a confirmation: at least, usually, at most.
-const CONFIRM_BLOCKS: (u32, u32, u32) = (6, 20, 60);
-/// Trials of the least search that is one, a workload.
-const LEAST_SEARCH: u32 = 8;
-/// Blocks that a sweep of one tunable needs for a level.
-pub(super) const SWEEP_BLOCKS: u64 = 6;
-/// What switching and checking takes of each trial on a machine, about, in seconds.
-const OVERHEAD_S: f64 = 0.03;
-/// Makes the confirmation's seeds others than the search's.
-pub(super) const FRESH_SEEDS: u64 = 0x0c0f_1a3e_d5ee_d000;
-
-/// Everything that is fixed before the first trial.
-pub(super) struct Design {
-    pub(super) plan: Plan,
-    pub(super) field: Field,
-    pub(super) objective: Objective,
-    pub(super) constraints: Vec<Constraint>,
-    /// Trials of search and confirmation together.
-    pub(super) trials: u32,
-    /// The wall time of both, where that is what limits.
-    pub(super) time_s: Option<f64>,
-    pub(super) alpha: f64,
-    /// What the user leaves of the space.
-    pub(super) request: SpaceRequest,
-    pub(super) patience: u32,
-}
 
 pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     if args.arena_kind().is_cpu() {
@@ -108,70 +76,8 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let time_s = time_s.filter(|_| !plan.arena.is_virtual());
     let alpha = plan.criteria.alpha;
     let patience = field.space.one_at_a_time().clamp(40, 10_000) as u32;
-    Ok(Design { plan, field, objective, constraints, trials, time_s, alpha, request, patience })
-}
-
-pub(super) fn options(design: &Design) -> Options {
-    let workloads = design.plan.workloads.len() as u32;
-    let trials = (design.trials - confirmation_trials(design.trials, workloads)) / workloads;
-    commission::options(&header(design), trials)
-}
-
-/// What another program needs to have the search measured elsewhere; none where trials are of a machine.
-pub(super) fn commission(design: &Design, args: &TuneArgs) -> Option<Commission> {
-    design.plan.arena.is_virtual().then(|| Commission {
-        header: header(design),
-        request: design.request.clone(),
-        objective: args.objective.clone(),
-        trials: options(design).trials,
-    })
-}
-
-/// How many of so many trials are kept for the confirmation.
-fn confirmation_trials(trials: u32, workloads: u32) -> u32 {
-    let (least, _, most) = CONFIRM_BLOCKS;
-    let share = (f64::from(trials) * CONFIRM_SHARE) as u32;
-    share.clamp(2 * workloads * least, 2 * workloads * most)
-}
-
-pub(super) fn baseline_point(design: &Design) -> Option<tuner::Point> {
-    design.field.plain(&design.plan.arms[0].scheduler)
-}
-
-/// The plan of the comparison that has the last word: fresh seeds, the default and the winner, at the part of alpha that fresh
-/// evidence is judged at.
-pub(super) fn confirmation_plan(
-    design: &Design,
-    search: &Search,
-    course: &SearchSummary,
-    winner: usize,
-) -> Result<Plan> {
-    let point = search.candidates()[winner].point.as_ref().expect("a winner is a point of the space");
-    let mut plan = design.plan.clone();
-    let winner = design.field.arm(point);
-    plan.name = format!("{} against the default, {}: the confirmation of a search", winner.name, plan.arms[0].name);
-    plan.arms.truncate(1);
-    plan.arms.push(winner);
-    plan.seed ^= FRESH_SEEDS;
-    plan.criteria.alpha = belief::FRESH * design.alpha;
-    let pair = 2 * plan.workloads.len() as u32;
-    let by_trials = (design.trials.saturating_sub(course.trials) / pair).max(CONFIRM_BLOCKS.0);
-    let left = design.time_s.map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
-    let blocks = left.map_or(by_trials, |blocks| (blocks as u32).clamp(CONFIRM_BLOCKS.0, by_trials));
-    // Several workloads are judged together, and a constraint may take longer to show: then every block is measured.
-    let to_the_end = plan.workloads.len() > 1 || !design.constraints.is_empty();
-    let time_s = 4.0 * f64::from(blocks * pair) * each_s(&plan);
-    let budget =
-        Budget { time_s: time_s.max(1.0), blocks: Some(blocks), no_early_stop: to_the_end, ..Budget::default() };
-    plan.budget = budget;
-    plan.check().map_err(|e| usage(e.to_string()))?;
-    Ok(plan)
-}
-
-/// What a trial takes, in seconds.
-pub(super) fn each_s(plan: &Plan) -> f64 {
-    let (duration, warmup) = trial_length(plan);
-    (duration + warmup).as_secs_f64() + if plan.arena.is_virtual() { 0.0 } else { OVERHEAD_S }
+    let objective_word = args.objective.clone();
+    Ok(Design { plan, field, objective, objective_word, constraints, trials, time_s, alpha, request, patience })
 }
 
 pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
@@ -189,27 +95,6 @@ pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
         monitor: MonitorArgs::default(),
         fail_if: FailIfArgs::default(),
     }
-}
-
-pub(super) fn header(design: &Design) -> Header {
-    Header {
-        schema: 1,
-        plan: design.plan.clone(),
-        objective: design.objective.words(),
-        constraints: design.constraints.iter().map(|c| c.text.clone()).collect(),
-        space: branches(&design.field),
-        fixed: design.request.fixed.clone(),
-        trials: design.trials,
-        patience: Some(design.patience),
-    }
-}
-
-pub(super) fn branches(field: &Field) -> Vec<BranchOut> {
-    let of = |branch: &tuner::Branch| BranchOut {
-        scheduler: branch.name.clone(),
-        tunables: branch.dimensions.iter().map(|d| (d.name.clone(), d.levels.clone())).collect(),
-    };
-    field.space.branches().iter().map(of).collect()
 }
 
 /// The flags that `compare` shares, and the time of the whole search where it is limited by time.
@@ -324,31 +209,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_confirmation_always_gets_enough_for_a_verdict_and_never_everything() {
-        for workloads in 1..4 {
-            for trials in (workloads * 20)..600 {
-                let kept = confirmation_trials(trials, workloads);
-                assert!(kept >= 2 * workloads * CONFIRM_BLOCKS.0, "{trials}");
-                assert!(
-                    trials - kept >= workloads * LEAST_SEARCH,
-                    "{trials} trials, {workloads} workloads: {kept} kept"
-                );
-            }
-        }
-    }
-
-    #[test]
     fn what_is_fixed_is_a_name_and_a_value() {
         assert_eq!(fixed(&["nr_requests=64".to_owned()]).unwrap()["nr_requests"], "64");
         for word in ["nr_requests", "=64", "nr_requests="] {
             assert!(fixed(&[word.to_owned()]).unwrap_err().to_string().contains("NAME=VALUE"), "{word}");
         }
-    }
-
-    #[test]
-    fn the_seeds_of_the_confirmation_are_none_of_the_searchs() {
-        use experiment::schedule::trial_seed;
-        let search: Vec<u64> = (0..1000).map(|block| trial_seed(1, "oltp", block, 0)).collect();
-        assert!((0..1000).all(|block| !search.contains(&trial_seed(1 ^ FRESH_SEEDS, "oltp", block, 0))));
     }
 }

@@ -1,0 +1,173 @@
+//! One experiment, from a checked plan to its results: the only place that conducts one.
+//!
+//! plan → resolve → open the arena → pilot run → open the results → measure → restore the machine. Every command that measures a
+//! comparison comes through here, and says what is particular about its own in [`Experiment`].
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use experiment::plan::{Plan, TrialLength};
+use experiment::record::{End, Environment, Note, Record};
+use host::Root;
+
+use crate::arena::open::{OpenOptions, within};
+use crate::arena::{Arena, ArmIndex};
+use crate::conduct::conduct;
+use crate::console::Console;
+use crate::driver::RecordLog;
+use crate::rehearsal::{Rehearsed, rehearse};
+use crate::resolve::Resolved;
+use crate::session::{self, RecordOptions};
+use crate::store::TRACES;
+use crate::trace_file::{Format, TraceFile};
+
+/// An experiment to be run.
+pub struct Experiment<'a> {
+    /// What [`crate::resolve::checked`] made of the user's plan.
+    pub plan: Plan,
+    pub place: Place<'a>,
+    pub pilot: Pilot<'a>,
+    pub results: Results<'a>,
+    pub hooks: &'a dyn Hooks,
+}
+
+/// Where an experiment is measured.
+pub enum Place<'a> {
+    /// In an arena that is opened for it, and closed whatever happens.
+    New { root: &'a Root, opening: &'a OpenOptions },
+    /// In an arena that is open, and stays so.
+    Open(&'a mut dyn Arena),
+}
+
+/// The trial of each workload before the first round, which can make all trials longer (see [`crate::rehearsal`]).
+pub enum Pilot<'a> {
+    /// It is made, unless results are resumed. `asked` is the length of trials that the user has set.
+    Run { asked: &'a TrialLength },
+    /// It was made elsewhere: the plan has its lengths, and these are its notes.
+    Done(Vec<Note>),
+    /// The plan's lengths stand, for this reason.
+    Skipped(&'static str),
+}
+
+/// Where the results go.
+pub enum Results<'a> {
+    /// Into a directory, or on with those that are there.
+    Directory(RecordOptions),
+    /// Into memory. `command` is what repeats the experiment.
+    Memory { command: &'a str },
+    /// Into a log that has the beginning of this record.
+    Begun { record: Record, log: &'a mut dyn RecordLog },
+}
+
+/// What a caller does along the way.
+pub trait Hooks {
+    /// Looks at the environment, and may refuse it, before anything is measured or written.
+    ///
+    /// # Errors
+    /// The refusal.
+    fn check(&self, _environment: &Environment) -> Result<()> {
+        Ok(())
+    }
+
+    /// The plan has the length of its trials.
+    fn planned(&self, _plan: &Plan) {}
+
+    /// The results are open, in this directory if they have one, and measuring begins.
+    ///
+    /// # Errors
+    /// Whatever the caller cannot do without.
+    fn begin(&self, _plan: &Plan, _dir: Option<&Path>) -> Result<()> {
+        Ok(())
+    }
+
+    /// One of several comparisons of a larger operation is over, and its results are in this directory.
+    ///
+    /// # Errors
+    /// The caller cannot report it.
+    fn concluded(&self, _dir: &Path, _record: &Record) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Nothing along the way.
+impl Hooks for () {}
+
+/// How an experiment ended.
+#[derive(Debug)]
+pub struct Outcome {
+    pub end: End,
+    pub kept: Kept,
+}
+
+/// Where the results are.
+#[derive(Debug)]
+pub enum Kept {
+    Directory(PathBuf),
+    Memory(Vec<u8>),
+    /// In the log of [`Results::Begun`].
+    Log,
+}
+
+/// Runs an experiment to its end.
+///
+/// # Errors
+/// Those of opening the arena, of measuring, of the results, of the hooks, and of restoring the machine. What was measured is kept.
+pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> {
+    let Experiment { plan, place, pilot, results, hooks } = experiment;
+    match place {
+        Place::New { root, opening } => {
+            let traces = opening.trace;
+            let work = |plan: &Plan, arena: &mut dyn Arena| {
+                measure(plan, arena, Steps { pilot, results, hooks, traces }, console)
+            };
+            within(root, Resolved::of(plan)?, opening, console, work)
+        }
+        Place::Open(arena) => measure(&plan, arena, Steps { pilot, results, hooks, traces: None }, console),
+    }
+}
+
+/// What is left of an experiment when its arena is open.
+struct Steps<'a> {
+    pilot: Pilot<'a>,
+    results: Results<'a>,
+    hooks: &'a dyn Hooks,
+    traces: Option<Format>,
+}
+
+fn measure(plan: &Plan, arena: &mut dyn Arena, steps: Steps<'_>, console: Console<'_>) -> Result<Outcome> {
+    let Steps { pilot, results, hooks, traces } = steps;
+    hooks.check(&arena.capture()?)?;
+    let arms: Vec<ArmIndex> = plan.arms.iter().map(|arm| arena.admit(arm)).collect::<Result<_>>()?;
+    let is_resumed = matches!(&results, Results::Directory(options) if options.resume);
+    let Rehearsed { plan, notes } = match pilot {
+        Pilot::Run { asked } if !is_resumed => rehearse(plan, asked, &arms, arena, console)?,
+        Pilot::Done(notes) if !is_resumed => Rehearsed { plan: plan.clone(), notes },
+        _ => Rehearsed { plan: plan.clone(), notes: Vec::new() },
+    };
+    hooks.planned(&plan);
+    match results {
+        Results::Directory(options) => {
+            let (mut store, mut record) = session::open(&plan, &options, arena, console.stop)?;
+            session::append_notes(&mut store, &mut record, notes)?;
+            hooks.begin(&plan, Some(store.dir()))?;
+            if let Some(format) = traces {
+                let files = TraceFile::new(format, store.subdir(TRACES)?)?;
+                arena.trace(files.keep_earlier(&record));
+            }
+            let end = conduct(&plan, &record, &arms, arena, &mut store, console)?;
+            Ok(Outcome { end, kept: Kept::Directory(store.dir().to_path_buf()) })
+        }
+        Results::Memory { command } => {
+            let (mut memory, mut record) = session::in_memory(&plan, command, arena)?;
+            session::append_notes(&mut memory, &mut record, notes)?;
+            hooks.begin(&plan, None)?;
+            let end = conduct(&plan, &record, &arms, arena, &mut memory, console)?;
+            Ok(Outcome { end, kept: Kept::Memory(memory.into_bytes()) })
+        }
+        Results::Begun { record, log } => {
+            hooks.begin(&plan, None)?;
+            let end = conduct(&plan, &record, &arms, arena, log, console)?;
+            Ok(Outcome { end, kept: Kept::Log })
+        }
+    }
+}

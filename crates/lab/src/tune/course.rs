@@ -1,0 +1,165 @@
+//! A search from its first trial to what is left of its winner: search, confirmation, pruning.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use experiment::plan::{Arm, Plan};
+use experiment::record::{End, Environment, Record};
+use files::Dir;
+use host::Root;
+use tuner::Search;
+
+use super::design::{CONFIRM_SHARE, Design};
+use super::log::{Log, LoggedSearch};
+use super::outcome::{SearchEnd, SearchSummary};
+use super::pruning::{Remaining, prune};
+use super::result::{Confirmation, Pruning, confirmed};
+use super::scored::Scored;
+use super::session::Session;
+use crate::arena::Arena;
+use crate::arena::open::{OpenOptions, within};
+use crate::console::Console;
+use crate::output::Output;
+use crate::resolve::Resolved;
+use crate::run::{Experiment, Hooks, Pilot, Place, Results};
+use crate::session::RecordOptions;
+use crate::store::{self, RECORD};
+
+/// The directory of the confirmation, in that of the search.
+pub const CONFIRM: &str = "confirm";
+
+/// How a search is carried out.
+pub struct Order<'a> {
+    pub root: &'a Root,
+    pub opening: &'a OpenOptions,
+    pub output: &'a Output,
+    pub resume: bool,
+    /// What repeats it.
+    pub command: &'a str,
+    pub hooks: &'a dyn Hooks,
+}
+
+/// What came of a search.
+pub struct Done {
+    pub search: Search,
+    pub course: SearchSummary,
+    pub environment: Environment,
+    /// None: nothing looked better than the default, or the search was interrupted.
+    pub confirmation: Option<Confirmed>,
+}
+
+/// A winner against the default.
+pub struct Confirmed {
+    /// The winner's number among the candidates.
+    pub winner: usize,
+    /// The plan of the comparison.
+    pub plan: Plan,
+    /// How the comparison ended.
+    pub end: End,
+    /// What it showed; none where it ended early.
+    pub shown: Option<Confirmation>,
+    /// What of the winner is not needed; none where it is not confirmed, or the pruning was interrupted.
+    pub pruning: Option<Pruned>,
+}
+
+/// What is left of a winner.
+pub struct Pruned {
+    pub shown: Pruning,
+    pub arm: Arm,
+    /// How the last comparison ended, where that was early.
+    pub early: Option<End>,
+}
+
+/// Searches, confirms the winner and prunes it; the directory of all of it.
+///
+/// # Errors
+/// Those of the arena, of the logs and of the hooks.
+pub fn run(design: &Design, order: &Order<'_>, console: Console<'_>) -> Result<(Dir, Done)> {
+    let resolved = Resolved::of(design.plan.clone())?;
+    within(order.root, resolved, order.opening, console, |_, arena| {
+        let mut scored = Scored { inner: arena, objective: &design.objective };
+        let environment = scored.capture()?;
+        let dir = order.output.open()?;
+        let (mut log, seen) = if order.resume {
+            Log::resume(&dir, &design.header(), &environment)?
+        } else {
+            (Log::create(&dir, &design.header(), &environment)?, LoggedSearch::default())
+        };
+        order.hooks.begin(&design.plan, Some(dir.path()))?;
+        let mut search = Search::new(design.field.space.clone(), design.baseline_point(), design.options());
+        let course = Session {
+            field: &design.field,
+            constraints: &design.constraints,
+            log: &mut log,
+            seen,
+            time: design.time_s.map(|s| Duration::from_secs_f64(s * (1.0 - CONFIRM_SHARE))),
+        }
+        .run(&mut search, &design.plan, &mut scored, console)?;
+        let winner = search.chosen().filter(|_| course.why != SearchEnd::Interrupted);
+        let mut done = Done { search, course, environment, confirmation: None };
+        if let Some(winner) = winner {
+            let bench = Bench { design, order, dir: &dir, console };
+            done.confirmation = Some(bench.confirm(&done, winner, &mut scored)?);
+        }
+        Ok((dir, done))
+    })
+}
+
+/// Where the comparisons after a search are made.
+pub(super) struct Bench<'a> {
+    pub(super) design: &'a Design,
+    order: &'a Order<'a>,
+    dir: &'a Dir,
+    console: Console<'a>,
+}
+
+impl Bench<'_> {
+    fn confirm(&self, done: &Done, winner: usize, arena: &mut Scored<'_>) -> Result<Confirmed> {
+        let Done { search, course, .. } = done;
+        let plan = self.design.confirmation_plan(search, course, winner)?;
+        let end = self.compare(&plan, CONFIRM, arena)?;
+        let mut confirmation = Confirmed { winner, plan, end, shown: None, pruning: None };
+        if confirmation.end.reason.ending().is_early() {
+            return Ok(confirmation);
+        }
+        let record = self.conclude(CONFIRM)?;
+        let study = experiment::study(&record, None);
+        let Design { alpha, constraints, .. } = self.design;
+        let shown = confirmed(&confirmation.plan, search, winner, &record.trials, &study, *alpha, constraints);
+        if shown.holds() {
+            let remaining = Remaining {
+                trials: self.design.trials.saturating_sub(course.trials).saturating_sub(record.trials.len() as u32),
+                time_s: self
+                    .design
+                    .time_s
+                    .map(|s| s - course.spent.as_secs_f64() - confirmation.end.at_ms as f64 / 1e3),
+            };
+            confirmation.pruning = Some(prune(self, search, winner, &shown, remaining, arena)?);
+        }
+        confirmation.shown = Some(shown);
+        Ok(confirmation)
+    }
+
+    /// Measures a comparison in a directory of this name, or continues it.
+    pub(super) fn compare(&self, plan: &Plan, name: &str, arena: &mut dyn Arena) -> Result<End> {
+        let below = self.dir.file(name);
+        let resume = below.join(RECORD).metadata().is_ok_and(|meta| meta.len() > 0);
+        let command = self.order.command.to_owned();
+        let experiment = Experiment {
+            plan: plan.clone(),
+            place: Place::Open(arena),
+            pilot: Pilot::Skipped("the search was made of trials of this length"),
+            results: Results::Directory(RecordOptions { output: Output::Named(below), resume, command }),
+            hooks: &(),
+        };
+        Ok(crate::run::run(experiment, self.console)?.end)
+    }
+
+    /// Reads what a comparison has shown, and lets the caller report it.
+    pub(super) fn conclude(&self, name: &str) -> Result<Record> {
+        let below = self.dir.file(name);
+        let record = store::read(&below)?;
+        self.order.hooks.concluded(&below, &record)?;
+        Ok(record)
+    }
+}

@@ -1,0 +1,152 @@
+//! What is fixed before the first trial of a search: plan, space, objective, budget.
+
+use anyhow::Result;
+use experiment::plan::{Budget, Plan};
+use tuner::{Options, Search, belief};
+
+use super::commission::{self, Commission};
+use super::log::Header;
+use super::objective::{Constraint, Objective};
+use super::outcome::{BranchOut, SearchSummary};
+use super::space::{Field, SpaceRequest};
+use crate::failure::usage;
+use crate::length::trial_length;
+
+/// The share of the trials that is kept for the confirmation.
+pub(super) const CONFIRM_SHARE: f64 = 0.35;
+/// Blocks of a confirmation: at least, usually, at most.
+pub const CONFIRM_BLOCKS: (u32, u32, u32) = (6, 20, 60);
+/// Trials of the least search that is one, a workload.
+pub const LEAST_SEARCH: u32 = 8;
+/// Blocks that a sweep of one tunable needs for a level.
+pub const SWEEP_BLOCKS: u64 = 6;
+/// What switching and checking takes of each trial on a machine, about, in seconds.
+pub const OVERHEAD_S: f64 = 0.03;
+/// Makes the confirmation's seeds others than the search's.
+pub(super) const FRESH_SEEDS: u64 = 0x0c0f_1a3e_d5ee_d000;
+
+/// Everything that is fixed before the first trial.
+pub struct Design {
+    pub plan: Plan,
+    pub field: Field,
+    pub objective: Objective,
+    /// The objective as the user wrote it.
+    pub objective_word: Option<String>,
+    pub constraints: Vec<Constraint>,
+    /// Trials of search and confirmation together.
+    pub trials: u32,
+    /// The wall time of both, where that is what limits.
+    pub time_s: Option<f64>,
+    pub alpha: f64,
+    /// What the user leaves of the space.
+    pub request: SpaceRequest,
+    pub patience: u32,
+}
+
+impl Design {
+    pub fn options(&self) -> Options {
+        let workloads = self.plan.workloads.len() as u32;
+        let trials = (self.trials - confirmation_trials(self.trials, workloads)) / workloads;
+        commission::options(&self.header(), trials)
+    }
+
+    /// What another program needs to have the search measured elsewhere; none where trials are of a machine.
+    pub fn commission(&self) -> Option<Commission> {
+        self.plan.arena.is_virtual().then(|| Commission {
+            header: self.header(),
+            request: self.request.clone(),
+            objective: self.objective_word.clone(),
+            trials: self.options().trials,
+        })
+    }
+
+    pub fn baseline_point(&self) -> Option<tuner::Point> {
+        self.field.plain(&self.plan.arms[0].scheduler)
+    }
+
+    pub fn header(&self) -> Header {
+        Header {
+            schema: 1,
+            plan: self.plan.clone(),
+            objective: self.objective.words(),
+            constraints: self.constraints.iter().map(|c| c.text.clone()).collect(),
+            space: branches(&self.field),
+            fixed: self.request.fixed.clone(),
+            trials: self.trials,
+            patience: Some(self.patience),
+        }
+    }
+
+    /// The plan of the comparison that has the last word: fresh seeds, the default and the winner, at the part of alpha that fresh
+    /// evidence is judged at.
+    pub fn confirmation_plan(&self, search: &Search, course: &SearchSummary, winner: usize) -> Result<Plan> {
+        let point = search.candidates()[winner].point.as_ref().expect("a winner is a point of the space");
+        let mut plan = self.plan.clone();
+        let winner = self.field.arm(point);
+        plan.name = format!("{} against the default, {}: the confirmation of a search", winner.name, plan.arms[0].name);
+        plan.arms.truncate(1);
+        plan.arms.push(winner);
+        plan.seed ^= FRESH_SEEDS;
+        plan.criteria.alpha = belief::FRESH * self.alpha;
+        let pair = 2 * plan.workloads.len() as u32;
+        let by_trials = (self.trials.saturating_sub(course.trials) / pair).max(CONFIRM_BLOCKS.0);
+        let left = self.time_s.map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
+        let blocks = left.map_or(by_trials, |blocks| (blocks as u32).clamp(CONFIRM_BLOCKS.0, by_trials));
+        // Several workloads are judged together, and a constraint may take longer to show: then every block is measured.
+        let to_the_end = plan.workloads.len() > 1 || !self.constraints.is_empty();
+        let time_s = 4.0 * f64::from(blocks * pair) * each_s(&plan);
+        let budget =
+            Budget { time_s: time_s.max(1.0), blocks: Some(blocks), no_early_stop: to_the_end, ..Budget::default() };
+        plan.budget = budget;
+        plan.check().map_err(|e| usage(e.to_string()))?;
+        Ok(plan)
+    }
+}
+
+/// How many of so many trials are kept for the confirmation.
+fn confirmation_trials(trials: u32, workloads: u32) -> u32 {
+    let (least, _, most) = CONFIRM_BLOCKS;
+    let share = (f64::from(trials) * CONFIRM_SHARE) as u32;
+    share.clamp(2 * workloads * least, 2 * workloads * most)
+}
+
+/// What a trial takes, in seconds.
+pub fn each_s(plan: &Plan) -> f64 {
+    let (duration, warmup) = trial_length(plan);
+    (duration + warmup).as_secs_f64() + if plan.arena.is_virtual() { 0.0 } else { OVERHEAD_S }
+}
+
+/// The space in words.
+pub fn branches(field: &Field) -> Vec<BranchOut> {
+    let of = |branch: &tuner::Branch| BranchOut {
+        scheduler: branch.name.clone(),
+        tunables: branch.dimensions.iter().map(|d| (d.name.clone(), d.levels.clone())).collect(),
+    };
+    field.space.branches().iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_confirmation_always_gets_enough_for_a_verdict_and_never_everything() {
+        for workloads in 1..4 {
+            for trials in (workloads * 20)..600 {
+                let kept = confirmation_trials(trials, workloads);
+                assert!(kept >= 2 * workloads * CONFIRM_BLOCKS.0, "{trials}");
+                assert!(
+                    trials - kept >= workloads * LEAST_SEARCH,
+                    "{trials} trials, {workloads} workloads: {kept} kept"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_seeds_of_the_confirmation_are_none_of_the_searchs() {
+        use experiment::schedule::trial_seed;
+        let search: Vec<u64> = (0..1000).map(|block| trial_seed(1, "oltp", block, 0)).collect();
+        assert!((0..1000).all(|block| !search.contains(&trial_seed(1 ^ FRESH_SEEDS, "oltp", block, 0))));
+    }
+}
