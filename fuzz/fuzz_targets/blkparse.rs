@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use workload::replay::Format;
+use sim::workload::replay::Format;
 
 fuzz_target!(|data: &[u8]| {
     let Some((how, text)) = data.split_first() else { return };

@@ -4,7 +4,7 @@
 #![no_main]
 
 use experiment::Options;
-use foreign::table::{Columns, columns_of, parse};
+use import::table::{Columns, columns_of, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -4,7 +4,7 @@
 #![no_main]
 
 use experiment::Options;
-use foreign::{Choice, File, IMPORTERS, import};
+use import::{Choice, File, IMPORTERS, import};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

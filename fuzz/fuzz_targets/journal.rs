@@ -2,7 +2,7 @@
 //! it; nothing is undone.
 #![no_main]
 
-use host::journal::Entry;
+use machine::journal::Entry;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -12,7 +12,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let text = serde_json::to_vec(&entry).expect("an entry has only texts and numbers");
     assert_eq!(Entry::from_json(&text).as_ref(), Ok(&entry), "{}", String::from_utf8_lossy(&text));
-    for kind in host::KINDS {
+    for kind in machine::KINDS {
         let _ = (kind.subject)(&entry);
     }
 });

@@ -3,7 +3,7 @@
 //! The first byte says which of them the rest is.
 #![no_main]
 
-use host::persist::Persisted;
+use machine::persist::Persisted;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

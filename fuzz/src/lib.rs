@@ -10,11 +10,11 @@ use report::Evidence;
 use trace::Recording;
 use trace::formats::{Format, Options, parse};
 use trace::replay::{LoopMode, Replay};
-use workload::{Seat, Step};
+use sim::workload::{Seat, Step};
 
 /// Replays some of it, on a target that is large enough or, wrapped or scaled, on a small one.
 fn replay(recording: &Recording, how: u8) {
-    let kind = workload::find("replay").expect("replay is a workload");
+    let kind = sim::workload::find("replay").expect("replay is a workload");
     let mut params = (kind.defaults)();
     params.replay.loop_mode = if how & 1 == 0 { LoopMode::Open } else { LoopMode::Closed };
     params.replay.speed_milli = [1000, 1, 1_000_000, 250][usize::from(how >> 1 & 3)];

@@ -2,7 +2,7 @@
 /*
  * The common part of the anticipatory schedulers: batches, the dispatch list, per-process
  * accounting, and the decision to wait for the process served last. It makes the same decisions as
- * crates/elevator/src/algorithm/anticipatory/; a differential test in crates/kernel-core compares
+ * crates/elevator/src/algorithm/anticipatory/; a differential test in crates/kernel-model compares
  * the two.
  *
  * Source: Linux 2.6.20 block/as-iosched.c and block/elevator.c; confirmed, with its oddities: a

@@ -2,7 +2,7 @@
 /*
  * The null device: a service time independent of the request, and a number of servers, in order of
  * arrival. Port of crates/sim/src/device/null.rs. Random times are those of the simulator: ChaCha8
- * (crates/sim/src/random.rs) and the integer logarithm of crates/workload/src/rng.rs.
+ * (crates/sim/src/random.rs) and the integer logarithm of crates/sim/src/workload/rng.rs.
  */
 #include "disk-inside.h"
 #include "disk-model.h"
@@ -40,7 +40,7 @@ static u64 product(u64 a, u64 b, u64 *high)
 
 /*
  * An exponentially distributed time, -ln(bits / 2^64) times the mean; see exponential() of
- * crates/workload.
+ * crates/sim/src/workload.
  */
 static u64 exponential(u64 bits, u64 mean)
 {

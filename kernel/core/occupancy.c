@@ -2,7 +2,7 @@
 /*
  * occupancy: fair queueing by the time that requests occupy the device, learned from its
  * completions. The counterpart of the row `occupancy` of crates/elevator, which makes the same
- * decisions; a differential test in crates/kernel-core compares the two.
+ * decisions; a differential test in crates/kernel-model compares the two.
  *
  * A process has a start tag; each request moves it by the occupancy that was predicted for it, and
  * its completion by the difference to what was measured. Virtual time is the least start tag of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * LINPACK in plain C: the same algorithm, step by step, as schedlab's own (crates/cpu-workloads/src/linpack),
+ * LINPACK in plain C: the same algorithm, step by step, as schedlab's own (crates/load/src/cpu/linpack),
  * to be compared with it: `schedlab bench linpack` compiles this with `cc -O2` and runs both in turn.
  *
  * usage: linpack ARRAY REPS

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use experiment::plan::{Method, parse_percent};
-use files::Dir;
+use machine::files::Dir;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use report::Evidence;

@@ -12,7 +12,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use experiment::plan::ArenaKind;
-use host::Root;
 use lab::arena::open::OpenOptions;
 use lab::console::Console;
 use lab::failure::usage;
@@ -22,6 +21,7 @@ use lab::run::{Experiment, Kept, Pilot, Place, Results};
 use lab::session::RecordOptions;
 use lab::signals::Stop;
 use lab::{feasibility, store};
+use machine::Root;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -28,6 +28,7 @@ pub mod record;
 pub mod resolution;
 pub mod samples;
 pub mod schedule;
+pub mod search;
 pub mod stats;
 pub mod study;
 pub mod sweep;

@@ -14,7 +14,7 @@ use std::thread;
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
-use files::{Bounded, Dir, RealFiles, replace};
+use machine::files::{Bounded, Dir, RealFiles, replace};
 use rustix::fs::{Mode, OFlags};
 use text::limits::FLEET_BYTES;
 

@@ -5,7 +5,7 @@
 use anyhow::{Context, Result};
 use experiment::fleet::{FleetJudgement, Ratios};
 use experiment::study::Verdict;
-use files::{Bounded, Dir};
+use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use text::limits::FLEET_KNOWN;
 

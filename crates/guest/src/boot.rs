@@ -17,7 +17,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use files::programs;
+use machine::files::programs;
 
 use crate::Image;
 use crate::result::read_result;

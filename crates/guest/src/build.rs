@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use files::programs;
+use machine::files::programs;
 
 use crate::cache::{Cache, Request, remove, size, word};
 use crate::child::Run;

@@ -58,7 +58,7 @@ impl Cache {
     /// If it, or a directory above it, belongs to another user or can be written by others.
     pub fn open(dir: &Path) -> Result<Cache, Error> {
         let dir = std::path::absolute(dir).map_err(|cause| Error::io("find", dir, cause))?;
-        if let Some(top) = files::Dir::private_if_there(&dir)? {
+        if let Some(top) = machine::files::Dir::private_if_there(&dir)? {
             for part in PARTS {
                 top.subdir_if_there(part)?;
             }
@@ -67,8 +67,8 @@ impl Cache {
     }
 
     /// Creates the directory if it is missing.
-    pub(crate) fn create(&self) -> Result<files::Dir, Error> {
-        Ok(files::Dir::private(&self.dir)?)
+    pub(crate) fn create(&self) -> Result<machine::files::Dir, Error> {
+        Ok(machine::files::Dir::private(&self.dir)?)
     }
 
     #[must_use]

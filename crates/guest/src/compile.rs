@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use files::programs;
+use machine::files::programs;
 
 use crate::child::Run;
 use crate::{Error, Progress, config};

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use files::programs;
+use machine::files::programs;
 
 use crate::child::Run;
 use crate::image::sha256_of;

@@ -16,7 +16,7 @@ pub enum Error {
     },
     /// Others than this user decide over the cache, or may have written to it.
     #[error("kernel cache: {cause}; --cache-dir or SCHEDLAB_CACHE_DIR names it")]
-    Untrusted { cause: files::Error },
+    Untrusted { cause: machine::files::Error },
     #[error("{name}: cannot run: {cause}")]
     Command { name: String, cause: io::Error },
     /// A command went on for too long and was ended.
@@ -102,10 +102,10 @@ pub enum Error {
 }
 
 /// Where nothing is refused, the system's answer is shown as in all errors of the cache.
-impl From<files::Error> for Error {
-    fn from(error: files::Error) -> Error {
+impl From<machine::files::Error> for Error {
+    fn from(error: machine::files::Error) -> Error {
         match error {
-            files::Error::Io { action, path, cause } => Error::Io { action, path, cause },
+            machine::files::Error::Io { action, path, cause } => Error::Io { action, path, cause },
             cause => Error::Untrusted { cause },
         }
     }

@@ -30,7 +30,7 @@ impl Kernel {
     /// If the file is not the one that was built.
     pub fn load(&self) -> Result<Image, Error> {
         let missing = || Error::io("read", &self.linux, std::io::ErrorKind::NotFound.into());
-        let bytes = files::Dir::open(&self.tree)?.read("linux")?.ok_or_else(missing)?;
+        let bytes = machine::files::Dir::open(&self.tree)?.read("linux")?.ok_or_else(missing)?;
         check(&self.linux, &bytes, self.sha256.as_deref())?;
         let file = sealed(&bytes).map_err(|cause| Error::io("load", &self.linux, cause))?;
         Ok(Image { file: Arc::new(file), release: self.release.clone() })

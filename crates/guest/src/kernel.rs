@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use files::Bounded;
+use machine::files::Bounded;
 use serde::{Deserialize, Serialize};
 use text::limits::MANIFEST_BYTES;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use files::{Attempt, OwnLock};
+use machine::files::{Attempt, OwnLock};
 
 use crate::Error;
 

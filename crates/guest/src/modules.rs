@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use files::Bounded;
+use machine::files::Bounded;
 use sha2::{Digest, Sha256};
 use text::limits::MANIFEST_BYTES;
 

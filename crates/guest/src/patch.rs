@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use files::{Bounded, programs};
+use machine::files::{Bounded, programs};
 use text::limits::PATCH_BYTES;
 
 use crate::Error;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use elevator::{Op, Time};
 use rustix::process::{WaitOptions, waitpid};
-use workload::{Client, Member, Params, Step, WorkloadKind};
+use sim::workload::{Client, Member, Params, Step, WorkloadKind};
 
 use crate::inside::now_ns;
 use crate::sys::fork;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use files::programs;
+use machine::files::programs;
 use sha2::{Digest, Sha256};
 
 use crate::child::Run;

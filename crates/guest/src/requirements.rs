@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use files::programs;
+use machine::files::programs;
 
 use crate::Error;
 

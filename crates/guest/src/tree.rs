@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use files::programs;
+use machine::files::programs;
 use sha2::{Digest, Sha256};
 
 use crate::{Error, Progress};

@@ -12,9 +12,9 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use files::programs;
+use machine::files::programs;
 
-use confine::{Landlock, Limits, Seal};
+use machine::confine::{Landlock, Limits, Seal};
 
 use crate::Error;
 use crate::child::Run;
@@ -72,7 +72,7 @@ fn guest(linux: &Path, scratch: &Path, uml: &Path, init: &Path) -> Result<Comman
         .args(["mem=128M", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1"])
         .args(["time-travel=inf-cpu", &format!("uml_dir={}", uml.display()), &format!("init={}", init.display())]);
     guest.env("TMPDIR", scratch);
-    let confined = |error: confine::Error| Error::Boot { linux: linux.to_owned(), why: error.to_string() };
+    let confined = |error: machine::confine::Error| Error::Boot { linux: linux.to_owned(), why: error.to_string() };
     let landlock = Landlock::read_all_write_only(&[scratch, Path::new("/dev/null")]).map_err(confined)?;
     Seal::new(landlock, LIMITS).map_err(confined)?.on(&mut guest);
     Ok(guest)

@@ -19,8 +19,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use confine::{Confinement, Limits};
-use files::programs;
+use machine::confine::{Confinement, Limits};
+use machine::files::programs;
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process_group, set_child_subreaper,
     set_parent_process_death_signal, waitpgid, waitpid,
@@ -127,7 +127,7 @@ fn start(spec: &GuestSpec) -> io::Result<Pid> {
     };
     let mut command = programs::bare(format!("/proc/self/fd/{}", kernel.as_raw_fd()));
     command.arg0("linux").args(&spec.line).stdin(Stdio::null());
-    confine::spawn(&confinement, &mut command).map_err(io::Error::other)
+    machine::confine::spawn(&confinement, &mut command).map_err(io::Error::other)
 }
 
 /// Kills a group, whose leader has been waited for, until it is empty: a process that is being created while the signal

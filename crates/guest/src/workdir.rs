@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 /// Creates a working directory below `cache`. It is removed on drop, or by the guest's warden if schedlab is killed.
 pub fn workdir(cache: &Path) -> io::Result<TempDir> {
-    let runs = files::Dir::private(cache)?.subdir("run")?;
+    let runs = machine::files::Dir::private(cache)?.subdir("run")?;
     sweep(runs.path());
     let closed = fs::Permissions::from_mode(0o700);
     tempfile::Builder::new().prefix(&prefix(std::process::id())).permissions(closed).tempdir_in(runs.path())

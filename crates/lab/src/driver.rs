@@ -296,7 +296,7 @@ impl<'a> Driver<'a> {
     fn trial(&mut self, arm: ArmIndex, spec: &TrialSpec) -> Result<Observation> {
         let mut voids = match self.arena.apply(arm) {
             Ok(voids) => voids,
-            Err(error) if self.errors_are_voids && arm != ArmIndex(0) && error.is::<host::Error>() => {
+            Err(error) if self.errors_are_voids && arm != ArmIndex(0) && error.is::<machine::Error>() => {
                 let (attribute, wanted) = ("setting".to_owned(), "the arm's".to_owned());
                 vec![VoidReason::WriteFailed { attribute, wanted, error: error.to_string() }]
             }

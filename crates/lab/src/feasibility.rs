@@ -56,7 +56,7 @@ pub fn words(plan: &Plan) -> String {
         _ => format!("about {blocks} block{s} fit into {:.0} s{time}", plan.budget.time_s),
     };
     // A program runs to its own end: the length of a trial is only what the budget has room for.
-    let programs = plan.workloads.iter().filter(|spec| runner::find(&spec.kind).is_some());
+    let programs = plan.workloads.iter().filter(|spec| load::programs::find(&spec.kind).is_some());
     let programs: Vec<&str> = programs.map(|spec| spec.name.as_str()).collect();
     let fit = if programs.is_empty() || plan.budget.blocks.is_some() {
         fit

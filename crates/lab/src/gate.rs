@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use experiment::gate::edits::edits;
 use experiment::plan::{ArenaKind, Plan};
 use experiment::record::{Environment, Record};
-use files::Dir;
+use machine::files::Dir;
 use text::limits::RECORD_BYTES;
 
 use crate::arena::disk::Target;

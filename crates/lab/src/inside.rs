@@ -20,7 +20,7 @@ pub fn dispatch() -> Option<ExitCode> {
     let done = match role.to_str()? {
         "background-load" => arena::disk::background::inside(),
         arena::flows::ROLE => arena::flows::inside(),
-        runner::cpu::SUBCOMMAND => arena::cpu::inside::run(),
+        load::programs::cpu::SUBCOMMAND => arena::cpu::inside::run(),
         "guest-warden" => warden(words),
         "guest-init" => in_guest(arena::kernel::inside::run),
         "guest-exec" => in_guest(arena::kernel::exec::inside),

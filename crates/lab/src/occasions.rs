@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use experiment::plan::{Budget, Criteria, Plan, TrialLength};
 use experiment::record::Record;
-use files::Dir;
+use machine::files::Dir;
 use text::limits::{OCCASIONS, PLAN_BYTES, RECORD_BYTES};
 
 use crate::failure::usage;

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use files::Dir;
 use jiff::Timestamp;
+use machine::files::Dir;
 
 /// Where results go without `--out`, each in a directory of its own.
 pub const PARENT: &str = "schedlab-out";
@@ -45,7 +45,7 @@ impl Output {
 ///
 /// # Errors
 /// It cannot be made.
-pub fn numbered(parent: &Dir, name: &str) -> Result<Dir, files::Error> {
+pub fn numbered(parent: &Dir, name: &str) -> Result<Dir, machine::files::Error> {
     let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
     let mut made = names.map(|name| parent.create_subdir(&name, 0o755));
     made.find(|made| !matches!(made, Err(error) if error.is_already_there())).expect("numbers do not end")

@@ -45,7 +45,7 @@ fn of_events(path: &Path) -> Result<Recording> {
 fn begin(path: &Path, bytes: u64) -> Vec<u8> {
     let mut begin = Vec::new();
     // What cannot be read is named where the file is read as a whole.
-    if let Ok(file) = files::open_input(path) {
+    if let Ok(file) = machine::files::open_input(path) {
         let _ = file.take(bytes).read_to_end(&mut begin);
     }
     begin

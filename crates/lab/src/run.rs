@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use experiment::plan::{Plan, TrialLength};
 use experiment::record::{End, Environment, Note, Record};
-use host::Root;
+use machine::Root;
 
 use crate::arena::open::{OpenOptions, within};
 use crate::arena::{Arena, ArmIndex};

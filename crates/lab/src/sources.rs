@@ -7,8 +7,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use files::{Bounded, NotAFile, exceeded, not_a_file, open_input};
-use foreign::Importer;
+use import::Importer;
+use machine::files::{Bounded, NotAFile, exceeded, not_a_file, open_input};
 use text::limits::{IMPORT_BYTES, IMPORT_FILES, Limit, TABLE_BYTES};
 
 use crate::failure::usage;
@@ -66,7 +66,7 @@ pub fn table(path: &Path) -> Result<String> {
 ///
 /// # Errors
 /// As [`table`]; a directory without such files.
-pub fn files(row: &Importer, paths: &[PathBuf]) -> Result<Vec<foreign::File>> {
+pub fn files(row: &Importer, paths: &[PathBuf]) -> Result<Vec<import::File>> {
     let mut found = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -90,7 +90,7 @@ pub fn files(row: &Importer, paths: &[PathBuf]) -> Result<Vec<foreign::File>> {
         let text = text_of(path, &IMPORT_BYTES)?;
         bytes += text.len();
         check(&IMPORT_BYTES, bytes)?;
-        files.push(foreign::File { path: name(path), text });
+        files.push(import::File { path: name(path), text });
     }
     Ok(files)
 }

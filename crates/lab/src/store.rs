@@ -10,7 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::record::{End, Header, Line, Note, Record, RecordReader, Trial};
-use files::{Bounded, DataLock, Dir, open_input};
+use machine::files::{Bounded, DataLock, Dir, open_input};
 use text::limits::{RECORD_BYTES, RECORD_LINE};
 
 use crate::driver::{RecordLog, TrialLog};
@@ -153,7 +153,7 @@ impl Store {
                 Err(anyhow!(
                     "{}: cannot write: {e} ({state}); {}, then repeat the command with --out {} --resume",
                     self.dir.file(RECORD).display(),
-                    files::remedy(&e),
+                    machine::files::remedy(&e),
                     self.dir().display()
                 ))
             }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use experiment::plan::{ArenaKind, Background, Flow, Plan, Share, WorkloadSpec};
+use load::programs::{Needs, Options, RunnerKind};
 use recorder::file::ReadOptions;
-use runner::{Needs, Options, RunnerKind};
+use sim::workload::{FlowWork, Params, WorkloadKind};
 use trace::formats::TraceError;
 use trace::replay::{Part, Replay, Summary};
-use workload::{FlowWork, Params, WorkloadKind};
 
 mod flows;
 
@@ -83,7 +83,7 @@ impl Workload {
     fn of(spec: &WorkloadSpec, arena: ArenaKind) -> Result<Workload> {
         let loads = if arena.is_cpu() { &[][..] } else { &spec.background };
         let loads = loads.iter().map(|load| load_of(spec, load)).collect::<Result<_>>()?;
-        let runs = match runner::find(&spec.kind) {
+        let runs = match load::programs::find(&spec.kind) {
             Some(kind) => Runs::Program(Program::of(kind, spec)?),
             None => Runs::Engine(Box::new(work_of(spec)?)),
         };
@@ -214,7 +214,7 @@ impl Workloads {
 /// # Errors
 /// Wrong usage: it is a program, or ends by itself.
 pub fn find_load(label: &str, kind: &str) -> Result<&'static WorkloadKind> {
-    if runner::find(kind).is_some() {
+    if load::programs::find(kind).is_some() {
         return Err(usage(format!(
             "workload {label}: {kind} is a program; background loads are schedlab's own workloads, e.g. seqwrite:clients=2"
         )));
@@ -271,10 +271,10 @@ fn flow_of(spec: &WorkloadSpec, flow: &Flow) -> Result<(&'static WorkloadKind, P
 /// # Errors
 /// Wrong usage, with the nearest name of a workload or a program.
 pub fn find(name: &str) -> Result<&'static WorkloadKind> {
-    workload::find(name).map_err(|e| match runner::RUNNERS.iter().map(|row| row.name).find(|row| near(row, name)) {
+    sim::workload::find(name).map_err(|e| match load::programs::RUNNERS.iter().map(|row| row.name).find(|row| near(row, name)) {
         Some(row) if e.nearest.is_none() => usage(format!("workload {name:?}: unknown; did you mean {row:?}?")),
         _ => {
-            let programs: Vec<&str> = runner::RUNNERS.iter().map(|row| row.name).collect();
+            let programs: Vec<&str> = load::programs::RUNNERS.iter().map(|row| row.name).collect();
             usage(format!(
                 "workload {name:?}: unknown name (expected one of {}, or of the programs {}); see schedlab list workloads{}",
                 e.known.join(", "),

@@ -22,9 +22,9 @@ const ALLOWED: [&str; 8] = [
     "crates/lab/src/role.rs",
     "crates/lab/src/inside.rs",
     "crates/guest/src/warden.rs",
-    "crates/confine/src/process.rs",
+    "crates/machine/src/confine/process.rs",
     // Constant texts between fork and exec, into a file in memory.
-    "crates/host/src/sys/before_exec.rs",
+    "crates/machine/src/sys/before_exec.rs",
 ];
 
 /// Crates for schedlab's developers, who read their own terminal.

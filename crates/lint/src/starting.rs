@@ -1,4 +1,4 @@
-//! One module starts programs: `crates/files/src/programs/start.rs`, which gives each an
+//! One module starts programs: `crates/machine/src/files/programs/start.rs`, which gives each an
 //! environment and a directory.
 //!
 //! Looked for are `Command::new` and the C library's calls, in what ships and outside of tests.
@@ -10,7 +10,7 @@ use crate::lexer::{Kind, Piece, pieces};
 use crate::printing::NOT_SHIPPED;
 use crate::workspace::{Workspace, files, is_rust, is_test_file, read};
 
-const ALLOWED: &str = "crates/files/src/programs/start.rs";
+const ALLOWED: &str = "crates/machine/src/files/programs/start.rs";
 
 const CALLS: [&str; 10] =
     ["execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "posix_spawn"];

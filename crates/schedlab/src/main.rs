@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches};
-use host::Root;
+use machine::Root;
 
 use crate::cli::{Cli, Command};
 

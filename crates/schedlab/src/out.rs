@@ -15,7 +15,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use host::Root;
+use machine::Root;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use text::{escaped, escaped_but_colours};
 
@@ -83,7 +83,7 @@ pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
 
 /// The same for the report of a study, whose headline says whether this machine's kernel offers what it recommends.
 pub(crate) fn study_options(root: &Root, verbose: bool) -> report::terminal::Options {
-    report::terminal::Options { offered: host::device::schedulers_of_kernel(root), ..report_options(verbose) }
+    report::terminal::Options { offered: machine::device::schedulers_of_kernel(root), ..report_options(verbose) }
 }
 
 /// Whether standard output is a terminal.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use experiment::record::Record;
 use experiment::study::Study;
-use files::Dir;
 use lab::store::TRACES;
 use lab::trace_file::{self, Format};
+use machine::files::Dir;
 use report::{ActuatorPath, Evidence, Visit};
 
 use crate::out;
@@ -71,7 +71,7 @@ fn visits(file: &Path, until_ns: u64) -> anyhow::Result<Vec<Visit>> {
 /// The unit of a tunable; empty where it has none.
 fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
     let row = elevator::find(scheduler).and_then(|kind| kind.tunable(tunable)).map(|row| row.unit);
-    let of_cpus = || cpu::SCALES.iter().find(|scale| scale.name == tunable).map(|scale| scale.unit);
+    let of_cpus = || machine::cpu::SCALES.iter().find(|scale| scale.name == tunable).map(|scale| scale.unit);
     row.or_else(of_cpus).filter(|unit| *unit != "switch").unwrap_or_default()
 }
 

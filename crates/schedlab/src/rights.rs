@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use confine::Landlock;
+use machine::confine::Landlock;
 
 /// Gives up the rights of root; without root nothing is done. `result` is the file or directory of the results, which need not
 /// exist; what is read is taken from the command line and `reads`.
@@ -51,7 +51,7 @@ fn give_up_with(
     reads: &[PathBuf],
     results: &[&Path],
     removals: &[PathBuf],
-    landlock: impl Fn(&[PathBuf]) -> confine::Result<Landlock>,
+    landlock: impl Fn(&[PathBuf]) -> machine::confine::Result<Landlock>,
 ) -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
@@ -64,9 +64,9 @@ fn give_up_with(
         && below.iter().chain(removals).all(|path| owner_may(path, 0o3));
     let landlock = landlock(&below)?;
     if is_ours {
-        confine::drop_capabilities()?;
+        machine::confine::drop_capabilities()?;
     } else {
-        confine::drop_capabilities_but_file_permissions()?;
+        machine::confine::drop_capabilities_but_file_permissions()?;
     }
     landlock.restrict()?;
     Ok(())

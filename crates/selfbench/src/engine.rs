@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use experiment::stats::describe;
-use loadgen::{Drive, PATIENCE, Submission, place_on_device, prepare_files, run as measure};
+use load::{Drive, PATIENCE, Submission, place_on_device, prepare_files, run as measure};
 use serde::Serialize;
 
 use super::fio::{self, Sample};
@@ -160,7 +160,7 @@ fn case(target: &Target, engine: &Engine, options: &Options) -> Result<Case> {
 }
 
 fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) -> Result<Sample> {
-    let kind = workload::find("randread").expect("randread is a workload");
+    let kind = sim::workload::find("randread").expect("randread is a workload");
     let direct = target.direct.to_string();
     let params = kind.params([("clients", "1"), ("iodepth", engine.iodepth), ("direct", &direct)])?;
     let files = place_on_device(kind, &params, target.path, options.file_size, 512)?;
@@ -291,11 +291,11 @@ mod tests {
 
     #[test]
     fn every_metric_that_the_engine_reports_is_known_to_studies() {
-        for name in loadgen::METRIC_NAMES {
+        for name in load::METRIC_NAMES {
             assert!(experiment::metric::find(name).is_some(), "{name}");
         }
-        for row in workload::WORKLOADS {
-            assert!(loadgen::METRIC_NAMES.contains(&row.primary), "{}: {}", row.name, row.primary);
+        for row in sim::workload::WORKLOADS {
+            assert!(load::METRIC_NAMES.contains(&row.primary), "{}: {}", row.name, row.primary);
         }
     }
 

@@ -11,8 +11,8 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail, ensure};
-use cpu_workloads::linpack::{Row, Spec, operations, residual_limit, rounds};
 use experiment::stats::describe;
+use load::cpu::linpack::{Row, Spec, operations, residual_limit, rounds};
 use serde::Serialize;
 
 use lab::failure::usage;
@@ -25,7 +25,7 @@ const SHOWN_S: f64 = 0.1;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Options {
-    /// Leading dimension; one that `cpu_workloads::linpack::check` has found right.
+    /// Leading dimension; one that `load::cpu::linpack::check` has found right.
     pub(crate) array: u32,
     /// How long the last round takes at least, in seconds.
     pub(crate) least_s: f64,

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use loadgen::prepare_files;
+use load::prepare_files;
 use serde::Serialize;
 
 use super::engine::{Loop, quantile, sorted};

@@ -88,7 +88,7 @@ fn against_the_original(args: &BenchOracleArgs) -> Result<()> {
 
 fn against_c(args: &BenchLinpackArgs) -> Result<()> {
     let least_s = plan::parse_duration_s(&args.least).map_err(|e| usage(format!("--least: {e}")))?;
-    cpu_workloads::linpack::check(args.array).map_err(|e| usage(format!("--array: {e}")))?;
+    load::cpu::linpack::check(args.array).map_err(|e| usage(format!("--array: {e}")))?;
     let options = linpack::Options { array: args.array, least_s, rounds: args.rounds };
     let report = linpack::run(&options, &Stop::install()?)?;
     if args.json {

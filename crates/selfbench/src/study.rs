@@ -12,7 +12,7 @@ use experiment::metric::METRICS;
 use experiment::plan::Plan;
 use experiment::record::{Header, LatencyCurve, Line, Observation, Record, Trial};
 use experiment::schedule::trial_seed;
-use loadgen::PERCENTILES;
+use load::PERCENTILES;
 
 const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 const WORKLOADS: [(&str, &str); 2] = [("oltp", "iops"), ("mixed", "read_iops")];

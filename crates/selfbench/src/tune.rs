@@ -13,9 +13,9 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::{self, Arm, Plan, TrialLength};
 use experiment::schedule;
+use experiment::search::{BASELINE, Mode, Options as SearchOptions, Outcome, Point, Proposals, Search};
 use experiment::stats::describe;
 use serde::Serialize;
-use tuner::{BASELINE, Mode, Options as SearchOptions, Outcome, Point, Proposals, Search};
 
 use lab::arena::ArmIndex;
 use lab::arena::model::Model;

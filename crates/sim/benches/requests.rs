@@ -116,7 +116,7 @@ fn timed(elevator: &'static elevator::ElevatorKind, workload: &str, duration_ns:
 }
 
 fn simulate(elevator: &'static elevator::ElevatorKind, workload: &str, duration_ns: u64) -> Outcome {
-    let workload = workload::find(workload).expect("the workload is in the table");
+    let workload = sim::workload::find(workload).expect("the workload is in the table");
     let params =
         workload.params([("clients", &*clients()), ("block_size", "4k")]).expect("so many clients are possible");
     let trial = Trial {

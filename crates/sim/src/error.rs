@@ -1,6 +1,6 @@
 //! Why a trial cannot be simulated.
 
-use workload::ParamError;
+use crate::workload::ParamError;
 
 use crate::device::DeviceError;
 

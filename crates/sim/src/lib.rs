@@ -10,12 +10,14 @@ pub mod conformance;
 pub mod device;
 mod engine;
 mod error;
+pub mod fit;
 mod host;
 mod random;
 mod recorder;
 mod trace;
 mod trial;
 mod turnaround;
+pub mod workload;
 
 pub use device::{DEVICES, DeviceKind, DeviceModel};
 pub use engine::jain;

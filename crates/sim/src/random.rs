@@ -60,7 +60,7 @@ impl Stream {
     /// A number from the exponential distribution with this mean (below 2⁵⁸): times between arrivals that know nothing of each
     /// other.
     pub fn exponential(&mut self, mean: u64) -> u64 {
-        workload::exponential(self.bits(), mean)
+        crate::workload::exponential(self.bits(), mean)
     }
 }
 

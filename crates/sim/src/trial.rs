@@ -1,7 +1,7 @@
 //! One simulated trial: its parts and its outcome.
 
+use crate::workload::{ClientTotals, FlowWork, Measured, Member, Params, Pass, WorkloadKind};
 use elevator::{Anticipation, Build, Counters, ElevatorKind, Limits, Origin, Queue, SECTOR_BYTES};
-use workload::{ClientTotals, FlowWork, Measured, Member, Params, Pass, WorkloadKind};
 
 use crate::device::{DeviceModel, DeviceStats};
 use crate::engine::{Engine, Rules, between, jain};

@@ -1,6 +1,6 @@
 //! A scheduler of Python under the laws of every scheduler.
 
-use elevator_laws::{FLOW_LAWS, LAWS, inputs, scenarios, search_again};
+use properties::{FLOW_LAWS, LAWS, inputs, scenarios, search_again};
 use pyo3::prelude::*;
 
 use crate::error::usage;

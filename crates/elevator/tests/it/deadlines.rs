@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use elevator::realtime::{ServiceModel, Task, schedule};
 use elevator::{BlockRequest, Geometry, SeekCurve, Time, find};
-use elevator_laws::deadlines::{build_for, edf_order, first_late};
+use properties::deadlines::{build_for, edf_order, first_late};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;

@@ -1,7 +1,7 @@
 //! The laws over every row of the table, with random inputs. `mutants/` shows that the laws can fail.
 
 use elevator::{ELEVATORS, ElevatorKind, Promise};
-use elevator_laws::{
+use properties::{
     Law, Scenario, broken_promises, check, check_flows, fixed_inputs, fixed_scenarios, samples, test_every_flow_law,
     test_every_law,
 };

@@ -2,5 +2,6 @@
 
 mod calibration;
 mod fleet;
+mod search;
 mod study;
 mod version_0_1_0;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use elevator::{Op, Time};
 use sim::Turnarounds;
-use workload::{Member, Step};
+use sim::workload::{Member, Step};
 
 use super::wire;
 
@@ -104,7 +104,7 @@ fn coded(client: u16, base: u64, step: Step) -> wire::Step {
 #[cfg(test)]
 mod tests {
     use elevator::{Completion, Request};
-    use workload::{Client, WORKLOADS};
+    use sim::workload::{Client, WORKLOADS};
 
     use super::*;
 

@@ -21,7 +21,7 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use sim::Turnarounds;
-use workload::{Extent, Measured, ParamError, Params, Pass, WorkloadKind};
+use sim::workload::{Extent, Measured, ParamError, Params, Pass, WorkloadKind};
 
 use feed::{Feed, Turns};
 use tally::Tally;

@@ -1,7 +1,7 @@
 //! Computes the observation of a trial from the kernel's records, by the definitions of the crate `workload`.
 
 use elevator::{Op, Request, SECTOR_BYTES, Time};
-use workload::{ClientTotals, Lived, Measured};
+use sim::workload::{ClientTotals, Lived, Measured};
 
 use super::wire::{self, Record};
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use elevator::{BlockRequest, Disk, Geometry, Time};
 use sim::device::{Command, DeviceModel, DeviceStats};
+use sim::workload::{Measured, find};
 use sim::{Outcome, Trial, Unobserved};
-use workload::{Measured, find};
 
 use super::fake::{FLUSH_NS, Fake, SERVICE_NS};
 use super::*;

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use experiment::judgement::{Judgement, Verdict};
 use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, WorkloadSpec};
 use experiment::study::Study;
-use files::Bounded;
+use machine::files::Bounded;
 use recorder::file::ReadOptions;
 use serde::Serialize;
 use trace::profile::{self, DeviceProfile};
@@ -402,5 +402,6 @@ pub fn write(path: &Path, plan: &Plan, comments: &[String]) -> Result<()> {
     let comments: String =
         comments.iter().map(|line| format!("# {}\n", text::escaped(&line.replace('\n', " ")))).collect();
     let text = format!("{comments}{}", plan.to_toml());
-    files::replace_at(path, text.as_bytes()).with_context(|| format!("{}: cannot write the plan", path.display()))
+    machine::files::replace_at(path, text.as_bytes())
+        .with_context(|| format!("{}: cannot write the plan", path.display()))
 }

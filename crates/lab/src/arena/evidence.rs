@@ -7,9 +7,10 @@
 use experiment::metric::METRICS;
 use experiment::plan::Limits;
 use experiment::record::{LatencyCurve, Observation, VoidReason};
-use host::probe::{Allowance, DeviceDelta, SystemDelta, account};
-use loadgen::Measured;
-use workload::Issued;
+use load::Measured;
+use load::{Allowance, account};
+use machine::probe::{DeviceDelta, SystemDelta};
+use sim::workload::Issued;
 
 /// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two CPUs.
 const LEAST_TICKS: u64 = 100;
@@ -61,7 +62,7 @@ impl Evidence<'_> {
         ];
         Observation {
             duration_ns: measured.window_ns,
-            metrics: loadgen::metrics(measured),
+            metrics: load::metrics(measured),
             latency: curves(measured),
             counters: counters(device, system)
                 .chain(own.into_iter().map(|(name, value)| (name.to_owned(), value)))
@@ -110,7 +111,7 @@ pub(super) fn counters(device: &DeviceDelta, system: &SystemDelta) -> impl Itera
 
 /// The latency curves of a trial as the record keeps them.
 pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
-    loadgen::latency_curves(measured)
+    load::latency_curves(measured)
         .into_iter()
         .map(|curve| LatencyCurve { op: curve.op.to_owned(), count: curve.count, points: curve.points })
         .collect()
@@ -118,7 +119,7 @@ pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
 
 /// Percentiles that rest on too few requests.
 pub(super) fn too_few(measured: &Measured) -> Vec<VoidReason> {
-    let reported = loadgen::metrics(measured);
+    let reported = load::metrics(measured);
     METRICS
         .iter()
         .filter(|metric| reported.contains_key(metric.name))
@@ -128,7 +129,7 @@ pub(super) fn too_few(measured: &Measured) -> Vec<VoidReason> {
                 name if name.starts_with("write_") => measured.writes.count,
                 _ => measured.ios(),
             };
-            let needed = loadgen::needed_for(metric.percentile?);
+            let needed = load::needed_for(metric.percentile?);
             let metric = metric.name.to_owned();
             (count < needed).then_some(VoidReason::TooFewIos { metric, count, needed })
         })
@@ -196,7 +197,7 @@ mod tests {
     fn the_metrics_of_the_engine_are_the_rows_of_the_metric_table_up_to_those_of_the_simulator() {
         let mut table: Vec<&str> =
             METRICS.iter().map(|metric| metric.name).take_while(|name| *name != "fairness_jain").collect();
-        let mut engine: Vec<&str> = loadgen::METRIC_NAMES.to_vec();
+        let mut engine: Vec<&str> = load::METRIC_NAMES.to_vec();
         table.sort_unstable();
         engine.sort_unstable();
         assert_eq!(table, engine);
@@ -204,7 +205,7 @@ mod tests {
 
     #[test]
     fn every_workload_is_decided_by_a_metric_of_the_table() {
-        for kind in workload::WORKLOADS {
+        for kind in sim::workload::WORKLOADS {
             assert!(experiment::metric::find(kind.primary).is_some(), "{}: {}", kind.name, kind.primary);
         }
     }

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use loadgen::{ClientFile, Drive, Submission};
+use load::{ClientFile, Drive, Submission};
 use serde::{Deserialize, Serialize};
-use workload::{
+use sim::workload::{
     ClientTotals, Contract, DeadlineTotals, FlowMeasured, FlowWork, Intervals, Issued, Measured, OpTotals, Params,
 };
 
@@ -75,7 +75,7 @@ pub fn lead(flows: usize) -> Duration {
 /// Wrong usage: parameters that need another device.
 pub fn place_on_device(work: &Work, path: &Path, len: u64, logical_block: u32) -> Result<Vec<Vec<ClientFile>>> {
     let Work { kind, params } = work;
-    let mut files = loadgen::place_on_device(kind, params, path, len, logical_block)?;
+    let mut files = load::place_on_device(kind, params, path, len, logical_block)?;
     if params.flows.is_empty() {
         return Ok(vec![files]);
     }
@@ -88,7 +88,7 @@ pub fn place_on_device(work: &Work, path: &Path, len: u64, logical_block: u32) -
 /// # Errors
 /// No room, any error of writing, parameters that need another target.
 pub fn place_in_directory(work: &Work, dir: &Path, logical_block: u32) -> Result<Vec<Vec<ClientFile>>> {
-    let made = |kind, params: &Params, dir: &Path| loadgen::place_in_directory(kind, params, dir, logical_block);
+    let made = |kind, params: &Params, dir: &Path| load::place_in_directory(kind, params, dir, logical_block);
     let Work { kind, params } = work;
     if params.flows.is_empty() {
         return Ok(vec![made(kind, params, dir)?]);
@@ -327,7 +327,7 @@ pub fn inside() -> Result<u8> {
     let request: FlowRequest =
         serde_json::from_str(&text).context("standard input: not a request; this command is internal to schedlab")?;
     let (drive, start_ns) = request.drive()?;
-    let (measured, late_ns) = loadgen::run_at(&drive, start_ns, &stop.flag())?;
+    let (measured, late_ns) = load::run_at(&drive, start_ns, &stop.flag())?;
     let report = FlowReport { flow: request.flow, late_ns, measured: Totals::of(measured) };
     line(serde_json::to_string(&report)?)?;
     Ok(DONE)
@@ -362,7 +362,7 @@ mod tests {
 
     /// The flows that `flows` has by itself: reader and writers.
     fn flows() -> Work {
-        let kind = workload::find("flows").unwrap();
+        let kind = sim::workload::find("flows").unwrap();
         Work { kind, params: (kind.defaults)() }
     }
 
@@ -373,7 +373,7 @@ mod tests {
         let read = FlowReport::read("reader", &format!("noise\n{text}\n"), "").unwrap();
         assert_eq!(read.late(), None);
         let got = read.measured();
-        assert_eq!(workload::metrics(&got), workload::metrics(&sent));
+        assert_eq!(sim::workload::metrics(&got), sim::workload::metrics(&sent));
         assert_eq!(got.reads.latency, sent.reads.latency, "the histogram, bucket by bucket");
         assert_eq!((got.clients[0], got.issued), (sent.clients[0], sent.issued));
         assert_eq!((got.deadlines, got.intervals), (sent.deadlines, sent.intervals));
@@ -386,7 +386,7 @@ mod tests {
         let all = merged(&flows().params.flows, reports);
         assert_eq!((all.reads.count, all.window_ns, all.clients.len()), (3, 1_000_000, 2));
         assert_eq!(all.reads.latency.max(), all.flows[1].measured.reads.latency.max());
-        let metrics = workload::metrics(&all);
+        let metrics = sim::workload::metrics(&all);
         assert_eq!(metrics["reader.share_percent"], 200.0 / 3.0);
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use files::Bounded;
+use machine::files::Bounded;
 use sim::DeviceModel;
 use text::limits::DEVICE_BYTES;
 

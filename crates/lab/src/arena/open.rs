@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use experiment::plan::Plan;
-use host::Root;
+use machine::Root;
 
 use super::Arena;
 use super::cpu::CpuArena;
@@ -134,7 +134,8 @@ impl OpenOptions {
 /// # Errors
 /// The journal cannot be read.
 pub fn restore_leftovers(root: &Root, progress: &dyn Progress) -> Result<()> {
-    for outcome in host::restore_all(root, &[::cpu::UNDO])?.iter().filter(|outcome| outcome.owner_is_dead()) {
+    for outcome in machine::restore_all(root, &[::machine::cpu::UNDO])?.iter().filter(|outcome| outcome.owner_is_dead())
+    {
         progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
     }
     Ok(())

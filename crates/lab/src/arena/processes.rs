@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use experiment::record::VoidReason;
-use host::Session;
-use host::session::{Ended, Launch, Running};
+use machine::Session;
+use machine::session::{Ended, Launch, Running};
 use rustix::process::Signal;
 
 /// How long one may take to begin, and to end.

@@ -7,12 +7,13 @@ use anyhow::{Context, Result, anyhow};
 use experiment::metric;
 use experiment::plan::Limits;
 use experiment::record::VoidReason;
-use files::open_input;
-use host::placement::Placement;
-use host::probe::{Allowance, DeviceDelta, account};
-use host::{Device, Session};
-use loadgen::Issued;
-use runner::{Bench, Form, Measurement, Moved, Opt, ProcessStats, Runner, RunnerError, Trial};
+use load::Issued;
+use load::programs::{Bench, Form, Measurement, Moved, Opt, ProcessStats, Runner, RunnerError, Trial};
+use load::{Allowance, account};
+use machine::files::open_input;
+use machine::placement::Placement;
+use machine::probe::DeviceDelta;
+use machine::{Device, Session};
 use sha2::{Digest, Sha256};
 
 use crate::arena::TrialSpec;
@@ -206,7 +207,7 @@ const SIGNATURES: u64 = 2 << 20;
 pub(super) fn too_few(seen: &Measurement) -> Vec<VoidReason> {
     let of = |name: &String| -> Option<VoidReason> {
         let count = *seen.counts.get(name)?;
-        let needed = loadgen::needed_for(metric::find(name)?.percentile?);
+        let needed = load::needed_for(metric::find(name)?.percentile?);
         (count < needed).then(|| VoidReason::TooFewIos { metric: name.clone(), count, needed })
     };
     seen.metrics.keys().filter_map(of).collect()

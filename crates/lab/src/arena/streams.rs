@@ -29,7 +29,7 @@ enum End {
 /// The first one of `measure`; a trial in which no deadline lies.
 pub(super) fn schedulable(most: u32, mut measure: impl FnMut(u32) -> Result<Observation>) -> Result<Observation> {
     let mut best: Option<(u32, Observation)> = None;
-    let found = workload::largest(1, most, |streams| {
+    let found = sim::workload::largest(1, most, |streams| {
         let observation = measure(streams).map_err(End::Failed)?;
         if observation.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) {
             return Err(End::Interrupted(Box::new(observation)));

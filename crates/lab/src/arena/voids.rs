@@ -2,8 +2,8 @@
 
 use experiment::plan;
 use experiment::record::VoidReason;
-use host::Problem;
-use host::session::Share;
+use machine::Problem;
+use machine::session::Share;
 
 use crate::signals::Stop;
 

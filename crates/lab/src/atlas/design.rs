@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use experiment::atlas::{About, Hole, Key};
 use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength};
-use files::{Bounded, Dir};
+use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use text::limits::{ATLAS_BYTES, ATLAS_CELLS};

@@ -27,7 +27,7 @@ pub(super) fn linux_of(kernel: Option<&str>) -> Result<u32> {
             let makefile = tree.join("Makefile");
             let unreadable =
                 || usage(format!("{}: cannot read its version; name the tree of a kernel", makefile.display()));
-            let file = files::open_input(&makefile).map_err(|_| unreadable())?;
+            let file = machine::files::open_input(&makefile).map_err(|_| unreadable())?;
             let mut head = Vec::new();
             file.take(4096).read_to_end(&mut head).map_err(|_| unreadable())?;
             let head = String::from_utf8_lossy(&head);

@@ -5,9 +5,9 @@
 //! look with the promised confidence, so each of the two conclusions errs with that probability at most.
 
 use experiment::metric::Direction;
+use experiment::search::bisect::Finding;
 use experiment::study::{Judgement, Verdict};
 use serde::{Deserialize, Serialize};
-use tuner::bisect::Finding;
 
 /// The judgement of one step against another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

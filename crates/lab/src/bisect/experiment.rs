@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use experiment::plan::{Arm, LONGEST_S, Plan};
 use experiment::record::EndReason;
 use guest::BootError;
-use host::Root;
+use machine::Root;
 use text::limits::BLOCKS;
 
 use super::evidence::Evidence;

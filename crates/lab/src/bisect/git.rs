@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use files::{Bounded, programs};
+use machine::files::{Bounded, programs};
 use text::limits::{BISECT_BYTES, BISECT_STEPS, Limit, PATCH_BYTES};
 
 use crate::failure::usage;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::Plan;
-use files::{Bounded, DataLock, Dir};
+use machine::files::{Bounded, DataLock, Dir};
 use serde::{Deserialize, Serialize};
 use text::limits::{BISECT_BYTES, RECORD_LINE};
 
@@ -165,7 +165,7 @@ impl Log {
             anyhow!(
                 "{}: cannot write: {e}; {}, then repeat the command with --resume",
                 self.path.display(),
-                files::remedy(&e)
+                machine::files::remedy(&e)
             )
         })?;
         match line {

@@ -1,7 +1,7 @@
 //! Which patch, commit or version of a kernel made a workload worse: a bisection whose every answer is an experiment.
 //!
 //! The ends are compared first: a bisection between ends that do not differ finds something all the same, and it means nothing. Then each
-//! step is compared with the good end, by the plan's rule on the plan's metric (`tuner::bisect` decides which, and what each
+//! step is compared with the good end, by the plan's rule on the plan's metric (`experiment::search::bisect` decides which, and what each
 //! verdict may err with). An inconclusive experiment is followed by one larger experiment, whose size is fixed beforehand; if that
 //! is inconclusive as well, the step counts as one that cannot be judged, like one that does not build. At the end the two neighbours
 //! are compared with each other: the change that is shown is that of the step alone.
@@ -19,10 +19,10 @@ mod steps;
 use std::time::{Duration, Instant};
 
 use ::experiment::plan::{ArenaKind, Arm, Plan};
+use ::experiment::search::bisect::{Bisection, Bracket, ErrorShares, Finding};
 use anyhow::{Context, Result};
-use files::Dir;
-use host::Root;
-use tuner::bisect::{Bisection, Bracket, ErrorShares, Finding};
+use machine::Root;
+use machine::files::Dir;
 
 use crate::arena::kernel;
 use crate::arena::open::OpenOptions;
@@ -191,7 +191,7 @@ enum Shown {
 impl Run<'_> {
     fn search(&mut self) -> Result<Conclusion> {
         let last = self.steps.last();
-        let expected = tuner::bisect::halvings(last);
+        let expected = ::experiment::search::bisect::halvings(last);
         match self.compare((0, last), expected + 1)? {
             Shown::Side(Finding::Bad) => {}
             Shown::Side(_) => return Ok(Conclusion::EndsDoNotDiffer),

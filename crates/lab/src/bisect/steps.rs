@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::plan::Arm;
-use files::{Bounded, Dir};
+use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use text::did_you_mean;

@@ -8,11 +8,11 @@ mod real;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ::fit::latency::CellError;
-use ::fit::recorded::{KindError, Recorded};
-use ::fit::{Drive, Error, FitError, ModelDrive};
+use ::sim::fit::latency::CellError;
+use ::sim::fit::recorded::{KindError, Recorded};
+use ::sim::fit::{Drive, Error, FitError, ModelDrive};
 use anyhow::{Context, Result, anyhow};
-use host::{LoopDevice, Root};
+use machine::{LoopDevice, Root};
 use recorder::file::ReadOptions;
 use serde::Serialize;
 
@@ -92,7 +92,7 @@ pub fn fit(root: &Root, request: &Request, stop: &Stop, progress: &dyn Progress)
     let temporary = match &target {
         disk::Target::Temporary(size) => {
             disk::DiskArena::require_root()?;
-            host::restore_all(root, &[::cpu::UNDO])?;
+            machine::restore_all(root, &[::machine::cpu::UNDO])?;
             Some(disk::make_loop(root, *size, &request.loop_dir, stop, progress)?)
         }
         disk::Target::Device(_) => None,
@@ -113,7 +113,7 @@ fn of_device(
 ) -> Result<Fitted> {
     let device = match temporary {
         Some(made) => made.describe()?,
-        None => host::device::find(root, &request.device).map_err(|e| usage(e.to_string()))?,
+        None => machine::device::find(root, &request.device).map_err(|e| usage(e.to_string()))?,
     };
     let mut drive = RealDrive::open(root, &device, stop)?;
     let mut fitted = of_drive(&mut drive, request, progress)?;
@@ -165,10 +165,10 @@ fn of_spindle(
         // How many zones there are is not known before.
         progress.prepare(what, steps, steps + 60);
     };
-    let found = ::fit::hdd::measure(drive, request.seed, &mut say)?;
+    let found = ::sim::fit::hdd::measure(drive, request.seed, &mut say)?;
     let (cylinders, heads, zones) = found.shape();
     progress.prepare("reads that were held out", steps, steps);
-    let error = ::fit::held_out::error_of(drive, &found.keys(), request.seed.wrapping_add(1))?;
+    let error = ::sim::fit::held_out::error_of(drive, &found.keys(), request.seed.wrapping_add(1))?;
     let mut description = head(request, "reads alone: writes are taken for as fast as reads");
     if let Some(error) = &error {
         description += &held_out_line(&format!(
@@ -205,9 +205,9 @@ fn of_latencies(drive: &mut dyn Drive, request: &Request, progress: &dyn Progres
     let mut steps = 0;
     let mut say = |what: &str| {
         steps += 1;
-        progress.prepare(what, steps, ::fit::latency::ROUNDS as u64);
+        progress.prepare(what, steps, ::sim::fit::latency::ROUNDS as u64);
     };
-    let mut found = ::fit::latency::measure(drive, request.seed, &mut say)?;
+    let mut found = ::sim::fit::latency::measure(drive, request.seed, &mut say)?;
     let (mut findings, mut warnings) = (Vec::new(), Vec::new());
     let mut source = "reads alone: writes are taken for as fast as reads";
     if let Some(path) = &request.writes_from {

@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use ::fit::{Drive, Facts, FitError, Read, Timed, bytes};
+use ::sim::fit::{Drive, Facts, FitError, Read, Timed, bytes};
 use anyhow::{Context, Result};
-use host::probe::DeviceCounters;
-use host::{Device, Root};
-use loadgen::{TimedReads, monotonic_ns};
+use load::{TimedReads, monotonic_ns};
+use machine::probe::DeviceCounters;
+use machine::{Device, Root};
 use rustix::fs::OFlags;
 
 use crate::failure::usage;
@@ -60,14 +60,14 @@ impl RealDrive {
         let unit = device.logical_block_size.unwrap_or(512).clamp(512, 65_536);
         let number = |name: &str| device.queue.get(name).and_then(|attribute| attribute.value.parse::<u64>().ok());
         let largest = number("max_sectors_kb").map_or(MOST_SECTORS, |kb| (kb * 2).min(MOST_SECTORS.into()) as u32);
-        let tags = host::device::tags(root, &device.name).or(device.nr_requests).unwrap_or(1);
+        let tags = machine::device::tags(root, &device.name).or(device.nr_requests).unwrap_or(1);
         let facts = Facts {
             name: device.name.clone(),
             sectors: device.size_bytes / unit * (unit / 512),
             unit: (unit / 512) as u32,
             largest,
             queue_depth: tags.clamp(1, 4096) as u32,
-            rotational: device.kind == host::device::Kind::Rotational || number("rotational") == Some(1),
+            rotational: device.kind == machine::device::Kind::Rotational || number("rotational") == Some(1),
         };
         let reads = TimedReads::new(file, &device.path, MOST_DEPTH, largest * 512)?;
         let directory = root.sys("block").join(&device.name);

@@ -25,8 +25,8 @@ use anyhow::{Result, bail};
 use experiment::plan::{ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength};
 use experiment::record::{Environment, VoidReason};
 use experiment::stats::describe::quantile;
-use host::Root;
-use host::settings::device_attributes;
+use machine::Root;
+use machine::settings::device_attributes;
 use serde::Serialize;
 
 pub use model::{Model, Qos, Rates, hwdb_lines, model_line, qos_line};

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use experiment::plan::{self, Arm, Background, Plan, WorkloadSpec};
-use runner::{Needs, RUNNERS};
+use load::programs::{Needs, RUNNERS};
 
 use crate::arena::cpu;
 use crate::failure::usage;
@@ -23,7 +23,7 @@ pub(super) fn check_work(plan: &Plan) -> Result<()> {
         return Err(usage("--fs (files in a plan): CPUs hold no files; leave it out"));
     }
     for spec in &plan.workloads {
-        let Some(kind) = runner::find(&spec.kind) else {
+        let Some(kind) = load::programs::find(&spec.kind) else {
             if plan.arena.is_cpu() {
                 return Err(works_on_a_device(spec));
             }
@@ -66,7 +66,7 @@ pub(super) fn settle(plan: &mut Plan) {
         return;
     }
     for spec in plan.workloads.iter_mut() {
-        if runner::find(&spec.kind).is_some_and(|kind| kind.options.iter().any(|option| option.name == "on")) {
+        if load::programs::find(&spec.kind).is_some_and(|kind| kind.options.iter().any(|option| option.name == "on")) {
             spec.params.entry("on".to_owned()).or_insert_with(|| "processors".to_owned());
         }
     }

@@ -13,8 +13,8 @@ use experiment::metric::Direction;
 use experiment::plan::{
     ArenaKind, Arm, Better, Budget, FLOWS, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, WorkloadSpec,
 };
-use runner::{Form, RunnerKind};
-use workload::WorkloadKind;
+use load::programs::{Form, RunnerKind};
+use sim::workload::WorkloadKind;
 
 use crate::arena::cpu as cpu_arena;
 use crate::arena::model::Model;
@@ -44,7 +44,7 @@ pub fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
 /// runs the plan from elsewhere.
 pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
     for spec in &mut plan.workloads {
-        let Some(kind) = runner::find(&spec.kind) else { continue };
+        let Some(kind) = load::programs::find(&spec.kind) else { continue };
         for option in kind.all_options().filter(|option| option.form == Form::File) {
             let Some(named) = spec.params.get_mut(option.name) else { continue };
             let places = [Some(Path::new("").join(&*named)), beside.map(|dir| dir.join(&*named))];
@@ -93,7 +93,7 @@ pub struct Resolved {
 #[derive(Debug)]
 pub enum UnderTest {
     Disk { target: disk::Target, arms: Arms<disk::ArmSetting> },
-    Cpu { arms: Arms<::cpu::Setting>, loads: cpu_arena::background::BackgroundLoads },
+    Cpu { arms: Arms<::machine::cpu::Setting>, loads: cpu_arena::background::BackgroundLoads },
     Sim { model: Model, arms: Arms<Setting> },
     Kernel { model: Model, source: guest::Source, arms: Arms<kernel::Setting> },
 }
@@ -137,7 +137,7 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
     check_virtual(&plan)?;
     cpu::check_work(&plan)?;
     for spec in &mut plan.workloads {
-        match runner::find(&spec.kind) {
+        match load::programs::find(&spec.kind) {
             Some(kind) => complete_program(kind, spec, &mut plan.files, &mut plan.metrics)?,
             None => complete_workload(spec)?,
         }
@@ -240,7 +240,7 @@ fn check_virtual(plan: &Plan) -> Result<()> {
     if !plan.arena.is_virtual() {
         return Ok(());
     }
-    let program = plan.workloads.iter().find(|spec| runner::find(&spec.kind).is_some());
+    let program = plan.workloads.iter().find(|spec| load::programs::find(&spec.kind).is_some());
     if let Some(spec) = program {
         return Err(usage(format!(
             "workload {}: the program {} is measured on this machine only (--arena disk); a program runs in virtual time, without verdicts, with \

@@ -44,7 +44,7 @@ pub struct ProgramOptions {
 /// # Errors
 /// Wrong usage: words of the plan that cannot be read.
 pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
-    let programs = plan.workloads.iter().filter_map(|spec| Some((spec, runner::find(&spec.kind)?)));
+    let programs = plan.workloads.iter().filter_map(|spec| Some((spec, load::programs::find(&spec.kind)?)));
     let programs: Vec<(&str, Program)> =
         programs.map(|(spec, kind)| Ok((&*spec.name, Program::of(kind, spec)?))).collect::<Result<_>>()?;
     let of_workloads = programs.iter().filter_map(|(label, program)| {

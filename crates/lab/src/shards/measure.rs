@@ -8,7 +8,7 @@ use anyhow::Result;
 use experiment::plan::{Arm, Plan, TrialLength};
 use experiment::record::VoidReason;
 use experiment::schedule;
-use host::Root;
+use machine::Root;
 use text::limits::{BLOCKS, TRIALS};
 
 use super::prepared::not_stopped;

@@ -55,7 +55,7 @@ impl Prepared {
     ) -> Result<Prepared> {
         check_virtual(&plan)?;
         let resolved = Resolved::of(plan)?;
-        within(&host::Root::real(), resolved, opening, console, |plan, arena| {
+        within(&machine::Root::real(), resolved, opening, console, |plan, arena| {
             Prepared::within(plan, asked, command, arena, console)
         })
     }
@@ -67,7 +67,7 @@ impl Prepared {
     pub fn as_it_is(plan: Plan, command: String, opening: &OpenOptions, console: Console<'_>) -> Result<Prepared> {
         check_virtual(&plan)?;
         let resolved = Resolved::of(plan)?;
-        within(&host::Root::real(), resolved, opening, console, |plan, arena| {
+        within(&machine::Root::real(), resolved, opening, console, |plan, arena| {
             Ok(Prepared::begun(plan.clone(), Vec::new(), command, arena.capture()?))
         })
     }

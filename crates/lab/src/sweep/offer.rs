@@ -11,7 +11,7 @@ use anyhow::Result;
 use elevator::{Build, ElevatorKind, Evidence, Knob, Limits, Role, Tunable};
 use experiment::plan::{ArenaKind, Arm};
 use experiment::sweep::number;
-use host::{Device, Root, device};
+use machine::{Device, Root, device};
 use sim::DeviceModel;
 
 use crate::arena::disk::Target;
@@ -26,7 +26,7 @@ pub enum Scale {
     /// Of an I/O scheduler or a queue.
     Device(Knob),
     /// Of the CPUs.
-    Cpu(cpu::Knob),
+    Cpu(machine::cpu::Knob),
 }
 
 impl Scale {
@@ -59,7 +59,7 @@ impl Scale {
                 let default = default.unsigned_abs();
                 Scale::Device(Knob { default, most: knob.most.max(default), ..knob })
             }
-            Scale::Cpu(knob) => Scale::Cpu(cpu::Knob { default, ..knob }),
+            Scale::Cpu(knob) => Scale::Cpu(machine::cpu::Knob { default, ..knob }),
         }
     }
 }
@@ -218,19 +218,19 @@ fn of_table(kind: &ElevatorKind, nr_requests: u32) -> Vec<Offered> {
 /// The settings of this machine's CPUs that are numbers. `all` are those of the measured program that count under the baseline's policy:
 /// what changes the machine is swept where it is named.
 fn of_cpus(root: &Root, baseline: &Arm) -> Vec<Offered> {
-    let counts = |knob: &cpu::Knob| {
+    let counts = |knob: &machine::cpu::Knob| {
         let text = knob.text(knob.default);
         let set = baseline.tunables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let set = set.filter(|(key, _)| *key != knob.scale.name).chain([(knob.scale.name, text.as_str())]);
-        knob.is_of_program() && cpu::Setting::read(&baseline.scheduler, set).is_ok()
+        knob.is_of_program() && machine::cpu::Setting::read(&baseline.scheduler, set).is_ok()
     };
-    let known = cpu::knobs(root).into_iter().map(|knob| Offered {
+    let known = machine::cpu::knobs(root).into_iter().map(|knob| Offered {
         name: knob.scale.name.to_owned(),
         usual: counts(&knob),
         default: Some(knob.default),
         knob: Some(Scale::Cpu(knob)),
     });
-    let others = cpu::other_numbers(root).into_iter();
+    let others = machine::cpu::other_numbers(root).into_iter();
     known.chain(others.map(|(key, value)| Offered::unknown(&key, Some(value), false))).collect()
 }
 

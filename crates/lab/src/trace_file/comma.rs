@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 
 use anyhow::{Context, Result, anyhow};
-use files::Bounded;
+use machine::files::Bounded;
 use sim::Event;
 use text::limits::EVENTS_LINE;
 

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use elevator::Time;
 use experiment::record::Record;
-use files::Dir;
+use machine::files::Dir;
 use sim::{Event, Observer};
 use trace::Recording;
 
@@ -203,7 +203,7 @@ fn unwritten(path: &Path) -> String {
 /// Reads a trace, one event after the other, in the order of the file, which is that of time.
 pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
     let named = || format!("{}: cannot read the trace", path.display());
-    let file = files::open_input(path).with_context(named)?;
+    let file = machine::files::open_input(path).with_context(named)?;
     let (mut number, mut last) = (0u64, Time::ZERO);
     let mut in_order = |event: &Event| {
         number += 1;

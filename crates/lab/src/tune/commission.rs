@@ -6,10 +6,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use files::Dir;
+use experiment::search::{Options, Proposals, Search};
+use machine::files::Dir;
 use serde::{Deserialize, Serialize};
 use text::limits::RECORD_LINE;
-use tuner::{Options, Proposals, Search};
 
 use super::log::{Header, Log, LoggedSearch};
 use super::objective::{Constraint, Objective};

@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::{Arm, Plan};
 use experiment::record::{End, Environment, Record};
-use files::Dir;
-use host::Root;
-use tuner::Search;
+use experiment::search::Search;
+use machine::Root;
+use machine::files::Dir;
 
 use super::design::{CONFIRM_SHARE, Design};
 use super::log::{Log, LoggedSearch};

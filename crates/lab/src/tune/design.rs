@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use experiment::plan::{Budget, Plan};
-use tuner::{Options, Search, belief};
+use experiment::search::{Options, Search, belief};
 
 use super::commission::{self, Commission};
 use super::log::Header;
@@ -60,7 +60,7 @@ impl Design {
         })
     }
 
-    pub fn baseline_point(&self) -> Option<tuner::Point> {
+    pub fn baseline_point(&self) -> Option<experiment::search::Point> {
         self.field.plain(&self.plan.arms[0].scheduler)
     }
 
@@ -118,7 +118,7 @@ pub fn each_s(plan: &Plan) -> f64 {
 
 /// The space in words.
 pub fn branches(field: &Field) -> Vec<BranchOut> {
-    let of = |branch: &tuner::Branch| BranchOut {
+    let of = |branch: &experiment::search::Branch| BranchOut {
         scheduler: branch.name.clone(),
         tunables: branch.dimensions.iter().map(|d| (d.name.clone(), d.levels.clone())).collect(),
     };

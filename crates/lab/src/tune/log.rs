@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
-use files::{Bounded, DataLock, Dir};
+use machine::files::{Bounded, DataLock, Dir};
 use serde::{Deserialize, Serialize};
 use text::limits::SEARCH_BYTES;
 
@@ -154,7 +154,7 @@ impl Log {
             anyhow!(
                 "{}: cannot write: {e} (all earlier trials are retained); {}, then repeat the command with --resume",
                 self.path.display(),
-                files::remedy(&e)
+                machine::files::remedy(&e)
             )
         })
     }

@@ -1,4 +1,4 @@
-//! After the confirmation: what of the winner is not needed ([`tuner::prune`]).
+//! After the confirmation: what of the winner is not needed ([`experiment::search::prune`]).
 //!
 //! Each step is an ordinary experiment in OUT/prune-1, OUT/prune-2, …: the winner is its baseline, and its seeds are its own. The steps get
 //! what search and confirmation have left of the budget, so a search that is pruned takes no longer than one that is not.
@@ -6,9 +6,9 @@
 use anyhow::Result;
 use experiment::plan::{Arm, Budget, Plan};
 use experiment::record::End;
+use experiment::search::Search;
+use experiment::search::prune::{Outcome, Pruner, Step};
 use experiment::stats::{Interval, Moments, sequence};
-use tuner::Search;
-use tuner::prune::{Outcome, Pruner, Step};
 
 use super::course::{Bench, Pruned};
 use super::design::{Design, FRESH_SEEDS, each_s};

@@ -5,10 +5,10 @@ use std::fmt;
 
 use experiment::plan::Plan;
 use experiment::record::Trial;
+use experiment::search::{BASELINE, Point, Search, belief};
 use experiment::stats::{Interval, Moments, sequence};
 use experiment::study::{Study, Verdict};
 use serde::Serialize;
-use tuner::{BASELINE, Point, Search, belief};
 
 use super::objective::Constraint;
 use super::outcome::{BranchOut, SearchEnd, SearchSummary, Step};
@@ -209,7 +209,7 @@ pub struct Why {
 /// The search's part of tune.json.
 pub fn searched(search: &Search, course: &SearchSummary, arms: &[String], constrained: bool) -> SearchOut {
     let candidates = search.candidates().iter().enumerate().filter(|(number, _)| *number < course.first.len());
-    let of = |(number, c): (usize, &tuner::Candidate)| CandidateOut {
+    let of = |(number, c): (usize, &experiment::search::Candidate)| CandidateOut {
         arm: arms[number].clone(),
         after_trials: course.first[number],
         blocks: c.blocks(),

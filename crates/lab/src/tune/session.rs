@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use experiment::metric::Direction;
 use experiment::plan::Plan;
 use experiment::record::{Trial, VoidReason};
-use tuner::{BASELINE, Ended, Mode, Outcome, Request, Search};
+use experiment::search::{BASELINE, Ended, Mode, Outcome, Request, Search};
 
 use super::log::{Line, Log, LoggedSearch};
 use super::objective::Constraint;

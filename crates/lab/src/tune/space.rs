@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use elevator::{Build, ElevatorKind};
 use experiment::plan::Arm;
+use experiment::search::{Branch, Dimension, Point, Space};
 use serde::{Deserialize, Serialize};
-use tuner::{Branch, Dimension, Point, Space};
 
 use crate::arena::model::Model;
 use crate::failure::usage;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 pub use experiment::history::{Entry, Measured, Outcome};
-use files::Dir;
-use host::Root;
+use machine::Root;
+use machine::files::Dir;
 use text::limits::HISTORY_BYTES;
 
 /// In the state directory.
@@ -33,7 +33,7 @@ pub struct History {
 impl History {
     /// The history of the device with this identity; empty where there is none yet.
     pub fn of(root: &Root, identity: &str) -> Result<History> {
-        History::at(root, &host::key(identity))
+        History::at(root, &machine::key(identity))
     }
 
     /// Every history that there is.

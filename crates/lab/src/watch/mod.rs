@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use experiment::plan::Plan;
-use files::{DataLock, Dir};
-use host::Root;
+use machine::Root;
+use machine::files::{DataLock, Dir};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::usage;

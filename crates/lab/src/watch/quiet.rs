@@ -11,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use host::Root;
-use host::probe::DeviceCounters;
+use machine::Root;
+use machine::probe::DeviceCounters;
 
 use super::Watch;
 use crate::signals::Stop;

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use host::systemd::unit_word;
+use machine::systemd::unit_word;
 
 use super::Watch;
 use crate::workloads::Workloads;
@@ -27,7 +27,7 @@ struct Needs {
 impl Needs {
     fn of(watch: &Watch) -> Needs {
         let plan = &watch.plan;
-        let is_program = |kind: &str| runner::find(kind).is_some();
+        let is_program = |kind: &str| load::programs::find(kind).is_some();
         let programs = plan.workloads.iter().any(|spec| is_program(&spec.kind) || !spec.background.is_empty());
         // A plan that cannot be read is refused elsewhere; it does not get the stricter rule here.
         let writes = Workloads::of(plan).map_or(true, |workloads| workloads.write());
@@ -65,7 +65,7 @@ const WITHOUT_PROGRAMS: [&str; 5] = [
 ///
 /// # Errors
 /// For a path that no unit can hold.
-pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, host::Error> {
+pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, machine::Error> {
     let needs = Needs::of(watch);
     let mut lines: Vec<String> = ALWAYS.iter().map(ToString::to_string).collect();
     lines.push(format!("ReadWritePaths={}", writable(needs, state, watch.textfile.as_deref())?));
@@ -86,7 +86,7 @@ pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, host::Error> 
     Ok(lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
-fn writable(needs: Needs, state: &Path, textfile: Option<&Path>) -> Result<String, host::Error> {
+fn writable(needs: Needs, state: &Path, textfile: Option<&Path>) -> Result<String, machine::Error> {
     // Unlike a command line, a list of paths has no variables.
     let mut paths = vec![unit_word(state)?.replace("$$", "$")];
     if let Some(dir) = textfile.and_then(Path::parent) {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use host::Root;
-use host::systemd::{unit_text, unit_word};
+use machine::Root;
+use machine::systemd::{unit_text, unit_word};
 
 use super::{Watch, sandbox};
 use crate::resolve::programs;
@@ -35,7 +35,7 @@ pub fn paths(root: &Root, watch: &str) -> [PathBuf; 2] {
 ///
 /// # Errors
 /// For a path that no unit can hold.
-pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], host::Error> {
+pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
     let [service_path, timer_path] = paths(root, &watch.name);
     let head = format!(
         "# Written by `schedlab watch add`. Removed, with the timer or service beside it, by: schedlab watch remove {}\n",
@@ -65,7 +65,7 @@ pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], host::Error> {
 }
 
 /// The words by which a unit agrees to the programs of its plan: root has typed them when the watch was added.
-fn consent(watch: &Watch) -> Result<String, host::Error> {
+fn consent(watch: &Watch) -> Result<String, machine::Error> {
     let named = programs::named(&watch.plan).unwrap_or_default();
     let user = watch.run_as.as_ref().map(unit_word).transpose()?.map(|user| format!(" --as {user}"));
     let needed = named.iter().any(|program| user.is_none() || program.needs_root);

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use elevator::{FlowSpec, Priority};
 use experiment::plan::{Flow, WorkloadSpec};
-use workload::{FlowWork, Params, WorkloadKind};
+use sim::workload::{FlowWork, Params, WorkloadKind};
 
 use crate::failure::usage;
 

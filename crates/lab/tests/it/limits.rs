@@ -5,11 +5,11 @@ use std::fs::File;
 
 use experiment::plan::{Background, Better, Flow, OwnMetric, Plan, Published, parse_arm, parse_workload};
 use experiment::record::{Event, Header, LatencyCurve, Line, Note, Observation, Record, RecordReader, Trial};
-use files::Bounded;
-use foreign::table::{self, Columns};
+use import::table::{self, Columns};
 use lab::occasions;
 use lab::shards::merge;
 use lab::signals::Stop;
+use machine::files::Bounded;
 use text::limits::*;
 
 /// What is said of an input with so many of what the limit counts; nothing if it is accepted.
@@ -98,7 +98,7 @@ const INPUTS: &[(&Limit, Input)] = &[
     (&TABLE_ROWS, |n| read_table(&format!("arm,v\n{}", "a,1\n".repeat(n)))),
     (&IMPORT_FILES, |n| {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into();
-        said(lab::sources::files(foreign::find("hyperfine").expect("a format"), &vec![file; n]))
+        said(lab::sources::files(import::find("hyperfine").expect("a format"), &vec![file; n]))
     }),
     (&TRACE_LINE, |n| said(trace_parser(trace::formats::Format::Fio, "fio version 2 iolog\n").feed(&vec![b' '; n]))),
     (&TRACE_DEVICES, |n| {
@@ -118,8 +118,8 @@ const INPUTS: &[(&Limit, Input)] = &[
         said(lab::arena::kernel::series(dir.path()))
     }),
     (&BISECT_STEPS, |n| said(lab::bisect::check_number(n))),
-    (&ENTRY_BYTES, |n| host::journal::Entry::from_json(&vec![b' '; n]).map(drop)),
-    (&MANIFEST_BYTES, |n| host::persist::Persisted::from_json(&vec![b' '; n]).map(drop)),
+    (&ENTRY_BYTES, |n| machine::journal::Entry::from_json(&vec![b' '; n]).map(drop)),
+    (&MANIFEST_BYTES, |n| machine::persist::Persisted::from_json(&vec![b' '; n]).map(drop)),
 ];
 
 /// What is said of an input when it has so many, and when it has one more: of inputs that are costly to read twice.

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use experiment::plan::{Arm, Plan, TrialLength};
 use experiment::record::EndReason;
-use files::Dir;
 use lab::arena::Arena;
 use lab::arena::open::{OpenOptions, within};
 use lab::console::Console;
@@ -22,6 +21,7 @@ use lab::store::RECORD;
 use lab::tune::log::{self, Log, LoggedSearch, SEARCH};
 use lab::tune::session::Session;
 use lab::tune::space::{Field, SpaceRequest};
+use machine::files::Dir;
 use sha2::{Digest, Sha256};
 
 /// Longer than anything takes.
@@ -72,7 +72,7 @@ fn of_one_machine() -> Vec<u8> {
     let asked = Plan::from_toml(PLAN).unwrap().trial;
     let experiment = Experiment {
         plan: plan(),
-        place: Place::New { root: &host::Root::real(), opening: &OpenOptions::default() },
+        place: Place::New { root: &machine::Root::real(), opening: &OpenOptions::default() },
         pilot: Pilot::Run { asked: &asked },
         results: Results::Directory(options(dir.path())),
         hooks: &(),
@@ -336,16 +336,16 @@ fn search(arena: &mut dyn Arena, plan: &Plan, dir: &Path, console: Console<'_>) 
         patience: None,
     };
     let mut log = Log::create(&Dir::make(dir)?, &header, &arena.capture()?)?;
-    let options = tuner::Options {
+    let options = experiment::search::Options {
         seed: 5,
-        mode: tuner::Mode::Reused,
+        mode: experiment::search::Mode::Reused,
         margin: 0.01,
         trials: 40,
         width: 4,
         patience: None,
-        proposals: tuner::Proposals::Mixed,
+        proposals: experiment::search::Proposals::Mixed,
     };
-    let mut search = tuner::Search::new(field.space.clone(), None, options);
+    let mut search = experiment::search::Search::new(field.space.clone(), None, options);
     let seen = LoggedSearch::default();
     let session = Session { field: &field, constraints: &[], log: &mut log, seen, time: None };
     session.run(&mut search, plan, arena, console)?;
@@ -357,7 +357,7 @@ fn a_search_whose_candidates_are_measured_elsewhere_side_by_side_has_the_log_of_
     let (prepared, dir) = (prepared(), tempfile::tempdir().unwrap());
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
     let resolved = Resolved::of(prepared.plan().clone()).unwrap();
-    let one = within(&host::Root::real(), resolved, &opening, Console::new(&stop, &Silent), |plan, arena| {
+    let one = within(&machine::Root::real(), resolved, &opening, Console::new(&stop, &Silent), |plan, arena| {
         search(arena, plan, &dir.path().join("one"), Console::new(&stop, &Silent))
     });
     let (plan, many) = (prepared.plan().clone(), dir.path().join("many"));

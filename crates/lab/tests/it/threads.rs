@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use experiment::plan::{Plan, SCHEMA};
 use experiment::record::{Environment, Header, Record};
-use files::Dir;
 use lab::arena::sim::SimArena;
 use lab::console::Console;
 use lab::progress::Silent;
@@ -12,6 +11,7 @@ use lab::resolve::{Resolved, UnderTest};
 use lab::run::{Experiment, Pilot, Place, Results, run};
 use lab::signals::Stop;
 use lab::store::{RECORD, Store};
+use machine::files::Dir;
 
 /// Arms that are decided after different numbers of blocks, and trials of different lengths.
 const PLAN: &str = r#"

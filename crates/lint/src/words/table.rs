@@ -103,19 +103,19 @@ const fn except(path: &'static str, line: &'static str, reason: &'static str) ->
 }
 
 pub const EXCEPTIONS: &[Exception] = &[
-    except("crates/cpu/src/ledger.rs", r#""processors""#, "the journal's name of the kind since 0.1.0"),
+    except("crates/machine/src/cpu/ledger.rs", r#""processors""#, "the journal's name of the kind since 0.1.0"),
     except(
         "crates/schedlab/tests/it/attacks/state.rs",
         r#""processors""#,
         "the same, in an entry that an attacker wrote",
     ),
     except("crates/", r"processors\.json", "a file of the journal of 0.1.0"),
-    except("crates/runner/src/", r#""processors""#, "a value of plans of 0.1.0"),
+    except("crates/load/src/programs/", r#""processors""#, "a value of plans of 0.1.0"),
     except("crates/lab/src/resolve/cpu.rs", r#""processors""#, "a value of plans of 0.1.0"),
-    except("crates/host/src/environment.rs", r#""processor\.?""#, "the kernel's own word"),
-    except("crates/host/src/probe/frequency.rs", r#""processor\\t"#, "the kernel's own word"),
+    except("crates/machine/src/environment.rs", r#""processor\.?""#, "the kernel's own word"),
+    except("crates/machine/src/probe/frequency.rs", r#""processor\\t"#, "the kernel's own word"),
     except("crates/", r#"\bNOBODY\b|(user|becomes) nobody|"nobody""#, "the name of a user"),
-    except("crates/host/src/settings/", "driver is told", "what the kernel does"),
+    except("crates/machine/src/settings/", "driver is told", "what the kernel does"),
     except("crates/schedlab/tests/it/e2e/refusals.rs", "There are:", "a planted fault"),
     except("plans/kyber-delay.patch", "processor", "its text is part of the key of the kernel that is built with it"),
 ];
@@ -123,4 +123,4 @@ pub const EXCEPTIONS: &[Exception] = &[
 /// Comments and names in which the words still stand, by directory: the number may only become smaller. Strings, help, templates and pages
 /// have none.
 pub const REMAINING: &[(&str, usize)] =
-    &[("crates/host/", 2), ("crates/runner/", 1), ("crates/schedlab/", 1), ("crates/selfbench/", 6)];
+    &[("crates/machine/", 2), ("crates/load/src/programs/", 1), ("crates/schedlab/", 1), ("crates/selfbench/", 6)];

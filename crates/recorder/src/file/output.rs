@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use files::Dir;
+use machine::files::Dir;
 #[cfg(feature = "parquet")]
 use rustix::fs::{FallocateFlags, fallocate};
 #[cfg(feature = "parquet")]

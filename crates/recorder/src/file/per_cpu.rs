@@ -9,7 +9,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use files::open_input;
+use machine::files::open_input;
 use text::limits::TRACE_FILES;
 use trace::Recording;
 use trace::formats::blktrace::{Decoder, Record, Stream};

@@ -8,7 +8,7 @@ use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use files::open_input;
+use machine::files::open_input;
 use trace::Recording;
 use trace::formats::{Format, Options, Parser, blktrace};
 

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use files::Dir;
+use machine::files::Dir;
 use trace::Recording;
 use trace::formats::{FORMATS, Format, lines};
 

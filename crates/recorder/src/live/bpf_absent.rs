@@ -1,7 +1,7 @@
 //! What a build without the feature `bpf` says.
 
 use anyhow::{Result, bail};
-use host::Root;
+use machine::Root;
 
 use super::clock::Began;
 use super::events::Events;

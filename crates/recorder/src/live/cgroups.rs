@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use host::Root;
+use machine::Root;
 
 /// Directories that are looked at; a machine with more has groups without a name in its recordings.
 const MOST_GROUPS: usize = 65_536;

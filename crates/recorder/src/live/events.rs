@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use host::Root;
+use machine::Root;
 use trace::Io;
 
 use super::tables::Tables;

@@ -23,7 +23,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use host::Root;
+use machine::Root;
 use trace::{About, Io, Recording};
 
 #[cfg(feature = "perfetto")]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use host::Root;
+use machine::Root;
 use trace::{About, Process, Recording};
 
 use super::cgroups::Cgroups;

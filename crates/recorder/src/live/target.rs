@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use host::{Root, device};
+use machine::{Root, device};
 
 use super::cgroups;
 use super::options::{MOST_DEVICES, MOST_FILTERS, Options};

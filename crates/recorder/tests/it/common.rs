@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use host::Root;
+use machine::Root;
 use recorder::live::{Live, Options, Source};
 use testbed::{Directory, Loop, LoopOptions, require, skip};
 use trace::{About, Io, Recording};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use foreign::IMPORTERS;
+use import::IMPORTERS;
 
 use super::design::MethodArg;
 use super::fail_if::FailIfArgs;
@@ -27,7 +27,7 @@ Formats of --from (schedlab list formats says what each lacks):
 /// The examples, and a line for each format.
 pub(super) fn study_help() -> String {
     let width = IMPORTERS.iter().map(|row| row.name.len()).max().unwrap_or_default();
-    let line = |row: &foreign::Importer| format!("  {:<width$}  {}\n", row.name, row.reads);
+    let line = |row: &import::Importer| format!("  {:<width$}  {}\n", row.name, row.reads);
     EXAMPLES.to_owned() + IMPORTERS.iter().map(line).collect::<String>().trim_end()
 }
 

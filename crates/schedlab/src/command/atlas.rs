@@ -6,12 +6,12 @@ use anyhow::Result;
 use experiment::atlas::{Atlas, Cell, Hole};
 use experiment::plan::ArenaKind;
 use experiment::record::{End, EndReason};
-use files::Dir;
 use lab::arena::open::OpenOptions;
 use lab::atlas::{Choice, Design, Looked, Planned, Plans, adopt, look, measure};
 use lab::console::Console;
 use lab::output::Output;
 use lab::signals::Stop;
+use machine::files::Dir;
 use text::counted;
 
 use super::experiment::quoted;

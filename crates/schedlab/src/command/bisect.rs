@@ -1,12 +1,12 @@
 //! `schedlab bisect`: which patch, commit or version made a workload worse.
 
 use anyhow::Result;
-use host::Root;
 use lab::arena::open::OpenOptions;
 use lab::bisect::{BisectResult, BisectSpec, Conclusion, Evidence, Step, bisect, in_words};
 use lab::console::Console;
 use lab::resolve::programs::ProgramOptions;
 use lab::signals::Stop;
+use machine::Root;
 
 use crate::cli::BisectArgs;
 use crate::command::experiment::{plan_of_file, repeat_command};

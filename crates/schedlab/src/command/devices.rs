@@ -3,8 +3,8 @@
 use anyhow::Result;
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
-use host::Root;
-use host::device::{self, Device};
+use machine::Root;
+use machine::device::{self, Device};
 
 use super::fleet::known_of;
 use crate::cli::DevicesArgs;

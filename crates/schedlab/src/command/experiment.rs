@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use experiment::plan::{self, ArenaKind, LONGEST_S, Plan, TrialLength};
 use experiment::record::{End, EndReason, Ending, Environment, Record};
-use files::Bounded;
-use host::Root;
 use lab::console::Console;
 use lab::feasibility;
 use lab::length;
@@ -18,6 +16,8 @@ use lab::run::{Experiment, Hooks, Kept, Outcome, Pilot, Place, Results, run};
 use lab::session::RecordOptions;
 use lab::signals::Stop;
 use lab::store;
+use machine::Root;
+use machine::files::Bounded;
 use text::limits::PLAN_BYTES;
 
 use crate::cli::{CompareArgs, ConductArgs, DesignArgs, FailIfArgs, MonitorArgs, RunArgs};

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use ::fit::latency::CellError;
-use ::fit::recorded::KindError;
+use ::sim::fit::latency::CellError;
+use ::sim::fit::recorded::KindError;
 use anyhow::{Context, Result};
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use host::Root;
 use lab::fit::{Fitted, GOOD, Kind, Request, fit, fit_recording};
 use lab::signals::Stop;
+use machine::Root;
 use serde_json::json;
 
 use crate::cli::{FitArena, FitArgs, FitKind};
@@ -66,7 +66,7 @@ fn check_recording(args: &FitArgs) -> Result<()> {
 /// Writes and shows a model.
 fn done(fitted: &Fitted, args: &FitArgs) -> Result<u8> {
     if let Some(path) = &args.out {
-        files::replace_at(path, fitted.description.as_bytes())
+        machine::files::replace_at(path, fitted.description.as_bytes())
             .with_context(|| format!("--out {}: cannot write the model", path.display()))?;
     }
     if args.json {

@@ -9,9 +9,9 @@ use experiment::outcome::Condition;
 use experiment::plan::{LONGEST_S, Plan};
 use experiment::record::{Environment, Record};
 use experiment::study::Verdict;
-use host::Root;
 use lab::gate::{LAST_GOOD, LastGood, same_machine, same_plan};
 use lab::length;
+use machine::Root;
 use report::gate::Gate;
 use serde_json::json;
 use text::did_you_mean;
@@ -37,7 +37,7 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     let (kept, reference) = reference(args, &state)?;
     let writes: Vec<&Path> = kept.as_ref().map(|_| state.as_path()).into_iter().chain(parent(args)).collect();
     // Before anything is measured: a result that cannot be written is found now.
-    writes.iter().try_for_each(|dir| files::Dir::make(dir).map(drop))?;
+    writes.iter().try_for_each(|dir| machine::files::Dir::make(dir).map(drop))?;
     if plan.arena == experiment::plan::ArenaKind::Sim {
         let out = args.conduct.out.as_deref().unwrap_or(Path::new(lab::output::PARENT));
         let results: Vec<&Path> = [out].into_iter().chain(writes.iter().copied()).collect();
@@ -210,7 +210,7 @@ fn print(args: &GateArgs, line: &str, all: &serde_json::Value) -> Result<()> {
 
 fn write_junit(args: &GateArgs, gate: &Gate<'_>) -> Result<()> {
     if let Some(path) = &args.junit {
-        files::replace_at(path, report::gate::junit(gate)?.as_bytes())?;
+        machine::files::replace_at(path, report::gate::junit(gate)?.as_bytes())?;
     }
     Ok(())
 }

@@ -6,11 +6,11 @@ use anyhow::Result;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use experiment::plan::parse_duration_s;
-use host::Root;
 use lab::arena::open::OpenOptions;
 use lab::console::Console;
 use lab::iocost::{self, Figure, Published, Publisher, Report, Request, hwdb_lines, model_line, qos_line};
 use lab::signals::Stop;
+use machine::Root;
 use serde_json::{Value, json};
 
 use crate::cli::{IocostArena, IocostArgs};

@@ -5,10 +5,10 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use elevator::{Build, ElevatorKind, LINUX, Promise};
 use experiment::metric::{Direction, METRICS};
-use host::Root;
-use host::device;
-use runner::cpu::{LOADS, LoadKind};
-use runner::{Needs, Opt, RUNNERS, RunnerKind};
+use load::programs::cpu::{LOADS, LoadKind};
+use load::programs::{Needs, Opt, RUNNERS, RunnerKind};
+use machine::Root;
+use machine::device;
 use serde_json::{Map, Value, json};
 
 use crate::cli::{ListArgs, Listing};
@@ -183,7 +183,7 @@ fn devices() -> Vec<Value> {
 }
 
 fn workloads() -> Vec<Value> {
-    workload::describe()
+    sim::workload::describe()
         .into_iter()
         .map(|row| {
             let params: serde_json::Map<String, Value> =
@@ -260,19 +260,19 @@ fn traces() -> Vec<Value> {
 }
 
 fn formats() -> Vec<Value> {
-    let row = |row: &foreign::Importer| {
+    let row = |row: &import::Importer| {
         let metrics: Vec<&str> = row.metrics.iter().map(|(name, ..)| *name).collect();
         let metrics = if metrics.is_empty() { json!("of the file") } else { json!(metrics) };
         let labels: Vec<&str> = row.labels.iter().map(|(name, _)| *name).collect();
         json!({"name": row.name, "reads": row.reads, "trial": row.trial, "metrics": metrics, "labels": labels, "lacks": row.lacks,
                "repeat": row.repeat})
     };
-    foreign::IMPORTERS.iter().map(row).collect()
+    import::IMPORTERS.iter().map(row).collect()
 }
 
 /// What arms of CPUs are made of: the scheduler, and the keys of settings.
 fn settings(root: &Root) -> Vec<Value> {
-    let row = |name: &str, example: String, help: &str, here: cpu::Here| {
+    let row = |name: &str, example: String, help: &str, here: machine::cpu::Here| {
         let (now, why) = if here.is_here { (here.words, None) } else { ("not here".to_owned(), Some(here.words)) };
         json!({"name": name, "example": example, "help": help, "here": here.is_here, "now": now, "why": why, "names": here.names})
     };
@@ -281,16 +281,16 @@ fn settings(root: &Root) -> Vec<Value> {
             "default",
             "default".to_owned(),
             "the kernel's own scheduler, as it was found",
-            cpu::Here { is_here: true, words: "yes".to_owned(), names: Vec::new() },
+            machine::cpu::Here { is_here: true, words: "yes".to_owned(), names: Vec::new() },
         ),
         row(
             "sched_ext:",
             "sched_ext:/usr/bin/scx_simple".to_owned(),
             "a scheduler that a program loads",
-            cpu::sched_ext_here(root),
+            machine::cpu::sched_ext_here(root),
         ),
     ];
-    let keys = cpu::KEYS.iter().map(|key| {
+    let keys = machine::cpu::KEYS.iter().map(|key| {
         let name = match key.name {
             "sysctl:" => "sysctl:kernel.sched_rr_timeslice_ms",
             "feature:" => "feature:WAKEUP_PREEMPTION",

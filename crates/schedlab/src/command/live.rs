@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use experiment::plan::parse_duration_s;
-use host::Root;
 use lab::arena::open::restore_leftovers;
+use machine::Root;
 use recorder::live::{Live, Options};
 
 use crate::failure::usage;

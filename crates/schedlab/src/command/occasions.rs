@@ -7,9 +7,6 @@ use ::experiment::pool;
 use ::experiment::record::Record;
 use ::experiment::study::Study;
 use anyhow::{Context, Result};
-use files::Dir;
-use host::Root;
-use host::systemd::later;
 use jiff::{SignedDuration, Zoned};
 use lab::feasibility;
 use lab::occasions::{self, Occasion};
@@ -17,6 +14,9 @@ use lab::output::Output;
 use lab::resolve::locate_patches;
 use lab::resolve::programs::{self, Agreement};
 use lab::signals::Stop;
+use machine::Root;
+use machine::files::Dir;
+use machine::systemd::later;
 
 use super::experiment::{self, Beside, Measured, give_up_rights, measure_on, plan_to_run, settled};
 use super::plan::{checked, plan_of};
@@ -181,7 +181,7 @@ fn start_later(
     let unit = format!("schedlab-occasion-{next}-{}", at.timestamp().as_second());
     let here = std::env::current_dir().context("working directory: unknown")?;
     let program = watch::program()?;
-    if host::systemd::runs(root) {
+    if machine::systemd::runs(root) {
         command[0] = program.display().to_string();
         command.push("--quiet".to_owned());
         later(root, &unit, several.every, &here, &command)?;

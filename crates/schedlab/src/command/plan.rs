@@ -7,11 +7,11 @@ use elevator::Named;
 use experiment::plan::{
     self, ArenaKind, Arm, Budget, Criteria, FileSystemSpec, Method, Plan, TrialLength, WorkloadSpec,
 };
-use host::{Root, device};
 use lab::arena::cpu;
 use lab::arena::disk::Target;
 use lab::resolve::{bare, check_arm};
 use lab::workloads;
+use machine::{Root, device};
 use text::did_you_mean as nearest;
 
 use crate::cli::{DesignArgs, MethodArg};
@@ -141,7 +141,7 @@ fn default_workloads(design: &DesignArgs, destroy_data: Option<&str>) -> Result<
 fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
     let mut taken = false;
     for spec in workloads.iter_mut() {
-        let accepts = match runner::find(&spec.kind) {
+        let accepts = match load::programs::find(&spec.kind) {
             Some(kind) => kind.options.iter().any(|option| option.name == "clients"),
             None => workloads::find(&spec.kind)?.accepts.contains(&"clients"),
         };
@@ -182,7 +182,7 @@ pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<St
         return Ok(elevator::LINUX.iter().map(|row| row.name.to_owned()).collect());
     }
     if Target::is_temporary(word)? {
-        return Ok(host::loopdev::offered_for_new_loop(root));
+        return Ok(machine::loopdev::offered_for_new_loop(root));
     }
     let device = device::find(root, word).map_err(|e| usage(e.to_string()))?;
     if let Some(why) = &device.no_scheduler {

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use host::Root;
 use lab::progress::Progress as _;
 use lab::signals::Stop;
+use machine::Root;
 use recorder::file::output::{Output, Taken};
 use recorder::file::{self, ReadOptions};
 use recorder::live::{Live, Options};

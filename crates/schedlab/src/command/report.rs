@@ -9,11 +9,11 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use confine::Reader;
 use experiment::record::Record;
 use experiment::study::Study;
-use files::{Dir, programs};
 use lab::store;
+use machine::confine::Reader;
+use machine::files::{Dir, programs};
 use report::export::Exported;
 use report::paper::{self, Paper};
 

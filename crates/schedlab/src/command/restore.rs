@@ -1,7 +1,7 @@
 //! `schedlab restore`: puts back what a crash left changed.
 
 use anyhow::{Result, bail};
-use host::{Outcome, Root};
+use machine::{Outcome, Root};
 
 use crate::cli::RestoreArgs;
 use crate::failure::{BUSY, REACHED};
@@ -9,7 +9,7 @@ use crate::out;
 
 /// Restores every unclean end that the journal knows of.
 pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
-    let outcomes = host::restore_all(root, &[cpu::UNDO])?;
+    let outcomes = machine::restore_all(root, &[machine::cpu::UNDO])?;
     if args.json {
         let rows: Vec<_> = outcomes
             .iter()

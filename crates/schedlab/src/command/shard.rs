@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::plan::ArenaKind;
-use files::{Bounded, Dir, replace_at};
-use host::Root;
 use lab::arena::open::OpenOptions as Opening;
 use lab::console::Console;
 use lab::progress::Progress as _;
@@ -14,6 +12,8 @@ use lab::resolve::programs::ProgramOptions;
 use lab::shards::{Merged, Missing, Prepared, Shard, ShardRequest, Unit, merge, shard};
 use lab::signals::Stop;
 use lab::store::{self, RECORD};
+use machine::Root;
+use machine::files::{Bounded, Dir, replace_at};
 use serde_json::json;
 use text::counted;
 use text::limits::{SEGMENT_BYTES, SEGMENTS, SEGMENTS_BYTES};

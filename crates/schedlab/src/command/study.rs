@@ -7,7 +7,7 @@ use experiment::Options;
 use experiment::pool::{self, OccasionSamples};
 use experiment::record::Record;
 use experiment::study::Study;
-use host::Root;
+use machine::Root;
 
 use crate::cli::StudyArgs;
 use crate::failure::usage;
@@ -58,10 +58,10 @@ fn judge(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
         Source::Record => of_record(source, args),
         Source::Table => Ok((foreign_numbers::of_table(source, args)?, None)),
         Source::Unknown(text) => {
-            let next = match foreign::recognise(&text) {
+            let next = match import::recognise(&text) {
                 Some(row) => format!("it looks like {}: --from {}", row.reads, row.name),
                 None => {
-                    let names: Vec<&str> = foreign::IMPORTERS.iter().map(|row| row.name).collect();
+                    let names: Vec<&str> = import::IMPORTERS.iter().map(|row| row.name).collect();
                     format!(
                         "name the columns of a table with --arm COL --metric COL, the directory of an experiment, or the program \
                          that wrote it with --from ({})",

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use files::Dir;
 use lab::signals::Stop;
 use lab::synthesize::{Request, Synthesized, synthesize};
+use machine::files::Dir;
 use recorder::file::ReadOptions;
 use trace::formats::Format;
 use trace::synthesize::{Figure, Measure};

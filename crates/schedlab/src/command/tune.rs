@@ -6,8 +6,8 @@ mod page;
 
 use anyhow::Result;
 use experiment::study::Verdict;
-use files::Dir;
-use host::Root;
+use machine::Root;
+use machine::files::Dir;
 
 use crate::cli::TuneArgs;
 use crate::command::experiment::{Along, Beside, give_up_rights, repeat_command};
@@ -55,7 +55,7 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
     let resume = format!("continue with the same command, --out {} --resume", dir.display());
     if course.why == SearchEnd::Interrupted {
         let best = match search.incumbent() {
-            tuner::BASELINE => "no setting looked better than the default".to_owned(),
+            experiment::search::BASELINE => "no setting looked better than the default".to_owned(),
             best => format!(
                 "best so far {} ({:+.1} % in {}, not confirmed)",
                 search.key(best),

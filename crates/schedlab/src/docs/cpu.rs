@@ -1,6 +1,6 @@
 //! The page about CPU settings.
 
-use cpu::KEYS;
+use machine::cpu::KEYS;
 
 use super::sheet::{Sheet, code};
 

@@ -1,6 +1,6 @@
 //! The page about formats of other programs.
 
-use foreign::IMPORTERS;
+use import::IMPORTERS;
 
 use super::sheet::{Sheet, code};
 

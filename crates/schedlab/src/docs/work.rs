@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use experiment::metric::{Direction, METRICS, Metric};
-use runner::cpu::LOADS;
-use runner::{Needs, Opt, RUNNERS, RunnerKind};
-use workload::WORKLOADS;
+use load::programs::cpu::LOADS;
+use load::programs::{Needs, Opt, RUNNERS, RunnerKind};
+use sim::workload::WORKLOADS;
 
 use super::sheet::{Sheet, code, yes};
 
@@ -43,7 +43,7 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     );
     sheet.table(
         ["name", "what it does", "decides", "writes", "reaches the device"],
-        workload::describe().iter().map(|row| {
+        sim::workload::describe().iter().map(|row| {
             let name = format!("[`{}`](#{})", row.name, row.name);
             [name, row.help.to_owned(), code(row.primary), yes(row.writes), yes(row.reaches_device)]
         }),
@@ -60,7 +60,7 @@ fn the_page_about_workloads_has_every_workload_and_option() {
         ["parameter", "form", "meaning"],
         seen.iter().map(|(name, (form, help))| [code(name), (*form).to_owned(), (*help).to_owned()]),
     );
-    for row in workload::describe() {
+    for row in sim::workload::describe() {
         let defaults: Vec<String> =
             row.params.iter().map(|param| code(format!("{}={}", param.name, param.default))).collect();
         sheet.subsection(row.name).text(&format!("{}. Defaults:", capital(row.help))).text(&wrap(&defaults));

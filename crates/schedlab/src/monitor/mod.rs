@@ -16,8 +16,8 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use experiment::plan::Plan;
 use experiment::record::Trial;
-use files::Dir;
 use lab::progress::Step;
+use machine::files::Dir;
 use report::running::Running;
 
 use crate::cli::MonitorArgs;

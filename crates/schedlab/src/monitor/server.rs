@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use bytes::Bytes;
-use confine::Landlock;
 use http_body_util::Full;
 use hyper::header::{ALLOW, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use machine::confine::Landlock;
 use report::running::Running;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -63,7 +63,8 @@ pub(super) fn check() -> Result<()> {
 
 /// Answers clients until the process ends, with nothing of root's.
 pub(super) fn serve(listener: TcpListener, running: Arc<Mutex<Running>>) {
-    let confined = confine::drop_capabilities().and_then(|()| Landlock::read_all_write_only::<&str>(&[])?.restrict());
+    let confined =
+        machine::confine::drop_capabilities().and_then(|()| Landlock::read_all_write_only::<&str>(&[])?.restrict());
     if let Err(error) = confined {
         return out::note(format_args!(
             "--metrics-listen: not served, for the rights of root cannot be given up: {error}"

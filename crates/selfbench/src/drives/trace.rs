@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use elevator::Op;
-use files::Bounded;
+use machine::files::Bounded;
 use text::limits::{TRACE_BYTES, TRACE_REQUESTS};
 
 /// The longest time that is taken, in microseconds: an hour.

@@ -10,7 +10,7 @@ use guest::load::{self, Load};
 use guest::readers;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use workload::Params;
+use sim::workload::Params;
 
 use lab::arena::kernel::order;
 
@@ -82,7 +82,7 @@ fn reads() -> Result<u64> {
 
 /// All clients once; how many virtual nanoseconds they took.
 fn one(how: Readers, reads: u32) -> Result<u64> {
-    let kind = workload::find("randread").expect("randread is a workload");
+    let kind = sim::workload::find("randread").expect("randread is a workload");
     let amount = (u64::from(reads) * u64::from(BLOCK)).to_string();
     let (clients, block) = (CLIENTS.to_string(), BLOCK.to_string());
     let params = kind.params([("clients", clients.as_str()), ("amount", &amount), ("block_size", &block)])?;

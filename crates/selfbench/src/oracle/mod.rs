@@ -5,7 +5,7 @@
 //! would build it. The program's first line says which kernel it is and how often that ticks, and another version than the one that
 //! the schedulers follow is refused by name.
 //!
-//! A script that shows a difference is minimised and printed with both answers, in the format of `elevator_laws::original`.
+//! A script that shows a difference is minimised and printed with both answers, in the format of `properties::original`.
 
 mod program;
 
@@ -13,8 +13,8 @@ use std::fmt;
 
 use anyhow::{Context, Result, bail};
 use elevator::{ElevatorKind, find};
-use elevator_laws::original::{Case, Column, Corpus, Script, digest, drive, generate, minimise, shown};
 use lab::failure::usage;
+use properties::original::{Case, Column, Corpus, Script, digest, drive, generate, minimise, shown};
 
 use crate::cli::BenchOracleArgs;
 use program::Program;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use elevator_laws::original::Script;
+use properties::original::Script;
 
 /// The kernel that the schedulers follow.
 const VERSION: &str = "2.6.20";

@@ -13,8 +13,8 @@
 //! (write-back without the kernel's delay of seconds) until so much is under way that the client has to wait. What is written is
 //! flushed before the client ends. Where no I/O reaches the device, each request is a copy and nothing else.
 
+use crate::workload::{Lived, Step};
 use elevator::{Completion, Entry, Op, Piece, Request, Time};
-use workload::{Lived, Step};
 
 use super::cpus::Job;
 use super::running::{ClientState, RunningClient};

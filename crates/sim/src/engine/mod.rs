@@ -20,8 +20,8 @@ mod running;
 mod slots;
 mod wakes;
 
+use crate::workload::{FlowMeasured, Measured, Member, Pass};
 use elevator::{BlockRequest, Entry, Op, Promise, Queue, Request, SECTOR_BYTES, Time};
-use workload::{FlowMeasured, Measured, Member, Pass};
 
 use crate::device::{Command, DeviceModel};
 use crate::error::SimError;

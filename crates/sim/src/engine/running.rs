@@ -1,7 +1,7 @@
 //! A client in a pass: its program, its state, and what it has open.
 
+use crate::workload::{Client, ClientTotals, Member};
 use elevator::{Completion, Priority, Request, Time};
-use workload::{Client, ClientTotals, Member};
 
 /// What a client may have under way to the device without waiting: bytes, and pieces. [P]
 const DIRTY_BYTES: u64 = 16 << 20;

@@ -27,7 +27,7 @@ const DISKS: [(&str, Option<u32>); 6] = [
 
 /// Four seconds of readers of 4 KiB in sequence, one request at a time.
 fn trial(elevator: &'static ElevatorKind, disk: (&str, Option<u32>), readers: u32) -> Trial {
-    let workload = workload::find("seqread").unwrap();
+    let workload = sim::workload::find("seqread").unwrap();
     let bfq = elevator.name == "bfq";
     Trial {
         elevator,

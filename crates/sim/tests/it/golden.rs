@@ -19,8 +19,8 @@ use std::path::Path;
 
 use elevator::{Completion, ELEVATORS, ElevatorKind, Op, Request};
 use sim::device::device;
+use sim::workload::{Client, Step};
 use sim::{Event, EventKind, Member, Observer, Trial, run_members};
-use workload::{Client, Step};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -94,7 +94,7 @@ impl Observer for Lines {
 /// The trace of a scheduler with default tunables at HZ 1000.
 fn trace(elevator: &'static ElevatorKind) -> String {
     // Only the way of I/O matters of the workload: through the page cache.
-    let workload = workload::find("seqread").expect("there is a workload that takes direct");
+    let workload = sim::workload::find("seqread").expect("there is a workload that takes direct");
     let trial = Trial {
         elevator,
         tunables: Vec::new(),

@@ -17,7 +17,7 @@ const SLACK: isize = 4096;
 
 /// Requests of a trial of so many simulated seconds, and the most that it held at once, in bytes.
 fn peak(elevator: &'static ElevatorKind, workload: &str, seconds: u64) -> (u64, isize) {
-    let workload = workload::find(workload).expect("the workload is in the table");
+    let workload = sim::workload::find(workload).expect("the workload is in the table");
     let make = || Trial {
         elevator,
         tunables: Vec::new(),

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use elevator::{BlockRequest, Completion, Disk, Geometry, Op, Request, Time};
 use sim::device::{Command, DeviceModel, DeviceStats};
+use sim::workload::{Client, Step};
 use sim::{Member, Outcome, Stream, Trial, Unobserved, run_members, stream};
-use workload::{Client, Step};
 
 const SERVICE_NS: u64 = 1_000_000;
 
@@ -90,7 +90,7 @@ impl DeviceModel for Server {
 
 /// Arrivals at `load_percent` of what one server can do.
 fn queue(arrivals: u32, load_percent: u64, exponential: bool) -> Outcome {
-    let workload = workload::find("randread").unwrap();
+    let workload = sim::workload::find("randread").unwrap();
     let trial = Trial {
         elevator: elevator::find("none").unwrap(),
         tunables: Vec::new(),

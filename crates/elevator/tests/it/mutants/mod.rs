@@ -7,8 +7,8 @@
 mod mutant;
 
 use elevator::{Build, ElevatorKind, Origin, Promise, find};
-use elevator_laws::{FLOW_LAWS, LAWS, broken_laws, broken_of, fixed_inputs, fixed_scenarios, law, samples};
 use mutant::{Fault, Mutant};
+use properties::{FLOW_LAWS, LAWS, broken_laws, broken_of, fixed_inputs, fixed_scenarios, law, samples};
 
 /// A row with a fault.
 struct Planted {

@@ -1,11 +1,11 @@
 //! Competition for the CPUs: loads of the crate `cpu_workloads`, each in a process of its own.
 
 use anyhow::{Result, anyhow};
-use cpu_workloads::Spec;
 use experiment::plan::{Background, Plan, WorkloadSpec};
 use experiment::record::VoidReason;
-use host::Session;
-use runner::cpu::{self as own, LOADS, LoadKind};
+use load::cpu::Spec;
+use load::programs::cpu::{self as own, LOADS, LoadKind};
+use machine::Session;
 
 use crate::arena::processes::{self, Processes};
 use crate::failure::usage;
@@ -68,7 +68,7 @@ pub(super) fn end(processes: Processes) -> Result<Done> {
 ///
 /// # Errors
 /// Wrong usage, with the nearest name.
-pub fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, runner::Options)> {
+pub fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, load::programs::Options)> {
     let names = || LOADS.iter().map(|row| row.name);
     let kind = own::find_load(&load.kind).ok_or_else(|| {
         let nearest = nearest(&load.kind, names());

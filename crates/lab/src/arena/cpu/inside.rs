@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use anyhow::{Context, Result, bail};
-use cpu_workloads::Spec;
+use load::cpu::Spec;
 
 use crate::arena::processes::BEGUN;
 use crate::role::{DONE, line};
@@ -17,7 +17,7 @@ pub fn run() -> Result<u8> {
     let order: Spec =
         serde_json::from_str(&text).context("standard input: not a request; this command is internal to schedlab")?;
     let mut told = Ok(());
-    let report = cpu_workloads::run(&order, &stop.flag(), || told = line(BEGUN))?;
+    let report = load::cpu::run(&order, &stop.flag(), || told = line(BEGUN))?;
     told?;
     if !order.is_load() && stop.signal().is_some() {
         bail!("CPU workload: ended by a signal before it was done");

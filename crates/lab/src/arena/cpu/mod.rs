@@ -14,11 +14,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use cpu::{Guard, KEYS, Setting};
 use experiment::plan::{Arm, Limits};
 use experiment::record::{Environment, Observation, VoidReason};
-use host::{Root, Session};
-use runner::ProcessStats;
+use load::programs::ProcessStats;
+use machine::cpu::{Guard, KEYS, Setting};
+use machine::{Root, Session};
 
 use self::background::BackgroundLoads;
 use super::program::{Programs, TrialContext};
@@ -122,7 +122,7 @@ impl<'a> CpuArena<'a> {
             ));
         }
         let isolates = self.arms.iter().any(|(_, _, setting)| setting.isolate.is_some());
-        if isolates && !cpu::sees_all_tasks(&self.root) {
+        if isolates && !machine::cpu::sees_all_tasks(&self.root) {
             remarks.push("isolate moves the tasks of this PID namespace only; others keep using the CPUs".to_owned());
         }
         remarks
@@ -140,7 +140,7 @@ impl<'a> CpuArena<'a> {
 
 /// How this process is placed where that is not the usual; empty if it is.
 fn inherited(root: &Root) -> String {
-    let place = host::placement::own_place(root).into_iter();
+    let place = machine::placement::own_place(root).into_iter();
     place.map(|(what, usual, found)| format!("{what} {found} instead of {usual}")).collect::<Vec<_>>().join(", ")
 }
 
@@ -161,8 +161,8 @@ fn given_back() -> anyhow::Error {
 
 impl Arena for CpuArena<'_> {
     fn capture(&mut self) -> Result<Environment> {
-        let mut facts = host::environment::of_machine(&self.root)?;
-        facts.insert("scheduler".into(), cpu::facts(&self.root));
+        let mut facts = machine::environment::of_machine(&self.root)?;
+        facts.insert("scheduler".into(), machine::cpu::facts(&self.root));
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let own = facts.entry("schedlab".to_owned()).or_default();
         own.insert("version".to_owned(), version);

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use experiment::record::{OWN_CPU, Observation, VoidReason};
-use host::probe::{SystemCounters, SystemDelta, frequency_mhz};
-use host::session::Launch;
-use runner::ProcessStats;
+use load::programs::ProcessStats;
+use machine::probe::{SystemCounters, SystemDelta, frequency_mhz};
+use machine::session::Launch;
 
-use cpu::Setting;
+use machine::cpu::Setting;
 
 use super::{CpuArena, background};
 use crate::arena::program::{self, Programs};
@@ -22,7 +22,7 @@ const SHORT: std::time::Duration = std::time::Duration::from_secs(30);
 impl CpuArena<'_> {
     /// Starts a program that does nothing as this arm's programs will be placed.
     pub(super) fn try_out(&self, arm: &str, setting: &Setting) -> Result<()> {
-        let refused = |e: host::Error| usage(format!("arm {arm}: {e}"));
+        let refused = |e: machine::Error| usage(format!("arm {arm}: {e}"));
         let session = self.session()?;
         let program = session.program("true", "coreutils", "to try how programs are placed")?;
         let placement = setting.placement.clone();

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use experiment::record::VoidReason;
-use host::Session;
-use host::session::Launch;
-use loadgen::{ClientFile, Drive, Issued, Submission};
+use load::{ClientFile, Drive, Issued, Submission};
+use machine::Session;
+use machine::session::Launch;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::processes::{self, BEGUN, Processes, WITHOUT_END};
@@ -126,7 +126,7 @@ pub fn inside() -> Result<u8> {
     std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the request")?;
     let order: LoadRequest =
         serde_json::from_str(&text).context("standard input: not a request; this command is internal to schedlab")?;
-    let kind = workload::find(&order.kind).map_err(|e| anyhow!("{e}"))?;
+    let kind = sim::workload::find(&order.kind).map_err(|e| anyhow!("{e}"))?;
     let params = kind.params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map_err(|e| anyhow!("{e}"))?;
     let files = order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();
     let (seed, duration, warmup) = (order.seed, WITHOUT_END, Duration::ZERO);
@@ -137,11 +137,11 @@ pub fn inside() -> Result<u8> {
         seed,
         duration,
         warmup,
-        patience: loadgen::PATIENCE,
+        patience: load::PATIENCE,
         submission: Submission::IoUring,
     };
     line(BEGUN)?;
-    let measured = loadgen::run(&drive, &stop.flag())?;
+    let measured = load::run(&drive, &stop.flag())?;
     let told = LoadReport {
         reads: measured.issued.reads,
         read_bytes: measured.issued.read_bytes,

@@ -1,7 +1,7 @@
 //! Whether a device can have what an arm asks for, and the words for what it cannot.
 
 use anyhow::Result;
-use host::{Device, Error};
+use machine::{Device, Error};
 
 use crate::failure::{is_usage, usage};
 

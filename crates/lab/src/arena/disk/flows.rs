@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use experiment::record::VoidReason;
-use host::Session;
-use host::session::{Launch, Running};
-use loadgen::{ClientFile, PATIENCE, monotonic_ns};
-use workload::{FlowWork, Measured};
+use load::{ClientFile, PATIENCE, monotonic_ns};
+use machine::Session;
+use machine::session::{Launch, Running};
+use sim::workload::{FlowWork, Measured};
 
 use super::setting::ArmSetting;
 use crate::arena::TrialSpec;
@@ -43,7 +43,7 @@ pub(super) fn run(
         duration,
         patience: PATIENCE,
         seed,
-        submission: loadgen::Submission::IoUring,
+        submission: load::Submission::IoUring,
     };
     let mut running: Vec<Running> = Vec::new();
     for (number, flow) in flows.iter().enumerate() {

@@ -25,9 +25,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use experiment::plan::{Arm, FileSystemSpec, Limits, Plan};
 use experiment::record::{Environment, Observation, VoidReason};
-use host::probe::{ProbeError, SystemCounters};
-use host::session::FileSystem;
-use host::{Authority, Change, Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session};
+use machine::probe::{ProbeError, SystemCounters};
+use machine::session::FileSystem;
+use machine::{Authority, Change, Claim, Device, Error, Guard, LoopDevice, Problem, Root, Session};
 
 use self::check::{as_usage, check_scheduler, of_arm};
 pub use self::device::Target;
@@ -38,7 +38,7 @@ use super::program::{Programs, TrialContext};
 use super::streams::check_no_search;
 use super::voids::{share_of, void_of};
 use super::{Arena, ArmIndex, Arms, TrialSpec};
-use runner::ProcessStats;
+use load::programs::ProcessStats;
 
 use crate::console::Console;
 use crate::failure::usage;
@@ -121,7 +121,7 @@ impl<'a> DiskArena<'a> {
                 let device = made.describe()?;
                 (Some(made), device)
             }
-            Target::Device(name) => (None, host::device::find(root, name).map_err(as_usage)?),
+            Target::Device(name) => (None, machine::device::find(root, name).map_err(as_usage)?),
         };
         if device.size_bytes == 0 {
             return Err(usage(format!(
@@ -263,8 +263,8 @@ impl<'a> DiskArena<'a> {
 
 impl Arena for DiskArena<'_> {
     fn capture(&mut self) -> Result<Environment> {
-        let mut facts = host::environment::capture(&self.root, &self.device)?;
-        facts.insert("scheduler".into(), cpu::facts(&self.root));
+        let mut facts = machine::environment::capture(&self.root, &self.device)?;
+        facts.insert("scheduler".into(), machine::cpu::facts(&self.root));
         facts
             .entry("schedlab".to_owned())
             .or_default()

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use host::{Authority, Claim, Device, Error, Root};
+use machine::{Authority, Claim, Device, Error, Root};
 
 use super::check::as_usage;
 use crate::progress::Progress;
@@ -28,7 +28,7 @@ pub(super) fn claim(
         progress.prepare(&looking, done, total);
         if stop.signal().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let claim = host::check_writable(root, device, authority, &mut show).map_err(as_usage)?;
+    let claim = machine::check_writable(root, device, authority, &mut show).map_err(as_usage)?;
     if authority == Authority::Made {
         return Ok(claim);
     }

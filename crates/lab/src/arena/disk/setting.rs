@@ -3,9 +3,9 @@
 use anyhow::Result;
 use elevator::Priority;
 use experiment::plan::Arm;
-use host::Setting;
-use host::session::Share;
-use workload::FlowWork;
+use machine::Setting;
+use machine::session::Share;
+use sim::workload::FlowWork;
 
 use crate::controllers::{self, Control};
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn share(arm: &str, flow: &str) -> Share {
-        let work = workload::find("flows").expect("a row");
+        let work = sim::workload::find("flows").expect("a row");
         let flows = (work.defaults)().flows;
         let flow = flows.iter().find(|of| of.name == flow).expect("a flow that the workload has by itself");
         setting_of(&parse_arm(arm).expect("an arm")).expect("a setting").share(flow)

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use host::Device;
-use loadgen::ClientFile;
+use load::ClientFile;
+use machine::Device;
 
 use crate::arena::flows;
 use crate::failure::usage;

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::record::{OWN_CPU, Observation, VoidReason};
-use host::placement::Placement;
-use host::probe::{Allowance, DeviceCounters, DeviceDelta, SystemDelta};
-use loadgen::{Drive, Submission};
-use runner::ProcessStats;
-use workload::Params;
+use load::Allowance;
+use load::programs::ProcessStats;
+use load::{Drive, Submission};
+use machine::placement::Placement;
+use machine::probe::{DeviceCounters, DeviceDelta, SystemDelta};
+use sim::workload::Params;
 
 use super::DiskArena;
 use super::background::{Done, RunningLoads};
@@ -33,14 +34,14 @@ enum Outcome {
 struct EngineTrial {
     params: Params,
     nr_clients: u64,
-    measured: loadgen::Measured,
+    measured: load::Measured,
     /// What the processes of flows say against it.
     voids: Vec<VoidReason>,
 }
 
 /// A trial of a program, and the CPU time that schedlab itself has used meanwhile.
 struct ProgramTrial {
-    seen: Result<runner::Measurement, VoidReason>,
+    seen: Result<load::programs::Measurement, VoidReason>,
     own_cpu: Duration,
 }
 
@@ -135,10 +136,10 @@ impl DiskArena<'_> {
             seed,
             duration,
             warmup,
-            patience: loadgen::PATIENCE,
+            patience: load::PATIENCE,
             submission: Submission::IoUring,
         };
-        let measured = loadgen::run(&drive, &self.flag)?;
+        let measured = load::run(&drive, &self.flag)?;
         let Drive { params, files, .. } = drive;
         Ok(EngineTrial { params, nr_clients: files.len() as u64, measured, voids: Vec::new() })
     }

@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use files::Bounded;
 use guest::Source;
+use machine::files::Bounded;
 use text::limits::{SERIES_BYTES, SERIES_PATCHES};
 
 use crate::failure::usage;

@@ -13,9 +13,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use files::programs;
 use guest::inside::Inside;
 use guest::{Boot, Cache, Source, TimeTravel};
+use machine::files::programs;
 use serde::{Deserialize, Serialize};
 
 use super::disk::Modelled;

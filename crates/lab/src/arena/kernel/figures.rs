@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use experiment::record::Observation;
-use workload::{ClientTotals, Measured};
+use sim::workload::{ClientTotals, Measured};
 
 use super::disk::Modelled;
 use crate::arena::evidence::curves;
@@ -31,7 +31,7 @@ impl Shown {
 /// The trial as the record keeps it; nothing is said against it yet.
 pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation> {
     let measured = &shown.measured;
-    let mut metrics = workload::metrics(measured);
+    let mut metrics = sim::workload::metrics(measured);
     // No CPU's time is measured where computing takes none.
     metrics.retain(|name, _| name.rsplit('.').next() != Some("cpu_us_per_io"));
     metrics.extend(shown.against_alone.clone());

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use files::programs;
 use guest::inside::Inside;
+use machine::files::programs;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::usage;

@@ -11,10 +11,10 @@ use std::process::{Child, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
 use elevator::Priority;
-use files::programs;
 use guest::inside::{CONTROL_GROUPS, now_ns, set_ioprio};
-use loadgen::ClientFile;
-use workload::{FlowWork, Measured, Params};
+use load::ClientFile;
+use machine::files::programs;
+use sim::workload::{FlowWork, Measured, Params};
 
 use super::disk::Modelled;
 use crate::arena::flows::{self, FlowReport, FlowRequest, ROLE, Span};
@@ -51,7 +51,7 @@ pub(super) fn run(
         Vec::new()
     };
     let together = flows::merged(&params.flows, round(&flows, controls, disk, span)?);
-    let against = workload::against_alone(&together, &alone);
+    let against = sim::workload::against_alone(&together, &alone);
     Ok((together, if params.alone { against } else { BTreeMap::new() }))
 }
 

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use ::load::{ClientFile, Drive, Submission};
 use anyhow::{Context, Result};
 use experiment::record::{Observation, VoidReason};
 use guest::inside::Inside;
 use guest::load::{self, Load, LoadError, LoadOutcome};
-use loadgen::{ClientFile, Drive, Submission};
-use workload::Measured;
+use sim::workload::Measured;
 
 use super::disk::Modelled;
 use super::figures::{self, Shown};
@@ -131,7 +131,7 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
     let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
     let files = match files {
         Some(files) => files.concat(),
-        None => loadgen::place_on_device(kind, &params, disk.path(), disk_bytes, LOGICAL_BLOCK)?,
+        None => ::load::place_on_device(kind, &params, disk.path(), disk_bytes, LOGICAL_BLOCK)?,
     };
     let drive = Drive {
         kind,
@@ -144,7 +144,7 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
         submission: Submission::Aio { turnaround_ns: order.turnaround_ns },
     };
     disk.begin_at(guest::inside::now_ns())?;
-    Ok(Shown::of(loadgen::run(&drive, &AtomicBool::new(false))?))
+    Ok(Shown::of(::load::run(&drive, &AtomicBool::new(false))?))
 }
 
 /// Lets each flow work in a process and a control group of its own.

@@ -429,12 +429,12 @@ fn file_bytes(work: &Work) -> Result<u64> {
 }
 
 /// Requests of the recording that is read; more than are replayed of it.
-fn nr_replayed(params: &workload::Params) -> u64 {
+fn nr_replayed(params: &sim::workload::Params) -> u64 {
     params.replay.trace.as_ref().map_or(0, |replay| replay.summary.recorded)
 }
 
 /// Bytes that the clients of a replay hold in requests.
-fn replay_buffers(kind: &workload::WorkloadKind, params: &workload::Params) -> u64 {
+fn replay_buffers(kind: &sim::workload::WorkloadKind, params: &sim::workload::Params) -> u64 {
     if params.replay.trace.is_some() { kind.buffer_bytes(params) } else { 0 }
 }
 

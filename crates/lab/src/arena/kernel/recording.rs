@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use guest::inside::Inside;
-use host::Root;
+use machine::Root;
 use recorder::live::{Live, Options, Source};
 use trace::{Io, Recording};
 

@@ -4,9 +4,9 @@
 //! does not fit can be kept by no scheduler; one that fits may still be too much for flows that seek.
 
 use elevator::curves::{CurveFit, fit};
+use sim::workload::{FlowWork, WorkloadKind};
 use sim::{Trial, Unobserved};
 use text::{format_bytes_decimal, format_span};
-use workload::{FlowWork, WorkloadKind};
 
 use super::TURNAROUND_NS;
 use crate::arena::model::Model;
@@ -49,7 +49,7 @@ fn remark(label: &str, flows: &[FlowWork], capacity: u64) -> Option<String> {
 
 /// Bytes a second of one sequential reader of 1 MiB.
 fn capacity(model: &Model) -> Option<u64> {
-    let reader: &'static WorkloadKind = workload::find("seqread").ok()?;
+    let reader: &'static WorkloadKind = sim::workload::find("seqread").ok()?;
     let trial = Trial {
         elevator: elevator::find("none")?,
         tunables: Vec::new(),
@@ -59,7 +59,7 @@ fn capacity(model: &Model) -> Option<u64> {
         queue_depth: None,
         device: model.make(1).ok()?,
         workload: reader,
-        params: workload::Params { iodepth: 8, ..(reader.defaults)() },
+        params: sim::workload::Params { iodepth: 8, ..(reader.defaults)() },
         seed: 1,
         warmup_ns: 0,
         duration_ns: WINDOW_NS,

@@ -10,7 +10,7 @@ use crate::arena::modelled::{ms, of_anticipation, of_device};
 /// The trial as the record keeps it.
 pub(super) fn observation(outcome: &Outcome, limits: &Limits) -> Observation {
     let measured = &outcome.measured;
-    let mut metrics = workload::metrics(measured);
+    let mut metrics = sim::workload::metrics(measured);
     // Nobody's CPU did this work.
     metrics.remove("cpu_us_per_io");
     if !metrics.is_empty() {

@@ -16,8 +16,8 @@ use anyhow::Result;
 use elevator::Evidence;
 use experiment::plan::{Arm, Limits, Plan};
 use experiment::record::{CPU_TIME_OMITTED, Environment, Observation, UNCONFIRMED};
+use sim::workload::Measured;
 use sim::{DeviceModel, Observer, Outcome, SimError, Trial};
-use workload::Measured;
 
 pub use setting::{ATTRIBUTES, Setting, TURNAROUND_NS};
 
@@ -174,7 +174,7 @@ impl Simulator {
             }
         };
         let against = match (&outcome, &alone) {
-            (Ok(outcome), Some(alone)) => workload::against_alone(&outcome.measured, alone),
+            (Ok(outcome), Some(alone)) => sim::workload::against_alone(&outcome.measured, alone),
             _ => BTreeMap::new(),
         };
         let mut observation = self.observation(key, outcome)?;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use aya::maps::{Array, MapData, RingBuf};
 use aya::programs::BtfTracePoint;
 use aya::{Btf, Ebpf, EbpfLoader, VerifierLogLevel};
-use host::{Root, capability};
+use machine::{Root, capability};
 use trace::Io;
 
 use super::clock::Began;

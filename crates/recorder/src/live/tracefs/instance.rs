@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use host::{Error, Root, TracingInstance};
+use machine::{Error, Root, TracingInstance};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::page::Layout;

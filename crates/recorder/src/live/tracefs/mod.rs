@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use host::Root;
+use machine::Root;
 use trace::Io;
 
 pub(crate) use self::follow::letters;

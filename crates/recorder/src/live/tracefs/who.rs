@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use host::Root;
-use host::tracing::start_in;
+use machine::Root;
+use machine::tracing::start_in;
 
 use crate::live::clock::Began;
 use crate::live::tables::{Asker, Tables};

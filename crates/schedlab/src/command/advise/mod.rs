@@ -9,12 +9,12 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use experiment::plan::ArenaKind;
 use experiment::record::Ending;
-use host::Root;
 use lab::advise::{Advice, Case, Request, case, write};
 use lab::fit;
 use lab::output::Output;
 use lab::resolve::programs::Agreement;
 use lab::signals::Stop;
+use machine::Root;
 use serde_json::json;
 
 use super::experiment::{Beside, Measured, measure, quoted};
@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     let trace = Path::new(&args.subject);
     let is_trace = trace.is_file();
     if !is_trace {
-        let known = host::device::find(root, &args.subject);
+        let known = machine::device::find(root, &args.subject);
         known.map_err(|e| {
             usage(format!("{e}; and there is no such recording, which would be a file of schedlab record"))
         })?;
@@ -72,7 +72,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     let case = case(&request)?;
     let Some(advice) = replayed(root, args, &case, &dir)? else { return Ok(cut_short()) };
     let confirm = confirmation(root, &case, &advice, &dir)?;
-    let drive = request.device.as_deref().and_then(|name| host::device::find(root, name).ok());
+    let drive = request.device.as_deref().and_then(|name| machine::device::find(root, name).ok());
     let known = known_of(root, drive.and_then(|drive| drive.model).as_deref());
     let command = confirm.as_ref().map(|plan| format!("sudo schedlab run {}", quoted(plan.display().to_string())));
     if args.json {
@@ -90,7 +90,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
 
 /// Writes the plan of the real comparison, where this machine has its device.
 fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result<Option<PathBuf>> {
-    if host::device::find(root, &case.confirm_on).is_err() {
+    if machine::device::find(root, &case.confirm_on).is_err() {
         return Ok(None);
     }
     let path = dir.join("confirm.toml");
@@ -101,7 +101,7 @@ fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result
 /// Fits a model of the recorded disk and leaves it in the directory: of a hard disk that is at hand from reads of its own, of any other
 /// from the recording.
 fn fitted(root: &Root, args: &AdviseArgs, (trace, is_trace): (&Path, bool), dir: &Path) -> Result<String> {
-    let turns = !is_trace && host::device::find(root, &args.subject)?.kind == host::device::Kind::Rotational;
+    let turns = !is_trace && machine::device::find(root, &args.subject)?.kind == machine::device::Kind::Rotational;
     let fitted = if turns {
         let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
         let request = fit::Request {
@@ -121,7 +121,7 @@ fn fitted(root: &Root, args: &AdviseArgs, (trace, is_trace): (&Path, bool), dir:
         fitted.warnings.iter().for_each(out::note);
     }
     let path = dir.join("model.toml");
-    files::replace_at(&path, fitted.description.as_bytes())?;
+    machine::files::replace_at(&path, fitted.description.as_bytes())?;
     Ok(path.display().to_string())
 }
 

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use files::programs;
 use lab::signals::Stop;
+use machine::files::programs;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use experiment::plan::{self, Criteria};
 use experiment::record::Record;
 use experiment::study::Verdict;
-use files::Dir;
 use fleet::{Key, Known, Location, Machine, MachineResult, Pushed, Selection, Sides, Store};
-use host::Root;
 use lab::watch::history::{History, Outcome};
 use lab::{occasions, store};
+use machine::Root;
+use machine::files::Dir;
 use serde_json::json;
 
 use crate::cli::{
@@ -134,7 +134,7 @@ fn machine(root: &Root, args: &FleetPushArgs, record: &Record, source: &Path) ->
         text::limits::NAME_BYTES.check(name.len()).map_err(|exceeded| usage(format!("--machine: {exceeded}")))?;
         return Ok(Machine { name: name.clone() });
     }
-    let here = host::environment::of_machine(root)?;
+    let here = machine::environment::of_machine(root)?;
     let environment = &record.header.environment;
     for (section, name) in OF_MACHINE {
         let of = |all: &experiment::record::Environment| all.get(section).and_then(|facts| facts.get(name)).cloned();
@@ -335,8 +335,9 @@ pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
         Some(path) => {
             let (dir, name) = Dir::of_file(path)?;
             let mut file = dir.append(&name)?;
-            std::io::Write::write_all(&mut file, lines.as_bytes())
-                .map_err(|e| anyhow::anyhow!("{}: cannot be written: {e}; {}", path.display(), files::remedy(&e)))?;
+            std::io::Write::write_all(&mut file, lines.as_bytes()).map_err(|e| {
+                anyhow::anyhow!("{}: cannot be written: {e}; {}", path.display(), machine::files::remedy(&e))
+            })?;
             out::note(format_args!("appended to {}; nothing was sent", path.display()));
         }
         None => out::note("nothing was written or sent; --out FILE appends this to a file that you may pass on"),

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use confine::Reader;
-use files::programs;
 use fleet::{Location, Store};
+use machine::confine::Reader;
+use machine::files::programs;
 
 use crate::cli::FleetQueryArgs;
 use crate::failure::{REACHED, usage};

@@ -1,16 +1,16 @@
 //! `schedlab keep` and `schedlab forget`: settings that last over restarts.
 //!
-//! `host::persist` writes the files and removes them; this module selects the setting and reports to the user.
+//! `machine::persist` writes the files and removes them; this module selects the setting and reports to the user.
 
 mod source;
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
-use host::conflicts::{self, Conflict, Question};
-use host::persist::{self, Address, By, Form, Note, Persisted, Proposal, Request, When};
-use host::{Change, Device, Root, Setting, device};
 use jiff::Timestamp;
+use machine::conflicts::{self, Conflict, Question};
+use machine::persist::{self, Address, By, Form, Note, Persisted, Proposal, Request, When};
+use machine::{Change, Device, Root, Setting, device};
 use serde_json::{Value, json};
 
 use crate::cli::{ForgetArgs, FormArg, KeepArgs};
@@ -150,10 +150,10 @@ fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
 }
 
 /// A setting that the device cannot have is wrong usage; everything else is a failure.
-fn as_usage(error: host::Error) -> anyhow::Error {
+fn as_usage(error: machine::Error) -> anyhow::Error {
     use persist::Refusal::{Nothing, OddValue};
     match error {
-        host::Error::Persist(Nothing { .. } | OddValue { .. }) => usage(error.to_string()),
+        machine::Error::Persist(Nothing { .. } | OddValue { .. }) => usage(error.to_string()),
         error => failed(error),
     }
 }

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use experiment::plan::ArenaKind;
 use experiment::record::Record;
 use experiment::study::{Judgement, Verdict};
-use files::Bounded;
-use host::{Device, Root, Setting, persist};
+use machine::files::Bounded;
+use machine::{Device, Root, Setting, persist};
 use serde::Deserialize;
 use text::limits::SEARCH_BYTES;
 

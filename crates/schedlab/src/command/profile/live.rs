@@ -6,9 +6,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use host::Root;
 use lab::progress::Progress as _;
 use lab::signals::Stop;
+use machine::Root;
 use recorder::live::{Live, Options};
 use trace::profile::{InOrder, Profile, Profiler};
 use trace::{Io, Recording};

@@ -10,9 +10,9 @@ mod live;
 use std::path::Path;
 
 use anyhow::Result;
-use files::Dir;
-use host::Root;
 use lab::recordings;
+use machine::Root;
+use machine::files::Dir;
 use recorder::file::ReadOptions;
 use report::profile::{Excerpt, page, render};
 use trace::formats::Format;

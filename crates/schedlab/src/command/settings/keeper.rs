@@ -25,11 +25,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use files::programs;
-use host::Root;
-use host::device::{self, Device};
-use host::restore_all;
-use host::settings::{Change, Done, Held, Lasting, Setting};
+use machine::Root;
+use machine::device::{self, Device};
+use machine::files::programs;
+use machine::restore_all;
+use machine::settings::{Change, Done, Held, Lasting, Setting};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
@@ -103,7 +103,7 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
             // The keeper was killed: restore what it left.
             drop(keeper.stdin.take());
             let _ = keeper.wait();
-            let outcomes = restore_all(root, &[cpu::UNDO])?;
+            let outcomes = restore_all(root, &[machine::cpu::UNDO])?;
             let left: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
             bail!("keeper: the process that holds the setting was killed; nothing is set ({})", left.join("; "))
         }

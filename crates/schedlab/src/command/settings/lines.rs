@@ -1,10 +1,10 @@
 //! One line for each thing that can be set or seen on a device: what the tables say of it, beside what the device shows.
 
 use elevator::{Build, Evidence, Initial, Knob, LINUX, QueueFacts, Values, queue_attribute};
-use host::Root;
-use host::device::{self, Attribute, Device};
-use host::settings::device_attributes::{ROWS, Row};
-use host::settings::{Holder, Snapshot, is_in_effect};
+use machine::Root;
+use machine::device::{self, Attribute, Device};
+use machine::settings::device_attributes::{ROWS, Row};
+use machine::settings::{Holder, Snapshot, is_in_effect};
 use serde::Serialize;
 
 /// Where something stands in sysfs.

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use experiment::plan::parse_duration_s;
-use host::Root;
-use host::device::{self, Device};
-use host::settings::Restoration;
-use host::settings::{Change, Changed, Done, Lasting, Setting, end};
+use machine::Root;
+use machine::device::{self, Device};
+use machine::settings::Restoration;
+use machine::settings::{Change, Changed, Done, Lasting, Setting, end};
 use serde_json::json;
 
 use crate::cli::SetArgs;

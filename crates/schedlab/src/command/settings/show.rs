@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use comfy_table::Table;
-use host::device::{self, Device};
-use host::settings::{Holder, Lasting, holder};
-use host::{Error, Root};
+use machine::device::{self, Device};
+use machine::settings::{Holder, Lasting, holder};
+use machine::{Error, Root};
 use serde_json::{Value, json};
 
 use super::layout::{page, wrapped};

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use elevator::Named;
-use host::Error;
-use host::settings::Setting;
+use machine::Error;
+use machine::settings::Setting;
 
 use crate::failure::usage;
 use crate::out;

@@ -12,8 +12,8 @@ use experiment::metric::{Direction, direction_of_column};
 use experiment::plan::{Criteria, Method};
 use experiment::samples::Sample;
 use experiment::study::Study;
-use foreign::table::{self, Columns};
-use foreign::{Choice, Import};
+use import::table::{self, Columns};
+use import::{Choice, Import};
 use lab::sources;
 
 use crate::cli::StudyArgs;
@@ -25,7 +25,7 @@ const ONE_LOOK: &str = "one look: the interval holds if the number of trials was
 
 /// Judges the files of another program.
 pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
-    let row = foreign::find(format).expect("the parser of --from knows the names");
+    let row = import::find(format).expect("the parser of --from knows the names");
     let files = sources::files(row, &args.sources)?;
     let choice = Choice {
         arm: args.arm.as_deref(),
@@ -36,7 +36,7 @@ pub(super) fn of_program(format: &str, args: &StudyArgs) -> Result<Study> {
         metrics: &args.metric,
     };
     check_names(args)?;
-    let import = foreign::import(row, &files, &choice).map_err(|error| usage(error.to_string()))?;
+    let import = import::import(row, &files, &choice).map_err(|error| usage(error.to_string()))?;
     let (name, subject) = match args.sources.as_slice() {
         [one] => (file_name(one), one.display().to_string()),
         several => {
@@ -62,7 +62,7 @@ pub(super) fn of_table(source: &Path, args: &StudyArgs) -> Result<Study> {
 /// What a table says, and what the flags say of it.
 pub(super) fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<Sample>, Options)> {
     let text = sources::table(source)?;
-    let of_source = |error: foreign::Error| usage(format!("{}: {error}", source.display()));
+    let of_source = |error: import::Error| usage(format!("{}: {error}", source.display()));
     let (Some(arm), false) = (&args.arm, args.metric.is_empty()) else {
         return Err(usage(format!(
             "{}: a table, of which no column is chosen (found {}); name the column of arms and that of the numbers with \

@@ -9,8 +9,8 @@ mod size;
 use anyhow::Result;
 use elevator::Named;
 use experiment::plan::{self, ArenaKind, Arm, Plan};
-use host::Root;
 use lab::sweep::{Offer, Turn, choose};
+use machine::Root;
 
 use crate::cli::SweepArgs;
 use crate::command::experiment::{as_designed, give_up_rights};

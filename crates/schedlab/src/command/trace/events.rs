@@ -9,8 +9,8 @@ use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use elevator::{Op, SECTOR_BYTES, Time};
 use serde_json::json;
+use sim::workload::OpTotals;
 use sim::{Event, EventKind};
-use workload::OpTotals;
 
 use crate::cli::TraceArgs;
 use crate::failure::REACHED;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::plan::{ArenaKind, Arm};
-use files::Dir;
 use jiff::Timestamp;
+use machine::files::Dir;
 use serde::Serialize;
 
 use super::page;
@@ -91,7 +91,7 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
     let plan = &design.plan;
     let arm_of = |number: usize| -> Arm {
         match &search.candidates()[number].point {
-            Some(point) if number != tuner::BASELINE => design.field.arm(point),
+            Some(point) if number != experiment::search::BASELINE => design.field.arm(point),
             _ => plan.arms[0].clone(),
         }
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use elevator::{Initial, QueueFacts};
 use experiment::plan;
-use host::{Root, device};
+use machine::{Root, device};
 
 use crate::cli::{ConductArgs, DesignArgs, FailIfArgs, MethodArg, MonitorArgs, TuneArgs};
 use crate::command::plan::{checked, designed, every_scheduler, named_schedulers, present_scheduler};

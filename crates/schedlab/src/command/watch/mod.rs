@@ -12,8 +12,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
 use experiment::history::changes::changes;
 use experiment::plan::{self, ArenaKind};
-use host::systemd::Timer;
-use host::{Device, Root};
+use machine::systemd::Timer;
+use machine::{Device, Root};
 use serde_json::json;
 
 use super::experiment::settled;
@@ -53,7 +53,7 @@ fn name_of(root: &Root, word: &str) -> Result<String> {
     if watch::names(root).iter().any(|name| name == word) {
         return Ok(word.to_owned());
     }
-    let identity = host::device::find(root, word).ok().map(|device| device.identity);
+    let identity = machine::device::find(root, word).ok().map(|device| device.identity);
     let is_of = |watch: &Watch| Some(&watch.identity) == identity.as_ref() || watch.plan.device == word;
     let all = Watch::all(root).into_iter();
     let names: Vec<String> =
@@ -89,13 +89,13 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
             path.display()
         )));
     }
-    host::persist::install_files(root, &key(name), &format!("the watch {name}"), &files)?;
+    machine::persist::install_files(root, &key(name), &format!("the watch {name}"), &files)?;
     let timer = format!("{}.timer", units::name(name));
-    let started = match host::systemd::enable(root, &timer) {
+    let started = match machine::systemd::enable(root, &timer) {
         Ok(started) => started,
         Err(error) => {
             let files: Vec<_> = files.into_iter().map(|(path, text)| (path, Some(text))).collect();
-            host::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, false)?;
+            machine::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, false)?;
             return Err(error.into());
         }
     };
@@ -165,7 +165,7 @@ fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
             "--device {word}: a temporary device is gone when the experiment ends; name a disk"
         )));
     }
-    host::device::find(root, word).map_err(|e| usage(e.to_string()))
+    machine::device::find(root, word).map_err(|e| usage(e.to_string()))
 }
 
 /// The watch that the flags describe.
@@ -186,7 +186,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     }
     let destroys = match &args.destroy_data {
         Some(word) => {
-            let named = host::device::find(root, word).map_err(|e| usage(format!("--destroy-data: {e}")))?;
+            let named = machine::device::find(root, word).map_err(|e| usage(format!("--destroy-data: {e}")))?;
             if named.identity != device.identity {
                 return Err(usage(format!(
                     "--destroy-data {word}: not the watched device; name {}",
@@ -312,13 +312,13 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         .map(|(path, text)| if path == config { (path, None) } else { (path, Some(text)) })
         .collect();
     let timer = format!("{}.timer", units::name(name));
-    host::systemd::disable(root, &timer)?;
-    if let Err(error) = host::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, force) {
+    machine::systemd::disable(root, &timer)?;
+    if let Err(error) = machine::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, force) {
         // Nothing was removed, so it goes on.
-        host::systemd::enable(root, &timer)?;
+        machine::systemd::enable(root, &timer)?;
         return Err(error.into());
     }
-    host::systemd::reload(root)?;
+    machine::systemd::reload(root)?;
     out::line(format_args!("removed the watch {name}; its history is retained: schedlab history"))?;
     Ok(REACHED)
 }
@@ -330,10 +330,10 @@ fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
     let files = units::paths(root, name).into_iter().chain([watch::path(root, name)]);
     let files: Vec<_> = files.map(|path| (path, None)).collect();
     if files.iter().any(|(path, _)| path.extension().is_some_and(|end| end == "timer") && path.exists()) {
-        host::systemd::disable(root, &format!("{}.timer", units::name(name)))?;
+        machine::systemd::disable(root, &format!("{}.timer", units::name(name)))?;
     }
-    host::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, true)?;
-    host::systemd::reload(root)?;
+    machine::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, true)?;
+    machine::systemd::reload(root)?;
     out::line(format_args!("removed the remains of the watch {name}; its history is retained: schedlab history"))?;
     Ok(REACHED)
 }
@@ -343,7 +343,7 @@ pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
     let histories = match &args.device {
         None => History::all(root)?,
         Some(word) => {
-            let device = host::device::find(root, word).map_err(|e| usage(e.to_string()))?;
+            let device = machine::device::find(root, word).map_err(|e| usage(e.to_string()))?;
             vec![History::of(root, &device.identity)?]
         }
     };
@@ -363,7 +363,7 @@ pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
         if there.is_empty() {
             return Err(usage(nothing(args.device.as_deref())));
         }
-        files::replace_at(path, report::history::page(&there)?.as_bytes())?;
+        machine::files::replace_at(path, report::history::page(&there)?.as_bytes())?;
     }
     if args.json {
         let entries: Vec<_> = there.iter().flat_map(|history| history.entries).collect();

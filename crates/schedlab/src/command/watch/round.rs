@@ -11,9 +11,9 @@ use experiment::history::finding::{self, Finding};
 use experiment::plan::Plan;
 use experiment::record::Record;
 use experiment::study::Study;
-use files::{Dir, programs};
-use host::{Change, Device, Root, Setting};
 use jiff::{Timestamp, Zoned};
+use machine::files::{Dir, programs};
+use machine::{Change, Device, Root, Setting};
 use report::export::Exported;
 use report::number;
 
@@ -36,7 +36,7 @@ pub(crate) fn test(root: &Root, watch: &Watch, now: bool, programs: &ProgramOpti
         out::note(format_args!("{} is being tested by another process", watch.name));
         return Ok(REACHED);
     };
-    let device = match host::device::find_by_identity(root, &watch.identity, &watch.plan.device) {
+    let device = match machine::device::find_by_identity(root, &watch.identity, &watch.plan.device) {
         Ok(device) => device,
         Err(error) => {
             let why = format!(

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use files::programs::{self, HELPERS};
+use machine::files::programs::{self, HELPERS};
 use testbed::{Loop, require};
 
 use crate::attacks::attacker::{self, UID};

@@ -4,8 +4,8 @@
 //! cycle is 1 ms to the nanosecond, and every request of the test is at a place that can be computed.
 
 use elevator::Op;
+use sim::workload::Step;
 use sim::{Event, EventKind, Member, Outcome, Trial};
-use workload::Step;
 
 use super::common::{MS, Recorder, Script, US, io, observed, observed_members, trial, with};
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use elevator::{Completion, Op, Request, Time};
 use sim::device::device;
+use sim::workload::{Client, Step};
 use sim::{Event, EventKind, Member, Observer, Outcome, Trial, Unobserved, run, run_members};
-use workload::{Client, Step};
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
@@ -14,7 +14,7 @@ pub(crate) const CYLINDER: u64 = 19 * 72;
 
 /// A trial of a workload with parameters: HZ 1000, 50 µs turnaround, no warm-up. Nothing but the workload's own choices is random.
 pub(crate) fn trial(elevator: &str, drive: &str, workload: &str, params: &[(&str, &str)], duration_ms: u64) -> Trial {
-    let workload = workload::find(workload).expect("tests name workloads that exist");
+    let workload = sim::workload::find(workload).expect("tests name workloads that exist");
     Trial {
         elevator: elevator::find(elevator).expect("tests name schedulers that exist"),
         tunables: Vec::new(),

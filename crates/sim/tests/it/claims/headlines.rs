@@ -242,7 +242,7 @@ fn cfq_gives_a_random_reader_the_time_of_a_sequential_one_not_its_bytes() {
         let sequential = trial("cfq", "hp97560", "think-mix", &[], 1000);
         let params = sequential.workload.params([("clients", "1"), ("think_time", "0"), ("file_size", "200m")]);
         let params = params.expect("they are possible");
-        let seat = workload::Seat { index: 0, count: 1, len: 200 << 20, seed: 1 };
+        let seat = sim::workload::Seat { index: 0, count: 1, len: 200 << 20, seed: 1 };
         let program = sequential.workload.client(&params, seat);
         let near = Member::new(program, 0, 1);
         vec![near, Anywhere::member("random", Op::Read, 400..700, 1)]

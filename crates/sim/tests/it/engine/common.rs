@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use elevator::{BlockRequest, Completion, Disk, Geometry, Op, Request, Time};
 use sim::device::{Command, DeviceModel, DeviceStats};
+use sim::workload::{Client, Step};
 use sim::{Event, Observer, Outcome, Trial, run};
-use workload::{Client, Step};
 
 pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const US: u64 = 1_000;
@@ -120,7 +120,7 @@ const TRACE: &str = "fio version 3 iolog
 
 /// A trial of a workload with parameters, under `none`, on a device that takes 1 ms for everything: 100 ms, 50 µs turnaround.
 pub(crate) fn trial(workload: &str, params: &[(&str, &str)]) -> Trial {
-    let workload = workload::find(workload).unwrap();
+    let workload = sim::workload::find(workload).unwrap();
     let mut ready = (workload.defaults)();
     if workload.needs_trace() {
         let trace = ready.replay.parse(TRACE.as_bytes()).unwrap();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use elevator::{ELEVATORS, Op};
 use proptest::prelude::*;
+use sim::workload::WORKLOADS;
 use sim::{Event, EventKind, Outcome, Trial};
-use workload::WORKLOADS;
 
 use super::common::{MS, Server, US, observed, trial};
 

@@ -2,8 +2,8 @@
 
 use elevator::ELEVATORS;
 use sim::device::device;
+use sim::workload::WORKLOADS;
 use sim::{Unobserved, run};
-use workload::WORKLOADS;
 
 use super::common::{MS, US, observed, trial};
 
@@ -26,7 +26,7 @@ fn every_workload_runs_under_every_scheduler_on_the_null_device() {
         assert!((queue.submitted > 0) == row.reaches_device, "{}", row.name);
         assert_eq!(queue.submitted, queue.done, "{} {}", row.name, elevator.name);
         // Others may starve the one client that it is about: anticipation does, where all writes are synchronous.
-        let has_primary = elevator.name != "none" || workload::metrics(seen).contains_key(row.primary);
+        let has_primary = elevator.name != "none" || sim::workload::metrics(seen).contains_key(row.primary);
         assert!(has_primary, "{} has no {}", row.name, row.primary);
         let whole = outcome.busy_ns + outcome.idle_ns;
         assert_eq!(whole, outcome.window_ns, "{}: busy and idle are the whole window", row.name);

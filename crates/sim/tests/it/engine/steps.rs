@@ -1,8 +1,8 @@
 //! What clients do and when: turnaround, think time, depth, sync, passes, ends.
 
 use elevator::Op;
+use sim::workload::Step;
 use sim::{Event, EventKind, Member, SimError, Trial, Unobserved, run, run_members};
-use workload::Step;
 
 use super::common::{MS, Recorder, Script, Server, US, observed, read, trial, write};
 
@@ -240,7 +240,7 @@ fn a_trial_can_be_interrupted() {
 #[should_panic(expected = "time stands still: elevator none, workload randread, seed 1")]
 fn a_client_that_never_lets_time_go_on_is_found() {
     struct Idler;
-    impl workload::Client for Idler {
+    impl sim::workload::Client for Idler {
         fn next(&mut self, _now: elevator::Time, _last: Option<&elevator::Completion>) -> Step {
             Step::Think(0)
         }

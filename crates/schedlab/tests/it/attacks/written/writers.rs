@@ -256,7 +256,7 @@ fn recording(stage: &Stage, dir: &Path) {
     stage.schedlab(dir, "synthesize F --device hp97560 --out D/synthesized.toml");
     stage.schedlab(dir, "fit F --out D/model.toml");
     // The plan of the real comparison is written for a disk of this machine; it is not run.
-    let disk = host::device::list(&host::Root::real()).expect("disks").remove(0).name;
+    let disk = machine::device::list(&machine::Root::real()).expect("disks").remove(0).name;
     stage.schedlab(dir, &format!("advise F --quiet --schedulers none,bfq --confirm-on {disk} --out D/advice"));
 }
 

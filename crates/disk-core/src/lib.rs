@@ -1,7 +1,0 @@
-//! The disk of the kernel arena (kernel/core/disk.c) as a device model, for tests: the laws of devices and a differential test run on it.
-#![deny(unsafe_code)]
-
-#[allow(unsafe_code)]
-mod sys;
-
-pub use sys::CDisk;

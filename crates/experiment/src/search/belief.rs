@@ -1,0 +1,89 @@
+//! What may be believed of the winner of a search.
+//!
+//! **Problem.** The winner is the luckiest of many candidates: its mean in the search is too good, and an interval over the same
+//! trials does not cover. **Approach.** The error α is split beforehand.
+//!
+//! 1. *Fresh evidence*, at [`FRESH`]·α: a confidence sequence over the blocks of the confirmation alone. The winner was fixed before
+//!    the first of them.
+//! 2. *All evidence*, at the rest: for each point p of the space and each number n of search blocks, the sequence that begins with the
+//!    first n blocks of p in the search and goes on with those of the confirmation is a confidence sequence at its own level
+//!    (1 − [`FRESH`])·α·w(p)·v(n). The weights are fixed before the search and sum to at most 1, so with probability 1 − (1 − FRESH)·α
+//!    none of all these sequences ever misses, and it does not matter by which rule, and after seeing what, p and n were chosen. w
+//!    prefers points that turn few things: 1/((d+1)(d+2)) for all that turn d dimensions together, in equal parts;
+//!    v(n) = 1/((n+1)(n+2)).
+//!
+//! The final interval is the intersection: it misses with probability at most α. Why not a level by the number k of the candidate,
+//! 1/(k(k+1))? Where the arms of a block share a seed, the k-th candidate is chosen by what others showed on the very seeds that it is
+//! measured on, so "the k-th candidate" is no hypothesis that was there before the evidence; "the point p" is.
+
+use crate::stats::{Interval, Moments, sequence};
+
+use crate::search::space::{Point, Space};
+
+/// The share of α that the fresh evidence alone is judged at.
+pub const FRESH: f64 = 0.8;
+
+/// The interval of the winner's effect at confidence 1 − `alpha`: from the effects of the confirmation's blocks, and from those of the
+/// search, which were seen before the winner was chosen. The ends of an empty intersection (of probability below `alpha`) are put
+/// in order.
+pub fn interval(space: &Space, winner: &Point, search: &[f64], fresh: &[f64], alpha: f64) -> Interval {
+    let alone = sequence::interval(&Moments::of(fresh), FRESH * alpha);
+    if search.is_empty() {
+        return alone;
+    }
+    let all: Vec<f64> = search.iter().chain(fresh).copied().collect();
+    let level = (1.0 - FRESH) * alpha * weight(space, winner, search.len());
+    let joined = sequence::interval(&Moments::of(&all), level);
+    let (low, high) = (alone.low.max(joined.low), alone.high.min(joined.high));
+    Interval { low: low.min(high), high: high.max(low) }
+}
+
+/// The winner's part of the error of the sequences over all evidence: w(p)·v(n).
+pub fn weight(space: &Space, winner: &Point, search_blocks: usize) -> f64 {
+    let (d, n) = (space.departures(winner) as f64, search_blocks as f64);
+    1.0 / ((d + 1.0) * (d + 2.0) * space.count_departing(space.departures(winner)).max(1.0) * (n + 1.0) * (n + 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::space::tests::small;
+
+    #[test]
+    fn the_weights_of_all_points_and_numbers_of_blocks_sum_to_at_most_one() {
+        let space = small();
+        let sum: f64 = space.points().map(|point| (0..10_000).map(|n| weight(&space, &point, n)).sum::<f64>()).sum();
+        assert!(sum <= 1.0 && sum > 0.7, "{sum}");
+    }
+
+    #[test]
+    fn the_interval_is_what_fresh_evidence_and_all_evidence_allow_each_at_its_own_level() {
+        let space = small();
+        let winner = Point { branch: 0, levels: vec![2, 0] };
+        let (seen, fresh) = ([0.11, 0.12, 0.13, 0.12, 0.1, 0.11, 0.13], [0.08, 0.1, 0.09, 0.1, 0.08, 0.11]);
+        let all: Vec<f64> = seen.iter().chain(&fresh).copied().collect();
+        // One thing is turned; three points turn one: 1/(2·3·3); seven blocks: 1/(8·9).
+        let level = 0.2 * 0.05 / (6.0 * 3.0 * 72.0);
+        let joined = sequence::interval(&Moments::of(&all), level);
+        let alone = sequence::interval(&Moments::of(&fresh), 0.8 * 0.05);
+        let both = interval(&space, &winner, &seen, &fresh, 0.05);
+        assert!(joined.is_bounded() && alone.is_bounded());
+        assert_eq!((both.low, both.high), (alone.low.max(joined.low), alone.high.min(joined.high)));
+    }
+
+    #[test]
+    fn evidence_of_the_search_narrows_the_interval_only_where_it_is_strong_enough_for_its_level() {
+        let space = small();
+        let winner = space.default_of(1);
+        let wobble = |n: usize, centre: f64| -> Vec<f64> {
+            (0..n).map(|i| centre + 0.01 * ((i * 7 % 5) as f64 - 2.0)).collect()
+        };
+        let fresh = wobble(4, 0.1);
+        let alone = interval(&space, &winner, &[], &fresh, 0.05);
+        assert_eq!(alone, sequence::interval(&Moments::of(&fresh), 0.04));
+        let few = interval(&space, &winner, &wobble(2, 0.1), &fresh, 0.05);
+        let many = interval(&space, &winner, &wobble(30, 0.1), &fresh, 0.05);
+        let width = |i: &Interval| i.high - i.low;
+        assert!(width(&few) <= width(&alone) && width(&many) < 0.8 * width(&alone), "{alone:?} {few:?} {many:?}");
+    }
+}

@@ -1,0 +1,137 @@
+//! What was seen of each candidate, and what follows for the race.
+//!
+//! An effect is log(candidate ÷ default) within one block, positive when better. Where several constraints are asked for, a trial's
+//! excess is log(metric ÷ bound) of the worst of them: above 0 means violated.
+
+use std::collections::BTreeMap;
+
+use crate::search::space::Point;
+
+/// The spread of an effect from block to block that is assumed before any is seen.
+const PRIOR_SD: f64 = 0.02;
+/// How many differences that assumption is worth.
+const PRIOR_WEIGHT: f64 = 2.0;
+/// A candidate that gave this many void trials and no valid one is given up.
+const HOPELESS: u32 = 2;
+
+/// What a trial of a candidate showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// log(candidate ÷ default) in the block, positive when better; none when one of the two trials is void.
+    pub effect: Option<f64>,
+    /// log(metric ÷ bound) of the worst constraint; none without constraints.
+    pub excess: Option<f64>,
+}
+
+/// Where a candidate stands in the race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Still measured against the incumbent.
+    Racing,
+    /// The one to beat, now or once.
+    Incumbent,
+    /// It will not beat the incumbent by the margin, says its evidence.
+    Dropped,
+    /// Its trials are void.
+    Hopeless,
+}
+
+/// A candidate with its evidence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// What it is; none for a default that is not in the space.
+    pub point: Option<Point>,
+    /// Effects by block.
+    pub effects: BTreeMap<u32, f64>,
+    /// Excesses of constraints by block.
+    pub excesses: BTreeMap<u32, f64>,
+    /// Blocks that it was asked to be measured in, void ones included.
+    pub asked: u32,
+    /// How many of them were void.
+    pub voids: u32,
+    /// Where it stands.
+    pub state: State,
+}
+
+impl Candidate {
+    pub(crate) fn new(point: Option<Point>) -> Candidate {
+        let (effects, excesses) = (BTreeMap::new(), BTreeMap::new());
+        Candidate { point, effects, excesses, asked: 0, voids: 0, state: State::Racing }
+    }
+
+    /// Mean effect; 0 without evidence.
+    pub fn effect(&self) -> f64 {
+        mean(self.effects.values().copied())
+    }
+
+    /// Mean excess over the constraints; 0 or less: they hold.
+    pub fn excess(&self) -> f64 {
+        mean(self.excesses.values().copied())
+    }
+
+    /// Whether its constraints hold, as far as was seen.
+    pub fn feasible(&self) -> bool {
+        self.excess() <= 0.0
+    }
+
+    /// How many valid trials it has.
+    pub fn blocks(&self) -> usize {
+        self.effects.len()
+    }
+
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.effects.is_empty() && self.voids >= HOPELESS
+    }
+
+    pub(crate) fn take(&mut self, block: u32, outcome: &Outcome) {
+        match outcome.effect {
+            Some(effect) => {
+                self.effects.insert(block, effect);
+                self.excesses.extend(outcome.excess.map(|excess| (block, excess)));
+            }
+            None => self.voids += 1,
+        }
+    }
+
+    /// How good it is as one number: feasible ones by their effect, all others behind them by how far they are from it (Deb's rule).
+    pub(crate) fn utility(&self) -> f64 {
+        const BEHIND: f64 = -1e3;
+        if self.feasible() { self.effect() } else { BEHIND - self.excess() }
+    }
+}
+
+/// How much better `a` is than `b`: by the blocks that both have where there are some, and how many those are.
+pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
+    if !(a.feasible() && b.feasible()) {
+        return (a.utility() - b.utility(), a.blocks().min(b.blocks()));
+    }
+    let common: Vec<f64> =
+        a.effects.iter().filter_map(|(block, effect)| Some(effect - b.effects.get(block)?)).collect();
+    if common.is_empty() {
+        return (a.effect() - b.effect(), a.blocks().min(b.blocks()));
+    }
+    let n = common.len();
+    (mean(common), n)
+}
+
+/// Whether both were seen in some block, and did exactly the same in every such block: what they differ in does not matter.
+pub(crate) fn alike(a: &Candidate, b: &Candidate) -> bool {
+    let mut pairs = a.effects.iter().filter_map(|(block, effect)| Some((effect, b.effects.get(block)?))).peekable();
+    pairs.peek().is_some() && pairs.all(|(one, other)| one == other)
+}
+
+/// The standard deviation of an effect from block to block, over all candidates together.
+pub(crate) fn spread<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> f64 {
+    let (mut squares, mut degrees) = (PRIOR_WEIGHT * PRIOR_SD * PRIOR_SD, PRIOR_WEIGHT);
+    for candidate in candidates.filter(|candidate| candidate.blocks() > 1) {
+        let centre = candidate.effect();
+        squares += candidate.effects.values().map(|effect| (effect - centre).powi(2)).sum::<f64>();
+        degrees += candidate.blocks() as f64 - 1.0;
+    }
+    (squares / degrees).sqrt()
+}
+
+fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (sum, n) = values.into_iter().fold((0.0, 0), |(sum, n), value| (sum + value, n + 1));
+    if n == 0 { 0.0 } else { sum / f64::from(n) }
+}

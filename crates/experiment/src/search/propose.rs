@@ -1,0 +1,224 @@
+//! What to try next.
+//!
+//! The defaults of every branch come first: most of what a scheduler can do it does untouched. Then two kinds of proposal take turns:
+//! one step of one dimension around the best points so far, and a draw of the tree-structured Parzen estimator (Bergstra et al. 2011;
+//! the crate `tpe`), which learns over the whole space which levels go with good values. A point is proposed once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chacha20::ChaCha12Rng;
+use tpe::{TpeOptimizer, TpeOptimizerBuilder, categorical_range, histogram_estimator, parzen_estimator, range};
+
+use crate::search::chance::{below, generator, share};
+use crate::search::ledger::Candidate;
+use crate::search::space::{Point, Space};
+
+/// The share of trials that the estimator takes for good.
+const GAMMA: f64 = 0.2;
+/// How often a draw that was tried already is drawn again.
+const DRAWS: usize = 12;
+/// A space up to this size is searched for what is left when draws find nothing new.
+const LISTED: u64 = 1 << 16;
+
+/// Where proposals come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Proposals {
+    /// Defaults first, then steps around the best and draws of the estimator in turn.
+    #[default]
+    Mixed,
+    /// Defaults first, then draws of the estimator only.
+    Estimator,
+    /// Defaults first, then steps only, as long as there are some.
+    Steps,
+    /// Uniform over branches and levels: what a search is measured against.
+    Random,
+}
+
+/// Proposes points that were not proposed before.
+#[derive(Debug, Clone)]
+pub(crate) struct Proposer {
+    seed: u64,
+    proposals: Proposals,
+    tried: BTreeSet<Point>,
+    count: u64,
+    /// Steps of a dimension in a direction that led to nothing: (branch, dimension, upwards) → how often.
+    failures: BTreeMap<(usize, usize, bool), u32>,
+}
+
+impl Proposer {
+    pub(crate) fn new(seed: u64, proposals: Proposals) -> Proposer {
+        Proposer { seed, proposals, tried: BTreeSet::new(), count: 0, failures: BTreeMap::new() }
+    }
+
+    /// A point that is tried without being proposed; false when it was tried before.
+    pub(crate) fn know(&mut self, point: Point) -> bool {
+        self.tried.insert(point)
+    }
+
+    /// How often new points were asked for.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// A step away from `base` did not become the incumbent, or did.
+    pub(crate) fn heard(&mut self, base: &Point, point: &Point, won: bool) {
+        if let Some(step) = step_between(base, point) {
+            if won {
+                self.failures.remove(&step);
+            } else {
+                *self.failures.entry(step).or_default() += 1;
+            }
+        }
+    }
+
+    /// The next point, none if nothing new was found. `incumbent` is the best so far.
+    pub(crate) fn next(&mut self, space: &Space, seen: &[Candidate], incumbent: Option<&Point>) -> Option<Point> {
+        let mut rng = generator(self.seed, b"proposal", self.count);
+        self.count += 1;
+        let point = match self.proposals {
+            Proposals::Random => None,
+            Proposals::Mixed => self.default(space).or_else(|| match self.count % 4 {
+                1 | 3 => self.step(space, seen, incumbent, &mut rng).or_else(|| self.draw(space, seen, &mut rng)),
+                2 => self.draw(space, seen, &mut rng),
+                _ => None,
+            }),
+            Proposals::Estimator => self.default(space).or_else(|| self.draw(space, seen, &mut rng)),
+            Proposals::Steps => self.default(space).or_else(|| self.step(space, seen, incumbent, &mut rng)),
+        };
+        let point = point.or_else(|| self.anything(space, &mut rng))?;
+        self.tried.insert(point.clone());
+        Some(point)
+    }
+
+    fn default(&self, space: &Space) -> Option<Point> {
+        (0..space.branches().len()).map(|branch| space.default_of(branch)).find(|point| !self.tried.contains(point))
+    }
+
+    /// One level of one dimension away from the incumbent, or now and then from the best point of another branch.
+    fn step(
+        &self,
+        space: &Space,
+        seen: &[Candidate],
+        incumbent: Option<&Point>,
+        rng: &mut ChaCha12Rng,
+    ) -> Option<Point> {
+        let mut bases: Vec<Point> = incumbent.into_iter().cloned().collect();
+        let others = best_of_branches(space, seen).into_iter().filter(|point| Some(point) != incumbent);
+        if share(rng) < 0.3 {
+            bases.splice(0..0, others)
+        } else {
+            bases.splice(bases.len().., others)
+        };
+        bases.iter().find_map(|base| {
+            let new: Vec<(Point, f64)> = space
+                .neighbours(base)
+                .into_iter()
+                .filter(|point| !self.tried.contains(point))
+                .map(|point| {
+                    let step = step_between(base, &point).expect("neighbours differ by one step");
+                    let failed = self.failures.get(&step).copied().unwrap_or(0);
+                    (point, 0.5_f64.powi(failed.min(20) as i32))
+                })
+                .collect();
+            let mut at = share(rng) * new.iter().map(|(_, weight)| weight).sum::<f64>();
+            let hit = new.iter().position(|(_, weight)| {
+                at -= weight;
+                at <= 0.0
+            });
+            hit.or(new.len().checked_sub(1)).map(|i| new[i].0.clone())
+        })
+    }
+
+    fn draw(&self, space: &Space, seen: &[Candidate], rng: &mut ChaCha12Rng) -> Option<Point> {
+        let mut model = Model::of(space, seen);
+        (0..DRAWS).map(|_| model.ask(space, rng)).find(|point| !self.tried.contains(point))
+    }
+
+    fn anything(&self, space: &Space, rng: &mut ChaCha12Rng) -> Option<Point> {
+        for _ in 0..8 * DRAWS {
+            let point = uniform(space, rng);
+            if !self.tried.contains(&point) {
+                return Some(point);
+            }
+        }
+        if space.size() > LISTED {
+            return None;
+        }
+        let left: Vec<Point> = space.points().filter(|point| !self.tried.contains(point)).collect();
+        if left.is_empty() { None } else { Some(left[below(rng, left.len())].clone()) }
+    }
+}
+
+/// A point of the space: each branch equally likely, each level too.
+fn uniform(space: &Space, rng: &mut ChaCha12Rng) -> Point {
+    let branch = below(rng, space.branches().len());
+    let levels = space.branches()[branch].dimensions.iter().map(|d| below(rng, d.levels.len())).collect();
+    Point { branch, levels }
+}
+
+/// The best point of each branch, best first.
+fn best_of_branches(space: &Space, seen: &[Candidate]) -> Vec<Point> {
+    let mut best: Vec<(&Candidate, &Point)> = (0..space.branches().len())
+        .filter_map(|branch| {
+            let of_branch = seen.iter().filter_map(|c| Some((c, c.point.as_ref()?)));
+            let measured = of_branch.filter(|(c, point)| point.branch == branch && c.blocks() > 0);
+            measured.max_by(|(a, _), (b, _)| a.utility().total_cmp(&b.utility()))
+        })
+        .collect();
+    best.sort_by(|(a, _), (b, _)| b.utility().total_cmp(&a.utility()));
+    best.into_iter().map(|(_, point)| point.clone()).collect()
+}
+
+/// The dimension in which two points of one branch differ, and whether upwards; none if they differ in more or not at all.
+fn step_between(from: &Point, to: &Point) -> Option<(usize, usize, bool)> {
+    if from.branch != to.branch {
+        return None;
+    }
+    let mut turned = from.levels.iter().zip(&to.levels).enumerate().filter(|(_, (a, b))| a != b);
+    let (i, (a, b)) = turned.next()?;
+    turned.next().is_none().then_some((from.branch, i, b > a))
+}
+
+/// The estimator: one for the branch, one for each dimension of each branch. Dimensions of one name and the same levels share theirs.
+struct Model {
+    branch: TpeOptimizer,
+    dimensions: BTreeMap<(String, Vec<String>), TpeOptimizer>,
+}
+
+impl Model {
+    fn of(space: &Space, seen: &[Candidate]) -> Model {
+        let build = |estimator, range| {
+            TpeOptimizerBuilder::new().gamma(GAMMA).build(estimator, range).expect("gamma is a share")
+        };
+        let choices = categorical_range(space.branches().len()).expect("a space has branches");
+        let mut model = Model { branch: build(histogram_estimator(), choices), dimensions: BTreeMap::new() };
+        for dimension in space.branches().iter().flat_map(|branch| &branch.dimensions) {
+            let levels = range(0.0, dimension.levels.len() as f64).expect("a dimension has levels");
+            let identity = (dimension.name.clone(), dimension.levels.clone());
+            model.dimensions.entry(identity).or_insert_with(|| build(parzen_estimator(), levels));
+        }
+        for candidate in seen.iter().filter(|candidate| candidate.blocks() > 0) {
+            let Some(point) = &candidate.point else { continue };
+            let cost = -candidate.utility();
+            model.branch.tell(point.branch as f64, cost).expect("an index is in its range, a mean is a number");
+            for (dimension, level) in space.branches()[point.branch].dimensions.iter().zip(&point.levels) {
+                let of = model.dimensions.get_mut(&(dimension.name.clone(), dimension.levels.clone()));
+                // The middle of the level's place, since a draw is cut down to the level below it.
+                let told = of.expect("every dimension has its estimator").tell(*level as f64 + 0.5, cost);
+                told.expect("a level is in its range, a mean is a number");
+            }
+        }
+        model
+    }
+
+    fn ask(&mut self, space: &Space, rng: &mut ChaCha12Rng) -> Point {
+        let drawn = self.branch.ask(rng).expect("the histogram has weights");
+        let branch = (drawn as usize).min(space.branches().len() - 1);
+        let levels = space.branches()[branch].dimensions.iter().map(|dimension| {
+            let of = self.dimensions.get_mut(&(dimension.name.clone(), dimension.levels.clone()));
+            let drawn = of.expect("every dimension has its estimator").ask(rng).expect("it cannot fail");
+            (drawn as usize).min(dimension.levels.len() - 1)
+        });
+        Point { branch, levels: levels.collect() }
+    }
+}

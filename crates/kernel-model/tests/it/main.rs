@@ -1,0 +1,12 @@
+//! The C cores against the Rust schedulers, the laws, a kernel's compiler, and callgrind.
+
+mod compiled;
+mod cost;
+mod counting;
+mod differential;
+mod disk;
+mod freestanding;
+mod laws;
+mod lockstep;
+mod mutants;
+mod processes;

@@ -1,0 +1,54 @@
+//! The threads of a load: begun together, ended together.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use crate::cpu::report::no_thread;
+use crate::cpu::sys::online_cpus;
+use crate::cpu::{Failure, Report};
+
+/// How many threads a load has: what was asked for, or one for each CPU that is online. Not the CPUs that it may use: beside an emptied
+/// CPU the competition is to be the same as without.
+pub(crate) fn for_each_cpu(asked: u32) -> u32 {
+    if asked > 0 { asked } else { online_cpus() }
+}
+
+/// Runs the threads of a load, each with its number; what they return and the seconds that it took make the counters. If one fails, all
+/// have to end.
+pub(crate) fn beside<T: Send>(
+    threads: u32,
+    stop: &AtomicBool,
+    one: impl Fn(u32) -> Result<T, Failure> + Sync,
+    counters: impl FnOnce(&[T], f64) -> Vec<(&'static str, f64)>,
+) -> Result<Report, Failure> {
+    let began = Instant::now();
+    let work = &|at: u32| one(at).inspect_err(|_| stop.store(true, Ordering::Relaxed));
+    let done: Vec<T> = thread::scope(|scope| {
+        let made: Result<Vec<_>, Failure> = (0..threads)
+            .map(|at| thread::Builder::new().spawn_scoped(scope, move || work(at)).map_err(no_thread))
+            .collect();
+        let threads = made.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        threads.into_iter().map(|thread| thread.join().expect("a load does not panic")).collect::<Result<_, _>>()
+    })?;
+    let took = began.elapsed();
+    let counters = counters(&done, took.as_secs_f64().max(1e-9));
+    Ok(Report {
+        window_ns: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+        counters: counters.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
+        ..Report::default()
+    })
+}
+
+/// Runs a load for some milliseconds, then tells it to end, which it must do within a tenth of a second; tests are patient where the
+/// machine is loaded, and only a load that does not end at all fails them.
+#[cfg(test)]
+pub(crate) fn stopped_after(ms: u64, load: impl FnOnce(&AtomicBool) -> Result<Report, Failure> + Send) -> Report {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let running = scope.spawn(|| load(&stop));
+        thread::sleep(std::time::Duration::from_millis(ms));
+        stop.store(true, Ordering::Relaxed);
+        running.join().expect("a load does not panic").expect("nothing is refused here")
+    })
+}

@@ -1,0 +1,184 @@
+//! The unsafe code of this crate: memory that forked processes share, the processes themselves, which end with the process that made
+//! them, and the number of CPUs.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal, waitpid,
+};
+
+use crate::cpu::clock::compute;
+use crate::cpu::messenger::{Role, task};
+
+/// Numbers that this process and those that it forks see alike; 0 at first.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    start: NonNull<AtomicU64>,
+    len: usize,
+}
+
+// SAFETY: what it points to are atomic numbers, which any thread may use, and they stay until it is dropped.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub(crate) fn new(len: usize) -> io::Result<Shared> {
+        let bytes = len.max(1) * size_of::<AtomicU64>();
+        // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in use.
+        let start = unsafe {
+            mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)?
+        };
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("memory at address 0"))?;
+        Ok(Shared { start, len })
+    }
+
+    pub(crate) fn numbers(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping has `len` numbers, is aligned to a page, zeroed by the kernel, and lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: it is the whole mapping that `new` made, and no reference to it outlives `self`.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len.max(1) * size_of::<AtomicU64>()) };
+    }
+}
+
+/// Forks a process that is a sender or receiver of messages; its status is 1 if a channel failed.
+pub(crate) fn fork_messenger(
+    role: Role<'_>,
+    bytes: usize,
+    numbers: &[AtomicU64],
+    slot: &[AtomicU64],
+) -> io::Result<Pid> {
+    // SAFETY: a messenger allocates nothing and takes no lock: see the head of its file.
+    unsafe { fork(|| u8::from(!task(role, bytes, numbers, slot))) }
+}
+
+/// Forks a process that computes for so long.
+pub(crate) fn fork_computing(ns: u64) -> io::Result<Pid> {
+    // SAFETY: it reads the clock and multiplies, and nothing else.
+    unsafe {
+        fork(|| {
+            compute(ns);
+            0
+        })
+    }
+}
+
+/// Forks a process that does `work` and ends with its result as status; it is killed when the thread that forked it ends.
+///
+/// # Safety
+/// `work` runs in a copy of this process in which only this thread exists: it may use what was made before and make system calls, but
+/// must not allocate, take a lock or unwind.
+unsafe fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
+    let parent = getpid();
+    // SAFETY: the new process only does what `work` does, which the caller vouches for, and leaves by _exit, so that nothing of the
+    // parent is run or flushed twice.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let status = match set_parent_process_death_signal(Some(Signal::KILL)) {
+            // The parent may have ended before it was asked.
+            Ok(()) if getppid() == Some(parent) => work(),
+            _ => 1,
+        };
+        // SAFETY: it ends this process and returns nowhere.
+        unsafe { libc::_exit(status.into()) };
+    }
+    Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)
+}
+
+/// How many CPUs are online; 1 where the system does not say.
+pub(crate) fn online_cpus() -> u32 {
+    // SAFETY: the call has a number for an argument and touches no memory.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(online).unwrap_or(1).max(1)
+}
+
+/// Waits for the end of a process that this one has forked.
+pub(crate) fn wait(pid: Pid) {
+    while matches!(waitpid(Some(pid), WaitOptions::empty()), Err(rustix::io::Errno::INTR)) {}
+}
+
+/// Processes that were forked; dropped, they are killed.
+#[derive(Debug, Default)]
+pub(crate) struct Children(pub(crate) Vec<Pid>);
+
+impl Children {
+    /// Takes out those that have ended. False if one of them did not end well.
+    pub(crate) fn reap(&mut self) -> bool {
+        let mut well = true;
+        self.0.retain(|pid| match waitpid(Some(*pid), WaitOptions::NOHANG) {
+            Ok(None) => true,
+            Ok(Some((_, status))) => {
+                well &= status.exit_status() == Some(0);
+                false
+            }
+            Err(_) => {
+                well = false;
+                false
+            }
+        });
+        well
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+        for pid in &self.0 {
+            wait(*pid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_a_forked_process_writes_is_seen_here() {
+        let shared = Shared::new(3).unwrap();
+        let write = || {
+            shared.numbers()[2].store(17, Ordering::Release);
+            0
+        };
+        // SAFETY: it writes a number.
+        let child = unsafe { fork(write) };
+        let mut children = Children(vec![child.unwrap()]);
+        while !children.0.is_empty() {
+            assert!(children.reap());
+        }
+        assert_eq!(shared.numbers()[2].load(Ordering::Acquire), 17);
+    }
+
+    #[test]
+    fn one_that_fails_is_told_and_one_that_hangs_is_killed() {
+        // SAFETY: it does nothing.
+        let mut children = Children(vec![unsafe { fork(|| 3) }.unwrap()]);
+        let mut well = true;
+        while !children.0.is_empty() {
+            well &= children.reap();
+        }
+        assert!(!well);
+        let hang = || {
+            loop {
+                sleep(Duration::from_secs(1));
+            }
+        };
+        // SAFETY: it makes system calls only.
+        let hanging = unsafe { fork(hang) };
+        let hanging = hanging.unwrap();
+        drop(Children(vec![hanging]));
+        assert!(waitpid(Some(hanging), WaitOptions::NOHANG).is_err(), "it was killed and waited for");
+    }
+}

@@ -1,0 +1,166 @@
+//! Wake-up latency: threads that wake others, and how long it takes until these run.
+//!
+//! After the idea of schbench. Each messenger has workers of its own. A worker asks its messenger for work and sleeps; the messenger notes
+//! the time and wakes it; the worker's first step is to look at the clock: the difference is one latency. Then it computes for a while
+//! and asks again. With more workers than CPUs the latency is a wait in the run queue as much as the waking itself.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread;
+
+use rustix::thread::futex;
+use serde::{Deserialize, Serialize};
+
+use crate::cpu::clock::{SLICE_NS, now_ns, timespec};
+use crate::cpu::counted::{Counted, OWN};
+use crate::cpu::latency::{Latencies, report};
+use crate::cpu::report::no_thread;
+use crate::cpu::{Failure, Report};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// Threads that wake others, from 1.
+    pub messengers: u32,
+    /// Threads that each of them wakes, from 1.
+    pub workers: u32,
+    /// How long a worker computes after it was woken.
+    pub work_ns: u64,
+    pub duration_ns: u64,
+}
+
+/// States of a worker. It sleeps as long as it has asked.
+const WORKING: u32 = 0;
+const ASKED: u32 = 1;
+const OVER: u32 = 2;
+
+/// One worker, as it and its messenger see it.
+#[derive(Debug, Default)]
+struct Worker {
+    state: AtomicU32,
+    woken_ns: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Team {
+    /// How often it was asked: what the messenger sleeps on.
+    asked: AtomicU32,
+    workers: Vec<Worker>,
+}
+
+/// Measures until the time is over or `stop` is set.
+///
+/// # Errors
+/// [`Failure::Refused`] when no thread can be made.
+pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
+    let team = || Team { asked: AtomicU32::new(0), workers: (0..spec.workers).map(|_| Worker::default()).collect() };
+    let teams: Vec<Team> = (0..spec.messengers).map(|_| team()).collect();
+    let began = now_ns();
+    let end = began.saturating_add(spec.duration_ns);
+    let seen = thread::scope(|scope| {
+        let mut messengers = Vec::new();
+        let mut workers = Vec::new();
+        let made: Result<(), Failure> = teams.iter().try_for_each(|team| {
+            let new = || thread::Builder::new();
+            messengers.push(new().spawn_scoped(scope, move || messenger(team, end, stop)).map_err(no_thread)?);
+            team.workers.iter().try_for_each(|own| {
+                let work = move || worker(team, own, spec.work_ns);
+                workers.push(new().spawn_scoped(scope, work).map_err(no_thread)?);
+                Ok(())
+            })
+        });
+        // Messengers end their workers when they have to end.
+        made.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        let counted: Vec<Counted> =
+            messengers.into_iter().map(|thread| thread.join().expect("a messenger does not panic")).collect();
+        let mut seen: Vec<(Latencies, Counted)> =
+            workers.into_iter().map(|thread| thread.join().expect("a worker does not panic")).collect();
+        seen.extend(counted.into_iter().map(|counted| (Latencies::new(), counted)));
+        Ok(seen)
+    })?;
+    Ok(report("wakeup", now_ns() - began, seen))
+}
+
+/// Wakes those of its workers that have asked, until the end; then it ends them all.
+fn messenger(team: &Team, end: u64, stop: &AtomicBool) -> Counted {
+    let before = Counted::read(OWN);
+    loop {
+        let asked = team.asked.load(Ordering::Acquire);
+        let over = now_ns() >= end || stop.load(Ordering::Relaxed);
+        let next = if over { OVER } else { WORKING };
+        for worker in &team.workers {
+            if over || worker.state.load(Ordering::Acquire) == ASKED {
+                worker.woken_ns.store(now_ns(), Ordering::Relaxed);
+                worker.state.store(next, Ordering::Release);
+                wake(&worker.state);
+            }
+        }
+        if over {
+            return Counted::read(OWN).since(&before);
+        }
+        sleep(&team.asked, asked);
+    }
+}
+
+/// Asks for work, sleeps, looks at the clock, computes, until the run is over.
+fn worker(team: &Team, own: &Worker, work_ns: u64) -> (Latencies, Counted) {
+    let mut latencies = Latencies::new();
+    let before = Counted::read(OWN);
+    // It may be over before this thread has begun, and then stays so.
+    while own.state.compare_exchange(WORKING, ASKED, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        team.asked.fetch_add(1, Ordering::AcqRel);
+        wake(&team.asked);
+        while own.state.load(Ordering::Acquire) == ASKED {
+            sleep(&own.state, ASKED);
+        }
+        let now = now_ns();
+        if own.state.load(Ordering::Acquire) == OVER {
+            break;
+        }
+        latencies.record(now.saturating_sub(own.woken_ns.load(Ordering::Relaxed)));
+        compute(work_ns);
+    }
+    (latencies, Counted::read(OWN).since(&before))
+}
+
+/// Wakes who sleeps on it.
+fn wake(word: &AtomicU32) {
+    futex::wake(word, futex::Flags::PRIVATE, 1).expect("the word is there as long as the threads are");
+}
+
+/// Sleeps until it is woken, the word is another, or it is time to look around; a woken thread looks at the word.
+fn sleep(word: &AtomicU32, while_it_is: u32) {
+    let _ = futex::wait(word, futex::Flags::PRIVATE, while_it_is, Some(&timespec(SLICE_NS)));
+}
+
+fn compute(ns: u64) {
+    let end = now_ns() + ns;
+    let mut x = 1u64;
+    while now_ns() < end {
+        for _ in 0..100 {
+            x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wake_up_is_a_positive_latency_that_is_counted() {
+        let spec = Spec { messengers: 2, workers: 3, work_ns: 10_000, duration_ns: 60_000_000 };
+        let report = run(&spec, &AtomicBool::new(false)).unwrap();
+        assert!(report.counters["wakeups"] >= 6.0, "each worker is woken at least once: {report:?}");
+        assert_eq!(report.counts["wakeup_p99_us"] as f64, report.counters["wakeups"]);
+        assert!(report.metrics.len() == 3 && report.metrics.values().all(|us| *us > 0.0), "{report:?}");
+        assert!(report.metrics["wakeup_p50_us"] <= report.metrics["wakeup_p99_us"]);
+        assert!(report.counters.get("task_voluntary_switches").is_none_or(|n| *n > 0.0), "{report:?}");
+    }
+
+    #[test]
+    fn a_stop_ends_every_thread() {
+        let spec = Spec { messengers: 1, workers: 4, work_ns: 0, duration_ns: u64::MAX };
+        let report = run(&spec, &AtomicBool::new(true)).unwrap();
+        assert!(report.window_ns < 10_000_000_000, "{report:?}");
+    }
+}

@@ -1,0 +1,261 @@
+//! Any program as a workload: what it takes, and figures from what it prints.
+//!
+//! The command line is given to /bin/sh, as users know it from everywhere else. A program that writes through the page cache ends when its data
+//! are in memory, so the time until they are on the device is a metric of its own beside the program's time: `wall_synced_s`.
+
+mod extract;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use machine::placement::Placement;
+use machine::session::{Ended, Launch, Share};
+
+use crate::programs::cache;
+use crate::programs::error::{RunnerError, tail, tail_of};
+use crate::programs::kind::{Bench, Measurement, Needs, Runner, RunnerKind, Trial};
+use crate::programs::options::{Form, Opt, Options, opt};
+use extract::Extract;
+
+pub(crate) static COMMAND: RunnerKind = RunnerKind {
+    name: "command",
+    help: "any program: the time that it takes, or figures from what it prints",
+    program: None,
+    needs: Needs::Either,
+    reaches_device: |_| true,
+    // What a command does to a bare device is not known beforehand.
+    writes: |options| options.text("on") == Some("device"),
+    primary: |options| {
+        let extract = Extract::of(options).ok();
+        let first = extract.as_ref().and_then(|extract| extract.metrics().first().map(ToString::to_string));
+        first.unwrap_or_else(|| "wall_s".to_string())
+    },
+    own_metrics: |options| directions(options).unwrap_or_default(),
+    options: OPTIONS,
+    check,
+    starts: |options| options.words_of(&["version", "setup", "reset", "run", "file"]),
+    make: |options| Box::new(Command::of(options)),
+};
+
+const OPTIONS: &[Opt] = &[
+    text(
+        "run",
+        "the command line, for /bin/sh; {dir} is the directory on the device, {device} its node, {seed} and {seconds} the trial's (also SCHEDLAB_DIR …)",
+    ),
+    opt("file", "", Form::File, "a program or a script to run instead, e.g. command:./bench.sh"),
+    text("setup", "a command line that runs once, before the first trial"),
+    text("reset", "a command line that runs before each trial, not timed"),
+    text("metric", "the name of the figure that regex or json finds; it should end with its unit"),
+    text("regex", "finds the figure: the first group of the last match, or each group (?<NAME>…) as the metric NAME"),
+    text(
+        "json",
+        "finds figures in JSON: a pointer as /results/tps for metric, or NAME=/results/tps, several with blanks between",
+    ),
+    opt("scale", "1", Form::Text, "the figures found are multiplied by this, for their units"),
+    text("better", "which way the figures improve: higher or lower, or NAME=higher, several with blanks between"),
+    opt("stream", "stdout", Form::Text, "where the figures are printed: stdout or stderr"),
+    opt(
+        "on",
+        "files",
+        Form::Text,
+        "files: it works in {dir}, on a file system on the device; device: on the bare device; cpu: on no device (with --arena cpu)",
+    ),
+    text("version", "a command line whose first line is recorded as the version, e.g. tar --version"),
+];
+
+const fn text(name: &'static str, help: &'static str) -> Opt {
+    opt(name, "", Form::Text, help)
+}
+
+fn check(options: &Options) -> Result<(), String> {
+    match (options.text("run"), options.text("file")) {
+        (None, None) => {
+            return Err("say what to run, e.g. run = \"tar xf /srv/x.tar -C {dir}\", or command:./bench.sh".into());
+        }
+        (Some(_), Some(_)) => return Err("run and file are both given: one of them is the program".into()),
+        _ => {}
+    }
+    scale(options)?;
+    if let Some(stream) = options.text("stream").filter(|stream| !["stdout", "stderr"].contains(stream)) {
+        return Err(format!("stream={stream}: stdout or stderr is possible"));
+    }
+    if let Some(on) = options.text("on").filter(|on| !["files", "device", "cpu", "processors"].contains(on)) {
+        return Err(format!("on={on} is invalid (expected files, device or cpu)"));
+    }
+    Extract::of(options)?;
+    directions(options).map(drop)
+}
+
+fn scale(options: &Options) -> Result<f64, String> {
+    let text = options.text("scale").unwrap_or("1");
+    let possible = text.parse().ok().filter(|scale: &f64| scale.is_finite() && *scale > 0.0);
+    possible.ok_or_else(|| format!("scale={text}: a number above 0 is needed, e.g. scale=0.001"))
+}
+
+/// The metrics whose direction the options tell.
+fn directions(options: &Options) -> Result<Vec<(String, bool)>, String> {
+    let extract = Extract::of(options)?;
+    let metrics = extract.metrics();
+    let Some(text) = options.text("better") else { return Ok(Vec::new()) };
+    if metrics.is_empty() {
+        return Err(
+            "better is given, and no metric that it could be of: the time of a program is better when lower".into()
+        );
+    }
+    let way = |word: &str| match word {
+        "higher" => Ok(true),
+        "lower" => Ok(false),
+        _ => Err(format!("better={word}: higher or lower is possible, or e.g. tps=higher p99_ms=lower")),
+    };
+    if !text.contains('=') {
+        let higher = way(text.trim())?;
+        return Ok(metrics.iter().map(|metric| (metric.to_string(), higher)).collect());
+    }
+    let pair = |word: &str| {
+        let (name, word) = word.split_once('=').unwrap_or(("", word));
+        if !metrics.contains(&name) {
+            return Err(format!("better={name}=…: the metrics are {}", metrics.join(", ")));
+        }
+        Ok((name.to_string(), way(word)?))
+    };
+    text.split_whitespace().map(pair).collect()
+}
+
+#[derive(Debug)]
+struct Command {
+    options: Options,
+    extract: Extract,
+    scale: f64,
+    /// The file that is run, found where the user was when the experiment began.
+    file: Option<PathBuf>,
+}
+
+impl Command {
+    fn of(options: &Options) -> Command {
+        let extract = Extract::of(options).expect("checked: the options say how figures are found");
+        let scale = scale(options).expect("checked: the scale is a number");
+        Command { options: options.clone(), extract, scale, file: None }
+    }
+
+    fn find(&mut self) -> Result<(), RunnerError> {
+        if let Some(file) = self.options.text("file") {
+            let found = std::fs::canonicalize(file).map_err(RunnerError::file("find the program", Path::new(file)))?;
+            self.file = Some(found);
+        }
+        Ok(())
+    }
+
+    /// Refuses what the plan's device cannot give.
+    fn look(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
+        let problem = match (self.options.text("on"), bench.directory) {
+            (Some("files"), None) => "it needs a file system on the device, and none is made: add --fs ext4",
+            (Some("device"), Some(_)) => "it needs the bare device (on=device): take the file system out of the plan",
+            _ => return Ok(()),
+        };
+        Err(RunnerError::Wrong { program: "command".into(), problem: problem.into(), tail: String::new() })
+    }
+
+    /// What messages call the program.
+    fn name(&self) -> String {
+        let named = self.options.text("run").or_else(|| self.options.text("file"));
+        format!("`{}`", named.unwrap_or_default())
+    }
+
+    fn launch(&self, bench: &Bench<'_>, trial: Option<&Trial>, line: Option<&str>) -> Launch {
+        let here = bench.directory.unwrap_or(Path::new("/"));
+        let mut values = vec![
+            ("dir", bench.directory.map(|dir| dir.display().to_string()).unwrap_or_default()),
+            ("device", bench.device.map(|device| device.path.display().to_string()).unwrap_or_default()),
+        ];
+        if let Some(trial) = trial {
+            // As many bits as a shell and a C program can count with.
+            values.push(("seed", (trial.seed & 0x7fff_ffff).to_string()));
+            values.push(("seconds", trial.duration.as_secs_f64().to_string()));
+        }
+        let (program, args) = match (line, &self.file) {
+            (Some(line), _) => {
+                let filled = values
+                    .iter()
+                    .fold(line.to_string(), |line, (key, value)| line.replace(&format!("{{{key}}}"), value));
+                ("/bin/sh".into(), vec!["-c".into(), filled.into()])
+            }
+            (None, Some(file)) if is_executable(file) => (file.clone(), Vec::new()),
+            (None, file) => ("/bin/sh".into(), file.iter().map(Into::into).collect()),
+        };
+        let env = values.iter().map(|(key, value)| (format!("SCHEDLAB_{}", key.to_uppercase()), value.into()));
+        Launch {
+            program,
+            args,
+            env: env.collect(),
+            dir: here.to_path_buf(),
+            user: bench.session.user(),
+            share: trial.map_or(Share::default(), |trial| trial.share.clone()),
+            placement: trial.map_or(Placement::default(), |trial| trial.placement.clone()),
+            ..Launch::default()
+        }
+    }
+
+    fn run_line(&self, bench: &Bench<'_>, key: &str, line: &str, deadline: Duration) -> Result<Ended, RunnerError> {
+        let running = bench.session.start(&self.launch(bench, None, Some(line)))?;
+        bench.finish(running, &format!("{key} `{line}`"), deadline)
+    }
+}
+
+impl Runner for Command {
+    fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
+        self.find()?;
+        let Some(line) = self.options.text("version") else { return Ok("unknown".to_string()) };
+        let ended = self.run_line(bench, "version", line, self.options.deadline().min(Duration::from_secs(60)))?;
+        let printed = if ended.stdout.trim().is_empty() { &ended.stderr } else { &ended.stdout };
+        let first = printed.lines().map(str::trim).find(|line| !line.is_empty()).map(ToString::to_string);
+        first.ok_or_else(|| RunnerError::Unreadable {
+            program: format!("version `{line}`"),
+            missing: "line at all".into(),
+            tail: tail(&ended),
+        })
+    }
+
+    fn prepare(&mut self, bench: &Bench<'_>) -> Result<(), RunnerError> {
+        self.find()?;
+        self.look(bench)?;
+        match self.options.text("setup") {
+            Some(line) => self.run_line(bench, "setup", line, self.options.deadline()).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn reset(&mut self, bench: &Bench<'_>) -> Result<(), RunnerError> {
+        match self.options.text("reset") {
+            Some(line) => self.run_line(bench, "reset", line, self.options.deadline()).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
+        let running = bench.session.start(&self.launch(bench, Some(trial), self.options.text("run")))?;
+        let ended = bench.finish(running, &self.name(), trial.deadline)?;
+        let synced = match bench.directory {
+            Some(directory) => cache::sync(directory)?,
+            None => bench.device.map_or(Ok(Duration::ZERO), |device| cache::sync_device(&device.path))?,
+        };
+        let Ended { stdout, stderr, .. } = &ended;
+        let (printed, other) =
+            if self.options.text("stream") == Some("stderr") { (stderr, stdout) } else { (stdout, stderr) };
+        let tail = tail_of(printed, other);
+        let unreadable = |missing| RunnerError::Unreadable { program: self.name(), missing, tail };
+        let mut metrics = self.extract.read(printed).map_err(unreadable)?;
+        metrics.values_mut().for_each(|value| *value *= self.scale);
+        let window = ended.wall + synced;
+        metrics.entry("wall_s".to_string()).or_insert(ended.wall.as_secs_f64());
+        metrics.entry("wall_synced_s".to_string()).or_insert(window.as_secs_f64());
+        Ok(Measurement { window, metrics, ..Measurement::default() })
+    }
+}
+
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! CPU workloads: schedlab's own, each in a process that is started like any other program.
+//!
+//! The workloads are in the crate `cpu-workloads`, their rows in [`workloads`].
+
+mod loads;
+mod workloads;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cpu::{Report, Spec};
+use machine::session::{Ended, Launch};
+
+use crate::programs::error::{RunnerError, tail};
+use crate::programs::kind::{Bench, Measurement, Runner, Trial};
+use crate::programs::options::Options;
+
+pub use loads::{LOADS, LoadKind, find as find_load};
+pub(crate) use workloads::{CYCLIC, LINPACK, MESSAGING, WAKEUP};
+
+/// The hidden subcommand that runs the order on its standard input.
+pub const SUBCOMMAND: &str = "cpu-work";
+
+#[derive(Debug)]
+struct Own {
+    name: &'static str,
+    options: Options,
+    order: fn(&Options, &Trial) -> Spec,
+}
+
+/// The runner of a CPU workload; `order` makes what a trial runs.
+fn own(name: &'static str, options: &Options, order: fn(&Options, &Trial) -> Spec) -> Box<dyn Runner> {
+    Box::new(Own { name, options: options.clone(), order })
+}
+
+impl Runner for Own {
+    fn version(&mut self, _bench: &Bench<'_>) -> Result<String, RunnerError> {
+        Ok(format!("schedlab {}", env!("CARGO_PKG_VERSION")))
+    }
+
+    fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
+        let order = (self.order)(&self.options, trial);
+        let running = bench.session.start(&Launch { placement: trial.placement.clone(), ..launch(&order)? })?;
+        let ended = bench.finish(running, self.name, trial.deadline)?;
+        let report = report(self.name, &ended)?;
+        Ok(Measurement {
+            window: Duration::from_nanos(report.window_ns),
+            metrics: report.metrics,
+            counts: report.counts,
+            counters: report.counters,
+            moved: None,
+        })
+    }
+}
+
+/// A number that [`within`] accepted.
+fn number(options: &Options, name: &str) -> u32 {
+    options.number(name).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+}
+
+/// A time that [`within_time`] accepted, in nanoseconds.
+fn nanoseconds(options: &Options, name: &str) -> u64 {
+    options.time(name).map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn duration_ns(trial: &Trial) -> u64 {
+    u64::try_from(trial.duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn within(options: &Options, name: &str, least: u32, most: u32) -> Result<(), String> {
+    match options.number(name) {
+        Some(number) if (u64::from(least)..=u64::from(most)).contains(&number) => Ok(()),
+        _ => Err(format!("{name} is out of range; expected {least} to {most}")),
+    }
+}
+
+fn within_size(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
+    let size = options.size(name);
+    let right = size.is_some() && text::parse_size(least) <= size && size <= text::parse_size(most);
+    if right { Ok(()) } else { Err(format!("{name} is out of range; expected {least} to {most}")) }
+}
+
+fn within_time(options: &Options, name: &str, least: &str, most: &str) -> Result<(), String> {
+    let time = options.time(name).map(|time| time.as_nanos());
+    let bound = |text| text::parse_duration_ns(text).map(u128::from);
+    let right = time.is_some() && bound(least) <= time && time <= bound(most);
+    if right { Ok(()) } else { Err(format!("{name} is out of range; expected {least} to {most}")) }
+}
+
+/// How the process that runs an order is started.
+///
+/// # Errors
+/// [`RunnerError`] when the executable of schedlab cannot be found.
+pub fn launch(order: &Spec) -> Result<Launch, RunnerError> {
+    let failed = |why: String| RunnerError::Wrong { program: SUBCOMMAND.into(), problem: why, tail: String::new() };
+    let program: PathBuf =
+        std::env::current_exe().map_err(|e| failed(format!("its own executable cannot be found: {e}")))?;
+    let input = serde_json::to_vec(order).map_err(|e| failed(e.to_string()))?;
+    Ok(Launch { program, args: vec![SUBCOMMAND.into()], dir: "/".into(), input, ..Launch::default() })
+}
+
+/// Reads the report of the process: the last line that it printed.
+///
+/// # Errors
+/// [`RunnerError::Unreadable`] when it printed none.
+pub fn report(name: &str, ended: &Ended) -> Result<Report, RunnerError> {
+    let last = ended.stdout.lines().last().unwrap_or_default();
+    serde_json::from_str(last).map_err(|e| RunnerError::Unreadable {
+        program: name.to_string(),
+        missing: format!("report: {e}"),
+        tail: tail(ended),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::programs::kind::Needs;
+    use crate::programs::table::{RUNNERS, find};
+
+    #[test]
+    fn every_cpu_workload_accepts_its_own_defaults() {
+        let rows = || RUNNERS.iter().filter(|row| row.needs == Needs::Cpus);
+        assert_eq!(rows().count(), 4);
+        for row in rows() {
+            let options = row.read([]).unwrap_or_else(|e| panic!("{e}"));
+            assert!((row.primary)(&options).contains(['s', 'k']), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn an_invalid_value_is_refused_with_the_valid_range() {
+        for (name, key, value, right) in [
+            ("linpack", "array", "9", "10 to 10000"),
+            ("linpack", "array", "512", "array=514"),
+            ("messaging", "groups", "0", "1 to 100"),
+            ("messaging", "bytes", "5000", "1 to 4096"),
+            ("wakeup", "workers", "100", "1 to 64"),
+            ("wakeup", "work", "51ms", "50ms"),
+            ("cyclic", "interval", "10us", "20us to 100ms"),
+            ("cyclic", "threads", "99999999999", "1 to 256"),
+        ] {
+            let error = find(name).expect("a row").read([(key, value)]).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(right), "{name}:{key}={value}: {error}");
+        }
+    }
+}

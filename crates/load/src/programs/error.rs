@@ -1,0 +1,69 @@
+//! What can go wrong with a program.
+
+use std::path::{Path, PathBuf};
+
+use machine::session::Ended;
+
+/// How many of a program's last lines are shown.
+const LAST_LINES: usize = 5;
+
+/// Why a program gave no measurement. A `tail` holds its last lines as the end of a message, and is empty where they say nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    #[error(transparent)]
+    Host(#[from] machine::Error),
+    /// A file of the runner's own cannot be used.
+    #[error("{}: cannot {doing}: {cause}", path.display())]
+    File { doing: &'static str, path: PathBuf, cause: std::io::Error },
+    #[error("{program}: unsupported version (found version {found}, expected {needed}); {remedy}")]
+    Version { program: String, found: String, needed: String, remedy: String },
+    #[error("{program}: ended with {status}{tail}")]
+    Failed { program: String, status: String, tail: String },
+    #[error("{program}: still running after {seconds} s, and was ended; allow more with deadline={tail}")]
+    TooLong { program: String, seconds: u64, tail: String },
+    /// The output is not that of a known version.
+    #[error("{program}: printed no {missing}{tail}")]
+    Unreadable { program: String, missing: String, tail: String },
+    /// Before the program starts.
+    #[error("{what}: not enough space (found {free_mib} MiB, expected about {needed_mib} MiB); {remedy}")]
+    NoRoom { what: String, needed_mib: u64, free_mib: u64, remedy: String },
+    /// While the program runs.
+    #[error("file system on the device: full ({line}); {remedy}")]
+    Full { line: String, remedy: String },
+    #[error("user {name}: {problem}; name another, e.g. user=postgres")]
+    NoUser { name: String, problem: &'static str },
+    /// The program cannot do its work here, or did not do what it was asked for; `problem` includes what to do.
+    #[error("{program}: {problem}{tail}")]
+    Wrong { program: String, problem: String, tail: String },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl RunnerError {
+    /// Turns the system's answer about a file into an error.
+    pub(crate) fn file(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> RunnerError + use<> {
+        let path = path.to_path_buf();
+        move |cause| RunnerError::File { doing, path, cause }
+    }
+}
+
+/// The last lines of what a program complained or, if it did not, printed, as the end of a message.
+pub(crate) fn tail(ended: &Ended) -> String {
+    tail_of(&ended.stderr, &ended.stdout)
+}
+
+/// The last lines of the first of these that is not empty.
+pub(crate) fn tail_of(first: &str, second: &str) -> String {
+    let last = |text: &str| -> Vec<String> {
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let shown =
+            |line: &&str| line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(shown).collect()
+    };
+    let said = Some(last(first)).filter(|lines| !lines.is_empty()).unwrap_or_else(|| last(second));
+    if said.is_empty() {
+        "; it printed nothing".to_string()
+    } else {
+        format!("; its last lines:\n  {}", said.join("\n  "))
+    }
+}

@@ -1,0 +1,155 @@
+//! The options of a runner: their table, and reading them from text as plans and command lines hold it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Opt {
+    pub name: &'static str,
+    /// Empty for none.
+    pub default: &'static str,
+    pub form: Form,
+    pub help: &'static str,
+}
+
+pub(crate) const fn opt(name: &'static str, default: &'static str, form: Form, help: &'static str) -> Opt {
+    Opt { name, default, form, help }
+}
+
+/// What a value looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Text,
+    /// A file's path; a relative one that does not exist is looked for beside the plan.
+    File,
+    /// A whole number from 0.
+    Number,
+    /// Bytes, e.g. `64k`.
+    Size,
+    /// A time, e.g. `10s`.
+    Time,
+    Flag,
+}
+
+impl Form {
+    /// With an example.
+    pub fn words(self) -> &'static str {
+        match self {
+            Form::Text => "text",
+            Form::File => "a file's path",
+            Form::Number => "a whole number, e.g. 8",
+            Form::Size => "a size, e.g. 64k or 1G",
+            Form::Time => "a time, e.g. 500ms, 10s or 5min",
+            Form::Flag => "true or false",
+        }
+    }
+
+    fn reads(self, text: &str) -> bool {
+        match self {
+            Form::Text | Form::File => true,
+            Form::Number => text.parse::<u64>().is_ok(),
+            Form::Size => text::parse_size(text).is_some(),
+            Form::Time => text::parse_duration_ns(text).is_some(),
+            Form::Flag => matches!(text, "true" | "false"),
+        }
+    }
+}
+
+/// The option that every runner has.
+pub(crate) static DEADLINE: Opt =
+    opt("deadline", "30min", Form::Time, "a trial of the program that takes longer is ended and void");
+
+/// Options that were read and checked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options(BTreeMap<&'static str, String>);
+
+/// Why options are refused; `problem` includes what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    #[error("{runner}: unknown option {key} (expected one of {}){}", .known.join(", "), text::suggestion(*.nearest))]
+    NoSuchKey { runner: &'static str, key: String, nearest: Option<&'static str>, known: Vec<&'static str> },
+    #[error("{runner}: {key}={text} is invalid; expected {form}")]
+    Unreadable { runner: &'static str, key: &'static str, text: String, form: &'static str },
+    #[error("{runner}: {problem}")]
+    Impossible { runner: &'static str, problem: String },
+}
+
+impl Options {
+    /// Reads `pairs` as values of the options that `rows` gives; `runner` is who is named in errors.
+    pub(crate) fn read<'a, I: Iterator<Item = &'static Opt>>(
+        runner: &'static str,
+        rows: impl Fn() -> I,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Options, OptionsError> {
+        let mut all: BTreeMap<&'static str, String> =
+            rows().filter(|row| !row.default.is_empty()).map(|row| (row.name, row.default.to_string())).collect();
+        for (key, text) in pairs {
+            let row = rows().find(|row| row.name == key).ok_or_else(|| OptionsError::NoSuchKey {
+                runner,
+                key: key.to_string(),
+                nearest: text::nearest(key, rows().map(|row| row.name)),
+                known: rows().map(|row| row.name).collect(),
+            })?;
+            if !row.form.reads(text) {
+                let (key, form) = (row.name, row.form.words());
+                return Err(OptionsError::Unreadable { runner, key, text: text.to_string(), form });
+            }
+            all.insert(row.name, text.to_string());
+        }
+        Ok(Options(all))
+    }
+
+    /// Every option that has a value.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(key, value)| (*key, value.as_str()))
+    }
+
+    /// None without a value, as below.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.text(key)?.parse().ok()
+    }
+
+    /// Bytes.
+    pub fn size(&self, key: &str) -> Option<u64> {
+        text::parse_size(self.text(key)?)
+    }
+
+    pub fn time(&self, key: &str) -> Option<Duration> {
+        text::parse_duration_ns(self.text(key)?).map(Duration::from_nanos)
+    }
+
+    pub fn flag(&self, key: &str) -> bool {
+        self.text(key) == Some("true")
+    }
+
+    /// The options of these names that have a value, as `name "value"`: what a plan starts, for people. Control characters are escaped.
+    pub(crate) fn words_of(&self, names: &[&str]) -> Vec<String> {
+        names.iter().filter_map(|name| self.text(name).map(|text| format!("{name} {text:?}"))).collect()
+    }
+
+    /// How long a trial of the program may take.
+    pub fn deadline(&self) -> Duration {
+        self.time(DEADLINE.name).unwrap_or(Duration::from_secs(1800))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::programs::find;
+
+    #[test]
+    fn a_slip_is_named_with_the_nearest_key_or_the_form() {
+        let command = find("command").expect("a row");
+        let error = command.read([("run", "true"), ("deadlin", "1s")]).unwrap_err().to_string();
+        assert!(error.contains("did you mean \"deadline\""), "{error}");
+        let error = command.read([("run", "true"), ("deadline", "soon")]).unwrap_err().to_string();
+        assert!(error.contains("deadline=soon") && error.contains("10s"), "{error}");
+        let options = command.read([("run", "true"), ("deadline", "90s")]).expect("right");
+        assert_eq!(options.deadline(), Duration::from_secs(90));
+    }
+}

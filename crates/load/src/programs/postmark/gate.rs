@@ -1,0 +1,121 @@
+//! A pipe that the program prints into and that holds one of its writes: as long as that one is not taken out, the program stands still
+//! before its next.
+//!
+//! So it can be halted exactly where two phases meet, without a race: its last word of a phase stays in the pipe, and when the kernel says that
+//! the program waits to write, the phase is over and the next has not begun.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, tee};
+
+use crate::programs::error::RunnerError;
+use crate::programs::kind::Bench;
+
+/// How long a look waits for the program: so late an interrupt or a deadline is noticed.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// The most that one write can be: a pipe hands on up to a page in one piece.
+const PAGE: usize = 4096;
+
+/// The reading end.
+#[derive(Debug)]
+pub(super) struct Gate {
+    reader: OwnedFd,
+    /// Where a write is copied to, to be looked at without being taken.
+    aside: (OwnedFd, OwnedFd),
+    /// Everything that was taken.
+    pub(super) text: String,
+    until: Instant,
+}
+
+impl Gate {
+    /// A gate, and the end that the program prints into. Nothing is waited for after `until`.
+    pub(super) fn new(until: Instant) -> Result<(Gate, Arc<OwnedFd>), RunnerError> {
+        // With O_DIRECT each write is a piece of its own; a pipe of one page has room for one piece.
+        let made = || {
+            let (reader, writer) = pipe_with(PipeFlags::DIRECT | PipeFlags::CLOEXEC)?;
+            fcntl_setpipe_size(&writer, PAGE)?;
+            Ok((reader, writer))
+        };
+        let failed = |errno: rustix::io::Errno| RunnerError::file("make", "a pipe".as_ref())(errno.into());
+        let (reader, writer) = made().map_err(failed)?;
+        let aside = made().map_err(failed)?;
+        Ok((Gate { reader, aside, text: String::new(), until }, Arc::new(writer)))
+    }
+
+    /// The next thing that the program has written, which stays in the pipe; None when it has closed its end, or there is no time left.
+    pub(super) fn peek(&mut self, bench: &Bench<'_>) -> Option<String> {
+        if !self.wait(bench) {
+            return None;
+        }
+        let copied = tee(&self.reader, &self.aside.1, PAGE, SpliceFlags::empty()).ok().filter(|len| *len > 0)?;
+        read(&self.aside.0).filter(|piece| piece.len() == copied).map(text)
+    }
+
+    /// Takes it out: the program goes on.
+    pub(super) fn take(&mut self, bench: &Bench<'_>) -> Option<String> {
+        if !self.wait(bench) {
+            return None;
+        }
+        let piece = read(&self.reader).filter(|piece| !piece.is_empty()).map(text)?;
+        self.text.push_str(&piece);
+        Some(piece)
+    }
+
+    /// Takes everything until the program closes its end.
+    pub(super) fn drain(&mut self, bench: &Bench<'_>) {
+        while self.take(bench).is_some() {}
+    }
+
+    /// Waits until the program stands before its next write; false if it has ended, or there is no time left.
+    pub(super) fn halted(&self, bench: &Bench<'_>, pid: u32) -> bool {
+        // In the words of proc(5): the number of the system call that it waits in, and its first argument.
+        let waits_to_print = format!("{} 0x1 ", libc::SYS_write);
+        while !self.is_over(bench) && !self.is_closed() {
+            match fs::read_to_string(format!("/proc/{pid}/syscall")) {
+                Ok(call) if call.starts_with(&waits_to_print) => return true,
+                Ok(_) => thread::sleep(Duration::from_micros(500)),
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// Whether no process has the writing end open.
+    fn is_closed(&self) -> bool {
+        let mut watched = [PollFd::new(&self.reader, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut watched, Some(&now)).is_ok() && watched[0].revents().contains(PollFlags::HUP)
+    }
+
+    fn wait(&self, bench: &Bench<'_>) -> bool {
+        while !self.is_over(bench) {
+            let mut watched = [PollFd::new(&self.reader, PollFlags::IN)];
+            if poll(&mut watched, Some(&LOOK)).is_ok_and(|ready| ready > 0) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn is_over(&self, bench: &Bench<'_>) -> bool {
+        Instant::now() > self.until || bench.stop.load(Ordering::Relaxed)
+    }
+}
+
+fn read(from: &OwnedFd) -> Option<Vec<u8>> {
+    let mut piece = vec![0; PAGE];
+    let len = rustix::io::read(from, &mut piece).ok()?;
+    piece.truncate(len);
+    Some(piece)
+}
+
+fn text(piece: Vec<u8>) -> String {
+    String::from_utf8_lossy(&piece).into_owned()
+}

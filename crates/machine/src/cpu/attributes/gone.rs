@@ -1,0 +1,196 @@
+//! Names that Linux has had, or has only where it is built or the machine is made for it: what became of each, and what to say instead.
+//!
+//! Tuning guides outlive the kernels that they were written for. A name that is gone is refused with its successor, because `sysctl -w`
+//! says only "cannot stat", and a script that goes on after that measures nothing.
+//!
+//! Sources: the commits "sched: Move SCHED_DEBUG sysctl to debugfs" and "sched,debug: Convert sysctl sched_domains to debugfs" (5.13),
+//! "sched/fair: Commit to EEVDF" and the one after it that renames min_granularity to base_slice (6.6), "sched: Remove
+//! sysctl.sched_features" (2.6.33), the change of what `sched_energy_aware` reads where it cannot work (October 2023). Marked `recalled` is
+//! what no source was at hand for.
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gone {
+    /// The sysctl or, without `kernel.`, the file below /sys/kernel/debug/sched. One that ends with `.` or `_` stands for all that begin so.
+    pub(super) name: &'static str,
+    /// What became of it, as the second half of a sentence.
+    pub(super) what: &'static str,
+    /// The key of a setting that comes nearest to it: before Linux 6.6, and from then on. Empty where there is none.
+    pub(super) instead: [&'static str; 2],
+}
+
+/// Nothing comes near it.
+const NOTHING: [&str; 2] = ["", ""];
+
+/// The same key before Linux 6.6 and after.
+const fn both(key: &'static str) -> [&'static str; 2] {
+    [key, key]
+}
+
+const TO_DEBUGFS: &str = "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13";
+const WITH_EEVDF: &str =
+    "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13, and Linux 6.6, whose scheduler is EEVDF, has it no more";
+const CFS_ONLY: &str = "was a file of CFS: Linux 6.6, whose scheduler is EEVDF, has it no more";
+const UCLAMP: &str = "is there from Linux 5.3 on, where the kernel is built with CONFIG_UCLAMP_TASK";
+
+static GONE: &[Gone] = &[
+    Gone { name: "kernel.sched_latency_ns", what: WITH_EEVDF, instead: ["debug:latency_ns", "debug:base_slice_ns"] },
+    Gone {
+        name: "kernel.sched_min_granularity_ns",
+        what: "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13, and is called base_slice_ns there since Linux 6.6",
+        instead: ["debug:min_granularity_ns", "debug:base_slice_ns"],
+    },
+    Gone {
+        name: "kernel.sched_wakeup_granularity_ns",
+        what: WITH_EEVDF,
+        instead: ["debug:wakeup_granularity_ns", "debug:base_slice_ns"],
+    },
+    Gone { name: "kernel.sched_tunable_scaling", what: TO_DEBUGFS, instead: both("debug:tunable_scaling") },
+    Gone { name: "kernel.sched_migration_cost_ns", what: TO_DEBUGFS, instead: both("debug:migration_cost_ns") },
+    Gone { name: "kernel.sched_nr_migrate", what: TO_DEBUGFS, instead: both("debug:nr_migrate") },
+    Gone {
+        name: "kernel.numa_balancing_scan_delay_ms",
+        what: TO_DEBUGFS,
+        instead: both("debug:numa_balancing/scan_delay_ms"),
+    },
+    Gone {
+        name: "kernel.numa_balancing_scan_period_min_ms",
+        what: TO_DEBUGFS,
+        instead: both("debug:numa_balancing/scan_period_min_ms"),
+    },
+    Gone {
+        name: "kernel.numa_balancing_scan_period_max_ms",
+        what: TO_DEBUGFS,
+        instead: both("debug:numa_balancing/scan_period_max_ms"),
+    },
+    Gone {
+        name: "kernel.numa_balancing_scan_size_mb",
+        what: TO_DEBUGFS,
+        instead: both("debug:numa_balancing/scan_size_mb"),
+    },
+    Gone { name: "kernel.sched_domain.", what: TO_DEBUGFS, instead: both("debug:domains/cpu0/domain0/imbalance_pct") },
+    Gone {
+        name: "kernel.sched_features",
+        what: "left /proc/sys in Linux 2.6.33: features are set one at a time",
+        instead: both("feature:NAME"),
+    },
+    // Unconnected since 6.6 by its removal's own words; that the removal came with 6.7: recalled.
+    Gone {
+        name: "kernel.sched_child_runs_first",
+        what: "does nothing since Linux 6.6, whose scheduler is EEVDF, and was removed after that; who runs first follows from deadlines",
+        instead: both("feature:PLACE_DEADLINE_INITIAL"),
+    },
+    Gone {
+        name: "kernel.sched_schedstats",
+        what: "is there only where the kernel is built with CONFIG_SCHEDSTATS",
+        instead: NOTHING,
+    },
+    Gone {
+        name: "kernel.sched_energy_aware",
+        what: "is there only where the kernel is built with CONFIG_ENERGY_MODEL, and sets something only where CPUs differ in \
+               capacity, have no SMT, and run under the governor schedutil; a write elsewhere changes nothing",
+        instead: NOTHING,
+    },
+    Gone { name: "kernel.sched_util_clamp_", what: UCLAMP, instead: NOTHING },
+    Gone { name: "kernel.sched_uclamp_", what: UCLAMP, instead: both("sysctl:kernel.sched_util_clamp_min") },
+    Gone {
+        name: "kernel.sched_autogroup_enabled",
+        what: "is there only where the kernel is built with CONFIG_SCHED_AUTOGROUP",
+        instead: NOTHING,
+    },
+    Gone {
+        name: "kernel.sched_cfs_bandwidth_slice_us",
+        what: "is there only where the kernel is built with CONFIG_CFS_BANDWIDTH",
+        instead: NOTHING,
+    },
+    // Recalled: 4.19 took the average of realtime load out of the scheduler, and this with it.
+    Gone {
+        name: "kernel.sched_time_avg_ms",
+        what: "went in Linux 4.19 together with the average that it was for",
+        instead: NOTHING,
+    },
+    // Recalled: 4.13.
+    Gone {
+        name: "kernel.sched_shares_window_ns",
+        what: "went in the 4.x kernels: the load of groups is averaged over a fixed time",
+        instead: NOTHING,
+    },
+    // Recalled: 2.6.39.
+    Gone {
+        name: "kernel.sched_compat_yield",
+        what: "went in Linux 2.6.39: yielding has one meaning since",
+        instead: NOTHING,
+    },
+    // Recalled: 6.14 or thereabouts.
+    Gone {
+        name: "kernel.sched_itmt_enabled",
+        what: "is there only on x86 machines with favoured cores, and newer kernels have it as /sys/kernel/debug/x86/sched_itmt_enabled",
+        instead: NOTHING,
+    },
+    Gone {
+        name: "kernel.numa_balancing",
+        what: "is there only where the kernel is built with CONFIG_NUMA_BALANCING",
+        instead: NOTHING,
+    },
+    Gone { name: "latency_ns", what: CFS_ONLY, instead: ["", "debug:base_slice_ns"] },
+    Gone { name: "wakeup_granularity_ns", what: CFS_ONLY, instead: ["", "debug:base_slice_ns"] },
+    Gone { name: "idle_min_granularity_ns", what: CFS_ONLY, instead: ["", "debug:base_slice_ns"] },
+    Gone {
+        name: "min_granularity_ns",
+        what: "is called base_slice_ns since Linux 6.6",
+        instead: ["", "debug:base_slice_ns"],
+    },
+    Gone {
+        name: "base_slice_ns",
+        what: "is there from Linux 6.6 on; before, the nearest thing is min_granularity_ns",
+        instead: ["debug:min_granularity_ns", ""],
+    },
+    Gone {
+        name: "preempt",
+        what: "is there only where the kernel is built with CONFIG_PREEMPT_DYNAMIC",
+        instead: NOTHING,
+    },
+    Gone {
+        name: "numa_balancing/",
+        what: "is there only where the kernel is built with CONFIG_NUMA_BALANCING",
+        instead: NOTHING,
+    },
+];
+
+impl Gone {
+    /// What to set instead on a kernel of this release.
+    pub(super) fn instead(&self, release: &str) -> Option<&'static str> {
+        let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        let key = self.instead[usize::from(version >= (6, 6))];
+        (!key.is_empty()).then_some(key)
+    }
+}
+
+pub(super) fn find(name: &str) -> Option<&'static Gone> {
+    let is = |row: &&Gone| row.name == name || row.name.ends_with(['.', '_', '/']) && name.starts_with(row.name);
+    GONE.iter().find(is)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::KEYS;
+
+    #[test]
+    fn every_row_is_found_by_its_name_and_its_successors_are_keys_of_settings() {
+        for (i, row) in GONE.iter().enumerate() {
+            let name =
+                if row.name.ends_with(['.', '_', '/']) { format!("{}x", row.name) } else { row.name.to_string() };
+            assert_eq!(find(&name).unwrap().name, row.name, "row {i}");
+            for key in row.instead.into_iter().filter(|key| !key.is_empty()) {
+                let (begin, rest) = key.split_once(':').unwrap();
+                assert!(KEYS.iter().any(|known| known.name == format!("{begin}:")) && !rest.is_empty(), "{key}");
+            }
+        }
+        let latency = find("kernel.sched_latency_ns").unwrap();
+        assert_eq!(latency.instead("6.5.13-x86"), Some("debug:latency_ns"));
+        assert_eq!(latency.instead("6.6.0"), Some("debug:base_slice_ns"));
+        assert_eq!(latency.instead("7.0-rc1"), Some("debug:base_slice_ns"));
+        assert!(find("kernel.sched_latency").is_none() && find("latency").is_none());
+    }
+}

@@ -1,0 +1,96 @@
+//! One thing that can be set: a file of the kernel's, or one word of such a file, with what it shows and what it takes.
+//!
+//! Most files show what was written to them. Two do not: `features` takes one word (`NAME` or `NO_NAME`) and shows all of them, and
+//! `preempt` takes one mode and shows all with the present one in brackets. Values are compared by what they mean, so a value is always the
+//! text that would bring it about.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Root;
+use crate::settings::attribute::same;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Item {
+    /// Its name for the user, e.g. `kernel.sched_rr_timeslice_ms`.
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+    #[serde(default, skip_serializing_if = "Shape::is_plain")]
+    pub(super) shape: Shape,
+}
+
+/// How a file shows its value.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Shape {
+    /// As it is written.
+    #[default]
+    Plain,
+    /// All values, the present one in brackets.
+    Marked,
+    /// Words, of which this one is there with or without `NO_` before it; its values are `on` and `off`.
+    Word(String),
+}
+
+impl Shape {
+    fn is_plain(&self) -> bool {
+        *self == Shape::Plain
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Write {
+    pub(super) item: Item,
+    pub(super) value: String,
+}
+
+impl Item {
+    pub(super) fn plain(name: impl Into<String>, path: PathBuf) -> Item {
+        Item { name: name.into(), path, shape: Shape::Plain }
+    }
+
+    /// Whether it is the same thing on the machine, whatever it is called.
+    pub(super) fn is(&self, other: &Item) -> bool {
+        (&self.path, &self.shape) == (&other.path, &other.shape)
+    }
+
+    /// Its value; none where the file is absent, unreadable or empty, or does not have the word.
+    pub(super) fn read(&self, root: &Root) -> Option<String> {
+        let text = root.read_optional(&self.path)?;
+        match &self.shape {
+            Shape::Plain => Some(text),
+            Shape::Marked => {
+                let marked = |word: &&str| word.starts_with(['(', '[']) && word.ends_with([')', ']']);
+                let word = text.split_whitespace().find(marked)?;
+                Some(word.trim_matches(['(', ')', '[', ']']).to_string())
+            }
+            Shape::Word(name) => text.split_whitespace().find_map(|word| match word.strip_prefix("NO_") {
+                Some(off) => (off == name).then(|| "off".to_string()),
+                None => (word == name).then(|| "on".to_string()),
+            }),
+        }
+    }
+
+    /// Makes it this value, with a single write.
+    pub(super) fn write(&self, root: &Root, value: &str) -> io::Result<()> {
+        match &self.shape {
+            Shape::Word(name) if value == "off" => root.files().write_attribute(&self.path, &format!("NO_{name}")),
+            Shape::Word(name) => root.files().write_attribute(&self.path, name),
+            Shape::Plain | Shape::Marked => root.files().write_attribute(&self.path, value),
+        }
+    }
+}
+
+impl Write {
+    pub(super) fn holds(&self, root: &Root) -> bool {
+        self.item.read(root).is_some_and(|found| means_same(&self.value, &found))
+    }
+}
+
+/// Whether two texts are the same value: the same text, number, or row of numbers.
+pub(super) fn means_same(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<&str>, Vec<&str>) = (one.split_whitespace().collect(), other.split_whitespace().collect());
+    one.len() == other.len() && one.iter().zip(&other).all(|(one, other)| same(one, other))
+}

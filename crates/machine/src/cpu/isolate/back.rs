@@ -1,0 +1,178 @@
+//! Putting every task back.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::moved::{Moved, MovedTask};
+use super::tasks::{Task, Tasks};
+use crate::Error;
+use crate::placement::CpuList;
+use crate::placement::{Mask, Touch};
+use crate::session::Fault;
+
+/// Between two passes that found nothing: a fork that was under way has ended then.
+const PAUSE: Duration = Duration::from_millis(15);
+
+/// Passes in a row that found nothing, for it to be the end.
+const QUIET: u32 = 2;
+
+/// The same where tasks ended while they were looked at: one that forks and ends all the time can hide from a pass.
+const QUIET_AMONG_CHANGES: u32 = 4;
+
+/// How often it is repeated at most.
+const PASSES: u32 = 500;
+
+/// How long a chain of parents can be.
+const GENERATIONS: u32 = 10_000;
+
+#[derive(Debug, Default)]
+struct Done {
+    back: BTreeSet<(u32, u64)>,
+    heirs: BTreeSet<(u32, u64)>,
+    /// Tasks that somebody else has given other CPUs meanwhile.
+    left: BTreeSet<String>,
+    failed: BTreeSet<String>,
+}
+
+/// Puts every task back that still has what it was left with; gives what was done.
+pub(super) fn put_back(tasks: &dyn Tasks, moved: &Moved) -> Result<Vec<String>, Error> {
+    let set = Mask::of(&moved.cpus);
+    let mut done = Done::default();
+    let (mut quiet, mut needed) = (0, QUIET);
+    for _ in 0..PASSES {
+        let (changed, vanished) = pass(tasks, moved, &set, &mut done);
+        quiet = if changed { 0 } else { quiet + 1 };
+        needed = if changed { QUIET } else { needed };
+        if vanished {
+            needed = QUIET_AMONG_CHANGES;
+        }
+        if quiet >= needed {
+            break;
+        }
+        if quiet > 0 {
+            tasks.sleep(PAUSE);
+        }
+    }
+    if !done.failed.is_empty() {
+        let what = format!("the way back to {}", moved.in_words());
+        let names: Vec<String> = done.failed.into_iter().collect();
+        let why = format!("{}; then `schedlab restore`", names.join(", "));
+        return Err(Fault::Placement { what, why }.into());
+    }
+    Ok(done.words(moved))
+}
+
+/// Looks at every task once; whether one was changed, and whether one ended meanwhile.
+fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool, bool) {
+    let (mut changed, mut vanished) = (false, false);
+    done.failed.clear();
+    for process in tasks.processes() {
+        let threads = tasks.threads(process);
+        vanished |= threads.is_empty();
+        for id in threads {
+            match tasks.touch(id, set) {
+                None => vanished = true,
+                Some(Touch::Apart) => match (tasks.look(id), tasks.mask(id)) {
+                    (Some(task), Some(mask)) if !task.is_over => {
+                        changed |= set_back(tasks, moved, (process, id), &task, &mask, done);
+                    }
+                    (Some(_), _) => {}
+                    (None, _) => vanished = true,
+                },
+                Some(_) => done.look_at_changed(tasks, moved, id),
+            }
+        }
+    }
+    (changed, vanished)
+}
+
+/// Puts a task back that lacks the CPUs, if it was moved or inherited that; whether it was.
+fn set_back(
+    tasks: &dyn Tasks,
+    moved: &Moved,
+    (process, id): (u32, u32),
+    task: &Task,
+    mask: &CpuList,
+    done: &mut Done,
+) -> bool {
+    let noted = moved.last_of(id, task.start);
+    let wanted = match noted {
+        Some(noted) if moved.is_left_of(noted, mask) => noted.mask.clone(),
+        Some(_) => {
+            done.left.insert(format!("{} ({id}) has {mask}", task.name));
+            return false;
+        }
+        None if task.start <= moved.since => return false,
+        None => match line(tasks, moved, process, task, mask) {
+            Some(noted) => noted.mask.clone(),
+            None => return false,
+        },
+    };
+    match tasks.bind(id, &wanted) {
+        Ok(()) => {
+            let which = if noted.is_some() { &mut done.back } else { &mut done.heirs };
+            which.insert((id, task.start))
+        }
+        Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => false,
+        Err(error) => {
+            done.failed.insert(format!("{} ({id}): {error}", task.name));
+            false
+        }
+    }
+}
+
+/// The noted task from which a task that was started later has its CPUs: the nearest of its own process and of its parents, or, where
+/// none fits, any: a parent may be gone.
+fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask: &CpuList) -> Option<&'a MovedTask> {
+    let fitting: Vec<&MovedTask> = moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == *mask).collect();
+    let (mut process, mut parent) = (process, task.parent);
+    for _ in 0..GENERATIONS {
+        if let Some(noted) = fitting.iter().rfind(|noted| noted.process == process) {
+            return Some(noted);
+        }
+        let first = tasks.look(process);
+        // The first process takes up orphans: what it has says nothing of them.
+        let is_older =
+            process != 1 && first.is_some_and(|first| first.start <= moved.since && !moved.has(process, first.start));
+        if is_older && tasks.mask(process).as_ref() == Some(mask) {
+            // It comes from one that has had no more all along.
+            return None;
+        }
+        let Some(next) = (parent != 0).then(|| tasks.look(parent)).flatten() else { break };
+        (process, parent) = (parent, next.parent);
+    }
+    fitting.into_iter().max_by_key(|noted| (noted.mask.count(), std::cmp::Reverse(noted.task)))
+}
+
+impl Done {
+    /// A noted task that may use some of the CPUs, and others than before.
+    fn look_at_changed(&mut self, tasks: &dyn Tasks, moved: &Moved, id: u32) {
+        if !moved.tasks.iter().any(|noted| noted.task == id) {
+            return;
+        }
+        if let (Some(task), Some(mask)) = (tasks.look(id), tasks.mask(id))
+            && moved.last_of(id, task.start).is_some_and(|noted| noted.mask != mask)
+        {
+            self.left.insert(format!("{} ({id}) has {mask}", task.name));
+        }
+    }
+
+    fn words(&self, moved: &Moved) -> Vec<String> {
+        let cpus = moved.in_words();
+        let tasks = |number: usize| if number == 1 { "1 task".to_string() } else { format!("{number} tasks") };
+        let mut words = Vec::new();
+        if !self.back.is_empty() {
+            words.push(format!("{} may use {cpus} again", tasks(self.back.len())));
+        }
+        if !self.heirs.is_empty() {
+            words.push(format!("{} started meanwhile may use {cpus}, too", tasks(self.heirs.len())));
+        }
+        if !self.left.is_empty() {
+            let names: Vec<&str> = self.left.iter().map(String::as_str).collect();
+            words.push(format!("left as somebody else has set them meanwhile: {}", names.join(", ")));
+        }
+        words
+    }
+}

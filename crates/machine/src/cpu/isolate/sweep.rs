@@ -1,0 +1,157 @@
+//! Moving every other task away, and those that come later.
+//!
+//! A pass looks at every task, notes those that are to be moved in one write of the journal, and moves them then. A task that forks between
+//! the look and the move leaves a child with all its CPUs, which the next pass finds: so passes are repeated until one finds nothing.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::moved::{Moved, MovedTask};
+use super::tasks::{Task, Tasks};
+use crate::Error;
+use crate::placement::CpuList;
+use crate::placement::{Mask, Touch};
+
+/// How often the first sweep is repeated at most; what is left then is for the passes that follow.
+const PASSES: u32 = 50;
+
+/// Of more notes than this, those of tasks that are gone are dropped where another note says the same.
+const MANY: usize = 1024;
+
+/// Where it is noted, durably, what will be moved.
+pub(super) trait Notes: std::fmt::Debug + Send {
+    /// When this returns, it survives a loss of power.
+    fn note(&self, moved: &Moved) -> Result<(), Error>;
+}
+
+/// A task and what it is called.
+type Key = (u32, u64);
+
+#[derive(Debug)]
+pub(super) struct Sweep<N> {
+    tasks: Arc<dyn Tasks>,
+    notes: N,
+    set: Mask,
+    pub(super) moved: Moved,
+    has_begun: bool,
+    /// Tasks that cannot be moved: name and reason.
+    pub(super) unmovable: BTreeMap<Key, (String, String)>,
+    seen: HashSet<u32>,
+    /// How many were moved at the beginning.
+    pub(super) nr_moved: u64,
+    /// How often one was moved later.
+    pub(super) nr_late: u64,
+}
+
+impl<N: Notes> Sweep<N> {
+    /// Nothing is moved yet. `others` are the CPUs for tasks that would have none left.
+    pub(super) fn new(tasks: Arc<dyn Tasks>, notes: N, cpus: &CpuList, others: &CpuList) -> Sweep<N> {
+        let (cpus, others) = (cpus.clone(), others.clone());
+        let set = Mask::of(&cpus);
+        let moved = Moved { cpus, others, since: tasks.ticks(), namespace: None, tasks: Vec::new() };
+        let (unmovable, seen) = (BTreeMap::new(), HashSet::new());
+        Sweep { tasks, notes, set, moved, has_begun: false, unmovable, seen, nr_moved: 0, nr_late: 0 }
+    }
+
+    /// Empties the CPUs. The first task is moved in a later tick than the isolation's beginning, so that a task with a later start
+    /// than that is one that may have inherited what a moved one was left with, and an older one cannot.
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        while self.tasks.ticks() <= self.moved.since {
+            self.tasks.sleep(std::time::Duration::from_millis(1));
+        }
+        for _ in 0..PASSES {
+            if self.pass(true)? == 0 {
+                break;
+            }
+        }
+        self.has_begun = true;
+        Ok(())
+    }
+
+    /// One look at every task, or at every process and the tasks of those not seen before; gives how many were moved.
+    pub(super) fn pass(&mut self, is_thorough: bool) -> Result<u64, Error> {
+        let found = self.find(is_thorough);
+        let is_new = |found: &&MovedTask| self.moved.last_of(found.task, found.start) != Some(*found);
+        let new: Vec<MovedTask> = found.iter().filter(is_new).cloned().collect();
+        if !new.is_empty() {
+            // What it had before is still what those have inherited that it has started until now.
+            self.moved.tasks.retain(|old| !new.contains(old));
+            self.moved.tasks.extend(new);
+            self.forget_the_dead();
+            self.notes.note(&self.moved)?;
+        }
+        let mut moved = 0;
+        for task in found {
+            if self.tasks.look(task.task).is_none_or(|now| now.start != task.start) {
+                continue;
+            }
+            match self.tasks.bind(task.task, &self.moved.left_to(&task.mask)) {
+                Ok(()) => moved += 1,
+                Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {}
+                Err(error) => {
+                    self.unmovable.insert(task.key(), (task.name, reason(&error)));
+                }
+            }
+        }
+        *(if self.has_begun { &mut self.nr_late } else { &mut self.nr_moved }) += moved;
+        Ok(moved)
+    }
+
+    pub(super) fn find(&mut self, is_thorough: bool) -> Vec<MovedTask> {
+        let mut found = Vec::new();
+        let processes = self.tasks.processes();
+        for &process in &processes {
+            let is_new = !self.seen.contains(&process);
+            let tasks = if is_thorough || is_new { self.tasks.threads(process) } else { vec![process] };
+            found.extend(tasks.into_iter().filter_map(|task| self.examine(process, task)));
+        }
+        self.seen = processes.into_iter().collect();
+        found
+    }
+
+    fn examine(&mut self, process: u32, id: u32) -> Option<MovedTask> {
+        let touch = self.tasks.touch(id, &self.set)?;
+        if touch == Touch::Apart {
+            return None;
+        }
+        let Task { start, name, is_bound, is_over, .. } = self.tasks.look(id)?;
+        let is_left_alone = touch == Touch::Within && self.has_begun && !self.moved.has(id, start);
+        if is_over || is_left_alone || self.unmovable.contains_key(&(id, start)) {
+            return None;
+        }
+        if is_bound {
+            self.unmovable.insert((id, start), (name, "the kernel binds it to its CPUs".to_string()));
+            return None;
+        }
+        let mask = self.tasks.mask(id).filter(|mask| mask.touches(&self.moved.cpus))?;
+        Some(MovedTask { task: id, process, start, name, mask })
+    }
+
+    /// Keeps the number of notes within bounds when many short-lived tasks had to be noted.
+    fn forget_the_dead(&mut self) {
+        if self.moved.tasks.len() <= MANY {
+            return;
+        }
+        let is_alive = |noted: &MovedTask| self.tasks.look(noted.task).is_some_and(|now| now.start == noted.start);
+        let (alive, dead): (Vec<MovedTask>, Vec<MovedTask>) = self.moved.tasks.drain(..).partition(is_alive);
+        let mut remaining = alive;
+        for noted in dead {
+            if !remaining.iter().any(|other| other.mask == noted.mask) {
+                remaining.push(noted);
+            }
+        }
+        self.moved.tasks = remaining;
+    }
+}
+
+/// Why a task could not be moved, in words.
+fn reason(error: &std::io::Error) -> String {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::INVAL) => "the kernel or its cpuset leaves it no other CPU (EINVAL)".to_string(),
+        Some(Errno::PERM) => "it is not permitted (EPERM)".to_string(),
+        Some(Errno::BUSY) => "it is a deadline task, which keeps all CPUs (EBUSY)".to_string(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,86 @@
+//! Keeping a realtime program from taking the machine away from everybody else, the one who could stop it included.
+//!
+//! Linux leaves 5 % of each second to ordinary tasks (`kernel.sched_rt_runtime_us` of `kernel.sched_rt_period_us`), and from 6.12 on a server
+//! of the fair class does (`fair_server` in debugfs). With that switched off, a program that computes under fifo on every CPU can be
+//! stopped by no process: not by the watchdog of an experiment either, where that is an ordinary process.
+
+use super::attributes::sysctl_path;
+use super::setting::{Attribute, Setting};
+use crate::Error;
+use crate::Root;
+use crate::placement::Policy;
+use crate::placement::{CpuList, Placement};
+
+const RUNTIME: &str = "kernel.sched_rt_runtime_us";
+const PERIOD: &str = "kernel.sched_rt_period_us";
+
+/// Refuses a realtime policy where nothing is left to others.
+pub(super) fn admit(root: &Root, setting: &Setting) -> Result<(), Error> {
+    let Some(policy) = setting.placement.policy.filter(|policy| policy.is_realtime()) else { return Ok(()) };
+    let refused = |what: &str, why: String| Err(Error::Cpu { what: what.to_string(), why });
+    if let Some(attribute) = setting.attributes.iter().find(|attribute| switches_off(root, attribute, setting)) {
+        return refused(
+            &attribute.key,
+            format!(
+                "together with policy={policy} this could lock up the machine, since a realtime program that computes would leave nothing \
+                 to anybody, not even to who would stop it; leave out one of the two, or set {RUNTIME} below {PERIOD}"
+            ),
+        );
+    }
+    let is_set = setting.attributes.iter().any(|attribute| name_of(attribute) == Some(RUNTIME));
+    let limits = !matches!(policy, Policy::Deadline { .. });
+    if limits
+        && !is_set
+        && unlimited(machine(root, RUNTIME), machine(root, PERIOD))
+        && !leaves_one(root, &setting.placement)
+    {
+        return refused(
+            "policy",
+            format!(
+                "{policy} could lock up the machine: {RUNTIME} is {} here, so that realtime programs may take all the time of a CPU, \
+                 and the program may use every CPU that is online; leave one to others with affinity=..., or set \
+                 {RUNTIME} back to 950000",
+                machine(root, RUNTIME).unwrap_or(-1)
+            ),
+        );
+    }
+    Ok(())
+}
+
+fn name_of(attribute: &Attribute) -> Option<&str> {
+    attribute.key.strip_prefix("sysctl:")
+}
+
+/// Whether an attribute takes away what is left to ordinary tasks.
+fn switches_off(root: &Root, attribute: &Attribute, setting: &Setting) -> bool {
+    let own = |name: &str| setting.attributes.iter().find(|other| name_of(other) == Some(name));
+    let value = |name: &str| own(name).map_or_else(|| machine(root, name), |own| own.value.trim().parse().ok());
+    match name_of(attribute) {
+        Some(RUNTIME | PERIOD) => unlimited(value(RUNTIME), value(PERIOD)),
+        _ => {
+            let is_server = attribute.key.starts_with("debug:fair_server/") && attribute.key.ends_with("/runtime");
+            is_server && attribute.value.trim().parse() == Ok(0)
+        }
+    }
+}
+
+/// Whether this much of that period is all of it. A machine that does not tell has no bound either.
+fn unlimited(runtime: Option<i64>, period: Option<i64>) -> bool {
+    match (runtime, period) {
+        (Some(runtime), Some(period)) => runtime < 0 || runtime >= period,
+        (Some(runtime), None) => runtime < 0,
+        (None, _) => false,
+    }
+}
+
+fn machine(root: &Root, name: &str) -> Option<i64> {
+    root.read_optional(sysctl_path(root, name))?.parse().ok()
+}
+
+/// Whether some CPU that is online is not the program's.
+fn leaves_one(root: &Root, placement: &Placement) -> bool {
+    match (&placement.affinity, CpuList::online(root)) {
+        (Some(own), Some(online)) => online.without(own).is_some(),
+        _ => false,
+    }
+}

@@ -1,0 +1,219 @@
+//! A CPU scheduler that a program loads: sched_ext, from Linux 6.12 on.
+//!
+//! The scheduler is in effect as long as its program runs; when the program ends, however it ends, or when the kernel finds that the scheduler
+//! forgets a task, the kernel's own is back. So there is nothing for the journal: the program belongs to the session, whose entry ends it.
+//! What has to be looked at is that the scheduler is still there, since the kernel takes it out silently.
+//!
+//! Source: Documentation/scheduler/sched-ext.rst (`/sys/kernel/sched_ext/state`, `root/ops`).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::Root;
+use crate::files::programs;
+use crate::session::{Launch, Running, Session};
+use crate::settings::Problem;
+
+/// How long a program may take to load its scheduler, and the kernel to let go of it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often the state is looked at while waiting.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What problems call it.
+const NAME: &str = "sched_ext";
+
+/// CAP_SYS_ADMIN and CAP_BPF, as bits of the effective set.
+const MAY_LOAD: u64 = 1 << 21 | 1 << 39;
+
+/// A scheduler that is in effect, and the program that keeps it there.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    root: Root,
+    binary: PathBuf,
+    running: Mutex<Running>,
+    /// The scheduler's own name, as the kernel has it.
+    ops: Option<String>,
+}
+
+fn dir(root: &Root) -> PathBuf {
+    root.sys("kernel/sched_ext")
+}
+
+/// What the kernel says: `enabled`, `enabling`, `disabling`, `disabled`; none where it has no sched_ext.
+pub(super) fn state(root: &Root) -> Option<String> {
+    root.read_optional(dir(root).join("state"))
+}
+
+pub(super) fn ops(root: &Root) -> Option<String> {
+    root.read_optional(dir(root).join("root/ops"))
+}
+
+fn refused(binary: &Path, why: String) -> Error {
+    Error::Cpu { what: format!("sched_ext:{}", binary.display()), why }
+}
+
+/// Refuses what cannot work here; `ours` is what this experiment itself has loaded.
+pub(super) fn admit(root: &Root, binary: &Path, ours: Option<&Loaded>) -> Result<(), Error> {
+    if state(root).is_none() {
+        let release = root.kernel_release();
+        let why = format!(
+            "this kernel ({release}) has no sched_ext: there is no {}; it takes Linux 6.12 or later, built with CONFIG_SCHED_CLASS_EXT",
+            dir(root).display()
+        );
+        return Err(refused(binary, why));
+    }
+    find(root, binary)?;
+    if !may_load(root) {
+        return Err(refused(binary, "only root may load a scheduler: run as root (sudo schedlab ...)".to_string()));
+    }
+    match other(root, ours) {
+        Some(why) => Err(refused(binary, why)),
+        None => Ok(()),
+    }
+}
+
+/// Who else has loaded a scheduler.
+fn other(root: &Root, ours: Option<&Loaded>) -> Option<String> {
+    let state = state(root).filter(|state| state != "disabled")?;
+    let ops = ops(root);
+    if ours.is_some_and(|ours| ours.ops == ops) {
+        return None;
+    }
+    let ops = ops.unwrap_or_else(|| "without a name".to_string());
+    Some(format!("another sched_ext scheduler, {ops}, is {state}: end its program first (e.g. systemctl stop scx)"))
+}
+
+/// Whether this process may load programs into the kernel.
+fn may_load(root: &Root) -> bool {
+    let status = root.read_optional(root.proc("self/status")).unwrap_or_default();
+    let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_none_or(|set| set & MAY_LOAD != 0)
+}
+
+/// The program: a path, or a name that is looked for where programs are, and never in the current directory.
+fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
+    let name = binary.to_str().filter(|_| binary.components().count() == 1);
+    let path = match name {
+        Some(name) => programs::find_for_the_user(name).or_else(|| root.tool(name)).unwrap_or_else(|| name.into()),
+        None => std::path::absolute(binary).map_err(Error::io("find", binary))?,
+    };
+    if !path.is_absolute() {
+        let why = "no directory of PATH has such a program: name its file with a slash, e.g. sched_ext:./scx_simple";
+        return Err(refused(binary, why.to_string()));
+    }
+    let meta = fs::metadata(&path).map_err(|error| {
+        let why = format!("there is no such program ({error}): name the file that loads the scheduler, e.g. sched_ext:/usr/bin/scx_simple");
+        refused(binary, why)
+    })?;
+    if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 {
+        let why =
+            "it is no program that can be executed: name the file that loads the scheduler (chmod +x it?)".to_string();
+        return Err(refused(binary, why));
+    }
+    Ok(path)
+}
+
+/// Starts the program, and waits until its scheduler is in effect.
+///
+/// # Errors
+/// [`Error::Io`]; everything that speaks against this scheduler is a problem.
+pub(super) fn load(root: &Root, binary: &Path, session: &Session) -> Result<Result<Loaded, Problem>, Error> {
+    let failed = |error: String| {
+        Ok(Err(Problem::WriteFailed { attribute: NAME.to_string(), wanted: binary.display().to_string(), error }))
+    };
+    if let Some(why) = other(root, None) {
+        return failed(why);
+    }
+    let program = match find(root, binary) {
+        Ok(program) => program,
+        Err(error) => return failed(error.to_string()),
+    };
+    let mut running = match session.start(&Launch { program, ..Launch::default() }) {
+        Ok(running) => running,
+        Err(error) => return failed(error.to_string()),
+    };
+    let since = Instant::now();
+    loop {
+        if state(root).as_deref() == Some("enabled") {
+            let ops = ops(root);
+            return Ok(Ok(Loaded { root: root.clone(), binary: binary.into(), running: Mutex::new(running), ops }));
+        }
+        let is_alive = running.is_alive();
+        if !is_alive || since.elapsed() > PATIENCE {
+            let said = last_words(&mut running);
+            let found = state(root).unwrap_or_else(|| "not there".to_string());
+            let how =
+                if is_alive { format!("did not load it within {} s", PATIENCE.as_secs()) } else { "ended".to_string() };
+            let gone = end(root, running);
+            return match gone {
+                Ok(()) => failed(format!("its program {how}, and sched_ext is {found}; it said: {said}")),
+                Err(error) => Err(error),
+            };
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+impl Loaded {
+    /// The program as the plan names it.
+    pub(super) fn binary(&self) -> &Path {
+        &self.binary
+    }
+
+    pub(super) fn check(&self) -> Vec<Problem> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let (state, ops) = (state(&self.root).unwrap_or_else(|| "not there".to_string()), ops(&self.root));
+        let found = if !running.is_alive() {
+            format!("its program has ended, and sched_ext is {state}; it said: {}", last_words(&mut running))
+        } else if state != "enabled" {
+            // The kernel has taken it out: it tells why in its log, and the program most often too.
+            format!("{state} (see dmesg); its program said: {}", last_words(&mut running))
+        } else if ops != self.ops {
+            format!("another scheduler, {}", ops.unwrap_or_else(|| "without a name".to_string()))
+        } else {
+            // Gives back the memory of what it prints, where that is much.
+            let _ = running.complained();
+            return Vec::new();
+        };
+        let wanted = format!("enabled ({})", self.ops.as_deref().unwrap_or("without a name"));
+        vec![Problem::ChangedMeanwhile { attribute: NAME.to_string(), wanted, found }]
+    }
+
+    /// Ends the program, and waits until the kernel's own scheduler is back.
+    ///
+    /// # Errors
+    /// [`Error::Cpu`] when the kernel does not let go of it.
+    pub(super) fn end(self) -> Result<(), Error> {
+        end(&self.root, self.running.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn end(root: &Root, running: Running) -> Result<(), Error> {
+    running.wait(Duration::ZERO, &AtomicBool::new(false))?;
+    let since = Instant::now();
+    while let Some(state) = state(root).filter(|state| state != "disabled") {
+        if since.elapsed() > PATIENCE {
+            let why = format!(
+                "{} s after its program has ended the scheduler is still {state}: another program holds it, see `ps` and dmesg, or \
+                 take it out with SysRq-S",
+                PATIENCE.as_secs()
+            );
+            return Err(Error::Cpu { what: NAME.to_string(), why });
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+fn last_words(running: &mut Running) -> String {
+    let said = [running.complained(), running.printed()];
+    let last = said.iter().find_map(|text| text.lines().rev().find(|line| !line.trim().is_empty()));
+    last.map_or("nothing".to_string(), |line| line.trim().chars().take(200).collect())
+}

@@ -1,0 +1,382 @@
+//! A directory held by descriptor: what it means cannot change between two uses of it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Once;
+
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+
+use crate::files::error::Error;
+use crate::files::trust::{Lookup, Trust, check_plain, mode};
+use crate::files::walk::{enter, walk};
+
+/// A directory that was checked when it was opened. Names in it are single components, and no symbolic link is followed below it.
+#[derive(Debug)]
+pub struct Dir {
+    fd: OwnedFd,
+    path: PathBuf,
+    trust: Trust,
+    is_private: bool,
+    /// For what is done before the first file is written in it.
+    pub(crate) before_writing: Once,
+}
+
+impl Dir {
+    /// Opens a directory that exists.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when another user decides over it or a parent (see [`Trust`]); [`Error::Io`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Dir, Error> {
+        let trust = Trust::current();
+        let place = walk(path.as_ref(), false, trust)?;
+        trust.check_directory(shown(path.as_ref()), &place)?;
+        Dir::at(place, path.as_ref(), trust, false)
+    }
+
+    /// Opens a directory, which is made with its parents where they are missing.
+    ///
+    /// # Errors
+    /// As [`Dir::open`].
+    pub fn make(path: impl AsRef<Path>) -> Result<Dir, Error> {
+        let trust = Trust::current();
+        let place = walk(path.as_ref(), true, trust)?;
+        trust.check_directory(shown(path.as_ref()), &place)?;
+        Dir::at(place, path.as_ref(), trust, false)
+    }
+
+    /// Makes a directory that did not exist, and its parents where they are missing.
+    ///
+    /// # Errors
+    /// As [`Dir::open`], and [`Error::is_already_there`] when anything has that name.
+    pub fn create_new(path: impl AsRef<Path>) -> Result<Dir, Error> {
+        let path = path.as_ref();
+        let (parent, name) = Dir::of_file_in(path, true)?;
+        parent.create_subdir(&name, 0o755).map(|made| Dir { path: path.to_path_buf(), ..made })
+    }
+
+    /// Opens or makes a directory of this user alone: mode 0700 whatever the umask, and its files 0600. Parents are made where they are
+    /// missing. One of this user's that others can read but not write is closed to them.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when it belongs to another user, or others can write it or replace a parent; [`Error::Io`].
+    pub fn private(path: impl AsRef<Path>) -> Result<Dir, Error> {
+        let (parent, name) = Dir::of_file_in(path.as_ref(), true)?;
+        let dir = parent.private_subdir(&name)?;
+        Ok(Dir { path: path.as_ref().to_path_buf(), ..dir })
+    }
+
+    /// A directory of this user alone if it exists; see [`Dir::private`].
+    ///
+    /// # Errors
+    /// As [`Dir::private`].
+    pub fn private_if_there(path: impl AsRef<Path>) -> Result<Option<Dir>, Error> {
+        let trust = Trust::current();
+        match walk(path.as_ref(), false, trust) {
+            Ok(place) => Dir::private_at(place, path.as_ref(), trust).map(Some),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The directory of a file that the user has named, and the file's name in it. A sticky directory such as /tmp will do: files are made
+    /// anew in it, or belong to this user.
+    ///
+    /// # Errors
+    /// As [`Dir::open`], and [`Error::Name`] when the path ends with no name.
+    pub fn of_file(path: impl AsRef<Path>) -> Result<(Dir, String), Error> {
+        Dir::of_file_in(path.as_ref(), false)
+    }
+
+    fn of_file_in(path: &Path, make: bool) -> Result<(Dir, String), Error> {
+        let trust = Trust::current();
+        let name = path.file_name().and_then(OsStr::to_str);
+        let name = name.ok_or_else(|| Error::Name { name: path.display().to_string() })?;
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let place = walk(parent, make, trust)?;
+        trust.check_parent(shown(parent), &place)?;
+        Ok((Dir::at(place, parent, trust, false)?, name.to_owned()))
+    }
+
+    /// A directory in this one if it exists.
+    ///
+    /// # Errors
+    /// As [`Dir::open`].
+    pub fn subdir_if_there(&self, name: &str) -> Result<Option<Dir>, Error> {
+        match enter(&self.fd, OsStr::new(component(name)?), self.file(name)) {
+            Ok(place) => self.checked(place, name).map(Some),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens a directory in this one, or makes it.
+    ///
+    /// # Errors
+    /// As [`Dir::open`].
+    pub fn subdir(&self, name: &str) -> Result<Dir, Error> {
+        self.checked(self.enter_or_make(name, if self.is_private { 0o700 } else { 0o755 })?, name)
+    }
+
+    fn checked(&self, place: Lookup, name: &str) -> Result<Dir, Error> {
+        if self.is_private {
+            return Dir::private_at(place, &self.file(name), self.trust);
+        }
+        self.trust.check_directory(&place.path, &place)?;
+        Dir::at(place, &self.file(name), self.trust, false)
+    }
+
+    /// Makes a directory in this one that did not exist.
+    ///
+    /// # Errors
+    /// [`Error::is_already_there`] when anything has that name; [`Error::Io`].
+    pub fn create_subdir(&self, name: &str, mode: u32) -> Result<Dir, Error> {
+        let path = self.file(component(name)?);
+        mkdirat(&self.fd, name, Mode::from_raw_mode(mode)).map_err(Error::io("create", &path))?;
+        let place = enter(&self.fd, OsStr::new(name), path.clone())?;
+        // Made by this process; in a directory of several users another may have been quicker to replace it.
+        self.trust.check_private(&path, &place)?;
+        Dir::at(place, &path, self.trust, self.is_private)
+    }
+
+    fn private_subdir(&self, name: &str) -> Result<Dir, Error> {
+        Dir::private_at(self.enter_or_make(name, 0o700)?, &self.file(name), self.trust)
+    }
+
+    fn private_at(place: Lookup, path: &Path, trust: Trust) -> Result<Dir, Error> {
+        trust.check_private(path, &place)?;
+        let is_closed = mode(&place.stat) == 0o700;
+        let dir = Dir::at(place, path, trust, true)?;
+        if !is_closed {
+            fchmod(&dir.fd, Mode::from_raw_mode(0o700)).map_err(Error::io("close to other users", path))?;
+        }
+        Ok(dir)
+    }
+
+    fn enter_or_make(&self, name: &str, mode: u32) -> Result<Lookup, Error> {
+        let entered = || enter(&self.fd, OsStr::new(component(name)?), self.file(name));
+        match entered() {
+            Err(error) if error.is_not_found() => match mkdirat(&self.fd, name, Mode::from_raw_mode(mode)) {
+                Ok(()) | Err(Errno::EXIST) => entered(),
+                Err(errno) => Err(Error::io("create", &self.file(name))(errno)),
+            },
+            found => found,
+        }
+    }
+
+    fn at(place: Lookup, path: &Path, trust: Trust, is_private: bool) -> Result<Dir, Error> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = openat(&place.fd, ".", flags, Mode::empty()).map_err(Error::io("open", shown(path)))?;
+        Ok(Dir { fd, path: path.to_path_buf(), trust, is_private, before_writing: Once::new() })
+    }
+
+    /// Its path as it was given; for messages, and for programs that are handed a path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file in it; for messages.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Makes a file that did not exist, for writing. A private directory's is for this user alone.
+    ///
+    /// # Errors
+    /// [`Error::is_already_there`] when anything has that name, be it a link; [`Error::Io`].
+    pub fn create(&self, name: &str) -> Result<File, Error> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = openat(&self.fd, component(name)?, flags, self.mode());
+        Ok(File::from(fd.map_err(Error::io("create", &self.file(name)))?))
+    }
+
+    /// Opens a file for reading and appending, which is made if it is missing.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when it is a link or no regular file, has a second name, or another user owns or can write it; [`Error::Io`].
+    pub fn append(&self, name: &str) -> Result<File, Error> {
+        self.open_checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE, true)
+    }
+
+    /// The same of a file that exists.
+    ///
+    /// # Errors
+    /// As [`Dir::append`].
+    pub fn append_existing(&self, name: &str) -> Result<File, Error> {
+        self.open_checked(name, OFlags::RDWR | OFlags::APPEND, true)
+    }
+
+    /// A file's content; none if there is no such file.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when it is a link or no regular file, or another user owns or can write it; [`Error::Io`].
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let Some(mut file) = self.open_if_there(name)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        let read = file.read_to_end(&mut bytes);
+        read.map_err(|cause| Error::Io { action: "read", path: self.file(name), cause })?;
+        Ok(Some(bytes))
+    }
+
+    /// Opens a file for reading, for content that is large or bounded; none if there is no such file.
+    ///
+    /// # Errors
+    /// As [`Dir::read`].
+    pub fn open_if_there(&self, name: &str) -> Result<Option<File>, Error> {
+        match self.open_checked(name, OFlags::RDONLY, false) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open_checked(&self, name: &str, how: OFlags, writes: bool) -> Result<File, Error> {
+        let path = self.file(component(name)?);
+        // Not blocking: a pipe in the way is refused, not waited for.
+        let flags = how | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = match openat(&self.fd, name, flags, self.mode()) {
+            Ok(fd) => fd,
+            Err(errno) => {
+                // A link, a directory or a socket has its own words.
+                let found = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+                return Err(match found.map(|stat| check_plain(&path, &stat)) {
+                    Ok(Err(refused)) => refused,
+                    _ => Error::io("open", &path)(errno),
+                });
+            }
+        };
+        let stat = fstat(&fd).map_err(Error::io("look at", &path))?;
+        self.trust.check_file(&path, &fd, &stat, writes)?;
+        if self.is_private && writes && mode(&stat) != 0o600 {
+            fchmod(&fd, Mode::from_raw_mode(0o600)).map_err(Error::io("close to other users", &path))?;
+        }
+        Ok(File::from(fd))
+    }
+
+    /// Makes or replaces a file in place of what has the name. Not atomic and not durable: for a file that grows for a long time.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn create_anew(&self, name: &str) -> Result<File, Error> {
+        match self.create(name) {
+            Err(error) if error.is_already_there() => {
+                self.remove(name)?;
+                self.create(name)
+            }
+            made => made,
+        }
+    }
+
+    /// Removes a file or a link.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove(&self, name: &str) -> Result<(), Error> {
+        unlinkat(&self.fd, component(name)?, AtFlags::empty()).map_err(Error::io("remove", &self.file(name)))
+    }
+
+    /// Removes an empty directory in it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn remove_subdir(&self, name: &str) -> Result<(), Error> {
+        unlinkat(&self.fd, component(name)?, AtFlags::REMOVEDIR).map_err(Error::io("remove", &self.file(name)))
+    }
+
+    /// Renames a file over another.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
+        renameat(&self.fd, component(from)?, &self.fd, component(to)?).map_err(Error::io("rename", &self.file(from)))
+    }
+
+    /// Sets who may read and write a file, as the low bits of its mode.
+    ///
+    /// # Errors
+    /// As [`Dir::append`].
+    pub fn set_mode(&self, name: &str, mode: u32) -> Result<(), Error> {
+        let file = self.open_any(name)?;
+        fchmod(file, Mode::from_raw_mode(mode)).map_err(Error::io("set the mode of", &self.file(name)))
+    }
+
+    /// Makes a file's content durable.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn sync_file(&self, name: &str) -> Result<(), Error> {
+        rustix::fs::fsync(self.open_any(name)?).map_err(Error::io("sync", &self.file(name)))
+    }
+
+    fn open_any(&self, name: &str) -> Result<OwnedFd, Error> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        openat(&self.fd, component(name)?, flags, Mode::empty()).map_err(Error::io("open", &self.file(name)))
+    }
+
+    /// Makes the names in it durable.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn sync(&self) -> Result<(), Error> {
+        rustix::fs::fsync(&self.fd).map_err(Error::io("sync", shown(&self.path)))
+    }
+
+    /// Whether anything has this name, be it a link.
+    pub fn has(&self, name: &str) -> bool {
+        component(name).is_ok_and(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+    }
+
+    /// The device and inode of what has this name; none if nothing has.
+    pub(crate) fn id(&self, name: &str) -> Option<(u64, u64)> {
+        let stat = component(name).ok().and_then(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok());
+        stat.map(|stat| (stat.st_dev, stat.st_ino))
+    }
+
+    /// Whether `name` is still this open file.
+    pub fn is(&self, name: &str, file: &File) -> bool {
+        let open = fstat(file).ok().map(|stat| (stat.st_dev, stat.st_ino));
+        open.is_some() && self.id(name) == open
+    }
+
+    /// The names in it, sorted; those that are not UTF-8 are not ours.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn names(&self) -> Result<Vec<String>, Error> {
+        let failed = || Error::io("read", shown(&self.path));
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd).map_err(failed())? {
+            let name = entry.map_err(failed())?.file_name().to_str().map(str::to_owned);
+            names.extend(name.ok().filter(|name| name != "." && name != ".."));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::from_raw_mode(if self.is_private { 0o600 } else { 0o644 })
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A name must not lead out of the directory.
+pub(crate) fn component(name: &str) -> Result<&str, Error> {
+    let mut parts = Path::new(name).components();
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(only)), None) if only == OsStr::new(name) && !name.contains('\0') => Ok(name),
+        _ => Err(Error::Name { name: name.to_owned() }),
+    }
+}
+
+/// A relative path of no components is the working directory.
+fn shown(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}

@@ -1,0 +1,147 @@
+//! Why a directory or a file is not used.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::files::acl::Subject;
+
+/// A directory or file that could not be used, or must not be.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{}: cannot {action}: {cause}{}", path.display(), hint(cause))]
+    Io { action: &'static str, path: PathBuf, cause: io::Error },
+    /// Another user decides over it, or may have put it there.
+    #[error("{}: {why}", path.display())]
+    Refused { path: PathBuf, why: Refusal },
+    #[error(
+        "{name:?}: not the name of a file (found a path or nothing, expected one component); leave out its slashes"
+    )]
+    Name { name: String },
+}
+
+/// What another user could do there, with what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It belongs to somebody who is neither root nor the user of this process.
+    Owner { owner: u32, mode: u32, user: u32 },
+    /// Other users may write it, or create and remove files in it.
+    Shared { owner: u32, mode: u32 },
+    /// An access control list lets another user write it, or what is made in it.
+    Listed { writer: Subject, inherited: bool },
+    /// A symbolic link that another user has made.
+    Link { owner: u32 },
+    /// A symbolic link, a directory, a pipe or a device where a file is expected.
+    NotAFile { found: &'static str },
+    /// A file with a second name, which may be in another user's reach.
+    Linked { names: u64 },
+    /// Not a directory where one is expected.
+    NotADirectory { found: &'static str },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Refusal::Owner { owner, mode, user } => write!(
+                f,
+                "belongs to another user, who could change what is written or read there (found owner {owner}, mode {mode:04o}, expected owner {}); \
+                 name a directory whose parents are all {}",
+                if user == 0 { "0 (root)".to_owned() } else { format!("{user} or 0 (root)") },
+                if user == 0 { "root's" } else { "yours or root's" },
+            ),
+            Refusal::Shared { owner, mode } => write!(
+                f,
+                "other users may write there (found owner {owner}, mode {mode:04o}, expected no write permission for others); name another \
+                 directory, or look through this one and take the permission away with `chmod go-w`"
+            ),
+            Refusal::Listed { writer, inherited } => {
+                let entry = match writer {
+                    Subject::User(user) => format!("u:{user}"),
+                    Subject::Group(group) => format!("g:{group}"),
+                    Subject::OwningGroup(_) => "g:".to_owned(),
+                };
+                let (what, prefix) = if inherited { ("what is made there", "d:") } else { ("there", "") };
+                write!(
+                    f,
+                    "an access control list lets others write {what} (found {prefix}{entry}:w, expected no write permission for others); \
+                     name another directory, or look through this one and take the permission away with `setfacl -m {prefix}{entry}:rx`"
+                )
+            }
+            Refusal::Link { owner } => write!(
+                f,
+                "a symbolic link that another user has made (found owner {owner}); name the directory that is meant instead"
+            ),
+            Refusal::NotAFile { found } => write!(
+                f,
+                "in the way (found {found}, expected a regular file or nothing); remove it, or name another directory"
+            ),
+            Refusal::Linked { names } => write!(
+                f,
+                "has a second name, through which another file would be changed (found {names} names, expected 1); remove it, or name another \
+                 directory"
+            ),
+            Refusal::NotADirectory { found } => {
+                write!(f, "in the way (found {found}, expected a directory); remove it, or name another directory")
+            }
+        }
+    }
+}
+
+impl Error {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(rustix::io::Errno) -> Error {
+        move |errno| Error::Io { action, path: path.to_path_buf(), cause: errno.into() }
+    }
+
+    pub(crate) fn refused(path: &Path, why: Refusal) -> Error {
+        // A relative path of no components is the working directory.
+        let working = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        let path = if path.as_os_str().is_empty() || path == Path::new(".") { working() } else { path.to_path_buf() };
+        Error::Refused { path, why }
+    }
+
+    /// Whether the file or directory does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.kind() == Some(io::ErrorKind::NotFound)
+    }
+
+    /// Whether the name that was to be new exists.
+    pub fn is_already_there(&self) -> bool {
+        self.kind() == Some(io::ErrorKind::AlreadyExists)
+    }
+
+    /// The kind of the system's error; none where schedlab itself refuses.
+    pub fn kind(&self) -> Option<io::ErrorKind> {
+        match self {
+            Error::Io { cause, .. } => Some(cause.kind()),
+            Error::Refused { .. } | Error::Name { .. } => None,
+        }
+    }
+}
+
+/// The remedy for a write that failed, for a message of the caller's.
+pub fn remedy(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::FileTooLarge => "raise the limit on file sizes (ulimit -f)",
+        _ => "make room",
+    }
+}
+
+fn hint(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space and repeat",
+        io::ErrorKind::FileTooLarge => "; raise the limit on file sizes (ulimit -f) and repeat",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; name another directory, or run as a user who may write there"
+        }
+        _ => "",
+    }
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> io::Error {
+        match error {
+            Error::Io { cause, .. } => cause,
+            other => io::Error::new(io::ErrorKind::PermissionDenied, other),
+        }
+    }
+}

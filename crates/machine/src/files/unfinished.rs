@@ -1,0 +1,107 @@
+//! Files that are being written, before they have their names: what those are called, and how those of killed processes are removed.
+//!
+//! One is removed if it is proven to be nobody's: a regular file of this user's with schedlab's form of name and no second one, no process
+//! with the number in the name, and no lock. The lock tells the number's process in another container, or on another machine, from none.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::files::dir::Dir;
+
+/// What names begin with; the process and a number follow.
+const NAMES: &str = ".schedlab-";
+
+/// A name that no other file of this process has.
+pub(crate) fn name() -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    format!("{NAMES}{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The process in a name of [`name`]'s form.
+fn process_of(name: &str) -> Option<u32> {
+    let (pid, number) = name.strip_prefix(NAMES)?.split_once('-')?;
+    let (pid, number): (u32, u64) = (pid.parse().ok()?, number.parse().ok()?);
+    (format!("{NAMES}{pid}-{number}") == name).then_some(pid)
+}
+
+/// Removes those of killed processes. What cannot be removed does no harm.
+pub(crate) fn remove_abandoned(dir: &Dir) {
+    for name in dir.names().unwrap_or_default() {
+        if process_of(&name).is_some_and(|pid| !is_alive(pid)) && is_abandoned(dir, &name).is_some() {
+            let _ = dir.remove(&name);
+        }
+    }
+}
+
+/// Without /proc every process may be alive.
+fn is_alive(pid: u32) -> bool {
+    let proc = Path::new("/proc");
+    proc.join(pid.to_string()).exists() || !proc.join("self").exists()
+}
+
+/// The file, locked, if it is this user's, has one name and had no lock.
+fn is_abandoned(dir: &Dir, name: &str) -> Option<File> {
+    let file = dir.open_if_there(name).ok()??;
+    let about = file.metadata().ok()?;
+    let is_ours = about.uid() == rustix::process::geteuid().as_raw() && about.nlink() == 1;
+    (is_ours && file.try_lock().is_ok() && dir.is(name, &file)).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    /// No process has it: it is above the most that a kernel gives.
+    const DEAD: u32 = 4_194_305;
+
+    #[test]
+    fn a_name_has_a_process_if_it_is_schedlabs() {
+        assert_eq!(process_of(&name()), Some(std::process::id()));
+        assert_eq!(process_of(".schedlab-7-12"), Some(7));
+        for other in
+            [".schedlab-7", ".schedlab-07-1", ".schedlab-+7-1", ".schedlab-7-1-2", "schedlab-7-1", ".schedlab--1"]
+        {
+            assert_eq!(process_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_unfinished_file_is_removed_if_it_is_proven_to_be_nobodys() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let out = Dir::open(dir.path()).expect("ours");
+        let put = |name: &str| {
+            fs::write(out.file(name), "half").expect("writable");
+            name.to_owned()
+        };
+        let dead = |number: u32| format!(".schedlab-{DEAD}-{number}");
+        let gone = [put(&dead(0)), put(&dead(1))];
+        let mut stays = vec![
+            put(&format!(".schedlab-{}-1000000", std::process::id())),
+            put(".schedlab-1-0"),
+            put(&format!(".schedlab-{DEAD}")),
+            put(&format!("schedlab-{DEAD}-0")),
+            put(&format!(".schedlab-{DEAD}-0x")),
+        ];
+        let locked = put(&dead(2));
+        let lock = File::open(out.file(&locked)).expect("readable");
+        lock.try_lock().expect("free");
+        fs::hard_link(out.file(&put(&dead(3))), out.file("precious")).expect("a second name");
+        symlink("precious", out.file(&dead(4))).expect("a link");
+        fs::create_dir(out.file(&dead(5))).expect("a directory");
+        stays.extend([locked, dead(3), dead(4), dead(5), "precious".to_owned()]);
+        if rustix::process::geteuid().is_root() {
+            chown(out.file(&put(&dead(6))), Some(64_321), Some(64_321)).expect("root may give away");
+            stays.push(dead(6));
+        }
+        out.replace("page.html", b"page").expect("writable");
+        stays.push("page.html".to_owned());
+        stays.sort();
+        assert_eq!(out.names().expect("readable"), stays);
+        assert!(gone.iter().all(|name| !stays.contains(name)));
+    }
+}

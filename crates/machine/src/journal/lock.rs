@@ -1,0 +1,98 @@
+//! Exclusive ownership of an entry's key: a file next to the entry that its owner keeps locked ([`OwnLock`]).
+//!
+//! The kernel drops the lock when the owner dies, however it dies and whatever it was starting, so "is the owner still alive?" needs no
+//! guess about process ids. The lock file of a device is never deleted, since deleting one that another process is about to lock would
+//! give two owners; that of a key which is used once goes with its entry. A process that locks a file which is no longer the one of that
+//! name tries again with the new one.
+
+use crate::files::{Attempt, Dir, OwnLock};
+
+use crate::error::Error;
+use crate::root::Root;
+
+/// In the state directory, which no other user can enter: a process that can open a lock file can hold its lock.
+pub(super) const DIR: &str = "lock";
+
+/// Exclusive ownership of an entry's name, for as long as it lives.
+#[derive(Debug)]
+pub struct Lock {
+    _file: OwnLock,
+    dir: Dir,
+    name: String,
+}
+
+impl Lock {
+    /// Takes the lock of `key`, or says who has it; `what` is its name for the user.
+    pub fn take(root: &Root, key: &str, what: &str) -> Result<Lock, Error> {
+        let dir = root.state_dir()?.subdir(DIR)?;
+        let name = format!("{key}.lock");
+        loop {
+            let file = owned(dir.lock(&name)?, what)?;
+            // Its last owner may have deleted it between our opening and our locking.
+            if dir.is_locked(&name, &file) {
+                return Ok(Lock { _file: file, dir, name });
+            }
+        }
+    }
+
+    /// Deletes the lock file of a key that is used once; for the end of its entry, under the lock. An empty file that stays does no
+    /// harm, so nothing fails for it.
+    pub fn retire(&self) {
+        let _ = self.dir.remove(&self.name);
+    }
+}
+
+fn owned(attempt: Attempt, what: &str) -> Result<OwnLock, Error> {
+    match attempt {
+        Attempt::Locked(file) => Ok(file),
+        Attempt::Taken { pid } => Err(Error::Busy { device: what.to_string(), pid_of_other: pid }),
+    }
+}
+
+/// The keys of all lock files.
+pub(super) fn keys(root: &Root) -> Vec<String> {
+    let dir = root.state_dir_if_there().ok().flatten().and_then(|state| state.subdir_if_there(DIR).ok().flatten());
+    let names = dir.and_then(|dir| dir.names().ok()).unwrap_or_default();
+    names.iter().filter_map(|name| name.strip_suffix(".lock")).map(str::to_string).collect()
+}
+
+/// Locks what every schedlab on the machine shares, whatever its state directory; `name` is the device's or that of the CPUs. A directory of
+/// /sys would do for that as well, but every user can open those, and hold the lock.
+///
+/// # Errors
+/// [`Error::Busy`] when another schedlab has it; the errors of making the directory as root.
+pub fn lock_machine(root: &Root, name: &str, what: &str) -> Result<Option<OwnLock>, Error> {
+    let attempt = Dir::private(root.path("/run/schedlab")).and_then(|dir| dir.lock(&format!("{name}.lock")));
+    match attempt.map(|attempt| owned(attempt, what)) {
+        Ok(file) => file.map(Some),
+        // Without /run for itself this process changes nothing of the machine, or is alone on it.
+        Err(crate::files::Error::Io { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_has_one_owner_and_names_it() {
+        let (_dir, root) = machine();
+        let lock = Lock::take(&root, "k", "/dev/x").expect("free");
+        let busy = Lock::take(&root, "k", "/dev/x").unwrap_err();
+        assert!(matches!(busy, Error::Busy { pid_of_other: Some(pid), .. } if pid == std::process::id()), "{busy}");
+        drop(lock);
+        Lock::take(&root, "k", "/dev/x").expect("free again");
+    }
+
+    pub(in crate::journal) fn machine() -> (tempfile::TempDir, Root) {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Root::at(dir.path());
+        fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake proc");
+        fs::create_dir_all(root.proc("sys/kernel/random")).expect("fake proc");
+        fs::write(root.proc("sys/kernel/random/boot_id"), "boot-1\n").expect("fake boot id");
+        (dir, root)
+    }
+}

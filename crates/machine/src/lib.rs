@@ -1,0 +1,49 @@
+//! The machine: its devices, their settings and the journal of them, and the programs of an experiment.
+//!
+//! Every path goes through a [`Root`], every change of a setting through a [`Guard`], and every workload that writes through a [`Claim`].
+//! Only this crate and `cpu` write to the machine.
+#![deny(unsafe_code)]
+
+pub mod capability;
+pub mod confine;
+pub mod conflicts;
+pub mod consent;
+pub mod cpu;
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod crashpoints;
+pub mod device;
+pub mod environment;
+pub mod error;
+pub mod files;
+mod hierarchies;
+pub mod journal;
+pub mod loopdev;
+pub mod modules;
+pub mod names;
+pub mod persist;
+pub mod placement;
+pub mod probe;
+mod processes;
+mod restore;
+#[cfg(test)]
+mod restore_tests;
+mod root;
+pub mod session;
+pub mod settings;
+#[allow(unsafe_code)]
+mod sys;
+pub mod systemd;
+pub mod tracing;
+
+pub use consent::{Authority, Claim, Content, Use, check_writable};
+pub use device::Device;
+pub use error::Error;
+pub use journal::{Outcome, key};
+pub use loopdev::LoopDevice;
+pub use restore::{KINDS, restore_all};
+pub use root::Root;
+pub use session::Session;
+pub use settings::{Change, Guard, Problem, Restored, Setting, Watch};
+pub use tracing::TracingInstance;

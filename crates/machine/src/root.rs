@@ -1,0 +1,193 @@
+//! The one door to the machine's files: every path under /sys, /proc, /dev and /lib/modules, and the state directory.
+//!
+//! A test hands in a temporary tree instead of `/`, and can replace the few operations that change something ([`Files`]) by
+//! ones that behave like a kernel and die at a chosen moment. Global constants for paths would have made both impossible.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::Arc;
+
+use crate::files::{Dir, Files, RealFiles, programs};
+
+use crate::error::Error;
+
+/// Where the journal lives unless the caller says otherwise.
+const DEFAULT_STATE_DIR: &str = "var/lib/schedlab";
+
+/// A machine's files: the real ones, or a tree that looks like them.
+#[derive(Debug, Clone)]
+pub struct Root {
+    base: PathBuf,
+    state: PathBuf,
+    tools: Vec<PathBuf>,
+    files: Arc<dyn Files>,
+}
+
+impl Root {
+    /// The machine this process runs on, with the state directory `/var/lib/schedlab`.
+    pub fn real() -> Root {
+        Root::at("/")
+    }
+
+    /// The tree under `base`, which holds `sys`, `proc`, `dev` …; the state directory is in it too.
+    pub fn at(base: impl Into<PathBuf>) -> Root {
+        let base = base.into();
+        Root { state: base.join(DEFAULT_STATE_DIR), base, tools: programs::directories(), files: Arc::new(RealFiles) }
+    }
+
+    /// The same machine with another state directory (what `SCHEDLAB_STATE_DIR` names).
+    pub fn with_state_dir(mut self, dir: impl Into<PathBuf>) -> Root {
+        self.state = dir.into();
+        self
+    }
+
+    /// The same machine with other directories to look for programs in, instead of those of [`programs::directories`].
+    pub fn with_tool_dirs(mut self, dirs: Vec<PathBuf>) -> Root {
+        self.tools = dirs;
+        self
+    }
+
+    /// The same machine, its changing operations done by `files`.
+    pub fn with_files(mut self, files: Arc<dyn Files>) -> Root {
+        self.files = files;
+        self
+    }
+
+    pub fn sys(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.base.join("sys").join(path)
+    }
+
+    pub fn proc(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.base.join("proc").join(path)
+    }
+
+    pub fn dev(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.base.join("dev").join(path)
+    }
+
+    pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
+        let path = absolute.as_ref();
+        self.base.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// The directory of the running kernel's modules; it may not exist.
+    pub fn modules(&self) -> PathBuf {
+        self.base.join("lib/modules").join(self.kernel_release())
+    }
+
+    pub fn state(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.state.join(path)
+    }
+
+    /// The state directory, made if it is missing, for this user alone: what stands in it is obeyed.
+    ///
+    /// # Errors
+    /// [`Error::Files`] when another user owns it, or can write it or a parent.
+    pub fn state_dir(&self) -> Result<Dir, Error> {
+        Ok(Dir::private(&self.state)?)
+    }
+
+    /// The same if it exists.
+    ///
+    /// # Errors
+    /// As [`Root::state_dir`].
+    pub fn state_dir_if_there(&self) -> Result<Option<Dir>, Error> {
+        Ok(Dir::private_if_there(&self.state)?)
+    }
+
+    /// The running kernel's release, e.g. `6.12.9`; empty if the kernel does not say.
+    pub fn kernel_release(&self) -> String {
+        self.read_optional(self.proc("sys/kernel/osrelease")).unwrap_or_default()
+    }
+
+    /// The identity of this boot: settings in sysfs do not outlive it.
+    pub fn boot_id(&self) -> Result<String, Error> {
+        self.read(self.proc("sys/kernel/random/boot_id"))
+    }
+
+    /// A file's text without surrounding white space.
+    pub fn read(&self, path: impl AsRef<Path>) -> Result<String, Error> {
+        let path = path.as_ref();
+        Ok(read_text(path).map_err(Error::io("read", path))?.trim().to_string())
+    }
+
+    /// A file's text without surrounding white space; none if it is absent, unreadable or empty.
+    pub fn read_optional(&self, path: impl AsRef<Path>) -> Option<String> {
+        let text = read_text(path.as_ref()).ok()?.trim().to_string();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// The operations that change something.
+    pub fn files(&self) -> &dyn Files {
+        self.files.as_ref()
+    }
+
+    /// The names in a directory, sorted; empty if it is absent.
+    pub fn names(&self, dir: impl AsRef<Path>) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// Every readable regular file of a sysfs directory with its text and whether it can be written.
+    pub(crate) fn attributes(&self, dir: impl AsRef<Path>) -> BTreeMap<String, (String, bool)> {
+        let dir = dir.as_ref();
+        let mut all = BTreeMap::new();
+        for name in self.names(dir) {
+            let path = dir.join(&name);
+            let Ok(meta) = fs::metadata(&path) else { continue };
+            if meta.is_dir() {
+                continue;
+            }
+            if let Ok(text) = read_text(&path) {
+                all.insert(name, (text.trim().to_string(), meta.permissions().mode() & 0o222 != 0));
+            }
+        }
+        all
+    }
+
+    /// The file of a program that schedlab itself calls for, by the rule of [`programs`].
+    pub fn tool(&self, name: &str) -> Option<PathBuf> {
+        self.tools.iter().map(|dir| dir.join(name)).find(|path| path.is_file())
+    }
+
+    /// Runs a helper, without standard input.
+    pub fn run(&self, tool: &str, args: &[&str], package: &str, purpose: &str) -> Result<Output, Error> {
+        let missing = || Error::ToolMissing { tool: tool.into(), package: package.into(), purpose: purpose.into() };
+        let program = self.tool(tool).ok_or_else(missing)?;
+        programs::helper_at(&program).args(args).stdin(Stdio::null()).output().map_err(Error::io("run", &program))
+    }
+}
+
+/// Reads a text file; bytes that are not UTF-8 (serial numbers of odd drives) are replaced, not refused.
+fn read_text(path: &Path) -> io::Result<String> {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_of_a_fake_machine_is_inside_its_tree() {
+        let root = Root::at("/tmp/x");
+        for path in
+            [root.sys("block"), root.proc("swaps"), root.dev("vda"), root.path("/dev/vda"), root.state("journal")]
+        {
+            assert!(path.starts_with("/tmp/x"), "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn a_missing_program_names_its_package() {
+        let root = Root::real().with_tool_dirs(vec![]);
+        let error = root.run("blkid", &[], "util-linux", "to look for file systems").unwrap_err().to_string();
+        assert!(error.contains("blkid") && error.contains("util-linux"), "{error}");
+    }
+}

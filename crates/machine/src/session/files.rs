@@ -1,0 +1,452 @@
+//! A file system on the device under test, for the time of an experiment.
+//!
+//! It gets a random UUID of ours, by which it is known again after a crash: only a file system that has this UUID is ever taken off a device. mkfs
+//! works in full (ext4 without lazy initialisation, which would go on during trials), and gives a real device's blocks back to it (discard) as
+//! each mkfs does by default. A loop device's blocks are kept: giving them back would make holes in its file, whose reads then need no disk,
+//! and whose first writes need more than a write. `-E discard` in the options of mkfs.ext4 asks for it all the same.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::files::programs;
+use rustix::mount::UnmountFlags;
+use serde::{Deserialize, Serialize};
+
+use super::scan::MARK;
+use super::{Fault, scan};
+use crate::consent::Claim;
+use crate::device::{self, Device, Kind, Mount, node_path};
+use crate::error::Error;
+use crate::journal::payload::{expect, is_name, name_in};
+use crate::root::Root;
+
+/// How long somebody who looks at the mount (a virus scanner, an indexer, a dying process) is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long somebody may have the device who only asks whether it is free.
+const MOMENT: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSystem {
+    /// `ext4`, `xfs` or `btrfs`.
+    pub kind: String,
+    /// Further options of mkfs, separated by white space; no files or devices.
+    pub mkfs: String,
+    /// Options of mount, separated by commas.
+    pub mount: String,
+}
+
+/// What the journal has to know of a file system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MadeFiles {
+    identity: String,
+    /// Its kernel name when the entry was written.
+    device: String,
+    /// What tells our file system from every other.
+    uuid: String,
+    at: PathBuf,
+}
+
+struct Maker {
+    kind: &'static str,
+    tool: &'static str,
+    package: &'static str,
+    /// What the smallest device has, in bytes.
+    needs_bytes: u64,
+    /// Quiet, and not refusing a device that somebody consented to overwrite; a mounted one is refused all the same.
+    always: &'static [&'static str],
+    /// Leaves the blocks of the device where they are.
+    keep_blocks: &'static [&'static str],
+    /// What a UUID follows.
+    uuid: (&'static str, &'static str),
+}
+
+const MAKERS: [Maker; 3] = [
+    Maker {
+        kind: "ext4",
+        tool: "mkfs.ext4",
+        package: "e2fsprogs",
+        needs_bytes: 2 << 20,
+        always: &["-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+        keep_blocks: &["-E", "nodiscard"],
+        uuid: ("-U", ""),
+    },
+    Maker {
+        kind: "xfs",
+        tool: "mkfs.xfs",
+        package: "xfsprogs",
+        needs_bytes: 300 << 20,
+        always: &["-q", "-f"],
+        keep_blocks: &["-K"],
+        uuid: ("-m", "uuid="),
+    },
+    Maker {
+        kind: "btrfs",
+        tool: "mkfs.btrfs",
+        package: "btrfs-progs",
+        needs_bytes: 110 << 20,
+        always: &["-q", "-f"],
+        keep_blocks: &["-K"],
+        uuid: ("-U", ""),
+    },
+];
+
+impl MadeFiles {
+    /// Whether its mount point has the session's key, and its device a name.
+    pub(super) fn check(&self, root: &Root, key: &str) -> Result<(), String> {
+        let is_uuid = self.uuid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        expect(
+            name_in(&self.at, &root.path("/run")) == Some(key),
+            "mount point",
+            &self.at,
+            "/run and the session's key",
+        )?;
+        expect(is_name(&self.device), "device", &self.device, "the name of a disk")?;
+        expect(is_uuid, "UUID", &self.uuid, "hexadecimal digits")
+    }
+
+    pub(super) fn plan(root: &Root, device: &Device, at: PathBuf) -> Result<MadeFiles, Error> {
+        let uuid = root.read(root.proc("sys/kernel/random/uuid"))?;
+        Ok(MadeFiles { identity: device.identity.clone(), device: device.name.clone(), uuid, at })
+    }
+
+    pub(super) fn at(&self) -> &Path {
+        &self.at
+    }
+
+    pub(super) fn device(&self) -> String {
+        node_path(&self.device).display().to_string()
+    }
+
+    /// Unmounts it wherever it was mounted for the session, and removes the directory.
+    pub(super) fn unmount(&self, root: &Root) -> Result<(), Error> {
+        unmount(root, &self.at)?;
+        match fs::remove_dir(&self.at) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &self.at)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes it off the device, if it is on it: the name of the device then. A device that has something else, or is gone, is left alone.
+    pub(super) fn wipe(&self, root: &Root) -> Result<Option<String>, Error> {
+        let Some(name) = device::name_by_identity(root, &self.identity, &self.device)? else { return Ok(None) };
+        let node = node_path(&name).display().to_string();
+        // Held until it is wiped, so that no other device can get its name in between.
+        let path = root.path(node_path(&name));
+        let _held = fs::File::open(&path).map_err(Error::io("open", &path))?;
+        if uuid_of(root, &node)?.is_none_or(|found| !found.eq_ignore_ascii_case(&self.uuid)) {
+            return Ok(None);
+        }
+        let not_wiped = |why: String| Error::from(Fault::NotWiped { device: node.clone(), why });
+        if let Some(mount) = device::usage_now(root, &name).mounts.first() {
+            return Err(not_wiped(format!("it is mounted at {}: `umount {}`", mount.at, mount.at)));
+        }
+        let output =
+            root.run("wipefs", &["--all", "--quiet", &node], "util-linux", "to take a file system off a device")?;
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        match uuid_of(root, &node)? {
+            None => Ok(Some(node)),
+            Some(_) => {
+                Err(not_wiped(format!("wipefs says {said:?}; see who uses it with `fuser -v {node}`, stop that")))
+            }
+        }
+    }
+}
+
+/// The UUID of the file system on a device, if there is one.
+fn uuid_of(root: &Root, node: &str) -> Result<Option<String>, Error> {
+    let args = ["-p", "-s", "UUID", "-o", "value", node];
+    let output = root.run("blkid", &args, "util-linux", "to see whether a file system is ours")?;
+    let uuid = String::from_utf8_lossy(&output.stdout).trim().to_string();
+    Ok((output.status.success() && !uuid.is_empty()).then_some(uuid))
+}
+
+#[derive(Debug)]
+pub(super) struct Mounted {
+    at: PathBuf,
+    device: Device,
+    wanted: FileSystem,
+}
+
+impl Mounted {
+    pub(super) fn at(&self) -> &Path {
+        &self.at
+    }
+
+    pub(super) fn remount(&self, root: &Root, key: &str) -> Result<(), Error> {
+        unmount(root, &self.at)?;
+        mount(root, key, self)
+    }
+}
+
+/// Whether an option of mount names another device, a file or a program, or another kind of mount.
+fn mounts_elsewhere(option: &str) -> bool {
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    let name = name.trim().to_ascii_lowercase();
+    let others = [
+        "bind",
+        "rbind",
+        "move",
+        "remount",
+        "loop",
+        "device",
+        "journal_dev",
+        "journal_path",
+        "logdev",
+        "rtdev",
+        "helper",
+        "uhelper",
+    ];
+    others.contains(&name.as_str()) || name.starts_with("x-") || value.contains('/')
+}
+
+/// Whether it can be made at all; nothing is written.
+pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result<(), Error> {
+    let maker = maker(wanted)?;
+    for word in wanted.mkfs.split_whitespace() {
+        // One more word is one more device to some, and a journal on another device, a prototype or a directory to others.
+        let leads_away =
+            word.contains('/') || ["device=", "dev=", "UUID=", "LABEL="].iter().any(|name| word.contains(name));
+        if leads_away {
+            let why = "it names a file or a device, and only the device under test may be written".to_string();
+            return Err(Fault::Option { program: maker.tool.into(), option: word.into(), why }.into());
+        }
+    }
+    if let Some(option) = wanted.mount.split(',').find(|option| mounts_elsewhere(option)) {
+        let why = "it mounts something else than the file system on the device under test".to_string();
+        return Err(Fault::Option { program: "mount".into(), option: option.into(), why }.into());
+    }
+    if device.size_bytes < maker.needs_bytes {
+        let device_path = device.path.display().to_string();
+        let (has_bytes, needs_bytes) = (device.size_bytes, maker.needs_bytes);
+        return Err(Fault::TooSmall { device: device_path, kind: maker.kind.into(), has_bytes, needs_bytes }.into());
+    }
+    if !is_in_kernel(root, maker.kind) {
+        return Err(Fault::NotInKernel { kind: maker.kind.into(), release: root.kernel_release() }.into());
+    }
+    for (tool, package, purpose) in [
+        (maker.tool, maker.package, "to make the file system"),
+        ("mount", "mount", "to mount the file system"),
+        ("wipefs", "util-linux", "to take the file system off the device again"),
+    ] {
+        if root.tool(tool).is_none() {
+            let (tool, package, purpose) = (tool.to_string(), package.to_string(), purpose.to_string());
+            return Err(Error::ToolMissing { tool, package, purpose });
+        }
+    }
+    Ok(())
+}
+
+/// Makes the file system and mounts it; the journal has it already. Nothing is done between the release of the device and mkfs, which opens it
+/// exclusively again.
+pub(super) fn make(
+    root: &Root,
+    key: &str,
+    device: &Device,
+    wanted: &FileSystem,
+    files: &MadeFiles,
+    claim: &mut Claim,
+) -> Result<Mounted, Error> {
+    let maker = maker(wanted)?;
+    fs::create_dir(&files.at).map_err(Error::io("create", &files.at))?;
+    let path = device.path.display().to_string();
+    let options = options_of_mkfs(maker, wanted, device.kind == Kind::Loop, &files.uuid);
+    let args: Vec<&str> = options.iter().map(String::as_str).chain([path.as_str()]).collect();
+    // Held until it is mounted, so that no other device can get its name.
+    let held = device.hold(root)?;
+    claim.release_device();
+    // In an empty directory no word can be the name of a file.
+    run(root, key, &files.at, maker.tool, &args)?;
+    device.check_is(root, &held)?;
+    let mounted = Mounted { at: files.at.clone(), device: device.clone(), wanted: wanted.clone() };
+    mount(root, key, &mounted)?;
+    Ok(mounted)
+}
+
+fn maker(wanted: &FileSystem) -> Result<&'static Maker, Error> {
+    let unknown = || Fault::UnknownFileSystem {
+        kind: wanted.kind.clone(),
+        known: MAKERS.iter().map(|maker| maker.kind.to_string()).collect(),
+    };
+    Ok(MAKERS.iter().find(|maker| maker.kind == wanted.kind).ok_or_else(unknown)?)
+}
+
+/// The extended options of mke2fs are one list, of which only the last counts, so ours and the user's are joined.
+fn options_of_mkfs(maker: &Maker, wanted: &FileSystem, keep_blocks: bool, uuid: &str) -> Vec<String> {
+    let blocks: &[&str] = if keep_blocks { maker.keep_blocks } else { &[] };
+    let words = maker.always.iter().chain(blocks).copied().chain(wanted.mkfs.split_whitespace());
+    let (mut options, mut extended) = (Vec::new(), Vec::new());
+    let mut is_extended = false;
+    for word in words {
+        match word.strip_prefix("-E").filter(|_| maker.kind == "ext4") {
+            _ if is_extended => {
+                extended.push(word);
+                is_extended = false;
+            }
+            Some("") => is_extended = true,
+            Some(list) => extended.push(list),
+            None => options.push(word.to_string()),
+        }
+    }
+    if !extended.is_empty() {
+        options.extend(["-E".to_string(), extended.join(",")]);
+    }
+    let (flag, name) = maker.uuid;
+    options.extend([flag.to_string(), format!("{name}{uuid}")]);
+    options
+}
+
+fn is_in_kernel(root: &Root, kind: &str) -> bool {
+    let known = root.read_optional(root.proc("filesystems")).unwrap_or_default();
+    let is_module = || {
+        let modules = root.read_optional(root.modules().join("modules.dep")).unwrap_or_default();
+        modules.lines().any(|line| line.split(':').next().is_some_and(|file| file.contains(&format!("/{kind}.ko"))))
+    };
+    known.lines().any(|line| line.split_whitespace().last() == Some(kind)) || is_module()
+}
+
+fn mount(root: &Root, key: &str, files: &Mounted) -> Result<(), Error> {
+    let (device, at) = (files.device.path.display().to_string(), files.at.display().to_string());
+    let mut args = vec!["-t", files.wanted.kind.as_str()];
+    if !files.wanted.mount.is_empty() {
+        args.extend(["-o", files.wanted.mount.as_str()]);
+    }
+    args.extend([device.as_str(), at.as_str()]);
+    run(root, key, Path::new("/"), "mount", &args)?;
+    let is_ours = |mount: &Mount| Path::new(&mount.at) == files.at && mount.fs == files.wanted.kind;
+    if device::usage_now(root, &files.device.name).mounts.iter().any(is_ours) {
+        return Ok(());
+    }
+    let found = format!("`findmnt {at}` shows what is there");
+    Err(Fault::NotMounted { at: files.at.clone(), kind: files.wanted.kind.clone(), device, found }.into())
+}
+
+/// Unmounts whatever is mounted at a directory or below it, the innermost first.
+fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
+    let since = Instant::now();
+    while let Some(innermost) = mounted_at(root, at).pop() {
+        match rustix::mount::unmount(&innermost, UnmountFlags::NOFOLLOW) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::BUSY) if since.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(10)),
+            Err(rustix::io::Errno::BUSY) => {
+                return Err(Fault::StillUsed { at: innermost.clone(), users: scan::users(root, &innermost) }.into());
+            }
+            Err(errno) => return Err(Error::io("unmount", &innermost)(errno.into())),
+        }
+    }
+    Ok(())
+}
+
+/// The mounts at a directory and below it, in the order in which they were made.
+fn mounted_at(root: &Root, at: &Path) -> Vec<PathBuf> {
+    let table = root.read_optional(root.proc("self/mountinfo")).unwrap_or_default();
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(device::unescape);
+    points.map(PathBuf::from).filter(|point| point.starts_with(at)).collect()
+}
+
+/// Runs a program that has to succeed. The moment for which losetup claims a device while it looks for a free one can fall here, too.
+fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
+    let since = Instant::now();
+    loop {
+        match run_once(root, key, dir, tool, args) {
+            Err(Error::ToolFailed { stderr, .. }) if is_in_use(&stderr) && since.elapsed() < MOMENT => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Whether a program complains that somebody else has the device.
+fn is_in_use(stderr: &str) -> bool {
+    let lower = stderr.to_lowercase();
+    ["busy", "in use"].iter().any(|words| lower.contains(words))
+}
+
+/// Marked as the session's, so that it is found and ended if we are killed.
+fn run_once(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
+    let missing = || Error::ToolMissing { tool: tool.into(), package: tool.into(), purpose: "on the device".into() };
+    let program = root.tool(tool).ok_or_else(missing)?;
+    let output = programs::helper_at(&program)
+        .args(args)
+        .current_dir(dir)
+        .env(MARK, format!("{key}/0"))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(Error::io("run", &program))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    Err(Error::ToolFailed {
+        command: format!("{tool} {}", args.join(" ")),
+        status: output.status.to_string(),
+        stderr: String::from_utf8_lossy(&output.stderr).trim().to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(kind: &str, mkfs: &str) -> FileSystem {
+        FileSystem { kind: kind.into(), mkfs: mkfs.into(), mount: String::new() }
+    }
+
+    fn options(kind: &str, mkfs: &str, keep_blocks: bool) -> String {
+        let wanted = wanted(kind, mkfs);
+        options_of_mkfs(maker(&wanted).expect("in the table"), &wanted, keep_blocks, "u-u").join(" ")
+    }
+
+    #[test]
+    fn options_of_mount_name_no_other_device() {
+        for option in [
+            "journal_path=/dev/sda",
+            "logdev=/dev/sda",
+            "device=/dev/sda",
+            "journal_dev=2049",
+            "loop",
+            "X-mount.mkdir",
+            "BIND",
+        ] {
+            assert!(mounts_elsewhere(option), "{option}");
+        }
+        for option in ["noatime", "data=journal", "commit=5", "compress=zstd:3", "logbufs=8", "discard"] {
+            assert!(!mounts_elsewhere(option), "{option}");
+        }
+    }
+
+    #[test]
+    fn the_users_extended_options_of_ext4_do_not_take_ours_away() {
+        let full = "lazy_itable_init=0,lazy_journal_init=0";
+        assert_eq!(
+            options("ext4", "-b 1024 -E stride=4", true),
+            format!("-q -F -b 1024 -E {full},nodiscard,stride=4 -U u-u")
+        );
+        assert_eq!(options("ext4", "-Estride=4", false), format!("-q -F -E {full},stride=4 -U u-u"));
+        assert_eq!(options("xfs", "-m reflink=0", false), "-q -f -m reflink=0 -m uuid=u-u");
+        assert_eq!(options("btrfs", "-m single", true), "-q -f -K -m single -U u-u");
+    }
+
+    #[test]
+    fn a_file_system_that_is_not_in_the_table_is_answered_with_those_that_are() {
+        let error = maker(&wanted("zfs", "")).map(drop).unwrap_err().to_string();
+        assert!(error.contains("zfs") && error.contains("ext4, xfs, btrfs"), "{error}");
+    }
+
+    #[test]
+    fn the_kernel_has_a_file_system_built_in_or_as_a_module_or_not_at_all() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let root = Root::at(dir.path());
+        fs::create_dir_all(root.proc("sys/kernel")).expect("fake proc");
+        fs::write(root.proc("sys/kernel/osrelease"), "6.1.0\n").expect("fake proc");
+        fs::write(root.proc("filesystems"), "nodev\tproc\n\text4\n").expect("fake proc");
+        fs::create_dir_all(root.modules()).expect("fake modules");
+        fs::write(root.modules().join("modules.dep"), "kernel/fs/xfs/xfs.ko.zst: kernel/lib/libcrc32c.ko.zst\n")
+            .expect("fake");
+        assert_eq!(["ext4", "xfs", "btrfs"].map(|kind| is_in_kernel(&root, kind)), [true, true, false]);
+    }
+}

@@ -1,0 +1,347 @@
+//! A machine for tests: a tree of files that answers writes as a kernel does, and that dies or loses power at a chosen step.
+//!
+//! The behaviour is what Linux 6.18 showed on a loop device: a switch makes the scheduler's directory anew with defaults and chooses
+//! `nr_requests` and `wbt_lat_usec`; a limit of the queue moves read-ahead; `nr_requests` moves mq-deadline's `async_depth`; throttling
+//! written by hand is left alone by bfq. The tests on a real loop device hold the same laws against the real thing.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::crashpoints::FakeKernel;
+use crate::files::{Dir, Files, RealFiles};
+
+use crate::device::{self, Device};
+use crate::root::Root;
+use crate::{Outcome, restore_all};
+
+/// Tunables that the fake schedulers have, with their defaults.
+const DEFAULTS: [(&str, &[(&str, &str)]); 4] = [
+    ("adios", &[("depth", "1")]),
+    ("mq-deadline", &[("async_depth", "128"), ("fifo_batch", "16"), ("read_expire", "500")]),
+    ("bfq", &[("low_latency", "1"), ("slice_idle", "8"), ("slice_idle_us", "8000")]),
+    ("kyber", &[("read_lat_nsec", "2000000")]),
+];
+
+/// A fake machine with one disk, `sda`, in a temporary tree.
+pub(crate) struct Machine {
+    dir: tempfile::TempDir,
+    pub(crate) kernel: Arc<FakeKernel>,
+}
+
+impl Machine {
+    pub(crate) fn booted() -> Machine {
+        // In memory where that is possible: some tests make hundreds of machines.
+        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary directory");
+        let kernel = Arc::new(FakeKernel::new(write_attribute));
+        let machine = Machine { dir, kernel };
+        machine.boot("boot-1");
+        machine
+    }
+
+    /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to be restored.
+    pub(crate) fn tuned() -> Machine {
+        let machine = Machine::booted();
+        for (attribute, value) in [
+            ("nr_requests", "64"),
+            ("iosched/async_depth", "48"),
+            ("iosched/read_expire", "250"),
+            ("read_ahead_kb", "1024"),
+            ("../device/ncq_prio_enable", "1"),
+        ] {
+            machine.kernel.write_attribute(&machine.queue(attribute), value).expect("the fake kernel takes it");
+        }
+        let model = machine.control("io.cost.model");
+        machine.kernel.write_attribute(&model, "8:0 rbps=1000 rseqiops=7").expect("the fake kernel takes it");
+        machine
+    }
+
+    /// Sets everything that does not survive a restart.
+    pub(crate) fn boot(&self, boot_id: &str) {
+        let root = self.root();
+        // This process, which owns what is locked here.
+        fs::create_dir_all(root.proc(std::process::id().to_string())).expect("fake directory");
+        let _ = fs::remove_dir_all(root.sys(""));
+        let _ = fs::remove_file(self.dir.path().join("throttling-by-hand"));
+        let put = |path: PathBuf, text: &str| {
+            fs::create_dir_all(path.parent().expect("a file has a directory")).expect("fake directory");
+            fs::write(path, text).expect("fake file");
+        };
+        put(root.proc("sys/kernel/random/boot_id"), boot_id);
+        put(root.proc("sys/kernel/osrelease"), "6.18.0-fake");
+        put(root.dev("sda"), "");
+        let disk = root.sys("block/sda");
+        for (name, text) in [
+            ("dev", "8:0"),
+            ("size", "0"),
+            ("device/wwid", "naa.5000c500a1b2c3d4"),
+            ("mq/0/nr_tags", "32"),
+            ("ro", "0"),
+        ] {
+            put(disk.join(name), text);
+        }
+        for (name, text) in [
+            ("scheduler", "[mq-deadline] none kyber bfq"),
+            ("nr_requests", "128"),
+            ("wbt_lat_usec", "75000"),
+            ("read_ahead_kb", "2560"),
+            ("max_sectors_kb", "1280"),
+            ("nomerges", "0"),
+            ("write_cache", "write back"),
+            ("logical_block_size", "512"),
+        ] {
+            put(self.queue(name), text);
+        }
+        let read_only = fs::Permissions::from_mode(0o444);
+        fs::set_permissions(self.queue("logical_block_size"), read_only).expect("fake permissions");
+        make_tunables(&self.queue(""), "mq-deadline").expect("fake tunables");
+        put(root.proc("self/mounts"), "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n");
+        for (name, text) in [("cgroup.controllers", "cpuset cpu io memory"), ("io.cost.qos", ""), ("io.cost.model", "")]
+        {
+            put(root.sys("fs/cgroup").join(name), text);
+        }
+        for name in ["cdl", "ncq_prio"] {
+            put(disk.join(format!("device/{name}_supported")), "1");
+            put(disk.join(format!("device/{name}_enable")), "0");
+        }
+    }
+
+    /// A file of the root of control groups v2.
+    pub(crate) fn control(&self, name: &str) -> PathBuf {
+        self.dir.path().join("sys/fs/cgroup").join(name)
+    }
+
+    /// What the device has beside its queue; a line of the cost model that is as the kernel makes it is the same as none.
+    fn beside_the_queue(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for (name, unset) in [("io.cost.qos", "8:0 enable=0 ctrl=auto"), ("io.cost.model", "8:0 ctrl=auto")] {
+            let text = fs::read_to_string(self.control(name)).unwrap_or_default();
+            let own = text.lines().find(|line| line.starts_with("8:0 ") && !line.starts_with(unset));
+            all.push((name.to_string(), own.unwrap_or_default().to_string()));
+        }
+        for name in ["../device/cdl_enable", "../device/ncq_prio_enable"] {
+            all.push((name.to_string(), self.shows(name)));
+        }
+        all
+    }
+
+    /// The machine as the code under test sees it.
+    pub(crate) fn root(&self) -> Root {
+        Root::at(self.dir.path()).with_tool_dirs(vec![]).with_files(self.kernel.clone())
+    }
+
+    pub(crate) fn disk(&self) -> Device {
+        device::find(&self.root(), "sda").expect("the fake disk")
+    }
+
+    pub(crate) fn queue(&self, attribute: &str) -> PathBuf {
+        self.dir.path().join("sys/block/sda/queue").join(attribute)
+    }
+
+    pub(crate) fn shows(&self, attribute: &str) -> String {
+        fs::read_to_string(self.queue(attribute)).unwrap_or_default()
+    }
+
+    /// Every file of the queue with its text.
+    pub(crate) fn whole_queue(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for dir in ["", "iosched"] {
+            let of = |(name, (text, _)): (String, (String, bool))| (format!("{dir}/{name}"), text);
+            all.extend(self.root().attributes(self.queue(dir)).into_iter().map(of));
+        }
+        all.extend(self.beside_the_queue());
+        all
+    }
+
+    /// Every file in the journal's directory.
+    pub(crate) fn journal(&self) -> Vec<String> {
+        self.root().names(self.root().state("journal"))
+    }
+}
+
+impl crate::crashpoints::Machine for Machine {
+    type State = Vec<(String, String)>;
+
+    fn kernel(&self) -> &FakeKernel {
+        &self.kernel
+    }
+
+    fn state(&self) -> Self::State {
+        self.whole_queue()
+    }
+
+    fn journal_dir(&self) -> PathBuf {
+        self.root().state("journal")
+    }
+
+    fn boot(&self, boot_id: &str) {
+        Machine::boot(self, boot_id);
+    }
+
+    fn restore(&self) -> Result<bool, String> {
+        restore(&self.root())
+    }
+}
+
+/// Undoes what dead owners left; whether some lock is still taken, or what failed.
+pub(crate) fn restore(root: &Root) -> Result<bool, String> {
+    let outcomes = restore_all(root, &[]).map_err(|error| error.to_string())?;
+    match outcomes.iter().find(|outcome| matches!(outcome, Outcome::Failed { .. })) {
+        Some(failed) => Err(failed.to_string()),
+        None => Ok(outcomes.iter().any(|outcome| matches!(outcome, Outcome::Busy { .. }))),
+    }
+}
+
+/// Answers a write of an attribute as the kernel does.
+fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
+    if name.starts_with("io.cost.") {
+        return write_cost(path, name, value);
+    }
+    if let Some(other) = [("cdl_enable", "ncq_prio_enable"), ("ncq_prio_enable", "cdl_enable")]
+        .iter()
+        .find_map(|(of, other)| (*of == name).then_some(other))
+    {
+        let both = value == "1" && fs::read_to_string(path.with_file_name(other))? == "1";
+        return if both { Err(rustix::io::Errno::INVAL.into()) } else { RealFiles.write_attribute(path, value) };
+    }
+    let queue = path.ancestors().find(|dir| dir.ends_with("queue")).expect("an attribute of a queue");
+    let by_hand = queue.ancestors().nth(4).expect("a tree around the queue").join("throttling-by-hand");
+    match name {
+        "scheduler" => return switch(queue, value, by_hand.exists()),
+        "nomerges" if value.parse::<u8>().is_err() => return Err(rustix::io::Errno::INVAL.into()),
+        "max_sectors_kb" => {
+            let kb: u64 = value.parse().map_err(|_| rustix::io::Errno::INVAL)?;
+            fs::write(queue.join("read_ahead_kb"), (kb * 2).to_string())?;
+        }
+        "nr_requests" if value.parse::<u32>().is_ok_and(|window| window < 4) => {
+            return RealFiles.write_attribute(path, "4");
+        }
+        "nr_requests" if queue.join("iosched/async_depth").exists() => {
+            fs::write(queue.join("iosched/async_depth"), value)?;
+        }
+        "wbt_lat_usec" => fs::write(by_hand, "")?,
+        "slice_idle" => fs::write(queue.join("iosched/slice_idle_us"), format!("{value}000"))?,
+        _ => {}
+    }
+    RealFiles.write_attribute(path, value)
+}
+
+/// One line for the only disk; what is not written stays, and `ctrl=auto` gives the kernel's own numbers. A cost model at work switches
+/// throttling off, as from Linux 6.6 on.
+fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
+    let refused = || io::Error::from(rustix::io::Errno::INVAL);
+    let presets: &[(&str, &str)] = match name {
+        "io.cost.qos" => &[("enable", "0"), ("ctrl", "auto"), ("rpct", "0.00"), ("rlat", "25000")],
+        _ => &[("ctrl", "auto"), ("model", "linear"), ("rbps", "488636629"), ("rseqiops", "8932")],
+    };
+    let words = value.strip_prefix("8:0 ").ok_or(rustix::io::Errno::NODEV)?;
+    let text = fs::read_to_string(path)?;
+    let shown = |key: &str| text.split_whitespace().filter_map(|word| word.split_once('=')).find(|(of, _)| *of == key);
+    let mut now: Vec<(&str, String)> = presets
+        .iter()
+        .map(|(key, preset)| (*key, shown(key).map_or(*preset, |(_, value)| value).to_string()))
+        .collect();
+    let mut is_user = now.iter().any(|(_, value)| value == "user");
+    for word in words.split_whitespace() {
+        let (key, value) = word.split_once('=').ok_or_else(refused)?;
+        is_user = match key {
+            "ctrl" => value == "user",
+            "enable" | "model" => is_user,
+            _ => true,
+        };
+        now.iter_mut().find(|(of, _)| *of == key).ok_or_else(refused)?.1 = value.to_string();
+    }
+    for ((key, value), (_, preset)) in now.iter_mut().zip(presets) {
+        match *key {
+            "ctrl" => *value = if is_user { "user" } else { "auto" }.to_string(),
+            "enable" => {}
+            _ if !is_user => *value = preset.to_string(),
+            _ => {}
+        }
+    }
+    let line: Vec<String> = now.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    if name == "io.cost.qos" {
+        let root = path.ancestors().nth(4).expect("a tree around the control groups");
+        let queue = root.join("sys/block/sda/queue");
+        let is_bfq = fs::read_to_string(queue.join("scheduler"))?.contains("[bfq]");
+        if !root.join("throttling-by-hand").exists() && !is_bfq {
+            fs::write(queue.join("wbt_lat_usec"), if line[0] == "enable=1" { "0" } else { "75000" })?;
+        }
+    }
+    fs::write(path, format!("8:0 {}\n", line.join(" ")))
+}
+
+fn switch(queue: &Path, to: &str, throttling_by_hand: bool) -> io::Result<()> {
+    let text = fs::read_to_string(queue.join("scheduler"))?;
+    let offered: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
+    let now = text.split_whitespace().find(|word| word.starts_with('[')).unwrap_or_default().trim_matches(['[', ']']);
+    if !offered.contains(&to) {
+        return Err(rustix::io::Errno::INVAL.into());
+    }
+    if now == to {
+        return Ok(());
+    }
+    let marked: Vec<String> =
+        offered.iter().map(|name| if *name == to { format!("[{name}]") } else { name.to_string() }).collect();
+    fs::write(queue.join("scheduler"), marked.join(" "))?;
+    fs::write(queue.join("nr_requests"), if to == "none" { "32" } else { "128" })?;
+    if !throttling_by_hand && (to == "bfq" || now == "bfq") {
+        fs::write(queue.join("wbt_lat_usec"), if to == "bfq" { "0" } else { "75000" })?;
+    }
+    make_tunables(queue, to)
+}
+
+fn make_tunables(queue: &Path, scheduler: &str) -> io::Result<()> {
+    let dir = queue.join("iosched");
+    if dir.exists() {
+        fs::remove_dir_all(&dir)?;
+    }
+    let Some((_, tunables)) = DEFAULTS.iter().find(|(name, _)| *name == scheduler) else { return Ok(()) };
+    fs::create_dir(&dir)?;
+    tunables.iter().try_for_each(|(name, value)| fs::write(dir.join(name), value))
+}
+
+/// A kernel that refuses a value of an attribute, or accepts it without effect.
+#[derive(Debug)]
+pub(crate) struct Stubborn {
+    pub(crate) kernel: Arc<FakeKernel>,
+    pub(crate) about: &'static str,
+    /// The value; none: every one.
+    pub(crate) value: Option<&'static str>,
+    pub(crate) refuses: bool,
+}
+
+impl Stubborn {
+    /// Every write of `attribute` succeeds and changes nothing.
+    pub(crate) fn without_effect(machine: &Machine, attribute: &'static str) -> Stubborn {
+        Stubborn { kernel: machine.kernel.clone(), about: attribute, value: None, refuses: false }
+    }
+}
+
+impl Files for Stubborn {
+    fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()> {
+        match path.ends_with(self.about) && self.value.is_none_or(|of| of == value) {
+            true if self.refuses => Err(rustix::io::Errno::INVAL.into()),
+            true => Ok(()),
+            false => self.kernel.write_attribute(path, value),
+        }
+    }
+    fn create(&self, dir: &Dir, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.kernel.create(dir, name, bytes)
+    }
+    fn sync_file(&self, dir: &Dir, name: &str) -> io::Result<()> {
+        self.kernel.sync_file(dir, name)
+    }
+    fn rename(&self, dir: &Dir, from: &str, to: &str) -> io::Result<()> {
+        self.kernel.rename(dir, from, to)
+    }
+    fn remove(&self, dir: &Dir, name: &str) -> io::Result<()> {
+        self.kernel.remove(dir, name)
+    }
+    fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
+        self.kernel.sync_dir(dir)
+    }
+}

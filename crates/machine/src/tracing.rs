@@ -1,0 +1,199 @@
+//! An instance of tracefs for one recording: buffers, events and filters of its own.
+//!
+//! It outlives the process that made it, and its events cost time at each request until they are disabled. So it is journaled before it is
+//! made. An entry holds no path: what is removed is the instance that has the entry's name, if schedlab gives such names and the process in
+//! the name has ended. A recording by BPF needs no entry: programs and maps end with the descriptors of their process.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::files::Dir;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::journal::payload::{Payload, expect};
+use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
+use crate::root::Root;
+
+/// What names begin with; process, its start and a number follow.
+const NAMES: &str = "schedlab-record-";
+
+/// Instances that this process has made.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// How long a dead process may take to close the buffers, which cannot be removed before.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How entries of tracing instances are undone.
+pub const KIND: Kind = Kind {
+    name: "tracing-instance",
+    stage: Stage::Settings,
+    single_use: Some(NAMES),
+    subject: |entry| entry.payload("tracing-instance").map(|Made { instance }| describe(&instance)),
+    undo: |root, Abandoned { key, entry, lock }| {
+        let Made { instance } = entry.expect(root, "tracing-instance", key)?;
+        let owner = Owner::of_name(&instance).filter(|owner| owner.is_alive(root));
+        if let Some(Owner { pid, .. }) = owner {
+            return Err(Error::Busy { device: describe(&instance), pid_of_other: Some(pid) });
+        }
+        undo(root, &instance, &entry.boot_id, lock)?;
+        Ok(Box::new(Removed { instance }))
+    },
+};
+
+/// The payload of an entry.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Made {
+    instance: String,
+}
+
+impl Payload for Made {
+    /// The instance has the entry's name, which no other program gives to one.
+    fn check(&self, _: &Root, key: &str) -> Result<(), String> {
+        let Made { instance } = self;
+        let is_ours = instance == key && Owner::of_name(instance).is_some();
+        expect(is_ours, "instance", instance, "schedlab-record-PROCESS-START-NUMBER, as the entry is named")
+    }
+}
+
+/// The process that an instance is named after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Owner {
+    pid: u32,
+    /// In ticks after boot, which tells it from a later process with the same number.
+    start: u64,
+}
+
+impl Owner {
+    fn current(root: &Root) -> Owner {
+        let pid = std::process::id();
+        Owner { pid, start: start_of(root, pid).unwrap_or(0) }
+    }
+
+    fn of_name(name: &str) -> Option<Owner> {
+        let is_number = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        let words: Vec<&str> = name.strip_prefix(NAMES)?.split('-').collect();
+        let [pid, start, number] = words[..] else { return None };
+        [pid, start, number].iter().all(is_number).then_some(())?;
+        Some(Owner { pid: pid.parse().ok()?, start: start.parse().ok()? })
+    }
+
+    fn is_alive(&self, root: &Root) -> bool {
+        start_of(root, self.pid) == Some(self.start)
+    }
+}
+
+/// The tracing instance of a killed recording was removed.
+#[derive(Debug)]
+pub struct Removed {
+    pub instance: String,
+}
+
+impl Undone for Removed {}
+
+impl fmt::Display for Removed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is removed", describe(&self.instance))
+    }
+}
+
+/// An instance that is ours; dropping it removes it, once its files are closed.
+#[derive(Debug)]
+pub struct TracingInstance {
+    root: Root,
+    dir: Dir,
+    name: String,
+    lock: Lock,
+}
+
+impl TracingInstance {
+    /// Makes an instance.
+    ///
+    /// # Errors
+    /// [`Error::NoTracefs`], [`Error::Io`], and those of writing the journal.
+    pub fn create(root: &Root) -> Result<TracingInstance, Error> {
+        let dir = instances(root)?;
+        let Owner { pid, start } = Owner::current(root);
+        let name = format!("{NAMES}{pid}-{start}-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let lock = Lock::take(root, &name, &describe(&name))?;
+        let made = Made { instance: name.clone() };
+        let entry = Entry::new(root, KIND.name, &made).and_then(|entry| journal::write(root, &name, &entry));
+        entry.inspect_err(|_| lock.retire())?;
+        // From here on its Drop cleans up, whatever happens.
+        let instance = TracingInstance { root: root.clone(), dir, name, lock };
+        let made = root.files().make_dir(&instance.dir, &instance.name);
+        made.map_err(Error::io("create", instance.path()))?;
+        Ok(instance)
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> PathBuf {
+        self.dir.file(&self.name)
+    }
+
+    /// The directories in which its end removes a name; nothing else is changed by then.
+    pub fn removes_in(&self) -> Vec<PathBuf> {
+        [vec![self.dir.path().to_path_buf()], journal::directories(&self.root)].concat()
+    }
+}
+
+impl Drop for TracingInstance {
+    /// What fails stays in the journal.
+    fn drop(&mut self) {
+        let _ = self.root.boot_id().and_then(|boot| undo(&self.root, &self.name, &boot, &self.lock));
+    }
+}
+
+/// Removes the instance, and drops the journal entry and its `lock`. Every step may already have been done: a crash can come between any
+/// two.
+fn undo(root: &Root, name: &str, boot_id: &str, lock: &Lock) -> Result<(), Error> {
+    if boot_id == root.boot_id()? {
+        remove(root, name)?;
+    }
+    journal::remove(root, name)?;
+    lock.retire();
+    Ok(())
+}
+
+fn remove(root: &Root, name: &str) -> Result<(), Error> {
+    let dir = instances(root)?;
+    let since = Instant::now();
+    loop {
+        match root.files().remove_dir(&dir, name) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && since.elapsed() < CLOSE_PATIENCE => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(Error::io("remove", dir.file(name))(error)),
+        }
+    }
+}
+
+/// The directory of instances.
+fn instances(root: &Root) -> Result<Dir, Error> {
+    let places = ["kernel/tracing/instances", "kernel/debug/tracing/instances"].map(|place| root.sys(place));
+    let place = places.iter().find(|place| place.is_dir()).ok_or(Error::NoTracefs)?;
+    Ok(Dir::open(place)?)
+}
+
+fn describe(instance: &str) -> String {
+    format!("the tracing instance {instance}")
+}
+
+/// When a process began, in ticks after boot.
+fn start_of(root: &Root, pid: u32) -> Option<u64> {
+    start_in(&root.read_optional(root.proc(format!("{pid}/stat")))?)
+}
+
+/// The 22nd field of /proc/PID/stat, in ticks after boot; the second is a name in brackets that may have brackets itself.
+pub fn start_in(stat: &str) -> Option<u64> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,170 @@
+//! What a fit asks of a drive: single reads at chosen times, and many reads with several open.
+//!
+//! A real device and a model answer the same questions, so that a fit is tested on models whose parameters are known, and a fitted
+//! model is measured by the very reads that the device was measured by.
+
+use crate::DeviceModel;
+use crate::device::Command;
+use elevator::{Op, SECTOR_BYTES, Time};
+
+/// Why there is no model.
+#[derive(Debug, thiserror::Error)]
+pub enum FitError {
+    /// The device refused or failed; the text names it and the next step.
+    #[error("{0}")]
+    Device(String),
+    /// The user or a limit of time ended it.
+    #[error("fit: ended before there was a model: {0}")]
+    Stopped(String),
+    /// What was measured fits no model of this kind.
+    #[error("fit: {what} (found {found}); {next}")]
+    Unfit { what: &'static str, found: String, next: &'static str },
+    /// The description that was written is not accepted: a mistake in schedlab.
+    #[error("fit: the description is not accepted: {0}; please report it with the device's model")]
+    Description(String),
+}
+
+/// One read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    /// First sector of 512 bytes.
+    pub sector: u64,
+    pub sectors: u32,
+}
+
+/// When a read was submitted and when it completed, in nanoseconds of the drive's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timed {
+    pub began: u64,
+    pub ended: u64,
+}
+
+impl Timed {
+    pub fn latency(self) -> u64 {
+        self.ended - self.began
+    }
+}
+
+/// What is known of a drive before anything is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// As the user named it.
+    pub name: String,
+    pub sectors: u64,
+    /// Sectors of the smallest read; all reads begin and end at multiples of it.
+    pub unit: u32,
+    /// Sectors of the largest read that reaches the drive as one.
+    pub largest: u32,
+    /// Requests that it takes at once.
+    pub queue_depth: u32,
+    pub rotational: bool,
+}
+
+/// A drive that is read and timed.
+pub trait Drive {
+    fn facts(&self) -> &Facts;
+
+    /// The drive's clock.
+    fn now(&self) -> u64;
+
+    /// Reads alone, not before this time of the drive's clock.
+    ///
+    /// # Errors
+    /// [`FitError::Device`], [`FitError::Stopped`].
+    fn read(&mut self, read: Read, not_before: u64) -> Result<Timed, FitError>;
+
+    /// Reads all of them in this order with `depth` open, each new one as soon as one has completed; answers in the order of the reads.
+    ///
+    /// # Errors
+    /// As [`Drive::read`].
+    fn read_many(&mut self, depth: u32, reads: &[Read]) -> Result<Vec<Timed>, FitError>;
+}
+
+/// A model, measured in virtual time.
+#[derive(Debug)]
+pub struct ModelDrive {
+    model: Box<dyn DeviceModel>,
+    facts: Facts,
+    now: u64,
+}
+
+impl ModelDrive {
+    pub fn new(name: &str, model: Box<dyn DeviceModel>) -> ModelDrive {
+        let facts = Facts {
+            name: name.to_owned(),
+            sectors: model.sectors(),
+            unit: 1,
+            largest: 1024,
+            queue_depth: model.queue_depth(),
+            rotational: model.geometry().cylinders > 0,
+        };
+        ModelDrive { model, facts, now: 0 }
+    }
+
+    /// The same with reads in units of the drive that it stands for.
+    #[must_use]
+    pub fn like(mut self, facts: &Facts) -> ModelDrive {
+        self.facts.unit = facts.unit;
+        self
+    }
+
+    fn submit(&mut self, tag: u32, read: Read) {
+        let command = Command::Transfer { tag, op: Op::Read, sector: read.sector, nr_sectors: read.sectors };
+        self.model.submit(Time::from_ns(self.now), command);
+    }
+
+    /// Lets virtual time go on to the next event.
+    fn step(&mut self, done: &mut Vec<u32>) {
+        let at = self.model.next_event().expect("a command inside has an event to come");
+        self.now = at.as_ns();
+        self.model.advance(at, done);
+    }
+}
+
+impl Drive for ModelDrive {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn now(&self) -> u64 {
+        self.now
+    }
+
+    fn read(&mut self, read: Read, not_before: u64) -> Result<Timed, FitError> {
+        if not_before > self.now {
+            self.now = not_before;
+            self.model.advance(Time::from_ns(not_before), &mut Vec::new());
+        }
+        let began = self.now;
+        self.submit(0, read);
+        let mut done = Vec::new();
+        while done.is_empty() {
+            self.step(&mut done);
+        }
+        Ok(Timed { began, ended: self.now })
+    }
+
+    fn read_many(&mut self, depth: u32, reads: &[Read]) -> Result<Vec<Timed>, FitError> {
+        let depth = depth.clamp(1, self.facts.queue_depth) as usize;
+        let mut timed = vec![Timed { began: 0, ended: 0 }; reads.len()];
+        let (mut next, mut inside, mut done) = (0, 0, Vec::new());
+        while next < reads.len() || inside > 0 {
+            while next < reads.len() && inside < depth {
+                timed[next].began = self.now;
+                self.submit(next as u32, reads[next]);
+                (next, inside) = (next + 1, inside + 1);
+            }
+            self.step(&mut done);
+            inside -= done.len();
+            for tag in done.drain(..) {
+                timed[tag as usize].ended = self.now;
+            }
+        }
+        Ok(timed)
+    }
+}
+
+/// Bytes of a read.
+pub fn bytes(read: Read) -> u64 {
+    u64::from(read.sectors) * SECTOR_BYTES
+}

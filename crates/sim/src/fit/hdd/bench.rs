@@ -1,0 +1,166 @@
+//! A hard disk on the bench: reads that miss its cache, and the angle at which a sector passes.
+//!
+//! A read that is served from the medium completes a constant time after its last sector has passed the head. So the time at which it
+//! completes, modulo the revolution, is the angle of that sector, whatever the actuator did before. Spindles drift; angles are therefore
+//! taken against a reference sector that is read again and again, the more seldom the better the period is known.
+
+use crate::{Stream, stream};
+
+use crate::fit::drive::{Drive, FitError, Read, Timed};
+
+/// The reference is read again after this time at first, and after this time at last.
+const SOON_NS: u64 = 1_000_000_000;
+const LATE_NS: u64 = 20_000_000_000;
+/// A reference that is farther off than these turns is read again soon.
+const OFF: f64 = 0.01;
+/// Reads that evict a sector from the cache at most.
+pub(super) const MOST_EVICTING: usize = 64;
+
+/// A drive, and what is known of it so far. All places are in units of its smallest read.
+pub(super) struct Bench<'a> {
+    pub(super) drive: &'a mut dyn Drive,
+    pub(super) random: Stream,
+    pub(super) unit: u32,
+    /// Units of the disk.
+    pub(super) units: u64,
+    /// Latency of a read from the cache, where there is one.
+    pub(super) hit_ns: Option<f64>,
+    /// Reads elsewhere until a sector is out of the cache.
+    pub(super) evicting: usize,
+    pub(super) period_ns: f64,
+    /// Standard deviation of an angle, in turns.
+    pub(super) noise: f64,
+    /// When the reference passed, and after what time it is read again.
+    reference: Option<(u64, u64)>,
+    /// Turns over which the period was measured.
+    baseline: f64,
+}
+
+impl Bench<'_> {
+    pub(super) fn new(drive: &mut dyn Drive, seed: u64) -> Bench<'_> {
+        let (unit, sectors) = (drive.facts().unit, drive.facts().sectors);
+        Bench {
+            drive,
+            random: stream(seed, "fit"),
+            unit,
+            units: sectors / u64::from(unit),
+            hit_ns: None,
+            evicting: 1,
+            period_ns: 0.0,
+            noise: 0.0,
+            reference: None,
+            baseline: 0.0,
+        }
+    }
+
+    pub(super) fn anywhere(&mut self) -> u64 {
+        self.random.below(self.units)
+    }
+
+    /// Reads units from this one on, not before a time.
+    pub(super) fn read(&mut self, at: u64, units: u64, not_before: u64) -> Result<Timed, FitError> {
+        let unit = u64::from(self.unit);
+        let read = Read { sector: at * unit, sectors: (units * unit) as u32 };
+        self.drive.read(read, not_before)
+    }
+
+    /// Reads one unit at once.
+    pub(super) fn read_one(&mut self, at: u64) -> Result<Timed, FitError> {
+        self.read(at, 1, 0)
+    }
+
+    /// Reads at so many random places that what was read before is out of the cache.
+    pub(super) fn evict(&mut self, reads: usize) -> Result<(), FitError> {
+        for _ in 0..reads {
+            let at = self.anywhere();
+            self.read_one(at)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a latency is that of a read from the cache.
+    pub(super) fn is_hit(&self, latency_ns: u64) -> bool {
+        self.hit_ns.is_some_and(|hit| (latency_ns as f64) < hit * 1.05 + 30_000.0)
+    }
+
+    /// Reads a unit from the medium.
+    pub(super) fn miss(&mut self, at: u64) -> Result<Timed, FitError> {
+        // Most are elsewhere than what was read before; a hit shows that this one is not.
+        let mut evicting = self.evicting.min(2);
+        loop {
+            self.evict(evicting)?;
+            let timed = self.read_one(at)?;
+            if !self.is_hit(timed.latency()) {
+                return Ok(timed);
+            }
+            if evicting >= MOST_EVICTING {
+                return Err(FitError::Unfit {
+                    what: "the drive's cache does not let go of a sector",
+                    found: format!("a hit after {evicting} reads elsewhere"),
+                    next: "name the device's kind with --as ssd, or fit a drive without such a cache",
+                });
+            }
+            evicting = (evicting * 2).min(MOST_EVICTING);
+        }
+    }
+
+    /// The angle at which the end of a unit passes the head, in turns from the reference, 0 to 1.
+    pub(super) fn angle(&mut self, at: u64) -> Result<f64, FitError> {
+        let readings = if self.noise > 5e-4 { 3 } else { 1 };
+        let mut found = Vec::with_capacity(readings);
+        for _ in 0..readings {
+            let zero = self.reference_ns()?;
+            let ended = self.miss(at)?.ended;
+            found.push(turns((ended - zero) as f64 / self.period_ns));
+        }
+        Ok(middle(&found))
+    }
+
+    /// The same of a unit at a random place, which is in no cache; None where it seems to be in one.
+    pub(super) fn angle_of_random(&mut self, at: u64) -> Result<Option<f64>, FitError> {
+        let zero = self.reference_ns()?;
+        let timed = self.read_one(at)?;
+        let angle = turns((timed.ended - zero) as f64 / self.period_ns);
+        Ok((!self.is_hit(timed.latency())).then_some(angle))
+    }
+
+    /// When the reference passed last.
+    pub(super) fn reference_ns(&mut self) -> Result<u64, FitError> {
+        let now = self.drive.now();
+        let Some((seen, wait)) = self.reference else {
+            let ended = self.miss(0)?.ended;
+            self.reference = Some((ended, SOON_NS));
+            return Ok(ended);
+        };
+        if now - seen < wait {
+            return Ok(seen);
+        }
+        let ended = self.miss(0)?.ended;
+        let passed = (ended - seen) as f64 / self.period_ns;
+        let off = apart(passed).abs();
+        if off < 4.0 * OFF && passed > self.baseline {
+            (self.period_ns, self.baseline) = ((ended - seen) as f64 / passed.round(), passed);
+        }
+        let wait = if off < OFF { (2 * wait).min(LATE_NS) } else { SOON_NS };
+        self.reference = Some((ended, wait));
+        Ok(ended)
+    }
+}
+
+/// The part of a turn.
+pub(super) fn turns(x: f64) -> f64 {
+    x - x.floor()
+}
+
+/// A difference of angles as -½ to ½ turn.
+pub(super) fn apart(x: f64) -> f64 {
+    x - x.round()
+}
+
+/// The middle one of angles that lie close together.
+fn middle(angles: &[f64]) -> f64 {
+    let first = angles[0];
+    let mut off: Vec<f64> = angles.iter().map(|angle| apart(angle - first)).collect();
+    off.sort_by(f64::total_cmp);
+    turns(first + off[off.len() / 2])
+}

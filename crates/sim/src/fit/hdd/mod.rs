@@ -1,0 +1,198 @@
+//! The model of a hard disk from reads alone.
+//!
+//! Source: Worthington, Ganger, Patt & Wilkes, On-Line Extraction of SCSI Disk Drive Parameters, SIGMETRICS 1995, and Talagala,
+//! Arpaci-Dusseau & Patterson, Microbenchmark-based Extraction of Local and Global Disk Characteristics, UCB/CSD-99-1063: what a
+//! host can learn of a drive without asking it. Departures: no SCSI command beside reads is used, so tracks are distinguished by the
+//! angles of their sectors (`bench`, `tracks`) and seeks are timed at chosen angles (`seek`).
+//!
+//! Reads do not show the overhead and settling of writes, the write cache, and where spare sectors lie beyond what the numbering shows:
+//! writes take the overhead of reads, and the rest stays at the description's defaults.
+
+mod bench;
+mod cache;
+mod curve;
+mod geometry;
+mod rotation;
+mod seek;
+mod tracks;
+
+use std::fmt::Write as _;
+
+use elevator::SECTOR_BYTES;
+
+use crate::fit::drive::{Drive, FitError, Read};
+use bench::Bench;
+use cache::Cache;
+use geometry::Geometry;
+use seek::Move;
+
+pub use curve::Curve;
+
+/// Reads with several open, to see whether the drive orders them.
+const QUEUED_READS: usize = 200;
+
+/// A hard disk as it was measured; places and lengths in units of the smallest read.
+#[derive(Debug)]
+pub struct Hdd {
+    unit: u64,
+    sectors: u64,
+    queue_depth: u32,
+    /// Nanoseconds of a revolution.
+    pub period_ns: f64,
+    /// Standard deviation of an angle, in turns.
+    pub noise: f64,
+    geometry: Geometry,
+    cache: Cache,
+    pub curve: Curve,
+    overhead_ns: f64,
+    head_switch_ns: f64,
+    /// Whether the drive takes its commands in another order than they come.
+    orders: bool,
+}
+
+/// Measures a drive. `say` is called with what is measured now.
+///
+/// # Errors
+/// The drive's own; [`FitError::Unfit`] where it does not behave like a spindle with tracks.
+pub fn measure(drive: &mut dyn Drive, seed: u64, say: &mut dyn FnMut(&str)) -> Result<Hdd, FitError> {
+    let facts = drive.facts().clone();
+    let mut bench = Bench::new(drive, seed);
+    say("hits of the read cache");
+    cache::hits(&mut bench)?;
+    say("time of a revolution");
+    rotation::measure(&mut bench)?;
+    say("reading on, segments");
+    let cache = cache::measure(&mut bench)?;
+    let geometry = geometry::measure(&mut bench, say)?;
+    say("overhead and head switch");
+    let overhead_ns = seek::least(&mut bench, &geometry, Move::None)?;
+    let head_switch_ns = match geometry.heads {
+        1 => 0.0,
+        _ => (seek::least(&mut bench, &geometry, Move::Head)? - overhead_ns).max(0.0),
+    };
+    let mut times = Vec::new();
+    for distance in seek::distances(geometry.cylinders()) {
+        say(&format!("seeks over {distance} of {} cylinders", geometry.cylinders()));
+        let ns = seek::least(&mut bench, &geometry, Move::Seek(distance))? - overhead_ns;
+        times.push(seek::Least { distance, ns: ns.max(1.0) });
+    }
+    let (period_ns, noise) = (bench.period_ns, bench.noise);
+    say("order of queued reads");
+    let orders = facts.queue_depth > 1 && is_faster_queued(&mut bench, facts.queue_depth.min(32))?;
+    Ok(Hdd {
+        unit: facts.unit.into(),
+        sectors: facts.sectors,
+        queue_depth: facts.queue_depth,
+        period_ns,
+        noise,
+        geometry,
+        cache,
+        curve: curve::fit(&times),
+        overhead_ns,
+        head_switch_ns,
+        orders,
+    })
+}
+
+/// Whether random reads take less time each with several open: a drive that takes them as they come cannot be faster.
+fn is_faster_queued(bench: &mut Bench<'_>, depth: u32) -> Result<bool, FitError> {
+    let mut took = [0, 0];
+    for (took, depth) in took.iter_mut().zip([1, depth]) {
+        let places: Vec<u64> = (0..QUEUED_READS).map(|_| bench.anywhere() * u64::from(bench.unit)).collect();
+        let reads: Vec<Read> = places.into_iter().map(|sector| Read { sector, sectors: bench.unit }).collect();
+        let began = bench.drive.now();
+        bench.drive.read_many(depth, &reads)?;
+        *took = bench.drive.now() - began;
+    }
+    Ok(took[1] as f64 * 1.1 < took[0] as f64)
+}
+
+impl Hdd {
+    /// Cylinders, heads and zones that were found.
+    pub fn shape(&self) -> (u64, u64, usize) {
+        (self.geometry.cylinders(), self.geometry.heads, self.geometry.zones.len())
+    }
+
+    pub fn rpm(&self) -> u64 {
+        (60e9 / self.period_ns).round() as u64
+    }
+
+    /// Bytes a second of the medium, as the outermost track passes.
+    fn media_bytes_per_s(&self) -> f64 {
+        let track = self.geometry.zones.first().map_or(1, |zone| zone.track) * self.unit;
+        (track * SECTOR_BYTES) as f64 * 1e9 / self.period_ns
+    }
+
+    fn bus_bytes_per_s(&self) -> u64 {
+        let unit_bytes = (self.unit * SECTOR_BYTES) as f64;
+        let bus = if self.cache.unit_ns > 0.0 { unit_bytes * 1e9 / self.cache.unit_ns } else { 0.0 };
+        // Where hits do not show it, the bus does not limit.
+        let bus = if bus > 0.0 { bus } else { 4.0 * self.media_bytes_per_s() };
+        (bus.round() as u64).clamp(1000, 1 << 40)
+    }
+
+    /// The description, without its head.
+    pub fn keys(&self) -> String {
+        let unit_ns = (self.unit * SECTOR_BYTES) as f64 * 1e9 / self.bus_bytes_per_s() as f64;
+        let mut text = String::new();
+        let mut key = |name: &str, value: String| _ = writeln!(text, "{name} = {value}");
+        key("model", "\"hdd\"".to_owned());
+        key("sectors", self.sectors.to_string());
+        key("cylinders", self.geometry.cylinders().to_string());
+        key("heads", self.geometry.heads.to_string());
+        key("rpm", self.rpm().to_string());
+        if self.geometry.spare > 0 {
+            key("spare_sectors_per_cylinder", (self.geometry.spare * self.unit).to_string());
+        }
+        key("zones", self.zones());
+        key("head_switch_ns", whole(self.head_switch_ns));
+        key("read_overhead_ns", whole(self.overhead_ns - unit_ns));
+        if self.cache.segments > 0 {
+            key("hit_overhead_ns", whole(self.cache.hit_ns - unit_ns));
+            key("segments", self.cache.segments.to_string());
+            let segment = (self.cache.segment.max(self.cache.read_ahead) * self.unit).clamp(1, 1 << 20);
+            key("segment_sectors", segment.to_string());
+            key("read_ahead", (self.cache.read_ahead * self.unit).min(segment).to_string());
+            key("read_on", if self.cache.to_track_end { "\"track\"" } else { "\"sectors\"" }.to_owned());
+        }
+        key("bus_bytes_per_s", self.bus_bytes_per_s().to_string());
+        key("queue_depth", self.queue_depth.clamp(1, 4096).to_string());
+        key("order", if self.orders { "\"nearest\"" } else { "\"arrival\"" }.to_owned());
+        let Curve { first, knee, a_ns, b_ns, c_ns, e_ns } = &self.curve;
+        let first = first.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let _ = write!(
+            text,
+            "\n[seek]\nfirst_ns = [{first}]\nknee = {knee}\na_ns = {}\nb_ns = {}\nc_ns = {}\ne_ps = {}\n",
+            whole(*a_ns),
+            whole(*b_ns),
+            whole(*c_ns),
+            whole(e_ns * 1000.0)
+        );
+        text
+    }
+
+    fn zones(&self) -> String {
+        let of = |zone: &geometry::Zone| {
+            let track = zone.track * self.unit;
+            let phase = ((zone.phase * track as f64).round() as u64) % track;
+            let numbers = [
+                zone.cylinders,
+                track,
+                zone.track_skew * self.unit,
+                zone.cylinder_skew * self.unit,
+                phase,
+                zone.reserved,
+                zone.spare_tracks,
+            ];
+            // Without spare or reserved tracks and at angle 0 the short form says the same; spare sectors of cylinders exclude the tracks.
+            let shown = if numbers[4..] == [0, 0, 0] || self.geometry.spare > 0 { 4 } else { 7 };
+            let numbers = numbers[..shown].iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+            format!("[{numbers}]")
+        };
+        format!("[{}]", self.geometry.zones.iter().map(of).collect::<Vec<_>>().join(", "))
+    }
+}
+
+fn whole(ns: f64) -> String {
+    (ns.max(0.0).round() as u64).to_string()
+}

@@ -1,0 +1,248 @@
+//! The model of a device from a recording of its work: latencies by kind, size and depth, without a read of the fit's own.
+//!
+//! **Problem.** Reads of an idle device say little of a device at work: its CPUs, the host below a virtual disk, its cache and its writes
+//! all take part. A recording has what the device took for each request, and what was inside then.
+//!
+//! **Approach.** From issue to completion, so that the waits of the scheduler in effect are not in it. The requests of a kind fall into
+//! cells of size and depth, both to the nearest power of two or half of it. A cell with a hundred requests has its own distribution. Another
+//! one has that of the nearest such cell, times what the kind's latencies grow with size and depth ([`cells`]). Reads are slower beside
+//! writes: by how much is learnt within cells, and taken out before reads are pooled.
+//!
+//! **Calibration**: a device that is slow for a while has more requests inside, so that latencies at a depth are longer than the depth
+//! alone makes them. Drawn independently they would keep the depth high. So the fitted slices are issued to the model at their
+//! recorded times, and the latencies of each kind are multiplied by a factor until its mean is the recorded one.
+//!
+//! **Held out**: the recording is cut into [`SLICES`] slices; every third one is not fitted. Its requests are issued to the model at
+//! their recorded times, and the two distributions of latency are compared. The fitted slices, taken as two halves, show by how much the
+//! device differs from itself.
+//!
+//! **What it cannot know**: sizes and depths that the recording does not have, places (all are alike), and whether two requests were slow
+//! for the same reason: each is drawn by itself.
+
+mod cells;
+mod replayed;
+
+use serde::Serialize;
+use trace::{Kind, Recording};
+
+use crate::fit::demerit::Error;
+use crate::fit::drive::FitError;
+use crate::fit::inside::{Served, busiest, served};
+use crate::fit::latency::{WriteKeys, keys};
+use cells::Cells;
+
+/// Transfers of a recording that are enough for a model.
+const LEAST: usize = 200;
+/// Slices of the recording; of three the last is held out.
+const SLICES: u128 = 30;
+/// A device takes at least so many requests at once: those of a recording may have come one by one.
+const LEAST_DEPTH: u32 = 32;
+/// A share of requests that were issued as the most inside: then it is what the device takes, and not what it was given.
+const FULL: f64 = 0.05;
+/// Steps of the calibration, how much of the difference each takes back, and requests that are enough for it.
+const STEPS: u32 = 8;
+const DAMPED: f64 = 0.6;
+const CALIBRATING: usize = 200_000;
+
+/// A device as a recording shows it.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The disk's name.
+    pub name: String,
+    pub rotational: Option<bool>,
+    sectors: u64,
+    queue_depth: u32,
+    reads: Option<Cells>,
+    writes: Option<Cells>,
+    beside_percent: Vec<u64>,
+    flush_ns: u64,
+    /// What the latencies of reads and of writes are multiplied by.
+    factors: [f64; 2],
+    /// Slices of the fit, and those that it has not seen.
+    fitted: Vec<Vec<Served>>,
+    held_out: Vec<Vec<Served>>,
+}
+
+/// The error of a model on one kind of requests that were held out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KindError {
+    pub kind: Kind,
+    #[serde(flatten)]
+    pub error: Error,
+    /// By how much the device's mean, median and 99th percentile differ between two halves of the fitted slices, as shares.
+    pub own_mean: Option<f64>,
+    pub own_median: Option<f64>,
+    pub own_p99: Option<f64>,
+}
+
+impl Recorded {
+    /// The busiest disk of a recording.
+    ///
+    /// # Errors
+    /// [`FitError::Unfit`]: it has too few requests with times of issue and completion.
+    pub fn of(recording: &Recording) -> Result<Recorded, FitError> {
+        let index = busiest(&recording.ios).unwrap_or(0);
+        let all = served(&recording.ios, index);
+        let transfers = all.iter().filter(|served| served.kind != Kind::Flush).count();
+        if transfers < LEAST {
+            return Err(FitError::Unfit {
+                what: "too few reads and writes with times of issue and completion",
+                found: format!("{transfers}, expected {LEAST}"),
+                next: "record the disk for longer while it works, by schedlab record",
+            });
+        }
+        let device = recording.devices.get(usize::from(index)).cloned().unwrap_or_default();
+        let end = all.iter().map(|served| served.sector + u64::from(served.sectors)).max().unwrap_or(1);
+        let (fitted, held_out) = slices(&all);
+        let seen = || fitted.iter().flatten();
+        let beside_percent = cells::beside_percent(seen());
+        let mut flushes: Vec<u64> = seen().filter(|of| of.kind == Kind::Flush).map(|of| of.took).collect();
+        flushes.sort_unstable();
+        let mut found = Recorded {
+            name: device.name,
+            rotational: device.rotational,
+            sectors: device.sectors.clamp(end, u64::MAX >> 16),
+            queue_depth: queue_depth(&all),
+            reads: Cells::of(seen().filter(|of| of.kind == Kind::Read), &beside_percent),
+            writes: Cells::of(seen().filter(|of| of.kind == Kind::Write), &[100]),
+            beside_percent,
+            flush_ns: flushes.get(flushes.len() / 2).copied().unwrap_or(0),
+            factors: [1.0; 2],
+            fitted,
+            held_out,
+        };
+        found.calibrate()?;
+        Ok(found)
+    }
+
+    /// Multiplies the latencies of each kind until issuing the fitted slices to the model gives their mean.
+    fn calibrate(&mut self) -> Result<(), FitError> {
+        let enough = self.fitted.iter().scan(0, |sum, slice| {
+            let before = *sum;
+            *sum += slice.len();
+            Some(before)
+        });
+        let nr_slices = enough.take_while(|before| *before < CALIBRATING).count();
+        for _ in 0..STEPS {
+            let slices = &self.fitted[..nr_slices];
+            let modelled = replayed::latencies(&self.keys(), 1, slices)?;
+            for (number, kind) in [Kind::Read, Kind::Write].into_iter().enumerate() {
+                let recorded = mean(slices.iter().flatten().filter(|of| of.kind == kind).map(|of| of.took));
+                let made = mean(modelled.iter().filter(|(of, _)| *of == kind).map(|(_, took)| *took));
+                let (Some(recorded), Some(made)) = (recorded, made) else { continue };
+                let factor = (self.factors[number] * (recorded / made.max(1.0)).powf(DAMPED)).clamp(0.1, 10.0);
+                self.factors[number] = factor;
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests that the model was made from: reads, writes.
+    pub fn seen(&self) -> (usize, usize) {
+        let count = |cells: &Option<Cells>| cells.as_ref().map_or(0, Cells::requests);
+        (count(&self.reads), count(&self.writes))
+    }
+
+    /// What a read takes beside several writes, in percent of one beside none.
+    pub fn beside_percent(&self) -> u64 {
+        self.beside_percent.last().copied().unwrap_or(100)
+    }
+
+    /// The description, without its head.
+    pub fn keys(&self) -> String {
+        let seen = || self.fitted.iter().flatten().filter(|of| of.kind != Kind::Flush);
+        let (sizes, depths) = (cells::sizes(seen()), cells::depths(seen()));
+        let of = |own: &Option<Cells>, other: &Option<Cells>, factor: f64| {
+            let known = own.as_ref().or(other.as_ref());
+            known.map(|cells| cells.rows(&sizes, &depths, factor)).unwrap_or_default()
+        };
+        let writes = WriteKeys {
+            rows: of(&self.writes, &self.reads, self.factors[1]),
+            flush_ns: self.flush_ns,
+            beside_percent: self.beside_percent.clone(),
+        };
+        let reads = of(&self.reads, &self.writes, self.factors[0]);
+        keys((self.sectors, self.queue_depth), &sizes, &depths, &reads, Some(&writes))
+    }
+
+    /// Issues the slices that were held out to the model of a description, and compares latencies by kind.
+    ///
+    /// # Errors
+    /// The description is refused.
+    pub fn errors(&self, description: &str, seed: u64) -> Result<Vec<KindError>, FitError> {
+        let modelled = replayed::latencies(description, seed, &self.held_out)?;
+        let took = |slices: &[Vec<Served>], kind: Kind| -> Vec<u64> {
+            slices.iter().flatten().filter(|of| of.kind == kind).map(|of| of.took).collect()
+        };
+        let errors = [Kind::Read, Kind::Write].into_iter().filter_map(|kind| {
+            let model: Vec<u64> = modelled.iter().filter(|(of, _)| *of == kind).map(|(_, took)| *took).collect();
+            let error = Error::between(&took(&self.held_out, kind), &model)?;
+            let half =
+                |which: usize| -> Vec<Vec<Served>> { self.fitted.iter().skip(which).step_by(2).cloned().collect() };
+            let own = Error::between(&took(&half(0), kind), &took(&half(1), kind));
+            Some(KindError {
+                kind,
+                error,
+                own_mean: own.as_ref().map(Error::mean),
+                own_median: own.as_ref().map(Error::median),
+                own_p99: own.as_ref().map(Error::p99),
+            })
+        });
+        Ok(errors.collect())
+    }
+}
+
+fn mean(all: impl Iterator<Item = u64>) -> Option<f64> {
+    let (sum, count) = all.fold((0.0, 0_u64), |(sum, count), value| (sum + value as f64, count + 1));
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// What the device takes at once: the most that was inside, where it was so for a share of the requests; else twice as many.
+fn queue_depth(all: &[Served]) -> u32 {
+    let depths = || all.iter().filter(|served| served.kind != Kind::Flush).map(|served| served.depth);
+    let most = depths().max().unwrap_or(1);
+    let full = depths().filter(|depth| *depth == most).count() as f64;
+    let is_limit = most > 1 && full >= FULL * depths().count() as f64;
+    if is_limit { most.min(4096) } else { (2 * most.min(2048)).next_power_of_two().max(LEAST_DEPTH) }
+}
+
+/// The slices of the fit, and those that are held out.
+fn slices(all: &[Served]) -> (Vec<Vec<Served>>, Vec<Vec<Served>>) {
+    let first = all.first().map_or(0, |served| served.at);
+    let span = u128::from(all.last().map_or(0, |served| served.at) - first) + 1;
+    let (mut fitted, mut held_out) = (Vec::new(), Vec::new());
+    let number = |served: &Served| u128::from(served.at - first) * SLICES / span;
+    for slice in all.chunk_by(|a, b| number(a) == number(b)) {
+        let is_held_out = number(&slice[0]) % 3 == 2;
+        if is_held_out { &mut held_out } else { &mut fitted }.push(slice.to_vec());
+    }
+    (fitted, held_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_third_of_the_time_is_held_out_and_no_request_is_on_both_sides() {
+        let at = |at| Served { kind: Kind::Read, sector: 0, sectors: 8, at, took: 1, depth: 1, writes: 0 };
+        let all: Vec<Served> = (0..3000).map(|n| at(1_000_000 + n * 7)).collect();
+        let (fitted, held_out) = slices(&all);
+        let times = |slices: &[Vec<Served>]| slices.iter().flatten().map(|of| of.at).collect::<Vec<u64>>();
+        let (fitted_at, held_out_at) = (times(&fitted), times(&held_out));
+        assert_eq!((fitted.len(), held_out.len(), held_out_at.len()), (20, 10, 1000));
+        let mut both = [fitted_at, held_out_at].concat();
+        both.sort_unstable();
+        assert_eq!(both, all.iter().map(|of| of.at).collect::<Vec<u64>>());
+        assert_eq!(slices(&[]), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn a_depth_at_which_the_device_often_was_is_its_limit_and_a_single_burst_is_none() {
+        let at = |depth| Served { kind: Kind::Read, sector: 0, sectors: 8, at: 0, took: 1, depth, writes: 0 };
+        let of = |full: usize| -> Vec<Served> {
+            (0..1000).map(|n| at(if n < full { 31 } else { 1 + n as u32 % 9 })).collect()
+        };
+        assert_eq!([of(100), of(3), Vec::new()].map(|all| queue_depth(&all)), [31, 64, 32]);
+    }
+}

@@ -1,0 +1,367 @@
+//! What a row of the workload table is, and what follows from it: parsing, checks, layout, clients, description.
+//!
+//! Everything that is true of all workloads is a method here, derived from the row; nothing matches on a workload's name.
+
+use serde::Serialize;
+
+use crate::workload::client::Client;
+use crate::workload::contracted::Contracted;
+use crate::workload::flows;
+use crate::workload::param_table::{ParamError, param};
+use crate::workload::row::{Extent, Layout, Params, Seat, WorkloadKind};
+use crate::workload::timed::task_set::Task;
+use crate::workload::timed::tasks::tightest;
+use text::format_size;
+
+/// Bytes between the files of clients that are laid out on one device.
+const GAP: u64 = 1 << 20;
+/// Bounds that keep a typo from asking for the machine's whole memory.
+const MAX_CLIENTS: u32 = 1024;
+const MAX_IODEPTH: u32 = 4096;
+const MAX_OPEN: u64 = 1 << 16;
+const MAX_BLOCK: u32 = 64 << 20;
+const MAX_IN_FLIGHT: u64 = 1 << 30;
+const MAX_RECORDS: u64 = 16 << 20;
+const MAX_FILE: u64 = 1 << 50;
+
+/// No workload has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("workload {name:?}: unknown name (expected one of {}){}", .known.join(", "), text::suggestion(*.nearest))]
+pub struct UnknownWorkload {
+    /// The name as written.
+    pub name: String,
+    /// The one that was probably meant.
+    pub nearest: Option<&'static str>,
+    /// All names.
+    pub known: Vec<&'static str>,
+}
+
+impl WorkloadKind {
+    /// Reads parameters on top of the row's defaults and checks them. Later pairs win.
+    ///
+    /// # Errors
+    /// A key that this workload does not accept, a text that cannot be read, a value that cannot be.
+    pub fn params<'a>(
+        &'static self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Params, ParamError> {
+        let mut params = (self.defaults)();
+        for (key, text) in pairs {
+            let row =
+                param(key).filter(|row| self.accepts.contains(&row.name)).ok_or_else(|| ParamError::NoSuchKey {
+                    workload: self.name,
+                    key: key.into(),
+                    nearest: text::nearest(key, self.accepts.iter().copied()),
+                    accepted: self.accepts.to_vec(),
+                })?;
+            if !(row.set)(&mut params, text) {
+                let (workload, key, text) = (self.name, row.name, text.into());
+                return Err(ParamError::Unreadable { workload, key, text, form: row.form });
+            }
+        }
+        self.check(&params)?;
+        Ok(params)
+    }
+
+    /// The parameters that this workload accepts, with their values as text: what a record should hold.
+    pub fn show(&self, params: &Params) -> Vec<(&'static str, String)> {
+        self.accepts
+            .iter()
+            .map(|&name| (name, (param(name).expect("accepts names rows of PARAMS").get)(params)))
+            .collect()
+    }
+
+    /// Checks what can be checked without knowing the target.
+    ///
+    /// # Errors
+    /// [`ParamError::Impossible`], saying what would be right.
+    pub fn check(&self, params: &Params) -> Result<(), ParamError> {
+        let clients = self.clients(params);
+        self.ensure(params.writers > 0, || "writers = 0: at least 1 is needed".into())?;
+        self.ensure((1..=MAX_CLIENTS).contains(&clients), || {
+            format!("{clients} clients: 1 to {MAX_CLIENTS} are possible")
+        })?;
+        self.ensure((1..=MAX_IODEPTH).contains(&params.iodepth), || {
+            format!("iodepth = {}: 1 to {MAX_IODEPTH} are possible", params.iodepth)
+        })?;
+        for (name, size) in self.request_sizes(params) {
+            self.ensure((512..=MAX_BLOCK).contains(&size), || {
+                let (size, max) = (format_size(size.into()), format_size(MAX_BLOCK.into()));
+                format!("{name} = {size}: 512 bytes to {max} are possible")
+            })?;
+        }
+        let open = u64::from(clients) * u64::from(params.iodepth);
+        self.ensure(open <= MAX_OPEN, || {
+            format!(
+                "{clients} clients × iodepth {} is {open} open requests: at most {MAX_OPEN} are possible",
+                params.iodepth
+            )
+        })?;
+        let in_flight = u64::from(self.max_request(params)) * u64::from(params.iodepth);
+        self.ensure(in_flight <= MAX_IN_FLIGHT, || {
+            format!(
+                "iodepth × request size is {}: at most {} can be in flight",
+                format_size(in_flight),
+                format_size(MAX_IN_FLIGHT)
+            )
+        })?;
+        self.ensure(params.read_share <= 100, || format!("read_share = {}: 0 to 100 percent", params.read_share))?;
+        self.ensure(params.file_size.is_none_or(|size| size <= MAX_FILE), || {
+            format!("file_size: at most {} is possible", format_size(MAX_FILE))
+        })?;
+        self.ensure(params.amount != Some(0), || "amount = 0: a client that does nothing has no rate".into())?;
+        let (small, large) = (params.block_size, params.block_size_max);
+        let doublings = large.is_multiple_of(small) && (large / small).is_power_of_two();
+        self.ensure(!self.takes("block_size_max") || doublings, || {
+            let (small, large) = (format_size(small.into()), format_size(large.into()));
+            format!("block_size_max = {large} must be block_size = {small} times a power of two")
+        })?;
+        self.own((self.possible)(params))
+    }
+
+    /// Checks what depends on the target, and says where each client works. `target_len` is the length of the device or shared
+    /// file in bytes, `logical_block` its smallest addressable unit in bytes.
+    ///
+    /// # Errors
+    /// [`ParamError::Impossible`] if requests do not fit the target's units or clients do not fit into it.
+    pub fn extents(&self, params: &Params, target_len: u64, logical_block: u32) -> Result<Vec<Extent>, ParamError> {
+        self.check(params)?;
+        self.check_alignment(params, logical_block)?;
+        if !params.flows.is_empty() {
+            return flows::extents(params, target_len, logical_block);
+        }
+        let clients = self.clients(params);
+        let len = match self.layout {
+            Layout::Shared => params.file_size.unwrap_or(target_len),
+            Layout::FilePerClient => self.own_file_size(params),
+        };
+        self.check_file(params, len)?;
+        let stride = match self.layout {
+            Layout::Shared => 0,
+            Layout::FilePerClient => (len + GAP).next_multiple_of(GAP),
+        };
+        let extents = (0..clients).map(|index| Extent { base: u64::from(index) * stride, len }).collect();
+        let needed = u64::from(clients - 1) * stride + len;
+        self.ensure(needed <= target_len, || {
+            let (needed, there) = (format_size(needed), format_size(target_len));
+            format!(
+                "needs {needed} but the target has {there}: give a larger target, a smaller file_size or fewer clients"
+            )
+        })?;
+        Ok(extents)
+    }
+
+    /// The sizes of the files that clients need in a directory: one for all, or one each. `logical_block` as in
+    /// [`WorkloadKind::extents`].
+    ///
+    /// # Errors
+    /// [`ParamError::Impossible`], also where file_size is `all`: a directory has no size of its own.
+    pub fn file_sizes(&self, params: &Params, logical_block: u32) -> Result<Vec<u64>, ParamError> {
+        self.check(params)?;
+        self.check_alignment(params, logical_block)?;
+        if !params.flows.is_empty() {
+            let sizes = params.flows.iter().map(|flow| flow.kind.file_sizes(&flow.params, logical_block));
+            return sizes.collect::<Result<Vec<_>, _>>().map(|sizes| sizes.concat());
+        }
+        self.ensure(params.file_size.is_some() || self.layout == Layout::FilePerClient, || {
+            "in a directory the files need a size: give file_size, e.g. file_size = 1G".into()
+        })?;
+        let len = params.file_size.unwrap_or_else(|| self.own_file_size(params));
+        self.check_file(params, len)?;
+        let files = if self.layout == Layout::FilePerClient { self.clients(params) } else { 1 };
+        Ok(vec![len; files as usize])
+    }
+
+    /// How many clients there are.
+    pub fn clients(&self, params: &Params) -> u32 {
+        (self.nr_clients)(params)
+    }
+
+    /// Requests that client `index` keeps open.
+    pub fn iodepth(&self, params: &Params, index: u32) -> u32 {
+        (self.depth)(params, index)
+    }
+
+    /// Whether these parameters make it write.
+    pub fn writes_with(&self, params: &Params) -> bool {
+        (self.writing)(params)
+    }
+
+    /// Whether its clients go by the time or by what has completed: their steps cannot be generated ahead.
+    pub fn is_timed(&self, params: &Params) -> bool {
+        (self.timed)(params) || params.contract.is_some()
+    }
+
+    /// Real-time tasks that it makes, each with its name: those that have the least time for their bytes. Empty for most rows.
+    pub fn tightest_tasks(&self, params: &Params) -> Vec<(String, Task)> {
+        if self.takes("deadline_min") { tightest(params) } else { Vec::new() }
+    }
+
+    /// Whether a warm-up is observed: not by one-time passes (a pass has no steady state), not by a given amount per client,
+    /// not by buffered writes ([`WorkloadKind::flushes_at_end`]).
+    pub fn warms_up_with(&self, params: &Params) -> bool {
+        self.warms_up && params.amount.is_none() && !self.flushes_at_end(params)
+    }
+
+    /// Whether clients flush what they wrote inside the measured time.
+    pub fn flushes_at_end(&self, params: &Params) -> bool {
+        !params.direct && self.writes_with(params)
+    }
+
+    /// Whether it replays a trace. The caller then reads the file that `params.replay.file` names into a recording, makes a
+    /// [`trace::replay::Replay`] of it with `params.replay.options()` and hands it over by [`Params::with_trace`], before [`WorkloadKind::extents`] or
+    /// [`WorkloadKind::file_sizes`] are asked and clients are made: this crate reads no files.
+    pub fn needs_trace(&self) -> bool {
+        self.takes("file")
+    }
+
+    /// The largest request in bytes.
+    pub fn max_request(&self, params: &Params) -> u32 {
+        self.request_sizes(params).into_iter().map(|(_, size)| size).max().expect("block_size is always there")
+    }
+
+    /// The largest request of client `index` in bytes.
+    pub fn max_request_of(&self, params: &Params, index: u32) -> u32 {
+        let own = if self.needs_trace() { params.replay.largest_of(index) } else { None };
+        own.unwrap_or_else(|| self.max_request(params))
+    }
+
+    /// Bytes of all requests that can be open at once.
+    pub fn buffer_bytes(&self, params: &Params) -> u64 {
+        let of = |index| u64::from(self.max_request_of(params, index)) * u64::from(self.iodepth(params, index));
+        (0..self.clients(params)).map(of).fold(0, u64::saturating_add)
+    }
+
+    /// Makes client `seat.index`. Parameters and the region must have passed [`WorkloadKind::extents`] or
+    /// [`WorkloadKind::file_sizes`]; the same arguments give the same steps.
+    pub fn client(&self, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
+        assert!(seat.index < seat.count, "client {} of {}", seat.index, seat.count);
+        assert!(self.check_file(params, seat.len).is_ok(), "the region must hold a request: check before building");
+        let client = (self.build)(params, seat);
+        match params.contract {
+            Some(contract) => Box::new(Contracted::new(client, contract)),
+            None => client,
+        }
+    }
+
+    /// What a list or a help page says about this row.
+    pub fn describe(&self) -> Described {
+        let defaults = (self.defaults)();
+        let described = |name: &&'static str| {
+            let row = param(name).expect("accepts names rows of PARAMS");
+            DescribedParam { name: row.name, default: (row.get)(&defaults), form: row.form, help: row.help }
+        };
+        Described {
+            name: self.name,
+            help: self.help,
+            writes: self.writes,
+            reaches_device: self.reaches_device,
+            primary: self.primary,
+            layout: self.layout,
+            params: self.accepts.iter().map(described).collect(),
+        }
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        self.accepts.contains(&name)
+    }
+
+    /// The sizes that requests can have, with the parameter's name.
+    fn request_sizes(&self, params: &Params) -> Vec<(&'static str, u32)> {
+        if !params.flows.is_empty() {
+            return vec![("the flows' largest request", flows::max_request(params))];
+        }
+        if self.needs_trace() {
+            return vec![("the trace's largest request", params.replay.largest_request())];
+        }
+        let mut sizes = vec![("block_size", params.block_size)];
+        if self.takes("block_size_max") {
+            sizes.push(("block_size_max", params.block_size_max));
+        }
+        if self.takes("write_size") {
+            sizes.push(("write_size", params.write_size));
+        }
+        if self.takes("background_size") {
+            sizes.push(("background_size", params.timed.background_size));
+            let tasks = params.timed.set.iter().flat_map(|set| &set.0);
+            sizes.extend(tasks.map(|task| ("set", task.len)));
+        }
+        if self.takes("read_block") {
+            let (read, write) = params.postmark.requests(params.block_size);
+            sizes.extend([("read_block", read), ("write_block", write)]);
+        }
+        sizes
+    }
+
+    fn own_file_size(&self, params: &Params) -> u64 {
+        params.file_size.or((self.defaults)().file_size).expect("a workload with a file per client has a default size")
+    }
+
+    /// Direct I/O moves whole logical blocks only.
+    pub(crate) fn check_alignment(&self, params: &Params, logical_block: u32) -> Result<(), ParamError> {
+        if !params.direct {
+            return Ok(());
+        }
+        for (name, size) in self.request_sizes(params) {
+            self.ensure(size.is_multiple_of(logical_block), || {
+                let size = format_size(size.into());
+                format!(
+                    "{name} = {size} is no multiple of the target's block of {logical_block} bytes, as direct I/O needs"
+                )
+            })?;
+        }
+        self.own((self.aligned)(params, logical_block))
+    }
+
+    /// A region holds at least one request for each stream, and permutations stay within memory.
+    fn check_file(&self, params: &Params, len: u64) -> Result<(), ParamError> {
+        let largest = u64::from(self.max_request(params));
+        self.ensure(len >= largest, || {
+            format!("a region of {} holds no request of {}", format_size(len), format_size(largest))
+        })?;
+        self.ensure(!self.takes("phase") || len / u64::from(params.block_size) <= MAX_RECORDS, || {
+            format!("file_size / block_size: at most {MAX_RECORDS} records a file are possible")
+        })?;
+        self.own((self.fits)(params, len))
+    }
+
+    fn own(&self, checked: Result<(), String>) -> Result<(), ParamError> {
+        checked.map_err(|problem| ParamError::Impossible { workload: self.name, problem })
+    }
+
+    fn ensure(&self, holds: bool, problem: impl FnOnce() -> String) -> Result<(), ParamError> {
+        if holds { Ok(()) } else { Err(ParamError::Impossible { workload: self.name, problem: problem() }) }
+    }
+}
+
+/// A row of the table as data for a list, a help page or JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Described {
+    /// The name.
+    pub name: &'static str,
+    /// One line of meaning.
+    pub help: &'static str,
+    /// Whether it can write.
+    pub writes: bool,
+    /// Whether its I/O can reach a device at all.
+    pub reaches_device: bool,
+    /// The metric that decides.
+    pub primary: &'static str,
+    /// Where clients work.
+    pub layout: Layout,
+    /// What it accepts.
+    pub params: Vec<DescribedParam>,
+}
+
+/// A parameter of a workload as data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DescribedParam {
+    /// The key.
+    pub name: &'static str,
+    /// The value where nothing is said.
+    pub default: String,
+    /// What a value looks like.
+    pub form: &'static str,
+    /// One line of meaning.
+    pub help: &'static str,
+}

@@ -1,0 +1,65 @@
+//! `randread`, `randwrite`, `oltp`: blocks drawn at random from the whole region, each block as likely as any other.
+//!
+//! `oltp` is the on-line transaction load of the study by which many servers' defaults were once chosen: 4 KiB random
+//! requests, half reads and half writes, by N users [C, RHEL 4 study]. Its users wait for each request (iodepth 1), as a
+//! database session does [P]. Read or write is drawn independently of the offset, so shares hold on average and no user falls
+//! into a rhythm.
+//!
+//! Offsets may repeat: no map of blocks already visited is kept, since a real load has none either.
+//!
+//! Parameters: clients, block_size, file_size, iodepth, direct, think_time, rate (unlimited), amount; writers also sync_every; oltp also
+//! read_share.
+
+use elevator::{Op, Request};
+
+use crate::workload::client::Client;
+use crate::workload::paced::{Paced, Pattern};
+use crate::workload::rng::Rng;
+use crate::workload::row::{Params, Seat};
+use crate::workload::timed::rate::limited;
+
+/// Random blocks of one size; a given share of them is read.
+#[derive(Debug)]
+pub(crate) struct Scatter {
+    rng: Rng,
+    blocks: u64,
+    len: u32,
+    read_percent: u32,
+}
+
+impl Scatter {
+    /// Random blocks of `len` bytes within the first `region` bytes, `read_percent` of 100 being reads.
+    pub(crate) fn new(rng: Rng, len: u32, region: u64, read_percent: u32) -> Scatter {
+        Scatter { rng, blocks: region / u64::from(len), len, read_percent }
+    }
+}
+
+impl Pattern for Scatter {
+    #[inline]
+    fn pick(&mut self) -> Option<Request> {
+        let offset = self.rng.below(self.blocks) * u64::from(self.len);
+        let read = match self.read_percent {
+            0 => false,
+            100 => true,
+            percent => self.rng.below(100) < u64::from(percent),
+        };
+        Some(Request::new(if read { Op::Read } else { Op::Write }, offset, self.len))
+    }
+}
+
+pub(crate) fn read(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
+    build(100, params, seat)
+}
+
+pub(crate) fn write(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
+    build(0, params, seat)
+}
+
+pub(crate) fn oltp(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
+    build(params.read_share, params, seat)
+}
+
+fn build(read_percent: u32, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
+    let scatter = Scatter::new(seat.rng(), params.block_size, seat.len, read_percent);
+    limited(params, Box::new(Paced::new(scatter, params)))
+}

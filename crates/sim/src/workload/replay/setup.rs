@@ -1,0 +1,108 @@
+//! The values of the parameters of `replay`.
+
+use std::sync::Arc;
+
+pub use trace::formats::Format;
+use trace::formats::{Options, TraceError, parse};
+pub use trace::replay::LoopMode;
+use trace::replay::{self, Replay, Request};
+
+use super::places::Places;
+
+/// Recorded speed.
+pub(super) const SPEED_ONE: u32 = 1000;
+
+/// The parameters that only `replay` has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayParams {
+    /// The trace's file, which the caller reads; None: not given.
+    pub file: Option<String>,
+    /// Its format.
+    pub format: Format,
+    /// When requests are made.
+    pub loop_mode: LoopMode,
+    /// Speed in thousandths of the recorded one; 1 to 1,000,000.
+    pub speed_milli: u32,
+    /// Whether requests beyond the target's end are mapped into it.
+    pub wrap: bool,
+    /// Whether the recorded disk is stretched or shrunk to the target.
+    pub scale: bool,
+    /// One disk of the recording; None: all.
+    pub device: Option<String>,
+    /// Nanoseconds of a part that stands for the whole; None: the whole.
+    pub part_ns: Option<u64>,
+    /// Whether writes are left out.
+    pub reads_only: bool,
+    /// Whether broken lines are passed over.
+    pub skip_bad: bool,
+    /// The replay, once the file was read; see [`crate::workload::Params::with_trace`].
+    pub trace: Option<Arc<Replay>>,
+}
+
+impl Default for ReplayParams {
+    /// No trace; open loop at the recorded speed, strict.
+    fn default() -> ReplayParams {
+        ReplayParams {
+            file: None,
+            format: Format::Auto,
+            loop_mode: LoopMode::Open,
+            speed_milli: SPEED_ONE,
+            wrap: false,
+            scale: false,
+            device: None,
+            part_ns: None,
+            reads_only: false,
+            skip_bad: false,
+            trace: None,
+        }
+    }
+}
+
+impl ReplayParams {
+    /// What of a recording these parameters replay.
+    pub fn options(&self) -> replay::Options {
+        replay::Options {
+            loop_mode: self.loop_mode,
+            device: self.device.clone(),
+            part_ns: self.part_ns,
+            reads_only: self.reads_only,
+        }
+    }
+
+    /// Makes a replay of a trace of text.
+    ///
+    /// # Errors
+    /// What is wrong with it; the caller adds the file's name.
+    pub fn parse(&self, contents: &[u8]) -> Result<Replay, TraceError> {
+        let recording = parse(self.format, contents, Options { skip_bad: self.skip_bad })?;
+        let replay = Replay::of(&recording, &self.options());
+        replay.map_err(|error| TraceError { line: 1, problem: error.to_string() })
+    }
+
+    /// Bytes of the largest request; as small as any where there is no trace yet.
+    pub(crate) fn largest_request(&self) -> u32 {
+        self.trace.as_ref().map_or(512, |trace| trace.summary.largest)
+    }
+
+    /// Bytes of the largest request of a client; None where there is no trace, or no such client.
+    pub(crate) fn largest_of(&self, client: u32) -> Option<u32> {
+        self.trace.as_ref()?.lanes().get(client as usize).map(|lane| lane.largest)
+    }
+
+    /// Where requests lie on a target of so many bytes.
+    pub(super) fn places(&self, region: u64) -> Places {
+        match &self.trace {
+            Some(trace) if self.scale => Places::scaled(trace.summary.span, u64::from(trace.summary.largest), region),
+            _ if self.wrap => Places::Wrapped { region },
+            _ => Places::AsRecorded,
+        }
+    }
+
+    /// What a request is, for messages.
+    pub(super) fn place(&self, request: &Request) -> String {
+        let file = self.file.as_deref().unwrap_or("trace");
+        let Request { number, is_write, len, offset, .. } = request;
+        let op = if *is_write { "write" } else { "read" };
+        format!("{file}, request {number}: {op} of {len} bytes at {offset}")
+    }
+}

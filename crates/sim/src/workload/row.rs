@@ -1,0 +1,259 @@
+//! What a row of the workload table is made of: the row itself, the values of its parameters, the flows among them, and the seat of a
+//! client.
+//!
+//! They stand in one file because they contain each other: a row makes clients from parameters, parameters can hold flows, and a flow
+//! is a row with parameters.
+
+use std::fmt;
+
+use elevator::{FlowSpec, Priority};
+use serde::Serialize;
+
+use crate::workload::client::Client;
+use crate::workload::contract::Contract;
+use crate::workload::measure::{FlowMeasured, Measured};
+use crate::workload::phase::Phase;
+use crate::workload::postmark::setup::PostmarkParams;
+use crate::workload::replay::setup::ReplayParams;
+use crate::workload::rng::Rng;
+use crate::workload::think::{Think, ThinkDist};
+use crate::workload::timed::setup::TimedParams;
+
+/// Where clients work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// All clients work on one region.
+    Shared,
+    /// Each client has its own file; on a device, one after another with 1 MiB between them.
+    FilePerClient,
+}
+
+/// A row of the workload table.
+pub struct WorkloadKind {
+    /// The name in plans and on the command line.
+    pub name: &'static str,
+    /// One line for `schedlab list workloads`.
+    pub help: &'static str,
+    /// Whether it can write; see [`WorkloadKind::writes_with`] for given parameters.
+    pub writes: bool,
+    /// False if its I/O is served from memory by design, so that no scheduler ever sees it.
+    pub reaches_device: bool,
+    /// The metric that decides, unless the plan names another.
+    pub primary: &'static str,
+    /// Where clients work.
+    pub layout: Layout,
+    /// False if it has to be measured from its first request on: a one-time pass has no steady state to wait for.
+    pub warms_up: bool,
+    /// Whether the first client that ends stops the others, and passes are repeated until the trial's time is up.
+    pub pass_based: bool,
+    /// The parameters that it accepts.
+    pub accepts: &'static [&'static str],
+    /// The values that hold where nothing is said.
+    pub defaults: fn() -> Params,
+    /// How many clients there are.
+    pub(crate) nr_clients: fn(&Params) -> u32,
+    /// Requests that a client keeps open.
+    pub(crate) depth: fn(&Params, u32) -> u32,
+    /// Whether it writes, given its parameters.
+    pub(crate) writing: fn(&Params) -> bool,
+    /// Whether its steps depend on the time, given its parameters.
+    pub(crate) timed: fn(&Params) -> bool,
+    /// What else must hold of the parameters, whatever the target; Err says what would be right.
+    pub(crate) possible: fn(&Params) -> Result<(), String>,
+    /// What else must hold of a region of this many bytes.
+    pub(crate) fits: fn(&Params, u64) -> Result<(), String>,
+    /// What else must hold for direct I/O on a target with logical blocks of this many bytes.
+    pub(crate) aligned: fn(&Params, u32) -> Result<(), String>,
+    /// Makes a client.
+    pub(crate) build: fn(&Params, Seat) -> Box<dyn Client + Send>,
+}
+
+impl std::fmt::Debug for WorkloadKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("WorkloadKind").field(&self.name).finish()
+    }
+}
+
+/// Which client of how many, where and with which seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// From 0.
+    pub index: u32,
+    /// How many clients there are; more than `index`.
+    pub count: u32,
+    /// Bytes of the region or file that the client works on.
+    pub len: u64,
+    /// The trial's seed.
+    pub seed: u64,
+}
+
+impl Seat {
+    /// The client's own random numbers.
+    pub(crate) fn rng(&self) -> Rng {
+        Rng::new(self.seed, self.index.into())
+    }
+}
+
+/// A client's part of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// First byte on the device.
+    pub base: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// A flow of a workload.
+#[derive(Clone)]
+pub struct FlowWork {
+    /// Its name: the prefix of its metrics, and of its control group on Linux.
+    pub name: String,
+    /// What its clients do.
+    pub kind: &'static WorkloadKind,
+    /// With these parameters.
+    pub params: Params,
+    /// What it is promised.
+    pub spec: FlowSpec,
+    /// The I/O priority of its clients.
+    pub priority: Priority,
+}
+
+impl FlowWork {
+    /// A flow; the contract becomes part of the parameters of its clients.
+    pub fn new(
+        name: &str,
+        kind: &'static WorkloadKind,
+        params: Params,
+        spec: FlowSpec,
+        priority: Priority,
+    ) -> FlowWork {
+        let contract = Contract::of(&spec, kind.clients(&params));
+        FlowWork { name: name.to_owned(), kind, params: Params { contract, ..params }, spec, priority }
+    }
+
+    /// The seed of the flow with this number in a trial: flows of the same kind draw different numbers.
+    pub fn seed(trial: u64, number: usize) -> u64 {
+        trial.wrapping_add((number as u64) << 32)
+    }
+
+    /// An empty measurement of it.
+    pub fn unmeasured(&self) -> FlowMeasured {
+        let (name, weight) = (self.name.clone(), self.spec.weight);
+        FlowMeasured {
+            name,
+            weight,
+            is_bounded: self.spec.latency_ns.is_some(),
+            measured: Measured { keeps_intervals: true, ..Measured::default() },
+        }
+    }
+
+    pub(crate) fn clients(&self) -> u32 {
+        self.kind.clients(&self.params)
+    }
+}
+
+impl PartialEq for FlowWork {
+    fn eq(&self, other: &FlowWork) -> bool {
+        self.name == other.name
+            && self.kind.name == other.kind.name
+            && (&self.params, self.spec, self.priority) == (&other.params, other.spec, other.priority)
+    }
+}
+
+impl Eq for FlowWork {}
+
+impl fmt::Debug for FlowWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}, {:?})", self.name, self.kind.name, self.spec)
+    }
+}
+
+/// The values of all parameters; those that a workload does not accept are ignored by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Params {
+    /// How many clients run at once; at least 1.
+    pub clients: u32,
+    /// Writers of `mixed`, beside its one reader; at least 1.
+    pub writers: u32,
+    /// Bytes of a request.
+    pub block_size: u32,
+    /// Bytes of the largest request, where sizes are drawn: block_size times a power of two.
+    pub block_size_max: u32,
+    /// Bytes of a write of `mixed`.
+    pub write_size: u32,
+    /// Bytes of the region that is used, or of each client's own file; None: the whole device or file.
+    pub file_size: Option<u64>,
+    /// Nanoseconds of thinking after each request.
+    pub think_time_ns: u64,
+    /// Requests that each client keeps open; at least 1.
+    pub iodepth: u32,
+    /// Past the page cache (O_DIRECT) or through it.
+    pub direct: bool,
+    /// Percent of requests that are reads; 0 to 100.
+    pub read_share: u32,
+    /// A client ends after this many bytes; None: it goes on until the trial's time is up.
+    pub amount: Option<u64>,
+    /// Flush to the medium after this many writes of a client; 0: never.
+    pub sync_every: u32,
+    /// Which phase of `iozone`.
+    pub phase: Phase,
+    /// How think times of `think-mix` are spread around think_time_ns.
+    pub think_dist: ThinkDist,
+    /// Percent of the clients of `think-mix` that are random; 0 to 100.
+    pub random_share: u32,
+    /// Percent of the requests of `virtual-machines` that go to a random place; 0 to 100.
+    pub jump_share: u32,
+    /// Bytes that `interleaved` skips beyond the others' blocks.
+    pub skip_extra: u32,
+    /// What only clients that go by the time have.
+    pub timed: TimedParams,
+    /// What is `postmark`'s alone.
+    pub postmark: PostmarkParams,
+    /// What is `replay`'s alone.
+    pub replay: ReplayParams,
+    /// The flows of `flows`.
+    pub flows: Vec<FlowWork>,
+    /// Whether each flow of `flows` is measured alone as well.
+    pub alone: bool,
+    /// What the clients are promised as a part of a flow; their requests are due by it.
+    pub contract: Option<Contract>,
+}
+
+impl Default for Params {
+    /// One synchronous client, 4 KiB, direct, the whole target, no thinking, until the time is up.
+    fn default() -> Params {
+        Params {
+            clients: 1,
+            writers: 1,
+            block_size: 4 << 10,
+            block_size_max: 4 << 10,
+            write_size: 1 << 20,
+            file_size: None,
+            think_time_ns: 0,
+            iodepth: 1,
+            direct: true,
+            read_share: 100,
+            amount: None,
+            sync_every: 0,
+            phase: Phase::Read,
+            think_dist: ThinkDist::Fixed,
+            random_share: 0,
+            jump_share: 50,
+            skip_extra: 0,
+            timed: TimedParams::default(),
+            postmark: PostmarkParams::default(),
+            replay: ReplayParams::default(),
+            flows: Vec::new(),
+            alone: false,
+            contract: None,
+        }
+    }
+}
+
+impl Params {
+    /// The think times of client `index` in a trial with this seed.
+    pub(crate) fn think(&self, seed: u64, index: u32) -> Think {
+        Think::of_client(self.think_dist, self.think_time_ns, seed, index)
+    }
+}

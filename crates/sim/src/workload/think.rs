@@ -1,0 +1,130 @@
+//! Think times: how long a client waits after a request before it makes the next one.
+//!
+//! All distributions have the mean that the parameter think_time gives. They are computed with integers only, so that think
+//! times are the same on every platform.
+
+use crate::workload::rng::{Rng, exponential};
+
+/// The longest mean: an hour. A think time then fits into 64 bits with room to spare.
+const MAX_MEAN_NS: u64 = 3_600_000_000_000;
+/// Think times have random numbers of their own, so that another distribution leaves offsets as they are.
+const THINK_STREAM: u64 = 1 << 32;
+
+/// How think times are spread around their mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThinkDist {
+    /// Always the mean.
+    Fixed,
+    /// Between nothing and twice the mean, all equally likely.
+    Uniform,
+    /// Exponential: without memory.
+    Exponential,
+    /// Nine of ten times half the mean, else 5.5 times the mean.
+    Bimodal,
+}
+
+impl ThinkDist {
+    /// All of them.
+    pub const ALL: [ThinkDist; 4] = [ThinkDist::Fixed, ThinkDist::Uniform, ThinkDist::Exponential, ThinkDist::Bimodal];
+
+    /// The word in plans and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThinkDist::Fixed => "fixed",
+            ThinkDist::Uniform => "uniform",
+            ThinkDist::Exponential => "exponential",
+            ThinkDist::Bimodal => "bimodal",
+        }
+    }
+}
+
+/// Think times of one client.
+#[derive(Debug)]
+pub(crate) struct Think {
+    dist: ThinkDist,
+    mean_ns: u64,
+    /// None where nothing is drawn.
+    rng: Option<Box<Rng>>,
+}
+
+impl Think {
+    /// Always the same time.
+    pub(crate) fn fixed(mean_ns: u64) -> Think {
+        Think { dist: ThinkDist::Fixed, mean_ns, rng: None }
+    }
+
+    /// The think times of client `index` in a trial with this seed.
+    pub(crate) fn of_client(dist: ThinkDist, mean_ns: u64, seed: u64, index: u32) -> Think {
+        Think::drawn(dist, mean_ns, Rng::new(seed, THINK_STREAM + u64::from(index)))
+    }
+
+    fn drawn(dist: ThinkDist, mean_ns: u64, rng: Rng) -> Think {
+        Think { dist, mean_ns, rng: Some(Box::new(rng)) }
+    }
+
+    /// Whether there is any thinking.
+    #[inline]
+    pub(crate) fn happens(&self) -> bool {
+        self.mean_ns > 0
+    }
+
+    /// The next think time in nanoseconds.
+    #[inline]
+    pub(crate) fn draw(&mut self) -> u64 {
+        let mean = self.mean_ns;
+        let Some(rng) = &mut self.rng else { return mean };
+        match self.dist {
+            ThinkDist::Fixed => mean,
+            ThinkDist::Uniform => rng.below(2 * mean + 1),
+            ThinkDist::Exponential => exponential(rng.below(u64::MAX), mean),
+            ThinkDist::Bimodal if rng.below(10) == 0 => mean * 11 / 2,
+            ThinkDist::Bimodal => mean / 2,
+        }
+    }
+}
+
+/// Whether think times with this mean can be drawn.
+pub(crate) fn mean_is_possible(mean_ns: u64) -> Result<(), String> {
+    if mean_ns > MAX_MEAN_NS {
+        return Err("think_time: at most 3600s is possible".into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_think_time_is_the_one_asked_for_within_one_percent() {
+        for dist in ThinkDist::ALL {
+            for mean in [1_000, 1_000_001, MAX_MEAN_NS] {
+                let mut think = Think::drawn(dist, mean, Rng::new(7, THINK_STREAM));
+                let n = 200_000u128;
+                let sum: u128 = (0..n).map(|_| u128::from(think.draw())).sum();
+                let error = (sum as f64 / (n * u128::from(mean)) as f64 - 1.0).abs();
+                assert!(error < 0.01, "{dist:?} with mean {mean}: off by {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_distribution_has_its_own_spread() {
+        let mean = 1_000_000u64;
+        // Variance over the square of the mean: 0, 1/3, 1, and 0.9·0.25 + 0.1·20.25 = 2.25.
+        for (dist, wanted) in ThinkDist::ALL.into_iter().zip([0.0, 1.0 / 3.0, 1.0, 2.25]) {
+            let mut think = Think::drawn(dist, mean, Rng::new(3, THINK_STREAM));
+            let n = 200_000;
+            let spread: f64 =
+                (0..n).map(|_| (think.draw() as f64 / mean as f64 - 1.0).powi(2)).sum::<f64>() / f64::from(n);
+            assert!((spread - wanted).abs() < 0.05, "{dist:?}: {spread} instead of {wanted}");
+        }
+    }
+
+    #[test]
+    fn exponential_think_times_are_pinned_so_that_old_plans_stay_repeatable() {
+        let mut think = Think::drawn(ThinkDist::Exponential, 1_000_000, Rng::new(1, THINK_STREAM));
+        let seen: Vec<u64> = (0..4).map(|_| think.draw()).collect();
+        insta::assert_debug_snapshot!(seen);
+    }
+}
