@@ -16,7 +16,6 @@ mod check;
 mod check_flows;
 mod compact;
 mod flow;
-mod outdated;
 mod read;
 mod scalars;
 mod sizes;
@@ -27,7 +26,6 @@ pub use check::LONGEST_S;
 pub use check_flows::is_flow_name;
 pub use compact::{parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads};
 pub use flow::{FLOWS, Flow};
-pub use outdated::PlanNote;
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 
@@ -36,7 +34,7 @@ pub const SCHEMA: u32 = 1;
 
 /// An experiment, as written in plan.toml.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, remote = "Self")]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Version of this format; 1.
     #[serde(default = "schema")]

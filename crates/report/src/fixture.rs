@@ -64,10 +64,9 @@ impl Lab {
         let study = Study { origin, arms, ..study(&trials) };
         let notes = vec![Note {
             at_ms: 61_000,
-            event: Event::Untyped { event: "stopped-arm".into(), text: "oltp: bfq is decided".into() },
+            event: Event::StoppedArm { workload: "oltp".into(), arm: "bfq".into(), blocks: 12 },
         }];
-        let text = "every primary metric has its verdict or spent its blocks".into();
-        let end = Some(End { at_ms: 131_400, reason: EndReason::Untyped { why: "budget-spent".into(), text } });
+        let end = Some(End { at_ms: 131_400, reason: EndReason::BudgetSpent { measured_s: 131.4 } });
         Lab { header, trials, notes, end, study }
     }
 

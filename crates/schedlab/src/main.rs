@@ -106,6 +106,5 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Restore(args) => command::restore::run(root, args),
         Command::Bisect(args) => command::bisect::run(root, args),
         Command::Kernel(args) => command::kernel::run(args),
-        Command::Bench(args) => Err(command::bench_moved(args)),
     }
 }

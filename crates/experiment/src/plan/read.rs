@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use text::limits::{Exceeded, PLAN_BYTES};
 use thiserror::Error;
 
-use super::{Plan, SCHEMA};
+use super::{CPU_DEVICE, Plan, SCHEMA};
 
 /// Why a plan, or a compact form of a part of it, is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -101,7 +101,10 @@ impl Plan {
     pub fn from_toml(text: &str) -> Result<Plan, PlanError> {
         PLAN_BYTES.check(text.len())?;
         refuse_other_schema(text)?;
-        let plan: Plan = toml::from_str(text).map_err(|error| explain(text, &error))?;
+        let mut plan: Plan = toml::from_str(text).map_err(|error| explain(text, &error))?;
+        if plan.arena.is_cpu() && plan.device.is_empty() {
+            CPU_DEVICE.clone_into(&mut plan.device);
+        }
         plan.check()?;
         Ok(plan)
     }
@@ -180,6 +183,18 @@ params = { clients = "8" }
         let written = plan.to_toml();
         assert_eq!(Plan::from_toml(&written).unwrap(), plan, "{written}");
         assert!(written.contains("margin = 0.01"), "defaults are written out: {written}");
+    }
+
+    #[test]
+    fn the_cpu_arena_needs_no_device_and_takes_none() {
+        let arms = "[[arm]]\nname = 'a'\n[[arm]]\nname = 'b'\n[[workload]]\nname = 'linpack'\nkind = 'linpack'\n";
+        let read = |head: &str| Plan::from_toml(&format!("{head}\n{arms}"));
+        let plan = read("arena = 'cpu'").unwrap();
+        assert_eq!((plan.arena.is_cpu(), plan.device.as_str()), (true, CPU_DEVICE));
+        assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
+        let error = read("arena = 'cpu'\ndevice = 'sda'").unwrap_err().to_string();
+        assert!(error.contains("sda") && error.contains("leave it out"), "{error}");
+        assert!(read("arena = 'host'\ndevice = 'sda'").unwrap_err().to_string().contains("unknown choice `host`"));
     }
 
     #[test]

@@ -133,10 +133,7 @@ impl Record {
                 self.trials.push(*trial);
             }
             Line::Note(note) => self.notes.push(note),
-            Line::End(end) => {
-                let fixed_blocks = self.header.plan.budget.blocks.is_some();
-                self.end = Some(End { reason: end.reason.of_plan(fixed_blocks), ..end });
-            }
+            Line::End(end) => self.end = Some(end),
         }
         Ok(())
     }

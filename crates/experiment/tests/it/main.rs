@@ -3,4 +3,3 @@
 mod calibration;
 mod fleet;
 mod study;
-mod version_0_1_0;

@@ -92,7 +92,7 @@ pub fn fit(root: &Root, request: &Request, stop: &Stop, progress: &dyn Progress)
     let temporary = match &target {
         disk::Target::Temporary(size) => {
             disk::DiskArena::require_root()?;
-            host::restore_all(root, &[::cpu::UNDO])?;
+            host::restore_all(root, &::cpu::UNDO)?;
             Some(disk::make_loop(root, *size, &request.loop_dir, stop, progress)?)
         }
         disk::Target::Device(_) => None,

@@ -206,25 +206,3 @@ impl LoggedSearch {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use experiment::plan::ArenaKind;
-
-    #[test]
-    fn a_search_of_version_0_1_0_is_read() {
-        let text = include_str!("../../../experiment/tests/data/0.1.0/search/search.jsonl");
-        let mut seen = LoggedSearch::default();
-        let environment = Environment::new();
-        for line in text.lines() {
-            match serde_json::from_str(line).unwrap() {
-                Line::Search(header) => assert_eq!(header.plan.arena, ArenaKind::Sim),
-                Line::Environment(_) => {}
-                line => seen.take(line, &environment, Path::new("search")).unwrap(),
-            }
-        }
-        assert_eq!((seen.trials.len(), seen.candidates), (3, 3));
-        assert!(seen.ended.is_some_and(|(trials, _)| trials > 3));
-    }
-}

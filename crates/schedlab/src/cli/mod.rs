@@ -222,9 +222,6 @@ pub(crate) enum Command {
     #[cfg(feature = "packaging")]
     #[command(hide = true)]
     PackageFiles(PackageFilesArgs),
-    /// Moved to the program `selfbench`.
-    #[command(hide = true)]
-    Bench(BenchArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -408,13 +405,6 @@ pub(crate) struct RestoreArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    /// Name of the benchmark, with its options.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) words: Vec<String>,
 }
 
 /// `schedlab package-files`.

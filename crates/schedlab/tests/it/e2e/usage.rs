@@ -106,7 +106,7 @@ fn devices_and_lists_are_there_for_people_and_programs() {
 #[test]
 fn every_command_explains_itself() {
     let lab = Lab::new();
-    for command in ["devices", "list", "compare", "run", "study", "report", "restore", "bench"] {
+    for command in ["devices", "list", "compare", "run", "study", "report", "restore"] {
         let help = lab.run(&format!("{} --help", command)).expect_status(0).stdout;
         assert!(help.contains("Usage:") && help.len() > 200, "{command}: {help}");
     }
