@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, final
 
 __version__: str
+__build__: str
 
 class PlanError(ValueError): ...
 class ExperimentError(RuntimeError): ...

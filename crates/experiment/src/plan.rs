@@ -30,13 +30,13 @@ pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 
 /// The version of the plan's and record's schema that this build writes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// An experiment, as written in plan.toml.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Version of this format; 1.
+    /// Version of this format.
     #[serde(default = "schema")]
     pub schema: u32,
     /// A title for the report.

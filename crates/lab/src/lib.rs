@@ -9,6 +9,7 @@ pub mod advise;
 pub mod arena;
 pub mod atlas;
 pub mod bisect;
+pub mod build;
 pub mod conduct;
 pub mod controllers;
 pub mod driver;

@@ -278,11 +278,11 @@ fn header() -> Header {
     };
     let section = |facts: &[(&str, &str)]| facts.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     Header {
-        schema: 1,
+        schema: experiment::plan::SCHEMA,
         schedlab: "0.1.0".into(),
         plan: Plan {
             kernel: None,
-            schema: 1,
+            schema: experiment::plan::SCHEMA,
             name: "Example with made-up data: four schedulers on a database server's disk".into(),
             arena: Default::default(),
             device: "/dev/sdb".into(),

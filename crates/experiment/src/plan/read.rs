@@ -38,13 +38,12 @@ pub enum PlanError {
     },
     /// A plan of another version.
     #[error(
-        "plan: its schema is {found}, this build reads schema {known}; use the schedlab that wrote it, or write schema = {known}"
+        "plan: {}; use the schedlab that wrote it, or write schema = {SCHEMA}",
+        text::build::other_format(found, SCHEMA, None)
     )]
     Schema {
         /// The version that it says.
         found: i64,
-        /// The version of this build.
-        known: u32,
     },
     /// A name that should be one of the plan's own.
     #[error("plan: unknown {what} `{name}` (expected one of {}){}", known.join(", "), text::suggestion(nearest.as_deref()))]
@@ -127,7 +126,7 @@ impl Plan {
 fn refuse_other_schema(text: &str) -> Result<(), PlanError> {
     let table: toml::Table = text.parse().map_err(|error| explain(text, &error))?;
     match table.get("schema").and_then(toml::Value::as_integer) {
-        Some(found) if found != i64::from(SCHEMA) => Err(PlanError::Schema { found, known: SCHEMA }),
+        Some(found) if found != i64::from(SCHEMA) => Err(PlanError::Schema { found }),
         _ => Ok(()),
     }
 }
@@ -231,7 +230,7 @@ params = { clients = "8" }
     #[test]
     fn a_plan_of_a_later_version_is_called_so_and_its_new_keys_are_not_called_typos() {
         let error = Plan::from_toml(&format!("schema = 7\nnew_key = 1\n{GOOD}")).unwrap_err();
-        assert_eq!(error, PlanError::Schema { found: 7, known: SCHEMA });
+        assert_eq!(error, PlanError::Schema { found: 7 });
     }
 
     #[test]

@@ -302,5 +302,5 @@ fn head(request: &Request, source: &str) -> String {
     let name: String =
         request.device.chars().map(|c| if c.is_control() || text::steers(c) { '?' } else { c }).collect();
     let arena = if request.simulated { " --arena sim" } else { "" };
-    format!("# Fitted by schedlab {}: schedlab fit{arena} {name}\n# From {source}.\n", env!("CARGO_PKG_VERSION"))
+    format!("# Fitted by schedlab {}: schedlab fit{arena} {name}\n# From {source}.\n", text::build::identity())
 }

@@ -18,7 +18,7 @@ const PARTS: &[Part] = &[
         introduction: "Keys before the first table.",
         within: "",
         keys: &[
-            ("schema", "1", "version of this format"),
+            ("schema", "2", "version of this format"),
             ("name", "", "a title for the report"),
             ("arena", "disk", "where trials take place: `disk` (the machine's block layer), `cpu`, `sim` or `kernel`"),
             (

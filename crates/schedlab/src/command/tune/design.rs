@@ -16,7 +16,7 @@ use lab::arena::model::Model;
 use lab::length::trial_length;
 use lab::resolve::bare;
 use lab::tune::commission::{self, Commission};
-use lab::tune::log::Header;
+use lab::tune::log::{Header, SCHEMA};
 use lab::tune::objective::{Constraint, Objective};
 use lab::tune::outcome::{BranchOut, SearchSummary};
 use lab::tune::space::{Attribute, Field, SpaceRequest, build_on, modelled_attributes};
@@ -193,7 +193,8 @@ pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
 
 pub(super) fn header(design: &Design) -> Header {
     Header {
-        schema: 1,
+        schema: SCHEMA,
+        schedlab: text::build::identity().to_owned(),
         plan: design.plan.clone(),
         objective: design.objective.words(),
         constraints: design.constraints.iter().map(|c| c.text.clone()).collect(),
