@@ -20,7 +20,7 @@ threads. Plans of the arenas ``kernel``, ``disk`` and ``cpu`` are measured by th
 
 from __future__ import annotations
 
-from ._schedlab import ElevatorError, ExperimentError, PlanError, Request, __version__
+from ._schedlab import ElevatorError, ExperimentError, PlanError, Request, __build__, __version__
 from .elevator import BrokenLaw, Elevator, Tunable, broken_laws, schedulers
 from .experiment import Experiment, Figure, Progress, Study, Table, read, run
 from .plan import Arm, Plan, Workload
@@ -41,6 +41,7 @@ __all__ = [
     "Table",
     "Tunable",
     "Workload",
+    "__build__",
     "__version__",
     "broken_laws",
     "read",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,10 +141,8 @@ class Plan:
     @classmethod
     def _of(cls, text: str, beside: Path | None) -> Plan:
         plan = cls.__new__(cls)
-        plan._toml, notes = _schedlab.read_plan(text, beside)
+        plan._toml = _schedlab.read_plan(text, beside)
         plan._classes = ()
-        for note in notes:
-            warnings.warn(note, stacklevel=3)
         return plan
 
     def to_toml(self) -> str:

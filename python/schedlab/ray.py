@@ -321,16 +321,19 @@ def _on_disk(plan: str, destroy_data: bool) -> bytes:
 
 
 def _program() -> Path:
-    """The program schedlab of this version."""
+    """The program schedlab of this build."""
     # An empty or relative element of PATH would be the current directory.
     directories = [directory for directory in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(directory)]
     named = os.environ.get("SCHEDLAB_PROGRAM") or shutil.which("schedlab", path=os.pathsep.join(directories))
     if named is None:
         raise _schedlab.ExperimentError("schedlab: no such program on the path; install it, or name it by SCHEDLAB_PROGRAM")
-    said = subprocess.run([named, "--version"], capture_output=True, text=True, check=False).stdout.split()
-    if said[-1:] != [_schedlab.__version__]:
-        found = said[-1] if said else "none"
+    said = subprocess.run([named, "--version", "--json"], capture_output=True, text=True, check=False).stdout
+    try:
+        found = json.loads(said)["build"]
+    except (ValueError, KeyError, TypeError):
+        found = "an unknown build"
+    if found != _schedlab.__build__:
         raise _schedlab.ExperimentError(
-            f"{named}: another version than this package's (found {found}, expected {_schedlab.__version__}); install the same"
+            f"{named}: another build than this package's (found {found}, expected {_schedlab.__build__}); install the same"
         )
     return Path(named).resolve()

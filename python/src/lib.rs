@@ -44,7 +44,9 @@ mod _schedlab {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        text::build::register(|| lab::build::identity(env!("SCHEDLAB_SOURCE")));
         super::error::add(module)?;
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("__build__", text::build::identity())
     }
 }

@@ -11,14 +11,14 @@ use text::limits::PLAN_BYTES;
 
 use crate::error::{of, usage};
 
-/// Reads a plan: its TOML as it is kept, and notes on what it is read as.
+/// Reads a plan: its TOML as it is kept.
 #[pyfunction]
 #[pyo3(signature = (text, beside=None))]
-pub(crate) fn read_plan(text: &str, beside: Option<PathBuf>) -> PyResult<(String, Vec<String>)> {
+pub(crate) fn read_plan(text: &str, beside: Option<PathBuf>) -> PyResult<String> {
     let mut plan = plan(text)?;
     lab::resolve::locate_patches(&mut plan, beside.as_deref()).map_err(of)?;
     lab::resolve::locate_files(&mut plan, beside.as_deref());
-    Ok((plan.to_toml(), Plan::notes(text).iter().map(ToString::to_string).collect()))
+    Ok(plan.to_toml())
 }
 
 /// The TOML of a plan in JSON, whose `arms` and `workloads` may be words as on the command line.

@@ -36,6 +36,11 @@ def program():
     return path
 
 
+def test_the_package_and_the_program_are_one_build():
+    version = subprocess.run([program(), "--version", "--json"], check=True, capture_output=True, text=True).stdout
+    assert json.loads(version)["build"] == schedlab.__build__
+
+
 def test_a_plan_of_objects_is_the_plan_of_words_and_of_text():
     arms = [schedlab.Arm("fcfs"), schedlab.Arm("deadline", {"fifo_batch": 4})]
     works = [schedlab.Workload("randread", {"clients": 4})]

@@ -60,7 +60,7 @@ pub struct About<'a> {
 pub struct Atlas {
     /// Version of this format.
     pub schema: u32,
-    /// Version of schedlab.
+    /// The build of schedlab.
     pub schedlab: String,
     /// The share of intervals that may err.
     pub alpha: f64,
@@ -89,7 +89,7 @@ impl Atlas {
         let (differences, compared) = arenas::differences(&cells);
         let reversals = arenas::reversals(&cells);
         let one_sided = arenas::one_sided(&cells);
-        let schedlab = env!("CARGO_PKG_VERSION").to_owned();
+        let schedlab = text::build::identity().to_owned();
         Atlas {
             schema: SCHEMA,
             schedlab,

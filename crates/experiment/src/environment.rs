@@ -24,7 +24,7 @@ const SINGLE: [(&str, &str); 7] = [
     ("cpu", "microcode"),
     ("cpu", "mitigated"),
     ("cpu", "governor"),
-    ("schedlab", "version"),
+    ("schedlab", "build"),
 ];
 
 /// A fact that differs between two environments.

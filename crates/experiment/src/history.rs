@@ -61,11 +61,9 @@ pub struct Measured {
     pub effects: Vec<Judgement>,
     /// The directory of its reports, relative to the history's.
     pub report: String,
-    /// The values themselves; empty in entries of 0.1.0.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The values themselves.
     pub levels: Vec<LevelOf>,
-    /// Kernel, programs and firmware of this test; empty in entries of 0.1.0.
-    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    /// Kernel, programs, firmware and build of schedlab of this test.
     pub environment: Facts,
 }
 

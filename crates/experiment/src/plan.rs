@@ -16,7 +16,6 @@ mod check;
 mod check_flows;
 mod compact;
 mod flow;
-mod outdated;
 mod read;
 mod scalars;
 mod sizes;
@@ -27,18 +26,17 @@ pub use check::LONGEST_S;
 pub use check_flows::is_flow_name;
 pub use compact::{parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads};
 pub use flow::{FLOWS, Flow};
-pub use outdated::PlanNote;
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
 
 /// The version of the plan's and record's schema that this build writes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// An experiment, as written in plan.toml.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, remote = "Self")]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Version of this format; 1.
+    /// Version of this format.
     #[serde(default = "schema")]
     pub schema: u32,
     /// A title for the report.

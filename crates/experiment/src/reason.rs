@@ -1,6 +1,6 @@
 //! What else must be known about a judgement: what was left out, and why an interval is missing or doubtful.
 //!
-//! In study.json a reason is its text alone, as it has been since version 0.1.0; read back it is [`Reason::Untyped`].
+//! In study.json a reason is its text alone; read back it is [`Reason::Read`].
 
 use std::fmt;
 
@@ -101,7 +101,7 @@ pub enum Reason {
     /// The interval lies inside the margin, but the model leaves out what tells schedulers apart on flash.
     CpuTimeOmitted,
     /// A reason that was read from a file.
-    Untyped {
+    Read {
         /// As written there.
         text: String,
     },
@@ -217,7 +217,7 @@ impl fmt::Display for Reason {
             Reason::CpuTimeOmitted => f.write_str(
                 "inside the margin, but without CPU time, which decides on flash (set cpu_percent=100, the default)",
             ),
-            Reason::Untyped { text } => f.write_str(text),
+            Reason::Read { text } => f.write_str(text),
         }
     }
 }
@@ -242,7 +242,7 @@ impl PartialEq for Reason {
 
 impl From<&str> for Reason {
     fn from(text: &str) -> Reason {
-        Reason::Untyped { text: text.to_string() }
+        Reason::Read { text: text.to_string() }
     }
 }
 
@@ -254,7 +254,7 @@ impl Serialize for Reason {
 
 impl<'de> Deserialize<'de> for Reason {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
-        Ok(Reason::Untyped { text: String::deserialize(deserializer)? })
+        Ok(Reason::Read { text: String::deserialize(deserializer)? })
     }
 }
 

@@ -42,7 +42,7 @@ pub enum Line {
 pub struct Header {
     /// Version of this format.
     pub schema: u32,
-    /// Version of schedlab.
+    /// The build of schedlab.
     pub schedlab: String,
     /// The plan, defaults filled in.
     pub plan: Plan,

@@ -23,7 +23,7 @@ const OWN_WORDS: [&str; 6] = ["file=", "run=", "script=", "dir=", "/", "\\"];
 pub struct Contribution {
     /// Version of this format.
     pub contribution: u32,
-    /// Version of schedlab that measured.
+    /// The build of schedlab that measured.
     pub schedlab: String,
     /// The drive as it names itself.
     pub model: String,

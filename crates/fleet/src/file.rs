@@ -204,8 +204,8 @@ impl ResultFile {
         let header: Header = serde_json::from_str(text).context("result: its facts are damaged")?;
         ensure!(
             header.schema == SCHEMA,
-            "result: made by a version of schedlab that writes format {}, expected {SCHEMA}; use that version",
-            header.schema
+            "result: {}; read it with that build",
+            text::build::other_format(header.schema, SCHEMA, Some(&header.schedlab))
         );
         ensure!(
             header.groups.len() == 2,

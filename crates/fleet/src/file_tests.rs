@@ -55,7 +55,7 @@ fn facts_of_a_later_version_or_of_other_rows_are_refused() {
         let (name, bytes) = result.to_file().expect("memory");
         format!("{:#}", read(&name, &bytes).unwrap_err())
     };
-    assert!(of(&|header| header.schema = 2).contains("format 2, expected 1"));
+    assert!(of(&|header| header.schema = 2).contains("found 2, of build 0.1.0; expected 1, of this build"));
     assert!(of(&|header| header.groups[0].rows += 1).contains("other rows"));
     assert!(of(&|header| header.groups[0].rows = u64::MAX).contains("values of a result: too many"));
     assert!(of(&|header| header.groups[1].sha256 = "0".repeat(64)).contains("was changed"));

@@ -33,7 +33,7 @@ const FACT: usize = 300;
 pub struct Header {
     /// Version of this format.
     pub schema: u32,
-    /// Version of schedlab that measured.
+    /// The build of schedlab that measured.
     pub schedlab: String,
     /// SHA-256 of the first line of the record: plan, machine, start.
     pub experiment: String,

@@ -13,6 +13,8 @@ pub struct Selection {
     pub firmware: Option<String>,
     /// The kernel's release is this or goes on after it with `.` or `-`: 6.12 selects 6.12.9-amd64.
     pub kernel: Option<String>,
+    /// The build of schedlab that measured begins with this.
+    pub build: Option<String>,
     /// The arena is this.
     pub arena: Option<String>,
     /// The workload in one word begins with this.
@@ -30,6 +32,7 @@ impl Selection {
         self.model.as_ref().is_none_or(|wanted| contains(&header.model, wanted))
             && self.firmware.as_ref().is_none_or(|wanted| header.firmware == *wanted)
             && self.kernel.as_ref().is_none_or(|wanted| is_release(&header.kernel, wanted))
+            && self.build.as_ref().is_none_or(|wanted| header.schedlab.starts_with(wanted.as_str()))
             && self.arena.as_ref().is_none_or(|wanted| header.arena == *wanted)
     }
 

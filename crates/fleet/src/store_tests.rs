@@ -276,6 +276,24 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
 }
 
 #[test]
+fn results_of_two_builds_are_refused_until_one_is_selected() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = fleet(dir.path());
+    let mut other = result(10, 0.8, 12);
+    other.header.schedlab = "other".to_owned();
+    store.push(&other).expect("pushed");
+    let load = |build: Option<&str>| {
+        let selection = Selection { build: build.map(str::to_owned), ..Selection::default() };
+        load(&store, &selection, &Criteria::default(), NOW)
+    };
+    let refusal = load(None).unwrap_err().to_string();
+    assert!(refusal.contains("another build of schedlab (found other, expected 0.1.0)"), "{refusal}");
+    assert!(refusal.contains("--build"), "{refusal}");
+    assert_eq!(load(Some("0.1")).expect("one build").results.len(), 10);
+    assert_eq!(load(Some("other")).expect("one build").results.len(), 1);
+}
+
+#[test]
 fn a_contributed_line_does_not_tell_whose_it_is() {
     let of = result(7, 0.8, 12);
     let line = crate::line_of(&of, &Criteria::default(), &|_, _, _| "worse".to_owned()).expect("a drive with a name");

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use bytes::Bytes;
 use experiment::fleet::identity::{Checked, check};
 use experiment::plan::Criteria;
 use experiment::stats::Moments;
 use experiment::stats::occasions::Occasion;
 use serde::Serialize;
+use text::build;
 
 use crate::entry::{Entry, Listing};
 use crate::file::ResultFile;
@@ -75,7 +76,7 @@ pub struct Loaded {
 /// Reads a store.
 ///
 /// # Errors
-/// It cannot be listed. A single file that cannot be read is in [`Loaded::damaged`].
+/// It cannot be listed, or has results of several builds. A single file that cannot be read is in [`Loaded::damaged`].
 pub fn load(store: &Store, selection: &Selection, criteria: &Criteria, now_unix_ms: u64) -> Result<Loaded> {
     let Listing { entries, others } = store.list()?;
     let summed = store.read(&entries, |entry, bytes| sum_up(entry, bytes, selection, criteria));
@@ -90,7 +91,19 @@ pub fn load(store: &Store, selection: &Selection, criteria: &Criteria, now_unix_
             }
         }
     }
+    check_build(&found)?;
     Ok(loaded.with(found, now_unix_ms))
+}
+
+/// Another build may measure otherwise, which would be taken for a difference between machines.
+fn check_build(found: &[Summary]) -> Result<()> {
+    let mut builds: BTreeMap<&str, usize> = BTreeMap::new();
+    found.iter().for_each(|of| *builds.entry(&of.header.schedlab).or_default() += 1);
+    let most = builds.iter().max_by_key(|(_, results)| **results).map_or("", |(build, _)| *build);
+    match builds.keys().find_map(|build| build::difference(build, most)) {
+        Some(why) => bail!("fleet: {why}; select one with --build"),
+        None => Ok(()),
+    }
 }
 
 impl Loaded {

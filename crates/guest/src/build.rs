@@ -170,7 +170,7 @@ impl Build<'_> {
             asked,
             recipe: recipe.hash.clone(),
             modules_of: base.filter(|_| recipe.texts.iter().all(Text::is_code_alone)).map(|base| base.key),
-            sha256: Some(sha256_of(&top.join("linux"))?),
+            sha256: sha256_of(&top.join("linux"))?,
         };
         kernel.write(&work)?;
         let place = self.cache.kernels().join(key);

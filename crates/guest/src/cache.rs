@@ -262,7 +262,7 @@ mod tests {
             asked: vec![asked.to_owned()],
             recipe: recipe.hash.clone(),
             modules_of: None,
-            sha256: None,
+            sha256: "none".to_owned(),
         };
         kernel.write(&dir).unwrap();
     }

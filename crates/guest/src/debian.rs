@@ -286,17 +286,14 @@ fn sum_file(archive: &Path) -> PathBuf {
     archive.with_added_extension("sha256")
 }
 
-/// Compares an archive of the cache with its sum. One of an earlier version has none, and gets it: the cache is this user's alone.
+/// Compares an archive of the cache with the sum that was written when it was fetched.
 fn verify_fetched(archive: &Archive) -> Result<(), Error> {
     let beside = sum_file(&archive.path);
     let sum = sha256_of(&archive.path)?;
     match fs::read_to_string(&beside) {
         Ok(written) if written.trim() == sum => Ok(()),
-        Ok(_) => Err(Error::Archive { path: archive.path.clone() }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            fs::write(&beside, sum).map_err(|cause| Error::io("write", &beside, cause))
-        }
-        Err(cause) => Err(Error::io("read", &beside, cause)),
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(Error::io("read", &beside, cause)),
+        _ => Err(Error::Archive { path: archive.path.clone() }),
     }
 }
 
@@ -369,7 +366,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("linux-source-6.1_1.tar.xz"), "fetched").unwrap();
         let archive = fetched(dir.path(), "6.1").unwrap();
-        verify_fetched(&archive).expect("one of an earlier version has no sum");
+        assert!(matches!(verify_fetched(&archive), Err(Error::Archive { .. })), "it has no sum");
+        fs::write(sum_file(&archive.path), sha256_of(&archive.path).unwrap()).unwrap();
         verify_fetched(&archive).expect("the same");
         fs::write(&archive.path, "changed").unwrap();
         assert!(matches!(verify_fetched(&archive), Err(Error::Archive { .. })));

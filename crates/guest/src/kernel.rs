@@ -48,9 +48,8 @@ pub struct Kernel {
     /// The unpatched kernel whose modules fit this one: no patch changes what modules are compiled from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) modules_of: Option<String>,
-    /// SHA-256 of `linux`; kernels of earlier versions get it when they are first read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) sha256: Option<String>,
+    /// SHA-256 of `linux`.
+    pub(crate) sha256: String,
 }
 
 impl Kernel {

@@ -41,7 +41,7 @@ pub struct ModuleSet {
 }
 
 impl ModuleSet {
-    /// The modules in `dir`, if they were built, each of which is compared with its sum; those of earlier versions have none.
+    /// The modules in `dir`, if they were built, each of which is compared with its sum.
     fn read(dir: &Path) -> Result<Option<ModuleSet>, Error> {
         let Ok(entries) = fs::read_dir(dir) else { return Ok(None) };
         let modules = entries.flatten().map(|entry| entry.path()).filter(|path| is_module(path));
@@ -50,10 +50,10 @@ impl ModuleSet {
         let sums = fs::File::open(dir.join(SUMS)).and_then(|file| MANIFEST_BYTES.read(file)).ok();
         let sums: BTreeMap<String, String> =
             sums.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-        for (name, path) in files.iter().filter(|_| !sums.is_empty()) {
+        for (name, path) in &files {
             let bytes = fs::read(path).map_err(|cause| Error::io("read", path, cause))?;
             // A module without a sum was added later.
-            check(path, &bytes, Some(sums.get(name).map_or("none", String::as_str)))?;
+            check(path, &bytes, sums.get(name).map_or("none", String::as_str))?;
         }
         Ok(Some(ModuleSet { dir: dir.to_owned(), files }))
     }
@@ -196,7 +196,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let module = dir.path().join("wpcas-iosched.ko");
         fs::write(&module, "built").unwrap();
-        assert!(ModuleSet::read(dir.path()).unwrap().is_some(), "a set of an earlier version has no sums");
+        assert!(matches!(ModuleSet::read(dir.path()), Err(Error::Changed { .. })), "it has no sums");
         let sums = BTreeMap::from([("wpcas-iosched", sha256(b"built"))]);
         fs::write(dir.path().join(SUMS), serde_json::to_string(&sums).unwrap()).unwrap();
         assert_eq!(ModuleSet::read(dir.path()).unwrap().unwrap().get("wpcas-iosched"), Some(module.clone()));

@@ -1,7 +1,7 @@
 //! The reference of a gate: a record that the user names, or the last good one of a plan in a directory of state.
 //!
 //! A gate compares two measurements of one plan on one machine. What else differs (kernel, programs, file system) is what it is
-//! for. A plan that was edited, or another disk, makes a comparison that means nothing: both are refused by name.
+//! for. A plan that was edited, another disk or another build of schedlab makes a comparison that means nothing: each is refused by name.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use experiment::gate::edits::edits;
 use experiment::plan::{ArenaKind, Plan};
 use experiment::record::{Environment, Record};
 use machine::files::Dir;
+use text::build;
 use text::limits::RECORD_BYTES;
 
 use crate::arena::disk::Target;
@@ -89,11 +90,14 @@ impl LastGood {
     }
 }
 
-/// Refuses a plan that is not the record's.
+/// Refuses a record of another build, and a plan that is not the record's.
 ///
 /// # Errors
-/// Wrong usage that names what was edited.
+/// Wrong usage that names both builds, or what was edited.
 pub fn same_plan(now: &Plan, then: &Record, from: &Path) -> Result<()> {
+    if let Some(why) = build::difference(&then.header.schedlab, build::identity()) {
+        return Err(usage(format!("{}: {why}; measure a new reference", from.display())));
+    }
     let found = edits(now, &then.header.plan);
     if found.is_empty() {
         return Ok(());

@@ -9,6 +9,7 @@ pub mod advise;
 pub mod arena;
 pub mod atlas;
 pub mod bisect;
+pub mod build;
 mod conduct;
 pub mod console;
 pub mod controllers;

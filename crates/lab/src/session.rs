@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use experiment::plan::{self, ArenaKind, Budget, Plan};
 use experiment::record::{Environment, Event, Header, Note, Record};
 use jiff::Timestamp;
+use text::build;
 
 use crate::arena::Arena;
 use crate::arena::disk::Target;
@@ -63,7 +64,7 @@ pub fn in_memory(plan: &Plan, command: &str, arena: &mut dyn Arena) -> Result<(M
 fn header(plan: &Plan, environment: Environment, command: &str, now: Timestamp) -> Result<Header> {
     Ok(Header {
         schema: plan::SCHEMA,
-        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        schedlab: build::identity().to_owned(),
         plan: plan.clone(),
         environment,
         // Virtual time begins at 0: the same plan gives the same record, byte for byte.
@@ -90,6 +91,9 @@ pub fn append_notes(store: &mut dyn RecordLog, record: &mut Record, notes: Vec<N
 
 /// A record is one experiment on one machine: only the budget may be another when it is resumed.
 fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir: &Path) -> Result<()> {
+    if let Some(why) = build::difference(&header.schedlab, build::identity()) {
+        return Err(usage(format!("{}: {why}; continue it with that build, or name another --out", dir.display())));
+    }
     let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };
     if comparable(&header.plan) != comparable(plan) {
         return Err(usage(format!(

@@ -229,9 +229,45 @@ impl ArmStanding {
 
 #[cfg(test)]
 mod tests {
-    use experiment::record::VoidReason;
+    use experiment::plan::{Plan, SCHEMA};
+    use experiment::record::{Header, Observation, Trial, VoidReason};
 
     use super::*;
+
+    /// Two arms in three blocks.
+    fn record() -> Record {
+        let plan = Plan::from_toml(
+            "arena = 'sim'\ndevice = 'hp97560'\n[[arm]]\nname = 'none'\n[[arm]]\nname = 'bfq'\n\
+             [[workload]]\nname = 'w'\nkind = 'randread'\nprimary = 'iops'\n",
+        )
+        .unwrap();
+        let mut record = Record::new(Header {
+            schema: SCHEMA,
+            schedlab: String::new(),
+            plan,
+            environment: Default::default(),
+            started_unix_ms: 0,
+            command: String::new(),
+        });
+        record.trials = (0..6_u32)
+            .map(|i| {
+                let metrics = [("iops".to_owned(), 100.0 + f64::from(i)), ("latency_p999_us".to_owned(), 5.0)].into();
+                let observation = Observation { duration_ns: 1_000_000_000, metrics, ..Observation::default() };
+                let (block, position) = (i / 2, i % 2);
+                let arm = ["none", "bfq"][position as usize].to_owned();
+                Trial {
+                    sequence: u64::from(i),
+                    workload: "w".to_owned(),
+                    block,
+                    position,
+                    arm,
+                    started_ms: u64::from(i) * 1000,
+                    observation,
+                }
+            })
+            .collect();
+        record
+    }
 
     #[test]
     fn a_lock_is_found_by_the_file_s_number_and_says_which_process_has_it() {
@@ -246,8 +282,7 @@ mod tests {
 
     #[test]
     fn a_thin_secondary_percentile_voids_no_trial() {
-        let text = include_str!("../../experiment/tests/data/0.1.0/sweep/record.jsonl");
-        let mut record = Record::from_bytes(text.as_bytes()).unwrap();
+        let mut record = record();
         let judgements = experiment::study(&record, None).judgements;
         let deciding = judgements.iter().find(|one| one.primary).unwrap().metric.clone();
         record.trials.iter_mut().for_each(|trial| trial.observation.voids.clear());
@@ -261,8 +296,7 @@ mod tests {
 
     #[test]
     fn planned_blocks_are_those_announced_before_the_first_trial() {
-        let text = include_str!("../../experiment/tests/data/0.1.0/sweep/record.jsonl");
-        let record = Record::from_bytes(text.as_bytes()).unwrap();
+        let record = record();
         let announced = crate::feasibility::of(&record.header.plan).blocks;
         assert!(of(&record, None, None).workloads.iter().all(|workload| workload.planned == announced));
     }

@@ -64,10 +64,9 @@ impl Lab {
         let study = Study { origin, arms, ..study(&trials) };
         let notes = vec![Note {
             at_ms: 61_000,
-            event: Event::Untyped { event: "stopped-arm".into(), text: "oltp: bfq is decided".into() },
+            event: Event::StoppedArm { workload: "oltp".into(), arm: "bfq".into(), blocks: 12 },
         }];
-        let text = "every primary metric has its verdict or spent its blocks".into();
-        let end = Some(End { at_ms: 131_400, reason: EndReason::Untyped { why: "budget-spent".into(), text } });
+        let end = Some(End { at_ms: 131_400, reason: EndReason::BudgetSpent { measured_s: 131.4 } });
         Lab { header, trials, notes, end, study }
     }
 
@@ -279,11 +278,11 @@ fn header() -> Header {
     };
     let section = |facts: &[(&str, &str)]| facts.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     Header {
-        schema: 1,
+        schema: experiment::plan::SCHEMA,
         schedlab: "0.1.0".into(),
         plan: Plan {
             kernel: None,
-            schema: 1,
+            schema: experiment::plan::SCHEMA,
             name: "Example with made-up data: four schedulers on a database server's disk".into(),
             arena: Default::default(),
             device: "/dev/sdb".into(),

@@ -86,8 +86,7 @@ fn changed_words(change: &HistoryChange) -> String {
             };
             format!("; {} {} (was {}){more}", first.name, or(&first.now), or(&first.then))
         }
-        None if change.noted => "; no kernel, program or firmware differs there".to_owned(),
-        None => "; what differs there was not noted".to_owned(),
+        None => "; no kernel, program, firmware or build of schedlab differs there".to_owned(),
     };
     format!(
         "CHANGED since {}: {} on {} ({}): {what} {percent:+.1} %, noticed {}{differs}",

@@ -14,6 +14,7 @@ mod out;
 mod progress;
 mod report_files;
 mod rights;
+mod version;
 
 use std::process::ExitCode;
 
@@ -24,13 +25,17 @@ use machine::Root;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    // First, since a role writes files as well.
+    version::register();
+    // Before anything else, since a role writes files as well.
     if let Err(error) = lab::signals::survive_file_size_limit() {
         out::error(&error);
         return ExitCode::from(failure::status_of(&error));
     }
     if let Some(status) = lab::inside::dispatch().or_else(command::settings::keeper::dispatch) {
         return status;
+    }
+    if let Some(printed) = version::print_json() {
+        return printed.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
     let command = cli::laid_out(Cli::command(), out::width().clamp(40, 100));
     let cli = match command.try_get_matches().and_then(|found| Cli::from_arg_matches(&found)) {
@@ -106,6 +111,5 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Restore(args) => command::restore::run(root, args),
         Command::Bisect(args) => command::bisect::run(root, args),
         Command::Kernel(args) => command::kernel::run(args),
-        Command::Bench(args) => Err(command::bench_moved(args)),
     }
 }

@@ -138,7 +138,7 @@ fn record(number: u64, ratio: f64, trials: u64) -> Result<Record> {
     put("device", &[("kind", "nvme"), ("model", "FAST 980"), ("identity", format!("wwid eui.{number:016x}").as_str())]);
     let header = Header {
         schema: experiment::plan::SCHEMA,
-        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        schedlab: text::build::identity().to_owned(),
         plan: Plan::from_toml(PLAN)?,
         environment,
         started_unix_ms: 1_700_000_000_000 + number,

@@ -43,7 +43,7 @@ fn record(trials: u32) -> Result<String> {
     let plan = plan()?;
     let header = Header {
         schema: plan.schema,
-        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        schedlab: text::build::identity().to_owned(),
         plan,
         environment: BTreeMap::new(),
         started_unix_ms: 0,

@@ -42,7 +42,7 @@ fn recorded(arena: &str, primary: &str, arms: &[(&str, &[Tried<'_>])]) -> Cell {
     plan.arms = arms.iter().map(|(name, _)| crate::plan::Arm { name: (*name).to_owned(), ..first.clone() }).collect();
     plan.baseline = Some(arms[0].0.to_owned());
     let mut record = Record::new(Header {
-        schema: 1,
+        schema: crate::plan::SCHEMA,
         schedlab: String::new(),
         plan,
         environment: Default::default(),

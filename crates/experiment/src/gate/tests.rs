@@ -16,7 +16,7 @@ fn record(arena: &str, seed: u64, blocks: u32, (factor, all, noise): (f64, f64, 
     ))
     .expect("a plan");
     let header = Header {
-        schema: 1,
+        schema: crate::plan::SCHEMA,
         schedlab: "x".into(),
         plan,
         environment: Default::default(),

@@ -1,7 +1,6 @@
 //! What changed in a device's history, after which test, and what differs there.
 //!
-//! Followed are, for every watch, workload and arm, the effect against the baseline (all entries have it) and the level itself (entries have
-//! it since levels are noted). An arm that becomes slower alone shows in both, a kernel that slows down every arm in the levels only.
+//! Followed are, for every watch, workload and arm, the effect against the baseline and the level itself. An arm that becomes slower alone shows in both, a kernel that slows down every arm in the levels only.
 //! Each is a sequence of logarithms for `stats::cusum`. The rate of false alarms that is promised holds for all sequences of a
 //! history together: each gets its part.
 
@@ -47,8 +46,6 @@ pub struct HistoryChange {
     pub ratio: f64,
     /// What differs between the first test after the change and the one before; empty where nothing that is noted does.
     pub differences: Vec<Difference>,
-    /// Whether both tests have noted their environment.
-    pub noted: bool,
 }
 
 /// The place of a value: watch, workload, metric, arm, what is followed.
@@ -84,7 +81,6 @@ fn of_sequence(key: Key<'_>, tests: &[(&Entry, &Measured, f64)], run_length: f64
     let (watch, workload, metric, arm, followed) = key;
     let of = |change: &cusum::Change| {
         let (before, after) = (tests[change.first - 1].1, tests[change.first].1);
-        let noted = !before.environment.is_empty() && !after.environment.is_empty();
         HistoryChange {
             watch: watch.to_owned(),
             workload: workload.to_owned(),
@@ -94,8 +90,7 @@ fn of_sequence(key: Key<'_>, tests: &[(&Entry, &Measured, f64)], run_length: f64
             at: tests[change.first].0.at.clone(),
             noticed: tests[change.noticed].0.at.clone(),
             ratio: (change.after - change.before).exp(),
-            differences: if noted { differences(&after.environment, &before.environment) } else { Vec::new() },
-            noted,
+            differences: differences(&after.environment, &before.environment),
         }
     };
     cusum::changes(&logs, run_length).iter().map(of).collect()
@@ -107,7 +102,7 @@ mod tests {
     use crate::history::LevelOf;
 
     /// Weekly tests of two arms: from the 30th on kernel 6.12, on which bfq has 0.9 of its level.
-    fn entries(noted: bool) -> Vec<Entry> {
+    fn entries() -> Vec<Entry> {
         let one = |week: u32| {
             let noise = 1.0 + 0.004 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;
             let drop = if week < 30 { 1.0 } else { 0.9 };
@@ -123,7 +118,7 @@ mod tests {
                 [("kernel.release".to_owned(), kernel.to_owned()), ("tools.fio".to_owned(), "3.33".into())];
             let measured = Measured {
                 levels: vec![level("none", 1000.0 * noise), level("bfq", 900.0 * noise * drop)],
-                environment: if noted { environment.into() } else { BTreeMap::new() },
+                environment: environment.into(),
                 ..Measured::default()
             };
             Entry {
@@ -138,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_change_names_the_first_test_after_it_and_the_kernel_that_came_with_it() {
-        let found = changes(&entries(true), RUN_LENGTH);
+        let found = changes(&entries(), RUN_LENGTH);
         assert_eq!(found.len(), 1, "{found:#?}");
         let change = &found[0];
         assert_eq!(
@@ -148,14 +143,5 @@ mod tests {
         assert!((change.ratio - 0.9).abs() < 0.01 && change.noticed > change.at, "{change:?}");
         let [kernel] = change.differences.as_slice() else { panic!("{change:?}") };
         assert_eq!((kernel.name.as_str(), kernel.now.as_deref()), ("kernel.release", Some("6.12.0")));
-    }
-
-    #[test]
-    fn entries_of_before_environments_were_noted_say_that_nothing_is_known() {
-        let found = changes(&entries(false), RUN_LENGTH);
-        assert!(found.len() == 1 && !found[0].noted && found[0].differences.is_empty());
-        let line = r#"{"at":"2026-01-01T00:00:00Z","watch":"w","device":"d","outcome":"measured","recommended":null,"sentence":"s","changed":false,"effects":[],"report":"r"}"#;
-        let old: Entry = serde_json::from_str(line).expect("a line of 0.1.0");
-        assert!(changes(&[old], RUN_LENGTH).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Where trials take place.
 //!
 //! Four arenas are peers; what differs between them is a method here, so that callers ask for the difference and not for the
-//! name. A plan of version 0.1.0 wrote the cpu arena as `arena = "host"` with `device = "cpu"`; both are still read.
+//! name.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,8 @@ pub const CPU_DEVICE: &str = "cpu";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArenaKind {
-    /// The block layer of this machine's kernel and a real device. `host` is a synonym.
+    /// The block layer of this machine's kernel and a real device.
     #[default]
-    #[serde(alias = "host")]
     Disk,
     /// The CPU scheduler of this machine's kernel and its CPUs.
     Cpu,
@@ -43,11 +42,5 @@ impl ArenaKind {
     /// Whether CPUs are under test and no block device.
     pub fn is_cpu(self) -> bool {
         self == ArenaKind::Cpu
-    }
-
-    /// The arena that `arena` and `device` mean together: the device `cpu` selects the cpu arena in place of the disk arena, as
-    /// plans and command lines of version 0.1.0 wrote it.
-    pub fn with_device(self, device: &str) -> ArenaKind {
-        if self == ArenaKind::Disk && device == CPU_DEVICE { ArenaKind::Cpu } else { self }
     }
 }

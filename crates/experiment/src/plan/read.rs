@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use text::limits::{Exceeded, PLAN_BYTES};
 use thiserror::Error;
 
-use super::{Plan, SCHEMA};
+use super::{CPU_DEVICE, Plan, SCHEMA};
 
 /// Why a plan, or a compact form of a part of it, is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -38,13 +38,12 @@ pub enum PlanError {
     },
     /// A plan of another version.
     #[error(
-        "plan: its schema is {found}, this build reads schema {known}; use the schedlab that wrote it, or write schema = {known}"
+        "plan: {}; use the schedlab that wrote it, or write schema = {SCHEMA}",
+        text::build::other_format(found, SCHEMA, None)
     )]
     Schema {
         /// The version that it says.
         found: i64,
-        /// The version of this build.
-        known: u32,
     },
     /// A name that should be one of the plan's own.
     #[error("plan: unknown {what} `{name}` (expected one of {}){}", known.join(", "), text::suggestion(nearest.as_deref()))]
@@ -101,7 +100,10 @@ impl Plan {
     pub fn from_toml(text: &str) -> Result<Plan, PlanError> {
         PLAN_BYTES.check(text.len())?;
         refuse_other_schema(text)?;
-        let plan: Plan = toml::from_str(text).map_err(|error| explain(text, &error))?;
+        let mut plan: Plan = toml::from_str(text).map_err(|error| explain(text, &error))?;
+        if plan.arena.is_cpu() && plan.device.is_empty() {
+            CPU_DEVICE.clone_into(&mut plan.device);
+        }
         plan.check()?;
         Ok(plan)
     }
@@ -124,7 +126,7 @@ impl Plan {
 fn refuse_other_schema(text: &str) -> Result<(), PlanError> {
     let table: toml::Table = text.parse().map_err(|error| explain(text, &error))?;
     match table.get("schema").and_then(toml::Value::as_integer) {
-        Some(found) if found != i64::from(SCHEMA) => Err(PlanError::Schema { found, known: SCHEMA }),
+        Some(found) if found != i64::from(SCHEMA) => Err(PlanError::Schema { found }),
         _ => Ok(()),
     }
 }
@@ -183,6 +185,18 @@ params = { clients = "8" }
     }
 
     #[test]
+    fn the_cpu_arena_needs_no_device_and_takes_none() {
+        let arms = "[[arm]]\nname = 'a'\n[[arm]]\nname = 'b'\n[[workload]]\nname = 'linpack'\nkind = 'linpack'\n";
+        let read = |head: &str| Plan::from_toml(&format!("{head}\n{arms}"));
+        let plan = read("arena = 'cpu'").unwrap();
+        assert_eq!((plan.arena.is_cpu(), plan.device.as_str()), (true, CPU_DEVICE));
+        assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
+        let error = read("arena = 'cpu'\ndevice = 'sda'").unwrap_err().to_string();
+        assert!(error.contains("sda") && error.contains("leave it out"), "{error}");
+        assert!(read("arena = 'host'\ndevice = 'sda'").unwrap_err().to_string().contains("unknown choice `host`"));
+    }
+
+    #[test]
     fn a_typo_in_a_key_names_the_line_and_the_nearest_key() {
         let error = Plan::from_toml(&GOOD.replace("[budget]", "[bugdet]")).unwrap_err();
         assert!(
@@ -216,7 +230,7 @@ params = { clients = "8" }
     #[test]
     fn a_plan_of_a_later_version_is_called_so_and_its_new_keys_are_not_called_typos() {
         let error = Plan::from_toml(&format!("schema = 7\nnew_key = 1\n{GOOD}")).unwrap_err();
-        assert_eq!(error, PlanError::Schema { found: 7, known: SCHEMA });
+        assert_eq!(error, PlanError::Schema { found: 7 });
     }
 
     #[test]

@@ -118,6 +118,7 @@ fn facts(record: &Record) -> Vec<(String, String)> {
     let listed = |names: Vec<String>| names.join(", ");
     let json = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
     let mut facts: Vec<(String, String)> = [
+        ("build of schedlab", record.header.schedlab.clone()),
         ("arena", plan.arena.name().to_owned()),
         ("device", identity),
         ("device size", if temporary { String::new() } else { of("device", "size_bytes") }),

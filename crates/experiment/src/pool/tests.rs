@@ -108,8 +108,14 @@ fn record(seed: u64, started_unix_ms: u64) -> Record {
                 arm = [{ name = 'none', scheduler = 'none' }, { name = 'bfq', scheduler = 'bfq' }]";
     let plan = Plan { seed, ..Plan::from_toml(plan).unwrap() };
     let (schedlab, command) = ("0.1.0".to_string(), "schedlab".to_string());
-    let mut record =
-        Record::new(Header { schema: 1, schedlab, plan, environment: Environment::new(), started_unix_ms, command });
+    let mut record = Record::new(Header {
+        schema: crate::plan::SCHEMA,
+        schedlab,
+        plan,
+        environment: Environment::new(),
+        started_unix_ms,
+        command,
+    });
     for (at, sample) in occasion("x", 1.1).samples.into_iter().enumerate() {
         let observation =
             Observation { metrics: [("iops".to_string(), sample.value)].into(), ..Observation::default() };
@@ -131,7 +137,10 @@ fn records_of_another_question_are_refused_and_what_differs_is_named() {
     };
     assert_eq!(refused(&|_| {}), "", "another seed and another day are what an occasion is");
     type Change = fn(&mut Record);
-    let changes: [(&str, Change); 9] = [
+    let changes: [(&str, Change); 10] = [
+        ("another build of schedlab than in a (found other, expected 0.1.0)", |r| {
+            r.header.schedlab = "other".to_string()
+        }),
         ("another list of arms", |r| r.header.plan.arms.pop().map(drop).unwrap()),
         ("another setting of arm bfq", |r| r.header.plan.arms[1].scheduler = "kyber".to_string()),
         ("another list of workloads", |r| r.header.plan.workloads[0].name = "dss".to_string()),

@@ -1,7 +1,7 @@
 //! How an experiment ended.
 //!
 //! A line of the record has the word `why`, the fields of the reason, and `text`, the same in words for readers of the file.
-//! Only the word and the fields are read back. Version 0.1.0 wrote no fields: what it wrote is kept as [`EndReason::Untyped`].
+//! Only the word and the fields are read back.
 
 use std::fmt;
 
@@ -50,15 +50,6 @@ pub enum EndReason {
         /// The error and its causes.
         error: String,
     },
-    /// A reason that this version does not know, or whose fields are missing.
-    #[serde(untagged)]
-    Untyped {
-        /// The word as written.
-        why: String,
-        /// The text as written.
-        #[serde(default)]
-        text: String,
-    },
 }
 
 /// What the end of an experiment means for its evidence.
@@ -76,7 +67,7 @@ pub enum Ending {
 
 impl EndReason {
     /// The word under `why`.
-    pub fn word(&self) -> &str {
+    pub fn word(&self) -> &'static str {
         match self {
             EndReason::VerdictsReached => "verdicts-reached",
             EndReason::BlocksMeasured => "blocks-measured",
@@ -85,24 +76,17 @@ impl EndReason {
             EndReason::Interrupted { .. } => "interrupted",
             EndReason::DeviceVanished { .. } => "device-vanished",
             EndReason::Failed { .. } => "failed",
-            EndReason::Untyped { why, .. } => why,
         }
     }
 
-    /// What the end means for the evidence. A word that this version does not know counts as complete.
+    /// What the end means for the evidence.
     pub fn ending(&self) -> Ending {
-        match self.word() {
-            "budget-spent" | "record-full" => Ending::BudgetSpent,
-            "interrupted" => Ending::Interrupted,
-            "device-vanished" | "failed" => Ending::Failed,
-            _ => Ending::Complete,
+        match self {
+            EndReason::VerdictsReached | EndReason::BlocksMeasured => Ending::Complete,
+            EndReason::BudgetSpent { .. } | EndReason::RecordFull { .. } => Ending::BudgetSpent,
+            EndReason::Interrupted { .. } => Ending::Interrupted,
+            EndReason::DeviceVanished { .. } | EndReason::Failed { .. } => Ending::Failed,
         }
-    }
-
-    /// The reason as this version would have written it in an experiment with (or without) a fixed number of blocks: version
-    /// 0.1.0 wrote `verdicts-reached` for both.
-    pub(super) fn of_plan(self, fixed_blocks: bool) -> EndReason {
-        if fixed_blocks && self == EndReason::VerdictsReached { EndReason::BlocksMeasured } else { self }
     }
 }
 
@@ -127,7 +111,6 @@ impl fmt::Display for EndReason {
                 write!(f, "the device went away ({detail}); what was measured before is kept")
             }
             EndReason::Failed { error } => f.write_str(error),
-            EndReason::Untyped { text, .. } => f.write_str(text),
         }
     }
 }
@@ -139,14 +122,9 @@ impl Serialize for End {
             at_ms: u64,
             #[serde(flatten)]
             reason: &'a EndReason,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            text: Option<String>,
+            text: String,
         }
-        let text = match &self.reason {
-            EndReason::Untyped { .. } => None,
-            reason => Some(reason.to_string()),
-        };
-        Written { at_ms: self.at_ms, reason: &self.reason, text }.serialize(serializer)
+        Written { at_ms: self.at_ms, reason: &self.reason, text: self.reason.to_string() }.serialize(serializer)
     }
 }
 
@@ -154,7 +132,7 @@ impl Serialize for End {
 mod tests {
     use super::*;
 
-    fn reasons() -> [EndReason; 8] {
+    fn reasons() -> [EndReason; 7] {
         [
             EndReason::VerdictsReached,
             EndReason::BlocksMeasured,
@@ -163,7 +141,6 @@ mod tests {
             EndReason::Interrupted { by: "SIGINT".to_string() },
             EndReason::DeviceVanished { detail: "sdb".to_string() },
             EndReason::Failed { error: "no space left".to_string() },
-            EndReason::Untyped { why: "later-word".to_string(), text: "in words".to_string() },
         ]
     }
 
@@ -183,21 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_of_version_0_1_0_keeps_its_text_and_means_the_same() {
-        for (why, text, ending) in [
-            ("budget-spent", "6.5 s of measuring", Ending::BudgetSpent),
-            ("interrupted", "by SIGINT; go on with --resume", Ending::Interrupted),
-            ("failed", "cannot write /x: no space", Ending::Failed),
-        ] {
-            let line = serde_json::json!({ "at_ms": 1, "why": why, "text": text });
-            let end: End = serde_json::from_value(line).unwrap();
-            assert_eq!((end.reason.word(), end.reason.to_string().as_str(), end.reason.ending()), (why, text, ending));
+    fn an_unknown_word_or_a_missing_field_is_refused() {
+        for line in
+            [r#"{"at_ms":1,"why":"later-word","text":"x"}"#, r#"{"at_ms":1,"why":"budget-spent","text":"6.5 s"}"#]
+        {
+            assert!(serde_json::from_str::<End>(line).is_err(), "{line}");
         }
-        let end: End = serde_json::from_str(
-            r#"{"at_ms":1,"why":"verdicts-reached","text":"every block of the plan is measured"}"#,
-        )
-        .unwrap();
-        assert_eq!(end.reason.clone().of_plan(true), EndReason::BlocksMeasured);
-        assert_eq!(end.reason.of_plan(false), EndReason::VerdictsReached);
     }
 }

@@ -1,7 +1,7 @@
 //! What happened between trials.
 //!
 //! As with [`End`](super::End), a line has the word `event`, the fields, and `text` in words; only the word and the fields are
-//! read back, and what has no fields is kept as [`Event::Untyped`].
+//! read back.
 
 use std::fmt;
 
@@ -103,15 +103,6 @@ pub enum Event {
         /// The length of every trial.
         to_ms: u64,
     },
-    /// An event that this version does not know, or whose fields are missing.
-    #[serde(untagged)]
-    Untyped {
-        /// The word as written.
-        event: String,
-        /// The text as written.
-        #[serde(default)]
-        text: String,
-    },
 }
 
 impl fmt::Display for Event {
@@ -144,7 +135,6 @@ impl fmt::Display for Event {
                 f,
                 "{workload}: {events} events in {from_ms} ms, and {metric} takes {floor}: trials of {to_ms} ms"
             ),
-            Event::Untyped { text, .. } => f.write_str(text),
         }
     }
 }
@@ -156,14 +146,9 @@ impl Serialize for Note {
             at_ms: u64,
             #[serde(flatten)]
             event: &'a Event,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            text: Option<String>,
+            text: String,
         }
-        let text = match &self.event {
-            Event::Untyped { .. } => None,
-            event => Some(event.to_string()),
-        };
-        Written { at_ms: self.at_ms, event: &self.event, text }.serialize(serializer)
+        Written { at_ms: self.at_ms, event: &self.event, text: self.event.to_string() }.serialize(serializer)
     }
 }
 
@@ -209,7 +194,6 @@ mod tests {
                 },
                 "oltp: 33 events in 192 ms, and iops takes 100: trials of 730 ms",
             ),
-            (Event::Untyped { event: "later".to_string(), text: "in words".to_string() }, "in words"),
         ];
         for (event, text) in events {
             let note = Note { at_ms: 3, event };
@@ -221,12 +205,9 @@ mod tests {
     }
 
     #[test]
-    fn a_note_of_version_0_1_0_keeps_its_word_and_text() {
-        for event in ["resumed", "stopped-arm", "refused-arm", "precondition"] {
-            let line = serde_json::json!({ "at_ms": 1, "event": event, "text": "as it was" });
-            let note: Note = serde_json::from_value(line).unwrap();
-            let kept = Event::Untyped { event: event.to_string(), text: "as it was".to_string() };
-            assert_eq!(note.event, kept);
+    fn an_unknown_word_or_a_missing_field_is_refused() {
+        for line in [r#"{"at_ms":1,"event":"later","text":"x"}"#, r#"{"at_ms":1,"event":"resumed","text":"x"}"#] {
+            assert!(serde_json::from_str::<Note>(line).is_err(), "{line}");
         }
     }
 }

@@ -50,18 +50,13 @@ pub enum RecordError {
         /// What the first line is instead.
         found: String,
     },
-    /// Written by another version.
-    #[error(
-        "record: unsupported schema (found schema {found}, expected schema {known}); read it with the schedlab that wrote it{}",
-        version.as_ref().map(|v| format!(" (version {v})")).unwrap_or_default()
-    )]
+    /// Of another format.
+    #[error("record: {}; read it with the schedlab that wrote it", text::build::other_format(found, SCHEMA, build.as_deref()))]
     Schema {
-        /// The version that the record says.
+        /// The format that the record says.
         found: String,
-        /// The version of this build.
-        known: u32,
-        /// The schedlab that wrote it, if it says so.
-        version: Option<String>,
+        /// The build that wrote it, if it says so.
+        build: Option<String>,
     },
     /// More of something than a record may have.
     #[error(transparent)]
@@ -133,10 +128,7 @@ impl Record {
                 self.trials.push(*trial);
             }
             Line::Note(note) => self.notes.push(note),
-            Line::End(end) => {
-                let fixed_blocks = self.header.plan.budget.blocks.is_some();
-                self.end = Some(End { reason: end.reason.of_plan(fixed_blocks), ..end });
-            }
+            Line::End(end) => self.end = Some(end),
         }
         Ok(())
     }
@@ -278,8 +270,8 @@ fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {
     }
     // Before reading the rest: a header of another version may have parts that this build does not know.
     if value["schema"] != SCHEMA {
-        let version = value["schedlab"].as_str().map(str::to_string);
-        return Err(RecordError::Schema { found: value["schema"].to_string(), known: SCHEMA, version });
+        let build = value["schedlab"].as_str().map(str::to_string);
+        return Err(RecordError::Schema { found: value["schema"].to_string(), build });
     }
     let garbage = |problem: String| RecordError::Garbage { line: line.number, problem };
     let header: Header = serde_json::from_value(value).map_err(|error| garbage(error.to_string()))?;
@@ -391,10 +383,13 @@ mod tests {
     }
 
     #[test]
-    fn another_schema_is_an_error_that_names_both_versions() {
-        let other = whole().replacen("\"schema\":1", "\"schema\":4,\"new\":true", 1);
+    fn another_format_is_an_error_that_names_both_builds() {
+        let other = whole().replacen("\"schema\":2", "\"schema\":4,\"new\":true", 1);
         let message = Record::parse(&other).unwrap_err().to_string();
-        assert!(message.contains("schema 4") && message.contains("schema 1") && message.contains("0.1.0"), "{message}");
+        assert!(
+            message.contains("found 4, of build 0.1.0") && message.contains("expected 2, of this build unnamed"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -16,9 +16,9 @@ use crate::record::{Environment, Record};
 /// Where the evidence comes from.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Origin {
-    /// Version of schedlab that judged.
+    /// The build of schedlab that judged.
     pub judged_by: String,
-    /// Version of schedlab that measured; none for a table.
+    /// The build of schedlab that measured; none for a table.
     pub measured_by: Option<String>,
     /// The device, as the plan names it; none for a table.
     pub device: Option<String>,
@@ -78,7 +78,7 @@ pub struct MetricMeaning {
 impl Origin {
     /// The origin of a table of `values` numbers.
     pub fn of_table(values: usize) -> Origin {
-        Origin { judged_by: env!("CARGO_PKG_VERSION").to_owned(), trials: values as u64, ..Origin::default() }
+        Origin { judged_by: text::build::identity().to_owned(), trials: values as u64, ..Origin::default() }
     }
 
     /// The origin of a record.

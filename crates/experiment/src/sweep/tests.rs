@@ -69,7 +69,7 @@ fn record(arms: &[&str], factors: &[f64]) -> Record {
     let plan = plan(arms);
     let names: Vec<String> = plan.arms.iter().map(|arm| arm.name.clone()).collect();
     let mut record = Record::new(Header {
-        schema: 1,
+        schema: crate::plan::SCHEMA,
         schedlab: String::new(),
         plan,
         environment: BTreeMap::from([(DEFAULTS.to_string(), BTreeMap::from([("a".to_string(), "3".to_string())]))]),

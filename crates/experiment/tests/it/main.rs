@@ -4,4 +4,3 @@ mod calibration;
 mod fleet;
 mod search;
 mod study;
-mod version_0_1_0;

@@ -134,8 +134,7 @@ impl OpenOptions {
 /// # Errors
 /// The journal cannot be read.
 pub fn restore_leftovers(root: &Root, progress: &dyn Progress) -> Result<()> {
-    for outcome in machine::restore_all(root, &[::machine::cpu::UNDO])?.iter().filter(|outcome| outcome.owner_is_dead())
-    {
+    for outcome in machine::restore_all(root, &machine::cpu::UNDO)?.iter().filter(|outcome| outcome.owner_is_dead()) {
         progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
     }
     Ok(())

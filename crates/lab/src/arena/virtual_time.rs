@@ -126,7 +126,7 @@ pub(super) fn facts_of(model: &Model, workloads: &Workloads) -> Environment {
     device.extend(model.description().map(|text| ("description".to_owned(), text.to_owned())));
     let one = |name: &str, value: String| BTreeMap::from([(name.to_owned(), value)]);
     let mut facts = Environment::new();
-    facts.insert("schedlab".to_owned(), one("version", env!("CARGO_PKG_VERSION").to_owned()));
+    facts.insert("schedlab".to_owned(), one("build", text::build::identity().to_owned()));
     facts.insert("device".to_owned(), device);
     facts.extend(workloads.replayed().map(|traces| ("traces".to_owned(), one("replayed", traces))));
     facts

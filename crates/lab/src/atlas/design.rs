@@ -8,6 +8,7 @@ use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, LONGEST_S, Method
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use text::build;
 use text::limits::{ATLAS_BYTES, ATLAS_CELLS};
 
 use super::twin::{known, linux_of};
@@ -60,7 +61,7 @@ pub struct Choice {
 #[serde(deny_unknown_fields)]
 pub struct Design {
     schema: u32,
-    /// The version whose tables its names are of.
+    /// The build whose tables its names are of.
     schedlab: String,
     arenas: Vec<ArenaKind>,
     devices: Vec<String>,
@@ -130,7 +131,7 @@ impl Design {
         devices.extend(own.iter().map(whole).collect::<Result<Vec<_>>>()?);
         let design = Design {
             schema: SCHEMA,
-            schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+            schedlab: build::identity().to_owned(),
             arenas: choice.arenas.clone(),
             devices,
             schedulers: schedulers.into_iter().map(str::to_owned).collect(),
@@ -151,25 +152,20 @@ impl Design {
     /// The design of a directory.
     ///
     /// # Errors
-    /// Wrong usage: it is none, of another version, or names what is not there.
+    /// Wrong usage: it is none, of another build, or names what is not there.
     pub fn read(dir: &Dir) -> Result<Option<Design>> {
         let path = dir.file(DESIGN);
         let wrong = |why: String| usage(format!("{}: {why}", path.display()));
         let Some(file) = dir.open_if_there(DESIGN)? else { return Ok(None) };
         let text = ATLAS_BYTES.read_text(file).map_err(|error| wrong(error.to_string()))?;
-        let version = |key: &str| toml::from_str::<toml::Table>(&text).ok()?.get(key).cloned();
-        if let Some(found) = version("schema").filter(|found| found.as_integer() != Some(i64::from(SCHEMA))) {
-            return Err(wrong(format!(
-                "another format (found {found}, expected {SCHEMA}); use the schedlab that wrote it, or name another --out"
-            )));
+        let written = toml::from_str::<toml::Table>(&text).unwrap_or_default();
+        if let Some(found) = written.get("schema").filter(|found| found.as_integer() != Some(i64::from(SCHEMA))) {
+            let why = build::other_format(found, SCHEMA, written.get("schedlab").and_then(toml::Value::as_str));
+            return Err(wrong(format!("{why}; use the schedlab that wrote it, or name another --out")));
         }
         let design: Design = toml::from_str(&text).map_err(|e| wrong(format!("not the design of an atlas: {e}")))?;
-        if design.schedlab != env!("CARGO_PKG_VERSION") {
-            return Err(wrong(format!(
-                "an atlas of another version (found {}, expected {}), whose schedulers are others; use that version, or name another --out",
-                design.schedlab,
-                env!("CARGO_PKG_VERSION")
-            )));
+        if let Some(why) = build::difference(&design.schedlab, build::identity()) {
+            return Err(wrong(format!("{why}; continue it with that build, or name another --out")));
         }
         design.check().with_context(|| path.display().to_string())?;
         Ok(Some(design))
@@ -437,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_design_is_kept_once_and_another_version_or_a_foreign_name_is_refused() {
+    fn a_design_of_another_build_or_with_a_foreign_name_is_refused() {
         let at = tempfile::tempdir().unwrap();
         let dir = Dir::open(at.path()).unwrap();
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
@@ -448,8 +444,12 @@ mod tests {
         assert!(error.contains("another choice"), "{error}");
         let text = std::fs::read_to_string(at.path().join(DESIGN)).unwrap();
         for (from, to, says) in [
-            ("schema = 2", "schema = 1", "another format (found 1, expected 2)"),
-            (env!("CARGO_PKG_VERSION"), "9.9.9", "another version"),
+            (
+                "schema = 2",
+                "schema = 1",
+                "another format (found 1, of build unnamed; expected 2, of this build unnamed)",
+            ),
+            ("unnamed", "9.9.9", "another build of schedlab (found 9.9.9, expected unnamed)"),
             ("\"bfq\"", "\"../../etc\"", "unknown to this schedlab"),
             ("two-readers", "../two", "unknown to this schedlab"),
             ("arenas", "colours", "not the design of an atlas"),

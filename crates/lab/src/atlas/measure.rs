@@ -6,8 +6,9 @@ use anyhow::{Context, Result, bail};
 use experiment::atlas::Cell;
 use experiment::plan::{Budget, Plan};
 use experiment::record::{End, Ending, Record};
-use machine::Root;
 use machine::files::{Bounded, Dir};
+use machine::Root;
+use text::build;
 use text::limits::RECORD_BYTES;
 
 use super::across::Across;
@@ -43,11 +44,12 @@ pub fn look(dir: &Dir, cell: &Planned) -> Looked {
         Err(error) => return Looked::Foreign(format!("{error:#}")),
     };
     let at = || dir.path().join(CELLS).join(&cell.dir);
+    let remove = "remove the directory to measure the cell again";
+    if let Some(why) = build::difference(&record.header.schedlab, build::identity()) {
+        return Looked::Foreign(format!("{}: {why}; {remove}", at().display()));
+    }
     if !is_of(&record, &cell.plan) {
-        return Looked::Foreign(format!(
-            "{}: the record of another plan or version; remove the directory to measure the cell again",
-            at().display()
-        ));
+        return Looked::Foreign(format!("{}: the record of another plan; {remove}", at().display()));
     }
     if !is_whole(&record) {
         return Looked::Unfinished;
@@ -72,10 +74,10 @@ fn is_whole(record: &Record) -> bool {
     record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early())
 }
 
-/// Whether a record is of this plan, whatever budget of time it was given, by this version.
+/// Whether a record is of this plan, whatever budget of time it was given.
 fn is_of(record: &Record, plan: &Plan) -> bool {
     let comparable = |plan: &Plan| Plan { budget: Budget { time_s: 0.0, ..plan.budget.clone() }, ..plan.clone() };
-    comparable(&record.header.plan) == comparable(plan) && record.header.schedlab == env!("CARGO_PKG_VERSION")
+    comparable(&record.header.plan) == comparable(plan)
 }
 
 /// Measures these cells one after the other, each on all CPUs unless `opening` says otherwise; what is begun is continued. The signal that
@@ -129,7 +131,7 @@ pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
         match look(dir, cell) {
             Looked::Whole(ours) if ours == theirs => continue,
             Looked::Whole(_) => bail!(
-                "cell {}: {} and {} found different figures, which one version on any machine cannot; remove the one that is wrong",
+                "cell {}: {} and {} found different figures, which one build on any machine cannot; remove the one that is wrong",
                 cell.dir,
                 dir.path().display(),
                 from.path().display()

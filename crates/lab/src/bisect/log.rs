@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use experiment::plan::Plan;
 use machine::files::{Bounded, DataLock, Dir};
 use serde::{Deserialize, Serialize};
+use text::build;
 use text::limits::{BISECT_BYTES, RECORD_LINE};
 
 use super::evidence::Evidence;
@@ -188,7 +189,11 @@ fn same_search(then: &Begin, now: &Begin) -> Result<()> {
         Err(usage(format!("--resume: {what}, and answers of different searches are never joined; name another --out")))
     };
     if then.schema != now.schema {
-        return other(format!("format {} of another version of schedlab (expected {})", then.schema, now.schema));
+        let why = build::other_format(then.schema, now.schema, Some(&then.schedlab));
+        return Err(usage(format!("--resume: {why}; name another --out")));
+    }
+    if let Some(why) = build::difference(&then.schedlab, &now.schedlab) {
+        return Err(usage(format!("--resume: {why}; continue it with that build, or name another --out")));
     }
     if then.plan != now.plan {
         return other("another plan, arm or workload".to_owned());
@@ -287,6 +292,8 @@ mod tests {
         assert!(refused(&other).contains("another plan"));
         assert!(refused(&begin(&["a", "x", "c"])).contains("step 1, x.patch: changed since"));
         assert!(refused(&begin(&["a", "b"])).contains("found 1, expected 2"));
+        let of_build = |build: &str| Begin { schedlab: build.to_owned(), ..begun.clone() };
+        assert!(refused(&of_build("2")).contains("another build of schedlab (found 1, expected 2)"));
         Log::open(&dir, &begun, true).unwrap();
     }
 

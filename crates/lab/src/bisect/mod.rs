@@ -84,7 +84,7 @@ pub fn bisect(root: &Root, spec: &BisectSpec<'_>, opening: &OpenOptions, console
     let dir = spec.output.open()?;
     let begin = Begin {
         schema: log::SCHEMA,
-        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        schedlab: text::build::identity().to_owned(),
         command: spec.command.clone(),
         plan: plan.clone(),
         source: spec.source.to_owned(),

@@ -92,7 +92,7 @@ pub fn fit(root: &Root, request: &Request, stop: &Stop, progress: &dyn Progress)
     let temporary = match &target {
         disk::Target::Temporary(size) => {
             disk::DiskArena::require_root()?;
-            machine::restore_all(root, &[::machine::cpu::UNDO])?;
+            machine::restore_all(root, &machine::cpu::UNDO)?;
             Some(disk::make_loop(root, *size, &request.loop_dir, stop, progress)?)
         }
         disk::Target::Device(_) => None,
@@ -302,5 +302,5 @@ fn head(request: &Request, source: &str) -> String {
     let name: String =
         request.device.chars().map(|c| if c.is_control() || text::steers(c) { '?' } else { c }).collect();
     let arena = if request.simulated { " --arena sim" } else { "" };
-    format!("# Fitted by schedlab {}: schedlab fit{arena} {name}\n# From {source}.\n", env!("CARGO_PKG_VERSION"))
+    format!("# Fitted by schedlab {}: schedlab fit{arena} {name}\n# From {source}.\n", text::build::identity())
 }

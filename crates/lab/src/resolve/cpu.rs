@@ -67,18 +67,18 @@ pub(super) fn settle(plan: &mut Plan) {
     }
     for spec in plan.workloads.iter_mut() {
         if load::programs::find(&spec.kind).is_some_and(|kind| kind.options.iter().any(|option| option.name == "on")) {
-            spec.params.entry("on".to_owned()).or_insert_with(|| "processors".to_owned());
+            spec.params.entry("on".to_owned()).or_insert_with(|| "cpu".to_owned());
         }
     }
 }
 
-/// Virtual time has no CPUs of its own to compare settings of.
+/// No other arena has a device of this name.
 pub(super) fn check_arena(plan: &Plan) -> Result<()> {
     if plan.device != plan::CPU_DEVICE || plan.arena.is_cpu() {
         return Ok(());
     }
     Err(usage(format!(
-        "--device cpu: CPUs are measured on this machine only (--arena cpu), not in the {} arena; see docs/src/explanation/kernel-arena.md",
+        "device cpu: not in the {} arena, CPUs are measured on this machine only; take --arena cpu and leave out the device",
         plan.arena.name()
     )))
 }

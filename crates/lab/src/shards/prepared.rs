@@ -8,6 +8,7 @@ use experiment::record::{Environment, Header, Note};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use text::build;
 use text::limits::{BLOCKS, RECORD_LINE};
 
 use super::Unit;
@@ -75,7 +76,7 @@ impl Prepared {
     fn begun(plan: Plan, notes: Vec<Note>, command: String, environment: Environment) -> Prepared {
         let header = Header {
             schema: plan::SCHEMA,
-            schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+            schedlab: build::identity().to_owned(),
             plan,
             environment,
             started_unix_ms: 0,
@@ -106,7 +107,7 @@ impl Prepared {
         Prepared { identity: format!("{:x}", Sha256::digest(text)), beginning }
     }
 
-    /// What all segments of this plan have in common, in 64 hexadecimal digits: plan, environment and schedlab's version. The command
+    /// What all segments of this plan have in common, in 64 hexadecimal digits: plan, environment and build. The command
     /// is no part of it.
     pub fn identity(&self) -> &str {
         &self.identity
@@ -184,7 +185,7 @@ impl Prepared {
     /// What [`Prepared::to_json`] wrote.
     ///
     /// # Errors
-    /// It is no plan that this version can measure.
+    /// It is no plan that this build has prepared.
     pub fn from_json(text: &str) -> Result<Prepared> {
         RECORD_LINE.check(text.len())?;
         let value: Value = serde_json::from_str(text).context("prepared plan: not JSON")?;
@@ -193,14 +194,9 @@ impl Prepared {
 
     pub(super) fn from_value(value: Value) -> Result<Prepared> {
         let header = &value["header"];
-        let version = env!("CARGO_PKG_VERSION");
-        // Before the rest is read, which another version may write differently.
-        if header["schedlab"] != version || header["schema"] != plan::SCHEMA {
-            bail!(
-                "version: another schedlab (found {}, expected {version}), and trials of two versions are never joined; measure it again \
-                 with this one",
-                header["schedlab"].as_str().unwrap_or("none")
-            );
+        // Before the rest is read, which another build may write differently.
+        if let Some(why) = build::difference(header["schedlab"].as_str().unwrap_or_default(), build::identity()) {
+            bail!("prepared plan: {why}; measure it again with this one");
         }
         let beginning: Beginning = serde_json::from_value(value).context("prepared plan: cannot be read")?;
         let plan = &beginning.header.plan;

@@ -15,6 +15,7 @@ use experiment::record::Observation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use text::build;
 use text::limits::{ARMS, BLOCKS, RECORD_LINE, SEGMENT_BYTES, TRIALS};
 
 use super::Prepared;
@@ -119,7 +120,7 @@ impl Segment {
     /// Reads a segment; `name` is what errors call it.
     ///
     /// # Errors
-    /// It is none, of another version, cut off, damaged, or names what its plan does not have.
+    /// It is none, of another build, cut off, damaged, or names what its plan does not have.
     pub fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
         read(name, bytes).with_context(|| name.to_owned())
     }
@@ -158,9 +159,10 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
         .filter(|head: &Value| head["kind"] == "segment")
         .ok_or_else(|| anyhow!("segment: not one; name files that schedlab shard wrote"))?;
     if head["schema"] != SCHEMA {
+        let writer = head["prepared"]["header"]["schedlab"].as_str();
         bail!(
-            "segment: unsupported schema (found {}, expected {SCHEMA}); merge it with the schedlab that wrote it",
-            head["schema"]
+            "segment: {}; merge it with the schedlab that wrote it",
+            build::other_format(&head["schema"], SCHEMA, writer)
         );
     }
     let prepared = Prepared::from_value(head["prepared"].take())?;

@@ -5,7 +5,7 @@ use experiment::plan::{Budget, Plan};
 use experiment::search::{Options, Search, belief};
 
 use super::commission::{self, Commission};
-use super::log::Header;
+use super::log::{Header, SCHEMA};
 use super::objective::{Constraint, Objective};
 use super::outcome::{BranchOut, SearchSummary};
 use super::space::{Field, SpaceRequest};
@@ -66,7 +66,8 @@ impl Design {
 
     pub fn header(&self) -> Header {
         Header {
-            schema: 1,
+            schema: SCHEMA,
+            schedlab: text::build::identity().to_owned(),
             plan: self.plan.clone(),
             objective: self.objective.words(),
             constraints: self.constraints.iter().map(|c| c.text.clone()).collect(),

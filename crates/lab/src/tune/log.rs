@@ -13,6 +13,8 @@ use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
 use machine::files::{Bounded, DataLock, Dir};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use text::build;
 use text::limits::SEARCH_BYTES;
 
 use super::outcome::{BranchOut, SearchEnd};
@@ -22,11 +24,16 @@ use crate::failure::usage;
 /// The name of the file in a search's directory.
 pub const SEARCH: &str = "search.jsonl";
 
+/// The version of its format.
+pub const SCHEMA: u32 = 2;
+
 /// What a search is; two of the same header are the same search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// Version of this format; 1.
+    /// Version of this format.
     pub schema: u32,
+    /// The build of schedlab.
+    pub schedlab: String,
     /// Workloads, device, length of trials, margin, alpha, seed; its arms are the default and an example.
     pub plan: Plan,
     /// What is searched for.
@@ -120,6 +127,8 @@ impl Log {
         log.file
             .set_len(whole as u64)
             .with_context(|| format!("{}: cannot cut its unfinished line", path.display()))?;
+        check_format(&text[..whole])
+            .map_err(|why| usage(format!("{}: {why}; name another --out", dir_path.display())))?;
         let mut lines = text[..whole].lines().enumerate().map(|(i, line)| {
             serde_json::from_str::<Line>(line)
                 .with_context(|| format!("{}, line {}: cannot be read", path.display(), i + 1))
@@ -167,6 +176,16 @@ impl Log {
     }
 }
 
+/// Whether the first line, if it can be read at all, is of this format and this build.
+fn check_format(text: &str) -> Result<(), String> {
+    let header = text.lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
+    let (schema, writer) = (&header["schema"], header["schedlab"].as_str());
+    if !schema.is_null() && *schema != SCHEMA {
+        return Err(build::other_format(schema, SCHEMA, writer));
+    }
+    writer.and_then(|writer| build::difference(writer, build::identity())).map_or(Ok(()), Err)
+}
+
 impl TrialLog for Log {
     fn append_trial(&mut self, trial: &Trial) -> Result<()> {
         self.append(&Line::Trial(Box::new(trial.clone())))
@@ -204,27 +223,5 @@ impl LoggedSearch {
             Line::Search(_) => bail!("{}: holds two searches; name another --out", dir.display()),
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use experiment::plan::ArenaKind;
-
-    #[test]
-    fn a_search_of_version_0_1_0_is_read() {
-        let text = include_str!("../../../experiment/tests/data/0.1.0/search/search.jsonl");
-        let mut seen = LoggedSearch::default();
-        let environment = Environment::new();
-        for line in text.lines() {
-            match serde_json::from_str(line).unwrap() {
-                Line::Search(header) => assert_eq!(header.plan.arena, ArenaKind::Sim),
-                Line::Environment(_) => {}
-                line => seen.take(line, &environment, Path::new("search")).unwrap(),
-            }
-        }
-        assert_eq!((seen.trials.len(), seen.candidates), (3, 3));
-        assert!(seen.ended.is_some_and(|(trials, _)| trials > 3));
     }
 }

@@ -19,9 +19,9 @@ use super::session::effect;
 pub struct Tuned {
     /// Version of this format.
     pub schema: u32,
-    /// Version of schedlab.
+    /// The build of schedlab.
     pub schedlab: String,
-    /// `host`, `sim`, `kernel`.
+    /// `disk`, `sim`, `kernel`.
     pub arena: String,
     /// As the user named it.
     pub device: String,
@@ -177,7 +177,7 @@ pub struct Recommended {
     pub device: String,
     /// The device's stable name; empty where it has none.
     pub identity: String,
-    /// `host`, `sim`, `kernel`.
+    /// `disk`, `sim`, `kernel`.
     pub arena: String,
     /// The scheduler.
     pub scheduler: String,

@@ -124,8 +124,12 @@ impl Watch {
         let text = String::from_utf8_lossy(&bytes);
         let watch: Watch = toml::from_str(&text)
             .with_context(|| format!("{}: invalid (fix it, or remove the watch and add it again)", path.display()))?;
-        if watch.schema != SCHEMA || watch.name != name {
-            bail!("{}: written by another version, or for another watch; remove it and add it again", path.display());
+        if watch.schema != SCHEMA {
+            let why = text::build::other_format(watch.schema, SCHEMA, None);
+            bail!("{}: {why}; remove it and add it again", path.display());
+        }
+        if watch.name != name {
+            bail!("{}: of another watch; remove it and add it again", path.display());
         }
         Ok(watch)
     }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::fs::File;
 
 use experiment::plan::{Background, Better, Flow, OwnMetric, Plan, Published, parse_arm, parse_workload};
-use experiment::record::{Event, Header, LatencyCurve, Line, Note, Observation, Record, RecordReader, Trial};
+use experiment::record::{Header, LatencyCurve, Line, Observation, Record, RecordReader, Trial};
+use machine::files::Bounded;
 use import::table::{self, Columns};
 use lab::occasions;
 use lab::shards::merge;
@@ -69,13 +70,15 @@ const INPUTS: &[(&Limit, Input)] = &[
         said((head.len()..n).step_by(blank.len()).try_for_each(|at| reader.line(&blank[..blank.len().min(n - at)])))
     }),
     (&RECORD_LINE, |n| {
-        let note =
-            |text: String| line(&Line::Note(Note { at_ms: 1, event: Event::Untyped { event: "x".into(), text } }));
+        let note = |text: String| {
+            format!("{{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"blocks\":1,\"text\":\"{text}\"}}\n")
+        };
         let text = line(&header(plan(2))) + &note("a".repeat(n - note(String::new()).len()));
         read_record(&text)
     }),
     (&NOTES, |n| {
-        let text = line(&header(plan(2))) + &"{\"kind\":\"note\",\"at_ms\":1,\"event\":\"x\"}\n".repeat(n);
+        let text =
+            line(&header(plan(2))) + &"{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"blocks\":1}\n".repeat(n);
         read_record(&text)
     }),
     (&SAMPLES, |n| {

@@ -1,5 +1,6 @@
-//! The crate through its interface: limits of inputs, plans measured in pieces, and records on any number of threads.
+//! The crate through its interface: builds that are told apart, limits of inputs, plans measured in pieces, and records on any number of threads.
 
+mod builds;
 mod limits;
 mod shards;
 mod threads;

@@ -206,7 +206,7 @@ fn two_segments_that_disagree_are_both_named() {
 }
 
 #[test]
-fn a_segment_of_an_edited_plan_or_another_version_is_refused_by_what_differs() {
+fn a_segment_of_an_edited_plan_or_another_build_is_refused() {
     let prepared = prepared();
     let a = blocks(&prepared, 0..2);
     let edited =
@@ -217,12 +217,18 @@ fn a_segment_of_an_edited_plan_or_another_version_is_refused_by_what_differs() {
     let b = shard(request(plan, &asked, 2..3), &opening, Console::new(&stop, &Silent)).unwrap().segment;
     let error = merged(&[("a", &a), ("b", &b)]).unwrap_err();
     assert!(error.contains("b: of another plan than a: plan.seed: found 6, expected 5"), "{error}");
-    let old = sealed(&a, |text| text.replacen("\"schedlab\":\"0.1.0\"", "\"schedlab\":\"0.0.9\"", 1));
+    let old = sealed(&a, |text| text.replacen("\"schedlab\":\"unnamed\"", "\"schedlab\":\"other\"", 1));
     let error = merged(&[("a", &a), ("old", &old)]).unwrap_err();
-    assert!(error.contains("old: version: another schedlab (found 0.0.9"), "{error}");
+    assert!(
+        error.contains("old: prepared plan: measured by another build of schedlab (found other, expected unnamed)"),
+        "{error}"
+    );
     let later = sealed(&a, |text| text.replacen("\"segment\",\"schema\":1", "\"segment\",\"schema\":2", 1));
     let error = merged(&[("later", &later)]).unwrap_err();
-    assert!(error.contains("later: segment: unsupported schema (found 2, expected 1)"), "{error}");
+    assert!(
+        error.contains("later: segment: another format (found 2, of build unnamed; expected 1, of this build unnamed)"),
+        "{error}"
+    );
     let elsewhere = sealed(&a, |text| text.replacen("\"identity\":\"", "\"identity\":\"another-", 1));
     let error = merged(&[("elsewhere", &elsewhere)]).unwrap_err();
     assert!(error.contains("its identity is not that of its plan"), "{error}");
@@ -326,7 +332,8 @@ fn search(arena: &mut dyn Arena, plan: &Plan, dir: &Path, console: Console<'_>) 
     let request = SpaceRequest { schedulers, ..SpaceRequest::default() };
     let field = Field::of(&request, &elevator::Build::default(), |_| Vec::new())?;
     let header = log::Header {
-        schema: 1,
+        schema: log::SCHEMA,
+        schedlab: text::build::identity().to_owned(),
         plan: plan.clone(),
         objective: String::new(),
         constraints: Vec::new(),

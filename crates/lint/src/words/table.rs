@@ -103,15 +103,7 @@ const fn except(path: &'static str, line: &'static str, reason: &'static str) ->
 }
 
 pub const EXCEPTIONS: &[Exception] = &[
-    except("crates/machine/src/cpu/ledger.rs", r#""processors""#, "the journal's name of the kind since 0.1.0"),
-    except(
-        "crates/schedlab/tests/it/attacks/state.rs",
-        r#""processors""#,
-        "the same, in an entry that an attacker wrote",
-    ),
-    except("crates/", r"processors\.json", "a file of the journal of 0.1.0"),
-    except("crates/load/src/programs/", r#""processors""#, "a value of plans of 0.1.0"),
-    except("crates/lab/src/resolve/cpu.rs", r#""processors""#, "a value of plans of 0.1.0"),
+    except("crates/machine/src/cpu/ledger.rs", r#""processors""#, "the previous build's name of the entry"),
     except("crates/machine/src/environment.rs", r#""processor\.?""#, "the kernel's own word"),
     except("crates/machine/src/probe/frequency.rs", r#""processor\\t"#, "the kernel's own word"),
     except("crates/", r#"\bNOBODY\b|(user|becomes) nobody|"nobody""#, "the name of a user"),

@@ -51,13 +51,13 @@ pub struct RunnerKind {
 }
 
 impl RunnerKind {
-    /// What it works on with these options: for a program that can work on either, `on=files`, `on=device` or `on=cpu` decides
-    /// (`on=processors` is the older word for the last).
+    /// What it works on with these options: for a program that can work on either, `on=files`, `on=device` or `on=cpu`
+    /// decides.
     pub fn needs_with(&self, options: &Options) -> Needs {
         match (self.needs, options.text("on")) {
             (Needs::Either, Some("files")) => Needs::Files,
             (Needs::Either, Some("device")) => Needs::Device,
-            (Needs::Either, Some("cpu" | "processors")) => Needs::Cpus,
+            (Needs::Either, Some("cpu")) => Needs::Cpus,
             (needs, _) => needs,
         }
     }

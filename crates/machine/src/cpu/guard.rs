@@ -9,14 +9,14 @@ use std::sync::Mutex;
 
 use super::attributes::{self, Watch, Write};
 use super::isolate::{self, Isolation};
-use super::ledger::{KEY, KIND, Ledger, Made};
+use super::ledger::{KEY, Ledger, Made, PREVIOUS};
 use super::realtime;
 use super::sched_ext::{self, Loaded};
 use super::setting::Setting;
+use crate::files::OwnLock;
 use crate::Error;
 use crate::Root;
-use crate::files::OwnLock;
-use crate::journal::{self, Abandoned, Kind, Lock, Stage, Undone};
+use crate::journal::{self, Abandoned, Entry, Kind, Lock, Stage, Undone};
 use crate::session::Session;
 use crate::settings::Problem;
 
@@ -27,9 +27,9 @@ const WHAT: &str = "the setting of the machine's CPUs";
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
-    _lock: Lock,
+    _locks: [Lock; 2],
     /// The same for every schedlab on the machine, whatever its state directory; taken when something of the machine is to be written.
-    machine: Mutex<Option<OwnLock>>,
+    machine: Mutex<[Option<OwnLock>; 2]>,
     ledger: Ledger,
     isolation: Option<Isolation>,
     loaded: Option<Loaded>,
@@ -45,14 +45,16 @@ impl Guard {
     /// # Errors
     /// [`Error::Busy`] when another experiment has them; [`Error::Io`]; the errors of putting back.
     pub fn begin(root: &Root) -> Result<Guard, Error> {
-        let lock = Lock::take(root, KEY, WHAT)?;
+        let locks = [Lock::take(root, KEY, WHAT)?, Lock::take(root, PREVIOUS, WHAT)?];
         // An entry under our own lock is a dead owner's: what the machine shows now is not how it was.
-        if let Some(entry) = journal::read(root, KEY)? {
-            undo(root, &entry.expect(root, KIND, KEY)?, &entry.boot_id)?;
+        for key in [KEY, PREVIOUS] {
+            if let Some(entry) = journal::read(root, key)? {
+                undo(root, key, &entry)?;
+            }
         }
         Ok(Guard {
             root: root.clone(),
-            _lock: lock,
+            _locks: locks,
             machine: Mutex::default(),
             ledger: Ledger::new(root),
             isolation: None,
@@ -170,7 +172,7 @@ impl Guard {
         let undone = if made == Made::default() {
             journal::read(&self.root, KEY).and_then(|entry| entry.map_or(Ok(()), |_| journal::remove(&self.root, KEY)))
         } else {
-            self.root.boot_id().and_then(|boot| undo(&self.root, &made, &boot).map(drop))
+            self.root.boot_id().and_then(|boot| put_back(&self.root, KEY, &made, &boot).map(drop))
         };
         undone.and(unloaded).and(isolated)
     }
@@ -181,8 +183,9 @@ impl Guard {
             return Ok(());
         }
         let mut machine = self.machine.lock().expect("no thread panics while it holds this");
-        if machine.is_none() {
-            *machine = journal::lock_machine(&self.root, KEY, WHAT)?;
+        if machine.iter().all(Option::is_none) {
+            let lock = |name| journal::lock_machine(&self.root, name, WHAT);
+            *machine = [lock(KEY)?, lock(PREVIOUS)?];
         }
         Ok(())
     }
@@ -198,16 +201,17 @@ impl Drop for Guard {
 }
 
 /// How the journal's entries of this crate are undone.
-pub const UNDO: Kind = Kind {
-    name: KIND,
-    stage: Stage::Settings,
-    single_use: None,
-    subject: |_| Some(WHAT.to_string()),
-    undo: |root, Abandoned { entry, .. }| {
-        let changed = undo(root, &entry.expect(root, KIND, KEY)?, &entry.boot_id)?;
-        Ok(Box::new(Restoration { changed }))
-    },
-};
+pub const UNDO: [Kind; 2] = [kind(KEY), kind(PREVIOUS)];
+
+const fn kind(name: &'static str) -> Kind {
+    Kind {
+        name,
+        stage: Stage::Settings,
+        single_use: None,
+        subject: |_| Some(WHAT.to_string()),
+        undo: |root, Abandoned { key, entry, .. }| Ok(Box::new(Restoration { changed: undo(root, key, entry)? })),
+    }
+}
 
 /// The settings of the CPUs, and the tasks that had to leave some of them, are as before.
 #[derive(Debug)]
@@ -227,9 +231,13 @@ impl fmt::Display for Restoration {
     }
 }
 
+fn undo(root: &Root, key: &str, entry: &Entry) -> Result<Vec<String>, Error> {
+    put_back(root, key, &entry.expect(root, entry.kind(), key)?, &entry.boot_id)
+}
+
 /// Puts back what the journal says, and gives what was done. A restart has put everything back by itself. Tasks that cannot be moved back do
 /// not keep values from being put back, nor the other way round.
-fn undo(root: &Root, made: &Made, boot_id: &str) -> Result<Vec<String>, Error> {
+fn put_back(root: &Root, key: &str, made: &Made, boot_id: &str) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     if boot_id == root.boot_id()? {
         let moved = made.moved.as_ref().map_or(Ok(Vec::new()), |moved| isolate::put_back(root, moved));
@@ -237,10 +245,10 @@ fn undo(root: &Root, made: &Made, boot_id: &str) -> Result<Vec<String>, Error> {
         done.extend(moved?);
         done.extend(written);
         if !found.is_empty() {
-            let journal = journal::path(root, KEY);
+            let journal = journal::path(root, key);
             return Err(Error::NotRestored { device: WHAT.to_string(), found, journal });
         }
     }
-    journal::remove(root, KEY)?;
+    journal::remove(root, key)?;
     Ok(done)
 }

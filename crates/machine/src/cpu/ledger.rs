@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::cpu::attributes::Original;
 use crate::cpu::isolate::Moved;
 
-pub(crate) const KIND: &str = "processors";
+/// The entry's kind and its key: one experiment at a time has the settings of the CPU scheduler.
+pub(crate) const KEY: &str = "cpu";
 
-/// Its key: one experiment at a time has the settings of the CPU scheduler.
-pub(crate) const KEY: &str = "processors";
+/// The same in the previous build: its interrupted experiments are undone and its running ones respected. Goes with the next build.
+pub(crate) const PREVIOUS: &str = "processors";
 
 /// What was changed on the machine, as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub(crate) struct Made {
 
 impl Payload for Made {
     fn check(&self, root: &Root, key: &str) -> Result<(), String> {
-        expect(key == KEY, "key", key, KEY)?;
+        expect(key == KEY || key == PREVIOUS, "key", key, KEY)?;
         self.attributes.iter().try_for_each(|original| original.check(root))
     }
 }
@@ -48,7 +49,7 @@ impl Ledger {
         let mut made = self.made.lock().expect("no thread panics while it holds this");
         let mut next = made.clone();
         change(&mut next);
-        journal::write(&self.root, KEY, &Entry::new(&self.root, KIND, &next)?)?;
+        journal::write(&self.root, KEY, &Entry::new(&self.root, KEY, &next)?)?;
         *made = next;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The entries: one small JSON file each, whole or absent whatever the moment of a crash.
 //!
-//! On the disk an entry is `{"schema", "boot_id", "pid", "undo": {"what": KIND, …}}`; what stands beside `what` belongs to the owner of the
+//! On the disk an entry is `{"schema", "build", "boot_id", "pid", "undo": {"what": KIND, …}}`; what stands beside `what` belongs to the owner of the
 //! kind. A log with many entries would need a reader that copes with a torn tail.
 
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use crate::files::Dir;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use text::build;
 use text::limits::ENTRY_BYTES;
 
 use super::lasting::Lasting;
@@ -28,6 +29,9 @@ pub(super) const UNFINISHED: &str = "json.new";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     schema: u32,
+    /// The build of schedlab that wrote it; the previous build did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    build: Option<String>,
     /// The boot during which it was written.
     pub boot_id: String,
     /// The process that wrote it; for people, the lock is what counts.
@@ -51,11 +55,12 @@ impl Entry {
     /// An entry as it stands on the disk; the error says what is wrong with it.
     pub fn from_json(bytes: &[u8]) -> Result<Entry, String> {
         ENTRY_BYTES.check(bytes.len()).map_err(|exceeded| exceeded.to_string())?;
-        let entry: Entry = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        match entry.schema {
-            SCHEMA => Ok(entry),
-            found => Err(format!("it has version {found}, and this schedlab reads version {SCHEMA}")),
+        let entry: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        // Before the rest is read, which another build may write differently.
+        if !entry["schema"].is_null() && entry["schema"] != SCHEMA {
+            return Err(build::other_format(&entry["schema"], SCHEMA, entry["build"].as_str()));
         }
+        serde_json::from_value(entry).map_err(|error| error.to_string())
     }
 
     /// An entry of this process and this boot. The payload serialises to a JSON object.
@@ -64,7 +69,14 @@ impl Entry {
             panic!("the payload of {kind} serialises to a JSON object");
         };
         let undo = Undo { kind: kind.to_string(), payload };
-        Ok(Entry { schema: SCHEMA, boot_id: root.boot_id()?, pid: std::process::id(), lasting: None, undo })
+        Ok(Entry {
+            schema: SCHEMA,
+            build: Some(build::identity().to_owned()),
+            boot_id: root.boot_id()?,
+            pid: std::process::id(),
+            lasting: None,
+            undo,
+        })
     }
 
     /// The same entry of an owner that will hold the change this long.
@@ -211,5 +223,8 @@ mod tests {
             let error = read(&root, "k").unwrap_err().to_string();
             assert!(error.contains("k.json"), "{error}");
         }
+        fs::write(path(&root, "k"), "{\"schema\":2,\"build\":\"later\",\"boot\":{}}").expect("writable");
+        let error = read(&root, "k").unwrap_err().to_string();
+        assert!(error.contains("(found 2, of build later; expected 1, of this build unnamed)"), "{error}");
     }
 }

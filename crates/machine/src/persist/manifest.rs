@@ -67,7 +67,7 @@ impl Persisted {
         let persisted: Persisted = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         match persisted.schema {
             SCHEMA => Ok(persisted),
-            found => Err(format!("it has version {found}, and this schedlab reads version {SCHEMA}")),
+            found => Err(text::build::other_format(found, SCHEMA, None)),
         }
     }
 

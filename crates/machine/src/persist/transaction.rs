@@ -271,7 +271,7 @@ fn put(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error>
         return if path.exists() { remove(root, path) } else { Ok(()) };
     };
     let (dir, name) = place(path)?;
-    // In the state directory nothing is for other users, whatever an earlier version made of it.
+    // In the state directory nothing is for other users.
     let mode = if path.starts_with(root.state("")) { 0o600 } else { content.mode };
     crate::files::replace(root.files(), &dir, &name, &format!("{name}{UNFINISHED}"), content.bytes(), Some(mode))
         .map_err(|cause| Refusal::CannotWrite { action: "write", path: path.into(), cause }.into())

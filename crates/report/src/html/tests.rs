@@ -67,7 +67,8 @@ fn text_of_others_is_never_markup() {
     lab.header.plan.device = HOSTILE.into();
     lab.header.environment.get_mut("cpu").expect("a section").insert(HOSTILE.into(), HOSTILE.into());
     lab.header.environment.insert(HOSTILE.into(), Default::default());
-    lab.notes[0].event = experiment::record::Event::Untyped { event: HOSTILE.into(), text: HOSTILE.into() };
+    let (workload, arm) = (HOSTILE.into(), HOSTILE.into());
+    lab.notes[0].event = experiment::record::Event::StoppedArm { workload, arm, blocks: 1 };
     let page = page(&lab);
     assert!(!page.contains("<script"), "{}", page.split("<script").next().unwrap_or_default());
     assert!(page.matches("&lt;script&gt;").count() > 10);

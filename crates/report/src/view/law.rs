@@ -114,7 +114,7 @@ proptest! {
     }
 }
 
-/// Medians beside a change of geometric means, as version 0.1.0 had them.
+/// Medians next to a change of geometric means.
 fn medians(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
     let of = |row: &RowView<'_>| row.summary.map_or_else(String::new, |summary| metric.scale.bare(summary.median));
     [of(row), metric.rows.iter().find(|row| row.judgement.is_none()).map(of).unwrap_or_default()]

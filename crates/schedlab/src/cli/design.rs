@@ -108,7 +108,6 @@ impl From<FormatArg> for lab::trace_file::Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ArenaArg {
     /// The block layer of this machine's kernel on a real device.
-    #[value(alias = "host")]
     Disk,
     /// The CPU scheduler of this machine's kernel; takes no --device.
     Cpu,
@@ -120,10 +119,9 @@ pub(crate) enum ArenaArg {
 }
 
 impl ArenaArg {
-    /// The arena that the flags select together: `--device cpu` selects the cpu arena too.
-    pub(crate) fn kind(self, device: &str) -> ArenaKind {
+    pub(crate) fn kind(self) -> ArenaKind {
         match self {
-            ArenaArg::Disk => ArenaKind::Disk.with_device(device),
+            ArenaArg::Disk => ArenaKind::Disk,
             ArenaArg::Cpu => ArenaKind::Cpu,
             ArenaArg::Sim => ArenaKind::Sim,
             ArenaArg::Kernel => ArenaKind::Kernel,
@@ -132,9 +130,8 @@ impl ArenaArg {
 }
 
 impl DesignArgs {
-    /// The arena that `--arena` and `--device` select together.
     pub(crate) fn arena_kind(&self) -> ArenaKind {
-        self.arena.kind(&self.device)
+        self.arena.kind()
     }
 }
 
@@ -167,7 +164,7 @@ pub(crate) struct DesignArgs {
     #[arg(
         long,
         required_unless_present = "arena",
-        required_if_eq_any = [("arena", "disk"), ("arena", "host"), ("arena", "sim"), ("arena", "kernel")],
+        required_if_eq_any = [("arena", "disk"), ("arena", "sim"), ("arena", "kernel")],
         default_value_if("arena", "cpu", "cpu"),
         default_value = "",
         hide_default_value = true

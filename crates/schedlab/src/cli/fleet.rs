@@ -109,6 +109,9 @@ pub(crate) struct FleetSelectArgs {
     /// Take results on this kernel: 6.12 takes 6.12.9-amd64.
     #[arg(long, value_name = "RELEASE")]
     pub(crate) kernel: Option<String>,
+    /// Take results that this build of schedlab measured; its first characters suffice.
+    #[arg(long, value_name = "BUILD")]
+    pub(crate) build: Option<String>,
     /// Take results of this arena.
     #[arg(long, value_name = "NAME", value_parser = ["disk", "cpu"])]
     pub(crate) arena: Option<String>,

@@ -77,7 +77,7 @@ use self::synthesize::SYNTHESIZE_HELP;
 /// and restores every setting. `--arena sim` runs the schedulers of Linux since 2.4, and those of the literature, on modelled disks;
 /// `--arena kernel` runs the schedulers of a real Linux kernel in virtual time; `--arena cpu` compares settings of the CPU scheduler.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(version = crate::version::VERSION, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -110,6 +110,7 @@ Examples:
   schedlab study table.csv --arm scheduler --metric tps          judge a table of other measurements
   schedlab study --from fio none-*.json kyber-*.json             judge what another program measured
   schedlab restore                                               restore settings after a crash
+  schedlab --version --json                                      print the build whose results this program can continue or join
 
 Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void, 5 to 8 what --fail-if names,
 128 and the number of a signal that interrupted.";
@@ -222,9 +223,6 @@ pub(crate) enum Command {
     #[cfg(feature = "packaging")]
     #[command(hide = true)]
     PackageFiles(PackageFilesArgs),
-    /// Moved to the program `selfbench`.
-    #[command(hide = true)]
-    Bench(BenchArgs),
 }
 
 const COMPARE_HELP: &str = "\
@@ -408,13 +406,6 @@ pub(crate) struct RestoreArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    /// Name of the benchmark, with its options.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(crate) words: Vec<String>,
 }
 
 /// `schedlab package-files`.

@@ -130,8 +130,7 @@ pub(crate) struct TuneArgs {
 }
 
 impl TuneArgs {
-    /// The arena that `--arena` and `--device` select together.
     pub(crate) fn arena_kind(&self) -> ArenaKind {
-        self.arena.kind(&self.device)
+        self.arena.kind()
     }
 }

@@ -100,9 +100,6 @@ pub(super) fn plan_of_file(path: &Path) -> Result<Plan> {
     let text = PLAN_BYTES.read_text_file(path);
     let text = text.map_err(|e| usage(format!("{}: cannot read the plan: {e}", named())))?;
     let mut plan = Plan::from_toml(&text).map_err(|e| usage(format!("{}: {e}", named())))?;
-    for note in Plan::notes(&text) {
-        out::note(format_args!("note: {}: {note}", named()));
-    }
     locate_patches(&mut plan, path.parent())?;
     locate_files(&mut plan, path.parent());
     Ok(plan)

@@ -31,13 +31,3 @@ pub(crate) mod synthesize;
 pub(crate) mod trace;
 pub(crate) mod tune;
 pub(crate) mod watch;
-
-use crate::cli::BenchArgs;
-use crate::failure::usage;
-
-/// Where the benchmarks of schedlab itself are.
-pub(crate) fn bench_moved(args: &BenchArgs) -> anyhow::Error {
-    let words = args.words.join(" ");
-    let words = if words.is_empty() { "--help" } else { &words };
-    usage(format!("bench: moved to a separate program; run: cargo run --release -p selfbench -- {words}"))
-}

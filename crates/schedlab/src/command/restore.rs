@@ -9,7 +9,7 @@ use crate::out;
 
 /// Restores every unclean end that the journal knows of.
 pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
-    let outcomes = machine::restore_all(root, &[machine::cpu::UNDO])?;
+    let outcomes = machine::restore_all(root, &machine::cpu::UNDO)?;
     if args.json {
         let rows: Vec<_> = outcomes
             .iter()

@@ -18,13 +18,9 @@ const PARTS: &[Part] = &[
         introduction: "Keys before the first table.",
         within: "",
         keys: &[
-            ("schema", "1", "version of this format"),
+            ("schema", "2", "version of this format"),
             ("name", "", "a title for the report"),
-            (
-                "arena",
-                "host",
-                "where trials take place: `disk` (the machine's block layer; `host` is a synonym), `cpu`, `sim` or `kernel`",
-            ),
+            ("arena", "disk", "where trials take place: `disk` (the machine's block layer), `cpu`, `sim` or `kernel`"),
             (
                 "device",
                 "required",

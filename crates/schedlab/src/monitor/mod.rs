@@ -99,7 +99,7 @@ impl Monitor {
         plan.name.clone_into(&mut running.name);
         plan.device.clone_into(&mut running.device);
         plan.arena.name().clone_into(&mut running.arena);
-        env!("CARGO_PKG_VERSION").clone_into(&mut running.version);
+        text::build::identity().clone_into(&mut running.version);
         running.is_virtual = plan.arena.is_virtual();
         running.ended = None;
         drop(running);

@@ -163,9 +163,8 @@ impl Arena for CpuArena<'_> {
     fn capture(&mut self) -> Result<Environment> {
         let mut facts = machine::environment::of_machine(&self.root)?;
         facts.insert("scheduler".into(), machine::cpu::facts(&self.root));
-        let version = env!("CARGO_PKG_VERSION").to_owned();
         let own = facts.entry("schedlab".to_owned()).or_default();
-        own.insert("version".to_owned(), version);
+        own.insert("build".to_owned(), text::build::identity().to_owned());
         own.extend(
             Some(inherited(&self.root)).filter(|place| !place.is_empty()).map(|it| ("placement".to_owned(), it)),
         );

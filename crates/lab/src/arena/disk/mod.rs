@@ -265,10 +265,7 @@ impl Arena for DiskArena<'_> {
     fn capture(&mut self) -> Result<Environment> {
         let mut facts = machine::environment::capture(&self.root, &self.device)?;
         facts.insert("scheduler".into(), machine::cpu::facts(&self.root));
-        facts
-            .entry("schedlab".to_owned())
-            .or_default()
-            .insert("version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        facts.entry("schedlab".to_owned()).or_default().insert("build".to_owned(), text::build::identity().to_owned());
         defaults::note(&mut facts, &self.defaults);
         if !self.programs.versions().is_empty() {
             facts.insert("programs".to_owned(), self.programs.versions().clone());

@@ -79,7 +79,7 @@ fn check(options: &Options) -> Result<(), String> {
     if let Some(stream) = options.text("stream").filter(|stream| !["stdout", "stderr"].contains(stream)) {
         return Err(format!("stream={stream}: stdout or stderr is possible"));
     }
-    if let Some(on) = options.text("on").filter(|on| !["files", "device", "cpu", "processors"].contains(on)) {
+    if let Some(on) = options.text("on").filter(|on| !["files", "device", "cpu"].contains(on)) {
         return Err(format!("on={on} is invalid (expected files, device or cpu)"));
     }
     Extract::of(options)?;

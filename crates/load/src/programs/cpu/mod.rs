@@ -35,7 +35,7 @@ fn own(name: &'static str, options: &Options, order: fn(&Options, &Trial) -> Spe
 
 impl Runner for Own {
     fn version(&mut self, _bench: &Bench<'_>) -> Result<String, RunnerError> {
-        Ok(format!("schedlab {}", env!("CARGO_PKG_VERSION")))
+        Ok(format!("schedlab {}", text::build::identity()))
     }
 
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {

@@ -130,7 +130,7 @@ impl crate::crashpoints::Machine for FakeCpus {
     }
 
     fn restore(&self) -> Result<bool, String> {
-        let outcomes = restore_all(&self.root(), &[UNDO]).map_err(|error| error.to_string())?;
+        let outcomes = restore_all(&self.root(), &UNDO).map_err(|error| error.to_string())?;
         match outcomes.iter().find(|outcome| matches!(outcome, Outcome::Failed { .. })) {
             Some(failed) => Err(failed.to_string()),
             None => Ok(outcomes.iter().any(|outcome| matches!(outcome, Outcome::Busy { .. }))),

@@ -2,7 +2,7 @@
 
 use super::fake_machine::FakeCpus;
 use super::*;
-use crate::cpu::ledger::{KEY, KIND, Ledger};
+use crate::cpu::ledger::{KEY, Ledger, PREVIOUS};
 use crate::cpu::{Guard, Setting, UNDO};
 use crate::restore_all;
 use crate::session::Session;
@@ -167,7 +167,7 @@ fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_w
     std::mem::forget(guard);
     // The owner's lock is still held by this process: undone as recovery does it.
     let entry = crate::journal::read(&root, KEY).unwrap().unwrap();
-    let made: crate::cpu::ledger::Made = entry.payload(KIND).expect("an entry of the CPUs");
+    let made: crate::cpu::ledger::Made = entry.payload(KEY).expect("an entry of the CPUs");
     let (done, problems) = put_back(&root, &made.attributes);
     assert_eq!((machine.shows(slice).as_str(), problems), ("100", vec![]));
     assert!(done[0].contains("70 -> 100 (another program had set it to 70 meanwhile)"), "{done:?}");
@@ -188,7 +188,7 @@ fn values_of_a_driver_that_is_gone_are_told_and_those_of_an_unmounted_debugfs_st
     assert!(error.contains("nr_migrate") && error.contains("debugfs") && error.contains("schedlab restore"), "{error}");
     std::fs::rename(&hidden, machine.path("sys/kernel/debug")).unwrap();
     session.end().unwrap();
-    let outcomes = restore_all(&root, &[UNDO]).unwrap();
+    let outcomes = restore_all(&root, &UNDO).unwrap();
     let report = outcomes.iter().map(ToString::to_string).collect::<String>();
     assert!(report.contains("nr_migrate 16 -> 32") && report.contains("governor of policy0 is gone"), "{report}");
     assert_eq!((machine.shows("sys/kernel/debug/sched/nr_migrate").as_str(), machine.journal()), ("32", vec![]));
@@ -200,7 +200,7 @@ fn values_are_put_back_while_tasks_of_another_pid_namespace_wait() {
     let slice = "proc/sys/kernel/sched_rr_timeslice_ms";
     machine.put(slice, "50");
     let entry = json!({"schema": 1, "boot_id": "boot-1", "pid": 6, "undo": {
-        "what": KIND,
+        "what": PREVIOUS,
         "attributes": [{
             "name": "kernel.sched_rr_timeslice_ms", "path": machine.path(slice), "value": "100", "written": ["50"],
         }],
@@ -209,8 +209,8 @@ fn values_are_put_back_while_tasks_of_another_pid_namespace_wait() {
             "tasks": [{"task": 5, "process": 5, "start": 226_111, "name": "sleep", "mask": "0-1"}],
         },
     }});
-    machine.put(&format!("var/lib/schedlab/journal/{KEY}.json"), &entry.to_string());
-    let outcomes = restore_all(&machine.root(), &[UNDO]).unwrap();
+    machine.put(&format!("var/lib/schedlab/journal/{PREVIOUS}.json"), &entry.to_string());
+    let outcomes = restore_all(&machine.root(), &UNDO).unwrap();
     assert!(
         outcomes[0].to_string().contains("another PID namespace"),
         "its tasks are those of a container: {outcomes:?}"
@@ -223,7 +223,7 @@ fn values_are_put_back_while_tasks_of_another_pid_namespace_wait() {
     let namespace = machine.path("proc/self/ns/pid");
     std::fs::create_dir_all(namespace.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("pid:[4026531836]", namespace).unwrap();
-    let outcomes = restore_all(&machine.root(), &[UNDO]).unwrap();
+    let outcomes = restore_all(&machine.root(), &UNDO).unwrap();
     assert!(
         outcomes[0].undone::<crate::cpu::Restoration>().is_some(),
         "the namespace is gone, and its tasks with it: {outcomes:?}"

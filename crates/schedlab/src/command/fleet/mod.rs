@@ -173,6 +173,7 @@ fn selection(args: &FleetSelectArgs) -> Selection {
         model: args.model.clone(),
         firmware: args.firmware.clone(),
         kernel: args.kernel.clone(),
+        build: args.build.clone(),
         arena: args.arena.clone(),
         workload: args.workload.clone(),
         metric: args.metric.clone(),

@@ -103,7 +103,7 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
             // The keeper was killed: restore what it left.
             drop(keeper.stdin.take());
             let _ = keeper.wait();
-            let outcomes = restore_all(root, &[machine::cpu::UNDO])?;
+            let outcomes = restore_all(root, &machine::cpu::UNDO)?;
             let left: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
             bail!("keeper: the process that holds the setting was killed; nothing is set ({})", left.join("; "))
         }

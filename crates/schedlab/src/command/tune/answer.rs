@@ -120,7 +120,7 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
     let answer = answer(design, (&arms, number), confirmation.as_ref(), (recommended.as_ref(), left), dir);
     Tuned {
         schema: 1,
-        schedlab: env!("CARGO_PKG_VERSION").to_owned(),
+        schedlab: text::build::identity().to_owned(),
         arena: plan.arena.name().to_owned(),
         device: plan.device.clone(),
         identity,

@@ -59,7 +59,7 @@ fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
     (entry_path, lock)
 }
 
-/// As schedlab 0.1.0 made it.
+/// One that other users can enter.
 fn open_to_all(lab: &Lab) {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).expect("own");
     for dir in [lab.state(), lab.state().join("journal"), lab.state().join("lock")] {

@@ -94,10 +94,7 @@ fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
         ("schedlab-kept-x", json!({"what": "files", "about": "x", "files": [loose], "directories": []})),
         ("schedlab-kept-x", json!({"what": "files", "about": "x", "files": [], "directories": [lab.path("empty")]})),
         ("schedlab-loop-1-2", json!({"what": "loop-file", "file": victim})),
-        (
-            "processors",
-            json!({"what": "processors", "attributes": [{"name": "kernel.sched_x", "path": victim, "value": "gone"}]}),
-        ),
+        ("cpu", json!({"what": "cpu", "attributes": [{"name": "kernel.sched_x", "path": victim, "value": "gone"}]})),
         ("schedlab-session-1-2", json!({"what": "session", "controllers": [{"file": victim, "controller": "io"}]})),
         (
             &key,

@@ -11,7 +11,7 @@ use crate::common::{Lab, Ran, trials, valid_study};
 fn compare(lab: &Lab, arms: &str, words: &str) -> Ran {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
-    lab.run(&format!("compare --device cpu --schedulers {arms} {words} --out {} --json --quiet", out.display()))
+    lab.run(&format!("compare --arena cpu --schedulers {arms} {words} --out {} --json --quiet", out.display()))
 }
 
 fn metric(trial: &serde_json::Value, name: &str) -> f64 {
@@ -38,7 +38,7 @@ fn command(lab: &Lab, arms: &str, work: &str) -> Vec<serde_json::Value> {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
     let words = format!(
-        "compare --device cpu --schedulers {arms} --blocks 2 --figures-only --trial-time 100ms --out {} --json -q",
+        "compare --arena cpu --schedulers {arms} --blocks 2 --figures-only --trial-time 100ms --out {} --json -q",
         out.display()
     );
     // The workload has spaces of its own.
@@ -125,14 +125,15 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("default,nice=1", "--background spin:io_weight=5", "a CPU experiment does not have"),
         ("default,nice=1", "--fs ext4", "hold no files"),
         ("default,nice=1", "--destroy-data sda", "hold no data"),
-        ("default,nice=1", "--arena sim", "on this machine only"),
-        ("default,nice=1", "--arena kernel", "docs/src/explanation/kernel-arena.md"),
     ] {
         compare(&lab, arms, words).expect_status(2).says(&[said]);
     }
     compare(&lab, &format!("default,affinity={absent}"), "").expect_status(2).says(&[&format!("affinity={absent}")]);
-    lab.run("compare --device cpu").expect_status(2).says(&["schedlab list settings"]);
-    for command in ["tune --device cpu", "show cpu"] {
+    for arena in ["disk", "sim", "kernel"] {
+        lab.run(&format!("compare --device cpu --arena {arena}")).expect_status(2).says(&["--arena cpu"]);
+    }
+    lab.run("compare --arena cpu").expect_status(2).says(&["schedlab list settings"]);
+    for command in ["tune --arena cpu", "show cpu"] {
         lab.run(command).expect_status(2).says(&["schedlab compare --arena cpu"]);
     }
     for (words, said) in [
@@ -143,7 +144,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("--scheduler policy=fifo:1", "mean nothing under this policy"),
         ("--scheduler policy=fifo:1 --tunables nice", "a nice level means nothing under a realtime policy"),
     ] {
-        lab.run(&format!("sweep --device cpu {words}")).expect_status(2).says(&[said]);
+        lab.run(&format!("sweep --arena cpu {words}")).expect_status(2).says(&[said]);
     }
     let words = "compare --device loop:64M --schedulers none,bfq --workload linpack";
     lab.run(words).expect_status(2).says(&["--arena cpu"]);
@@ -165,7 +166,7 @@ fn works(lab: &Lab) -> usize {
 fn kill_9_amid_a_trial_leaves_no_work_after_the_next_restore() {
     let lab = Lab::new();
     let out = lab.path("out");
-    let words = "compare --device cpu --schedulers default,nice=5 --workload linpack --background spin --trial-time 20s --budget 300s -q --out";
+    let words = "compare --arena cpu --schedulers default,nice=5 --workload linpack --background spin --trial-time 20s --budget 300s -q --out";
     let mut child = lab.start(&format!("{words} {}", out.display()));
     let journal = lab.state().join("journal");
     let sessions = || fs::read_dir(&journal).map_or(0, |dir| dir.flatten().count());
@@ -193,7 +194,7 @@ fn a_plan_needs_no_scheduler_where_there_is_only_one() {
     let plan = lab.path("plan.toml");
     fs::write(
         &plan,
-        "device = 'cpu'\n[budget]\ntime_s = 60\nblocks = 1\nfigures_only = true\n[trial]\nduration_ms = 100\n[[arm]]\nname = 'as it is'\n[[arm]]\nname = 'first'\n\
+        "arena = 'cpu'\n[budget]\ntime_s = 60\nblocks = 1\nfigures_only = true\n[trial]\nduration_ms = 100\n[[arm]]\nname = 'as it is'\n[[arm]]\nname = 'first'\n\
          tunables = { nice = -20, affinity = '0' }\n[[workload]]\nname = 'lu'\nkind = 'linpack'\n[[workload.background]]\nkind = 'spin'\n\
          params = { threads = 1 }\n",
     )

@@ -140,7 +140,7 @@ fn child_of(parent: u32) -> Option<u32> {
 
 /// What the journal says of moved tasks: when that began.
 fn moved_since(lab: &Lab) -> Option<u64> {
-    let text = fs::read_to_string(lab.state().join("journal/processors.json")).ok()?;
+    let text = fs::read_to_string(lab.state().join("journal/cpu.json")).ok()?;
     serde_json::from_str::<serde_json::Value>(&text).ok()?["undo"]["moved"]["since"].as_u64()
 }
 
@@ -170,7 +170,7 @@ fn look_in_the_midst(
 
 fn compare(lab: &Lab, trial_time: &str, blocks: u32) -> String {
     format!(
-        "compare --device cpu --schedulers default,isolate=0 --workload linpack --blocks {blocks} --figures-only --budget 1h --trial-time {trial_time} --out {}",
+        "compare --arena cpu --schedulers default,isolate=0 --workload linpack --blocks {blocks} --figures-only --budget 1h --trial-time {trial_time} --out {}",
         lab.path("out").display()
     )
 }
@@ -254,7 +254,7 @@ fn what_cannot_be_emptied_or_used_is_refused_with_what_there_is() {
         ("slice=3s", "100us to 100ms"),
     ] {
         let words =
-            format!("compare --device cpu --schedulers default,{arm} --workload linpack --blocks 1 --figures-only");
+            format!("compare --arena cpu --schedulers default,{arm} --workload linpack --blocks 1 --figures-only");
         lab.run(&words).expect_status(2).says(&[said]);
     }
 }

@@ -60,7 +60,7 @@ impl Looks {
 }
 
 fn compare(arms: &str, out: &Path, more: &str) -> String {
-    format!("compare --device cpu --schedulers {arms} --workload linpack --warmup 0 --out {} {more}", out.display())
+    format!("compare --arena cpu --schedulers {arms} --workload linpack --warmup 0 --out {} {more}", out.display())
 }
 
 fn journal(lab: &Lab) -> Vec<String> {

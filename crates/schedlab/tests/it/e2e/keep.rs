@@ -370,7 +370,7 @@ fn experiment(kept: &KeepLab, as_on: Option<&str>) -> PathBuf {
         let text = fs::read_to_string(&path).expect("the record");
         let (first, rest) = text.split_once('\n').expect("several lines");
         let mut header: serde_json::Value = serde_json::from_str(first).expect("JSON");
-        header["plan"]["arena"] = "host".into();
+        header["plan"]["arena"] = "disk".into();
         header["environment"]["device"]["identity"] = identity.into();
         fs::write(&path, format!("{header}\n{rest}")).expect("own file");
     }
@@ -424,11 +424,11 @@ fn a_tuning_is_kept_only_if_confirmed_and_on_its_device() {
         fs::write(dir.join("tune.json"), tuning.to_string()).expect("own file");
         kept.run(&format!("keep DEV --by-name --dry-run --json --from {}", dir.display()))
     };
-    let said = from(identity, "host", "better").expect_status(0).json();
+    let said = from(identity, "disk", "better").expect_status(0).json();
     assert_eq!((&said["scheduler"], &said["tunables"]["slice_idle"]), (&"bfq".into(), &"0".into()));
     from(identity, "sim", "better").expect_status(1).says(&["modelled disk"]);
-    from("wwid naa.5", "host", "better").expect_status(1).says(&["another device"]);
-    from(identity, "host", "inconclusive").expect_status(1).says(&["inconclusive", "not better"]);
+    from("wwid naa.5", "disk", "better").expect_status(1).says(&["another device"]);
+    from(identity, "disk", "inconclusive").expect_status(1).says(&["inconclusive", "not better"]);
     fs::write(dir.join("tune.json"), "{\"recommended\": null}").expect("own file");
     kept.run(&format!("keep DEV --by-name --from {}", dir.display())).expect_status(1).says(&["no setting to persist"]);
 }

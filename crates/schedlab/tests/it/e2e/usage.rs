@@ -104,9 +104,30 @@ fn devices_and_lists_are_there_for_people_and_programs() {
 }
 
 #[test]
+fn the_build_of_the_version_is_that_of_results() {
+    let lab = Lab::new();
+    let version = lab.run("--version --json").expect_status(0).json();
+    let word = |key: &str| version[key].as_str().unwrap().to_owned();
+    assert_eq!(word("build"), format!("{}+{}", word("source"), word("tables")));
+    assert!(lab.run("--version").expect_status(0).stdout.contains(&format!(
+        "{} ({})",
+        word("version"),
+        word("source")
+    )));
+    let out = lab.path("out");
+    let words =
+        "compare --arena sim --device hp97560 --schedulers none,sstf --workload randread --blocks 4 --trial-time 2s -q";
+    lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
+    let record = fs::read_to_string(out.join("record.jsonl")).unwrap();
+    let header: serde_json::Value = serde_json::from_str(record.lines().next().unwrap()).unwrap();
+    let study: serde_json::Value = serde_json::from_slice(&fs::read(out.join("study.json")).unwrap()).unwrap();
+    assert_eq!((&header["schedlab"], &study["origin"]["judged_by"]), (&version["build"], &version["build"]));
+}
+
+#[test]
 fn every_command_explains_itself() {
     let lab = Lab::new();
-    for command in ["devices", "list", "compare", "run", "study", "report", "restore", "bench"] {
+    for command in ["devices", "list", "compare", "run", "study", "report", "restore"] {
         let help = lab.run(&format!("{} --help", command)).expect_status(0).stdout;
         assert!(help.contains("Usage:") && help.len() > 200, "{command}: {help}");
     }

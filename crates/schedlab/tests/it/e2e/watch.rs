@@ -280,19 +280,16 @@ fn a_change_in_a_history_is_named_with_the_kernel_that_came_with_it() {
     let lab = Lab::new();
     let dir = lab.state().join("history/disk");
     fs::create_dir_all(&dir).unwrap();
-    // Forty weekly tests; from the 25th on another kernel, on which bfq has four fifths of its level. The first ten are of 0.1.0.
+    // Forty weekly tests; from the 25th on another kernel, on which bfq has four fifths of its level.
     let line = |week: u32| {
         let kernel = if week < 24 { "6.1.0" } else { "6.12.0" };
         let noise = 1.0 + 0.01 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;
         let bfq = 900.0 * noise * if week < 24 { 1.0 } else { 0.8 };
         let level = |arm: &str, mean: f64| serde_json::json!({"workload": "r", "metric": "iops", "arm": arm, "n": 9, "mean": mean});
-        let mut line = serde_json::json!({"at": format!("2026-{:02}-{:02}T02:00:00Z", 1 + week / 28, 1 + week % 28), "watch": "sdb",
+        let line = serde_json::json!({"at": format!("2026-{:02}-{:02}T02:00:00Z", 1 + week / 28, 1 + week % 28), "watch": "sdb",
             "device": "/dev/sdb", "outcome": "measured", "recommended": null, "sentence": "s", "changed": false, "effects": [],
-            "report": "r"});
-        if week >= 10 {
-            line["levels"] = serde_json::json!([level("none", 1000.0 * noise), level("bfq", bfq)]);
-            line["environment"] = serde_json::json!({"kernel.release": kernel, "tools.fio": "3.33"});
-        }
+            "report": "r", "levels": [level("none", 1000.0 * noise), level("bfq", bfq)],
+            "environment": {"kernel.release": kernel, "tools.fio": "3.33"}});
         format!("{line}\n")
     };
     fs::write(dir.join("history.jsonl"), (0..40).map(line).collect::<String>()).unwrap();

@@ -1,0 +1,62 @@
+//! Which build of schedlab this is, and the refusals that name two builds.
+//!
+//! A program registers its identity when it starts; libraries ask here. What it consists of and why:
+//! docs/decisions/0036-builds.md.
+
+use std::fmt::Display;
+use std::sync::OnceLock;
+
+/// Computed when it is first asked for: most commands never do.
+static REGISTERED: OnceLock<fn() -> String> = OnceLock::new();
+
+static IDENTITY: OnceLock<String> = OnceLock::new();
+
+/// The identity of tests and of programs that join no results.
+pub const UNNAMED: &str = "unnamed";
+
+/// Registers the function that computes the identity of this build. The first call counts.
+pub fn register(identity: fn() -> String) {
+    let _ = REGISTERED.set(identity);
+}
+
+/// The identity of this build.
+pub fn identity() -> &'static str {
+    IDENTITY.get_or_init(|| REGISTERED.get().map_or_else(|| UNNAMED.to_owned(), |compute| compute()))
+}
+
+/// Why results of two builds are not joined, as the middle of an error; none if they are of one build.
+pub fn difference(found: &str, expected: &str) -> Option<String> {
+    (found != expected).then(|| {
+        format!(
+            "measured by another build of schedlab (found {}, expected {}), and results of different builds are never joined",
+            named(found),
+            named(expected)
+        )
+    })
+}
+
+/// Why a file of another format is not read, as the middle of an error that names the build which wrote it and this one.
+pub fn other_format(found: impl Display, expected: u32, writer: Option<&str>) -> String {
+    let writer =
+        writer.filter(|build| !build.is_empty()).map_or("an unknown build".to_owned(), |it| format!("build {it}"));
+    format!("another format (found {found}, of {writer}; expected {expected}, of this build {})", identity())
+}
+
+fn named(build: &str) -> &str {
+    if build.is_empty() { "an unknown build" } else { build }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builds_that_differ_are_both_named() {
+        assert_eq!(difference("a", "a"), None);
+        let why = difference("", "b").expect("they differ");
+        assert!(why.contains("(found an unknown build, expected b)"), "{why}");
+        let why = other_format(1, 2, Some("a"));
+        assert_eq!(why, "another format (found 1, of build a; expected 2, of this build unnamed)");
+        assert!(other_format(1, 2, None).contains("of an unknown build"));
+    }
+}
