@@ -7,8 +7,8 @@ use std::fmt::Write;
 
 use elevator::{Build, ELEVATORS, LINUX};
 use experiment::metric::METRICS;
-use runner::cpu::LOADS;
-use runner::{Opt, RUNNERS};
+use load::programs::cpu::LOADS;
+use load::programs::{Opt, RUNNERS};
 use sha2::{Digest, Sha256};
 
 /// Hexadecimal digits of the hash of the tables.
@@ -44,7 +44,7 @@ fn canonical() -> String {
         rows.begin("device", row.name);
         rows.field("toml", row.toml);
     }
-    for row in workload::describe() {
+    for row in sim::workload::describe() {
         rows.begin("workload", row.name);
         rows.field("primary", row.primary);
         row.params.iter().for_each(|param| rows.field(param.name, &param.default));
@@ -90,7 +90,7 @@ mod tests {
         let text = canonical();
         let lines = |table: &str| text.lines().filter(|line| line.starts_with(&format!("{table} "))).count();
         assert_eq!((lines("scheduler"), lines("device")), (ELEVATORS.len(), sim::DEVICES.len()));
-        assert_eq!((lines("workload"), lines("metric")), (workload::WORKLOADS.len(), METRICS.len()));
+        assert_eq!((lines("workload"), lines("metric")), (sim::workload::WORKLOADS.len(), METRICS.len()));
         assert!(text.contains("\nscheduler bfq ") && text.contains(" slice_idle="), "parameters with their defaults");
         assert_eq!(text, canonical(), "it is the same each time");
         let identity = identity("abc");

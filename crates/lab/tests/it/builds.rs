@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use experiment::plan::{ArenaKind, Plan};
-use files::Dir;
+use machine::files::Dir;
 use lab::arena::open::{OpenOptions, within};
 use lab::atlas::{Choice, Design, Looked, Plans, adopt, look};
+use lab::console::Console;
 use lab::gate::same_plan;
 use lab::output::Output;
 use lab::progress::Silent;
@@ -30,7 +31,7 @@ fn plan() -> Plan {
 fn open(dir: &Path, resume: bool) -> Result<(), String> {
     let options = RecordOptions { output: Output::Named(dir.to_owned()), resume, command: "schedlab run".to_owned() };
     let (stop, resolved) = (Stop::manual(), Resolved::of(plan()).unwrap());
-    let opened = within(&host::Root::real(), resolved, &OpenOptions::default(), &stop, &Silent, |plan, arena| {
+    let opened = within(&machine::Root::real(), resolved, &OpenOptions::default(), Console::new(&stop, &Silent), |plan, arena| {
         session::open(plan, &options, arena, &stop).map(drop)
     });
     opened.map_err(|error| format!("{error:#}"))
@@ -100,7 +101,7 @@ fn a_cell_of_another_build_is_neither_taken_nor_adopted() {
     let [cell] = cells.as_slice() else { panic!("{cells:?}") };
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (ours, theirs) = (Dir::open(here.path()).unwrap(), Dir::open(there.path()).unwrap());
-    lab::atlas::measure(&theirs, &[cell], &OpenOptions::default(), (&Stop::manual(), &Silent)).unwrap();
+    lab::atlas::measure(&theirs, &[cell], &OpenOptions::default(), Console::new(&Stop::manual(), &Silent)).unwrap();
     assert!(matches!(look(&theirs, cell), Looked::Whole(_)));
     disguise(&there.path().join("cells").join(&cell.dir).join(RECORD));
     let Looked::Foreign(why) = look(&theirs, cell) else { panic!("it was taken") };
