@@ -22,6 +22,7 @@ pub mod gate;
 pub mod inside;
 pub mod iocost;
 pub mod length;
+mod log_file;
 pub mod occasions;
 pub mod output;
 pub mod progress;

@@ -1,20 +1,17 @@
 //! The directory of an experiment: plan.toml, and record.jsonl as it grows.
-//!
-//! Each line is on the disk (fsync) before the next trial starts, so a crash can cost the trial that was running and
-//! nothing else. A line that could not be written whole (the file system is full) is cut off again, so that the record
-//! stays readable and the experiment can be resumed.
 
 use std::fs::File;
-use std::io::{BufReader, Seek, SeekFrom, Write};
+use std::io::BufReader;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use experiment::record::{End, Header, Line, Note, Record, RecordReader, Trial};
-use machine::files::{Bounded, DataLock, Dir, open_input};
+use machine::files::{Bounded, Dir, open_input};
 use text::limits::{RECORD_BYTES, RECORD_LINE};
 
 use crate::driver::{RecordLog, TrialLog};
 use crate::failure::usage;
+use crate::log_file::LogFile;
 use crate::signals::Stop;
 
 /// The name of the record in an experiment's directory.
@@ -74,20 +71,15 @@ impl RecordLog for Memory {
 #[derive(Debug)]
 pub struct Store {
     dir: Dir,
-    file: DataLock,
-    len: u64,
+    log: LogFile,
 }
 
 impl Store {
     /// Writes the plan and the record's first line into a directory. An old record is never overwritten.
     pub fn create(dir: Dir, header: &Header) -> Result<Store> {
-        let path = dir.file(RECORD);
-        let file = dir.append(RECORD)?;
-        // Locked before it is looked at: another schedlab may just be writing its first line.
-        let mut store = Store::locked(dir, file, 0)?;
-        let len = store.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
-        // An empty one is what is left when there was no room for its first line.
-        if len > 0 {
+        let log = LogFile::open(&dir, RECORD, &RECORD_BYTES)?;
+        let mut store = Store { dir, log };
+        if !store.log.is_empty() {
             return Err(holds_one(store.dir()));
         }
         let plan = store.dir.replace("plan.toml", header.plan.to_toml().as_bytes());
@@ -105,21 +97,19 @@ impl Store {
     /// Opens the record of an experiment that was cut off, and cuts off a line that was not finished.
     pub fn resume(dir: &Path, stop: &Stop) -> Result<(Store, Record)> {
         let path = dir.join(RECORD);
-        let opened = Dir::open(dir).and_then(|dir| Ok((dir.append_existing(RECORD)?, dir)));
-        let (file, dir) = opened.with_context(|| {
+        let dir = Dir::open(dir).map_err(anyhow::Error::from);
+        let opened = dir.and_then(|dir| Ok((LogFile::open_existing(&dir, RECORD, &RECORD_BYTES)?, dir)));
+        let (mut log, dir) = opened.with_context(|| {
             format!("{}: cannot resume; leave out --resume to begin a new experiment", path.display())
         })?;
-        // Locked before it is read: what another process is still writing looks like a line that was cut off.
-        let mut store = Store::locked(dir, file, 0)?;
-        let record = parse(&path, &store.file, Some(stop))?;
-        let end = store.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
-        store.len = record.cut.as_ref().map_or(end, |cut| cut.offset);
-        store.file.set_len(store.len).with_context(|| format!("{}: cannot cut its unfinished line", path.display()))?;
-        if record.needs_newline {
-            store.file.write_all(b"\n").with_context(|| format!("{}: cannot write", path.display()))?;
-            store.len += 1;
+        let record = parse(&path, log.file(), Some(stop))?;
+        if let Some(cut) = &record.cut {
+            log.cut(cut.offset)?;
         }
-        Ok((store, record))
+        if record.needs_newline {
+            log.end_line()?;
+        }
+        Ok((Store { dir, log }, record))
     }
 
     /// The experiment's directory.
@@ -134,37 +124,7 @@ impl Store {
 
     /// Appends a line and waits until it is on the disk.
     pub fn append(&mut self, line: &Line) -> Result<()> {
-        let mut text = line.to_json_line();
-        text.push('\n');
-        // What would be refused when it is read is not written.
-        let whole = usize::try_from(self.len).unwrap_or(usize::MAX).saturating_add(text.len());
-        RECORD_LINE
-            .check(text.len())
-            .and_then(|()| RECORD_BYTES.check(whole))
-            .with_context(|| format!("{}: cannot write another line", self.dir.file(RECORD).display()))?;
-        match self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()) {
-            Ok(()) => {
-                self.len += text.len() as u64;
-                Ok(())
-            }
-            Err(e) => {
-                let cut = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::End(0)));
-                let state = if cut.is_ok() { "all earlier trials are retained" } else { "its last line is unfinished" };
-                Err(anyhow!(
-                    "{}: cannot write: {e} ({state}); {}, then repeat the command with --out {} --resume",
-                    self.dir.file(RECORD).display(),
-                    machine::files::remedy(&e),
-                    self.dir().display()
-                ))
-            }
-        }
-    }
-
-    fn locked(dir: Dir, file: File, len: u64) -> Result<Store> {
-        let Ok(Some(file)) = DataLock::attempt(file) else {
-            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.path().display());
-        };
-        Ok(Store { dir, file, len })
+        self.log.append(&line.to_json_line())
     }
 }
 

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use experiment::atlas::Cell;
 use experiment::plan::{Budget, Plan};
 use experiment::record::{End, Ending, Record};
-use machine::files::{Bounded, Dir};
 use machine::Root;
+use machine::files::{Bounded, Dir};
 use text::build;
 use text::limits::RECORD_BYTES;
 

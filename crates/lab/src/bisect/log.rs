@@ -4,19 +4,17 @@
 //! A line is on the disk before the next experiment begins; one that was cut off is dropped. The first line holds the plan and the sum
 //! of every step: a bisection of another plan, of edited patches or of other commits is not continued.
 
-use std::io::{BufReader, Write};
-use std::path::PathBuf;
-
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result};
 use experiment::plan::Plan;
-use machine::files::{Bounded, DataLock, Dir};
+use machine::files::Dir;
 use serde::{Deserialize, Serialize};
 use text::build;
-use text::limits::{BISECT_BYTES, RECORD_LINE};
+use text::limits::BISECT_BYTES;
 
 use super::evidence::Evidence;
 use super::steps::Step;
 use crate::failure::usage;
+use crate::log_file::LogFile;
 
 /// The file in the directory of a bisection.
 pub const LOG: &str = "bisect.jsonl";
@@ -90,8 +88,7 @@ pub enum AnswerResult {
 /// The log, open for appending and locked against a second writer.
 #[derive(Debug)]
 pub(super) struct Log {
-    file: DataLock,
-    path: PathBuf,
+    file: LogFile,
     pub(super) answers: Vec<Answer>,
     /// Keys of kernels that this bisection has built, by step.
     pub(super) built: Vec<(usize, String)>,
@@ -108,12 +105,8 @@ impl Log {
         if resume && !there {
             return Err(usage(format!("{}: cannot resume: there is no log; leave out --resume", path.display())));
         }
-        let Ok(Some(file)) = DataLock::attempt(dir.append(LOG)?) else {
-            bail!("{}: being written by another schedlab; wait for it, or name another --out", path.display());
-        };
-        let mut log = Log { file, path: path.clone(), answers: Vec::new(), built: Vec::new() };
-        let len = log.file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
-        if len == 0 {
+        let mut log = Log { file: LogFile::open(dir, LOG, &BISECT_BYTES)?, answers: Vec::new(), built: Vec::new() };
+        if log.file.is_empty() {
             log.append(&LogLine::Begin(Box::new(begin.clone())))?;
             return Ok(log);
         }
@@ -123,21 +116,16 @@ impl Log {
                 dir.path().display()
             )));
         }
-        let whole = log.read(begin).with_context(|| path.display().to_string())?;
-        log.file.set_len(whole).with_context(|| format!("{}: cannot cut its unfinished line", path.display()))?;
+        let text = log.file.read_lines()?;
+        log.read(&text, begin).with_context(|| path.display().to_string())?;
+        log.file.cut(text.len() as u64)?;
         log.append(&LogLine::Resumed { answers: log.answers.len() })?;
         Ok(log)
     }
 
-    /// Reads the lines; the number of bytes of whole lines.
-    fn read(&mut self, begin: &Begin) -> Result<u64> {
-        let mut input = BufReader::new(&*self.file);
-        let (mut line, mut whole, mut number) = (Vec::new(), 0, 0_u32);
-        while RECORD_LINE.read_line(&mut input, &mut line)? > 0 && line.ends_with(b"\n") {
-            number += 1;
-            whole += line.len() as u64;
-            BISECT_BYTES.check(usize::try_from(whole).unwrap_or(usize::MAX))?;
-            let read: LogLine = serde_json::from_slice(&line)
+    fn read(&mut self, text: &str, begin: &Begin) -> Result<()> {
+        for (number, line) in (1..).zip(text.lines()) {
+            let read: LogLine = serde_json::from_str(line)
                 .map_err(|cause| usage(format!("line {number}: no line of a bisection: {cause}")))?;
             match (number, read) {
                 (1, LogLine::Begin(then)) => same_search(&then, begin)?,
@@ -151,24 +139,15 @@ impl Log {
                 (_, LogLine::Resumed { .. }) => {}
             }
         }
-        if number == 0 {
+        if text.is_empty() {
             return Err(usage("line 1: unfinished; remove the directory and begin again"));
         }
-        Ok(whole)
+        Ok(())
     }
 
     pub(super) fn append(&mut self, line: &LogLine) -> Result<()> {
         let text = serde_json::to_string(line).expect("plain values can be written as JSON");
-        let mut text = text::escaped(&text).into_owned();
-        text.push('\n');
-        RECORD_LINE.check(text.len()).context("log of the bisection")?;
-        self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
-            anyhow!(
-                "{}: cannot write: {e}; {}, then repeat the command with --resume",
-                self.path.display(),
-                machine::files::remedy(&e)
-            )
-        })?;
+        self.file.append(&text::escaped(&text))?;
         match line {
             LogLine::Answer(answer) => self.answers.push(answer.clone()),
             LogLine::Built { step, key } => self.built.push((*step, key.clone())),

@@ -4,14 +4,12 @@
 //! first trial, with every trial that stands here taken from here.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use experiment::plan::{Arm, Plan};
 use experiment::record::{Environment, Note, Trial};
-use machine::files::{Bounded, DataLock, Dir};
+use machine::files::Dir;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use text::build;
@@ -20,6 +18,7 @@ use text::limits::SEARCH_BYTES;
 use super::outcome::{BranchOut, SearchEnd};
 use crate::driver::{TrialLog, is_cut_short};
 use crate::failure::usage;
+use crate::log_file::LogFile;
 
 /// The name of the file in a search's directory.
 pub const SEARCH: &str = "search.jsonl";
@@ -78,12 +77,9 @@ pub enum Line {
     },
 }
 
-/// The file, open for appending; locked against a second writer.
+/// The file, open for appending.
 #[derive(Debug)]
-pub struct Log {
-    path: PathBuf,
-    file: DataLock,
-}
+pub struct Log(LogFile);
 
 /// What stands in a file.
 #[derive(Debug, Default)]
@@ -101,8 +97,8 @@ pub struct LoggedSearch {
 impl Log {
     /// A new search. An old one is never overwritten.
     pub fn create(dir: &Dir, header: &Header, environment: &Environment) -> Result<Log> {
-        let mut log = Log::of(dir, dir.append(SEARCH)?)?;
-        if log.file.metadata()?.len() > 0 {
+        let mut log = Log(LogFile::open(dir, SEARCH, &SEARCH_BYTES)?);
+        if !log.0.is_empty() {
             return Err(usage(format!(
                 "{}: already holds a search; add --resume to continue it, or name another --out",
                 dir.path().display()
@@ -120,16 +116,11 @@ impl Log {
         if !dir.has(SEARCH) {
             bail!("{}: missing, so nothing to resume; leave out --resume to begin a new search", path.display());
         }
-        let log = Log::of(dir, dir.append_existing(SEARCH)?)?;
-        let text = SEARCH_BYTES.read_text(&*log.file).with_context(|| format!("{}: cannot read", path.display()))?;
-        // What a crash has cut off is one line without its end.
-        let whole = text.rfind('\n').map_or(0, |at| at + 1);
-        log.file
-            .set_len(whole as u64)
-            .with_context(|| format!("{}: cannot cut its unfinished line", path.display()))?;
-        check_format(&text[..whole])
-            .map_err(|why| usage(format!("{}: {why}; name another --out", dir_path.display())))?;
-        let mut lines = text[..whole].lines().enumerate().map(|(i, line)| {
+        let mut log = LogFile::open_existing(dir, SEARCH, &SEARCH_BYTES)?;
+        let text = log.read_lines()?;
+        log.cut(text.len() as u64)?;
+        check_format(&text).map_err(|why| usage(format!("{}: {why}; name another --out", dir_path.display())))?;
+        let mut lines = text.lines().enumerate().map(|(i, line)| {
             serde_json::from_str::<Line>(line)
                 .with_context(|| format!("{}, line {}: cannot be read", path.display(), i + 1))
         });
@@ -147,32 +138,13 @@ impl Log {
         for line in lines {
             seen.take(line?, environment, dir_path)?;
         }
-        Ok((log, seen))
+        Ok((Log(log), seen))
     }
 
     /// Appends a line and waits until it is on the disk.
     pub fn append(&mut self, line: &Line) -> Result<()> {
         let text = serde_json::to_string(line).expect("a line has only text keys and numbers");
-        let mut text = text::escaped(&text).into_owned();
-        text.push('\n');
-        let len = self.file.metadata().map(|meta| meta.len());
-        self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data()).map_err(|e| {
-            if let Ok(len) = len {
-                let _ = self.file.set_len(len);
-            }
-            anyhow!(
-                "{}: cannot write: {e} (all earlier trials are retained); {}, then repeat the command with --resume",
-                self.path.display(),
-                machine::files::remedy(&e)
-            )
-        })
-    }
-
-    fn of(dir: &Dir, file: File) -> Result<Log> {
-        let Ok(Some(file)) = DataLock::attempt(file) else {
-            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.path().display());
-        };
-        Ok(Log { path: dir.file(SEARCH), file })
+        self.0.append(&text::escaped(&text))
     }
 }
 

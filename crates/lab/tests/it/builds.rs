@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 
 use experiment::plan::{ArenaKind, Plan};
-use machine::files::Dir;
 use lab::arena::open::{OpenOptions, within};
 use lab::atlas::{Choice, Design, Looked, Plans, adopt, look};
 use lab::console::Console;
@@ -16,6 +15,7 @@ use lab::session::{self, RecordOptions};
 use lab::signals::Stop;
 use lab::store::{self, RECORD};
 use lab::tune::log::{Header, Log, SCHEMA, SEARCH};
+use machine::files::Dir;
 
 /// What every refusal says.
 const REFUSAL: &str = "another build of schedlab (found other, expected unnamed)";
@@ -31,9 +31,13 @@ fn plan() -> Plan {
 fn open(dir: &Path, resume: bool) -> Result<(), String> {
     let options = RecordOptions { output: Output::Named(dir.to_owned()), resume, command: "schedlab run".to_owned() };
     let (stop, resolved) = (Stop::manual(), Resolved::of(plan()).unwrap());
-    let opened = within(&machine::Root::real(), resolved, &OpenOptions::default(), Console::new(&stop, &Silent), |plan, arena| {
-        session::open(plan, &options, arena, &stop).map(drop)
-    });
+    let opened = within(
+        &machine::Root::real(),
+        resolved,
+        &OpenOptions::default(),
+        Console::new(&stop, &Silent),
+        |plan, arena| session::open(plan, &options, arena, &stop).map(drop),
+    );
     opened.map_err(|error| format!("{error:#}"))
 }
 

@@ -5,11 +5,11 @@ use std::fs::File;
 
 use experiment::plan::{Background, Better, Flow, OwnMetric, Plan, Published, parse_arm, parse_workload};
 use experiment::record::{Header, LatencyCurve, Line, Observation, Record, RecordReader, Trial};
-use machine::files::Bounded;
 use import::table::{self, Columns};
 use lab::occasions;
 use lab::shards::merge;
 use lab::signals::Stop;
+use machine::files::Bounded;
 use machine::files::Bounded;
 use text::limits::*;
 

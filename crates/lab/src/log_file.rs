@@ -1,0 +1,121 @@
+//! A file of lines that only grows: the results of an experiment, of a search, of a bisection.
+//!
+//! It is locked against a second writer. Each line is on the disk (fsync) before the next one is worth measuring, so a crash can cost
+//! the line that was being written and nothing else. A line that could not be written whole (the file system is full) is cut off
+//! again, so that the file stays readable and the work can be resumed.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use machine::files::{Bounded, DataLock, Dir, remedy};
+use text::limits::{Limit, RECORD_LINE};
+
+/// A locked file, open for appending.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    dir: PathBuf,
+    path: PathBuf,
+    file: DataLock,
+    /// The bytes of its whole lines.
+    len: u64,
+    limit: &'static Limit,
+}
+
+impl LogFile {
+    /// Opens a file of a directory, and makes it where it is missing.
+    ///
+    /// # Errors
+    /// Another process writes it, or it cannot be opened.
+    pub(crate) fn open(dir: &Dir, name: &str, limit: &'static Limit) -> Result<LogFile> {
+        LogFile::lock(dir, name, dir.append(name)?, limit)
+    }
+
+    /// Opens a file that exists.
+    ///
+    /// # Errors
+    /// As [`LogFile::open`], and where it does not exist.
+    pub(crate) fn open_existing(dir: &Dir, name: &str, limit: &'static Limit) -> Result<LogFile> {
+        LogFile::lock(dir, name, dir.append_existing(name)?, limit)
+    }
+
+    /// Locked before it is looked at: another process may just be writing its first line.
+    fn lock(dir: &Dir, name: &str, file: File, limit: &'static Limit) -> Result<LogFile> {
+        let (dir, path) = (dir.path().to_owned(), dir.file(name));
+        let Ok(Some(file)) = DataLock::attempt(file) else {
+            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.display());
+        };
+        let len = file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
+        Ok(LogFile { dir, path, file, len, limit })
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Empty is also what is left when there was no room for the first line.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The whole lines: what a crash has cut off is one line without its end.
+    ///
+    /// # Errors
+    /// It cannot be read, is no text, or is larger than its limit.
+    pub(crate) fn read_lines(&self) -> Result<String> {
+        let mut text =
+            self.limit.read_text(self.file()).with_context(|| format!("{}: cannot read", self.path.display()))?;
+        text.truncate(text.rfind('\n').map_or(0, |end| end + 1));
+        Ok(text)
+    }
+
+    /// Cuts off what comes after so many bytes.
+    ///
+    /// # Errors
+    /// It cannot be cut.
+    pub(crate) fn cut(&mut self, len: u64) -> Result<()> {
+        self.file.set_len(len).with_context(|| format!("{}: cannot cut its unfinished line", self.path.display()))?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Appends a line and waits until it is on the disk.
+    ///
+    /// # Errors
+    /// It would make the file larger than what is read again, or it cannot be written.
+    pub(crate) fn append(&mut self, line: &str) -> Result<()> {
+        let bytes = format!("{line}\n").into_bytes();
+        let whole = usize::try_from(self.len).unwrap_or(usize::MAX).saturating_add(bytes.len());
+        RECORD_LINE
+            .check(bytes.len())
+            .and_then(|()| self.limit.check(whole))
+            .with_context(|| format!("{}: cannot write another line", self.path.display()))?;
+        self.file.write_all(&bytes).and_then(|()| self.file.sync_data()).map_err(|cause| {
+            let cut = self.file.set_len(self.len).and_then(|()| self.file.seek(SeekFrom::End(0)));
+            let state = if cut.is_ok() { "all earlier trials are retained" } else { "its last line is unfinished" };
+            anyhow!(
+                "{}: cannot write: {cause} ({state}); {}, then repeat the command with --out {} --resume",
+                self.path.display(),
+                remedy(&cause),
+                self.dir.display()
+            )
+        })?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Ends a last line that lacks only its end.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn end_line(&mut self) -> Result<()> {
+        self.file.write_all(b"\n").with_context(|| format!("{}: cannot write", self.path.display()))?;
+        self.len += 1;
+        Ok(())
+    }
+}
