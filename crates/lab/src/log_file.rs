@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use machine::files::{Bounded, DataLock, Dir, remedy};
@@ -48,10 +48,6 @@ impl LogFile {
         };
         let len = file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
         Ok(LogFile { dir, path, file, len, limit })
-    }
-
-    pub(crate) fn dir(&self) -> &Path {
-        &self.dir
     }
 
     pub(crate) fn file(&self) -> &File {

@@ -10,7 +10,6 @@ use lab::occasions;
 use lab::shards::merge;
 use lab::signals::Stop;
 use machine::files::Bounded;
-use machine::files::Bounded;
 use text::limits::*;
 
 /// What is said of an input with so many of what the limit counts; nothing if it is accepted.
