@@ -237,7 +237,7 @@ mod tests {
     /// Two arms in three blocks.
     fn record() -> Record {
         let plan = Plan::from_toml(
-            "arena = 'sim'\ndevice = 'hp97560'\n[[arm]]\nname = 'none'\n[[arm]]\nname = 'bfq'\n\
+            "arena = 'sim'\ndevice = 'hp97560'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
              [[workload]]\nname = 'w'\nkind = 'randread'\nprimary = 'iops'\n",
         )
         .unwrap();
