@@ -153,18 +153,19 @@ impl Space {
         self.branches.iter().map(of).sum()
     }
 
-    /// The points that differ by one level of one dimension.
+    /// The points that differ in one dimension: by one level, or at an end of its levels. An effect that only an extreme value has is
+    /// far from the default, and nothing on the way there shows it.
     pub fn neighbours(&self, point: &Point) -> Vec<Point> {
         let dimensions = &self.branches[point.branch].dimensions;
         let mut found = Vec::new();
         for (i, dimension) in dimensions.iter().enumerate() {
-            for level in [point.levels[i].wrapping_sub(1), point.levels[i] + 1] {
-                if level < dimension.levels.len() {
-                    let mut other = point.clone();
-                    other.levels[i] = level;
-                    found.push(other);
-                }
-            }
+            let (now, last) = (point.levels[i], dimension.levels.len() - 1);
+            let levels = BTreeSet::from([0, now.saturating_sub(1), (now + 1).min(last), last]);
+            found.extend(levels.into_iter().filter(|level| *level != now).map(|level| {
+                let mut other = point.clone();
+                other.levels[i] = level;
+                other
+            }));
         }
         found
     }
@@ -244,7 +245,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn neighbours_are_one_step_away() {
+    fn neighbours_are_one_level_away_or_at_an_end() {
+        let wide = Branch { name: "w".to_owned(), dimensions: vec![dimension("x", 7, 3)] };
+        let space = Space::new(vec![wide]).unwrap();
+        let found: Vec<usize> = space.neighbours(&space.default_of(0)).iter().map(|point| point.levels[0]).collect();
+        assert_eq!(found, [0, 2, 4, 6]);
         let space = small();
         let found: Vec<String> = space.neighbours(&space.default_of(0)).iter().map(|point| space.key(point)).collect();
         assert_eq!(found, ["a:x=0", "a:x=2", "a:q=1"]);
