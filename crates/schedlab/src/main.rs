@@ -18,7 +18,7 @@ mod rights;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{CommandFactory, FromArgMatches};
+use clap::Parser;
 use host::Root;
 
 use crate::cli::{Cli, Command};
@@ -32,8 +32,7 @@ fn main() -> ExitCode {
     if let Some(status) = lab::inside::dispatch().or_else(command::settings::keeper::dispatch) {
         return status;
     }
-    let command = cli::laid_out(Cli::command(), out::width().clamp(40, 100));
-    let cli = match command.try_get_matches().and_then(|found| Cli::from_arg_matches(&found)) {
+    let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };
