@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use experiment::metric::Direction;
 use experiment::record::Record;
-use experiment::study::{Judgement, OlderClaim, Study, Summary, Verdict};
+use experiment::study::{Judgement, Study, Summary, Verdict};
 use pyo3::prelude::*;
 
 use crate::table::{Column, Table};
@@ -78,7 +78,6 @@ pub(crate) fn judgements(study: &Study) -> PyResult<Table> {
         number("low", |j| j.low),
         number("high", |j| j.high),
         Column::text("verdict", all.iter().map(|j| Some(verdict(j.verdict)))),
-        Column::text("three_sigma", all.iter().map(|j| j.three_sigma.map(claim))),
         count("blocks", |j| Some(j.blocks)),
         count("void_blocks", |j| Some(j.void_blocks)),
         number("confidence", |j| Some(j.confidence)),
@@ -119,15 +118,6 @@ fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Equivalent => "equivalent",
         Verdict::Inconclusive => "inconclusive",
         Verdict::Void => "void",
-    }
-}
-
-fn claim(claim: OlderClaim) -> &'static str {
-    match claim {
-        OlderClaim::Better => "better",
-        OlderClaim::Worse => "worse",
-        OlderClaim::NoDifference => "no-difference",
-        OlderClaim::NotEnough => "not-enough",
     }
 }
 

@@ -12,7 +12,7 @@ mod replay;
 
 pub use replay::as_it_would_have_stopped;
 
-use crate::judgement::{Judgement, OlderClaim, Verdict};
+use crate::judgement::{Judgement, Verdict};
 use crate::metric::{self, Counts, Direction};
 use crate::plan::{Criteria, Method, Plan};
 use crate::reason::Reason;
@@ -278,7 +278,6 @@ impl<'a> Case<'a> {
             low: finite(interval.low),
             high: finite(interval.high),
             verdict,
-            three_sigma: (self.rule != Rule::ThreeSigma).then(|| self.older_claim(question.direction)),
             blocks: self.evidence.arm.len() as u32,
             void_blocks: self.evidence.void,
             confidence: if self.rule == Rule::ThreeSigma { three_sigma::NOMINAL_CONFIDENCE } else { 1.0 - error },
@@ -286,18 +285,6 @@ impl<'a> Case<'a> {
             new_plan_blocks,
             reasons: self.reasons(question, cells, &interval, shown_at),
             log_ratios: self.log_ratios.clone(),
-        }
-    }
-
-    /// What the three-sigma rule makes of the same values, whatever the method. It knows no void evidence: of what is left it
-    /// claims what it would.
-    fn older_claim(&self, direction: Direction) -> OlderClaim {
-        let range = three_sigma::interval(&self.arms, &self.baselines);
-        match range {
-            range if !range.is_bounded() => OlderClaim::NotEnough,
-            range if range.contains(0.0) => OlderClaim::NoDifference,
-            range if (range.low > 0.0) == (direction == Direction::HigherIsBetter) => OlderClaim::Better,
-            _ => OlderClaim::Worse,
         }
     }
 

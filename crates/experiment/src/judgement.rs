@@ -20,20 +20,6 @@ pub enum Verdict {
     Void,
 }
 
-/// What the three-sigma rule of older studies would have claimed of the same values. For comparison: nothing follows from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OlderClaim {
-    /// The arm's mean lies outside the baseline's mean ± 3 standard deviations, on the good side.
-    Better,
-    /// The same on the bad side.
-    Worse,
-    /// The arm's mean lies inside.
-    NoDifference,
-    /// Fewer than two values of the baseline that count, or none of the arm.
-    NotEnough,
-}
-
 impl Judgement {
     /// Takes "equivalent" back where the model leaves out the CPU time that tells schedulers apart.
     pub(crate) fn withhold_equivalence(&mut self) {
@@ -80,10 +66,6 @@ pub struct Judgement {
     pub high: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// What the three-sigma rule would have claimed of the same values; none where it is the method itself, and in studies written
-    /// before this was noted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub three_sigma: Option<OlderClaim>,
     /// Blocks that count (pairs), or observations of the arm where there are no blocks.
     pub blocks: u32,
     /// Blocks that were void for this judgement.

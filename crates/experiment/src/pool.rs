@@ -301,7 +301,6 @@ fn of_family(cases: Vec<Case<'_>>, direction: Direction, criteria: &Criteria) ->
             low: low.and_then(shown),
             high: high.and_then(shown),
             verdict,
-            three_sigma: None,
             confidence: 1.0 - level,
             more_blocks: None,
             new_plan_blocks: None,

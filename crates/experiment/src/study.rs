@@ -12,7 +12,7 @@ use crate::sweep::Response;
 mod build;
 mod origin;
 
-pub use crate::judgement::{Judgement, OlderClaim, Verdict};
+pub use crate::judgement::{Judgement, Verdict};
 pub(crate) use build::of_record;
 pub use build::{Options, study, study_samples};
 pub use origin::{ArmSettings, MetricMeaning, Origin, WorkloadSettings, sha256_of};

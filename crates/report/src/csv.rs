@@ -10,7 +10,7 @@ use ::text::for_spreadsheet;
 use experiment::reason::Reason;
 
 use super::page::Page;
-use super::{three_sigma, verdict};
+use super::verdict;
 
 /// One row per trial × metric; a trial that has no metric (it failed) has one row without a value.
 pub(crate) fn trials(page: &Page<'_>) -> crate::Result<String> {
@@ -76,7 +76,6 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
         "confidence",
         "more_blocks",
         "reasons",
-        "three_sigma",
         "arm_mean",
         "baseline_mean",
     ])?;
@@ -97,7 +96,6 @@ pub(crate) fn judgements(page: &Page<'_>) -> crate::Result<String> {
             &judgement.confidence.to_string(),
             &judgement.more_blocks.map_or_else(String::new, |n| n.to_string()),
             &judgement.reasons.iter().map(Reason::to_string).collect::<Vec<_>>().join("; "),
-            three_sigma::claim(judgement),
             &text(judgement.arm_mean),
             &text(judgement.baseline_mean),
         ])?;

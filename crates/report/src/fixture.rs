@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use experiment::metric::{self, Direction};
 use experiment::plan::{Arm, Criteria, Plan, WorkloadSpec};
 use experiment::record::{End, EndReason, Event, Header, LatencyCurve, Note, Observation, Trial, VoidReason};
-use experiment::study::{
-    ArmSettings, Judgement, OlderClaim, Origin, Recommendation, Study, Summary, Verdict, WorkloadAdvice,
-};
+use experiment::study::{ArmSettings, Judgement, Origin, Recommendation, Study, Summary, Verdict, WorkloadAdvice};
 
 use super::evidence::Evidence;
 use super::voids;
@@ -163,7 +161,6 @@ pub(crate) fn judgement(arm: &str) -> Judgement {
         low: Some(1.05),
         high: Some(1.15),
         verdict: Verdict::Better,
-        three_sigma: None,
         blocks: 5,
         void_blocks: 0,
         confidence: 0.983,
@@ -411,14 +408,6 @@ fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bo
         _ => Verdict::Inconclusive,
     };
     let void_blocks = BLOCKS - logs.len() as u32;
-    let of = |name| summary(trials, workload, metric, name).expect("it was measured");
-    let (mean_of_arm, baseline) = (of(arm).mean, of(ARMS[0]));
-    let beyond = (mean_of_arm - baseline.mean) / (3.0 * baseline.sd.expect("there are fourteen trials"));
-    let older = match (beyond.abs() > 1.0, (beyond > 0.0) == (good == (low, high))) {
-        (false, _) => OlderClaim::NoDifference,
-        (true, true) => OlderClaim::Better,
-        (true, false) => OlderClaim::Worse,
-    };
     Judgement {
         workload: workload.into(),
         metric: metric.into(),
@@ -429,7 +418,6 @@ fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bo
         high: Some(high),
         primary,
         verdict,
-        three_sigma: Some(older),
         blocks: logs.len() as u32,
         void_blocks,
         more_blocks: (verdict == Verdict::Inconclusive).then_some(23),

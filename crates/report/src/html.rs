@@ -14,7 +14,7 @@ use super::plot::{self, forest};
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, RowView, WorkloadView};
 use super::voids::VoidGroup;
-use super::{actuator, number, remarks, template, three_sigma, verdict, words};
+use super::{actuator, number, remarks, template, verdict, words};
 
 /// The page of schedlab's documentation that explains verdicts.
 const DOCS: &str = "docs/src/explanation/verdicts.md";
@@ -55,8 +55,6 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         thin_rows => page.thin.iter().map(void_row).collect::<Vec<_>>(),
         method => page.method,
         docs => DOCS,
-        three_sigma => three_sigma::ERRORS,
-        older_claims => page.older_claims.iter().map(|row| row.cells().to_vec()).collect::<Vec<_>>(),
         rules => page.rules.replace(" %", "\u{a0}%"),
         overhead => page.overhead,
         unconfirmed => page.unconfirmed,

@@ -40,7 +40,6 @@ mod table;
 mod tables;
 mod template;
 pub mod terminal;
-mod three_sigma;
 mod verdict;
 mod view;
 mod voids;

@@ -10,7 +10,7 @@ use super::page::Page;
 use super::sweep::{self, SweepView};
 use super::view::{self, MetricView, WorkloadView};
 use super::voids::VoidGroup;
-use super::{number, three_sigma, verdict, words};
+use super::{number, verdict, words};
 
 /// The whole report.
 pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
@@ -63,22 +63,7 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         line(&mut out, overhead);
     }
     experiment_section(&mut out, page);
-    appendix(&mut out, page);
     Ok(out)
-}
-
-/// What the three-sigma rule would have claimed, where it is not the method.
-fn appendix(out: &mut String, page: &Page<'_>) {
-    if page.older_claims.is_empty() {
-        return;
-    }
-    line(out, "\n<details><summary>Appendix: the three-sigma rule</summary>\n");
-    line(out, three_sigma::ERRORS);
-    line(out, "\n| workload | metric | arm | verdict | three-sigma rule | |\n|---|---|---|---|---|---|");
-    for claim in &page.older_claims {
-        cells(out, &claim.cells().map(|text| escaped(&text)).each_ref().map(String::as_str));
-    }
-    line(out, "\n</details>");
 }
 
 fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {

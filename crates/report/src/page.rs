@@ -7,10 +7,9 @@ use experiment::study::Study;
 use crate::evidence::Evidence;
 use crate::remarks::{self, Remark};
 use crate::table::Table;
-use crate::three_sigma::OlderRow;
 use crate::view::{self, WorkloadView};
 use crate::voids::VoidGroup;
-use crate::{answer, cpu, method, occasions, tables, three_sigma, words};
+use crate::{answer, cpu, method, occasions, tables, words};
 
 /// What a report shows.
 pub(crate) struct Page<'a> {
@@ -38,8 +37,6 @@ pub(crate) struct Page<'a> {
     pub(crate) thin: Vec<VoidGroup<'a>>,
     /// These in one line.
     pub(crate) thin_summary: Option<String>,
-    /// The claims of the three-sigma rule on deciding metrics, where they are known.
-    pub(crate) older_claims: Vec<OlderRow<'a>>,
     /// Date, host, drive and kernel.
     pub(crate) about: Vec<String>,
     /// How a verdict is reached.
@@ -70,7 +67,6 @@ impl<'a> Page<'a> {
             arms: view::arms(study, evidence),
             tables: tables::tables(study, evidence),
             thin_summary: remarks::thin_percentiles(&workloads),
-            older_claims: three_sigma::rows(&workloads),
             about: evidence.map(view::about).unwrap_or_default(),
             method: method::method(study),
             rules: method::rules(study),

@@ -8,7 +8,6 @@ use experiment::reason::Reason;
 use experiment::record::{Trial, VoidReason};
 use experiment::study::{Judgement, Verdict};
 
-use super::three_sigma;
 use super::view::{MetricView, WorkloadView};
 use super::voids::{self, VoidGroup};
 use super::words::{self, listed};
@@ -28,17 +27,6 @@ pub(crate) struct Remark {
 /// void trials is left out.
 pub(crate) fn remarks(workloads: &[WorkloadView<'_>], all_metrics: bool, shown: &[VoidGroup<'_>]) -> Vec<Remark> {
     merged(workloads, |workload| sentences(workload, all_metrics, shown))
-}
-
-/// Where the three-sigma rule and a verdict that decides disagree.
-pub(crate) fn dissent(workloads: &[WorkloadView<'_>]) -> Vec<Remark> {
-    merged(workloads, |workload| {
-        let deciding = workload.metrics.iter().filter(|metric| metric.primary);
-        let judged = deciding.flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
-        judged
-            .filter_map(|judgement| Some(Sentence::plain(&judgement.arm, three_sigma::dissent(judgement)?, false)))
-            .collect()
-    })
 }
 
 /// One remark for each sentence, about all arms and workloads that it is true of; void ones first.

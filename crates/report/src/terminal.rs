@@ -15,7 +15,7 @@ use super::page::Page;
 use super::sweep::{self, SweepView};
 use super::table::Table;
 use super::view::{self, MetricView, WorkloadView};
-use super::{answer, cpu, method, number, remarks, three_sigma, verdict, voids, words};
+use super::{answer, cpu, method, number, remarks, verdict, voids, words};
 
 /// How to print.
 #[derive(Debug, Clone, Default)]
@@ -33,8 +33,7 @@ pub struct Options {
 /// The whole report; `files` are named at its end.
 pub fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf], options: &Options) -> String {
     let page = Page::of(study, evidence);
-    let three_sigma = three_sigma::is_shown(study, evidence, options.verbose);
-    let mut printed = Printed { text: String::new(), options, three_sigma };
+    let mut printed = Printed { text: String::new(), options };
     printed.answer(&page);
     for workload in &page.workloads {
         for metric in workload.metrics.iter().filter(|metric| options.verbose || metric.primary) {
@@ -51,8 +50,6 @@ pub fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf],
 struct Printed<'a> {
     text: String,
     options: &'a Options,
-    /// Whether the three-sigma rule's claims stand beside the verdicts.
-    three_sigma: bool,
 }
 
 impl Printed<'_> {
@@ -78,7 +75,6 @@ impl Printed<'_> {
         }
         if let Some(sweep) = &sweep {
             self.sweep_table(sweep, metric);
-            self.three_sigma_line(metric);
         }
         if metric.primary && metric.rows.iter().filter_map(|row| row.judgement).any(|j| view::more_blocks(j).is_some())
         {
@@ -137,28 +133,15 @@ impl Printed<'_> {
         }
     }
 
-    /// Each arm against the baseline. Where it is too wide, the three-sigma rule's claims go below the table, then estimate and
-    /// interval stand below each other, then the blocks go.
+    /// Each arm against the baseline. Where it is too wide, estimate and interval stand below each other, then the blocks go.
     fn comparison(&mut self, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
-        let beside = Some(comparison(metric, false, true, true)).filter(|grid| self.three_sigma && grid.fits(width));
-        let has_room = beside.is_some();
-        let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks, false));
-        let fitting = beside.as_ref().or_else(|| grids.iter().find(|grid| grid.fits(width))).unwrap_or(&grids[2]);
+        let grids = layouts.map(|(stacked, blocks)| comparison(metric, stacked, blocks));
+        let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[2]);
         let table = fitting.draw(width, self.options.colour);
         self.text.push_str(&table);
         self.text.push('\n');
-        if !has_room {
-            self.three_sigma_line(metric);
-        }
-    }
-
-    /// The three-sigma rule's claims in a line below a table.
-    fn three_sigma_line(&mut self, metric: &MetricView<'_>) {
-        if let Some(line) = three_sigma::line(metric).filter(|_| self.three_sigma) {
-            self.paragraph("", &line, None);
-        }
     }
 
     /// What the trials of each arm look like; least and most only where there is room.
@@ -176,8 +159,7 @@ impl Printed<'_> {
             let text = format!("{}: {}", remark.about, remark.text);
             lines.push(if remark.void { ("VOID  ", text, Some("1;31")) } else { ("note  ", text, None) });
         }
-        let mut notes = cpu::remarks(page.evidence.as_ref(), &page.workloads, &page.arms);
-        notes.extend(remarks::dissent(&page.workloads).into_iter().filter(|_| self.three_sigma));
+        let notes = cpu::remarks(page.evidence.as_ref(), &page.workloads, &page.arms);
         lines.extend(notes.into_iter().map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)));
         let shown = page.voids.iter().filter(|group| !remarks::is_in_a_judgement(group, &page.workloads));
         for group in shown.chain(page.thin.iter().filter(|_| verbose)) {
@@ -197,9 +179,6 @@ impl Printed<'_> {
 
     fn foot(&mut self, page: &Page<'_>, files: &[PathBuf]) {
         self.text.push('\n');
-        if self.three_sigma {
-            self.paragraph("", three_sigma::ERRORS, Some("2"));
-        }
         let mut rules = format!("{}{}.", page.rules[..1].to_uppercase(), &page.rules[1..]);
         if let Some(evidence) = &page.evidence {
             let _ = write!(rules, " {}", words::counted(evidence.trials.len() as u64, "trial"));
@@ -248,14 +227,11 @@ pub(crate) fn columns(table: &Table, first: usize, last: usize) -> Grid {
     }
 }
 
-fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, claims: bool) -> Grid {
+fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
     let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
     let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
     let mut head = vec![(format!("{}{unit}", metric.centre_head().replace(' ', "\n")), true)];
     head.extend([(change.into(), true), ("verdict".into(), false)]);
-    if claims {
-        head.push((three_sigma::HEAD.replace(' ', "\n"), false));
-    }
     if blocks {
         head.push(("blocks".into(), true));
     }
@@ -275,9 +251,6 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool, claims: bool
         let change = if stacked { change.replace("  ", "\n") } else { change };
         let own = row.own_baseline(metric).map(|own| format!("\nvs {own}")).unwrap_or_default();
         let mut cells: Vec<Entry> = vec![(row.bare_centre(metric) + &own, plain), (change, plain), verdict];
-        if claims {
-            cells.push((row.judgement.map(three_sigma::claim).unwrap_or_default().to_owned(), plain));
-        }
         if blocks {
             cells.push((count, plain));
         }

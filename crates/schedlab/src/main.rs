@@ -19,7 +19,7 @@ mod version;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{CommandFactory, FromArgMatches};
+use clap::Parser;
 use machine::Root;
 
 use crate::cli::{Cli, Command};
@@ -37,8 +37,7 @@ fn main() -> ExitCode {
     if let Some(printed) = version::print_json() {
         return printed.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
-    let command = cli::laid_out(Cli::command(), out::width().clamp(40, 100));
-    let cli = match command.try_get_matches().and_then(|found| Cli::from_arg_matches(&found)) {
+    let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return out::usage(&error),
     };

@@ -2,7 +2,7 @@
 //!
 //! Names of arms, files, processes and devices, heads of tables and what programs say come from others. What in them steers a terminal is
 //! shown instead ([`text::escaped`]), here and nowhere else, and whether the output is a terminal or a pipe: a pager or a log that is
-//! read later is one too. Colours are ours and pass on one way only, [`report()`]. `crates/lint` refuses printing in any other file.
+//! read later is one too. Colours are ours and pass on one way only, [`report()`]. A test of `crates/docs` refuses printing in any other file.
 //!
 //! Where GitHub runs schedlab, a line that its runner would take for a command gets a space, except where [`workflow_command`] prints one.
 //!

@@ -48,7 +48,7 @@ pub(crate) fn version() -> Result<String> {
 pub(crate) struct Sample {
     /// Requests per second.
     pub(crate) iops: f64,
-    /// Requests per second of processor time.
+    /// Requests per second of CPU time.
     pub(crate) iops_per_core: f64,
 }
 

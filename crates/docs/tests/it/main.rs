@@ -1,4 +1,5 @@
-//! The pages: the book and SECURITY.md.
+//! The pages, the book and SECURITY.md, and what holds of the whole tree.
 
 mod book;
 mod security;
+mod workspace;

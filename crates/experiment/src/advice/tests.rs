@@ -16,7 +16,6 @@ fn judgement(workload: &str, arm: &str, verdict: Verdict, ratio: f64) -> Judgeme
         low: ratio.map(|ratio| ratio - 0.03),
         high: ratio.map(|ratio| ratio + 0.03),
         verdict,
-        three_sigma: None,
         blocks: 8,
         void_blocks: 0,
         confidence: 0.983,

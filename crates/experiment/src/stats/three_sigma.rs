@@ -1,4 +1,4 @@
-//! The three-sigma rule of older studies, for comparison only.
+//! The three-sigma rule of older studies, as a method of its own: for comparison with them only.
 //!
 //! Those studies say that results "differ by more than three standard deviations" without a formula. Our reading, and only
 //! that: an arm differs when the mean of its values lies outside the baseline's mean ± 3 standard deviations of the
@@ -6,8 +6,6 @@
 //! repetitions, no other arms and no second look. With three repetitions the standard deviation itself is uncertain by half,
 //! so that its false alarms are far more than the 0.3 % that "three sigma" suggests, and an effect has to exceed three times
 //! the noise of one trial however many trials there are.
-
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{Interval, Moments};
 
@@ -23,22 +21,25 @@ pub fn interval(arm: &Moments, baseline: &Moments) -> Interval {
     Interval::around(arm.mean - baseline.mean, 3.0 * baseline.sd)
 }
 
-/// How often the rule sees a difference between two identical arms of `n` independent normal values each, as a share; all of
-/// the time where there is no deviation to speak of (`n` below 2).
-///
-/// The difference of the means over √(2/n) deviations follows Student's t with the baseline's n − 1 degrees of freedom.
-pub fn false_alarms(n: u32) -> f64 {
-    if n < 2 {
-        return 1.0;
-    }
-    let n = f64::from(n);
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).expect("degrees of freedom are positive with two values or more");
-    2.0 * student.sf(3.0 * (n / 2.0).sqrt())
-}
-
 #[cfg(test)]
 mod tests {
+    use statrs::distribution::{ContinuousCDF, StudentsT};
+
     use super::*;
+
+    /// How often the rule sees a difference between two identical arms of `n` independent normal values each, as a share; all of
+    /// the time where there is no deviation to speak of (`n` below 2).
+    ///
+    /// The difference of the means over √(2/n) deviations follows Student's t with the baseline's n − 1 degrees of freedom.
+    fn false_alarms(n: u32) -> f64 {
+        if n < 2 {
+            return 1.0;
+        }
+        let n = f64::from(n);
+        let student =
+            StudentsT::new(0.0, 1.0, n - 1.0).expect("degrees of freedom are positive with two values or more");
+        2.0 * student.sf(3.0 * (n / 2.0).sqrt())
+    }
 
     #[test]
     fn an_arm_differs_when_its_mean_lies_outside_three_deviations_of_the_baselines_values() {

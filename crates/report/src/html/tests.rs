@@ -220,12 +220,3 @@ fn date_host_drive_and_kernel_stand_above_the_answer() {
         assert!(page.find(text).is_some_and(|at| at < answer), "{text}");
     }
 }
-
-#[test]
-fn the_three_sigma_rule_is_in_the_appendix_alone() {
-    let page = page(&Lab::typical());
-    let appendix = page.find("id=\"appendix\"").expect("an appendix");
-    let first = page.to_lowercase().find("three-sigma").expect("the rule");
-    assert!(first > page.find("</nav>").expect("links") && page[..appendix].matches("three-sigma").count() == 0);
-    assert!(page[appendix..].contains("no difference"));
-}

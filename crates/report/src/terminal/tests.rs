@@ -85,7 +85,7 @@ fn void_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
     assert!(render(&lab.study, None, &[], &PLAIN).starts_with("Use mq-deadline"));
 }
 
-/// An experiment of the CPU arena: two settings with counters, and one of which the three-sigma rule claims too much.
+/// An experiment of the CPU arena: two settings with counters.
 fn on_cpus() -> Lab {
     let counters = [
         ("none", "task_migrations", 4.0),
@@ -99,36 +99,21 @@ fn on_cpus() -> Lab {
         ("bfq", "isolate_moved", 85.0),
         ("bfq", "isolate_unmovable", 3.0),
     ];
-    let mut lab = cpu::tests::on_cpus(&counters).renamed("kyber", "nice=-20").renamed("bfq", "isolate=0");
-    let oltp = lab.study.judgements.iter_mut().find(|j| j.primary && j.workload == "oltp" && j.arm == "nice=-20");
-    oltp.expect("it is judged").three_sigma = Some(experiment::study::OlderClaim::Better);
-    lab
+    cpu::tests::on_cpus(&counters).renamed("kyber", "nice=-20").renamed("bfq", "isolate=0")
 }
 
 #[test]
-fn for_cpus_the_three_sigma_rule_is_below_the_table_and_unusual_counters_are_notes() {
+fn unusual_counters_of_cpus_are_notes_below_the_table() {
     let lab = on_cpus();
     insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence()), &[], &PLAIN));
 }
 
 #[test]
-fn with_enough_width_the_three_sigma_rule_has_a_column_and_verbose_shows_the_counters() {
+fn verbose_shows_the_counters_of_cpus() {
     let mut lab = on_cpus();
     lab.study.judgements.retain(|j| j.primary && j.workload == "oltp");
     lab.study.summaries.retain(|s| s.metric == "iops" && s.workload == "oltp");
     lab.header.plan.workloads.truncate(1);
     let options = Options { width: 110, verbose: true, ..PLAIN };
     insta::assert_snapshot!(render(&lab.study, Some(&lab.evidence()), &[], &options));
-}
-
-#[test]
-fn for_devices_the_three_sigma_rule_needs_verbose_and_as_the_method_itself_it_is_not_repeated() {
-    let mut lab = Lab::typical();
-    let text = |lab: &Lab, verbose| render(&lab.study, Some(&lab.evidence()), &[], &Options { verbose, ..PLAIN });
-    assert!(!text(&lab, false).contains("three-sigma"));
-    let verbose = text(&lab, true);
-    assert_eq!(verbose.matches("The three-sigma rule (an arm differs").count(), 1);
-    assert!(verbose.contains("three-sigma rule: better: mq-deadline; worse: bfq; no difference: kyber"), "{verbose}");
-    lab.study.judgements.iter_mut().for_each(|judgement| judgement.three_sigma = None);
-    assert!(!text(&lab, true).contains("three-sigma"));
 }

@@ -7,14 +7,19 @@ use experiment::plan::ArenaKind;
 
 pub(super) const ADVISE_HELP: &str = "\
 Examples:
-  sudo schedlab advise /dev/sdb --for 5m --out advice              record the disk, fit a model to it, and advise
-  schedlab advise day.parquet --out advice                         advise on a recording, with a model of the disk made of it
-  schedlab advise day.parquet --model sdb.toml --out advice        with a model of schedlab fit
-  schedlab advise day.parquet --model wd4tb7200 --arena sim        with a modelled disk of schedlab list devices
+  sudo schedlab advise /dev/sdb --for 5m --out advice
+      record the disk, fit a model to it, and advise
+  schedlab advise day.parquet --out advice
+      advise on a recording, with a model of the disk made of it
+  schedlab advise day.parquet --model sdb.toml --out advice
+      with a model of schedlab fit
+  schedlab advise day.parquet --model wd4tb7200 --arena sim
+      with a modelled disk of schedlab list devices
 
-The recording is replayed under every scheduler on the model, in virtual time: by the schedulers of a real kernel where one is built
-(schedlab kernel build), else by schedlab's own. Nothing on the machine is changed. The directory has the report of the replay in `replay`,
-and in confirm.toml the plan of the comparison on the real disk, where this machine has it.
+The recording is replayed under every scheduler on the model, in virtual time: by the schedulers \
+of a real kernel where one is built (schedlab kernel build), else by schedlab's own. Nothing on \
+the machine is changed. The directory has the report of the replay in `replay`, and in \
+confirm.toml the plan of the comparison on the real disk, where this machine has it.
 
 Exit status: 0 advice was reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void.";
 

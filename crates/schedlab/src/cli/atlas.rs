@@ -7,17 +7,24 @@ use clap::{Args, ValueEnum};
 use experiment::plan::ArenaKind;
 
 pub(super) const ATLAS_HELP: &str = "\
-Each cell (arena, device, workload) is an experiment in OUT/cells, with a fixed number of blocks. The same command continues what was cut
-off. OUT/atlas.html is the page, OUT/atlas.json and atlas.csv are the figures: who is best where and by how much, the tail, fairness, and the
-regret of one scheduler for everything; of two arenas also where they disagree.
+Each cell (arena, device, workload) is an experiment in OUT/cells, with a fixed number of blocks. \
+The same command continues what was cut off. OUT/atlas.html is the page, OUT/atlas.json and \
+atlas.csv are the figures: who is best where and by how much, the tail, fairness, and the regret \
+of one scheduler for everything; of two arenas also where they disagree.
 
 Examples:
-  schedlab atlas --out atlas                                        every scheduler, 7 devices, in the simulator
-  schedlab atlas --out atlas --arenas sim,kernel                    the schedulers of a real kernel, too
-  schedlab atlas --out atlas --devices nvme,my-disk.toml            on an NVMe model and on a device that `fit` described
-  schedlab atlas --out small --quick --schedulers none,bfq,*scan    a rough map of some
-  schedlab atlas --out part-2 --shard 2/8                           the second of eight parts
-  schedlab atlas --out whole --merge part-1 part-2                  the map of parts
+  schedlab atlas --out atlas
+      every scheduler, 7 devices, in the simulator
+  schedlab atlas --out atlas --arenas sim,kernel
+      the schedulers of a real kernel, too
+  schedlab atlas --out atlas --devices nvme,my-disk.toml
+      on an NVMe model and on a device that `fit` described
+  schedlab atlas --out small --quick --schedulers none,bfq,*scan
+      a rough map of some
+  schedlab atlas --out part-2 --shard 2/8
+      the second of eight parts
+  schedlab atlas --out whole --merge part-1 part-2
+      the map of parts
 
 Exit status: 0 the map is whole (of --shard: the part is), 9 cells are missing.";
 

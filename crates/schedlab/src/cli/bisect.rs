@@ -8,28 +8,38 @@ use lab::output::Output;
 use super::design::ConsentArgs;
 
 pub(super) const BISECT_HELP: &str = "\
-Sources:  DIR                       the patches of a directory in the order of its file `series`, else of their names
-          PATCH,PATCH,…             patches in this order
-          git:DIR                   the commits of a kernel's git tree, along first parents
-          debian:6.1,debian:6.12    Debian's source packages of kernels, in this order
+Sources:
+  DIR                     the patches of a directory, in the order of its file
+                          `series`, else of their names
+  PATCH,PATCH,…           patches in this order
+  git:DIR                 the commits of a kernel's git tree, along first parents
+  debian:6.1,debian:6.12  Debian's source packages of kernels, in this order
 
-Ends:     patches: a number of patches or the name of a patch, up to and including it [default: 0 and all]
-          git: revisions (required);  versions: 6.1 or debian:6.1 [default: the first and the last]
+Ends (--good and --bad):
+  patches   a number of patches, or a patch: up to it [default: 0 and all]
+  git       revisions (required)
+  versions  6.1 or debian:6.1 [default: the first and the last]
 
 Examples:
   schedlab bisect --plan plans/kyber-delay.toml --source my-series --out found
-  schedlab bisect --plan my.toml --source git:linux --good v6.1 --bad HEAD --out found
+  schedlab bisect --plan my.toml --source git:linux --good v6.1 --bad HEAD \\
+      --out found
   schedlab bisect --plan my.toml --source debian:6.1,debian:6.12 --out found
-  schedlab bisect --plan my.toml --source my-series --out found --resume         continue after an interruption
-  schedlab run found/found.toml --allow-commands                                 compare the two kernels again
+  schedlab bisect --plan my.toml --source my-series --out found --resume
+      continue after an interruption
+  schedlab run found/found.toml --allow-commands
+      compare the two kernels again
 
-Each step is one experiment against the good end, judged by the plan's rule on the workload's deciding metric. It is bad if it is worse by
-more than the margin. A step that does not build or boot is skipped, as `git bisect skip` does; an inconclusive one is measured once more,
-four times as long, and then skipped. If skipped steps lie next to the one that made things worse, the result is a range.
-All verdicts together err with the plan's alpha at most: each has a part of it.
+Each step is one experiment against the good end, judged by the plan's rule on the workload's \
+deciding metric. It is bad if it is worse by more than the margin. A step that does not build or \
+boot is skipped, as `git bisect skip` does; an inconclusive one is measured once more, four times \
+as long, and then skipped. If skipped steps lie next to the one that made things worse, the \
+result is a range. All verdicts together err with the plan's alpha at most: each has a part of \
+it.
 
-Exit status: 0 the step or range is found, 1 an operation failed or a signal came, 2 wrong usage, 3 the ends do not differ or cannot be judged,
-or the two sides of what was found do not differ when compared with each other.";
+Exit status: 0 the step or range is found, 1 an operation failed or a signal came, 2 wrong usage, \
+3 the ends do not differ or cannot be judged, or the two sides of what was found do not differ \
+when compared with each other.";
 
 #[derive(Debug, Args)]
 pub(crate) struct BisectArgs {

@@ -6,15 +6,22 @@ use clap::{Args, ValueEnum};
 
 pub(super) const FIT_HELP: &str = "\
 Examples:
-  sudo schedlab fit /dev/sdb --out sdb.toml                       a model of a disk, by reads alone
-  sudo schedlab fit loop:512M                                     try it on a temporary loop device
-  sudo schedlab fit /dev/nvme0n1 --writes-from day.parquet        with the writes of a recording
-  schedlab fit day.parquet --out nvme0n1.toml                     of a recording of schedlab record alone, without the disk
-  schedlab fit --arena sim hp97560                                fit a modelled disk, whose parameters are known
-  schedlab compare --arena sim --device sdb.toml --workload oltp     use the model
+  sudo schedlab fit /dev/sdb --out sdb.toml
+      a model of a disk, by reads alone
+  sudo schedlab fit loop:512M
+      try it on a temporary loop device
+  sudo schedlab fit /dev/nvme0n1 --writes-from day.parquet
+      with the writes of a recording
+  schedlab fit day.parquet --out nvme0n1.toml
+      of a recording of schedlab record alone, without the disk
+  schedlab fit --arena sim hp97560
+      fit a modelled disk, whose parameters are known
+  schedlab compare --arena sim --device sdb.toml --workload oltp
+      use the model
 
-Nothing is written to the device and no setting of it is changed. A hard disk is measured for minutes to hours, other devices for less than
-a minute at most speeds. The model's error is measured on reads that the fit has not seen. A recording gives a model of its busiest disk as it
+Nothing is written to the device and no setting of it is changed. A hard disk is measured for \
+minutes to hours, other devices for less than a minute at most speeds. The model's error is \
+measured on reads that the fit has not seen. A recording gives a model of its busiest disk as it \
 was at that work, without places: a third of it is held out.
 
 Exit status: 0 a model was made, 1 an operation failed, 2 wrong usage.";

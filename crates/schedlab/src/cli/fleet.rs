@@ -8,30 +8,42 @@ use fleet::Key;
 
 pub(super) const FLEET_HELP: &str = "\
 Examples:
-  schedlab fleet push results --fleet /srv/fleet                  send a record to the fleet's directory
-  schedlab fleet push results --fleet s3://lab/fleet              or to a bucket (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL)
-  sudo schedlab fleet push --watched --fleet /srv/fleet           send what the watches of this machine have measured
+  schedlab fleet push results --fleet /srv/fleet
+      send a record to the fleet's directory
+  schedlab fleet push results --fleet s3://lab/fleet
+      or to a bucket (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL)
+  sudo schedlab fleet push --watched --fleet /srv/fleet
+      send what the watches of this machine have measured
   export SCHEDLAB_FLEET=/srv/fleet
-  schedlab fleet report                                           what is there
-  schedlab fleet verdict --model 980                              verdicts by drive model, and what one further machine will measure
+  schedlab fleet report
+      what is there
+  schedlab fleet verdict --model 980
+      verdicts by drive model, and what one further machine will measure
   schedlab fleet verdict --by model,firmware,kernel --json
-  schedlab fleet compare --by kernel 6.1 6.12                     the same drives and schedulers on two kernels
-  schedlab fleet query 'SELECT model, count(DISTINCT machine) FROM results GROUP BY 1'
-  sudo schedlab fleet learn                                       let `devices` and `advise` show what the fleet knows
+  schedlab fleet compare --by kernel 6.1 6.12
+      the same drives and schedulers on two kernels
+  schedlab fleet query 'SELECT model, count(*) FROM results GROUP BY 1'
+  sudo schedlab fleet learn
+      let `devices` and `advise` show what the fleet knows
 
-The unit of evidence is the machine, however many results and trials it has. Machines too far from the others are named and left out, at
-most a tenth of them. A result that is pushed again is there once.
+The unit of evidence is the machine, however many results and trials it has. Machines too far \
+from the others are named and left out, at most a tenth of them. A result that is pushed again is \
+there once.
 
-Exit status: 0 done or verdicts reached, 1 an operation failed, 2 wrong usage, 3 no verdict has evidence that can be used.";
+Exit status: 0 done or verdicts reached, 1 an operation failed, 2 wrong usage, 3 no verdict has \
+evidence that can be used.";
 
 pub(super) const CONTRIBUTE_HELP: &str = "\
 Examples:
-  schedlab contribute results                       show the line, and send nothing
-  schedlab contribute results --out fleet.jsonl     append it to a file, which you may pass on
+  schedlab contribute results
+      show the line, and send nothing
+  schedlab contribute results --out fleet.jsonl
+      append it to a file, which you may pass on
 
-The line has model and firmware of the drive, the numbers of the kernel's release, workload and metric, a hash of the workload, the arms
-with their verdicts, ratios and standard errors, and the version of schedlab. It has no machine, host, serial number, path, label or time.
-Nothing is sent anywhere.
+The line has model and firmware of the drive, the numbers of the kernel's release, workload and \
+metric, a hash of the workload, the arms with their verdicts, ratios and standard errors, and the \
+version of schedlab. It has no machine, host, serial number, path, label or time. Nothing is sent \
+anywhere.
 
 Exit status: 0 the line was made, 1 an operation failed, 2 wrong usage.";
 
@@ -62,7 +74,7 @@ pub(crate) enum FleetCommand {
     Compare(FleetCompareArgs),
     /// Ask by SQL, through DuckDB: the program duckdb, or Python's module of that name. The view is `results`.
     #[command(
-        after_help = "Example:\n  schedlab fleet query --fleet /srv/fleet 'SELECT arm, median(value) FROM results GROUP BY 1'"
+        after_help = "Example:\n  schedlab fleet query --fleet /srv/fleet \\\n      'SELECT arm, median(value) FROM results GROUP BY 1'"
     )]
     Query(FleetQueryArgs),
     /// Copy results that another place lacks, e.g. a bucket into a directory.

@@ -8,20 +8,28 @@ use super::design::{ConductArgs, ConsentArgs};
 
 pub(super) const GATE_HELP: &str = "\
 Examples:
-  schedlab gate --plan ci/oltp.toml --against last-good --state .schedlab     the first time: keep the record as last good
-  schedlab gate --plan ci/oltp.toml --against last-good --state .schedlab --junit gate.xml
-  schedlab gate --plan ci/kyber.toml --against out/6.1 --kernel debian:6.12   the same plan on another kernel
-  schedlab gate --plan ci/oltp.toml --against out/monday --fail-if inconclusive
+  schedlab gate --plan ci/oltp.toml --against last-good --state .schedlab
+      the first time: keep the record as last good
+  schedlab gate --plan ci/oltp.toml --against last-good --state .schedlab \\
+      --junit gate.xml
+  schedlab gate --plan ci/kyber.toml --against out/6.1 --kernel debian:6.12
+      the same plan on another kernel
+  schedlab gate --plan ci/oltp.toml --against out/monday \\
+      --fail-if inconclusive
 
-Each arm is compared with the same arm of the earlier record, on the metric that decides for each workload, with the plan's margin and
-alpha over all comparisons together. In virtual time blocks of the same seed are pairs. On a machine the two records are of two
-occasions: what differs from one occasion to another (temperature, neighbours) is not in the intervals, so choose a margin above it.
-A gate measures every block of the plan, or as many as the earlier record has: it does not stop early.
+Each arm is compared with the same arm of the earlier record, on the metric that decides for each \
+workload, with the plan's margin and alpha over all comparisons together. In virtual time blocks \
+of the same seed are pairs. On a machine the two records are of two occasions: what differs from \
+one occasion to another (temperature, neighbours) is not in the intervals, so choose a margin \
+above it. A gate measures every block of the plan, or as many as the earlier record has: it does \
+not stop early.
 
-Standard output has one line: worse, void, inconclusive or not worse, the arms, and what else differs (kernel, programs). The record
-becomes the last good one only if every comparison is equivalent or better.
+Standard output has one line: worse, void, inconclusive or not worse, the arms, and what else \
+differs (kernel, programs). The record becomes the last good one only if every comparison is \
+equivalent or better.
 
-Exit status: 0 not worse, 3 void, 5 worse, 7 inconclusive with --fail-if inconclusive; 2 for an edited plan or another machine.";
+Exit status: 0 not worse, 3 void, 5 worse, 7 inconclusive with --fail-if inconclusive; 2 for an \
+edited plan or another machine.";
 
 #[derive(Debug, Args)]
 pub(crate) struct GateArgs {

@@ -7,13 +7,18 @@ use experiment::plan::ArenaKind;
 
 pub(super) const IOCOST_HELP: &str = "\
 Examples:
-  sudo schedlab iocost loop:1G                            try it on a temporary loop device
-  sudo schedlab iocost /dev/nvme0n1 --reads-only          measure the reads of a disk that holds data
-  sudo schedlab iocost /dev/sdb --destroy-data /dev/sdb   measure reads and writes: all data on it is lost
-  schedlab iocost --arena sim nvme                        measure a modelled device
+  sudo schedlab iocost loop:1G
+      try it on a temporary loop device
+  sudo schedlab iocost /dev/nvme0n1 --reads-only
+      measure the reads of a disk that holds data
+  sudo schedlab iocost /dev/sdb --destroy-data /dev/sdb
+      measure reads and writes: all data on it is lost
+  schedlab iocost --arena sim nvme
+      measure a modelled device
 
-Reads and writes are measured without a scheduler, without merging and without a cost model at work, and every setting is restored.
-The lines that are printed are for io.cost.model and io.cost.qos in the root of control groups v2, and for a file in /etc/udev/hwdb.d.
+Reads and writes are measured without a scheduler, without merging and without a cost model at \
+work, and every setting is restored. The lines that are printed are for io.cost.model and \
+io.cost.qos in the root of control groups v2, and for a file in /etc/udev/hwdb.d.
 
 Exit status: 0 measured, 1 an operation failed, 2 wrong usage, 3 the evidence is void.";
 

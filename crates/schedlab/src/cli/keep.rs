@@ -5,23 +5,31 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 pub(super) const KEEP_HELP: &str = "\
-Persists the setting that is named, or with --from the one that an experiment recommends. With neither, persists the device's
-present scheduler and those of its tunables that differ from their defaults.
+Persists the setting that is named, or with --from the one that an experiment recommends. With \
+neither, persists the device's present scheduler and those of its tunables that differ from their \
+defaults.
 
 Examples:
-  schedlab keep /dev/sdb scheduler=bfq slice_idle=0       these values, from the next boot on
-  schedlab keep /dev/sdb --from results                   the recommendation of `schedlab compare --out results`
-  schedlab keep sdb --print                               print the files, change nothing (needs no root)
-  schedlab keep vdb scheduler=none --by-path              match a disk without a serial number by its slot
-  schedlab keep --list                                    persisted settings and their conflicts
+  schedlab keep /dev/sdb scheduler=bfq slice_idle=0
+      these values, from the next boot on
+  schedlab keep /dev/sdb --from results
+      the recommendation of `schedlab compare --out results`
+  schedlab keep sdb --print
+      print the files, change nothing (needs no root)
+  schedlab keep vdb scheduler=none --by-path
+      match a disk without a serial number by its slot
+  schedlab keep --list
+      persisted settings and their conflicts
 
-The rule takes effect when the device appears next; with --now also immediately.
-To remove it: schedlab forget DEVICE.";
+The rule takes effect when the device appears next; with --now also immediately. To remove it: \
+schedlab forget DEVICE.";
 
 pub(super) const FORGET_HELP: &str = "\
 Examples:
-  schedlab forget /dev/sdb                     every persisted setting of this disk
-  schedlab forget wwn-0x5000c500a1b2c3d4       by its name in `schedlab keep --list`, even if the disk is gone
+  schedlab forget /dev/sdb
+      every persisted setting of this disk
+  schedlab forget wwn-0x5000c500a1b2c3d4
+      by its name in `schedlab keep --list`, even if the disk is gone
 
 The setting stays in effect until the next boot.";
 

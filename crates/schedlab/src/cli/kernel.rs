@@ -8,22 +8,31 @@ use lab::arena::kernel::files::Files;
 
 pub(super) const KERNEL_HELP: &str = "\
 Examples:
-  schedlab kernel build                                      build Debian's 6.1, the default of the kernel arena
-  schedlab kernel build --source debian:newest               build the newest packaged kernel, whose guests run faster
-  schedlab kernel build --patch delay.patch                  build 6.1 with a patch: seconds if 6.1 is cached
-  schedlab kernel build --source ~/linux --debug             build a kernel tree with debug checks
+  schedlab kernel build
+      build Debian's 6.1, the default of the kernel arena
+  schedlab kernel build --source debian:newest
+      build the newest packaged kernel, whose guests run faster
+  schedlab kernel build --patch delay.patch
+      build 6.1 with a patch: seconds if 6.1 is cached
+  schedlab kernel build --source ~/linux --debug
+      build a kernel tree with debug checks
   schedlab kernel list
-  schedlab kernel exec --device hp97560 -- lsblk              run a program on a modelled disk, in virtual time
+  schedlab kernel exec --device hp97560 -- lsblk
+      run a program on a modelled disk, in virtual time
   schedlab kernel clean 6.1-patched-0123456789ab
 
-The key of a cached kernel covers source version, configuration, patches and compiler. To use a newer version of the source
-package, remove the cached kernels and sources first (kernel clean --all).";
+The key of a cached kernel covers source version, configuration, patches and compiler. To use a \
+newer version of the source package, remove the cached kernels and sources first (kernel clean \
+--all).";
 
 const EXEC_HELP: &str = "\
 Examples:
-  schedlab kernel exec --device hp97560 --scheduler bfq -- dd if=/dev/disk0 of=/dev/null bs=1M count=64 iflag=direct
-  schedlab kernel exec --device hp97560 --fs ext4 -- sh -c 'printf \"set location /tmp/disk0\\nrun\\nquit\\n\" > /tmp/p; postmark /tmp/p'
-  schedlab kernel exec --device hp97560 --time-travel plain -- fio --clocksource=clock_gettime --name=r --filename=/dev/disk0 \\
+  schedlab kernel exec --device hp97560 --scheduler bfq \\
+      -- dd if=/dev/disk0 of=/dev/null bs=1M count=64 iflag=direct
+  schedlab kernel exec --device hp97560 --fs ext4 \\
+      -- sh -c 'printf \"set location /tmp/disk0\\nrun\\nquit\\n\" > /tmp/p; postmark /tmp/p'
+  schedlab kernel exec --device hp97560 --time-travel plain -- fio \\
+      --clocksource=clock_gettime --name=r --filename=/dev/disk0 \\
       --rw=randread --direct=1 --runtime=60 --time_based
   schedlab kernel exec -- cat /proc/version";
 

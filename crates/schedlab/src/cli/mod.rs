@@ -13,7 +13,6 @@ mod gate;
 mod iocost;
 mod keep;
 mod kernel;
-mod layout;
 mod monitor;
 mod occasions;
 mod profile;
@@ -43,7 +42,6 @@ pub(crate) use gate::GateArgs;
 pub(crate) use iocost::*;
 pub(crate) use keep::*;
 pub(crate) use kernel::*;
-pub(crate) use layout::laid_out;
 pub(crate) use monitor::MonitorArgs;
 pub(crate) use occasions::{OccasionArgs, Several};
 pub(crate) use profile::ProfileArgs;
@@ -99,27 +97,38 @@ pub(crate) const DEFAULT_STATE_DIR: &str = "/var/lib/schedlab";
 
 const EXAMPLES: &str = "\
 Examples:
-  schedlab compare --device loop:512M --workload oltp,mixed      try it on a temporary loop device
-  schedlab compare --device /dev/sdb --workload randread         measure a disk, read-only
-  schedlab compare --arena sim --device hp97560 --schedulers deadline,cfq,anticipatory,wpcas --workload iozone
-                                                                 simulate old and academic schedulers on a modelled disk
-  schedlab compare --arena kernel --device hp97560 --schedulers kyber,kyber@my.patch --workload randread
-                                                                 judge a kernel patch in virtual time
-  schedlab run plans/oltp.toml --out results                     run an experiment from a plan
-  schedlab study results                                         judge a record again
-  schedlab study table.csv --arm scheduler --metric tps          judge a table of other measurements
-  schedlab study --from fio none-*.json kyber-*.json             judge what another program measured
-  schedlab restore                                               restore settings after a crash
-  schedlab --version --json                                      print the build whose results this program can continue or join
+  schedlab compare --device loop:512M --workload oltp,mixed
+      try it on a temporary loop device
+  schedlab compare --device /dev/sdb --workload randread
+      measure a disk, read-only
+  schedlab compare --arena sim --device hp97560 \\
+      --schedulers deadline,cfq,anticipatory,wpcas --workload iozone
+      simulate old and academic schedulers on a modelled disk
+  schedlab compare --arena kernel --device hp97560 \\
+      --schedulers kyber,kyber@my.patch --workload randread
+      judge a kernel patch in virtual time
+  schedlab run plans/oltp.toml --out results
+      run an experiment from a plan
+  schedlab study results
+      judge a record again
+  schedlab study table.csv --arm scheduler --metric tps
+      judge a table of other measurements
+  schedlab study --from fio none-*.json kyber-*.json
+      judge what another program measured
+  schedlab restore
+      restore settings after a crash
+  schedlab --version --json
+      print the build whose results this program can continue or join
 
-Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void, 5 to 8 what --fail-if names,
-128 and the number of a signal that interrupted.";
+Exit status: 0 verdicts reached, 1 an operation failed, 2 wrong usage, 3 the evidence is void, 5 \
+to 8 what --fail-if names, 128 and the number of a signal that interrupted.";
 
 const RESTORE_HELP: &str = "\
 Example:
   sudo schedlab restore
 
-Exit status: 0 nothing is left to restore, 1 something could not be restored, 4 something belongs to a running process and was left to it.";
+Exit status: 0 nothing is left to restore, 1 something could not be restored, 4 something belongs \
+to a running process and was left to it.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -226,56 +235,84 @@ pub(crate) enum Command {
 }
 
 const COMPARE_HELP: &str = "\
-Schedulers:  NAME[:TUNABLE=VALUE]…   bfq:slice_idle=0:nr_requests=64
-             LABEL=NAME…             a=none,b=none compares none with itself (an A/A comparison)
-Workloads:   KIND[:PARAM=VALUE]…     oltp:clients=16:block_size=8k    (see: schedlab list workloads)
-             PROGRAM[:FILE][:PARAM=VALUE]…  fio:mine.fio, pgbench:scale=10, command:./bench.sh: programs on a file system made on the device
-             (--fs, ext4 by default); primary=METRIC names the metric that decides
-Background:  --background seqwrite:clients=2:file_size=256M:io_weight=50,randread:ioprio=idle
-Devices:     /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device over a file
-             --arena sim, kernel: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1  (see: schedlab list devices),
-             or FILE.toml, which describes a device
-CPUs:        --arena cpu: arms are settings joined by +: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab list
-             settings); workloads linpack, messaging, wakeup, cyclic or command:run=…; --background spin,memory,forks,io
-Simulator:   arms take the tunables of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, turnaround_us;
-             times (--budget, --trial-time, --warmup) are virtual; each block is a seed, shared by all arms
-Kernel:      NAME@PATCH is scheduler NAME of a kernel with that patch, built on first use; NAME@DIR has all patches of a directory,
-             NAME@DIR#3 the first three; --kernel selects the kernel (default debian:6.1), NAME:kernel=debian/6.12 that of one
-             arm; arms take their tunables, nr_requests, queue_depth, turnaround_us, clients=kernel|syscalls and
-             fs=ext4 (files on a file system instead of the bare disk); times are virtual and blocks are seeds, as above
+Schedulers:
+  NAME[:TUNABLE=VALUE]…  bfq:slice_idle=0:nr_requests=64
+  LABEL=NAME…            a=none,b=none, an A/A comparison of none with itself
 
-Workloads that write destroy the data on a device. They run on a temporary loop device (loop:SIZE) or on the device that
---destroy-data names.
+Workloads (see: schedlab list workloads):
+  KIND[:PARAM=VALUE]…    oltp:clients=16:block_size=8k
+  PROGRAM[:FILE][:PARAM=VALUE]…
+      fio:mine.fio, pgbench:scale=10, command:./bench.sh: programs on a file system made on the \
+device (--fs, ext4 by default); primary=METRIC names the metric that decides
+
+Background:
+  seqwrite:clients=2:file_size=256M:io_weight=50,randread:ioprio=idle
+
+Devices:
+  /dev/NAME, /dev/disk/by-id/…, or loop:SIZE for a temporary loop device
+  --arena sim, kernel: NAME[:KEY=VALUE]…, e.g. hp97560 or wd4tb7200:queue_depth=1 (see: schedlab \
+list devices), or FILE.toml, which describes a device
+
+CPUs (--arena cpu):
+  Arms are settings joined by +: default,nice=-20,mine=affinity=0+policy=fifo:50 (see: schedlab \
+list settings); workloads linpack, messaging, wakeup, cyclic or command:run=…; --background \
+spin,memory,forks,io
+
+Simulator (--arena sim):
+  Arms take the tunables of `schedlab list schedulers --json`, and hz, nr_requests, queue_depth, \
+turnaround_us; times (--budget, --trial-time, --warmup) are virtual; each block is a seed, shared \
+by all arms
+
+Kernel (--arena kernel):
+  NAME@PATCH is scheduler NAME of a kernel with that patch, built on first use; NAME@DIR has all \
+patches of a directory, NAME@DIR#3 the first three; --kernel selects the kernel (default \
+debian:6.1), NAME:kernel=debian/6.12 that of one arm; arms take their tunables, nr_requests, \
+queue_depth, turnaround_us, clients=kernel|syscalls and fs=ext4 (files on a file system instead of \
+the bare disk); times are virtual and blocks are seeds, as above
+
+Workloads that write destroy the data on a device. They run on a temporary loop device \
+(loop:SIZE) or on the device that --destroy-data names.
 
 Examples:
-  sudo schedlab compare --device /dev/sdb --schedulers mq-deadline,bfq --workload randread --budget 2m --out results
-  sudo schedlab compare --device /dev/sdb --workload randread --out results --occasions 3 --every 12h     on three occasions";
+  sudo schedlab compare --device /dev/sdb --schedulers mq-deadline,bfq \\
+      --workload randread --budget 2m --out results
+  sudo schedlab compare --device /dev/sdb --workload randread --out results \\
+      --occasions 3 --every 12h
+      on three occasions";
 
 const RUN_HELP: &str = "\
 Examples:
   schedlab run plans/oltp.toml --out results
-  schedlab run plans/oltp.toml --out results --occasions 3     now, and twice more at intervals of 8 hours; then the pool of all";
+  schedlab run plans/oltp.toml --out results --occasions 3
+      now, and twice more at intervals of 8 hours; then the pool of all";
 
 const TRACE_HELP: &str = "\
 Examples:
-  schedlab compare --arena sim --device hp97560 --schedulers deadline,wpcas --workload dss --trace parquet --out out
+  schedlab compare --arena sim --device hp97560 --schedulers deadline,wpcas \\
+      --workload dss --trace parquet --out out
   schedlab trace out/traces/dss-wpcas.parquet
   schedlab trace out/traces/dss-wpcas.parquet --to wpcas.csv
-  schedlab trace sda.blktrace.0                                 blktrace's files of all CPUs
+  schedlab trace sda.blktrace.0
+      blktrace's files of all CPUs
   schedlab trace hm_0.csv.gz --to hm_0.parquet
-  schedlab trace db.parquet --to db.iolog                       fio --name=r --read_iolog=db.iolog
+  schedlab trace db.parquet --to db.iolog
+      fio --name=r --read_iolog=db.iolog
 
-Columns of events: at_ns (virtual time), event (submit, insert, merge, wait, issue, complete, done, timer, flush, flushed, exit), process, tag, op,
-sector, nr_sectors.";
+Columns of events: at_ns (virtual time), event (submit, insert, merge, wait, issue, complete, \
+done, timer, flush, flushed, exit), process, tag, op, sector, nr_sectors.";
 
 const REPORT_HELP: &str = "\
 Examples:
   schedlab report results
   schedlab report results --figures paper --format svg,pdf
-  schedlab report results --export bencher > bmf.json          bencher run --adapter json --file bmf.json
-  schedlab report results --export customBiggerIsBetter        for benchmark-action/github-action-benchmark
-  schedlab report results --export openmetrics > /var/lib/node_exporter/schedlab.prom
-  schedlab report results --export otlp > spans.json           curl -d @spans.json -H content-type:application/json HOST:4318/v1/traces";
+  schedlab report results --export bencher > bmf.json
+      bencher run --adapter json --file bmf.json
+  schedlab report results --export customBiggerIsBetter
+      for benchmark-action/github-action-benchmark
+  schedlab report results \\
+      --export openmetrics > /var/lib/node_exporter/schedlab.prom
+  schedlab report results --export otlp > spans.json
+      curl -d @spans.json -H content-type:application/json HOST:4318/v1/traces";
 
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
@@ -414,4 +451,36 @@ pub(crate) struct RestoreArgs {
 pub(crate) struct PackageFilesArgs {
     /// Directory to write into; created if missing.
     pub(crate) dir: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn collect_texts(command: &clap::Command, found: &mut Vec<String>) {
+        found.extend(command.get_after_help().map(ToString::to_string));
+        command.get_subcommands().for_each(|command| collect_texts(command, found));
+    }
+
+    /// clap wraps a line that is too long and indents its rest as far, so a paragraph is one line and a command is a short one.
+    #[test]
+    fn help_texts_wrap_at_any_width() {
+        let mut texts = Vec::new();
+        collect_texts(&Cli::command(), &mut texts);
+        assert!(texts.len() > 15);
+        for text in &texts {
+            let lines: Vec<&str> = text.lines().collect();
+            for (line, next) in lines.iter().zip(lines.iter().skip(1)) {
+                let is_heading = line.ends_with(':') && next.starts_with("  ");
+                let is_paragraph = !line.is_empty() && !line.starts_with(' ');
+                assert!(!is_paragraph || is_heading || next.is_empty(), "a paragraph in two lines: {line:?} {next:?}");
+            }
+            let is_command = |line: &&&str| ["schedlab ", "sudo "].iter().any(|word| line.trim().starts_with(word));
+            for line in lines.iter().filter(|line| is_command(line) || line.ends_with('\\')) {
+                assert!(line.chars().count() <= 80, "clap would wrap this command: {line}");
+            }
+        }
+    }
 }

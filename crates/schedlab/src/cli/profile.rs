@@ -10,18 +10,26 @@ use super::record::SourceArg;
 
 pub(super) const PROFILE_HELP: &str = "\
 Examples:
-  schedlab profile sda.parquet                               a recording of schedlab record
-  schedlab profile trace.blktrace.0 --html profile.html      a trace of another tool, as a page with heat maps
-  sudo schedlab profile sda --for 30s                        a live disk, for half a minute
-  sudo schedlab profile sda --watch                          a live disk on a dashboard, until q; r begins again, p pauses, s sorts
-  schedlab compare --arena sim --device hp97560 --schedulers deadline --workload dss --trace csv --out out
-  schedlab profile out/traces/dss-deadline.csv               a simulated trial
+  schedlab profile sda.parquet
+      a recording of schedlab record
+  schedlab profile trace.blktrace.0 --html profile.html
+      a trace of another tool, as a page with heat maps
+  sudo schedlab profile sda --for 30s
+      a live disk, for half a minute
+  sudo schedlab profile sda --watch
+      a live disk on a dashboard, until q; r begins again, p pauses, s sorts
+  schedlab compare --arena sim --device hp97560 --schedulers deadline \\
+      --workload dss --trace csv --out out
+  schedlab profile out/traces/dss-deadline.csv
+      a simulated trial
 
-Think time: from the completion of a process's last outstanding request to its next one. SEQ: requests that begin where the process's one
-before ends; NEAR: at most 4 MiB away. Stages are those of btt: Q2G queued to tag, I2D in the scheduler, D2C at the disk. DECEIVED: after a
-completion the disk was given another process's request, and the process asked nearby within 20 ms. Rules of anticipation are judged
-by what happened next and by service times of this recording, each chance by itself: always waits 6 ms, wpcas as the scheduler
-of this name, best exactly where it pays.
+Think time: from the completion of a process's last outstanding request to its next one. SEQ: \
+requests that begin where the process's one before ends; NEAR: at most 4 MiB away. Stages are \
+those of btt: Q2G queued to tag, I2D in the scheduler, D2C at the disk. DECEIVED: after a \
+completion the disk was given another process's request, and the process asked nearby within 20 \
+ms. Rules of anticipation are judged by what happened next and by service times of this \
+recording, each chance by itself: always waits 6 ms, wpcas as the scheduler of this name, best \
+exactly where it pays.
 
 Exit status: 0 profiled, 1 an operation failed, 2 wrong usage.";
 

@@ -7,20 +7,26 @@ Examples:
   schedlab show sda
   schedlab show /dev/nvme0n1 --json | jq '.attributes[] | select(.differs)'
 
-  * marks a value that differs from the kernel's default, > a value that `schedlab set --for` has set, with the former value.
-  Defaults are those of the current scheduler. A default that only the driver or the kernel knows is shown by its origin.";
+* marks a value that differs from the kernel's default, > a value that `schedlab set --for` has \
+set, with the former value. Defaults are those of the current scheduler. A default that only the \
+driver or the kernel knows is shown by its origin.";
 
 pub(crate) const SET_HELP: &str = "\
 Examples:
-  schedlab set sdb scheduler=bfq slice_idle=0            change the scheduler and one tunable; its others get their defaults
-  schedlab set sdb nr_requests=128 read_ahead_kb=4096    change two attributes, and nothing else
-  schedlab set sdb scheduler=kyber --for 10m             revert after 10 minutes, even if this terminal is closed
-  schedlab set sdb --end                                 revert now
-  schedlab set sdb scheduler=bfq --dry-run               print the writes, in order; needs no root
+  schedlab set sdb scheduler=bfq slice_idle=0
+      change the scheduler and one tunable; its others get their defaults
+  schedlab set sdb nr_requests=128 read_ahead_kb=4096
+      change two attributes, and nothing else
+  schedlab set sdb scheduler=kyber --for 10m
+      revert after 10 minutes, even if this terminal is closed
+  schedlab set sdb --end
+      revert now
+  schedlab set sdb scheduler=bfq --dry-run
+      print the writes, in order; needs no root
 
-The command is atomic: if a value is refused or has no effect, every value it has written is restored. After a crash,
-`schedlab restore` or the next schedlab command on that device restores the former values. Settings last until the next boot; to persist
-one, see `schedlab keep`.
+The command is atomic: if a value is refused or has no effect, every value it has written is \
+restored. After a crash, `schedlab restore` or the next schedlab command on that device restores \
+the former values. Settings last until the next boot; to persist one, see `schedlab keep`.
 
 Names, ranges and meanings: schedlab show DEVICE";
 

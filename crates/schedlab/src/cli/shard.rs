@@ -11,18 +11,22 @@ use super::design::ConsentArgs;
 use super::fail_if::FailIfArgs;
 
 pub(super) const SHARD_HELP: &str = "\
-A plan of --arena sim or kernel is measured in pieces on any machines, in any order; `merge` gives the record and the study of one machine,
-byte for byte. Pieces may overlap and be measured twice. Without --blocks nothing is measured: what there is to measure is printed.
+A plan of --arena sim or kernel is measured in pieces on any machines, in any order; `merge` \
+gives the record and the study of one machine, byte for byte. Pieces may overlap and be measured \
+twice. Without --blocks nothing is measured: what there is to measure is printed.
 
 Examples:
-  schedlab shard plan.toml                                        how many blocks there are
-  schedlab shard plan.toml --blocks 0..4 --out a.segment          measure the first four blocks
+  schedlab shard plan.toml
+      how many blocks there are
+  schedlab shard plan.toml --blocks 0..4 --out a.segment
+      measure the first four blocks
   schedlab shard plan.toml --blocks 4..8 --out b.segment
-  schedlab merge a.segment b.segment --out results                judge them in the order of blocks";
+  schedlab merge a.segment b.segment --out results
+      judge them in the order of blocks";
 
 pub(super) const MERGE_HELP: &str = "\
-Blocks that no segment has and that the experiment asks for are named with the command that measures them, with exit status 9. Blocks after
-the last verdict are left out.
+Blocks that no segment has and that the experiment asks for are named with the command that \
+measures them, with exit status 9. Blocks after the last verdict are left out.
 
 Examples:
   schedlab merge segments/*.segment --out results

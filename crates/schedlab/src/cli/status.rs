@@ -6,14 +6,15 @@ use clap::Args;
 
 pub(super) const STATUS_HELP: &str = "\
 Examples:
-  schedlab status                       the newest experiment below schedlab-out
-  schedlab status results               how far it is, from its record alone
+  schedlab status            the newest experiment below schedlab-out
+  schedlab status results    how far it is, from its record alone
   schedlab status results --json
 
-Blocks, verdicts so far and the time left at most; it may end earlier, when every verdict is reached. Verdicts of an experiment that
-goes on may change.
+Blocks, verdicts so far and the time left at most; it may end earlier, when every verdict is \
+reached. Verdicts of an experiment that goes on may change.
 
-Exit status: 0 it is measured or has ended, 1 it was cut off and can be resumed, or the record cannot be read, 2 wrong usage.";
+Exit status: 0 it is measured or has ended, 1 it was cut off and can be resumed, or the record \
+cannot be read, 2 wrong usage.";
 
 /// What to look at.
 #[derive(Debug, Args)]

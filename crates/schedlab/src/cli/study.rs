@@ -12,22 +12,26 @@ use super::fail_if::FailIfArgs;
 const EXAMPLES: &str = "\
 Examples:
   schedlab study results
-  schedlab study monday tuesday friday --pool        one verdict over several days
-  schedlab study hdparm.csv --arm scheduler --metric buffered_disk_reads_mb_per_s --workload machine --block run
-  schedlab study linpack.csv --arm setting --metric kflops --block reps --baseline default
-  psql -c 'copy results to stdout csv header' | schedlab study - --arm scheduler --metric tps --baseline none
+  schedlab study monday tuesday friday --pool
+      one verdict over several days
+  schedlab study hdparm.csv --arm scheduler \\
+      --metric buffered_disk_reads_mb_per_s --workload machine --block run
+  schedlab study linpack.csv --arm setting --metric kflops --block reps \\
+      --baseline default
+  psql -c 'copy results to stdout csv header' | schedlab study - \\
+      --arm scheduler --metric tps --baseline none
   schedlab study --from fio none-*.json kyber-*.json --block run
   schedlab study --from hyperfine times.json --baseline 'seq 200'
   schedlab study --from pts composite.xml --arm system --baseline before
-  schedlab study --from fio runs/*.json --arm-pattern '([a-z-]+)_qd[0-9]+' --block-pattern 'night([0-9]+)'
+  schedlab study --from fio runs/*.json --arm-pattern '([a-z-]+)_qd[0-9]+' \\
+      --block-pattern 'night([0-9]+)'
 
 Formats of --from (schedlab list formats says what each lacks):
 ";
 
 /// The examples, and a line for each format.
 pub(super) fn study_help() -> String {
-    let width = IMPORTERS.iter().map(|row| row.name.len()).max().unwrap_or_default();
-    let line = |row: &import::Importer| format!("  {:<width$}  {}\n", row.name, row.reads);
+    let line = |row: &import::Importer| format!("  {}\n      {}\n", row.name, row.reads);
     EXAMPLES.to_owned() + IMPORTERS.iter().map(line).collect::<String>().trim_end()
 }
 

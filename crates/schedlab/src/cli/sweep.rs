@@ -13,21 +13,29 @@ pub(super) fn budget(arg: Arg) -> Arg {
 
 pub(super) const SWEEP_HELP: &str = "\
 Examples:
-  sudo schedlab sweep --device loop:512M --scheduler mq-deadline --workload mixed
-                                                       every tunable of mq-deadline on a temporary loop device
-  sudo schedlab sweep --device /dev/sdb --scheduler bfq --tunables slice_idle,low_latency --workload randread
-  sudo schedlab sweep --device /dev/sdb --scheduler kyber --values read_lat_nsec=500000,1000000,4000000 --workload randread
-  schedlab sweep --arena sim --device hp97560 --scheduler deadline --tunables all,nr_requests --workload mixed
-  sudo schedlab sweep --arena cpu --tunables nice --workload linpack --background spin
-  schedlab sweep --arena kernel --device hp97560 --scheduler bfq --workload randread --plan-only > plan.toml
+  sudo schedlab sweep --device loop:512M --scheduler mq-deadline \\
+      --workload mixed
+      every tunable of mq-deadline on a temporary loop device
+  sudo schedlab sweep --device /dev/sdb --scheduler bfq \\
+      --tunables slice_idle,low_latency --workload randread
+  sudo schedlab sweep --device /dev/sdb --scheduler kyber \\
+      --values read_lat_nsec=500000,1000000,4000000 --workload randread
+  schedlab sweep --arena sim --device hp97560 --scheduler deadline \\
+      --tunables all,nr_requests --workload mixed
+  sudo schedlab sweep --arena cpu --tunables nice --workload linpack \\
+      --background spin
+  schedlab sweep --arena kernel --device hp97560 --scheduler bfq \\
+      --workload randread --plan-only > plan.toml
 
-The baseline, named `default`, is the scheduler with the kernel's defaults; each other arm, named NAME=VALUE, differs from it in one
-tunable. The values are the default and powers of four around it; every value of a short range; values that suit the unit where the
-default is 0. A tunable that schedlab does not know needs --values.
+The baseline, named `default`, is the scheduler with the kernel's defaults; each other arm, named \
+NAME=VALUE, differs from it in one tunable. The values are the default and powers of four around \
+it; every value of a short range; values that suit the unit where the default is 0. A tunable \
+that schedlab does not know needs --values.
 
-A sweep has many arms (23 for mq-deadline), and --alpha, the probability of a false verdict, covers all of them together. schedlab prints
-in advance how long a block takes and how many fit into the budget. A decided arm is not measured again. The report has a table of
-each tunable's effect and response curves.";
+A sweep has many arms (23 for mq-deadline), and --alpha, the probability of a false verdict, \
+covers all of them together. schedlab prints in advance how long a block takes and how many fit \
+into the budget. A decided arm is not measured again. The report has a table of each tunable's \
+effect and response curves.";
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {

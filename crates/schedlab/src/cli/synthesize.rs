@@ -8,14 +8,18 @@ use trace::formats::Format;
 
 pub(super) const SYNTHESIZE_HELP: &str = "\
 Examples:
-  schedlab synthesize sda.parquet                               the workload, and its distance from the recording
-  schedlab synthesize sda.parquet --device sda.toml --out w.toml    on a model of schedlab fit; a plan for schedlab run
-  schedlab run w.toml --out results                             the workload under the schedulers of Linux
+  schedlab synthesize sda.parquet
+      the workload, and its distance from the recording
+  schedlab synthesize sda.parquet --device sda.toml --out w.toml
+      on a model of schedlab fit; a plan for schedlab run
+  schedlab run w.toml --out results
+      the workload under the schedulers of Linux
 
-Processes of one name are a group: clients that go on in order or jump, read or write, and think. Where they do several things (reads,
-writes that are waited for, writeback, of different sizes), each is a group. Several groups are flows. A trial of the
-workload is recorded and profiled like the recording. Distances: of shares in points, of means and medians in percent, of
-distributions by Kolmogorov and Smirnov (0 alike, 1 apart). What no parameter says is listed.
+Processes of one name are a group: clients that go on in order or jump, read or write, and think. \
+Where they do several things (reads, writes that are waited for, writeback, of different sizes), \
+each is a group. Several groups are flows. A trial of the workload is recorded and profiled like \
+the recording. Distances: of shares in points, of means and medians in percent, of distributions \
+by Kolmogorov and Smirnov (0 alike, 1 apart). What no parameter says is listed.
 
 Exit status: 0 synthesized, 1 an operation failed, 2 wrong usage.";
 

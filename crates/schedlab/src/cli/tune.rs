@@ -10,25 +10,37 @@ use super::monitor::MonitorArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  schedlab tune --arena sim --device hp97560 --workload dss             search in the simulator: changes nothing
-  schedlab tune --device /dev/sdb --workload randread --budget 20m      search on a disk, read-only
-  schedlab tune --device loop:512M --workload oltp --objective p99      minimize p99 on a temporary loop device
-  schedlab tune --arena sim --device wd4tb7200 --workload oltp --objective iops --constraint 'p99<200ms'
-  schedlab tune --arena sim --device hp97560 --workload oltp --objective 'min:read_p99 + write_p99'
-  schedlab tune --device /dev/sdb --schedulers mq-deadline,bfq --tunables fifo_batch,slice_idle --space
-                                                                        print the search space and its size
-  schedlab tune … --out out --resume                                    continue after Ctrl-C or a crash
+  schedlab tune --arena sim --device hp97560 --workload dss
+      search in the simulator: changes nothing
+  schedlab tune --device /dev/sdb --workload randread --budget 20m
+      search on a disk, read-only
+  schedlab tune --device loop:512M --workload oltp --objective p99
+      minimize p99 on a temporary loop device
+  schedlab tune --arena sim --device wd4tb7200 --workload oltp \\
+      --objective iops --constraint 'p99<200ms'
+  schedlab tune --arena sim --device hp97560 --workload oltp \\
+      --objective 'min:read_p99 + write_p99'
+  schedlab tune --device /dev/sdb --schedulers mq-deadline,bfq \\
+      --tunables fifo_batch,slice_idle --space
+      print the search space and its size
+  schedlab tune … --out out --resume
+      continue after Ctrl-C or a crash
 
-The search measures promising settings more often and gives a bad one a single trial. Since the best of many results is partly luck, the
-winner is then compared with the default on fresh blocks, as `compare` does; it is recommended only if it is better there, by the
-margin and at alpha. If it is not, no other setting is tried on the same evidence: search again with another --seed.
+The search measures promising settings more often and gives a bad one a single trial. Since the \
+best of many results is partly luck, the winner is then compared with the default on fresh \
+blocks, as `compare` does; it is recommended only if it is better there, by the margin and at \
+alpha. If it is not, no other setting is tried on the same evidence: search again with another \
+--seed.
 
-A confirmed winner is pruned: its settings go back to their defaults, in groups and one by one, if fresh blocks show that all of them
-together lose less than the margin. Pruning gets what search and confirmation leave of the budget.
+A confirmed winner is pruned: its settings go back to their defaults, in groups and one by one, \
+if fresh blocks show that all of them together lose less than the margin. Pruning gets what \
+search and confirmation leave of the budget.
 
-OUT holds tune.json, tune.html, search.jsonl (every trial of the search), confirm/ and prune-1/, … (ordinary experiments).
-Exit status: 0 finished, also if no improvement is confirmed, 1 an operation failed, 2 wrong usage, 3 the evidence is void, 128 and the
-number of a signal that interrupted.";
+OUT holds tune.json, tune.html, search.jsonl (every trial of the search), confirm/ and prune-1/, \
+… (ordinary experiments).
+
+Exit status: 0 finished, also if no improvement is confirmed, 1 an operation failed, 2 wrong \
+usage, 3 the evidence is void, 128 and the number of a signal that interrupted.";
 
 /// Search for the best scheduler and settings, and confirm the result against the default.
 #[derive(Debug, Args)]

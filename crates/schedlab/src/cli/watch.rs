@@ -8,17 +8,24 @@ use super::design::{ConsentArgs, DesignArgs};
 
 pub(super) const WATCH_HELP: &str = "\
 Examples:
-  schedlab watch add --device /dev/sdb --workload randread               once a week between 02:00 and 05:00, read-only
-  schedlab watch add --device sdb --workload randread --every daily --between 01:00-04:00 --tell 'mail -s schedlab root'
-  schedlab watch add --device sdb --workload oltp --destroy-data sdb     a workload that writes: all data on it will be lost
-  schedlab watch list                                                    list the watches and their last verdicts
-  schedlab watch run sdb --now                                           test now, whatever the load
-  schedlab watch remove sdb                                              stop; the history is retained
-  schedlab history sdb --out history.html                                plot the verdict history
+  schedlab watch add --device /dev/sdb --workload randread
+      once a week between 02:00 and 05:00, read-only
+  schedlab watch add --device sdb --workload randread --every daily \\
+      --between 01:00-04:00 --tell 'mail -s schedlab root'
+  schedlab watch add --device sdb --workload oltp --destroy-data sdb
+      a workload that writes: all data on it will be lost
+  schedlab watch list
+      list the watches and their last verdicts
+  schedlab watch run sdb --now
+      test now, whatever the load
+  schedlab watch remove sdb
+      stop; the history is retained
+  schedlab history sdb --out history.html
+      plot the verdict history
 
-A watch is a plan, bound to the identity of its device, with a systemd service and timer. Within its window it waits for a quiet moment:
-a low load average and little other I/O on the device. It changes settings only while it measures, unless it was added with
---apply set.";
+A watch is a plan, bound to the identity of its device, with a systemd service and timer. Within \
+its window it waits for a quiet moment: a low load average and little other I/O on the device. It \
+changes settings only while it measures, unless it was added with --apply set.";
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {

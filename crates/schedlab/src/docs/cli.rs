@@ -68,8 +68,13 @@ fn render(sheet: &mut Sheet, command: &Command, path: &str) {
     if !rows.is_empty() {
         sheet.table(["option", "default", "meaning"], rows);
     }
-    if let Some(help) = command.get_after_long_help().or(command.get_after_help()) {
-        sheet.block("text", &help.to_string());
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let printed = command.clone().help_template("{after-help}").term_width(100).render_help().to_string();
+    for (part, lines) in help.split("\n\n").zip(printed.trim().split("\n\n")).filter(|(part, _)| !part.is_empty()) {
+        match part.contains('\n') {
+            true => sheet.block("text", lines),
+            false => sheet.text(&part.replace('*', "\\*").replace('<', "\\<")),
+        };
     }
     for subcommand in command.get_subcommands().filter(visible) {
         render(sheet, subcommand, &format!("{path} {}", subcommand.get_name()));

@@ -1,5 +1,5 @@
-//! How schedlab starts a program: the only calls of [`Command::new`] in what ships (`make lint`
-//! holds that).
+//! How schedlab starts a program: the only calls of [`Command::new`] in what ships (a test
+//! of `crates/docs` checks that).
 //!
 //! A program inherits a directory and an environment, and both can name code: `PYTHONPATH`,
 //! `LD_PRELOAD`, `GCC_EXEC_PREFIX`, `APT_CONFIG`, `TAR_OPTIONS`, and for `python3 -c` any module of

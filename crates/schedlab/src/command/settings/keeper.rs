@@ -5,7 +5,7 @@
 //! thread. The new process makes itself the leader of a session (a terminal that goes away no longer means it), takes the device's
 //! locks itself, writes, and reports over a pipe. Only when the command has printed the report does it release the keeper, by a
 //! byte over the other pipe; before that, the end of either process takes the setting back. So at no moment is
-//! a setting in force that nobody owns, and none that nobody was told of.
+//! a setting in force without an owner, and none that is not reported.
 //!
 //! # How it ends
 //! When the time is over, by `CLOCK_BOOTTIME`, which goes on while the machine sleeps; on SIGTERM and SIGINT at once; SIGHUP means nothing

@@ -10,7 +10,7 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, binary, trials};
 
-/// Runs schedlab with a GiB of address space. The limit of CPU time ends what goes on for ever, on a busy machine as on an idle one.
+/// Runs schedlab with a GiB of address space. The limit of CPU time ends what never ends, on a busy machine as on an idle one.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
     command

@@ -1,6 +1,6 @@
 //! The form of what a user reads when schedlab refuses: `schedlab: subject: what is wrong (found X, expected Y); what to do`.
 //!
-//! The templates are checked by crates/lint; here one refusal of each kind is checked as it is rendered. None needs root.
+//! One refusal of each kind is checked as it is rendered. None needs root.
 
 use std::fs;
 
