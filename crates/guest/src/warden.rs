@@ -6,7 +6,7 @@
 //! when schedlab has died.
 //!
 //! The guest's root is the machine's file tree, and its kernel may be patched, foreign or taken over by a program in it. The warden
-//! therefore confines the kernel's process before its first instruction (see the crate `confine`); nothing rests on how the kernel
+//! therefore confines the kernel's process before its first instruction (see `machine::confine`); nothing rests on how the kernel
 //! itself treats the tree.
 
 use std::ffi::OsStr;

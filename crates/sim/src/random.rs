@@ -1,7 +1,7 @@
 //! The random numbers of a simulation: ChaCha8, one named stream for each component of a trial.
 //!
 //! A component draws from its own stream, so that a device that draws once more does not change what the clients do. Clients have
-//! their numbers from crate `workload`, under another key. As there, the sequence is specified outside of any library, the
+//! their numbers from `workload`, under another key. As there, the sequence is specified outside of any library, the
 //! seed is laid out byte by byte, and numbers are mapped to ranges here: old results must stay repeatable for years.
 
 use chacha20::ChaCha8Rng;

@@ -3,11 +3,11 @@
 //! In User-mode Linux a system call costs several context switches of the host. With clients as threads of the guest's
 //! kernel, steps are written ahead and records of their completion are read in bulk, so that a pass needs few system
 //! calls. The clients are those of the simulator: the same programs, places, seeds, passes and turnarounds. Observations
-//! are made by the definitions of the crate `workload`.
+//! are made by the definitions of `sim::workload`.
 //!
 //! Supports direct I/O on a block device only. Workloads that need system calls (files, the page cache) or whose
 //! clients go by the time (`WorkloadKind::is_timed`) are rejected with [`LoadError::NeedsSystemCalls`]; the caller then uses the load engine of the crate
-//! `loadgen`.
+//! `load`.
 
 #[cfg(test)]
 mod fake;

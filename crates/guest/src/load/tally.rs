@@ -1,4 +1,4 @@
-//! Computes the observation of a trial from the kernel's records, by the definitions of the crate `workload`.
+//! Computes the observation of a trial from the kernel's records, by the definitions of `sim::workload`.
 
 use elevator::{Op, Request, SECTOR_BYTES, Time};
 use sim::workload::{ClientTotals, Lived, Measured};

@@ -1,4 +1,4 @@
-//! From the words of `host` to those of a record, and back.
+//! From the words of `machine` to those of a record, and back.
 
 use experiment::plan;
 use experiment::record::VoidReason;
@@ -7,7 +7,7 @@ use machine::session::Share;
 
 use crate::signals::Stop;
 
-/// A plan's share of the device as `host` takes it.
+/// A plan's share of the device as `machine` takes it.
 pub(super) fn share_of(share: &plan::Share) -> Share {
     let plan::Share { io_weight, io_max, ioprio } = share.clone();
     Share { io_weight, io_max, ioprio, ..Share::default() }

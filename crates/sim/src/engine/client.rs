@@ -1,6 +1,6 @@
 //! What a client does, from its own point of view: steps, waiting, copying, flushing, ending.
 //!
-//! The same as the load engine of crate `host` does with threads and rings. A client with iodepth 1 waits for each request; one with
+//! The same as the load engine of `load` does with threads and rings. A client with iodepth 1 waits for each request; one with
 //! more is woken by a completion and looks once for all that have come until then, so its next requests come together. A client
 //! is woken `turnaround_ns` after the completion.
 //!

@@ -2,7 +2,7 @@
 //!
 //! A client is a value: each call returns its next step and passes the completion of the last one. It owns no clock, file or thread, so
 //! the same client drives a real disk, a simulated one, or a kernel in virtual time, and one seed gives one sequence of
-//! steps everywhere. Whatever executes the steps lives elsewhere (on a real machine: the load engine of crate `host`).
+//! steps everywhere. Whatever executes the steps lives elsewhere (on a real machine: the load engine of `load`).
 //!
 //! What clients have done is reported by the same definitions everywhere too: [`Measured`] and [`metrics`].
 //!

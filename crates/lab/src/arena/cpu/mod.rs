@@ -2,7 +2,7 @@
 //!
 //! The same plan, record and verdicts as for devices. What an arm asks for is of two kinds: what goes with the measured program (nice level,
 //! policy, CPUs), which is given to it when it is started and read back from the kernel; and what is changed on the machine, which
-//! goes through the guard of `cpu` and its journal.
+//! goes through the guard of `machine::cpu` and its journal.
 
 pub mod background;
 pub mod inside;

@@ -1,6 +1,6 @@
 //! The disk arena: the block layer of the machine's own kernel, and a real device.
 //!
-//! Trials are measured by `host`, which knows nothing of plans and records; what it reports is turned into observations and
+//! Trials are measured by `load`, which knows nothing of plans and records; what it reports is turned into observations and
 //! void reasons here. The order of a trial is the proof that its number belongs to its arm: the setting is written and read
 //! back, counters are read, the engine runs while a thread watches the setting, the counters and the setting are read again (`trial`). Around it
 //! there may be a file system on the device, programs instead of the engine, and load in the background.

@@ -1,6 +1,6 @@
 //! CPU workloads: schedlab's own, each in a process that is started like any other program.
 //!
-//! The workloads are in the crate `cpu-workloads`, their rows in [`workloads`].
+//! The workloads are in `load::cpu`, their rows in [`workloads`].
 
 mod loads;
 mod workloads;
