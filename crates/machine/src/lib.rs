@@ -19,6 +19,7 @@ pub mod error;
 pub mod files;
 mod hierarchies;
 pub mod journal;
+mod lasting;
 pub mod loopdev;
 pub mod modules;
 pub mod names;

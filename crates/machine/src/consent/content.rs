@@ -4,9 +4,9 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::findings::Content;
 use super::sample::Sample;
 use crate::device::{self, Device, Signature};
+use crate::error::Content;
 use crate::error::Error;
 use crate::root::Root;
 use rustix::fs::{Advice, fadvise};

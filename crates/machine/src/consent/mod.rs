@@ -7,7 +7,6 @@
 //! with the device that was described, here and before each later write (`device/opened.rs`).
 
 mod content;
-mod findings;
 mod sample;
 mod users;
 
@@ -21,7 +20,7 @@ use std::thread;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 
-pub use findings::{Content, Use};
+pub use crate::error::{Content, Use};
 use users::Users;
 
 use crate::device::{self, Device};

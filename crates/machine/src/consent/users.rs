@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags, makedev, statx};
 
-use super::findings::Use;
 use crate::capability;
 use crate::device::{self, Device, Mount, disk_of_number, mounts_in};
 use crate::error::Error;
+use crate::error::Use;
 use crate::loopdev::Inode;
 use crate::processes;
 use crate::root::Root;

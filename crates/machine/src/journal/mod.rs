@@ -3,7 +3,6 @@
 //! It knows no domain. An entry is a kind and a payload; each owner of a kind ([`Kind`]) says how its entries are undone, and
 //! [`restore`] walks the entries of dead owners. `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
 
-mod lasting;
 mod lock;
 pub mod payload;
 mod restore;
@@ -13,7 +12,7 @@ use std::path::PathBuf;
 
 use crate::root::Root;
 
-pub use lasting::Lasting;
+pub use crate::lasting::Lasting;
 pub use lock::{Lock, lock_machine};
 pub use payload::Payload;
 pub use restore::{Abandoned, Kind, Outcome, Stage, Undo, Undone, restore};

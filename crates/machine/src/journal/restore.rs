@@ -3,10 +3,10 @@
 use std::any::Any;
 use std::fmt;
 
-use super::lasting::Lasting;
 use super::lock::{self, Lock};
 use super::store::{self, Entry};
 use crate::error::Error;
+use crate::lasting::Lasting;
 use crate::root::Root;
 
 /// A kind of entries, registered by its owner.

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use text::build;
 use text::limits::ENTRY_BYTES;
 
-use super::lasting::Lasting;
 use super::payload::Payload;
 use crate::error::Error;
+use crate::lasting::Lasting;
 use crate::root::Root;
 
 /// The version of the entries that this build writes and reads.

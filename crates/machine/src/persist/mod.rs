@@ -16,7 +16,6 @@
 
 mod checked;
 mod manifest;
-mod refusal;
 mod texts;
 mod transaction;
 mod udev;
@@ -31,9 +30,9 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+pub use crate::error::Refusal;
 pub use checked::current;
 pub use manifest::{Persisted, PersistedFile, list};
-pub use refusal::Refusal;
 pub use texts::Note;
 use transaction::FileChange;
 pub use transaction::{Bytes, Content, KIND, PutBack};

@@ -4,7 +4,6 @@
 //! the directory, then the file system itself. The same after a crash, from the journal: an entry is there before anything else is, and names
 //! mount point, device and UUID before the file system is made.
 
-mod fault;
 mod files;
 mod give;
 mod group;
@@ -23,7 +22,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-pub use fault::Fault;
+pub use crate::error::Fault;
 pub use files::FileSystem;
 pub use group::Io;
 pub use process::{Ended, Launch, Running};

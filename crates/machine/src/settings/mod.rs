@@ -13,7 +13,6 @@ pub mod device_attributes;
 mod guard;
 mod holder;
 mod legal;
-mod problem;
 mod recover;
 mod snapshot;
 mod undo;
@@ -34,11 +33,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::error::Problem;
 pub use attribute::same_as_kernel_keeps as is_in_effect;
 pub use change::{Change, Changed, Done, Held, PlannedWrite};
 pub use guard::{Guard, Restored};
 pub use holder::{Holder, end, holder};
-pub use problem::Problem;
 pub use recover::{KIND, Restoration};
 pub use snapshot::Snapshot;
 pub use watch::Watch;

@@ -6,14 +6,20 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::consent::{Content, Use};
-use crate::journal::Lasting;
-use crate::persist::Refusal;
-use crate::session::Fault;
-use crate::settings::Problem;
 use text::format_bytes;
 
+use crate::lasting::Lasting;
 use crate::names::{did_you_mean, list};
+
+mod fault;
+mod findings;
+mod problem;
+mod refusal;
+
+pub use fault::Fault;
+pub use findings::{Content, Use};
+pub use problem::Problem;
+pub use refusal::Refusal;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
