@@ -72,7 +72,7 @@ impl Sorted {
     }
 }
 
-fn placed((number, tag): (u128, u32)) -> Placed {
+fn placed(number: u128, tag: u32) -> Placed {
     ((number >> 64) as u64, tag)
 }
 

@@ -132,9 +132,9 @@ impl Cell {
         let primary = spec.primary.as_deref()?;
         let arms: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
         let (named, tail) = (spec.name.as_str(), tail_of(primary));
-        let deciding = Values::of(record, (named, primary), &arms);
-        let fairness = Values::of(record, (named, about.fairness), &arms);
-        let tail = best::aspect(&Values::of(record, (named, &tail), &arms), plan.baseline());
+        let deciding = Values::of(record, named, primary, &arms);
+        let fairness = Values::of(record, named, about.fairness, &arms);
+        let tail = best::aspect(&Values::of(record, named, &tail, &arms), plan.baseline());
         let special = about.special.iter().filter(|name| arms.contains(name)).map(|name| (*name).to_owned());
         Some(Cell {
             key: about.key.clone(),

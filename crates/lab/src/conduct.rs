@@ -199,7 +199,7 @@ impl<'a> Experiment<'a> {
             let baseline = plan.arms.iter().position(|arm| arm.name == plan.baseline()).expect("a checked plan has it");
             for workload in 0..plan.workloads.len() {
                 if driver.stop.signal().is_none() && self.cold.contains(&workload) {
-                    driver.precondition(workload, (self.indexes[baseline], plan.baseline()), self)?;
+                    driver.precondition(workload, self.indexes[baseline], plan.baseline(), self)?;
                 }
             }
         }
@@ -293,7 +293,7 @@ impl<'a> Experiment<'a> {
         track.next = number + 1;
         track.whole += 1;
         let whole = self.tracks[workload].whole;
-        if let Some(text) = self.estimate.block((plan, &self.decider), (workload, whole), driver.wall()) {
+        if let Some(text) = self.estimate.block(plan, &self.decider, workload, whole, driver.wall()) {
             driver.progress.remark(&text);
         }
         let left = self.active(workload);

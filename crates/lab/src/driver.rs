@@ -209,7 +209,8 @@ impl<'a> Driver<'a> {
     pub fn precondition(
         &mut self,
         workload: usize,
-        (arm, name): (ArmIndex, &str),
+        arm: ArmIndex,
+        name: &str,
         series: &mut dyn Series,
     ) -> Result<Observation> {
         self.arena.begin_round()?;

@@ -37,8 +37,10 @@ impl Estimate {
     /// A block of `workload`, whose number of whole blocks is `blocks`, was measured, at this wall time of the session. Returns what is to be said.
     pub(crate) fn block(
         &mut self,
-        (plan, decider): (&Plan, &Decider),
-        (workload, blocks): (usize, u32),
+        plan: &Plan,
+        decider: &Decider,
+        workload: usize,
+        blocks: u32,
         wall: Duration,
     ) -> Option<String> {
         if !is_looked_at(plan.criteria.method) {

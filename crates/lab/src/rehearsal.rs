@@ -97,7 +97,7 @@ pub fn rehearse(
         ));
     }
     for of in &short {
-        warn(of, (duration, to), asked, progress);
+        warn(of, duration, to, asked, progress);
     }
     Ok(Rehearsed { plan, notes: notes.0 })
 }
@@ -127,7 +127,7 @@ fn pilots(driver: &mut Driver<'_>, arms: &[ArmIndex], asked: &TrialLength, notes
             Some(Short { workload: spec.name.clone(), metric: metric.to_owned(), resolution, by_time })
         };
         let began = driver.spent();
-        let observed = observe(driver, (workload, arms), asked, notes)?;
+        let observed = observe(driver, workload, arms, asked, notes)?;
         if !plan.arena.is_virtual() && !observed.is_empty() {
             pilots.round += (driver.spent() - began).mul_f64(arms.len() as f64 / observed.len() as f64);
         }
@@ -175,14 +175,15 @@ fn check_budget(plan: &Plan, round: Duration, spent: Duration, progress: &dyn Pr
 /// The trials of one workload that are no evidence.
 fn observe(
     driver: &mut Driver<'_>,
-    (workload, arms): (usize, &[ArmIndex]),
+    workload: usize,
+    arms: &[ArmIndex],
     asked: &TrialLength,
     notes: &mut Notes,
 ) -> Result<Vec<Observation>> {
     let plan = driver.plan;
     let baseline = plan.arms.iter().position(|arm| arm.name == plan.baseline()).expect("a checked plan has it");
     if driver.arena.preconditions() {
-        return Ok(vec![driver.precondition(workload, (arms[baseline], plan.baseline()), notes)?]);
+        return Ok(vec![driver.precondition(workload, arms[baseline], plan.baseline(), notes)?]);
     }
     let metric = plan.workloads[workload].primary.as_deref().unwrap_or_default();
     if metric::find(metric).is_none_or(|row| row.counts.is_none() && row.percentile.is_none()) {
@@ -219,7 +220,7 @@ fn lengthened(of: &Short, from: Duration, to: Duration) -> Event {
 }
 
 /// Warns of a workload whose trials will hold too few events all the same.
-fn warn(of: &Short, (duration, to): (Duration, Duration), asked: &TrialLength, progress: &dyn Progress) {
+fn warn(of: &Short, duration: Duration, to: Duration, asked: &TrialLength, progress: &dyn Progress) {
     let Resolution { what, events, floor } = &of.resolution;
     let expected = if of.by_time { *events as f64 * to.as_secs_f64() / duration.as_secs_f64() } else { *events as f64 };
     if expected >= *floor as f64 {

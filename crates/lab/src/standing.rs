@@ -130,12 +130,12 @@ fn wall(path: &Path) -> Option<Duration> {
 /// Whether a process holds the lock of a file; which one, if that is known.
 fn holder(path: &Path) -> Option<Option<u32>> {
     let found = fs::metadata(path).ok()?;
-    locked(&fs::read_to_string("/proc/locks").ok()?, (found.dev(), found.ino()))
+    locked(&fs::read_to_string("/proc/locks").ok()?, found.dev(), found.ino())
 }
 
 /// `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`; with `->` a process that waits. The number of the file system may be another one
 /// than a program sees (btrfs), so that files of the same number on two such file systems are not distinguished.
-fn locked(locks: &str, (device, inode): (u64, u64)) -> Option<Option<u32>> {
+fn locked(locks: &str, device: u64, inode: u64) -> Option<Option<u32>> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     locks.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -275,9 +275,9 @@ mod tests {
                      2: -> FLOCK  ADVISORY  WRITE 13 08:01:77 0 EOF\n3: FLOCK  ADVISORY  READ 14 08:01:77 0 EOF\n\
                      4: FLOCK  ADVISORY  WRITE 15 08:01:77 0 EOF\n5: FLOCK  ADVISORY  WRITE 0 08:01:78 0 EOF\nrubbish\n";
         let device = rustix::fs::makedev(8, 1);
-        assert_eq!(locked(locks, (device, 77)), Some(Some(15)));
-        assert_eq!(locked(locks, (device, 78)), Some(None), "of another container");
-        assert_eq!(locked(locks, (device, 7)), None);
+        assert_eq!(locked(locks, device, 77), Some(Some(15)));
+        assert_eq!(locked(locks, device, 78), Some(None), "of another container");
+        assert_eq!(locked(locks, device, 7), None);
     }
 
     #[test]

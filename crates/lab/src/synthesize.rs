@@ -120,7 +120,7 @@ pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     let bytes = model.look(|model| model.sectors()) * elevator::SECTOR_BYTES;
     let workload = workload_of(&groups, bytes, &mut unsaid)?;
     let trial_ms = length_ms(disk);
-    let plan = planned(&device, &scheduler, workload, (trial_ms, request.seed))?;
+    let plan = planned(&device, &scheduler, workload, trial_ms, request.seed)?;
     let synthetic = tried(&plan, model, stop)?;
     Ok(Synthesized {
         figures: compare(disk, &synthetic),
@@ -204,7 +204,7 @@ fn plain_name(name: &str, others: &[Flow]) -> String {
     if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("group-{plain}") } else { plain }
 }
 
-fn planned(device: &str, scheduler: &str, workload: WorkloadSpec, (ms, seed): (u64, u64)) -> Result<Plan> {
+fn planned(device: &str, scheduler: &str, workload: WorkloadSpec, ms: u64, seed: u64) -> Result<Plan> {
     Ok(Plan {
         schema: SCHEMA,
         name: LABEL.to_owned(),
@@ -270,7 +270,7 @@ mod tests {
             let bytes = model.look(|model| model.sectors()) * 512;
             let workload = workload_of(&groups, bytes, &mut unsaid).expect("a workload");
             assert_eq!(unsaid.len(), count, "{unsaid:?}");
-            let plan = planned("hp97560", "none", workload, (200, 1)).expect("a plan");
+            let plan = planned("hp97560", "none", workload, 200, 1).expect("a plan");
             assert_eq!(Plan::from_toml(&plan.to_toml()).expect("it is read back"), plan);
             let profile = tried(&plan, model, &Stop::install().expect("handlers")).expect("a trial");
             assert!(profile.total.reads > 0 && profile.processes.len() == 2 * count);

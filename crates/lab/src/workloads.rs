@@ -254,7 +254,7 @@ pub fn work_of(spec: &WorkloadSpec) -> Result<Work> {
     let params = if kind.needs_trace() { with_trace(spec, params)? } else { params };
     let params = match spec.flows[..] {
         [] => params,
-        _ => flows::with_flows(spec, (kind, params), |flow| flow_of(spec, flow))?,
+        _ => flows::with_flows(spec, kind, params, |flow| flow_of(spec, flow))?,
     };
     Ok(Work { kind, params })
 }

@@ -111,7 +111,7 @@ fn begin(drive: &Drive, gate: &Gate, stop: &AtomicBool) -> Result<Measured, Engi
     let mut measured = Measured::default();
     if drive.kind.pass_based {
         if drive.params.phase.repeats_a_pass() {
-            let rehearsal = pass::run(drive, &targets, (Duration::ZERO, drive.duration), gate, stop)?;
+            let rehearsal = pass::run(drive, &targets, Duration::ZERO, drive.duration, gate, stop)?;
             measured.issued.add(&rehearsal.issued);
             measured.interrupted = rehearsal.interrupted;
         }
@@ -119,11 +119,11 @@ fn begin(drive: &Drive, gate: &Gate, stop: &AtomicBool) -> Result<Measured, Engi
         while !must_stop(&measured) && !stop.load(Ordering::Relaxed) && start.elapsed() < drive.duration {
             target::start_pass(drive, &targets)?;
             let left = drive.duration.saturating_sub(start.elapsed());
-            measured.add_pass(pass::run(drive, &targets, (Duration::ZERO, left), gate, stop)?);
+            measured.add_pass(pass::run(drive, &targets, Duration::ZERO, left, gate, stop)?);
         }
         measured.interrupted |= stop.load(Ordering::Relaxed);
     } else {
-        measured = pass::run(drive, &targets, (warmup, drive.duration), gate, stop)?;
+        measured = pass::run(drive, &targets, warmup, drive.duration, gate, stop)?;
     }
     Ok(measured)
 }

@@ -59,7 +59,8 @@ enum Means {
 pub(super) fn run(
     drive: &Drive,
     targets: &[Target],
-    (warmup, duration): (Duration, Duration),
+    warmup: Duration,
+    duration: Duration,
     gate: &Gate,
     stop: &AtomicBool,
 ) -> Result<Measured, EngineError> {
@@ -67,7 +68,7 @@ pub(super) fn run(
     let (report, reports) = channel();
     let open_ns = warmup.as_nanos() as u64;
     let close_ns = open_ns + duration.as_nanos() as u64;
-    let (threads, spawned) = spawn(drive, targets, (open_ns, close_ns), &shared, report);
+    let (threads, spawned) = spawn(drive, targets, open_ns, close_ns, &shared, report);
     let ready = spawned.and_then(|()| await_ready(drive, targets, &reports));
     if ready.is_err() {
         shared.stop();
@@ -85,7 +86,8 @@ pub(super) fn run(
 fn spawn(
     drive: &Drive,
     targets: &[Target],
-    (open_ns, close_ns): (u64, u64),
+    open_ns: u64,
+    close_ns: u64,
     shared: &Arc<Shared>,
     report: Sender<Message>,
 ) -> (Vec<thread::JoinHandle<()>>, Result<(), EngineError>) {

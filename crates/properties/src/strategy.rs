@@ -193,7 +193,8 @@ pub fn search_again<I: std::fmt::Debug>(
     law: &Law<I>,
     kind: &ElevatorKind,
     inputs: &impl Strategy<Value = I>,
-    (cases, shrinks): (u32, u32),
+    cases: u32,
+    shrinks: u32,
 ) -> Result<(), (String, I)> {
     let config = Config { max_shrink_iters: shrinks, ..config(cases) };
     let runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));

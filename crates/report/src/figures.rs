@@ -81,7 +81,7 @@ pub fn figures(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<
         }
         let swept = sweep::of(study, workload.name, metric);
         for drawn in
-            swept.map(|sweep| responses(study, evidence, (workload, metric), &sweep)).transpose()?.into_iter().flatten()
+            swept.map(|sweep| responses(study, evidence, workload, metric, &sweep)).transpose()?.into_iter().flatten()
         {
             all.push(drawn.whole(workload, metric));
         }
@@ -163,7 +163,8 @@ pub(crate) fn of_metric(
 pub(crate) fn responses(
     study: &Study,
     evidence: Option<&Evidence<'_>>,
-    (workload, metric): (&WorkloadView<'_>, &MetricView<'_>),
+    workload: &WorkloadView<'_>,
+    metric: &MetricView<'_>,
     sweep: &SweepView<'_>,
 ) -> crate::Result<Vec<Drawn>> {
     let name = words::clean(workload.name);

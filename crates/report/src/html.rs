@@ -188,8 +188,7 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
         .collect::<crate::Result<Vec<Value>>>()?;
     let plots = deciding.map(|metric| plots(study, workload, metric, &trials, &page.arms)).transpose()?;
     let swept = deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
-    let swept =
-        swept.map(|(metric, sweep)| before_and_after(study, evidence, (workload, metric), &sweep)).transpose()?;
+    let swept = swept.map(|(metric, sweep)| before_and_after(study, evidence, workload, metric, &sweep)).transpose()?;
     let remarks = page.remarks(std::slice::from_ref(workload));
     let remarks =
         remarks.iter().map(|remark| context! { about => remark.about, text => remark.text, void => remark.void });
@@ -256,10 +255,11 @@ fn plots(
 fn before_and_after(
     study: &Study,
     evidence: Option<&Evidence<'_>>,
-    (workload, metric): (&WorkloadView<'_>, &MetricView<'_>),
+    workload: &WorkloadView<'_>,
+    metric: &MetricView<'_>,
     sweep: &SweepView<'_>,
 ) -> crate::Result<Value> {
-    let curves: Vec<Value> = figures::responses(study, evidence, (workload, metric), sweep)?
+    let curves: Vec<Value> = figures::responses(study, evidence, workload, metric, sweep)?
         .into_iter()
         .map(|drawn| context! { tunable => drawn.of, line => minus(drawn.said), svg => safe(drawn.svg) })
         .collect();

@@ -22,5 +22,5 @@ pub(crate) fn kernel(plan: &Plan, cache: Option<&Path>, stop: &Stop, progress: &
     let UnderTest::Kernel { model, source, arms } = under_test else {
         bail!("{}: the plan is not of the kernel arena", plan.name)
     };
-    KernelArena::open(&plan, (model, source), arms, workloads, cache, Console::new(stop, progress))
+    KernelArena::open(&plan, model, source, arms, workloads, cache, Console::new(stop, progress))
 }

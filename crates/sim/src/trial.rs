@@ -107,10 +107,10 @@ pub fn run(trial: Trial, observer: &mut dyn Observer, stop: &dyn Fn() -> bool) -
 fn passes<O: Observer + ?Sized>(trial: Trial, observer: &mut O, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
     let (kind, params, seed) = (trial.workload, trial.params.clone(), trial.seed);
     let extents = kind.extents(&params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
-    let times = (trial.warmup_ns, trial.duration_ns);
+    let (warmup_ns, duration_ns) = (trial.warmup_ns, trial.duration_ns);
     let flows = params.flows.iter().map(FlowWork::unmeasured).collect();
     let mut engine = machine(trial, observer).with_flows(flows);
-    kind.passes(&params, times, |pass| {
+    kind.passes(&params, warmup_ns, duration_ns, |pass| {
         let start = engine.now;
         engine.pass(kind.members(&params, &extents, seed), pass, stop)?;
         Ok::<u64, SimError>(engine.now - start)
@@ -166,7 +166,8 @@ fn one_pass<O: Observer + ?Sized>(
 pub fn queue_for(
     kind: &ElevatorKind,
     tunables: &[(String, u64)],
-    (hz, host): (u32, Host),
+    hz: u32,
+    host: Host,
     nr_requests: Option<u32>,
     queue_depth: Option<u32>,
     device: &dyn DeviceModel,
@@ -194,7 +195,7 @@ pub fn queue_for(
 fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O> {
     let Trial { elevator: kind, workload, params, device, .. } = trial;
     let queue =
-        queue_for(kind, &trial.tunables, (trial.hz, trial.host), trial.nr_requests, trial.queue_depth, device.as_ref());
+        queue_for(kind, &trial.tunables, trial.hz, trial.host, trial.nr_requests, trial.queue_depth, device.as_ref());
     let rules = Rules {
         elevator: kind.name,
         workload: workload.name,

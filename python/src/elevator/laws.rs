@@ -20,14 +20,13 @@ pub(crate) fn broken_laws(py: Python<'_>, name: &str, cases: u32) -> PyResult<Ve
     let mut broken = Vec::new();
     // Law by law, so that a signal ends the search between two of them.
     for law in LAWS {
-        let found = attended(py, &Stop::manual(), &mut || Ok(()), move || {
-            search_again(law, kind, &inputs(), (cases, SHRINKS))
-        })?;
+        let found =
+            attended(py, &Stop::manual(), &mut || Ok(()), move || search_again(law, kind, &inputs(), cases, SHRINKS))?;
         broken.extend(found.err().map(|(why, input)| (law.name, why, format!("{input:?}"))));
     }
     for law in FLOW_LAWS {
         let found = attended(py, &Stop::manual(), &mut || Ok(()), move || {
-            search_again(law, kind, &scenarios(), (cases, SHRINKS))
+            search_again(law, kind, &scenarios(), cases, SHRINKS)
         })?;
         broken.extend(found.err().map(|(why, scenario)| (law.name, why, scenario.to_string())));
     }

@@ -159,7 +159,7 @@ impl Found {
 }
 
 impl<'a> Values<'a> {
-    pub(crate) fn of(record: &Record, (workload, metric): (&str, &'a str), arms: &[&'a str]) -> Values<'a> {
+    pub(crate) fn of(record: &Record, workload: &str, metric: &'a str, arms: &[&'a str]) -> Values<'a> {
         let plan = &record.header.plan;
         let direction = plan.direction_of(metric);
         let (mut valid, mut starved, mut void) = (Vec::new(), Vec::new(), Vec::new());

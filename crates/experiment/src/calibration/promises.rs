@@ -37,13 +37,7 @@ impl Promise {
         self.found <= self.bound
     }
 
-    fn new(
-        (rule, noise): (&'static str, Noise),
-        what: &'static str,
-        failed: u64,
-        cases: u64,
-        promised: f64,
-    ) -> Promise {
+    fn new(rule: &'static str, noise: Noise, what: &'static str, failed: u64, cases: u64, promised: f64) -> Promise {
         let binomial = Binomial::new(promised, cases).expect("a share is a probability");
         let bound = binomial.inverse_cdf(0.9999) as f64 / cases as f64;
         Promise { rule, noise, what, cases, found: failed as f64 / cases as f64, promised, bound }
@@ -67,7 +61,7 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
         void: 0.0,
     };
     let run = |setup: &Setup| Counts::of(setup, &table, experiments, seed);
-    let promise = |what, failed, cases| Promise::new((rule.name, noise), what, failed, cases, alpha);
+    let promise = |what, failed, cases| Promise::new(rule.name, noise, what, failed, cases, alpha);
 
     let sharp = setup([0.0; ARMS], 1e-9);
     let uncovered: u64 = (0..experiments)
@@ -86,7 +80,8 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
         promise("A/A, margin 1 %: any arm called better or worse", same.false_difference, n),
         promise("A/A, margin 1 %: shown interval misses", same.missed, n * ARMS as u64),
         Promise::new(
-            (rule.name, noise),
+            rule.name,
+            noise,
             "A/A, margin 1 %: shown interval of an `equivalent` misses",
             same.missed_inside,
             n * ARMS as u64,
@@ -107,7 +102,7 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise
     let mut promises = Vec::new();
     for noise in KINDS {
         let setup = |void: f64| Setup { noise, block_sd: 0.02, effects: vec![0.0; ARMS], margin: 1e-9, void };
-        let promise = |what, failed, promised| Promise::new((whole.name, noise), what, failed, experiments, promised);
+        let promise = |what, failed, promised| Promise::new(whole.name, noise, what, failed, experiments, promised);
         for (what, blocks, void) in [
             ("A/A, the time ends after 15 of 24 blocks: any arm called better or worse", 15, 0.0),
             ("A/A, every fifth block is void: any arm called better or worse", PLANNED, 0.2),

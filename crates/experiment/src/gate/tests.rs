@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::record::{Header, Observation, Trial};
 
 /// A record of two arms on one workload; `factor` multiplies arm `mine`, `all` both arms.
-fn record(arena: &str, seed: u64, blocks: u32, (factor, all, noise): (f64, f64, f64)) -> Record {
+fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64) -> Record {
     let plan = Plan::from_toml(&format!(
         "arena = '{arena}'\ndevice = 'x'\n[[arm]]\nname = 'base'\nscheduler = 'none'\n[[arm]]\nname = 'mine'\n\
          scheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\nprimary = 'iops'\n"
@@ -51,8 +51,8 @@ fn verdicts(now: &Record, then: &Record, choice: &Choice) -> Vec<(String, Verdic
 
 #[test]
 fn one_arm_that_became_slower_is_worse_and_the_other_is_not() {
-    let then = record("disk", 1, 30, (1.0, 1.0, 0.005));
-    let now = record("disk", 2, 30, (0.9, 1.0, 0.005));
+    let then = record("disk", 1, 30, 1.0, 1.0, 0.005);
+    let now = record("disk", 2, 30, 0.9, 1.0, 0.005);
     let found = verdicts(&now, &then, &Choice::default());
     assert_eq!(found, [("base".to_owned(), Verdict::Equivalent), ("mine".to_owned(), Verdict::Worse)]);
     let better = verdicts(&then, &now, &Choice { arm: Some("mine".into()), ..Choice::default() });
@@ -61,8 +61,8 @@ fn one_arm_that_became_slower_is_worse_and_the_other_is_not() {
 
 #[test]
 fn a_change_that_slows_every_arm_is_seen_in_values_and_not_in_ratios() {
-    let then = record("disk", 1, 30, (1.0, 1.0, 0.005));
-    let now = record("disk", 2, 30, (1.0, 0.8, 0.005));
+    let then = record("disk", 1, 30, 1.0, 1.0, 0.005);
+    let now = record("disk", 2, 30, 1.0, 0.8, 0.005);
     assert!(verdicts(&now, &then, &Choice::default()).iter().all(|(_, verdict)| *verdict == Verdict::Worse));
     let ratios = verdicts(&now, &then, &Choice { ratios: true, ..Choice::default() });
     assert_eq!(ratios, [("mine".to_owned(), Verdict::Equivalent)]);
@@ -70,21 +70,21 @@ fn a_change_that_slows_every_arm_is_seen_in_values_and_not_in_ratios() {
 
 #[test]
 fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_itself() {
-    let then = record("sim", 7, 6, (1.0, 1.0, 0.3));
+    let then = record("sim", 7, 6, 1.0, 1.0, 0.3);
     let same = judge(&then, &then, &Choice::default());
     assert!(is_green(&same) && same.iter().all(|found| found.ratio == Some(1.0) && found.basis == Basis::Blocks));
     // The seeds are the same: what a block adds cancels, and a small change shows through noise of 30 %.
-    let now = record("sim", 7, 6, (0.95, 1.0, 0.3));
+    let now = record("sim", 7, 6, 0.95, 1.0, 0.3);
     assert_eq!(verdicts(&now, &then, &Choice::default())[1].1, Verdict::Worse);
     // A longer record adds nothing to pairs.
-    let longer = record("sim", 7, 9, (0.95, 1.0, 0.3));
+    let longer = record("sim", 7, 9, 0.95, 1.0, 0.3);
     assert_eq!(judge(&longer, &then, &Choice::default())[1].ratio, judge(&now, &then, &Choice::default())[1].ratio);
 }
 
 #[test]
 fn void_and_missing_evidence_is_void_and_never_green() {
-    let then = record("disk", 1, 10, (1.0, 1.0, 0.01));
-    let mut now = record("disk", 2, 10, (1.0, 1.0, 0.01));
+    let then = record("disk", 1, 10, 1.0, 1.0, 0.01);
+    let mut now = record("disk", 2, 10, 1.0, 1.0, 0.01);
     for trial in now.trials.iter_mut().filter(|trial| trial.arm == "mine" && trial.block < 3) {
         trial.observation.metrics.clear();
     }
@@ -100,7 +100,7 @@ fn void_and_missing_evidence_is_void_and_never_green() {
 /// How many of 1,000 gates without any change are red.
 fn false_alarms(arena: &str, choice: &Choice, judge: impl Fn(&Record, &Record, &Choice) -> Vec<Comparison>) -> usize {
     let red = |i: &u64| {
-        let [then, now] = [2 * i, 2 * i + 1].map(|seed| record(arena, seed, 8, (1.0, 1.0, 0.05)));
+        let [then, now] = [2 * i, 2 * i + 1].map(|seed| record(arena, seed, 8, 1.0, 1.0, 0.05));
         let found = judge(&now, &then, choice);
         found.iter().any(|one| matches!(one.verdict, Verdict::Worse | Verdict::Better))
     };

@@ -126,7 +126,7 @@ fn drive_on<D: Read + Write>(
     let mut turns = Turns::new(source, extents.len());
     let mut outcome = LoadOutcome { measured: Measured::default(), longest_wait_ns: 0, elapsed_ns: 0 };
     let mut at_start = load.at_start;
-    load.kind.passes(load.params, (load.warmup_ns, load.duration_ns), |pass| {
+    load.kind.passes(load.params, load.warmup_ns, load.duration_ns, |pass| {
         let device = open().map_err(|cause| LoadError::Device { doing: "open", cause })?;
         let took = one_pass(load, &extents, pass, device, &mut turns, &mut outcome, at_start.take())?;
         outcome.elapsed_ns += took;

@@ -65,7 +65,7 @@ pub fn within<T>(
         }
         UnderTest::Cpu { arms, loads } => {
             restore_leftovers(root, progress)?;
-            Box::new(CpuArena::open(root, &plan.limits, arms, (workloads, loads), user, console)?)
+            Box::new(CpuArena::open(root, &plan.limits, arms, workloads, loads, user, console)?)
         }
         UnderTest::Sim { model, arms } => {
             let arena = SimArena::open(&plan, model, arms, workloads, stop)?;
@@ -76,7 +76,7 @@ pub fn within<T>(
         }
         UnderTest::Kernel { model, source, arms } => {
             let cache = options.cache_dir.as_deref();
-            let arena = KernelArena::open(&plan, (model, source), arms, workloads, cache, console)?;
+            let arena = KernelArena::open(&plan, model, source, arms, workloads, cache, console)?;
             let arena = match &options.program {
                 Some(program) => arena.started_by(program.clone()),
                 None => arena,

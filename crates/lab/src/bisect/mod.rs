@@ -238,7 +238,7 @@ impl Run<'_> {
                 self.progress.remark("the error that verdicts may have is spent; what is left is skipped");
                 return Ok(Shown::Nothing);
             }
-            let answer = match self.answer(pair, attempt, later)? {
+            let answer = match self.answer(pair.0, pair.1, attempt, later)? {
                 Ok(answer) => answer,
                 Err(by) => return Ok(Shown::Interrupted { by }),
             };
@@ -263,7 +263,7 @@ impl Run<'_> {
     }
 
     /// The log's answer, or a new one; the name of the signal that interrupted it.
-    fn answer(&mut self, (baseline, step): (usize, usize), attempt: u32, later: u32) -> Result<Result<Answer, String>> {
+    fn answer(&mut self, baseline: usize, step: usize, attempt: u32, later: u32) -> Result<Result<Answer, String>> {
         if let Some(answer) = self.log.answer(baseline, step, attempt).cloned() {
             self.count(&answer);
             return Ok(Ok(answer));

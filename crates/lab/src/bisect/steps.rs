@@ -179,7 +179,7 @@ fn of_patches(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Step
     };
     let first = good.map_or(Ok(0), |word| count("--good", word))?;
     let last = bad.map_or(Ok(files.len()), |word| count("--bad", word))?;
-    check_order((first, last), (&format!("with {first} patches"), &format!("with {last} patches")))?;
+    check_order(first, last, &format!("with {first} patches"), &format!("with {last} patches"))?;
     files.truncate(last);
     let mut list = vec![match first {
         0 => Step { name: "no patch".to_owned(), subject: String::new(), sum: "none".to_owned() },
@@ -247,13 +247,13 @@ fn of_versions(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Ste
     };
     let first = good.map_or(Ok(0), |word| at("--good", word))?;
     let last = bad.map_or(Ok(versions.len().saturating_sub(1)), |word| at("--bad", word))?;
-    check_order((first, last), (&versions[first], &versions[last]))?;
+    check_order(first, last, &versions[first], &versions[last])?;
     let step = |version: &String| Step { name: version.clone(), subject: String::new(), sum: version.clone() };
     Ok(Steps { list: versions[first..=last].iter().map(step).collect(), source: StepSource::Versions })
 }
 
 /// Whether the good end comes before the bad one.
-fn check_order((first, last): (usize, usize), (good, bad): (&str, &str)) -> Result<()> {
+fn check_order(first: usize, last: usize, good: &str, bad: &str) -> Result<()> {
     if first == last {
         return Err(usage(format!("--good and --bad: the same step, {good}; name two different ones")));
     }

@@ -259,7 +259,7 @@ fn measure(request: &Request, plan: &Plan, arena: &mut dyn Arena, console: Conso
         }
     }
     progress.clear();
-    Ok(report(request, (plan, &facts), duration, &loads.into_iter().zip(trials).collect::<Vec<_>>()))
+    Ok(report(request, plan, &facts, duration, &loads.into_iter().zip(trials).collect::<Vec<_>>()))
 }
 
 /// What one trial showed.
@@ -296,7 +296,8 @@ fn trial(arena: &mut dyn Arena, load: &Load, spec: &TrialSpec) -> Result<Trial> 
 
 fn report(
     request: &Request,
-    (plan, facts): (&Plan, &Environment),
+    plan: &Plan,
+    facts: &Environment,
     duration: Duration,
     trials: &[(&Load, Vec<Trial>)],
 ) -> Report {

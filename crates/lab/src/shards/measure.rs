@@ -100,14 +100,14 @@ fn measured(prepared: &Prepared, units: &[Unit], arena: &mut dyn Arena, console:
             let end = wanted.len().min(at + 2 * WINDOW);
             announce(plan, &wanted[at..end], &indexes, arena)?;
         }
-        show((plan, &arms[trial.arm]), trial, (at, wanted.len()), began.elapsed(), progress);
+        show(plan, &arms[trial.arm], trial, at, wanted.len(), began.elapsed(), progress);
         let (duration, warmup) = trial_length(plan);
         let seed = schedule::trial_seed(plan.seed, &plan.workloads[trial.workload].name, trial.block, 0);
         arena.apply(indexes[trial.arm])?;
         let observation = arena.measure(&TrialSpec { workload: trial.workload, seed, duration, warmup })?;
         not_stopped(stop)?;
         debug_assert!(!observation.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })));
-        writer.trial((trial.workload, trial.block, trial.arm), &observation)?;
+        writer.trial(trial.workload, trial.block, trial.arm, &observation)?;
     }
     Ok(writer.finish())
 }
@@ -166,13 +166,7 @@ fn announce(plan: &Plan, trials: &[Wanted], arms: &[ArmIndex], arena: &mut dyn A
     Ok(())
 }
 
-fn show(
-    (plan, arm): (&Plan, &Arm),
-    trial: &Wanted,
-    (done, of): (usize, usize),
-    wall: Duration,
-    progress: &dyn Progress,
-) {
+fn show(plan: &Plan, arm: &Arm, trial: &Wanted, done: usize, of: usize, wall: Duration, progress: &dyn Progress) {
     let share = done as f64 / of as f64;
     let left = (done > 0).then(|| wall.mul_f64((1.0 - share) / share));
     let workload = plan.workloads[trial.workload].name.as_str();

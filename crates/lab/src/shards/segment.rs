@@ -59,11 +59,7 @@ impl Writer {
         Writer(line(&head), 0)
     }
 
-    pub(super) fn trial(
-        &mut self,
-        (workload, block, arm): (usize, u32, usize),
-        observation: &Observation,
-    ) -> Result<()> {
+    pub(super) fn trial(&mut self, workload: usize, block: u32, arm: usize, observation: &Observation) -> Result<()> {
         let start = format!("{{\"workload\":{workload},\"block\":{block},\"arm\":{arm},\"observation\":");
         let observation = serde_json::to_string(observation).expect("an observation has only text keys and numbers");
         let observation = text::escaped(&observation);
@@ -183,7 +179,7 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
     }
     let arms: Vec<Arm> = serde_json::from_value(head["arms"].take()).context("segment: its arms cannot be read")?;
     ARMS.check(arms.len())?;
-    let places = places(&bytes, head_end + 1..body_end, (prepared.plan().workloads.len(), arms.len()))?;
+    let places = places(&bytes, head_end + 1..body_end, prepared.plan().workloads.len(), arms.len())?;
     if places.len() as u64 != end.trials {
         return Err(torn(format!("{} trials (expected {})", places.len(), end.trials)));
     }
@@ -196,7 +192,7 @@ fn end_of_body(bytes: &[u8]) -> Option<usize> {
     Some(rest.iter().rposition(|byte| *byte == b'\n')? + 1)
 }
 
-fn places(bytes: &[u8], body: Range<usize>, (workloads, arms): (usize, usize)) -> Result<Vec<StoredTrial>> {
+fn places(bytes: &[u8], body: Range<usize>, workloads: usize, arms: usize) -> Result<Vec<StoredTrial>> {
     let (mut places, mut at) = (Vec::new(), body.start);
     for (number, line) in bytes[body].split_inclusive(|byte| *byte == b'\n').enumerate() {
         let named = || format!("segment, line {}", number + 2);

@@ -158,14 +158,14 @@ impl Offered {
 }
 
 /// A row for what belongs to the queue.
-fn attribute(name: &'static str, unit: &'static str, (min, max): (u64, u64)) -> Tunable {
+fn attribute(name: &'static str, unit: &'static str, min: u64, max: u64) -> Tunable {
     Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help: "an attribute of the queue", role: Role::Knob }
 }
 
 /// The scheduler's own, as it is on this device, and what belongs to the simulated kernel.
 fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
     let host = setting.host(device);
-    let queue = sim::queue_for(setting.kind, &[], (setting.hz, host), setting.nr_requests, setting.queue_depth, device);
+    let queue = sim::queue_for(setting.kind, &[], setting.hz, host, setting.nr_requests, setting.queue_depth, device);
     let (elevator, limits) = (queue.elevator(), queue.limits());
     let rows = setting.kind.tunables.iter().filter(|row| !matches!(row.role, Role::Alias(_)));
     let window = limits.nr_requests.into();
@@ -181,7 +181,7 @@ fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
             "queue_depth" => limits.queue_depth.into(),
             _ => setting.turnaround_ns / 1000,
         };
-        Offered::known(Knob::new(attribute(known.name, "", known.range), default, window), false)
+        Offered::known(Knob::new(attribute(known.name, "", known.range.0, known.range.1), default, window), false)
     }));
     all
 }
@@ -204,7 +204,7 @@ fn of_kernel(baseline: &Arm, device: &dyn DeviceModel) -> Vec<Offered> {
     ];
     all.extend(queue.map(|(name, unit, max, default)| {
         let min = u64::from(unit == "requests");
-        Offered::known(Knob::new(attribute(name, unit, (min, max)), default, ANY), false)
+        Offered::known(Knob::new(attribute(name, unit, min, max), default, ANY), false)
     }));
     all
 }
@@ -253,10 +253,10 @@ fn of_host(root: &Root, word: &str, scheduler: &str) -> Result<Vec<Offered>> {
     let now = |name: &str| queue(name).and_then(|attribute| attribute.value.parse().ok());
     let read_ahead = now("read_ahead_kb").unwrap_or(128);
     offered.push(Offered::known(
-        Knob::new(attribute("nr_requests", "requests", (4, 65_536)), nr_requests.into(), ANY),
+        Knob::new(attribute("nr_requests", "requests", 4, 65_536), nr_requests.into(), ANY),
         false,
     ));
-    offered.push(Offered::known(Knob::new(attribute("read_ahead_kb", "KiB", (0, ANY)), read_ahead, ANY), false));
+    offered.push(Offered::known(Knob::new(attribute("read_ahead_kb", "KiB", 0, ANY), read_ahead, ANY), false));
     for (name, attribute) in like.iter().flat_map(|one| &one.queue) {
         if attribute.writable && name != "scheduler" && offered.iter().all(|known| known.name != *name) {
             offered.push(Offered::unknown(name, attribute.value.parse().ok(), false));

@@ -219,7 +219,7 @@ impl SearchState<'_, '_> {
     fn precondition(&mut self, driver: &mut Driver<'_>) -> Result<()> {
         let name = self.plan.arms[0].name.as_str();
         (0..self.plan.workloads.len())
-            .try_for_each(|workload| driver.precondition(workload, (self.arms[BASELINE].0, name), self).map(drop))
+            .try_for_each(|workload| driver.precondition(workload, self.arms[BASELINE].0, name, self).map(drop))
     }
 
     /// Reports the results of its trials to the search.

@@ -146,9 +146,8 @@ pub fn build_on(model: &Model) -> Build {
 /// The attributes of the simulated queue under a scheduler.
 pub fn modelled_attributes(model: &Model, scheduler: &str) -> Vec<Attribute> {
     let Some(kind) = elevator::find(scheduler) else { return Vec::new() };
-    let now = model.look(|device| {
-        sim::queue_for(kind, &[], (1000, sim::Host::default()), None, None, device).limits().nr_requests
-    });
+    let now = model
+        .look(|device| sim::queue_for(kind, &[], 1000, sim::Host::default(), None, None, device).limits().nr_requests);
     vec![ratios("nr_requests", now.into(), 4, 1..=4096)]
 }
 

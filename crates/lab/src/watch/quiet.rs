@@ -94,7 +94,8 @@ fn busy(device: &Path) -> Result<f64> {
 /// itself; `clock` tells how much has passed.
 pub fn wait(
     watch: &Watch,
-    (left, needed): (Duration, Duration),
+    left: Duration,
+    needed: Duration,
     listen: &mut dyn FnMut() -> Result<Noise>,
     clock: &dyn Fn() -> Duration,
     stop: &Stop,
@@ -162,8 +163,8 @@ mod tests {
             time.get()
         };
         let stop = Stop::install().unwrap();
-        let hours = (Duration::from_secs(minutes * 60), Duration::from_secs(300));
-        (wait(&watch(), hours, &mut listen, &clock, &stop).unwrap(), looks.get())
+        let (left, needed) = (Duration::from_secs(minutes * 60), Duration::from_secs(300));
+        (wait(&watch(), left, needed, &mut listen, &clock, &stop).unwrap(), looks.get())
     }
 
     #[test]

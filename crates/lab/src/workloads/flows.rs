@@ -13,7 +13,8 @@ use crate::failure::usage;
 /// Wrong usage: an unknown workload or parameter, flows that cannot be.
 pub(super) fn with_flows(
     spec: &WorkloadSpec,
-    (kind, params): (&'static WorkloadKind, Params),
+    kind: &'static WorkloadKind,
+    params: Params,
     work_of: impl Fn(&Flow) -> Result<(&'static WorkloadKind, Params)>,
 ) -> Result<Params> {
     let flow = |flow: &Flow| {

@@ -84,7 +84,8 @@ impl TimedReads {
         while next < reads.len() && failure.is_none() && !stop.load(Ordering::Relaxed) || self.in_flight > 0 {
             while next < reads.len() && failure.is_none() && !stop.load(Ordering::Relaxed) {
                 let Some(slot) = free.pop() else { break };
-                self.push(slot, next, reads[next]);
+                let (offset, len) = reads[next];
+                self.push(slot, next, offset, len);
                 times[next].0 = monotonic_ns();
                 next += 1;
             }
@@ -126,7 +127,7 @@ impl TimedReads {
         EngineError::File { doing: "cannot read", path: self.path.clone(), cause }
     }
 
-    fn push(&mut self, slot: usize, at: usize, (offset, len): (u64, u32)) {
+    fn push(&mut self, slot: usize, at: usize, offset: u64, len: u32) {
         let start = self.buffer.all()[slot * self.slot_bytes..].as_mut_ptr();
         let entry = opcode::Read::new(Fd(self.file.as_raw_fd()), start, len)
             .offset(offset)

@@ -81,7 +81,7 @@ impl Spans<'_> {
         self.start(trial).saturating_add(warmup).saturating_add(measured)
     }
 
-    fn span(&self, (id, parent): (&str, &str), name: &str, (from, until): (u64, u64), attributes: Value) -> Value {
+    fn span(&self, id: &str, parent: &str, name: &str, from: u64, until: u64, attributes: Value) -> Value {
         let mut span = json!({
             "traceId": self.trace,
             "spanId": id,
@@ -107,7 +107,7 @@ impl Spans<'_> {
             ("schedlab.trials", integer(record.trials.len() as u64)),
             ("schedlab.baseline", text(record.header.plan.baseline())),
         ]);
-        let mut span = self.span((&self.root, ""), name, (self.began_ns, until), all);
+        let mut span = self.span(&self.root, "", name, self.began_ns, until, all);
         let event = |note: &experiment::record::Note| {
             let line = serde_json::to_value(&note.event).unwrap_or_default();
             json!({
@@ -126,8 +126,8 @@ impl Spans<'_> {
         // A block that was interrupted and is completed later is two spans.
         let id = identifier(identity, &format!("block {workload} {block} {}", first.sequence), 8);
         let all = attributes([("schedlab.workload", text(workload)), ("schedlab.block", integer(u64::from(*block)))]);
-        let times = (self.start(first), self.end(last));
-        let span = self.span((&id, &self.root), &format!("block {} of {workload}", block + 1), times, all);
+        let name = format!("block {} of {workload}", block + 1);
+        let span = self.span(&id, &self.root, &name, self.start(first), self.end(last), all);
         self.all.push(span);
         let spans: Vec<Value> = trials.iter().map(|trial| self.trial(trial, &id, identity)).collect();
         self.all.extend(spans);
@@ -153,7 +153,7 @@ impl Spans<'_> {
             all.push(("schedlab.value", json!({ "doubleValue": value })));
         }
         let id = identifier(identity, &format!("trial {}", trial.sequence), 8);
-        let mut span = self.span((&id, block), arm, (self.start(trial), self.end(trial)), attributes(all));
+        let mut span = self.span(&id, block, arm, self.start(trial), self.end(trial), attributes(all));
         if let Some(reason) = observation.voids.first() {
             span["status"] = json!({ "code": ERROR, "message": reason.to_string() });
         }

@@ -16,8 +16,10 @@ pub(crate) struct Line {
 /// The lines; none where no line has two points.
 pub(crate) fn plot(
     label: &str,
-    (x_title, x): (&str, &Axis),
-    (y_title, y): (&str, &Axis),
+    x_title: &str,
+    x: &Axis,
+    y_title: &str,
+    y: &Axis,
     lines: &[Line],
 ) -> crate::Result<Option<String>> {
     if lines.iter().all(|line| line.points.len() < 2) {
@@ -50,7 +52,7 @@ mod tests {
     fn a_line_needs_two_points_and_each_has_its_colour() {
         let axis = Axis::from_zero(10.0);
         let line = |colour, points: &[(f64, f64)]| Line { colour, points: points.to_vec() };
-        let draw = |lines: &[Line]| plot("x", ("time", &axis), ("value", &axis), lines).unwrap();
+        let draw = |lines: &[Line]| plot("x", "time", &axis, "value", &axis, lines).unwrap();
         assert!(draw(&[line(1, &[(0.0, 1.0)])]).is_none());
         let drawn = draw(&[line(1, &[(0.0, 1.0), (f64::MAX, f64::NAN)]), line(2, &[(0.0, 1.0), (1.0, 2.0)])]);
         assert!(drawn.expect("two lines").matches("<polyline").count() >= 2);

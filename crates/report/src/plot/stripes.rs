@@ -58,16 +58,16 @@ pub(crate) fn plot(label: &str, piece: &Piece<'_>) -> Option<String> {
     }
     let disk = processes.len() as f64 * STRIPE;
     text(&mut body, 4.0, disk + 18.0, "start", "disk");
-    bar(&mut body, (LEFT, WIDTH - 10.0), disk + 9.0, 8.0, "#E4E4E4", 0.7);
+    bar(&mut body, LEFT, WIDTH - 10.0, disk + 9.0, 8.0, "#E4E4E4", 0.7);
     for io in &ios {
         let row = stripe(io.process);
         let (issued, completed) = (io.issued.get().unwrap_or(io.queued), io.completed.get().unwrap_or(io.queued));
         let hue = row.map_or("#5A5A5A", hue);
         if let Some(row) = row {
-            bar(&mut body, (x(io.queued), x(issued)), row as f64 * STRIPE + 6.0, 14.0, hue, 0.3);
-            bar(&mut body, (x(issued), x(completed)), row as f64 * STRIPE + 4.0, 18.0, hue, 0.95);
+            bar(&mut body, x(io.queued), x(issued), row as f64 * STRIPE + 6.0, 14.0, hue, 0.3);
+            bar(&mut body, x(issued), x(completed), row as f64 * STRIPE + 4.0, 18.0, hue, 0.95);
         }
-        bar(&mut body, (x(issued), x(completed)), disk + 4.0, 18.0, hue, 0.75);
+        bar(&mut body, x(issued), x(completed), disk + 4.0, 18.0, hue, 0.75);
     }
     path(&mut body, &ios, piece.until_ns, &x, disk + STRIPE + 16.0, &stripe);
     let bottom = disk + STRIPE + PATH + 24.0;
@@ -114,7 +114,7 @@ fn axis(body: &mut String, piece: &Piece<'_>, x: &dyn Fn(u64) -> f64, y: f64) {
     }
 }
 
-fn bar(body: &mut String, (from, until): (f64, f64), y: f64, height: f64, hue: &str, opacity: f64) {
+fn bar(body: &mut String, from: f64, until: f64, y: f64, height: f64, hue: &str, opacity: f64) {
     let width = (until - from).max(0.6);
     let _ = write!(
         body,

@@ -129,7 +129,7 @@ fn over_time(
     let x = Axis::from_zero(device.series.column_ns as f64 * device.series.columns.len() as f64 / divisor);
     let y = Axis::from_zero(lines.iter().flatten().map(|(_, value)| *value).fold(0.0, f64::max));
     let lines: Vec<Line> = lines.into_iter().enumerate().map(|(at, points)| Line { colour: at + 1, points }).collect();
-    lines::plot(label, (&format!("time ({unit})"), &x), (y_title, &y), &lines)
+    lines::plot(label, &format!("time ({unit})"), &x, y_title, &y, &lines)
 }
 
 fn throughput(device: &DeviceProfile) -> crate::Result<Option<String>> {
@@ -189,7 +189,7 @@ fn shares(of: &[Named], x_title: &str, tick: &dyn Fn(f64) -> String) -> crate::R
     let (x, y) = (Axis::log10(low, high, tick), Axis::from_zero(100.0));
     let line = |(at, (_, points)): (usize, &Named)| Line { colour: at + 1, points: points.clone() };
     let lines: Vec<Line> = of.iter().enumerate().map(line).collect();
-    lines::plot(x_title, (x_title, &x), ("% up to that", &y), &lines)
+    lines::plot(x_title, x_title, &x, "% up to that", &y, &lines)
 }
 
 fn service(device: &DeviceProfile) -> crate::Result<Option<String>> {
@@ -207,5 +207,5 @@ fn service(device: &DeviceProfile) -> crate::Result<Option<String>> {
         return Ok(None);
     }
     let (x, y) = (Axis::log10(x_low, x_high, plain_tick), Axis::log10(y_low, y_high, time_tick));
-    lines::plot("Service time by distance", ("distance in sectors (log scale)", &x), ("mean (log scale)", &y), &lines)
+    lines::plot("Service time by distance", "distance in sectors (log scale)", &x, "mean (log scale)", &y, &lines)
 }

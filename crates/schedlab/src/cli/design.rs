@@ -51,11 +51,6 @@ pub(crate) struct ConductArgs {
 }
 
 impl ConductArgs {
-    /// What is written beside the record, and where the record goes.
-    pub(crate) fn results(&self) -> (Option<&std::path::Path>, &MonitorArgs) {
-        (self.out.as_deref(), &self.monitor)
-    }
-
     /// What the arena needs to know of them; `agreement` is to the programs that the plan names.
     pub(crate) fn opening(&self, agreement: Agreement) -> OpenOptions {
         OpenOptions {

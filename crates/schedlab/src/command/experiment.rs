@@ -31,13 +31,9 @@ use crate::rights;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
-    give_up_rights(args.design.arena_kind(), &[], args.conduct.results())?;
-    let plan = plan_of(
-        root,
-        &args.design,
-        (&args.schedulers, args.baseline.as_deref()),
-        args.conduct.destroy_data.as_deref(),
-    )?;
+    give_up_rights(args.design.arena_kind(), &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
+    let plan =
+        plan_of(root, &args.design, &args.schedulers, args.baseline.as_deref(), args.conduct.destroy_data.as_deref())?;
     as_designed(root, plan, &args.design, &args.conduct)
 }
 
@@ -45,7 +41,8 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
 pub(super) fn give_up_rights(
     arena: ArenaKind,
     reads: &[PathBuf],
-    (out, monitor): (Option<&Path>, &MonitorArgs),
+    out: Option<&Path>,
+    monitor: &MonitorArgs,
 ) -> Result<()> {
     monitor.reserve()?;
     if arena != ArenaKind::Sim {
@@ -128,7 +125,7 @@ pub(super) fn plan_to_run(args: &RunArgs) -> Result<Plan> {
     if let Some(word) = &args.budget {
         plan.budget.time_s = plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
     }
-    give_up_rights(plan.arena, &files_of(&plan), args.conduct.results())?;
+    give_up_rights(plan.arena, &files_of(&plan), args.conduct.out.as_deref(), &args.conduct.monitor)?;
     Ok(plan)
 }
 

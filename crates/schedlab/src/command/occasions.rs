@@ -33,17 +33,13 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
     if args.design.plan_only {
         return experiment::compare(root, args);
     }
-    give_up_rights(args.design.arena_kind(), &[], args.conduct.results())?;
-    let mut plan = plan_of(
-        root,
-        &args.design,
-        (&args.schedulers, args.baseline.as_deref()),
-        args.conduct.destroy_data.as_deref(),
-    )?;
+    give_up_rights(args.design.arena_kind(), &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
+    let mut plan =
+        plan_of(root, &args.design, &args.schedulers, args.baseline.as_deref(), args.conduct.destroy_data.as_deref())?;
     locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
     let plan = settled(plan, &args.design)?;
-    measure(root, (&plan, &asked), several, &args.conduct, Agreement::Given)
+    measure(root, &plan, &asked, several, &args.conduct, Agreement::Given)
 }
 
 /// Runs a plan file on several occasions.
@@ -53,14 +49,15 @@ pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> 
     }
     let plan = plan_to_run(args)?;
     let asked = plan.trial.clone();
-    measure(root, (&checked(plan)?, &asked), several, &args.conduct, args.consent.agreement())
+    measure(root, &checked(plan)?, &asked, several, &args.conduct, args.consent.agreement())
 }
 
 /// Measures the next occasion of a checked plan (in virtual time: all that are missing), pools what is there, and starts the next one
 /// later.
 fn measure(
     root: &Root,
-    (plan, asked): (&Plan, &TrialLength),
+    plan: &Plan,
+    asked: &TrialLength,
     several: &Several,
     args: &ConductArgs,
     agreement: Agreement,
@@ -100,7 +97,7 @@ fn measure(
     stop.end_at_once(out::report_cut);
     let status = conclude(root, &dir, several, args)?;
     if let Some(next) = missing(&dir, several)? {
-        start_later(root, next, (plan, several, args, agreement), &dir)?;
+        start_later(root, next, plan, several, args, agreement, &dir)?;
     }
     Ok(status)
 }
@@ -160,7 +157,10 @@ fn pooled(records: &[(String, Record)], planned: u32) -> Result<Study> {
 fn start_later(
     root: &Root,
     next: u32,
-    (plan, several, args, agreement): (&Plan, &Several, &ConductArgs, Agreement),
+    plan: &Plan,
+    several: &Several,
+    args: &ConductArgs,
+    agreement: Agreement,
     dir: &Dir,
 ) -> Result<()> {
     let of = format!("occasion {} of {} is measured", next - 1, several.number);

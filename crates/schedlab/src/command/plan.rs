@@ -45,7 +45,8 @@ impl From<MethodArg> for Method {
 pub(super) fn plan_of(
     root: &Root,
     design: &DesignArgs,
-    (schedulers, baseline): (&[String], Option<&str>),
+    schedulers: &[String],
+    baseline: Option<&str>,
     destroy_data: Option<&str>,
 ) -> Result<Plan> {
     if design.arena_kind().is_cpu() {

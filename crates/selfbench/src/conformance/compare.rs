@@ -161,8 +161,10 @@ impl Row {
 /// Sets a trial's two sides beside each other.
 pub(super) fn row(
     case: &Case,
-    (sim, heard): (&Observation, &Heard),
-    (kernel, log): (&Observation, &Log),
+    sim: &Observation,
+    heard: &Heard,
+    kernel: &Observation,
+    log: &Log,
     others: &[(Observation, Heard)],
     replayed: Result<usize, String>,
 ) -> Row {

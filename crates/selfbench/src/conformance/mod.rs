@@ -97,7 +97,7 @@ fn of_disk(
     let simulated = cases::plan(disk, wanted, &cases::Side::Sim { linux: agreement::linux(&report.kernel) })?;
     let sim = crate::arenas::sim(&simulated, stop)?;
     let rows = on_all_cpus(wanted, &|case: &cases::Case| -> Result<Row> {
-        let row = one(case, &simulated, (&sim, &kernel), options).with_context(|| case.name())?;
+        let row = one(case, &simulated, &sim, &kernel, options).with_context(|| case.name())?;
         progress.prepare(&case.name(), 0, 1);
         Ok(row)
     });
@@ -107,7 +107,7 @@ fn of_disk(
     Ok(())
 }
 
-fn one(case: &cases::Case, plan: &Plan, (sim, kernel): (&SimArena, &KernelArena), options: &Options) -> Result<Row> {
+fn one(case: &cases::Case, plan: &Plan, sim: &SimArena, kernel: &KernelArena, options: &Options) -> Result<Row> {
     let workload = plan.workloads.iter().position(|spec| spec.name == case.workload.name);
     let workload = workload.expect("the plan is made of the cases");
     let arm = plan.arms.iter().position(|arm| arm.name == case.scheduler).map(ArmIndex);
@@ -127,7 +127,7 @@ fn one(case: &cases::Case, plan: &Plan, (sim, kernel): (&SimArena, &KernelArena)
         Ok((observation, heard))
     });
     let others = others.collect::<Result<Vec<_>>>()?;
-    Ok(compare::row(case, (&simulated, &heard), (&measured, &log), &others, replayed))
+    Ok(compare::row(case, &simulated, &heard, &measured, &log, &others, replayed))
 }
 
 /// Keeps what both disks did, one command a line, to be looked at side by side.

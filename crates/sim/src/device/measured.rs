@@ -73,9 +73,9 @@ enum Inside {
 
 /// Makes the device.
 pub(super) fn read(from: &mut Description, seed: u64) -> Result<Measured, DeviceError> {
-    let shares = list(from, "shares_ppm", (2, MOST_SHARES), MILLION)?;
-    let sizes = list(from, "sizes", (1, MOST_SIZES), super::MAX_SECTORS.into())?;
-    let depths = list(from, "depths", (1, MOST_DEPTHS), 65_535)?;
+    let shares = list(from, "shares_ppm", 2, MOST_SHARES, MILLION)?;
+    let sizes = list(from, "sizes", 1, MOST_SIZES, super::MAX_SECTORS.into())?;
+    let depths = list(from, "depths", 1, MOST_DEPTHS, 65_535)?;
     for (key, values) in [("shares_ppm", &shares), ("sizes", &sizes), ("depths", &depths)] {
         if !values.is_sorted_by(|before, after| before < after) || key != "shares_ppm" && values[0] == 0 {
             return Err(from.inconsistent(key, "the values must grow, sizes and depths from 1 on"));
@@ -84,11 +84,11 @@ pub(super) fn read(from: &mut Description, seed: u64) -> Result<Measured, Device
     if shares.first() != Some(&0) || shares.last() != Some(&MILLION) {
         return Err(from.inconsistent("shares_ppm", "the shares must begin with 0 and end with 1000000"));
     }
-    let rows = (sizes.len() * depths.len(), shares.len());
-    let reads = table(from, "read_ns", rows)?;
-    let writes = if from.has("write_ns") { table(from, "write_ns", rows)? } else { reads.clone() };
+    let (rows, columns) = (sizes.len() * depths.len(), shares.len());
+    let reads = table(from, "read_ns", rows, columns)?;
+    let writes = if from.has("write_ns") { table(from, "write_ns", rows, columns)? } else { reads.clone() };
     let beside = if from.has("beside_writes_percent") {
-        list(from, "beside_writes_percent", (1, MOST_BESIDE), 10_000)?
+        list(from, "beside_writes_percent", 1, MOST_BESIDE, 10_000)?
     } else {
         vec![100]
     };
@@ -116,7 +116,7 @@ pub(super) fn read(from: &mut Description, seed: u64) -> Result<Measured, Device
 }
 
 /// A list of so many numbers.
-fn list(from: &mut Description, key: &str, (least, most): (usize, usize), max: u64) -> Result<Vec<u64>, DeviceError> {
+fn list(from: &mut Description, key: &str, least: usize, most: usize, max: u64) -> Result<Vec<u64>, DeviceError> {
     let length = from.length(key, most)?;
     if length < least {
         return Err(from.inconsistent(key, format!("{length} values, but at least {least} are needed")));
@@ -125,7 +125,7 @@ fn list(from: &mut Description, key: &str, (least, most): (usize, usize), max: u
 }
 
 /// Rows of times that do not fall within a row.
-fn table(from: &mut Description, key: &str, (rows, columns): (usize, usize)) -> Result<Vec<u64>, DeviceError> {
+fn table(from: &mut Description, key: &str, rows: usize, columns: usize) -> Result<Vec<u64>, DeviceError> {
     let length = from.length(key, MOST_SIZES * MOST_DEPTHS)?;
     if length != rows {
         return Err(from.inconsistent(key, format!("{length} rows, but sizes and depths make {rows}")));
@@ -133,7 +133,7 @@ fn table(from: &mut Description, key: &str, (rows, columns): (usize, usize)) -> 
     let mut all = Vec::with_capacity(rows * columns);
     for row in 0..rows {
         let row = format!("{key}.{row}");
-        let times = list(from, &row, (columns, MOST_SHARES), MOST_NS)?;
+        let times = list(from, &row, columns, MOST_SHARES, MOST_NS)?;
         if times.len() != columns || !times.is_sorted() {
             return Err(
                 from.inconsistent(&row, format!("a row has {columns} times, one for each share, that do not fall"))

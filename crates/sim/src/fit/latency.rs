@@ -152,7 +152,7 @@ impl Latency {
             flush_ns: writes.flush_ns,
             beside_percent: writes.beside_percent.clone(),
         });
-        keys((sectors, queue_depth), &self.sizes, &self.depths, &reads, writes.as_ref())
+        keys(sectors, queue_depth, &self.sizes, &self.depths, &reads, writes.as_ref())
     }
 
     /// The latencies of reads at the shares, by size and within it by depth.
@@ -215,7 +215,8 @@ pub(crate) struct WriteKeys {
 
 /// The keys of a description: latencies at [`SHARES`] by size and within it by depth.
 pub(crate) fn keys(
-    (sectors, queue_depth): (u64, u32),
+    sectors: u64,
+    queue_depth: u32,
     sizes: &[u32],
     depths: &[u32],
     reads: &[Vec<u64>],

@@ -76,7 +76,8 @@ impl WorkloadKind {
     pub fn passes<E>(
         &self,
         params: &Params,
-        (warmup_ns, duration_ns): (u64, u64),
+        warmup_ns: u64,
+        duration_ns: u64,
         mut pass: impl FnMut(Pass) -> Result<u64, E>,
     ) -> Result<(), E> {
         if !self.pass_based {
@@ -105,7 +106,7 @@ mod tests {
         let kind = find(name).unwrap();
         let params = kind.params(pairs.iter().copied()).unwrap();
         let mut made = Vec::new();
-        kind.passes(&params, (7, 100), |pass| {
+        kind.passes(&params, 7, 100, |pass| {
             made.push(pass);
             Ok::<u64, ()>(took)
         })

@@ -91,9 +91,9 @@ impl Reader for Events {
         let (process, device) = match action {
             Action::Queue => {
                 to.in_order(at)?;
-                (to.process(pid, command(line)), device_of(device, (major, minor), to))
+                (to.process(pid, command(line)), device_of(device, major, minor, to))
             }
-            _ => (0, device_of(device, (major, minor), to)),
+            _ => (0, device_of(device, major, minor, to)),
         };
         self.joiner.event(&Event { at, action, kind, flags, extent, process, device }, to);
         Ok(Next::Line)
@@ -106,7 +106,7 @@ fn command(line: &str) -> &str {
     line.get(from + 1..to).filter(|name| *name != "(null)").unwrap_or("")
 }
 
-fn device_of(name: &str, (major, minor): (u32, u32), to: &mut Builder) -> u16 {
+fn device_of(name: &str, major: u32, minor: u32, to: &mut Builder) -> u16 {
     let number = to.device(name);
     if let Some(device) = to.device_mut(number) {
         (device.major, device.minor) = (major, minor);
@@ -123,7 +123,7 @@ fn remap(below: &str, numbers: (u32, u32), rest: &[&str], to: &mut Builder) {
     if above_numbers.0 == numbers.0 {
         return;
     }
-    let above = device_of(above, above_numbers, to);
+    let above = device_of(above, above_numbers.0, above_numbers.1, to);
     if let Some(device) = to.device_mut(above)
         && !device.below.iter().any(|known| known == below)
     {

@@ -207,7 +207,7 @@ impl Builder {
 }
 
 /// A request of bytes that a format without stages knows; `took` is 0 where it does not say.
-pub(super) fn asked(at: u64, took: u64, kind: Kind, extent: Extent, (process, device): (u32, u16)) -> Io {
+pub(super) fn asked(at: u64, took: u64, kind: Kind, extent: Extent, process: u32, device: u16) -> Io {
     let completed = if took == 0 { At::UNKNOWN } else { At::ns(at.saturating_add(took).min(u64::MAX - 1)) };
     Io { completed, device, ..Io::asked(at, kind, extent.sector, extent.sectors, process) }
 }

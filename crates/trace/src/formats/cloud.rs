@@ -102,7 +102,7 @@ impl Reader for Alibaba {
         let kind = letter(word).ok_or_else(|| no_kind("R or W", word))?;
         let extent = Extent::of_bytes(number(offset, "an offset in bytes")?, number(len, "a length in bytes")?)?;
         let at = times(time, 1000, "a time in microseconds")?;
-        push(to, (at, true), kind, extent, &format!("volume {volume}"));
+        push(to, at, true, kind, extent, &format!("volume {volume}"));
         self.begun = true;
         Ok(Next::Line)
     }
@@ -121,7 +121,7 @@ impl Reader for Tencent {
             _ => return Err(no_kind("0 (read) or 1 (write)", word)),
         };
         let extent = sectors_of(sector, number(sectors, "a number of sectors")?)?;
-        push(to, (times(time, SECOND_NS, "a time in seconds")?, true), kind, extent, &format!("volume {volume}"));
+        push(to, times(time, SECOND_NS, "a time in seconds")?, true, kind, extent, &format!("volume {volume}"));
         self.begun = true;
         Ok(Next::Line)
     }
@@ -145,7 +145,7 @@ impl Reader for CloudPhysics {
         };
         let size = number(size, "a size in bytes")?;
         let extent = sectors_of(sector, size.div_ceil(512))?;
-        push(to, (at, false), kind, extent, "virtual machine");
+        push(to, at, false, kind, extent, "virtual machine");
         self.begun = true;
         Ok(Next::Line)
     }
@@ -160,9 +160,9 @@ fn sectors_of(sector: &str, sectors: u64) -> Result<Extent, String> {
 }
 
 /// `at` counts since 1970 where that is said.
-fn push(to: &mut Builder, (at, since_1970): (u64, bool), kind: Kind, extent: Extent, volume: &str) {
+fn push(to: &mut Builder, at: u64, since_1970: bool, kind: Kind, extent: Extent, volume: &str) {
     let (process, device) = (to.process(0, volume), to.device(volume));
-    to.push(asked(at, 0, kind, extent, (process, device)));
+    to.push(asked(at, 0, kind, extent, process, device));
     if since_1970 {
         to.wall(at, at);
     }

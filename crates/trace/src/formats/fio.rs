@@ -93,7 +93,7 @@ impl Iolog {
         };
         to.in_order(at)?;
         let (process, device) = (to.process(0, "fio"), to.device(file));
-        to.push(asked(at, 0, kind, extent, (process, device)));
+        to.push(asked(at, 0, kind, extent, process, device));
         Ok(())
     }
 }

@@ -66,7 +66,7 @@ impl Joiner {
     pub fn event(&mut self, event: &Event, to: &mut Builder) {
         let Event { at, action, kind, flags, extent, process, device } = *event;
         if action == Action::Queue {
-            let io = asked(at, 0, kind, extent, (process, device));
+            let io = asked(at, 0, kind, extent, process, device);
             let number = to.push(Io { flags, ..io });
             self.open.insert((device, kind, extent.sector, number), extent.sector + u64::from(extent.sectors));
             return;
@@ -79,7 +79,7 @@ impl Joiner {
             let until = (device, kind, end.max(next + 1), 0);
             let found = self.open.range(from..until).take(MOST_ALIKE).find(|((.., number), _)| wanted(*number, to));
             let Some((&place, &piece_end)) = found else { return };
-            self.stage(event, place, (piece_end, end), to);
+            self.stage(event, place, piece_end, end, to);
             next = piece_end;
             // A flush has no sectors: each event is one's.
             if next >= end {
@@ -89,7 +89,7 @@ impl Joiner {
     }
 
     /// An event has reached the open piece at a place.
-    fn stage(&mut self, event: &Event, place: OpenPiece, (piece_end, end): (u64, u64), to: &mut Builder) {
+    fn stage(&mut self, event: &Event, place: OpenPiece, piece_end: u64, end: u64, to: &mut Builder) {
         let number = place.3;
         let io = to.io(number);
         let known = [io.entered, io.tagged, io.inserted, io.issued].into_iter().filter_map(At::get).max();

@@ -55,7 +55,7 @@ impl Reader for Csv {
         let extent = Extent::of_bytes(number(offset, "an offset in bytes")?, number(size, "a size in bytes")?)?;
         let name = format!("{host} {disk}");
         let (process, device) = (to.process(0, &name), to.device(&name));
-        to.push(asked(at, took, kind, extent, (process, device)));
+        to.push(asked(at, took, kind, extent, process, device));
         to.wall(at, at.saturating_sub(EPOCH_TICKS * TICK_NS));
         self.begun = true;
         Ok(Next::Line)

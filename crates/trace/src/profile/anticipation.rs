@@ -237,9 +237,9 @@ pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceT
     let think = chance.next.map(|(think, _)| think);
     let own = chance.next.map(|(_, own)| own);
     // Service times are bounded by the recording, and below 2^50.
-    let price = |target: Target| service.mean_ns(target).map(|ns| ns as i64);
+    let price = |target: Target| service.mean_ns(target.0, target.1).map(|ns| ns as i64);
     let saved = own.and_then(|own| Some(price(candidate)? - price(own)?));
-    let price = Price { candidate: service.mean_ns(candidate).unwrap_or(0), saved };
+    let price = Price { candidate: service.mean_ns(candidate.0, candidate.1).unwrap_or(0), saved };
     if let Some(period) = chance.always {
         history.totals.rules[0].wait(period, think, price);
     }
@@ -262,8 +262,8 @@ pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceT
 fn by_wpcas(history: &mut History, chance: &Chance, candidate: Target, price: Price, service: &ServiceTable) {
     let (Some(period), Some(wpcas)) = (chance.wpcas, history.wpcas.as_mut()) else { return };
     // Without a service time there is nothing to compare, and it behaves as its base.
-    let expected = service.mean_ns((candidate.0, wpcas.mean_distance));
-    let pays = match (service.mean_ns(candidate), expected) {
+    let expected = service.mean_ns(candidate.0, wpcas.mean_distance);
+    let pays = match (service.mean_ns(candidate.0, candidate.1), expected) {
         (Some(seek_s), Some(seek_a)) => {
             let t_as = wpcas.counters.mean_success_ns().unwrap_or(ALWAYS);
             Times { seek_s, seek_a, t_as, p: period }.pays(&wpcas.counters)

@@ -36,7 +36,7 @@ impl ServiceTable {
 
     /// The mean at a distance; where there was none, that of the nearest distance on the same side of [`NEAR`], and of the other direction at
     /// last. A recording without near requests does not say what one takes.
-    pub(super) fn mean_ns(&self, (is_read, distance): (bool, u64)) -> Option<u64> {
+    pub(super) fn mean_ns(&self, is_read: bool, distance: u64) -> Option<u64> {
         let at = bucket_of(distance);
         let nearest = |kind: usize| {
             let buckets = &self.buckets[kind];
@@ -72,16 +72,16 @@ mod tests {
     #[test]
     fn a_distance_without_a_time_has_that_of_the_nearest_one_on_its_side() {
         let mut table = ServiceTable::default();
-        assert_eq!(table.mean_ns((true, 8)), None);
+        assert_eq!(table.mean_ns(true, 8), None);
         table.add(true, 0, 100);
         table.add(true, 100_000, 5000);
         table.add(true, 100_001, 7000);
-        let found = [0, 1, NEAR, NEAR * 2, 1 << 40, u64::MAX].map(|distance| table.mean_ns((true, distance)));
+        let found = [0, 1, NEAR, NEAR * 2, 1 << 40, u64::MAX].map(|distance| table.mean_ns(true, distance));
         assert_eq!(found, [100, 100, 100, 6000, 6000, 6000].map(Some));
-        assert_eq!(table.mean_ns((false, 60_000)), Some(6000), "no write was served: as a read");
+        assert_eq!(table.mean_ns(false, 60_000), Some(6000), "no write was served: as a read");
         let mut far = ServiceTable::default();
         far.add(true, 1 << 20, 9000);
-        assert_eq!(far.mean_ns((true, 0)), None, "nothing says what a near one takes");
+        assert_eq!(far.mean_ns(true, 0), None, "nothing says what a near one takes");
         let edges: Vec<_> = table.shape().iter().map(|row| (row.from_sectors, row.until_sectors, row.count)).collect();
         assert_eq!(edges, [(0, 1, 1), (65_536, 131_072, 2)]);
     }

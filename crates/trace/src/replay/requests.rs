@@ -113,8 +113,9 @@ impl Replay {
             let lane = lane_of[&maker] as usize;
             replay.lanes[lane].depth = replay.lanes[lane].depth.max(open.saturating_add(1));
             replay.lanes[lane].by_time |= maker.1;
-            let begins = if maker.1 { (Start::Recorded, times.queued, 0) } else { (start, wait_ns, open) };
-            let request = request(io, number, base, begins)?;
+            let (start, wait_ns, open) =
+                if maker.1 { (Start::Recorded, times.queued, 0) } else { (start, wait_ns, open) };
+            let request = request(io, number, base, start, wait_ns, open)?;
             replay.lanes[lane].largest = replay.lanes[lane].largest.max(request.len);
             replay.summary.add(&request, times.queued);
             replay.requests[next[lane]] = request;
@@ -193,7 +194,7 @@ impl Summary {
     }
 }
 
-fn request(io: &Io, number: u64, base: u64, (start, wait_ns, open): (Start, u64, u16)) -> Result<Request, ReplayError> {
+fn request(io: &Io, number: u64, base: u64, start: Start, wait_ns: u64, open: u16) -> Result<Request, ReplayError> {
     let bytes = u64::from(io.sectors) * 512;
     let (sector, sectors) = (io.sector, io.sectors);
     let too_large =

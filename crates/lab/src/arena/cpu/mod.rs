@@ -75,7 +75,8 @@ impl<'a> CpuArena<'a> {
         root: &Root,
         limits: &Limits,
         arms: Arms<Setting>,
-        (workloads, loads): (Workloads, BackgroundLoads),
+        workloads: Workloads,
+        loads: BackgroundLoads,
         run_as: Option<&str>,
         console: Console<'a>,
     ) -> Result<CpuArena<'a>> {

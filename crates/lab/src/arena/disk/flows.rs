@@ -29,7 +29,8 @@ pub(super) struct Driven {
 /// Starts the flows of a workload under the setting of an arm, and waits for them.
 pub(super) fn run(
     session: &Session,
-    (setting, flows): (&ArmSetting, &[FlowWork]),
+    setting: &ArmSetting,
+    flows: &[FlowWork],
     files: &[Vec<ClientFile>],
     spec: &TrialSpec,
     stop: &AtomicBool,

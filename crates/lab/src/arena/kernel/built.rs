@@ -23,7 +23,8 @@ impl Built {
     /// Finds or builds what a setting needs.
     pub(super) fn of(
         cache: &Cache,
-        (source, debug): (&Source, bool),
+        source: &Source,
+        debug: bool,
         setting: &Setting,
         stop: &Stop,
         progress: &dyn Progress,
@@ -56,7 +57,7 @@ pub fn build(
         debug: false,
     };
     let there = cache.find(&request)?.is_some();
-    let built = Built::of(cache, (&source, false), &setting, stop, progress)?;
+    let built = Built::of(cache, &source, false, &setting, stop, progress)?;
     Ok((built.kernel.key, !there))
 }
 

@@ -97,7 +97,7 @@ pub fn execute(
     let model = spec.device.map(Model::read).transpose()?;
     let tables = model.as_ref().map(|model| super::tables(model, 0)).transpose()?;
     let files = spec.setting.files.map(Files::found).transpose()?;
-    let built = Built::of(cache, (&spec.source, spec.debug), &spec.setting, stop, progress)?;
+    let built = Built::of(cache, &spec.source, spec.debug, &spec.setting, stop, progress)?;
     progress.clear();
     let dir = guest::workdir(cache.dir())
         .with_context(|| format!("{}: cannot create a guest's working directory", cache.dir().display()))?;

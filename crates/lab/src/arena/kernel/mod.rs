@@ -136,7 +136,8 @@ impl KernelArena {
     /// Wrong usage: a device, file system or workload that a guest cannot have; or a kernel cannot be built.
     pub fn open(
         plan: &Plan,
-        (model, source): (Model, Source),
+        model: Model,
+        source: Source,
         arms: Arms<Setting>,
         workloads: Workloads,
         cache_dir: Option<&Path>,
@@ -152,7 +153,7 @@ impl KernelArena {
         let mut kernels = BTreeMap::new();
         for (_, _, setting) in arms.iter() {
             if let Entry::Vacant(vacant) = kernels.entry(setting.kernel.label()) {
-                vacant.insert(Built::of(&cache, (&source, false), setting, stop, progress)?);
+                vacant.insert(Built::of(&cache, &source, false, setting, stop, progress)?);
             }
         }
         let fixed = Fixed {

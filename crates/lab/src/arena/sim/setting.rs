@@ -158,7 +158,7 @@ impl Setting {
     pub fn values(&self, device: &dyn DeviceModel) -> Vec<(&'static str, u64)> {
         let host = self.host(device);
         let queue =
-            sim::queue_for(self.kind, &self.tunables, (self.hz, host), self.nr_requests, self.queue_depth, device);
+            sim::queue_for(self.kind, &self.tunables, self.hz, host, self.nr_requests, self.queue_depth, device);
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let own = self.kind.tunables.iter().map(|row| (row.name, elevator.get(row.name)));
         let hw_queues = queue.topology().hw_queues();

@@ -76,7 +76,7 @@ fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool,
                 None => vanished = true,
                 Some(Touch::Apart) => match (tasks.look(id), tasks.mask(id)) {
                     (Some(task), Some(mask)) if !task.is_over => {
-                        changed |= set_back(tasks, moved, (process, id), &task, &mask, done);
+                        changed |= set_back(tasks, moved, process, id, &task, &mask, done);
                     }
                     (Some(_), _) => {}
                     (None, _) => vanished = true,
@@ -92,7 +92,8 @@ fn pass(tasks: &dyn Tasks, moved: &Moved, set: &Mask, done: &mut Done) -> (bool,
 fn set_back(
     tasks: &dyn Tasks,
     moved: &Moved,
-    (process, id): (u32, u32),
+    process: u32,
+    id: u32,
     task: &Task,
     mask: &CpuList,
     done: &mut Done,

@@ -54,7 +54,7 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     }
     let model = match &args.model {
         Some(model) => model.clone(),
-        None => fitted(root, args, (&trace, is_trace), &dir)?,
+        None => fitted(root, args, &trace, is_trace, &dir)?,
     };
     if !is_trace {
         give_up(Some(&model))?;
@@ -100,7 +100,7 @@ fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result
 
 /// Fits a model of the recorded disk and leaves it in the directory: of a hard disk that is at hand from reads of its own, of any other
 /// from the recording.
-fn fitted(root: &Root, args: &AdviseArgs, (trace, is_trace): (&Path, bool), dir: &Path) -> Result<String> {
+fn fitted(root: &Root, args: &AdviseArgs, trace: &Path, is_trace: bool, dir: &Path) -> Result<String> {
     let turns = !is_trace && machine::device::find(root, &args.subject)?.kind == machine::device::Kind::Rotational;
     let fitted = if turns {
         let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));

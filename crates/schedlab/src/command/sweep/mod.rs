@@ -23,7 +23,7 @@ const DEFAULT: &str = "default";
 
 /// Sweeps what the flags name.
 pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
-    give_up_rights(args.design.arena_kind(), &[], args.conduct.results())?;
+    give_up_rights(args.design.arena_kind(), &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
     let plan = plan_of(root, args)?;
     let whole = checked(plan.clone())?;
     let quiet = args.conduct.quiet || args.conduct.json || args.design.plan_only;

@@ -117,7 +117,7 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
         let not_shown_needed = not_shown_needed(&tunables, pruned.map(|pruned| &pruned.shown));
         Recommended { device, identity, arena, scheduler, tunables, not_shown_needed, verdict, date }
     });
-    let answer = answer(design, (&arms, number), confirmation.as_ref(), (recommended.as_ref(), left), dir);
+    let answer = answer(design, &arms, number, confirmation.as_ref(), recommended.as_ref(), left, dir);
     Tuned {
         schema: 1,
         schedlab: text::build::identity().to_owned(),
@@ -158,9 +158,11 @@ fn objective_words(design: &Design) -> String {
 /// What to do, in a sentence or two.
 fn answer(
     design: &Design,
-    (arms, winner): (&[String], Option<usize>),
+    arms: &[String],
+    winner: Option<usize>,
     confirmation: Option<&Confirmation>,
-    (recommended, left): (Option<&Recommended>, Option<&Pruned>),
+    recommended: Option<&Recommended>,
+    left: Option<&Pruned>,
     dir: &Path,
 ) -> String {
     let default = &design.plan.arms[0].name;

@@ -205,7 +205,7 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
         None => false,
     };
     let name = args.name.clone().unwrap_or_else(|| watch::name_for(&device.path));
-    let mut plan = settled(plan_of(root, &design, (&args.schedulers, args.baseline.as_deref()), None)?, &design)?;
+    let mut plan = settled(plan_of(root, &design, &args.schedulers, args.baseline.as_deref(), None)?, &design)?;
     plan.name = format!("{} again", plan.name);
     if !destroys && (plan.files.is_some() || Workloads::of(&plan)?.write()) {
         return Err(usage(format!(

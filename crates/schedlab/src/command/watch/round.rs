@@ -72,7 +72,7 @@ fn not_now(root: &Root, watch: &Watch, device: &Device) -> Result<Option<NotNow>
     let left = watch.between.left(Zoned::now().time()).unwrap_or_default();
     let needed = Duration::from_secs_f64(watch.plan.budget.time_s) + BESIDE;
     let mut listen = || quiet::listen(root, &device.name);
-    quiet::wait(watch, (left, needed), &mut listen, &|| began.elapsed(), &stop)
+    quiet::wait(watch, left, needed, &mut listen, &|| began.elapsed(), &stop)
 }
 
 /// Measures into the history's directory.

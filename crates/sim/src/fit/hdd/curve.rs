@@ -48,7 +48,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
         let Some((c, e)) = line(far, |d| d) else { continue };
         let curve = Curve {
             first: Vec::new(),
-            knee: meeting((a, b), (c, e), (near[split - 1].distance, far[0].distance)),
+            knee: meeting(a, b, c, e, near[split - 1].distance, far[0].distance),
             a_ns: a.max(0.0),
             b_ns: b.max(0.0),
             c_ns: c.max(0.0),
@@ -76,7 +76,7 @@ pub(super) fn fit(times: &[Least]) -> Curve {
 }
 
 /// The last distance of the root: where it meets the line between two distances that were measured, or else in the middle of them.
-fn meeting((a, b): (f64, f64), (c, e): (f64, f64), (low, high): (u64, u64)) -> u64 {
+fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
     let apart = |d: u64| (a + b * (d as f64).sqrt() - c - e * d as f64).abs();
     (low..high)
         .step_by(((high - low) / 256).max(1) as usize)

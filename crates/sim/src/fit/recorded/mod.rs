@@ -162,7 +162,7 @@ impl Recorded {
             beside_percent: self.beside_percent.clone(),
         };
         let reads = of(&self.reads, &self.writes, self.factors[0]);
-        keys((self.sectors, self.queue_depth), &sizes, &depths, &reads, Some(&writes))
+        keys(self.sectors, self.queue_depth, &sizes, &depths, &reads, Some(&writes))
     }
 
     /// Issues the slices that were held out to the model of a description, and compares latencies by kind.

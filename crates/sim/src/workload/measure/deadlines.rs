@@ -26,7 +26,7 @@ pub struct DeadlineTotals {
 impl DeadlineTotals {
     /// A request completed. It counts by its deadline, not by its completion, so that one that is starved beyond the window counts.
     #[inline]
-    pub fn record(&mut self, request: &Request, completed: Time, (open, close): (Time, Time)) {
+    pub fn record(&mut self, request: &Request, completed: Time, open: Time, close: Time) {
         let Some(deadline) = request.deadline.filter(|at| (open..=close).contains(at)) else { return };
         let late = completed.as_ns().saturating_sub(deadline.as_ns());
         self.count += 1;
@@ -91,13 +91,13 @@ mod tests {
 
     #[test]
     fn a_request_counts_where_its_deadline_lies_even_if_it_completes_after_the_window() {
-        let window = (Time::from_ns(100), Time::from_ns(200));
+        let (open, close) = (Time::from_ns(100), Time::from_ns(200));
         let mut totals = DeadlineTotals::default();
         for (deadline, completed) in [(99, 150), (100, 90), (150, 151), (200, 900), (201, 300)] {
             let request = Request::new(Op::Read, 0, 512).due(Time::from_ns(deadline));
-            totals.record(&request, Time::from_ns(completed), window);
+            totals.record(&request, Time::from_ns(completed), open, close);
         }
-        totals.record(&Request::new(Op::Read, 0, 512), Time::from_ns(150), window);
+        totals.record(&Request::new(Op::Read, 0, 512), Time::from_ns(150), open, close);
         let expected = DeadlineTotals { count: 3, missed: 2, tardiness_sum_ns: 701, tardiness_max_ns: 700, ..totals };
         assert_eq!(totals, expected);
     }

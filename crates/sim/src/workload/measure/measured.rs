@@ -86,7 +86,7 @@ impl Measured {
             }
         };
         let Some((open, close)) = window else { return };
-        self.deadlines.record(request, now, (open, close));
+        self.deadlines.record(request, now, open, close);
         if now >= open && now <= close {
             totals.record(bytes, now - submitted);
             if self.keeps_intervals {
