@@ -72,7 +72,8 @@ impl Sorted {
     }
 }
 
-fn placed(number: u128, tag: u32) -> Placed {
+fn placed(key: (u128, u32)) -> Placed {
+    let (number, tag) = key;
     ((number >> 64) as u64, tag)
 }
 

@@ -104,8 +104,8 @@ impl Tally {
             }
         };
         if request.deadline.is_some() {
-            let window = (Time::from_ns(self.open_ns), Time::from_ns(self.close_ns));
-            self.deadlines.record(request, Time::from_ns(completed), window);
+            let (open, close) = (Time::from_ns(self.open_ns), Time::from_ns(self.close_ns));
+            self.deadlines.record(request, Time::from_ns(completed), open, close);
         }
         if completed >= self.open_ns && completed <= self.close_ns {
             totals.record(bytes, completed - submitted);

@@ -90,7 +90,7 @@ pub enum Use {
 
 impl Use {
     /// Whether it ends when a process closes a file.
-    pub(super) fn is_of_process(&self) -> bool {
+    pub(crate) fn is_of_process(&self) -> bool {
         matches!(self, Use::OpenForWriting { .. } | Use::FileOpen { .. })
     }
 }
