@@ -42,7 +42,7 @@ Examples:
 
 The line has model and firmware of the drive, the numbers of the kernel's release, workload and \
 metric, a hash of the workload, the arms with their verdicts, ratios and standard errors, and the \
-version of schedlab. It has no machine, host, serial number, path, label or time. Nothing is sent \
+build of schedlab. It has no machine, host, serial number, path, label or time. Nothing is sent \
 anywhere.
 
 Exit status: 0 the line was made, 1 an operation failed, 2 wrong usage.";

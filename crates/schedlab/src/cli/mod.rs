@@ -79,6 +79,9 @@ use self::synthesize::SYNTHESIZE_HELP;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// With --version: print the build, whose results alone this program continues or joins, as JSON.
+    #[arg(long, requires = "version")]
+    pub(crate) json: bool,
     /// Store the journal of changed settings in this directory, from which they are restored after a crash.
     #[arg(
         long,
