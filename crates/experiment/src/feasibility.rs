@@ -8,6 +8,7 @@
 //! blocks have shown it. Both are those of a design with one look at its last block ([`crate::stats::power`]).
 
 use serde::Serialize;
+use text::percent;
 
 use crate::plan::{Criteria, Method};
 use crate::stats::power::{detectable, power};
@@ -110,11 +111,6 @@ fn critical(criteria: &Criteria, comparisons: usize, blocks: u32) -> Option<f64>
         Method::Fixed => Some(fixed::critical(f64::from(blocks) - 1.0, level)),
         Method::ThreeSigma => None,
     }
-}
-
-fn percent(share: f64) -> String {
-    let text = format!("{:.1}", share * 100.0);
-    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use text::limits::{FLEET_BYTES, FLEET_HEADER, FLEET_ROWS};
 
-use crate::result::{Header, MachineResult, REASON, SCHEMA, Series, Value, hash_of, hex};
+use crate::result::{Header, MachineResult, REASON, SCHEMA, Series, Value, hash_of};
+use text::hex;
 
 /// The key of facts and series.
 const KEY: &str = "schedlab.fleet";

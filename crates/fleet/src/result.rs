@@ -15,6 +15,7 @@ use experiment::samples::of_trials;
 use experiment::study::sha256_of;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use text::hex;
 
 /// The version of results that this build writes.
 pub(crate) const SCHEMA: u32 = 1;
@@ -338,13 +339,6 @@ pub(crate) fn hash_of(rows: &[Value]) -> String {
         hash.update(Sha256::digest(reason));
     }
     hex(&hash.finalize())
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

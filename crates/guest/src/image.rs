@@ -13,8 +13,8 @@ use std::sync::Arc;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use sha2::{Digest, Sha256};
 
-use crate::tree::hex;
 use crate::{Error, Kernel};
+use text::hex;
 
 /// A kernel that can be booted. Copies share the memory.
 #[derive(Debug, Clone)]

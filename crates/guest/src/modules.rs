@@ -18,8 +18,8 @@ use crate::cache::{UNFINISHED, remove};
 use crate::compile::Tree;
 use crate::image::{check, sha256};
 use crate::lock::Lock;
-use crate::tree::hex;
 use crate::{Error, Kernel, Progress};
+use text::hex;
 
 // `FILES`: path below kernel/ and text of each source.
 include!(concat!(env!("OUT_DIR"), "/sources.rs"));

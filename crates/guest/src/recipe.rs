@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 
 use crate::child::Run;
 use crate::patch::Text;
-use crate::tree::hex;
 use crate::{Error, Patch, config};
+use text::hex;
 
 /// Part of every key; changed when kernels built by an earlier version must not be used.
 const FORMAT: &str = "3";

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use machine::files::programs;
 use sha2::{Digest, Sha256};
+use text::hex;
 
 use crate::{Error, Progress};
 
@@ -212,10 +213,6 @@ fn files(top: &Path) -> Result<Vec<PathBuf>, Error> {
 fn make_parent(path: &Path) -> Result<(), Error> {
     let parent = path.parent().expect("a file of the tree lies in a directory");
     fs::create_dir_all(parent).map_err(|cause| Error::io("create", parent, cause))
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! out.
 
 use experiment::record::Trial;
+use experiment::stats::describe;
 
 use super::evidence::Evidence;
 use super::remarks::{self, Remark, Sentence};
@@ -58,11 +59,7 @@ fn trials<'a>(evidence: &Evidence<'a>, workload: &str, arm: &str) -> Vec<&'a Tri
 }
 
 fn median(trials: &[&Trial], figure: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
-    let mut values: Vec<f64> = trials.iter().filter_map(|trial| figure(trial)).collect();
-    values.sort_by(f64::total_cmp);
-    let (n, middle) = (values.len(), values.len() / 2);
-    let upper = *values.get(middle)?;
-    Some(if n % 2 == 0 { (values[middle - 1] + upper) / 2.0 } else { upper })
+    describe::median(&trials.iter().filter_map(|trial| figure(trial)).collect::<Vec<_>>())
 }
 
 /// The counters of each arm; `None` outside the CPU arena, or where nothing was counted.

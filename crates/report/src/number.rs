@@ -194,11 +194,7 @@ fn interval_decimals(judgement: &Judgement) -> usize {
     }
 }
 
-/// A share as percent: `95 %`, `98.3 %`.
-pub fn percent(share: f64) -> String {
-    let text = format!("{:.1}", share * 100.0);
-    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
-}
+pub use text::percent;
 
 /// A span of time in words: `850 ms`, `42.0 s`, `3 min 12 s`, `2 h 05 min`.
 pub fn span_ms(ms: u64) -> String {

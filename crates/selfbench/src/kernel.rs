@@ -289,9 +289,7 @@ impl Side {
 }
 
 fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    describe::quantile(&sorted, 0.5).unwrap_or(f64::NAN)
+    describe::median(values).unwrap_or(f64::NAN)
 }
 
 impl fmt::Display for Report {

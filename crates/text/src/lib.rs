@@ -8,11 +8,13 @@ pub mod build;
 mod counts;
 pub mod limits;
 mod names;
+mod numbers;
 mod outward;
 mod quantities;
 
 pub use counts::{counted, grouped};
 pub use names::{did_you_mean, nearest, suggestion};
+pub use numbers::{hex, percent};
 pub use outward::{escaped, escaped_but_colours, for_spreadsheet, from_spreadsheet, steers};
 pub use quantities::{
     DURATION_FORM, DurationError, SIZE_FORM, format_bytes, format_bytes_decimal, format_duration, format_size,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::best::finite;
 use super::cell::{Aspect, Cell, Entry, Factor, Key};
+use crate::stats::describe::median;
 
 /// One scheduler in one arena.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -74,7 +75,9 @@ fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
     let all: Vec<(Key, Factor, bool, bool)> = cells.iter().filter_map(of).collect();
     // Of several without bound the first.
     let (worst_in, worst, ..) = all.iter().rev().max_by(|a, b| a.1.factor.total_cmp(&b.1.factor))?.clone();
-    let ends = |of: fn(&Factor) -> f64| median(all.iter().map(|(_, regret, ..)| of(regret)).collect());
+    let ends = |of: fn(&Factor) -> f64| {
+        median(&all.iter().map(|(_, regret, ..)| of(regret)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+    };
     let median_of = Factor {
         factor: ends(|regret| regret.factor),
         low: finite(ends(|regret| regret.low.unwrap_or(1.0))),
@@ -84,7 +87,8 @@ fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
         cell.tail.as_ref()?.standing(arm).map(|entry| entry.map_or(f64::INFINITY, |entry| entry.regret.factor))
     };
     let tails: Vec<f64> = cells.iter().filter_map(tail).collect();
-    let tail = tails.iter().copied().max_by(f64::total_cmp).map(|worst| (finite(median(tails.clone())), finite(worst)));
+    let tail =
+        tails.iter().copied().max_by(f64::total_cmp).map(|worst| (median(&tails).and_then(finite), finite(worst)));
     let bounded = |of: Factor| Some(of).filter(|of| of.factor.is_finite());
     Some(RegretRow {
         arena: arena.to_owned(),
@@ -112,15 +116,5 @@ impl Aspect {
             None => self.starved.iter().any(|one| one.arm == arm).then_some(None),
             found => Some(found),
         }
-    }
-}
-
-/// The middle value; of an even number the mean of the two.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => values[n / 2],
-        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
     }
 }

@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 
-use super::regret::median;
 use super::*;
 use crate::metric::Direction;
 use crate::record::{Header, Observation, Trial, VoidReason};
@@ -243,7 +242,6 @@ fn an_order_that_the_kernel_turns_round_is_reported_and_a_small_difference_is_no
 fn the_tail_of_a_flow_is_that_flow_s() {
     assert_eq!(tail_of("iops"), "latency_p99_us");
     assert_eq!(tail_of("reader.latency_mean_us"), "reader.latency_p99_us");
-    assert_eq!(median(vec![3.0, 1.0, 2.0, 10.0]), 2.5);
 }
 
 /// Uniform on 0..1, from a counter: pure, and good enough for counting errors.

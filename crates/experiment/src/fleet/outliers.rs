@@ -20,6 +20,7 @@
 //! had to be: by 15 % with 3 % of 1,000 machines.
 
 use crate::stats::Moments;
+use crate::stats::describe::median;
 use crate::stats::fixed::critical;
 use crate::stats::occasions::Occasion;
 
@@ -54,9 +55,9 @@ pub(super) struct Far {
 impl Far {
     pub(super) fn of(machines: &[Occasion]) -> Far {
         let n = machines.len();
-        let centre = median(machines.iter().map(|machine| machine.mean).collect());
-        let scale = NORMAL * median(machines.iter().map(|machine| (machine.mean - centre).abs()).collect());
-        let typical = median(machines.iter().filter_map(|machine| machine.variance).collect());
+        let centre = median_of(machines.iter().map(|machine| machine.mean));
+        let scale = NORMAL * median_of(machines.iter().map(|machine| (machine.mean - centre).abs()));
+        let typical = median_of(machines.iter().filter_map(|machine| machine.variance));
         let between = (scale * scale - typical).max(0.0);
         let distance = |machine: &Occasion| {
             let own = machine.variance.unwrap_or(typical).max(typical);
@@ -95,12 +96,6 @@ impl Far {
 }
 
 /// The median; 0 of nothing.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let n = values.len();
-    match n {
-        0 => 0.0,
-        _ if n % 2 == 1 => values[n / 2],
-        _ => 0.5 * (values[n / 2 - 1] + values[n / 2]),
-    }
+fn median_of(values: impl Iterator<Item = f64>) -> f64 {
+    median(&values.collect::<Vec<_>>()).unwrap_or(0.0)
 }

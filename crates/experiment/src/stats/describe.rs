@@ -64,7 +64,8 @@ pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     Some(low + (high - low) * at.fract())
 }
 
-fn median(values: &[f64]) -> Option<f64> {
+/// The middle value; of an even number the mean of the two.
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
@@ -80,6 +81,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_its_neighbours() {
+        assert_eq!([&[3.0, 1.0, 2.0, 10.0][..], &[], &[4.0]].map(median), [Some(2.5), None, Some(4.0)]);
+    }
 
     #[test]
     fn the_published_linpack_rates_have_the_deviation_that_n_minus_one_gives() {

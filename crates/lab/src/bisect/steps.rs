@@ -11,8 +11,8 @@ use experiment::plan::Arm;
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use text::did_you_mean;
 use text::limits::PATCH_BYTES;
+use text::{did_you_mean, hex};
 
 use super::git::{Commit, Git, check_number};
 use crate::arena::kernel;
@@ -264,10 +264,6 @@ fn check_order(first: usize, last: usize, good: &str, bad: &str) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

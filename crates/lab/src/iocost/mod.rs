@@ -24,7 +24,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use experiment::plan::{ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength};
 use experiment::record::{Environment, VoidReason};
-use experiment::stats::describe::quantile;
+use experiment::stats::describe::{median, quantile};
 use machine::Root;
 use machine::settings::device_attributes;
 use serde::Serialize;
@@ -311,7 +311,7 @@ fn report(
     let model = read.filter(|_| request.reads_only || write.is_some()).map(|read| Model { read, write });
     let p99 = |name: &str, of: fn(&Trial) -> Option<f64>| {
         let (_, trials) = trials.iter().find(|(load, _)| load.name == name)?;
-        median(trials.iter().filter_map(of).collect()).map(|us| us.ceil() as u64)
+        median(&trials.iter().filter_map(of).collect::<Vec<_>>()).map(|us| us.ceil() as u64)
     };
     let qos = model.and_then(|model| {
         let reached = [reached(&model, LARGE_READS, value(LARGE_READS)), reached(&model, MIXED, value(MIXED))];
@@ -360,18 +360,13 @@ fn reached(model: &Model, load: &str, per_s: Option<f64>) -> Option<f64> {
 impl Figure {
     fn of(name: &'static str, trials: &[Trial]) -> Figure {
         let values: Vec<f64> = trials.iter().filter_map(|trial| trial.value).collect();
-        let value = median(values.clone()).filter(|value| *value > 0.0);
+        let value = median(&values).filter(|value| *value > 0.0);
         let (least, most) = values.iter().fold((f64::MAX, 0.0f64), |(least, most), v| (least.min(*v), most.max(*v)));
         let mut voids: Vec<String> = trials.iter().flat_map(|trial| trial.voids.clone()).collect();
         voids.sort();
         voids.dedup();
         Figure { name, spread: value.map(|median| (most - least) / median), value, values, voids }
     }
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    quantile(&values, 0.5)
 }
 
 #[cfg(test)]

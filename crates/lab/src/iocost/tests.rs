@@ -83,8 +83,3 @@ fn a_figure_without_evidence_gives_no_model_and_says_why() {
     let figure = Figure::of("rbps", &trials);
     assert_eq!((figure.value, figure.spread, figure.voids), (None, None, vec!["why".to_owned()]));
 }
-
-#[test]
-fn the_middle_of_an_even_number_is_between_its_neighbours() {
-    assert_eq!((median(vec![3.0, 1.0, 2.0, 10.0]), median(vec![]), median(vec![4.0])), (Some(2.5), None, Some(4.0)));
-}

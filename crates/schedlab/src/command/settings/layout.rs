@@ -4,6 +4,7 @@
 //! meaning on the next; from [`WIDE`] columns on it is one line each. The mark in front is the same in both, and stands before the
 //! name, where the eye goes down.
 
+use report::wrapped;
 use std::fmt::Write;
 
 use super::lines::{Group, Line};
@@ -96,21 +97,6 @@ fn narrow(text: &mut String, line: &Line, width: usize) {
     for part in wrapped(&meaning(line), width - INDENT) {
         let _ = writeln!(text, "{:INDENT$}{part}", "");
     }
-}
-
-/// Lines of at most so many characters, broken at blanks.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -10,12 +10,13 @@ use machine::settings::{Holder, Lasting, holder};
 use machine::{Error, Root};
 use serde_json::{Value, json};
 
-use super::layout::{page, wrapped};
+use super::layout::page;
 use super::lines;
 use super::words::failed;
 use crate::cli::ShowArgs;
 use crate::failure::REACHED;
 use crate::out;
+use report::wrapped;
 
 /// Columns where nobody says how many there are.
 const COLUMNS: usize = 80;
