@@ -221,20 +221,11 @@ fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 /// A metric's name in words; a foreign one as it is.
 pub(crate) fn label(name: &str) -> String {
-    if metric::find(name).is_none() {
-        return clean(name);
+    match (metric::find(name), name.rsplit_once('.')) {
+        (Some(row), None) => row.label.to_owned(),
+        (Some(row), Some((job, _))) => format!("{job}.{}", row.label),
+        (None, _) => clean(name),
     }
-    let words = name.replace("cpu_us_per_io", "CPU time per I/O");
-    let words = words.strip_suffix("_mb_per_s").map(|rest| format!("{rest}_throughput")).unwrap_or(words);
-    let words = words.replace("throughput_throughput", "throughput").replace("p999", "p99.9").replace("iops", "IOPS");
-    let is_rate = words.ends_with("_per_s");
-    let unit = ["_us", "_ms", "_s"].iter().filter(|_| !is_rate).find_map(|unit| words.strip_suffix(unit));
-    let words = unit.unwrap_or(&words).replace("wall", "wall_time");
-    words
-        .replace("latency_mean", "mean_latency")
-        .replace("read_mean", "mean_read")
-        .replace("write_mean", "mean_write")
-        .replace('_', " ")
 }
 
 /// The value beside a change in a table of everything; empty for a metric that is not judged.
