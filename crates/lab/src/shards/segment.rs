@@ -1,8 +1,7 @@
 //! A segment: some trials of a prepared plan, as bytes.
 //!
 //! JSON lines: the head (identity, the prepared plan, the arms that it has trials of), a line for each trial, and the end with the number of trials
-//! and a SHA-256 of all bytes before it. A trial's observation is the text that a record has, so that merging copies it. The lines of trials have
-//! exactly one form: whatever else is no segment.
+//! and a SHA-256 of all bytes before it. A trial's observation is the text that a record has, so that merging copies it.
 //!
 //! The checksum is against damage. A segment from elsewhere may say what it likes of its trials, as a record may; what it cannot do is
 //! be taken for another plan's, exceed a limit, or name a trial that the plan does not have.
@@ -14,6 +13,7 @@ use experiment::plan::Arm;
 use experiment::record::Observation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use text::build;
 use text::limits::{ARMS, BLOCKS, RECORD_LINE, SEGMENT_BYTES, TRIALS};
@@ -43,6 +43,17 @@ struct End {
     sha256: String,
 }
 
+/// The line of a trial: its place in the plan and in the segment, and what a record has of it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TrialLine<'a> {
+    workload: u32,
+    block: u32,
+    arm: u32,
+    #[serde(borrow)]
+    observation: &'a RawValue,
+}
+
 /// A segment that grows.
 pub(super) struct Writer(Vec<u8>, u64);
 
@@ -60,14 +71,12 @@ impl Writer {
     }
 
     pub(super) fn trial(&mut self, workload: usize, block: u32, arm: usize, observation: &Observation) -> Result<()> {
-        let start = format!("{{\"workload\":{workload},\"block\":{block},\"arm\":{arm},\"observation\":");
-        let observation = serde_json::to_string(observation).expect("an observation has only text keys and numbers");
-        let observation = text::escaped(&observation);
-        let bytes = self.0.len() + start.len() + observation.len() + 2;
-        RECORD_LINE.check(bytes - self.0.len()).and_then(|()| SEGMENT_BYTES.check(bytes))?;
-        self.0.extend_from_slice(start.as_bytes());
-        self.0.extend_from_slice(observation.as_bytes());
-        self.0.extend_from_slice(b"}\n");
+        let number = |number: usize| u32::try_from(number).expect("a plan has fewer workloads and arms");
+        let observation = serde_json::value::to_raw_value(observation).expect("it has only text keys and numbers");
+        let (workload, arm) = (number(workload), number(arm));
+        let mut trial = line(&TrialLine { workload, block, arm, observation: &observation });
+        RECORD_LINE.check(trial.len()).and_then(|()| SEGMENT_BYTES.check(self.0.len() + trial.len()))?;
+        self.0.append(&mut trial);
         self.1 += 1;
         Ok(())
     }
@@ -219,21 +228,11 @@ fn places(bytes: &[u8], body: Range<usize>, workloads: usize, arms: usize) -> Re
 
 /// The trial of a line that begins at `at`.
 fn place(line: &[u8], at: usize) -> Option<StoredTrial> {
-    let (workload, rest) = number(line.strip_prefix(b"{\"workload\":")?)?;
-    let (block, rest) = number(rest.strip_prefix(b",\"block\":")?)?;
-    let (arm, rest) = number(rest.strip_prefix(b",\"arm\":")?)?;
-    let text = rest.strip_prefix(b",\"observation\":")?.strip_suffix(b"}\n")?;
-    if !text.starts_with(b"{") {
-        return None;
-    }
-    let start = at + line.len() - text.len() - 2;
-    Some(StoredTrial { workload, block, arm, text: start..start + text.len() })
-}
-
-fn number(text: &[u8]) -> Option<(u32, &[u8])> {
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let value = std::str::from_utf8(&text[..digits]).ok()?.parse().ok()?;
-    Some((value, &text[digits..]))
+    let TrialLine { workload, block, arm, observation } = serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
+    let text = observation.get();
+    // It is a part of the line.
+    let start = at + text.as_ptr().addr() - line.as_ptr().addr();
+    text.starts_with('{').then(|| StoredTrial { workload, block, arm, text: start..start + text.len() })
 }
 
 #[cfg(test)]
@@ -241,13 +240,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_a_trial_has_one_form() {
+    fn a_line_that_is_no_trial_is_none() {
         let line = b"{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":{\"duration_ns\":1}}\n";
         let found = place(line, 100).unwrap();
         assert_eq!((found.workload, found.block, found.arm), (2, 17, 0));
         assert_eq!(&line[found.text.start - 100..found.text.end - 100], b"{\"duration_ns\":1}");
         for other in [
-            "{\"block\":17,\"workload\":2,\"arm\":0,\"observation\":{}}\n",
+            "{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":{},\"more\":1}\n",
             "{\"workload\":2,\"block\":17,\"arm\":0,\"observation\":[]}\n",
             "{\"workload\":-2,\"block\":17,\"arm\":0,\"observation\":{}}\n",
             "{\"workload\":99999999999,\"block\":17,\"arm\":0,\"observation\":{}}\n",

@@ -4,10 +4,25 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
 use experiment::record::{End, Line, Note, Trial};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use text::limits::{RECORD_BYTES, RECORD_LINE};
 
 use super::pool::Pool;
 use crate::driver::{RecordLog, TrialLog};
+
+/// The line of a trial in a record, whose observation is copied.
+#[derive(Serialize)]
+struct TrialLine<'a> {
+    kind: &'static str,
+    sequence: u64,
+    workload: &'a str,
+    block: u32,
+    position: u32,
+    arm: &'a str,
+    started_ms: u64,
+    observation: &'a RawValue,
+}
 
 /// A record in memory.
 pub(super) struct Transcript<'p> {
@@ -15,9 +30,9 @@ pub(super) struct Transcript<'p> {
     pub(super) text: Vec<u8>,
     /// The segment of each line, counted from 0; none for lines that are no trial.
     origins: Vec<Option<usize>>,
-    /// Numbers of workloads and arms, with their names in JSON.
-    workloads: BTreeMap<String, (usize, String)>,
-    arms: BTreeMap<String, (usize, String)>,
+    /// The numbers of workloads and arms.
+    workloads: BTreeMap<String, usize>,
+    arms: BTreeMap<String, usize>,
     pub(super) end: Option<End>,
 }
 
@@ -27,14 +42,9 @@ impl<'p> Transcript<'p> {
     /// # Errors
     /// They are longer than a record may be.
     pub(super) fn of(pool: &'p Pool) -> Result<Transcript<'p>> {
-        let numbered = |names: Vec<&str>| {
-            let one =
-                |(number, name): (usize, &str)| (name.to_owned(), (number, serde_json::Value::from(name).to_string()));
-            names.into_iter().enumerate().map(one).collect()
-        };
         let plan = pool.prepared.plan();
-        let workloads = numbered(plan.workloads.iter().map(|spec| spec.name.as_str()).collect());
-        let arms = numbered(plan.arms.iter().map(|arm| arm.name.as_str()).collect());
+        let workloads = plan.workloads.iter().map(|spec| spec.name.clone()).zip(0..).collect();
+        let arms = plan.arms.iter().map(|arm| arm.name.clone()).zip(0..).collect();
         let mut all = Transcript { pool, text: Vec::new(), origins: Vec::new(), workloads, arms, end: None };
         all.line(&Line::Header(Box::new(pool.prepared.header().clone())))?;
         pool.prepared.notes().iter().try_for_each(|note| all.line(&Line::Note(note.clone())))?;
@@ -48,13 +58,13 @@ impl<'p> Transcript<'p> {
     }
 
     fn line(&mut self, line: &Line) -> Result<()> {
-        self.push(&[line.to_json_line().as_bytes()], None)
+        self.push(&line.to_json_line(), None)
     }
 
-    fn push(&mut self, parts: &[&[u8]], origin: Option<usize>) -> Result<()> {
-        let length = parts.iter().map(|part| part.len()).sum::<usize>() + 1;
+    fn push(&mut self, line: &str, origin: Option<usize>) -> Result<()> {
+        let length = line.len() + 1;
         RECORD_LINE.check(length).and_then(|()| RECORD_BYTES.check(self.text.len() + length))?;
-        parts.iter().for_each(|part| self.text.extend_from_slice(part));
+        self.text.extend_from_slice(line.as_bytes());
         self.text.push(b'\n');
         self.origins.push(origin);
         Ok(())
@@ -65,14 +75,22 @@ impl TrialLog for Transcript<'_> {
     fn append_trial(&mut self, trial: &Trial) -> Result<()> {
         let Trial { sequence, workload, block, position, arm, started_ms, observation: _ } = trial;
         let unknown = || anyhow!("segments: a trial of no workload or arm of the plan");
-        let (workload_number, workload) = self.workloads.get(workload).ok_or_else(unknown)?;
-        let (arm_number, arm) = self.arms.get(arm).ok_or_else(unknown)?;
-        let (text, segment) = self.pool.text(&(*workload_number, *block, *arm_number)).ok_or_else(unknown)?;
-        let start = format!(
-            "{{\"kind\":\"trial\",\"sequence\":{sequence},\"workload\":{workload},\"block\":{block},\"position\":{position},\"arm\":{arm},\
-             \"started_ms\":{started_ms},\"observation\":"
-        );
-        self.push(&[start.as_bytes(), text, b"}"], Some(segment))
+        let key =
+            (*self.workloads.get(workload).ok_or_else(unknown)?, *block, *self.arms.get(arm).ok_or_else(unknown)?);
+        let (text, segment) = self.pool.text(&key).ok_or_else(unknown)?;
+        let (kind, observation) = ("trial", serde_json::from_slice(text)?);
+        let line = TrialLine {
+            kind,
+            sequence: *sequence,
+            workload,
+            block: *block,
+            position: *position,
+            arm,
+            started_ms: *started_ms,
+            observation,
+        };
+        let line = serde_json::to_string(&line).expect("a trial has only text keys and numbers");
+        self.push(&text::escaped(&line), Some(segment))
     }
 
     fn append_note(&mut self, note: Note) -> Result<()> {

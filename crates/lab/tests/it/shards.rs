@@ -270,7 +270,7 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
         ),
         ("{\"workload\":0,\"block\":0,\"arm\":0", "{\"workload\":0,\"block\":4000000000,\"arm\":0", "block 4000000000"),
         ("{\"workload\":0,\"block\":0,\"arm\":0", "{\"workload\":0,\"block\":0,\"arm\":70", "arm 70"),
-        ("{\"workload\":0,\"block\":0,\"arm\":0", "{\"workload\": 0,\"block\":0,\"arm\":0", "line 2: not a trial"),
+        ("{\"workload\":0,\"block\":0,\"arm\":0", "{\"workload\":-1,\"block\":0,\"arm\":0", "line 2: not a trial"),
         (
             "\"arms\":[{\"name\":\"none\",\"scheduler\":\"none\"}",
             "\"arms\":[{\"name\":\"none\",\"scheduler\":\"sstf\"}",
