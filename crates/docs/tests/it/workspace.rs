@@ -270,6 +270,24 @@ fn crates_are_within_the_budgets_of_the_map() {
         budgets += 1;
     }
     assert_eq!(budgets, crates().len() - NOT_SHIPPED.len() - 1, "each crate that is shipped has a budget");
+
+    let whole = map.split_once("of the whole: at most").expect("the budgets of the whole").1;
+    let numbers = whole.split_whitespace().filter_map(|word| word.replace(',', "").parse::<usize>().ok());
+    let [commands, words, page] = numbers.take(3).collect::<Vec<_>>()[..] else { panic!("three numbers") };
+    let reference = std::fs::read_to_string(root().join("docs/src/reference/cli.md")).expect("the page of commands");
+    let names: BTreeSet<&str> =
+        reference.lines().filter_map(|line| line.strip_prefix("## schedlab ")?.split(' ').next()).collect();
+    assert!(!names.is_empty() && names.len() <= commands, "{} commands: {names:?}", names.len());
+    let is_book = |path: &&PathBuf| has_ending(path, &["md"]) && !path.starts_with("docs/src/decisions");
+    let counted = files("docs/src").into_iter().filter(|path| is_book(&path)).map(|path| {
+        let text = std::fs::read_to_string(root().join(&path)).expect("a page is text");
+        (text.split_whitespace().count(), text.contains("<!-- generated"), path)
+    });
+    let pages: Vec<_> = counted.collect();
+    let all: usize = pages.iter().map(|(words, ..)| words).sum();
+    assert!(all > 0 && all <= words, "the book has {all} words, {words} in ARCHITECTURE.md");
+    let longest = pages.iter().filter(|(_, generated, _)| !generated).max_by_key(|(words, ..)| *words).expect("pages");
+    assert!(longest.0 <= page, "{}: {} words, {page} in ARCHITECTURE.md", longest.2.display(), longest.0);
 }
 
 /// A row of words.txt.
