@@ -29,7 +29,7 @@ help:
 	@echo 'make stress         switch schedulers under load in a kernel that checks itself (not part of make test)'
 	@echo 'make fuzz           feed every parser and scheduler with made-up input, 20 seconds each (not part of make test)'
 
-# The profile that tests use too; without the features that only packages, tests and CI need.
+# The profile that tests use too; the minimal build, without what needs many crates.
 build:
 	@scripts/need build
 	@echo 'compiling: about 2 minutes on two CPUs the first time'
@@ -68,14 +68,14 @@ kernels: build-tests
 # What packages contain: built for size and speed, with every feature.
 release:
 	@scripts/need build bpf
-	cargo build -p schedlab --release --features packaging --locked
+	cargo build -p schedlab --release --locked
 
-# The same without any library of the system, and without buckets: they are 78 more crates and 4 MB.
+# The same without any library of the system.
+static: export CC_$(subst -,_,$(STATIC)) ?= cc
 static:
 	@scripts/need build bpf
 	rustup target add $(STATIC)
-	cargo build -p schedlab --release --no-default-features --features parquet,bpf,packed,dashboard,metrics,perfetto,packaging \
-		--locked --target $(STATIC)
+	cargo build -p schedlab --release --locked --target $(STATIC)
 
 # As root with a binary that is there already, nothing is compiled.
 install: $(if $(wildcard $(BINARY)),,release)
@@ -99,7 +99,7 @@ wheel:
 test-packages: release
 	@if rustup target add $(STATIC); then $(MAKE) static; \
 	else echo 'SKIPPED: the static program, for rustup cannot add the target $(STATIC) here'; rm -f $(TARGET)/$(STATIC)/release/schedlab; fi
-	cargo test -p lab --no-default-features --lib trace_file --locked
+	cargo test -p lab -p recorder --no-default-features --lib --locked file
 	@scripts/need package
 	scripts/test-wheel
 	$(SUDO) scripts/test-packages $(BINARY) $(TARGET)/$(STATIC)/release/schedlab

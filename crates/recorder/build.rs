@@ -1,4 +1,4 @@
-//! Compiles kernel/bpf/record.bpf.c for the kernel's BPF machine. Only the feature `bpf` needs it, and clang.
+//! Compiles kernel/bpf/record.bpf.c for the kernel's BPF machine. Only the full build needs it, and clang.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ const DIRECTORY: &str = "../../kernel/bpf";
 fn main() {
     println!("cargo::rerun-if-changed={DIRECTORY}");
     println!("cargo::rerun-if-env-changed=CLANG");
-    if std::env::var_os("CARGO_FEATURE_BPF").is_none() {
+    if std::env::var_os("CARGO_FEATURE_FULL").is_none() {
         return;
     }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where to write")).join("record.bpf.o");
@@ -22,7 +22,7 @@ fn main() {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("kernel/bpf/record.bpf.c: {} failed ({status})", clang.display()),
         Err(cause) => panic!(
-            "{}: cannot be run ({cause}); install clang (`scripts/need bpf` does), or build without the feature `bpf`",
+            "{}: cannot be run ({cause}); install clang (`scripts/need bpf` does), or build with `--no-default-features`",
             clang.display()
         ),
     }

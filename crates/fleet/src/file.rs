@@ -87,14 +87,6 @@ const TEXTS: [fn(&Series) -> &str; 7] = [
     |of| &of.scheduler,
 ];
 
-/// Fails in a build without support for fleets.
-///
-/// # Errors
-/// Not in this build.
-pub fn available() -> Result<()> {
-    Ok(())
-}
-
 impl MachineResult {
     /// Name and bytes of the file.
     ///

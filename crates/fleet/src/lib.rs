@@ -5,18 +5,10 @@
 //! Nothing else is kept beside the files. docs/decisions/0028-fleet.md has the reasons.
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "s3")]
-mod bucket;
-#[cfg(not(feature = "s3"))]
-#[path = "bucket_absent.rs"]
 mod bucket;
 mod contribution;
 mod directory;
 mod entry;
-#[cfg(feature = "parquet")]
-mod file;
-#[cfg(not(feature = "parquet"))]
-#[path = "file_absent.rs"]
 mod file;
 mod known;
 mod question;
@@ -30,7 +22,6 @@ mod testing;
 
 pub use contribution::{Contribution, line_of};
 pub use entry::{Entry, Listing, Pushed};
-pub use file::available;
 pub use known::{KNOWN, Known, KnownAnswer};
 pub use question::{FleetStudy, GroupStudy, Key, QuestionStudy, Sides, compare, study};
 pub use result::{Header, Machine, MachineResult, Series, Value, arm_word, machine_name, workload_word};

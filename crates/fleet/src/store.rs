@@ -67,9 +67,8 @@ impl Store {
     /// Opens a place for reading; `credentials` of a bucket are those of the environment (AWS_ACCESS_KEY_ID and so on).
     ///
     /// # Errors
-    /// It is not there, or this build has no support for it.
+    /// It is not there.
     pub fn open(location: &Location) -> Result<Store> {
-        crate::file::available()?;
         match location {
             Location::Directory(path) => Directory::open(path).map(Store::Directory),
             Location::Bucket { bucket, prefix } => Bucket::open(bucket, prefix).map(Store::Bucket),
@@ -81,7 +80,6 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     pub fn open_to_write(location: &Location) -> Result<Store> {
-        crate::file::available()?;
         match location {
             Location::Directory(path) => Directory::make(path).map(Store::Directory),
             Location::Bucket { .. } => Store::open(location),

@@ -4,6 +4,7 @@
 //! arguments are plain structs, and the exit status of an error is the caller's choice: wrong usage differs from failure by
 //! [`failure::is_usage`].
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "full"), allow(dead_code, reason = "the full build uses all of it"))]
 
 pub mod advise;
 pub mod arena;

@@ -4,8 +4,9 @@
 //! [`live`] records.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports, reason = "the full build uses all of it"))]
 
 pub mod file;
 pub mod live;
-#[cfg(feature = "perfetto")]
+#[cfg(feature = "full")]
 pub mod perfetto;

@@ -3,6 +3,7 @@
 //! Commands, the conductor of an experiment, and reports: the only crate that prints or exits. What an exit status means stands
 //! in `failure`.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "full"), allow(dead_code, reason = "the full build uses all of it"))]
 
 mod cli;
 mod command;
@@ -71,8 +72,6 @@ fn give_up_rights(command: &Command) -> Result<()> {
 
 fn dispatch(root: &Root, command: &Command) -> Result<u8> {
     match command {
-        #[cfg(feature = "packaging")]
-        Command::PackageFiles(args) => command::package_files::run(args),
         Command::Devices(args) => command::devices::run(root, args),
         Command::List(args) => command::list::run(root, args),
         Command::Compare(args) => match args.occasions.several()? {
@@ -96,11 +95,8 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Iocost(args) => command::iocost::run(root, args),
         Command::Advise(args) => command::advise::run(root, args),
         Command::Fit(args) => command::fit::run(root, args),
-        Command::Fleet(args) => command::fleet::run(root, args),
-        Command::Contribute(args) => command::fleet::contribute(args),
         Command::Watch(args) => command::watch::watch(root, args),
         Command::History(args) => command::watch::history(root, args),
-        Command::Record(args) => command::record::run(root, args),
         Command::Profile(args) => command::profile::run(root, args),
         Command::Trace(args) => command::trace::run(args),
         Command::Synthesize(args) => command::synthesize::run(args),
@@ -110,5 +106,30 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Restore(args) => command::restore::run(root, args),
         Command::Bisect(args) => command::bisect::run(root, args),
         Command::Kernel(args) => command::kernel::run(args),
+        Command::Fleet(_) | Command::Contribute(_) | Command::Record(_) | Command::PackageFiles(_) => {
+            dispatch_full(root, command)
+        }
     }
+}
+
+#[cfg(feature = "full")]
+fn dispatch_full(root: &Root, command: &Command) -> Result<u8> {
+    match command {
+        Command::Fleet(args) => command::fleet::run(root, args),
+        Command::Contribute(args) => command::fleet::contribute(args),
+        Command::Record(args) => command::record::run(root, args),
+        Command::PackageFiles(args) => command::package_files::run(args),
+        _ => unreachable!("dispatch knows the others"),
+    }
+}
+
+#[cfg(not(feature = "full"))]
+fn dispatch_full(_root: &Root, command: &Command) -> Result<u8> {
+    let name = match command {
+        Command::Fleet(_) => "fleet",
+        Command::Contribute(_) => "contribute",
+        Command::Record(_) => "record",
+        _ => "package-files",
+    };
+    Err(failure::usage(text::absent(name, "it", "")))
 }

@@ -87,7 +87,6 @@ pub(crate) fn study_options(root: &Root, verbose: bool) -> report::terminal::Opt
 }
 
 /// Whether standard output is a terminal.
-#[cfg(feature = "dashboard")]
 pub(crate) fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }

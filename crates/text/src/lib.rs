@@ -4,6 +4,7 @@
 //! the caller names the flag or key in its own error.
 #![forbid(unsafe_code)]
 
+mod absent;
 pub mod build;
 mod counts;
 pub mod limits;
@@ -12,6 +13,7 @@ mod numbers;
 mod outward;
 mod quantities;
 
+pub use absent::absent;
 pub use counts::{counted, grouped};
 pub use names::{did_you_mean, nearest, suggestion};
 pub use numbers::{hex, percent};

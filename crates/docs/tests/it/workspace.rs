@@ -200,7 +200,9 @@ fn breaches(rule: &Rule, path: &str, text: &str) -> Vec<usize> {
     if !(rule.holds_for)(krate) || is_test || rule.allowed.iter().any(|place| path.contains(place)) {
         return Vec::new();
     }
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default().lines().enumerate();
+    // Up to the tests of the file; `#[cfg(test)] mod NAME;` is a line like others.
+    let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    let code = text[..tests].lines().enumerate();
     let breach = |line: &str| !line.trim_start().starts_with("//") && has_word(line, rule.words);
     code.filter(|(_, line)| breach(line)).map(|(at, _)| at + 1).collect()
 }
@@ -238,7 +240,7 @@ fn planted_breaches_are_found() {
     ] {
         let find = |text: &str| breaches(rule, "crates/sim/src/a.rs", text);
         assert_eq!(find(&format!("//! A.\n{fault}")), [2], "{fault}");
-        assert_eq!(find(&format!("//! A.\n// {fault}\n#[cfg(test)]\n{fault}")), [0; 0], "{fault}");
+        assert_eq!(find(&format!("//! A.\n// {fault}\n#[cfg(test)]\nmod tests {{\n{fault}")), [0; 0], "{fault}");
     }
     assert!(!has_word("command.stdout(null()).stderr(null()); child.stdout()", printing.words));
 }

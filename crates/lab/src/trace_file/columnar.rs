@@ -13,6 +13,7 @@ use parquet::record::{Row, RowAccessor};
 use parquet::schema::parser::parse_message_type;
 use sim::Event;
 
+use super::Sink;
 use super::columns::{COLUMNS, kind_of, op_name, op_of, time_of};
 
 /// Rows of a group.
@@ -39,18 +40,22 @@ impl Writer {
         let properties = Arc::new(WriterProperties::builder().set_compression(Compression::SNAPPY).build());
         Ok(Writer { file: SerializedFileWriter::new(file, schema, properties)?, group: Vec::with_capacity(GROUP) })
     }
+}
 
-    pub(super) fn push(&mut self, event: &Event) -> Result<()> {
+impl Sink for Writer {
+    fn push(&mut self, event: &Event) -> Result<()> {
         self.group.push(*event);
         if self.group.len() == GROUP { self.write_group() } else { Ok(()) }
     }
 
-    pub(super) fn finish(mut self) -> Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<()> {
         self.write_group()?;
         self.file.close()?;
         Ok(())
     }
+}
 
+impl Writer {
     fn write_group(&mut self) -> Result<()> {
         if self.group.is_empty() {
             return Ok(());

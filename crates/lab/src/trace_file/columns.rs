@@ -35,12 +35,3 @@ pub(super) fn op_name(op: Option<Op>) -> &'static str {
 pub(super) fn time_of(ns: i64) -> Result<Time> {
     Ok(Time::from_ns(u64::try_from(ns).context("time: negative")?))
 }
-
-/// What a build without the format says.
-#[cfg_attr(feature = "parquet", allow(dead_code, reason = "only a build without the format refuses it"))]
-pub(super) fn unsupported() -> anyhow::Error {
-    crate::failure::usage(
-        "trace: this build of schedlab does not support Parquet (the one of `make demo` is without it); \
-         use csv, or install schedlab with `make install`, the .deb or `cargo install`, which support it",
-    )
-}

@@ -8,6 +8,7 @@ use machine::files::Bounded;
 use sim::Event;
 use text::limits::EVENTS_LINE;
 
+use super::Sink;
 use super::columns::{COLUMNS, kind_of, op_name, op_of, time_of};
 
 pub(super) struct Writer {
@@ -20,8 +21,10 @@ impl Writer {
         csv.write_record(COLUMNS)?;
         Ok(Writer { csv })
     }
+}
 
-    pub(super) fn push(&mut self, event: &Event) -> Result<()> {
+impl Sink for Writer {
+    fn push(&mut self, event: &Event) -> Result<()> {
         let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
         self.csv.write_record([
             &event.at.as_ns().to_string(),
@@ -35,7 +38,7 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<()> {
         self.csv.flush()?;
         self.csv.into_inner().map_err(|error| error.into_error())?.flush()?;
         Ok(())

@@ -3,17 +3,11 @@
 //! Parquet for large traces (every data tool reads it, and it is a tenth of the size), CSV for eyes and shell. Both hold the same
 //! columns and are read back here; `schedlab trace` recomputes a trial's figures from either.
 
-#[cfg(feature = "parquet")]
-mod columnar;
-#[cfg(not(feature = "parquet"))]
-#[path = "columnar_absent.rs"]
+#[cfg(feature = "full")]
 mod columnar;
 mod columns;
 mod comma;
-#[cfg(feature = "perfetto")]
-mod perfetto;
-#[cfg(not(feature = "perfetto"))]
-#[path = "perfetto_absent.rs"]
+#[cfg(feature = "full")]
 mod perfetto;
 
 use std::collections::BTreeSet;
@@ -26,8 +20,6 @@ use experiment::record::Record;
 use machine::files::Dir;
 use sim::{Event, Observer};
 use trace::Recording;
-
-use columns::unsupported;
 
 /// What kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,13 +43,13 @@ impl Format {
 
     /// Fails if this build was made without support for the format.
     pub fn available(self) -> Result<Format> {
-        if self == Format::Parquet && !cfg!(feature = "parquet") {
-            return Err(unsupported());
-        }
-        if self == Format::Perfetto {
-            perfetto::available()?;
-        }
-        Ok(self)
+        if cfg!(feature = "full") || self == Format::Csv { Ok(self) } else { Err(self.absent()) }
+    }
+
+    /// What a build without the format says.
+    fn absent(self) -> anyhow::Error {
+        let what = if self == Format::Parquet { "Parquet" } else { "traces of Perfetto" };
+        crate::failure::usage(text::absent("trace", what, "use csv, or "))
     }
 
     /// The format of a file, by its name.
@@ -136,30 +128,34 @@ impl TraceFile {
         if self.format != Format::Perfetto {
             return Err(crate::failure::usage("trace: this format has the events of the simulator; choose perfetto"));
         }
-        let written = perfetto::write(self.dir.create_anew(name)?, recording);
+        let written = recorder::file::write_tracks(self.dir.create_anew(name)?, recording);
         written.with_context(|| unwritten(&self.dir.file(name)))
     }
 }
 
-enum Sink {
-    Parquet(Box<columnar::Writer>),
-    Csv(Box<comma::Writer>),
-    Perfetto(Box<perfetto::Writer>),
+/// A file of one format.
+trait Sink {
+    fn push(&mut self, event: &Event) -> Result<()>;
+    fn finish(self: Box<Self>) -> Result<()>;
 }
 
 /// Writes events as they come. The first error is kept and told at the end: the simulation cannot do anything about it.
 pub struct Writer {
-    sink: Sink,
+    sink: Box<dyn Sink>,
     path: PathBuf,
     failed: Option<anyhow::Error>,
 }
 
 impl Writer {
     fn create(format: Format, file: File, path: PathBuf) -> Result<Writer> {
-        let sink = match format {
-            Format::Parquet => Sink::Parquet(Box::new(columnar::Writer::new(file)?)),
-            Format::Csv => Sink::Csv(Box::new(comma::Writer::new(file)?)),
-            Format::Perfetto => Sink::Perfetto(Box::new(perfetto::Writer::new(file)?)),
+        let sink: Box<dyn Sink> = match format {
+            Format::Csv => Box::new(comma::Writer::new(file)?),
+            #[cfg(feature = "full")]
+            Format::Parquet => Box::new(columnar::Writer::new(file)?),
+            #[cfg(feature = "full")]
+            Format::Perfetto => Box::new(perfetto::Writer::new(file)),
+            #[cfg(not(feature = "full"))]
+            format => return Err(format.absent()),
         };
         Ok(Writer { sink, path, failed: None })
     }
@@ -170,29 +166,15 @@ impl Writer {
         if let Some(error) = self.failed {
             return Err(error.context(named()));
         }
-        match self.sink {
-            Sink::Parquet(writer) => writer.finish(),
-            Sink::Csv(writer) => writer.finish(),
-            Sink::Perfetto(writer) => writer.finish(),
-        }
-        .with_context(named)
+        self.sink.finish().with_context(named)
     }
 }
 
 impl Observer for Writer {
     fn event(&mut self, event: &Event) {
-        if self.failed.is_some() {
-            return;
+        if self.failed.is_none() {
+            self.failed = self.sink.push(event).err();
         }
-        let written = match &mut self.sink {
-            Sink::Parquet(writer) => writer.push(event),
-            Sink::Csv(writer) => writer.push(event),
-            Sink::Perfetto(writer) => {
-                writer.push(event);
-                Ok(())
-            }
-        };
-        self.failed = written.err();
     }
 }
 
@@ -218,8 +200,11 @@ pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
         Ok(())
     };
     match Format::of(path)? {
-        Format::Parquet => columnar::read(file, &mut in_order),
         Format::Csv => comma::read(file, &mut in_order),
+        #[cfg(feature = "full")]
+        Format::Parquet => columnar::read(file, &mut in_order),
+        #[cfg(not(feature = "full"))]
+        Format::Parquet => Err(Format::Parquet.absent()),
         Format::Perfetto => Err(unread()),
     }
     .with_context(named)
@@ -270,9 +255,9 @@ mod tests {
             .collect()
     }
 
-    #[cfg(not(feature = "parquet"))]
+    #[cfg(not(feature = "full"))]
     #[test]
-    fn without_the_feature_parquet_is_refused_before_any_file_is_made() {
+    fn the_minimal_build_refuses_parquet_before_any_file_is_made() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let csv = dir.path().join("a.csv");
         let traces_of_csv = TraceFile::new(Format::Csv, Dir::open(dir.path()).expect("ours")).expect("CSV is there");
@@ -294,7 +279,7 @@ mod tests {
         assert!(!to.exists());
     }
 
-    #[cfg(feature = "parquet")]
+    #[cfg(feature = "full")]
     #[test]
     fn events_survive_both_formats_and_the_way_from_one_to_the_other() {
         let dir = tempfile::tempdir().expect("a temporary directory");
@@ -328,7 +313,7 @@ mod tests {
                 "at_ns,event,process,tag,op,sector,nr_sectors\n5,timer,,,,0,0\n4,timer,,,,0,0\n",
                 "event 2: out of order (found 4 ns, expected at least 5 ns)",
             ),
-            #[cfg(feature = "parquet")]
+            #[cfg(feature = "full")]
             ("d.parquet", "not parquet", "d.parquet"),
             ("e.txt", "", ".parquet or a .csv"),
         ];

@@ -9,13 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use machine::files::Dir;
-#[cfg(feature = "parquet")]
 use rustix::fs::{FallocateFlags, fallocate};
-#[cfg(feature = "parquet")]
 use rustix::io::Errno;
 use trace::{Io, Recording};
 
-#[cfg(feature = "parquet")]
 use super::columnar;
 
 /// A file that grows.
@@ -24,12 +21,9 @@ pub struct Output {
     dir: Dir,
     name: String,
     /// Who may read it: a recording says what others do.
-    #[cfg(feature = "parquet")]
     file: File,
-    #[cfg(feature = "parquet")]
     writer: columnar::Writer<File>,
     /// Bytes that are allocated; none where the file system cannot allocate.
-    #[cfg(feature = "parquet")]
     allocated: Option<u64>,
     requests: u64,
 }
@@ -43,18 +37,13 @@ pub enum Taken {
 }
 
 /// Bytes that a group of requests takes at most, encoded or not.
-#[cfg(feature = "parquet")]
 const GROUP_BYTES: u64 = 10 << 20;
 /// Bytes that the end of the file takes for a group, and for a process beside its texts.
-#[cfg(feature = "parquet")]
 const GROUP_FOOTER: u64 = 8 << 10;
-#[cfg(feature = "parquet")]
 const PROCESS_BYTES: u64 = 256;
 /// The room that a recording begins with, about.
-#[cfg(feature = "parquet")]
 const NEEDED: u64 = GROUP_BYTES + 2 * GROUP_FOOTER + PROCESS_BYTES * columnar::GROUP as u64;
 /// A character of a text can take six in JSON.
-#[cfg(feature = "parquet")]
 const ESCAPED: u64 = 6;
 
 /// Removes an empty file of this user's that no process records into.
@@ -81,13 +70,6 @@ impl Output {
         if extension != Some("parquet") {
             bail!("{}: not a file of recordings; name a .parquet file", path.display());
         }
-        if !cfg!(feature = "parquet") {
-            bail!(
-                "{}: this build of schedlab does not support Parquet (the one of `make demo` is without it); install schedlab \
-                 with `make install` or the .deb, which support it",
-                path.display()
-            );
-        }
         let (dir, name) = Dir::of_file(path)?;
         let file = match dir.create(&name) {
             Err(error) if error.is_already_there() => {
@@ -104,7 +86,6 @@ impl Output {
         Output::over(path, dir, name, file)
     }
 
-    #[cfg(feature = "parquet")]
     fn over(path: &Path, dir: Dir, name: String, file: File) -> Result<Output> {
         let writer = columnar::Writer::new(file.try_clone().context("recording: its file cannot be opened twice")?)?;
         let mut output = Output { path: path.to_path_buf(), dir, name, file, writer, allocated: Some(0), requests: 0 };
@@ -119,16 +100,10 @@ impl Output {
         );
     }
 
-    #[cfg(not(feature = "parquet"))]
-    fn over(path: &Path, dir: Dir, name: String, _file: File) -> Result<Output> {
-        Ok(Output { path: path.to_path_buf(), dir, name, requests: 0 })
-    }
-
     /// Takes a request; `tables` are those that it points into.
     ///
     /// # Errors
     /// The file cannot be written.
-    #[cfg(feature = "parquet")]
     pub fn push(&mut self, io: &Io, tables: &Recording) -> Result<Taken> {
         if self.requests.is_multiple_of(columnar::GROUP as u64) && !self.allocate(tables)? {
             return Ok(Taken::NoSpace);
@@ -138,38 +113,21 @@ impl Output {
         Ok(Taken::Yes)
     }
 
-    /// Takes nothing: there is no such output in this build.
-    ///
-    /// # Errors
-    /// Never.
-    #[cfg(not(feature = "parquet"))]
-    pub fn push(&mut self, _io: &Io, _tables: &Recording) -> Result<Taken> {
-        Ok(Taken::NoSpace)
-    }
-
     /// Writes what is left and the tables, and makes the file durable. Returns its bytes.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn finish(self, tables: Recording) -> Result<u64> {
-        #[cfg(feature = "parquet")]
-        {
-            let bytes = self.writer.finish(tables).and_then(|mut file| {
-                let end = std::io::Seek::stream_position(&mut file)?;
-                // Gives back what was allocated and not needed.
-                file.set_len(end)?;
-                file.sync_all()?;
-                Ok(end)
-            });
-            let bytes = bytes.with_context(|| self.path.display().to_string())?;
-            self.dir.sync()?;
-            Ok(bytes)
-        }
-        #[cfg(not(feature = "parquet"))]
-        {
-            drop(tables);
-            Ok(0)
-        }
+        let bytes = self.writer.finish(tables).and_then(|mut file| {
+            let end = std::io::Seek::stream_position(&mut file)?;
+            // Gives back what was allocated and not needed.
+            file.set_len(end)?;
+            file.sync_all()?;
+            Ok(end)
+        });
+        let bytes = bytes.with_context(|| self.path.display().to_string())?;
+        self.dir.sync()?;
+        Ok(bytes)
     }
 
     /// Removes a file that has become useless.
@@ -184,18 +142,11 @@ impl Output {
     }
 
     /// Whether blocks can be allocated ahead, without which a full file system ends in a damaged file.
-    #[cfg(feature = "parquet")]
     pub fn is_reserved(&self) -> bool {
         self.allocated.is_some()
     }
 
-    #[cfg(not(feature = "parquet"))]
-    pub fn is_reserved(&self) -> bool {
-        false
-    }
-
     /// Allocates blocks for the next group and the end of the file. Returns whether there is room.
-    #[cfg(feature = "parquet")]
     fn allocate(&mut self, tables: &Recording) -> Result<bool> {
         let Some(allocated) = self.allocated else { return Ok(true) };
         let groups = self.requests / columnar::GROUP as u64 + 2;

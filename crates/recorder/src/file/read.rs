@@ -12,14 +12,8 @@ use machine::files::open_input;
 use trace::Recording;
 use trace::formats::{Format, Options, Parser, blktrace};
 
-#[cfg(feature = "parquet")]
-use super::columnar;
 use super::metered::Metered;
-#[cfg(not(feature = "perfetto"))]
-use super::perfetto_absent as perfetto;
-use super::{packed, per_cpu};
-#[cfg(feature = "perfetto")]
-use crate::perfetto;
+use super::{libraries, packed, per_cpu};
 
 /// Bytes that are read at a time.
 const PIECE: usize = 1 << 18;
@@ -48,22 +42,14 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
     let mut file = open_input(path).with_context(|| format!("{shown}: cannot read the trace"))?;
     let begin = begin(&mut file).with_context(|| format!("{shown}: cannot read the trace"))?;
     if begin.starts_with(b"PAR1") && matches!(options.format, Format::Auto | Format::Parquet) {
-        return parquet(file).with_context(|| format!("{shown}: cannot read the recording"));
+        return libraries::read_parquet(file).with_context(|| format!("{shown}: cannot read the recording"));
     }
     let recording = match packed::Packing::of(&begin) {
-        Some(packing) => packed::reader(packing, file).and_then(|reader| stream(reader, options)),
+        Some(packing) => libraries::unpack(packing, file).and_then(|reader| stream(reader, options)),
         None if blktrace::is_blktrace(&begin) => per_cpu::read(path),
         None => stream(file, options),
     };
     recording.map_err(|error| error.context(format!("{shown}: cannot read the trace")))
-}
-
-/// Whether a file of Parquet has the columns of a recording, and not those of a trace of events.
-pub fn is_recording(path: &Path) -> bool {
-    #[cfg(feature = "parquet")]
-    return open_input(path).is_ok_and(columnar::is_recording);
-    #[cfg(not(feature = "parquet"))]
-    return !path.as_os_str().is_empty();
 }
 
 fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
@@ -73,43 +59,14 @@ fn begin(file: &mut File) -> std::io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-/// Reads a recording in Parquet that is in memory.
-///
-/// # Errors
-/// It is none, or is damaged.
-pub fn read_bytes(bytes: Vec<u8>) -> Result<Recording> {
-    #[cfg(feature = "parquet")]
-    return columnar::read(bytes::Bytes::from(bytes));
-    #[cfg(not(feature = "parquet"))]
-    return Err(no_parquet(&bytes));
-}
-
-#[cfg(feature = "parquet")]
-fn parquet(file: File) -> Result<Recording> {
-    columnar::read(file)
-}
-
-#[cfg(not(feature = "parquet"))]
-fn parquet(file: File) -> Result<Recording> {
-    Err(no_parquet(&file))
-}
-
-#[cfg(not(feature = "parquet"))]
-fn no_parquet<T>(_recording: &T) -> anyhow::Error {
-    anyhow::anyhow!(
-        "recording: this build of schedlab does not support Parquet (the one of `make demo` is without it); convert the file with \
-         `schedlab trace FILE --to FILE.iolog` of another build, or install schedlab with `make install`, the .deb or `cargo install`"
-    )
-}
-
 /// What does not need to be found again: text, or one file of blktrace.
 fn stream(reader: impl Read, options: &ReadOptions) -> Result<Recording> {
     let mut reader = Metered::new(BufReader::with_capacity(PIECE, reader));
     let mut piece = vec![0; PIECE];
     let mut read = fill(&mut reader, &mut piece)?;
     let is_named = options.format == Format::Perfetto;
-    if is_named || (options.format == Format::Auto && perfetto::is_perfetto(&piece[..read])) {
-        return perfetto::read(std::io::Cursor::new(piece[..read].to_vec()).chain(reader));
+    if is_named || (options.format == Format::Auto && libraries::is_perfetto(&piece[..read])) {
+        return libraries::read_perfetto(std::io::Cursor::new(piece[..read].to_vec()).chain(reader));
     }
     if blktrace::is_blktrace(&piece[..read]) {
         return per_cpu::of_one(std::io::Cursor::new(piece[..read].to_vec()).chain(reader));

@@ -85,7 +85,7 @@ fn plain(dir: &Path) -> Recording {
     read(&written(dir, "plain", TEXT.as_bytes()), &ReadOptions::default()).expect("text")
 }
 
-#[cfg(feature = "packed")]
+#[cfg(feature = "full")]
 #[test]
 fn packed_traces_are_as_their_text_and_damaged_ones_are_errors() {
     use std::io::Write;
@@ -104,16 +104,16 @@ fn packed_traces_are_as_their_text_and_damaged_ones_are_errors() {
     }
 }
 
-#[cfg(not(feature = "packed"))]
+#[cfg(not(feature = "full"))]
 #[test]
-fn a_build_without_unpacking_says_which_program_does_it() {
+fn the_minimal_build_says_which_program_unpacks() {
     let dir = tempfile::tempdir().expect("a directory");
     assert_eq!(plain(dir.path()).ios.len(), 2);
     let path = written(dir.path(), "a.gz", &[0x1f, 0x8b, 8, 0]);
     assert!(refused(&path, &ReadOptions::default()).contains("gunzip"));
 }
 
-#[cfg(feature = "parquet")]
+#[cfg(feature = "full")]
 #[test]
 fn a_recording_is_found_by_its_contents() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -135,7 +135,7 @@ fn what_a_kernel_wrote_is_read_as_blkparse_reads_it() {
     assert_eq!((&binary.ios, &binary.processes, &binary.devices), (&text.ios, &text.processes, &text.devices));
 }
 
-#[cfg(feature = "parquet")]
+#[cfg(feature = "full")]
 #[test]
 fn a_recording_is_written_in_each_format_that_has_an_ending_and_read_again() {
     let dir = tempfile::tempdir().expect("a directory");

@@ -1,5 +1,6 @@
 //! A recording written into a new file, in the format that its name says.
 
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -8,8 +9,7 @@ use machine::files::Dir;
 use trace::Recording;
 use trace::formats::{FORMATS, Format, lines};
 
-#[cfg(feature = "parquet")]
-use super::columnar;
+use super::libraries::{check_written, write_parquet, write_perfetto};
 
 /// Whether a file of this name is a trace of Perfetto.
 pub fn is_perfetto(path: &Path) -> bool {
@@ -29,15 +29,7 @@ fn format_of(path: &Path) -> Result<Format> {
     let written =
         || FORMATS.iter().flat_map(|row| row.endings).map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(", ");
     match Format::of_ending(ending) {
-        Some(Format::Parquet) if cfg!(not(feature = "parquet")) => bail!(
-            "{}: this build of schedlab does not write Parquet (the one of `make demo` is without it); name a .iolog or a .blkparse file",
-            path.display()
-        ),
-        Some(Format::Perfetto) if cfg!(not(feature = "perfetto")) => bail!(
-            "{}: this build of schedlab does not write traces of Perfetto (the one of `make demo` is without it); name a .iolog or a .blkparse file",
-            path.display()
-        ),
-        Some(format) => Ok(format),
+        Some(format) => check_written(path, format).map(|()| format),
         None => {
             bail!("{}: no format is written with this ending; name a file that ends in {}", path.display(), written())
         }
@@ -61,54 +53,33 @@ pub fn write(path: &Path, recording: &Recording) -> Result<()> {
     let cannot = || format!("{}: cannot write the recording (is there room?)", path.display());
     let mut file = BufWriter::with_capacity(1 << 18, file);
     if is_perfetto(path) {
-        perfetto(&mut file, recording).with_context(cannot)?;
+        write_perfetto(&mut file, recording).with_context(cannot)?;
     } else if let Some(lines) = lines(format_of(path)?, recording) {
         for line in lines {
             file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).with_context(cannot)?;
         }
     } else {
-        parquet(&mut file, recording).with_context(cannot)?;
+        write_parquet(&mut file, recording).with_context(cannot)?;
     }
     file.flush().with_context(cannot)
 }
 
-/// A recording as Parquet, in memory; [`super::read_bytes`] reads it.
+/// Writes a recording as tracks for ui.perfetto.dev.
+///
+/// # Errors
+/// The file cannot be written, or this build does not write such.
+pub fn write_tracks(file: File, recording: &Recording) -> Result<()> {
+    let mut file = BufWriter::new(file);
+    write_perfetto(&mut file, recording)?;
+    Ok(file.flush()?)
+}
+
+/// A recording as Parquet, in memory; [`read_bytes`](super::read_bytes) reads it.
 ///
 /// # Errors
 /// This build does not write Parquet.
 pub fn write_bytes(recording: &Recording) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    parquet(&mut bytes, recording)?;
+    write_parquet(&mut bytes, recording)?;
     Ok(bytes)
-}
-
-#[cfg(feature = "parquet")]
-fn parquet(file: &mut (impl Write + Send), recording: &Recording) -> Result<()> {
-    let mut writer = columnar::Writer::new(file)?;
-    recording.ios.iter().try_for_each(|io| writer.push(io))?;
-    let Recording { about, devices, processes, schedulers, ios: _ } = recording;
-    let tables = Recording {
-        about: about.clone(),
-        devices: devices.clone(),
-        processes: processes.clone(),
-        schedulers: schedulers.clone(),
-        ios: Vec::new(),
-    };
-    writer.finish(tables)?;
-    Ok(())
-}
-
-#[cfg(not(feature = "parquet"))]
-fn parquet(_file: &mut (impl Write + Send), _recording: &Recording) -> Result<()> {
-    bail!("recording: this build does not write Parquet")
-}
-
-#[cfg(feature = "perfetto")]
-fn perfetto(file: &mut impl Write, recording: &Recording) -> Result<()> {
-    crate::perfetto::write(file, recording).map(drop)
-}
-
-#[cfg(not(feature = "perfetto"))]
-fn perfetto(_file: &mut impl Write, _recording: &Recording) -> Result<()> {
-    bail!("recording: this build does not write traces of Perfetto")
 }

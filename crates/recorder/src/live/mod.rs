@@ -3,17 +3,12 @@
 //! [`Live`] hands over requests as they complete. Where they come from is a source: BPF, with one record a request, or the events of
 //! tracefs, which cost more and say less, but need neither BPF nor the kernel's type information.
 
-#[cfg(feature = "bpf")]
+#[cfg(feature = "full")]
 mod bpf;
-#[cfg(not(feature = "bpf"))]
-#[path = "bpf_absent.rs"]
-mod bpf;
-#[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "tracefs needs less"))]
 mod cgroups;
 mod clock;
 mod events;
 mod options;
-#[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "tracefs needs less"))]
 mod tables;
 mod target;
 mod tracefs;
@@ -26,7 +21,7 @@ use anyhow::{Result, bail};
 use machine::Root;
 use trace::{About, Io, Recording};
 
-#[cfg(feature = "perfetto")]
+#[cfg(feature = "full")]
 pub(crate) use tracefs::letters;
 
 pub use options::{MOST_DEVICES, MOST_FILTERS, Options, Source};
@@ -34,6 +29,19 @@ pub use options::{MOST_DEVICES, MOST_FILTERS, Options, Source};
 use events::Events;
 use tables::Tables;
 use target::{Filter, Target};
+
+#[cfg(not(feature = "full"))]
+mod bpf {
+    use super::*;
+
+    pub(super) fn start(
+        _root: &Root,
+        _targets: &[Target],
+        _filter: &Filter,
+    ) -> Result<(Box<dyn Events>, clock::Began)> {
+        bail!(text::absent("BPF", "it", ""))
+    }
+}
 
 /// A recording that grows.
 pub struct Live {

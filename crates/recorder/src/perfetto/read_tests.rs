@@ -90,7 +90,6 @@ fn bundles_of_several_cpus_become_requests_with_every_stage_and_the_process_of_t
     assert_eq!(recording.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["8,0"]);
 }
 
-#[cfg(feature = "packed")]
 #[test]
 fn packets_that_are_compressed_are_the_same_and_none_of_them_unpacks_without_bounds() {
     let Some(dir) = written() else { return };
@@ -150,7 +149,6 @@ proptest! {
         let _ = super::read(bytes.as_slice());
     }
 
-    #[cfg(feature = "packed")]
     #[test]
     fn a_damaged_trace_is_a_recording_or_an_error(at in 0usize..1000, with in any::<u8>()) {
         use std::sync::OnceLock;

@@ -139,13 +139,7 @@ fn processes(tree: &[u8], events: &mut Events) -> Result<()> {
     })
 }
 
-#[cfg(feature = "packed")]
 fn unpacked(bytes: &[u8], events: &mut Events) -> Result<()> {
     let mut inner = std::io::BufReader::new(flate2::bufread::ZlibDecoder::new(bytes));
     packets(&mut inner, events, false).context("packets: compressed")
-}
-
-#[cfg(not(feature = "packed"))]
-fn unpacked(_bytes: &[u8], _events: &mut Events) -> Result<()> {
-    bail!("packets: compressed; this build of schedlab does not unpack them; record the trace without compression_type")
 }

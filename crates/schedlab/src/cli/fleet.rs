@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use fleet::Key;
 
 pub(super) const FLEET_HELP: &str = "\
 Examples:
@@ -46,6 +45,9 @@ build of schedlab. It has no machine, host, serial number, path, label or time. 
 anywhere.
 
 Exit status: 0 the line was made, 1 an operation failed, 2 wrong usage.";
+
+/// What results are grouped by: the words of `fleet::Key`.
+pub(crate) const KEYS: [&str; 6] = ["model", "firmware", "kernel", "kind", "cpu", "system"];
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetArgs {
@@ -151,8 +153,8 @@ pub(crate) struct FleetStudyArgs {
     #[command(flatten)]
     pub(crate) select: FleetSelectArgs,
     /// Group results by these, separated by commas.
-    #[arg(long, value_name = "KEY,…", value_delimiter = ',', default_value = "model", value_parser = keys())]
-    pub(crate) by: Vec<Key>,
+    #[arg(long, value_name = "KEY,…", value_delimiter = ',', default_value = "model", value_parser = PossibleValuesParser::new(KEYS))]
+    pub(crate) by: Vec<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -165,8 +167,8 @@ pub(crate) struct FleetCompareArgs {
     /// The second group, which is judged against the first.
     pub(crate) second: String,
     /// What the two groups differ in.
-    #[arg(long, value_name = "KEY", value_parser = keys())]
-    pub(crate) by: Key,
+    #[arg(long, value_name = "KEY", value_parser = PossibleValuesParser::new(KEYS))]
+    pub(crate) by: String,
     #[command(flatten)]
     pub(crate) place: FleetPlaceArgs,
     #[command(flatten)]
@@ -216,10 +218,4 @@ pub(crate) struct ContributeArgs {
     /// Append the lines to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-}
-
-/// The words of the keys.
-fn keys() -> impl TypedValueParser<Value = Key> {
-    let words = PossibleValuesParser::new(Key::ALL.iter().map(|(_, word)| PossibleValue::new(*word)));
-    words.map(|word| Key::ALL.iter().find(|(_, known)| *known == word).map_or(Key::Model, |(key, _)| *key))
 }

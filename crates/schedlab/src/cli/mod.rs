@@ -232,7 +232,6 @@ pub(crate) enum Command {
     #[command(after_help = KERNEL_HELP)]
     Kernel(KernelArgs),
     /// Write the manual pages and completions that packages install into a directory.
-    #[cfg(feature = "packaging")]
     #[command(hide = true)]
     PackageFiles(PackageFilesArgs),
 }
@@ -449,7 +448,6 @@ pub(crate) struct RestoreArgs {
 }
 
 /// `schedlab package-files`.
-#[cfg(feature = "packaging")]
 #[derive(Debug, Args)]
 pub(crate) struct PackageFilesArgs {
     /// Directory to write into; created if missing.

@@ -7,6 +7,10 @@ pub(crate) mod devices;
 pub(crate) mod exec;
 pub(crate) mod experiment;
 pub(crate) mod fit;
+#[cfg(feature = "full")]
+pub(crate) mod fleet;
+#[cfg(not(feature = "full"))]
+#[path = "minimal.rs"]
 pub(crate) mod fleet;
 pub(crate) mod gate;
 pub(crate) mod iocost;
@@ -15,10 +19,11 @@ pub(crate) mod kernel;
 pub(crate) mod list;
 mod live;
 pub(crate) mod occasions;
-#[cfg(feature = "packaging")]
+#[cfg(feature = "full")]
 pub(crate) mod package_files;
 pub(crate) mod plan;
 pub(crate) mod profile;
+#[cfg(feature = "full")]
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod restore;

@@ -2,10 +2,7 @@
 //!
 //! The page is served by a thread without rights ([`server`]). The thread that measures only writes down numbers.
 
-#[cfg(feature = "metrics")]
-mod server;
-#[cfg(not(feature = "metrics"))]
-#[path = "server_absent.rs"]
+#[cfg(feature = "full")]
 mod server;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -23,6 +20,17 @@ use report::running::Running;
 use crate::cli::MonitorArgs;
 use crate::failure::usage;
 use crate::out;
+
+#[cfg(not(feature = "full"))]
+mod server {
+    use super::*;
+
+    pub(super) fn check() -> Result<()> {
+        Err(usage(text::absent("--metrics-listen", "it", "use --metrics-file, or ")))
+    }
+
+    pub(super) fn serve(_listener: TcpListener, _running: Arc<Mutex<Running>>) {}
+}
 
 /// The textfile is written at most so often.
 const EVERY: Duration = Duration::from_secs(1);

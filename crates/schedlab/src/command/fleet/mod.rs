@@ -49,6 +49,11 @@ fn at(place: &FleetPlaceArgs) -> Result<Location> {
     Location::parse(word).map_err(usage)
 }
 
+fn key_of(word: &str) -> Key {
+    let row = Key::ALL.iter().find(|(_, known)| *known == word);
+    row.map(|(key, _)| *key).expect("the command line takes the words of the table alone")
+}
+
 /// The directory that is written to; none for a bucket.
 fn directory(location: &Location) -> Option<&Path> {
     match location {
@@ -74,7 +79,6 @@ fn now_unix_ms() -> u64 {
 fn push(root: &Root, args: &FleetPushArgs) -> Result<u8> {
     let location = at(&args.place)?;
     restrict(&[&location], directory(&location))?;
-    fleet::available()?;
     let mut sources = Vec::new();
     for record in &args.records {
         sources.extend(records_at(record));
@@ -197,7 +201,8 @@ fn study(args: &FleetStudyArgs, is_report: bool) -> Result<u8> {
     let location = at(&args.place)?;
     restrict(&[&location], None)?;
     let (loaded, criteria) = loaded(&location, &args.select)?;
-    let study = fleet::study(&loaded, &args.by, &criteria);
+    let keys: Vec<Key> = args.by.iter().map(|word| key_of(word)).collect();
+    let study = fleet::study(&loaded, &keys, &criteria);
     if args.json {
         out::line(serde_json::to_string_pretty(&study)?)?;
     } else if is_report {
@@ -212,7 +217,7 @@ fn compare(args: &FleetCompareArgs) -> Result<u8> {
     let location = at(&args.place)?;
     restrict(&[&location], None)?;
     let (loaded, criteria) = loaded(&location, &args.select)?;
-    let sides = Sides { key: args.by, first: args.first.clone(), second: args.second.clone() };
+    let sides = Sides { key: key_of(&args.by), first: args.first.clone(), second: args.second.clone() };
     for side in [&sides.first, &sides.second] {
         let known = || loaded.results.iter().map(|(of, _)| sides.key.of(&of.header));
         if !known().any(|value| value == *side) {
@@ -344,4 +349,14 @@ pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
         None => out::note("nothing was written or sent; --out FILE appends this to a file that you may pass on"),
     }
     Ok(REACHED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_its_word_on_the_command_line() {
+        assert_eq!(Key::ALL.map(|(_, word)| word), crate::cli::KEYS);
+    }
 }

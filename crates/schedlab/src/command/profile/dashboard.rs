@@ -21,6 +21,7 @@ use text::escaped;
 use trace::profile::{Actor, DeviceProfile, Profile};
 use trace::{Io, Kind};
 
+use super::live::{Key, Screen};
 use crate::failure::usage;
 use crate::out;
 
@@ -29,15 +30,6 @@ const SECONDS: usize = 240;
 /// Rows of the heat map: two for each doubling of the latency, from 1 µs on.
 const ROWS: usize = 48;
 const LOWEST_LOG: u32 = 10;
-
-/// A key that was pressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
-    /// The profile ends.
-    End,
-    /// It begins again.
-    Again,
-}
 
 /// By what processes are in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,28 +68,30 @@ impl Dashboard {
             Err(usage("--watch: standard input and output are no terminal; leave it out for a profile as text"))
         }
     }
+}
 
-    pub(super) fn begin(&mut self) -> Result<()> {
+impl Screen for Dashboard {
+    fn begin(&mut self) -> Result<()> {
         self.terminal = Some(ratatui::try_init().context("terminal: cannot be drawn on; leave --watch out")?);
         Ok(())
     }
 
-    pub(super) fn end(&mut self) {
+    fn end(&mut self) {
         if self.terminal.take().is_some() {
             ratatui::restore();
         }
     }
 
-    pub(super) fn again(&mut self) {
+    fn again(&mut self) {
         self.seconds.clear();
     }
 
-    pub(super) fn is_paused(&self) -> bool {
+    fn is_paused(&self) -> bool {
         self.paused
     }
 
     /// Counts a request in the second in which it completed.
-    pub(super) fn count(&mut self, io: &Io) {
+    fn count(&mut self, io: &Io) {
         let Some(completed) = io.completed.get() else { return };
         let at = completed / 1_000_000_000;
         let latest = self.seconds.back().map(|second| second.at);
@@ -119,7 +113,7 @@ impl Dashboard {
     }
 
     /// A key that asks for something, if one was pressed since the last call; the dashboard's own are handled.
-    pub(super) fn key(&mut self) -> Result<Option<Key>> {
+    fn key(&mut self) -> Result<Option<Key>> {
         while event::poll(Duration::ZERO).context("terminal: cannot be read")? {
             let Event::Key(key) = event::read().context("terminal: cannot be read")? else { continue };
             if key.kind == KeyEventKind::Press
@@ -131,6 +125,15 @@ impl Dashboard {
         Ok(None)
     }
 
+    fn draw(&mut self, profile: &Profile, elapsed: Duration, lost: u64) -> Result<()> {
+        let Some(mut terminal) = self.terminal.take() else { return Ok(()) };
+        let drawn = terminal.draw(|frame| self.frame(frame, profile, elapsed, lost)).map(drop);
+        self.terminal = Some(terminal);
+        drawn.context("terminal: cannot be drawn on")
+    }
+}
+
+impl Dashboard {
     fn pressed(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Option<Key> {
         match code {
             KeyCode::Char('c' | 'd') if modifiers.contains(KeyModifiers::CONTROL) => return Some(Key::End),
@@ -147,13 +150,6 @@ impl Dashboard {
             _ => {}
         }
         None
-    }
-
-    pub(super) fn draw(&mut self, profile: &Profile, elapsed: Duration, lost: u64) -> Result<()> {
-        let Some(mut terminal) = self.terminal.take() else { return Ok(()) };
-        let drawn = terminal.draw(|frame| self.frame(frame, profile, elapsed, lost)).map(drop);
-        self.terminal = Some(terminal);
-        drawn.context("terminal: cannot be drawn on")
     }
 
     fn frame(&self, frame: &mut Frame<'_>, profile: &Profile, elapsed: Duration, lost: u64) {

@@ -14,7 +14,6 @@ use trace::profile::{InOrder, Profile, Profiler};
 use trace::{Io, Recording};
 
 use super::super::live;
-use super::dashboard::{Dashboard, Key};
 use crate::cli::ProfileArgs;
 use crate::progress::Progress;
 
@@ -26,6 +25,36 @@ const HORIZON: u64 = 2_000_000_000;
 const LENGTH: Duration = Duration::from_secs(10);
 /// Requests that are remembered for the excerpt of a page; the last ones.
 const REMEMBERED: usize = 1 << 20;
+
+/// The other screen of a terminal, which shows a profile while it grows.
+pub(super) trait Screen {
+    fn begin(&mut self) -> Result<()>;
+    fn end(&mut self);
+    fn again(&mut self);
+    fn is_paused(&self) -> bool;
+    fn count(&mut self, io: &Io);
+    fn key(&mut self) -> Result<Option<Key>>;
+    fn draw(&mut self, profile: &Profile, elapsed: Duration, lost: u64) -> Result<()>;
+}
+
+/// A key that was pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    /// The profile ends.
+    End,
+    /// It begins again.
+    Again,
+}
+
+#[cfg(feature = "full")]
+fn open_screen() -> Result<Box<dyn Screen>> {
+    Ok(Box::new(super::dashboard::Dashboard::check()?))
+}
+
+#[cfg(not(feature = "full"))]
+fn open_screen() -> Result<Box<dyn Screen>> {
+    Err(crate::failure::usage(text::absent("--watch", "it", "leave it out, or ")))
+}
 
 /// What is profiled so far.
 struct Session {
@@ -60,7 +89,7 @@ pub(super) fn run(root: &Root, args: &ProfileArgs) -> Result<(Profile, Recording
         cgroups: args.cgroup.clone(),
         source: args.source.into(),
     };
-    let mut dashboard = if args.watch { Some(Dashboard::check()?) } else { None };
+    let mut dashboard = if args.watch { Some(open_screen()?) } else { None };
     let progress = Progress::new(args.quiet || args.json || args.watch);
     let mut live = live::begin(root, &options, args.html.as_deref().as_slice(), &progress)?;
     let stop = Stop::install()?;
@@ -97,7 +126,7 @@ fn follow(
     length: Option<Duration>,
     stop: &Stop,
     progress: &Progress,
-    mut dashboard: Option<&mut Dashboard>,
+    mut dashboard: Option<&mut Box<dyn Screen>>,
 ) -> Result<String> {
     let (began, mut drawn, mut latest, mut forgotten) = (Instant::now(), Instant::now(), 0, 0);
     while stop.signal().is_none() && live::wait(began, length) {

@@ -1,9 +1,6 @@
 //! `schedlab profile`: who asks a disk for what, how it answers, and whether waiting would pay; of a file, or live.
 
-#[cfg(feature = "dashboard")]
-mod dashboard;
-#[cfg(not(feature = "dashboard"))]
-#[path = "dashboard_absent.rs"]
+#[cfg(feature = "full")]
 mod dashboard;
 mod live;
 

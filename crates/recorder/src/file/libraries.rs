@@ -1,0 +1,104 @@
+//! What takes a library of its own: Parquet, the traces of Perfetto, packed files. The minimal build has `minimal.rs` in place of it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+use anyhow::Result;
+use files::open_input;
+use trace::Recording;
+use trace::formats::Format;
+
+use super::columnar;
+use super::packed::Packing;
+use crate::perfetto;
+
+/// Whether a file of Parquet has the columns of a recording, and not those of a trace of events.
+pub fn is_recording(path: &Path) -> bool {
+    open_input(path).is_ok_and(columnar::is_recording)
+}
+
+/// Reads a recording in Parquet that is in memory.
+///
+/// # Errors
+/// It is none, or is damaged.
+pub fn read_bytes(bytes: Vec<u8>) -> Result<Recording> {
+    columnar::read(bytes::Bytes::from(bytes))
+}
+
+pub(super) fn read_parquet(file: File) -> Result<Recording> {
+    columnar::read(file)
+}
+
+pub(super) fn is_perfetto(begin: &[u8]) -> bool {
+    perfetto::is_perfetto(begin)
+}
+
+pub(super) fn read_perfetto(trace: impl Read) -> Result<Recording> {
+    perfetto::read(trace)
+}
+
+/// Fails where this build does not write a format: this one writes all.
+pub(super) fn check_written(_path: &Path, _format: Format) -> Result<()> {
+    Ok(())
+}
+
+pub(super) fn write_parquet(file: &mut (impl Write + Send), recording: &Recording) -> Result<()> {
+    let mut writer = columnar::Writer::new(file)?;
+    recording.ios.iter().try_for_each(|io| writer.push(io))?;
+    let Recording { about, devices, processes, schedulers, ios: _ } = recording;
+    let tables = Recording {
+        about: about.clone(),
+        devices: devices.clone(),
+        processes: processes.clone(),
+        schedulers: schedulers.clone(),
+        ios: Vec::new(),
+    };
+    writer.finish(tables)?;
+    Ok(())
+}
+
+pub(super) fn write_perfetto(file: &mut impl Write, recording: &Recording) -> Result<()> {
+    perfetto::write(file, recording).map(drop)
+}
+
+/// What a file unpacks to.
+pub(super) fn unpack(packing: Packing, file: File) -> Result<Box<dyn Read>> {
+    Ok(match packing {
+        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file))),
+        Packing::Zstd => Box::new(Frames { source: Some(BufReader::new(file)), frame: None }),
+    })
+}
+
+type Frame = ruzstd::decoding::StreamingDecoder<BufReader<File>, ruzstd::decoding::FrameDecoder>;
+
+/// zstd's frames, one after another.
+struct Frames {
+    source: Option<BufReader<File>>,
+    frame: Option<Box<Frame>>,
+}
+
+impl Read for Frames {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let damaged = |error: &dyn std::fmt::Display| {
+            std::io::Error::new(std::io::ErrorKind::InvalidData, format!("zstd: {error}"))
+        };
+        loop {
+            if let Some(frame) = &mut self.frame {
+                let read = frame.read(to)?;
+                if read > 0 || to.is_empty() {
+                    return Ok(read);
+                }
+            }
+            if let Some(frame) = self.frame.take() {
+                self.source = Some(frame.into_inner());
+            }
+            let Some(mut source) = self.source.take() else { return Ok(0) };
+            if source.fill_buf()?.is_empty() {
+                self.source = Some(source);
+                return Ok(0);
+            }
+            self.frame = Some(Box::new(Frame::new(source).map_err(|error| damaged(&error))?));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What the minimal build says to files that take a library.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use text::absent;
+use trace::Recording;
+use trace::formats::Format;
+
+use super::packed::Packing;
+
+const CONVERT: &str = "convert the file with `schedlab trace FILE --to FILE.iolog` of another build, or ";
+const NAME_TEXT: &str = "name a .iolog or a .blkparse file, or ";
+
+pub fn is_recording(path: &Path) -> bool {
+    !path.as_os_str().is_empty()
+}
+
+pub fn read_bytes(_bytes: Vec<u8>) -> Result<Recording> {
+    bail!(absent("recording", "Parquet", CONVERT))
+}
+
+pub(super) fn read_parquet(_file: File) -> Result<Recording> {
+    bail!(absent("recording", "Parquet", CONVERT))
+}
+
+pub(super) fn is_perfetto(_begin: &[u8]) -> bool {
+    false
+}
+
+pub(super) fn read_perfetto(_trace: impl Read) -> Result<Recording> {
+    bail!(absent("trace", "traces of Perfetto", ""))
+}
+
+pub(super) fn check_written(path: &Path, format: Format) -> Result<()> {
+    match format {
+        Format::Parquet => bail!(absent(&path.display().to_string(), "Parquet", NAME_TEXT)),
+        Format::Perfetto => bail!(absent(&path.display().to_string(), "traces of Perfetto", NAME_TEXT)),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn write_parquet(_file: &mut (impl Write + Send), _recording: &Recording) -> Result<()> {
+    bail!(absent("recording", "Parquet", ""))
+}
+
+pub(super) fn write_perfetto(_file: &mut impl Write, _recording: &Recording) -> Result<()> {
+    bail!(absent("recording", "traces of Perfetto", ""))
+}
+
+pub(super) fn unpack(packing: Packing, _file: File) -> Result<Box<dyn Read>> {
+    match packing {
+        Packing::Gzip => bail!(absent("packing", "gzip", "unpack it first (gunzip), or ")),
+        Packing::Zstd => bail!(absent("packing", "zstd", "unpack it first (unzstd), or ")),
+    }
+}
