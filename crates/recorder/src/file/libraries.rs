@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use anyhow::Result;
-use files::open_input;
+use machine::files::open_input;
 use trace::Recording;
 use trace::formats::Format;
 
