@@ -133,7 +133,7 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         lab.run(&format!("compare --device cpu --arena {arena}")).expect_status(2).says(&["--arena cpu"]);
     }
     lab.run("compare --arena cpu").expect_status(2).says(&["schedlab list settings"]);
-    for command in ["tune --arena cpu", "show cpu"] {
+    for command in ["tune --arena cpu --device cpu", "show cpu"] {
         lab.run(command).expect_status(2).says(&["schedlab compare --arena cpu"]);
     }
     for (words, said) in [
