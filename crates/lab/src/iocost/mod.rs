@@ -24,7 +24,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use experiment::plan::{ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength};
 use experiment::record::{Environment, VoidReason};
-use experiment::stats::describe::{median, quantile};
+use experiment::stats::describe::median;
 use machine::Root;
 use machine::settings::device_attributes;
 use serde::Serialize;
