@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use experiment::plan::{Budget, Criteria, Plan, TrialLength};
 use experiment::record::Record;
 use machine::files::Dir;
+use text::build;
 use text::limits::{OCCASIONS, PLAN_BYTES, RECORD_BYTES};
 
 use crate::failure::usage;
@@ -53,13 +54,27 @@ pub fn keep_plan(dir: &Dir, plan: &Plan) -> Result<()> {
     PLAN_BYTES.check(bytes.len())?;
     let there = Plan::from_toml(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())?;
     if comparable(&there) == comparable(plan) {
-        return Ok(());
+        return check_build(dir.path());
     }
     Err(usage(format!(
         "{}: holds occasions of another plan; continue that one (schedlab run {} --out {0} --occasions N), or name another --out",
         dir.path().display(),
         path.display()
     )))
+}
+
+/// Before another occasion is measured, which could not be pooled with those of another build.
+fn check_build(dir: &Path) -> Result<()> {
+    for occasion in below(dir) {
+        let found = read(&occasion)?.header.schedlab;
+        if let Some(why) = build::difference(&found, build::identity()) {
+            return Err(usage(format!(
+                "{}: {why}; continue with that build, or name another --out",
+                occasion.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What must be the same on every occasion. The number of blocks that an occasion's budget holds may be another one each time.

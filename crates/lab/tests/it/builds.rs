@@ -8,6 +8,7 @@ use lab::arena::open::{OpenOptions, within};
 use lab::atlas::{Choice, Design, Looked, Plans, adopt, look};
 use lab::console::Console;
 use lab::gate::same_plan;
+use lab::occasions::keep_plan;
 use lab::output::Output;
 use lab::progress::Silent;
 use lab::resolve::{Resolved, checked};
@@ -58,6 +59,19 @@ fn a_record_of_another_build_is_not_resumed_and_no_reference() {
     let refusal = open(dir.path(), true).unwrap_err();
     assert!(refusal.contains(REFUSAL), "{refusal}");
     let refusal = same_plan(&plan(), &store::read(dir.path()).unwrap(), dir.path()).unwrap_err().to_string();
+    assert!(refusal.contains(REFUSAL), "{refusal}");
+}
+
+#[test]
+fn an_occasion_of_another_build_is_found_before_the_next_is_measured() {
+    let at = tempfile::tempdir().unwrap();
+    let dir = Dir::open(at.path()).unwrap();
+    keep_plan(&dir, &plan()).unwrap();
+    let occasion = at.path().join("occasion-1");
+    open(&occasion, false).unwrap();
+    keep_plan(&dir, &plan()).unwrap();
+    disguise(&occasion.join(RECORD));
+    let refusal = keep_plan(&dir, &plan()).unwrap_err().to_string();
     assert!(refusal.contains(REFUSAL), "{refusal}");
 }
 
