@@ -162,8 +162,8 @@ fn faults_of_layers(crates: &[(String, Vec<String>)]) -> Vec<String> {
         .collect();
     let mut faults = Vec::new();
     for (at, (name, may_use)) in rows.iter().enumerate() {
-        let above = |used: &&&str| !rows[..at].iter().any(|(other, _)| other == *used);
-        faults.extend(may_use.iter().filter(above).map(|used| format!("{used} must stand above {name}")));
+        let is_not_above = |used: &&&str| !rows[..at].iter().any(|(other, _)| other == *used);
+        faults.extend(may_use.iter().filter(is_not_above).map(|used| format!("{used} must stand above {name}")));
     }
     for (name, uses) in crates {
         match rows.iter().find(|(row, _)| row == name) {
@@ -187,7 +187,7 @@ fn crates_use_only_what_stands_above_them() {
     assert_eq!(faults_of_layers(&crates), ["sim must not depend on machine", "attic: has no row in LAYERS"]);
 }
 
-/// Whether a line has one of the words, of which no name and no method ends in it.
+/// Whether a line has one of the words, other than as a method or as the end of a longer name.
 fn has_word(line: &str, words: &[&str]) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     words.iter().any(|word| line.match_indices(word).any(|(at, _)| !line[..at].ends_with(is_part)))
