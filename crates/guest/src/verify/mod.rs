@@ -20,7 +20,7 @@ use crate::Error;
 use crate::child::Run;
 
 const LIMITS: Limits = Limits { file_bytes: 1 << 30, descriptors: 1024 };
-const INIT: &str = include_str!("verify/init.c");
+const INIT: &str = include_str!("init.c");
 /// Prefix of the line with the release.
 const UP: &str = "schedlab guest is up: ";
 /// Real time within which a kernel with all checks boots on a busy machine.

@@ -278,7 +278,7 @@ fn place(page: &Page<'_>) -> String {
 }
 
 /// Every work that a paragraph may cite.
-const REFERENCES: &str = include_str!("templates/references.bib");
+const REFERENCES: &str = include_str!("../templates/references.bib");
 
 /// The references that the paragraph cites.
 fn references(page: &Page<'_>) -> String {

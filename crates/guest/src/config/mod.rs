@@ -2,8 +2,8 @@
 
 use crate::Error;
 
-const PLAIN: &str = include_str!("config/um.config");
-const DEBUG: &str = include_str!("config/debug.config");
+const PLAIN: &str = include_str!("um.config");
+const DEBUG: &str = include_str!("debug.config");
 
 /// Marks an option that does not exist in all versions.
 const IF_THERE: &str = " # if there";

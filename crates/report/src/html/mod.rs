@@ -38,7 +38,7 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     let tables = page.tables.iter().map(|of| context! { title => of.title, head => of.head, rows => of.rows });
     let notes = evidence.iter().flat_map(|evidence| evidence.notes);
     let filled = context! {
-        style => Value::from_safe_string(include_str!("templates/style.css").into()),
+        style => Value::from_safe_string(include_str!("../templates/style.css").into()),
         title => page.title,
         answer => page.headline,
         next => page.next,
@@ -65,8 +65,8 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         command => page.command(),
     };
     let templates = [
-        ("report.html", include_str!("templates/report.html")),
-        ("workload.html", include_str!("templates/workload.html")),
+        ("report.html", include_str!("../templates/report.html")),
+        ("workload.html", include_str!("../templates/workload.html")),
     ];
     template::fill(&templates, filled)
 }
