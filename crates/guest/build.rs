@@ -5,8 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn main() {
-    let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the crate is"));
-    let top = manifest.join("../../kernel").canonicalize().expect("the sources of the modules are there");
+    let manifest = PathBuf::from(
+        std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where the crate is"),
+    );
+    let top =
+        manifest.join("../../kernel").canonicalize().expect("the sources of the modules are there");
     println!("cargo::rerun-if-changed={}", top.display());
     let mut names = Vec::new();
     collect(&top, Path::new(""), &mut names);
@@ -16,7 +19,8 @@ fn main() {
     );
     for name in names {
         let path = top.join(&name);
-        writeln!(list, "    ({name:?}, include_str!({:?})),", path.display().to_string()).expect("text takes any text");
+        writeln!(list, "    ({name:?}, include_str!({:?})),", path.display().to_string())
+            .expect("text takes any text");
     }
     list.push_str("];\n");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where to write"));

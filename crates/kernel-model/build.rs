@@ -7,8 +7,15 @@ use cc::Build;
 const CORE: &str = "../../kernel/core";
 
 /// The sources of the disk.
-const DISK: [&str; 7] =
-    ["disk.c", "disk-hdd.c", "disk-hdd-tables.c", "disk-cache.c", "disk-mechanics.c", "disk-null.c", "disk-measured.c"];
+const DISK: [&str; 7] = [
+    "disk.c",
+    "disk-hdd.c",
+    "disk-hdd-tables.c",
+    "disk-cache.c",
+    "disk-mechanics.c",
+    "disk-null.c",
+    "disk-measured.c",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=shim.c");
@@ -31,7 +38,9 @@ fn elevators() {
     for entry in fs::read_dir(CORE).expect("the sources are there") {
         let path = entry.expect("the sources can be listed").path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if name.ends_with(".c") && ["antic", "wpcas", "occupancy"].iter().any(|part| name.starts_with(part)) {
+        if name.ends_with(".c")
+            && ["antic", "wpcas", "occupancy"].iter().any(|part| name.starts_with(part))
+        {
             build.file(path);
         }
     }
@@ -40,10 +49,13 @@ fn elevators() {
 
 fn disk() {
     let mut build = strict();
-    for warning in ["-Wsign-conversion", "-Wshadow", "-Wmissing-prototypes", "-Wstrict-prototypes"] {
+    for warning in ["-Wsign-conversion", "-Wshadow", "-Wmissing-prototypes", "-Wstrict-prototypes"]
+    {
         build.flag_if_supported(warning);
     }
     // Undefined behaviour ends the program, without the sanitizer's run-time library, which would have to be linked in.
-    build.flag_if_supported("-fsanitize=undefined").flag_if_supported("-fsanitize-undefined-trap-on-error");
+    build
+        .flag_if_supported("-fsanitize=undefined")
+        .flag_if_supported("-fsanitize-undefined-trap-on-error");
     build.files(DISK.map(|file| format!("{CORE}/{file}"))).compile("schedlab_disk");
 }

@@ -11,11 +11,16 @@ fn main() {
     if std::env::var_os("CARGO_FEATURE_FULL").is_none() {
         return;
     }
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where to write")).join("record.bpf.o");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo says where to write"))
+        .join("record.bpf.o");
     let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     // v3: atomic operations that return a value, and 32-bit registers; Linux 5.12 and later.
     let mut command = Command::new(&clang);
-    command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c", "-o"]).arg(&out);
+    command
+        .args([
+            "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c", "-o",
+        ])
+        .arg(&out);
     // What is embedded does not depend on where it was built.
     command.args(["-fdebug-compilation-dir", "."]).arg("record.bpf.c").current_dir(DIRECTORY);
     match command.status() {

@@ -36,7 +36,9 @@ fn describe(git: &Git<'_>, hash: impl Fn() -> String) -> String {
     match commit.filter(|_| is_top) {
         Some(commit) if git.is_clean() => commit,
         Some(commit) => format!("{commit}-dirty.{}", hash()),
-        None => format!("{}-unknown.{}", env::var("CARGO_PKG_VERSION").expect("cargo sets it"), hash()),
+        None => {
+            format!("{}-unknown.{}", env::var("CARGO_PKG_VERSION").expect("cargo sets it"), hash())
+        }
     }
 }
 
@@ -77,7 +79,12 @@ impl Git<'_> {
     /// The output of git without its end of line; none without git, or outside of a repository.
     fn run(&self, args: &[&str]) -> Option<String> {
         // Without locks git writes nothing.
-        let output = Command::new("git").arg("-C").arg(self.root).env("GIT_OPTIONAL_LOCKS", "0").args(args).output();
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(self.root)
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .args(args)
+            .output();
         let output = output.ok().filter(|output| output.status.success())?;
         Some(String::from_utf8(output.stdout).ok()?.trim_end().to_owned())
     }

@@ -7,7 +7,10 @@
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, Sender};
 
-use elevator::{BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Op, Origin, Time};
+use elevator::{
+    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Op, Origin,
+    Time,
+};
 
 /// The scheduler's name in plans.
 const NAME: &str = "agent";
@@ -128,7 +131,13 @@ impl Agent {
             ]);
         }
         observation.resize((1 + asked.candidates) * FEATURES, 0.0);
-        Question { now_ns: now.as_ns(), observation, candidates, done_bytes: self.done_bytes, open_ns: self.open_ns }
+        Question {
+            now_ns: now.as_ns(),
+            observation,
+            candidates,
+            done_bytes: self.done_bytes,
+            open_ns: self.open_ns,
+        }
     }
 
     /// The number of the request to dispatch; None: to wait. Without anybody to ask the oldest one.
@@ -195,13 +204,19 @@ impl Elevator for Agent {
     }
 
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
-        let at = self.held.iter().position(|held| held.tag == before.tag).expect("the request that grows is held");
+        let at = self
+            .held
+            .iter()
+            .position(|held| held.tag == before.tag)
+            .expect("the request that grows is held");
         self.held[at] = *after;
     }
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         self.count(now);
-        let place = |held: &[BlockRequest], tag| held.iter().position(|one| one.tag == tag).expect("both are held");
+        let place = |held: &[BlockRequest], tag| {
+            held.iter().position(|one| one.tag == tag).expect("both are held")
+        };
         let (own, other) = (place(&self.held, survivor.tag), place(&self.held, gone.tag));
         self.held[own.min(other)] = *survivor;
         self.held.remove(own.max(other));

@@ -64,14 +64,22 @@ type State<'py> = (u64, Bound<'py, PyBytes>, usize, u64, f64);
 impl Decisions {
     /// Opens a plan of the sim arena, one of whose arms has the scheduler `agent`.
     #[new]
-    fn new(py: Python<'_>, plan: &str, workload: usize, candidates: usize, wait_us: u64) -> PyResult<Decisions> {
+    fn new(
+        py: Python<'_>,
+        plan: &str,
+        workload: usize,
+        candidates: usize,
+        wait_us: u64,
+    ) -> PyResult<Decisions> {
         if candidates == 0 || candidates > MOST_CANDIDATES {
             return Err(usage(format!(
                 "candidates: out of range (found {candidates}, expected 1 to {MOST_CANDIDATES}); choose e.g. 16"
             )));
         }
         if wait_us == 0 {
-            return Err(usage("wait_us: out of range (found 0, expected at least 1); choose e.g. 2000"));
+            return Err(usage(
+                "wait_us: out of range (found 0, expected at least 1); choose e.g. 2000",
+            ));
         }
         own::add(&ROW).map_err(of)?;
         let (plan, _) = completed(parsed(plan)?)?;
@@ -127,11 +135,17 @@ impl Decisions {
 
     /// Answers the decision: the number of a candidate, or None to wait. The next decision; None: the trial has ended.
     #[pyo3(signature = (candidate))]
-    fn answer<'py>(&self, py: Python<'py>, candidate: Option<usize>) -> PyResult<Option<State<'py>>> {
+    fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        candidate: Option<usize>,
+    ) -> PyResult<Option<State<'py>>> {
         let question = py.detach(|| match &*self.lock() {
-            Episode::Running(running) => {
-                Ok(running.answers.send(candidate).ok().and_then(|()| running.questions.recv().ok()))
-            }
+            Episode::Running(running) => Ok(running
+                .answers
+                .send(candidate)
+                .ok()
+                .and_then(|()| running.questions.recv().ok())),
             _ => Err(usage("step: no trial is running; call reset first")),
         })?;
         Ok(question.map(|question| state(py, question)))
@@ -142,9 +156,10 @@ impl Decisions {
         let found = py.detach(|| {
             let mut episode = self.lock();
             let over = match &*episode {
-                Episode::Running(running) => {
-                    running.questions.try_recv().is_err_and(|error| error == TryRecvError::Disconnected)
-                }
+                Episode::Running(running) => running
+                    .questions
+                    .try_recv()
+                    .is_err_and(|error| error == TryRecvError::Disconnected),
                 _ => false,
             };
             let (arena, found) = ended(&mut episode, !over)?;
@@ -194,10 +209,15 @@ impl Drop for Decisions {
 }
 
 /// Takes the arena back, and what the trial observed; one that is running is asked to end, if `cut`.
-fn ended(episode: &mut Episode, cut: bool) -> PyResult<(Box<SimArena>, Option<anyhow::Result<Observation>>)> {
+fn ended(
+    episode: &mut Episode,
+    cut: bool,
+) -> PyResult<(Box<SimArena>, Option<anyhow::Result<Observation>>)> {
     match std::mem::replace(episode, Episode::Lost) {
         Episode::Idle(arena) => Ok((arena, None)),
-        Episode::Lost => Err(ExperimentError::new_err("environment: a trial failed before; make another environment")),
+        Episode::Lost => Err(ExperimentError::new_err(
+            "environment: a trial failed before; make another environment",
+        )),
         Episode::Running(Running { stop, questions, answers, thread }) => {
             if cut {
                 stop.ask();

@@ -45,7 +45,11 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Wrong usage is a [`PlanError`], anything else an [`ExperimentError`].
 pub(crate) fn of(error: anyhow::Error) -> PyErr {
     let text = format!("{error:#}");
-    if lab::failure::is_usage(&error) { PlanError::new_err(text) } else { ExperimentError::new_err(text) }
+    if lab::failure::is_usage(&error) {
+        PlanError::new_err(text)
+    } else {
+        ExperimentError::new_err(text)
+    }
 }
 
 /// Wrong usage.
@@ -67,7 +71,10 @@ pub(crate) fn end_trial(what: &str, raised: PyErr) -> ! {
 
 /// The exception for a panic: the one that a method raised, or an [`ElevatorError`].
 pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> PyErr {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("a panic without a text");
     let mut all = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
     let raised = all.iter().position(|(known, _)| known == text).map(|at| all.remove(at).1);

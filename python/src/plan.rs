@@ -25,13 +25,18 @@ pub(crate) fn read_plan(text: &str, beside: Option<PathBuf>) -> PyResult<String>
 #[pyfunction]
 pub(crate) fn plan_of_json(text: &str) -> PyResult<String> {
     PLAN_BYTES.check(text.len()).map_err(usage)?;
-    let value: Value = serde_json::from_str(text).map_err(|e| usage(format!("plan: not JSON: {e}")))?;
-    let Value::Object(mut all) = value else { return Err(usage("plan: no object; name device, arms and workloads")) };
+    let value: Value =
+        serde_json::from_str(text).map_err(|e| usage(format!("plan: not JSON: {e}")))?;
+    let Value::Object(mut all) = value else {
+        return Err(usage("plan: no object; name device, arms and workloads"));
+    };
     let arms = words(&mut all, "arms", |words| Ok(serde_json::to_value(parse_arms(words)?)))?;
-    let workloads = words(&mut all, "workloads", |words| Ok(serde_json::to_value(parse_workloads(words)?)))?;
+    let workloads =
+        words(&mut all, "workloads", |words| Ok(serde_json::to_value(parse_workloads(words)?)))?;
     all.insert("arm".to_owned(), arms);
     all.insert("workload".to_owned(), workloads);
-    let table = toml::Value::try_from(without_nulls(Value::Object(all))).map_err(|e| usage(format!("plan: {e}")))?;
+    let table = toml::Value::try_from(without_nulls(Value::Object(all)))
+        .map_err(|e| usage(format!("plan: {e}")))?;
     let text = toml::to_string(&table).map_err(|e| usage(format!("plan: {e}")))?;
     Ok(plan(&text)?.to_toml())
 }

@@ -38,8 +38,10 @@ impl Record {
     /// Reads the record in a directory, or record.jsonl itself.
     pub(crate) fn read(source: &Path) -> anyhow::Result<Record> {
         let record = Arc::new(lab::store::read(source)?);
-        let path = if source.is_dir() { source.join(lab::store::RECORD) } else { source.to_owned() };
-        let text = std::fs::read(&path).with_context(|| format!("{}: cannot read", path.display()))?;
+        let path =
+            if source.is_dir() { source.join(lab::store::RECORD) } else { source.to_owned() };
+        let text =
+            std::fs::read(&path).with_context(|| format!("{}: cannot read", path.display()))?;
         Ok(Record { record, text, messages: Vec::new(), measured_s: None })
     }
 
@@ -145,7 +147,8 @@ impl Record {
 }
 
 fn method_of(word: &str) -> PyResult<Method> {
-    serde_json::from_value(serde_json::Value::String(word.to_owned())).map_err(|e| usage(format!("method: {e}")))
+    serde_json::from_value(serde_json::Value::String(word.to_owned()))
+        .map_err(|e| usage(format!("method: {e}")))
 }
 
 /// What is concluded from a record.
@@ -200,7 +203,12 @@ impl Study {
     /// The report as text.
     #[pyo3(signature = (*, verbose=false, width=100))]
     fn report(&self, verbose: bool, width: u16) -> String {
-        let options = report::terminal::Options { width: width.max(60), colour: false, verbose, offered: Vec::new() };
+        let options = report::terminal::Options {
+            width: width.max(60),
+            colour: false,
+            verbose,
+            offered: Vec::new(),
+        };
         report::terminal::render(&self.study, Some(&self.evidence()), &[], &options)
     }
 
@@ -216,7 +224,8 @@ impl Study {
 
     /// The plots of the report.
     fn figures(&self, py: Python<'_>) -> PyResult<Vec<Figure>> {
-        let all = py.detach(|| report::figures(&self.study, Some(&self.evidence()))).map_err(usage)?;
+        let all =
+            py.detach(|| report::figures(&self.study, Some(&self.evidence()))).map_err(usage)?;
         Ok(all.into_iter().map(Figure).collect())
     }
 

@@ -48,20 +48,30 @@ pub(crate) fn run(
 ) -> PyResult<Record> {
     let plan = parsed(plan)?;
     if plan.arena != ArenaKind::Sim {
-        let text = format!("plan: its arena is {}, which the program measures (expected sim)", plan.arena.name());
+        let text = format!(
+            "plan: its arena is {}, which the program measures (expected sim)",
+            plan.arena.name()
+        );
         return Err(of(usage(text)));
     }
-    let asked =
-        Asked { trial: plan.trial.clone(), workers, out, command: command.unwrap_or_else(|| COMMAND.to_owned()) };
+    let asked = Asked {
+        trial: plan.trial.clone(),
+        workers,
+        out,
+        command: command.unwrap_or_else(|| COMMAND.to_owned()),
+    };
     let (plan, notes) = completed(plan)?;
-    let (stop, seen) = (Stop::manual(), Arc::new(Watched { messages: Mutex::new(notes), ..Watched::default() }));
+    let (stop, seen) =
+        (Stop::manual(), Arc::new(Watched { messages: Mutex::new(notes), ..Watched::default() }));
     let (asked_to_end, reports) = (stop.clone(), Arc::clone(&seen));
     let work = move || {
         let began = Instant::now();
         measured(plan, &asked, &asked_to_end, &reports).map(|record| (record, began.elapsed()))
     };
-    let (record, took) = attended(py, &stop, &mut || seen.show(py, watch.as_ref()), work)?.map_err(of)?;
-    let messages = std::mem::take(&mut *seen.messages.lock().unwrap_or_else(PoisonError::into_inner));
+    let (record, took) =
+        attended(py, &stop, &mut || seen.show(py, watch.as_ref()), work)?.map_err(of)?;
+    let messages =
+        std::mem::take(&mut *seen.messages.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(record.measured(messages, took))
 }
 
@@ -107,7 +117,11 @@ pub(crate) fn attended<T: Send + 'static>(
                 raised = Some((error, since));
             }
             None => {
-                raised = py.check_signals().and_then(|()| look()).err().map(|error| (error, Instant::now()));
+                raised = py
+                    .check_signals()
+                    .and_then(|()| look())
+                    .err()
+                    .map(|error| (error, Instant::now()));
                 if raised.is_some() {
                     stop.ask();
                 }
@@ -123,10 +137,18 @@ pub(crate) fn attended<T: Send + 'static>(
     }
 }
 
-fn measured(plan: experiment::plan::Plan, asked: &Asked, stop: &Stop, seen: &Watched) -> anyhow::Result<Record> {
+fn measured(
+    plan: experiment::plan::Plan,
+    asked: &Asked,
+    stop: &Stop,
+    seen: &Watched,
+) -> anyhow::Result<Record> {
     feasibility::check(&plan)?;
     store::check_free(asked.out.as_deref())?;
-    let opening = OpenOptions { threads: asked.workers.and_then(NonZeroUsize::new), ..OpenOptions::default() };
+    let opening = OpenOptions {
+        threads: asked.workers.and_then(NonZeroUsize::new),
+        ..OpenOptions::default()
+    };
     let results = match &asked.out {
         None => Results::Memory { command: &asked.command },
         Some(out) => Results::Directory(RecordOptions {
@@ -137,7 +159,10 @@ fn measured(plan: experiment::plan::Plan, asked: &Asked, stop: &Stop, seen: &Wat
     };
     let place = Place::New { root: &Root::real(), opening: &opening };
     let pilot = Pilot::Run { asked: &asked.trial };
-    let outcome = lab::run::run(Experiment { plan, place, pilot, results, hooks: &() }, Console::new(stop, seen))?;
+    let outcome = lab::run::run(
+        Experiment { plan, place, pilot, results, hooks: &() },
+        Console::new(stop, seen),
+    )?;
     match outcome.kept {
         Kept::Memory(bytes) => Record::of_bytes(bytes),
         Kept::Directory(out) => {
@@ -173,7 +198,9 @@ impl Watched {
     /// Calls `watch` with the latest step, if there is a new one.
     pub(crate) fn show(&self, py: Python<'_>, watch: Option<&Py<PyAny>>) -> PyResult<()> {
         let Some(watch) = watch else { return Ok(()) };
-        let Some(shown) = self.latest.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
+        let Some(shown) = self.latest.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Ok(());
+        };
         let step = PyDict::new(py);
         step.set_item("share", shown.share)?;
         step.set_item("elapsed_s", shown.elapsed.as_secs_f64())?;

@@ -38,8 +38,15 @@ pub(crate) fn prepare(
     let (plan, _) = completed(plan)?;
     let (stop, opening) = (Stop::manual(), opening(workers, cache_dir, program));
     let asked_to_end = stop.clone();
-    let work =
-        move || shards::Prepared::of(plan, &asked, command, &opening, Console::new(&asked_to_end, &Watched::default()));
+    let work = move || {
+        shards::Prepared::of(
+            plan,
+            &asked,
+            command,
+            &opening,
+            Console::new(&asked_to_end, &Watched::default()),
+        )
+    };
     let prepared = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
     Ok(prepared.to_json())
 }
@@ -59,7 +66,14 @@ pub(crate) fn measure<'py>(
     let units = units_of(units)?;
     let (stop, opening) = (Stop::manual(), opening(workers, cache_dir, program));
     let asked_to_end = stop.clone();
-    let work = move || shards::measure(&prepared, &units, &opening, Console::new(&asked_to_end, &Watched::default()));
+    let work = move || {
+        shards::measure(
+            &prepared,
+            &units,
+            &opening,
+            Console::new(&asked_to_end, &Watched::default()),
+        )
+    };
     let segment = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
     Ok(PyBytes::new(py, &segment))
 }
@@ -77,12 +91,18 @@ pub(crate) fn prepare_search(
     let commission = Commission::from_json(commission).map_err(of)?;
     let (stop, opening) = (Stop::manual(), opening(None, cache_dir, program));
     let asked_to_end = stop.clone();
-    let work = move || commission.prepared(command, &opening, Console::new(&asked_to_end, &Watched::default()));
+    let work = move || {
+        commission.prepared(command, &opening, Console::new(&asked_to_end, &Watched::default()))
+    };
     let prepared = attended(py, &stop, &mut || Ok(()), work)?.map_err(of)?;
     Ok(prepared.to_json())
 }
 
-fn opening(threads: Option<NonZeroUsize>, cache_dir: Option<PathBuf>, program: Option<PathBuf>) -> OpenOptions {
+fn opening(
+    threads: Option<NonZeroUsize>,
+    cache_dir: Option<PathBuf>,
+    program: Option<PathBuf>,
+) -> OpenOptions {
     OpenOptions { threads, cache_dir, program, ..OpenOptions::default() }
 }
 
@@ -108,7 +128,8 @@ impl Distributed {
         if !resume {
             lab::store::check_free(Some(&out)).map_err(of)?;
         }
-        let (stop, options) = (Stop::manual(), RecordOptions { output: Output::Named(out), resume, command });
+        let (stop, options) =
+            (Stop::manual(), RecordOptions { output: Output::Named(out), resume, command });
         let live = Live::experiment(prepared, options, stop.clone()).map_err(of)?;
         Ok(Distributed { live: Mutex::new(Some(live)), stop })
     }

@@ -21,7 +21,10 @@ pub(crate) struct Table(RecordBatch);
 pub(crate) struct Column(Field, ArrayRef);
 
 impl Column {
-    pub(crate) fn text<T: AsRef<str>>(name: &str, values: impl Iterator<Item = Option<T>>) -> Column {
+    pub(crate) fn text<T: AsRef<str>>(
+        name: &str,
+        values: impl Iterator<Item = Option<T>>,
+    ) -> Column {
         Column::new(name, Arc::new(StringArray::from_iter(values)))
     }
 
@@ -63,7 +66,11 @@ impl Table {
         let _ = requested_schema;
         let batches: Vec<Result<RecordBatch, ArrowError>> = vec![Ok(self.0.clone())];
         let reader = RecordBatchIterator::new(batches, self.0.schema());
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")
+        PyCapsule::new_with_value(
+            py,
+            FFI_ArrowArrayStream::new(Box::new(reader)),
+            c"arrow_array_stream",
+        )
     }
 
     fn __len__(&self) -> usize {
@@ -89,18 +96,27 @@ impl Table {
 fn list<'py>(py: Python<'py>, values: &ArrayRef) -> PyResult<Bound<'py, PyList>> {
     let any = values.as_any();
     match values.data_type() {
-        DataType::Utf8 => {
-            PyList::new(py, any.downcast_ref::<StringArray>().expect("its type says so").iter().collect::<Vec<_>>())
-        }
-        DataType::Float64 => {
-            PyList::new(py, any.downcast_ref::<Float64Array>().expect("its type says so").iter().collect::<Vec<_>>())
-        }
-        DataType::UInt64 => {
-            PyList::new(py, any.downcast_ref::<UInt64Array>().expect("its type says so").iter().collect::<Vec<_>>())
-        }
+        DataType::Utf8 => PyList::new(
+            py,
+            any.downcast_ref::<StringArray>().expect("its type says so").iter().collect::<Vec<_>>(),
+        ),
+        DataType::Float64 => PyList::new(
+            py,
+            any.downcast_ref::<Float64Array>()
+                .expect("its type says so")
+                .iter()
+                .collect::<Vec<_>>(),
+        ),
+        DataType::UInt64 => PyList::new(
+            py,
+            any.downcast_ref::<UInt64Array>().expect("its type says so").iter().collect::<Vec<_>>(),
+        ),
         _ => PyList::new(
             py,
-            any.downcast_ref::<BooleanArray>().expect("there are four types").iter().collect::<Vec<_>>(),
+            any.downcast_ref::<BooleanArray>()
+                .expect("there are four types")
+                .iter()
+                .collect::<Vec<_>>(),
         ),
     }
 }

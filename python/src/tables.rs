@@ -20,7 +20,8 @@ pub(crate) fn trials(record: &Record) -> PyResult<Table> {
     let metrics = names(|seen| seen.metrics.keys().collect());
     let counters = names(|seen| seen.counters.keys().collect());
     let voids = all.iter().map(|trial| {
-        let reasons: Vec<String> = trial.observation.voids.iter().map(ToString::to_string).collect();
+        let reasons: Vec<String> =
+            trial.observation.voids.iter().map(ToString::to_string).collect();
         (!reasons.is_empty()).then(|| reasons.join("; "))
     });
     let mut columns = vec![
@@ -34,11 +35,15 @@ pub(crate) fn trials(record: &Record) -> PyResult<Table> {
         Column::text("void", voids),
     ];
     for name in &metrics {
-        columns.push(Column::number(name, all.iter().map(|trial| trial.observation.metrics.get(*name).copied())));
+        columns.push(Column::number(
+            name,
+            all.iter().map(|trial| trial.observation.metrics.get(*name).copied()),
+        ));
     }
     for name in &counters {
         let values = all.iter().map(|trial| trial.observation.counters.get(*name).copied());
-        let own = if metrics.contains(name) { format!("counter_{name}") } else { (*name).to_owned() };
+        let own =
+            if metrics.contains(name) { format!("counter_{name}") } else { (*name).to_owned() };
         columns.push(Column::number(&own, values));
     }
     Table::of(columns)
@@ -46,9 +51,16 @@ pub(crate) fn trials(record: &Record) -> PyResult<Table> {
 
 /// A row for each point of each latency curve.
 pub(crate) fn latencies(record: &Record) -> PyResult<Table> {
-    let curves =
-        || record.trials.iter().flat_map(|trial| trial.observation.latency.iter().map(move |curve| (trial, curve)));
-    let points = || curves().flat_map(|(trial, curve)| curve.points.iter().map(move |point| (trial, curve, *point)));
+    let curves = || {
+        record
+            .trials
+            .iter()
+            .flat_map(|trial| trial.observation.latency.iter().map(move |curve| (trial, curve)))
+    };
+    let points = || {
+        curves()
+            .flat_map(|(trial, curve)| curve.points.iter().map(move |point| (trial, curve, *point)))
+    };
     Table::of(vec![
         Column::count("sequence", points().map(|(trial, _, _)| Some(trial.sequence))),
         Column::text("workload", points().map(|(trial, _, _)| Some(&trial.workload))),
@@ -65,7 +77,9 @@ pub(crate) fn latencies(record: &Record) -> PyResult<Table> {
 pub(crate) fn judgements(study: &Study) -> PyResult<Table> {
     let all = &study.judgements;
     let number = |name, of: fn(&Judgement) -> Option<f64>| Column::number(name, all.iter().map(of));
-    let count = |name, of: fn(&Judgement) -> Option<u32>| Column::count(name, all.iter().map(|j| of(j).map(u64::from)));
+    let count = |name, of: fn(&Judgement) -> Option<u32>| {
+        Column::count(name, all.iter().map(|j| of(j).map(u64::from)))
+    };
     Table::of(vec![
         Column::text("workload", all.iter().map(|j| Some(&j.workload))),
         Column::text("metric", all.iter().map(|j| Some(&j.metric))),
@@ -82,7 +96,10 @@ pub(crate) fn judgements(study: &Study) -> PyResult<Table> {
         count("void_blocks", |j| Some(j.void_blocks)),
         number("confidence", |j| Some(j.confidence)),
         count("more_blocks", |j| j.more_blocks),
-        Column::text("reasons", all.iter().map(|j| joined(j.reasons.iter().map(ToString::to_string).collect()))),
+        Column::text(
+            "reasons",
+            all.iter().map(|j| joined(j.reasons.iter().map(ToString::to_string).collect())),
+        ),
     ])
 }
 

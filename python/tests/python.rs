@@ -21,10 +21,13 @@ fn package() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let to = dir.path().join("schedlab");
     std::fs::create_dir(&to).expect("a directory");
-    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("schedlab")).expect("the sources") {
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("schedlab"))
+        .expect("the sources")
+    {
         let path = entry.expect("an entry").path();
         if path.is_file() {
-            std::fs::copy(&path, to.join(path.file_name().expect("it has a name"))).expect("it is copied");
+            std::fs::copy(&path, to.join(path.file_name().expect("it has a name")))
+                .expect("it is copied");
         }
     }
     let exe = std::env::current_exe().expect("this test");
@@ -50,7 +53,9 @@ fn run(words: &[&str]) {
         .env("SCHEDLAB_PROGRAM", program)
         .output()
         .expect("Python starts");
-    let text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    let text = [output.stdout, output.stderr]
+        .map(|text| String::from_utf8_lossy(&text).into_owned())
+        .concat();
     assert!(output.status.success(), "{words:?}: {}\n{text}", output.status);
     println!("{text}");
 }
@@ -68,7 +73,15 @@ fn the_examples_of_its_documentation_run() {
 
 #[test]
 fn its_types_are_what_it_says() {
-    run(&["-m", "mypy", "--config-file", "../pyproject.toml", "--cache-dir=/dev/null", "-p", "schedlab"]);
+    run(&[
+        "-m",
+        "mypy",
+        "--config-file",
+        "../pyproject.toml",
+        "--cache-dir=/dev/null",
+        "-p",
+        "schedlab",
+    ]);
     run(&["-m", "mypy.stubtest", "schedlab._schedlab", "--ignore-missing-stub"]);
 }
 

@@ -46,7 +46,8 @@ fn parse(line: &str, program: &str) -> Option<Command> {
     if line.contains("[OPTIONS]") || line.contains('<') && line.contains('>') {
         return None;
     }
-    let words: Vec<String> = Shlex::new(line).take_while(|word| !OPERATORS.contains(&word.as_str())).collect();
+    let words: Vec<String> =
+        Shlex::new(line).take_while(|word| !OPERATORS.contains(&word.as_str())).collect();
     let is_program = |word: &String| word == program || word.ends_with(&format!("/{program}"));
     let start = if words.first()? == "cargo" {
         let runs = words.get(1)? == "run" && words.windows(2).any(|pair| pair == ["-p", program]);
@@ -54,7 +55,9 @@ fn parse(line: &str, program: &str) -> Option<Command> {
     } else {
         let start = words.iter().position(is_program)?;
         let may_precede = |word: &String| {
-            WRAPPERS.contains(&word.as_str()) || word.starts_with('-') || (word.contains('=') && !word.contains('/'))
+            WRAPPERS.contains(&word.as_str())
+                || word.starts_with('-')
+                || (word.contains('=') && !word.contains('/'))
         };
         words[..start].iter().all(may_precede).then_some(start)?
     };
@@ -80,7 +83,14 @@ mod tests {
                      A=1 lab x && lab y\ncargo run --release -p lab -- tune\nunshare --pid lab run b\n";
         assert_eq!(
             words(block),
-            ["lab run a.toml", "lab list", "lab list devices --json", "lab x", "lab tune", "lab run b"]
+            [
+                "lab run a.toml",
+                "lab list",
+                "lab list devices --json",
+                "lab x",
+                "lab tune",
+                "lab run b"
+            ]
         );
     }
 
@@ -88,6 +98,8 @@ mod tests {
     fn continued_lines_are_one_command_and_output_is_none() {
         assert_eq!(words("lab compare \\\n    --device x\n"), ["lab compare --device x"]);
         assert_eq!(words("$ lab run x\nlab wrote three files\n"), ["lab run x"]);
-        assert!(words("the lab run\n# lab run\nlab: refused\nlab run [OPTIONS] <PLAN>\n").is_empty());
+        assert!(
+            words("the lab run\n# lab run\nlab: refused\nlab run [OPTIONS] <PLAN>\n").is_empty()
+        );
     }
 }

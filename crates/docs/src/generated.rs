@@ -19,7 +19,8 @@ pub fn check(path: &str, wanted: &str) {
     if found == wanted {
         return;
     }
-    let nr = found.lines().zip(wanted.lines()).take_while(|(found, wanted)| found == wanted).count();
+    let nr =
+        found.lines().zip(wanted.lines()).take_while(|(found, wanted)| found == wanted).count();
     panic!(
         "{path}: line {} differs from the tables (found {:?}, expected {:?}); `make docs` writes the page anew",
         nr + 1,

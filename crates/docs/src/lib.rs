@@ -17,8 +17,14 @@ pub use command::Command;
 pub use generated::check;
 
 /// Pages that are not part of the book.
-const BESIDE: &[&str] =
-    &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "kernel/README.md"];
+const BESIDE: &[&str] = &[
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "kernel/README.md",
+];
 
 /// A page with its text.
 #[derive(Debug)]
@@ -31,7 +37,10 @@ pub struct Page {
 
 /// The repository's root.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the crate is two levels below the root")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the crate is two levels below the root")
 }
 
 /// Every page: the book's, in the order of their paths, then those beside it.
@@ -49,7 +58,8 @@ pub fn pages() -> Vec<Page> {
 }
 
 fn collect(root: &Path, below: &Path, paths: &mut Vec<PathBuf>) {
-    let dir = std::fs::read_dir(root.join(below)).unwrap_or_else(|error| panic!("{}: {error}", below.display()));
+    let dir = std::fs::read_dir(root.join(below))
+        .unwrap_or_else(|error| panic!("{}: {error}", below.display()));
     for entry in dir {
         let path = below.join(entry.expect("the directory can be read").file_name());
         if root.join(&path).is_dir() {
@@ -68,7 +78,9 @@ impl Page {
     /// The targets of all links and images.
     pub fn links(&self) -> Vec<String> {
         let target = |event| match event {
-            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => Some(dest_url.into_string()),
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                Some(dest_url.into_string())
+            }
             _ => None,
         };
         self.events().filter_map(target).collect()
@@ -76,13 +88,17 @@ impl Page {
 
     /// The anchors of its headings, as mdBook and GitHub make them.
     pub fn anchors(&self) -> BTreeSet<String> {
-        let (mut anchors, mut heading): (BTreeSet<String>, Option<String>) = (BTreeSet::new(), None);
+        let (mut anchors, mut heading): (BTreeSet<String>, Option<String>) =
+            (BTreeSet::new(), None);
         for event in self.events() {
             match event {
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
-                Event::Text(text) | Event::Code(text) => heading.iter_mut().for_each(|heading| heading.push_str(&text)),
+                Event::Text(text) | Event::Code(text) => {
+                    heading.iter_mut().for_each(|heading| heading.push_str(&text))
+                }
                 Event::End(TagEnd::Heading(_)) => {
-                    let anchor = anchor_of(&heading.take().expect("a heading begins before it ends"));
+                    let anchor =
+                        anchor_of(&heading.take().expect("a heading begins before it ends"));
                     let mut unique = anchor.clone();
                     let mut repeated = 0;
                     while !anchors.insert(unique.clone()) {
@@ -98,7 +114,9 @@ impl Page {
 
     /// How many headings of the first level it has; a page of the book has one.
     pub fn nr_titles(&self) -> usize {
-        let is_title = |event: &Event| matches!(event, Event::Start(Tag::Heading { level: HeadingLevel::H1, .. }));
+        let is_title = |event: &Event| {
+            matches!(event, Event::Start(Tag::Heading { level: HeadingLevel::H1, .. }))
+        };
         self.events().filter(is_title).count()
     }
 
@@ -112,7 +130,9 @@ impl Page {
                     inside = true;
                 }
                 Event::End(TagEnd::CodeBlock) => inside = false,
-                Event::Text(text) if inside => blocks.last_mut().expect("a block has begun").push_str(&text),
+                Event::Text(text) if inside => {
+                    blocks.last_mut().expect("a block has begun").push_str(&text)
+                }
                 _ => {}
             }
         }
@@ -159,7 +179,8 @@ mod tests {
 
     #[test]
     fn links_are_found_in_text_and_tables_and_not_in_code() {
-        let page = page("[a](b.md#c) `[no](x.md)`\n\n| t |\n|---|\n| ![p](p.png) |\n\n    [no](y.md)\n");
+        let page =
+            page("[a](b.md#c) `[no](x.md)`\n\n| t |\n|---|\n| ![p](p.png) |\n\n    [no](y.md)\n");
         assert_eq!(page.links(), ["b.md#c", "p.png"]);
     }
 

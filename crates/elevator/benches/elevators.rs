@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use elevator::{
-    BlockRequest, Build, Disk, ELEVATORS, ElevatorKind, Geometry, Limits, Op, Piece, Priority, Promise, Queue,
-    SeekCurve, Survey, Time,
+    BlockRequest, Build, Disk, ELEVATORS, ElevatorKind, Geometry, Limits, Op, Piece, Priority,
+    Promise, Queue, SeekCurve, Survey, Time,
 };
 
 const HELD: [u32; 2] = [64, 4096];
@@ -65,12 +65,30 @@ struct Bed {
 
 impl Bed {
     fn new(kind: &ElevatorKind, held: u32) -> Bed {
-        let seek =
-            SeekCurve { knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000, first: vec![] };
-        let geometry = Geometry { cylinders: DISK / 1368 + 1, sectors_per_cylinder: 1368, seek, ..Geometry::default() };
-        let limits = Limits { nr_requests: held + 64, queue_depth: 1, max_sectors: 1024, merge: true };
+        let seek = SeekCurve {
+            knee: 383,
+            a_ns: 3_240_000,
+            b_ns: 400_000,
+            c_ns: 8_000_000,
+            e_ps: 8_000_000,
+            first: vec![],
+        };
+        let geometry = Geometry {
+            cylinders: DISK / 1368 + 1,
+            sectors_per_cylinder: 1368,
+            seek,
+            ..Geometry::default()
+        };
+        let limits =
+            Limits { nr_requests: held + 64, queue_depth: 1, max_sectors: 1024, merge: true };
         let queue = Queue::new(kind, &Build { geometry, ..Build::default() }, limits);
-        let mut bed = Bed { queue, now: Time::ZERO, arm: Arm(0), random: 88_172_645_463_325_252, done: Vec::new() };
+        let mut bed = Bed {
+            queue,
+            now: Time::ZERO,
+            arm: Arm(0),
+            random: 88_172_645_463_325_252,
+            done: Vec::new(),
+        };
         (0..held).for_each(|nr| bed.submit(nr % 40));
         bed
     }
@@ -110,7 +128,10 @@ impl Bed {
             if let Some(request) = self.queue.dispatch(self.now, &self.arm) {
                 break request;
             }
-            let timer = self.queue.next_timer().expect("a scheduler that idles with nothing in flight has a timer");
+            let timer = self
+                .queue
+                .next_timer()
+                .expect("a scheduler that idles with nothing in flight has a timer");
             self.now = self.now.max(timer);
             self.queue.on_timer(self.now, &mut |_| {});
             waits += 1;
@@ -134,12 +155,16 @@ impl Bed {
 }
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let words: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let wanted = |kind: &&ElevatorKind| {
-        kind.name == "none" || words.is_empty() || words.iter().any(|word| kind.name.contains(word.as_str()))
+        kind.name == "none"
+            || words.is_empty()
+            || words.iter().any(|word| kind.name.contains(word.as_str()))
     };
     let rows: Vec<&ElevatorKind> = ELEVATORS.iter().filter(wanted).collect();
-    let mut beds: Vec<[Bed; 2]> = rows.iter().map(|kind| HELD.map(|held| Bed::new(kind, held))).collect();
+    let mut beds: Vec<[Bed; 2]> =
+        rows.iter().map(|kind| HELD.map(|held| Bed::new(kind, held))).collect();
     let mut seen = vec![[[0.0; ROUNDS]; 2]; rows.len()];
     for round in 0..=ROUNDS {
         for (beds, seen) in beds.iter_mut().zip(&mut seen) {
@@ -154,7 +179,9 @@ fn main() {
     }
     let medians: Vec<[f64; 2]> = seen.iter().map(|seen| seen.map(median)).collect();
     let none = rows.iter().position(|kind| kind.name == "none").map(|at| medians[at]);
-    println!("ns for insertion + dispatch + completion of one request, through the queue; median of {ROUNDS} rounds");
+    println!(
+        "ns for insertion + dispatch + completion of one request, through the queue; median of {ROUNDS} rounds"
+    );
     println!(
         "{:<16} {:>9} {:>9} {:>9} {:>9} {:>11}  remark",
         "scheduler", "64 held", "4096 held", "4096/64", "to none", "documented"
@@ -170,7 +197,10 @@ fn main() {
         let to_none = none.map_or(String::new(), |none| format!("{:.1}", few / none[0]));
         let documented = DOCUMENTED_NS.iter().find(|(name, _)| *name == kind.name);
         let documented = documented.map_or(String::new(), |(_, ns)| format!("{ns} ns"));
-        println!("{:<16} {few:>9.0} {many:>9.0} {growth:>9.1} {to_none:>9} {documented:>11}  {remark}", kind.name);
+        println!(
+            "{:<16} {few:>9.0} {many:>9.0} {growth:>9.1} {to_none:>9} {documented:>11}  {remark}",
+            kind.name
+        );
     }
 }
 

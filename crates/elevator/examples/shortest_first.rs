@@ -12,8 +12,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use elevator::{
-    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Origin, Promise, Role, Time,
-    Tunable,
+    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Origin,
+    Promise, Role, Time, Tunable,
 };
 
 /// The row of the table.
@@ -131,7 +131,8 @@ impl Elevator for ShortestFirst {
 
 /// Shows what it does: one large old write among small reads that keep coming.
 fn main() {
-    let limits = elevator::Limits { nr_requests: 64, queue_depth: 1, max_sectors: 1024, merge: false };
+    let limits =
+        elevator::Limits { nr_requests: 64, queue_depth: 1, max_sectors: 1024, merge: false };
     let mut queue = elevator::Queue::new(&ROW, &Build::default(), limits);
     let piece = |cookie: u64, nr_sectors: u32| elevator::Piece {
         cookie,
@@ -145,11 +146,16 @@ fn main() {
         release: None,
         deadline: None,
     };
-    (0..4).for_each(|cookie| queue.submit(Time::ZERO, piece(cookie, if cookie == 0 { 1024 } else { 8 }), &mut |_| {}));
+    (0..4).for_each(|cookie| {
+        queue.submit(Time::ZERO, piece(cookie, if cookie == 0 { 1024 } else { 8 }), &mut |_| {})
+    });
     for ms in 0..24 {
         let now = Time::from_ns(ms * 1_000_000);
         let Some(request) = queue.dispatch(now, &elevator::NoDisk) else { break };
-        println!("{ms:2} ms  {:5}  {:4} sectors at {:6}", request.op, request.nr_sectors, request.sector);
+        println!(
+            "{ms:2} ms  {:5}  {:4} sectors at {:6}",
+            request.op, request.nr_sectors, request.sector
+        );
         queue.complete(now + 1_000_000, request.tag, &mut Vec::new());
         queue.admit_waiting(now + 1_000_000, &mut |_| {});
         queue.submit(now + 1_000_000, piece(4 + ms, 8), &mut |_| {});

@@ -127,7 +127,8 @@ mod tests {
         links.insert_before(&mut odd, 5, 1);
         links.remove(&mut even, 2);
         let mut drain = |chain: &mut Chain| {
-            std::iter::from_fn(|| chain.oldest().inspect(|tag| links.remove(chain, *tag))).collect::<Vec<_>>()
+            std::iter::from_fn(|| chain.oldest().inspect(|tag| links.remove(chain, *tag)))
+                .collect::<Vec<_>>()
         };
         assert_eq!((drain(&mut odd), drain(&mut even)), (vec![5, 1, 3], vec![0, 4]));
         assert_eq!((odd, even), (Chain::default(), Chain::default()));

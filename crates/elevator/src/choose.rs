@@ -28,7 +28,12 @@ impl BackSeek {
     }
 
     /// Which of two requests the actuator at `last` should serve first.
-    pub(crate) fn choose(self, a: Option<BlockRequest>, b: Option<BlockRequest>, last: u64) -> Option<BlockRequest> {
+    pub(crate) fn choose(
+        self,
+        a: Option<BlockRequest>,
+        b: Option<BlockRequest>,
+        last: u64,
+    ) -> Option<BlockRequest> {
         let (Some(one), Some(two)) = (a, b) else { return a.or(b) };
         let first = match (self.distance(&one, last), self.distance(&two, last)) {
             (Some(_), None) => true,
@@ -50,7 +55,11 @@ mod tests {
 
     fn chosen(sectors: [u64; 2], last: u64) -> u64 {
         let [a, b] = sectors.map(|sector| Some(request(sector as u32, sector)));
-        assert_eq!(AS.choose(a, b, last), AS.choose(b, a, last), "the order of asking does not matter");
+        assert_eq!(
+            AS.choose(a, b, last),
+            AS.choose(b, a, last),
+            "the order of asking does not matter"
+        );
         AS.choose(a, b, last).unwrap().sector
     }
 

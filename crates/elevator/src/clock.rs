@@ -18,9 +18,19 @@ pub struct Clock {
 impl Clock {
     /// A clock of `hz` ticks a second; 2.6.20 could be built with 100, 250 (its default), 300 and 1000.
     pub fn new(hz: u32) -> Clock {
-        assert!((1..=1_000_000).contains(&hz), "a kernel ticks 1 to 1,000,000 times a second, not {hz}");
+        assert!(
+            (1..=1_000_000).contains(&hz),
+            "a kernel ticks 1 to 1,000,000 times a second, not {hz}"
+        );
         let second_ns = SECOND_NS as u64;
-        Clock { hz, tick_ns: if second_ns.is_multiple_of(hz.into()) { second_ns / u64::from(hz) } else { 0 } }
+        Clock {
+            hz,
+            tick_ns: if second_ns.is_multiple_of(hz.into()) {
+                second_ns / u64::from(hz)
+            } else {
+                0
+            },
+        }
     }
 
     /// Ticks a second.
@@ -73,7 +83,10 @@ mod tests {
         for hz in [100, 250, 300, 1000] {
             let clock = Clock::new(hz);
             for tick in [0, 1, 2, 3, 299, 300, 1_000_003] {
-                assert_eq!(u128::from(clock.at(tick).as_ns()), (u128::from(tick) * SECOND_NS).div_ceil(hz.into()));
+                assert_eq!(
+                    u128::from(clock.at(tick).as_ns()),
+                    (u128::from(tick) * SECOND_NS).div_ceil(hz.into())
+                );
                 let at = clock.at(tick);
                 assert_eq!(clock.jiffies(at), tick);
                 if tick > 0 {

@@ -65,7 +65,9 @@ pub fn fit(flows: &[FlowSpec], capacity: u64, largest: u64) -> CurveFit {
 fn asked_within(flows: &[FlowSpec], within_ns: u64) -> u64 {
     let of = |flow: &FlowSpec| {
         let rest = within_ns.checked_sub(flow.latency_ns?)?;
-        Some(u128::from(flow.burst) + u128::from(flow.rate.unwrap_or(0)) * u128::from(rest) / SECOND)
+        Some(
+            u128::from(flow.burst) + u128::from(flow.rate.unwrap_or(0)) * u128::from(rest) / SECOND,
+        )
     };
     clamp(flows.iter().filter_map(of).sum())
 }
@@ -102,7 +104,10 @@ mod tests {
         let flows = [flow(50 * MB, MB / 2, 10), flow(10 * MB, MB, 20)];
         assert!(fit(&flows, 100 * MB, 0).fits());
         let lack = fit(&flows, 100 * MB, 4096).shortfall.expect("one request more is too much");
-        assert_eq!(lack, Shortfall { flow: 1, within_ns: 20_000_000, asked: 2 * MB + 4096, done: 2 * MB });
+        assert_eq!(
+            lack,
+            Shortfall { flow: 1, within_ns: 20_000_000, asked: 2 * MB + 4096, done: 2 * MB }
+        );
         let tight = fit(&[flow(MB, 3 * MB, 10)], 100 * MB, 0).shortfall.expect("3 MB in 10 ms");
         assert_eq!((tight.flow, tight.asked - tight.done), (0, 2 * MB));
     }
@@ -110,6 +115,13 @@ mod tests {
     #[test]
     fn flows_that_are_promised_nothing_ask_for_nothing() {
         assert!(fit(&[FlowSpec::default(); 3], 1, 0).fits());
-        assert!(!fit(&[flow(u64::MAX, u64::MAX, 1), flow(u64::MAX, u64::MAX, 2)], u64::MAX - 1, u64::MAX).fits());
+        assert!(
+            !fit(
+                &[flow(u64::MAX, u64::MAX, 1), flow(u64::MAX, u64::MAX, 2)],
+                u64::MAX - 1,
+                u64::MAX
+            )
+            .fits()
+        );
     }
 }

@@ -43,7 +43,10 @@ impl DispatchList {
             return self.list.push_back(request);
         }
         let place = |sector: u64| (sector < self.end_sector, sector);
-        let before = self.list.range(self.heads..).rposition(|other| place(other.sector) <= place(request.sector));
+        let before = self
+            .list
+            .range(self.heads..)
+            .rposition(|other| place(other.sector) <= place(request.sector));
         let at = self.heads + before.map_or(0, |at| at + 1);
         self.list.insert(at, request);
     }
@@ -56,7 +59,11 @@ impl DispatchList {
 
     /// Takes a request out that was joined into another.
     pub(crate) fn remove(&mut self, tag: u32) {
-        let at = self.list.iter().position(|held| held.tag == tag).expect("the request is in the dispatch list");
+        let at = self
+            .list
+            .iter()
+            .position(|held| held.tag == tag)
+            .expect("the request is in the dispatch list");
         self.list.remove(at);
         self.heads -= usize::from(at < self.heads);
     }
@@ -88,7 +95,8 @@ mod tests {
         for (tag, sector) in [(1, 900), (2, 3000), (3, 2000), (4, 100), (5, 1008)] {
             list.add_sorted(request(tag, sector));
         }
-        let order: Vec<u64> = std::iter::from_fn(|| list.list.pop_front()).map(|request| request.sector).collect();
+        let order: Vec<u64> =
+            std::iter::from_fn(|| list.list.pop_front()).map(|request| request.sector).collect();
         assert_eq!(order, [1008, 2000, 3000, 100, 900]);
     }
 }

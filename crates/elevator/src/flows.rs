@@ -70,7 +70,9 @@ impl Flows {
     /// A flow's weight, at least 1; [`DEFAULT_WEIGHT`] if it is promised none.
     #[inline]
     pub fn weight(&self, number: usize) -> u64 {
-        self.specs[number].weight.map_or(u64::from(DEFAULT_WEIGHT), |weight| u64::from(weight.max(1)))
+        self.specs[number]
+            .weight
+            .map_or(u64::from(DEFAULT_WEIGHT), |weight| u64::from(weight.max(1)))
     }
 
     /// How many flows there are; their numbers are below this.
@@ -119,6 +121,10 @@ mod tests {
         assert_eq!((flows.of(3), flows.of(0), flows.of(3), flows.len()), (0, 1, 0, 2));
         assert_eq!((flows.weight(0), flows.known(0), flows.known(5)), (100, Some(1), None));
         flows.declare(3, 3, &FlowSpec::default());
-        assert_eq!(flows.of(3), 2, "a declared flow is another one than that of the undeclared process");
+        assert_eq!(
+            flows.of(3),
+            2,
+            "a declared flow is another one than that of the undeclared process"
+        );
     }
 }

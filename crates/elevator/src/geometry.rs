@@ -61,7 +61,9 @@ pub struct Geometry {
 impl Geometry {
     /// The cylinder of a sector, if all had the same size; 0 where there are none.
     pub fn cylinder(&self, sector: u64) -> u64 {
-        sector.checked_div(self.sectors_per_cylinder).map_or(0, |at| at.min(self.cylinders.saturating_sub(1)))
+        sector
+            .checked_div(self.sectors_per_cylinder)
+            .map_or(0, |at| at.min(self.cylinders.saturating_sub(1)))
     }
 
     /// Nanoseconds to move the actuator between two sectors.
@@ -76,8 +78,14 @@ mod tests {
 
     #[test]
     fn the_hp97560_curve_gives_the_published_times() {
-        let curve =
-            SeekCurve { first: vec![], knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000 };
+        let curve = SeekCurve {
+            first: vec![],
+            knee: 383,
+            a_ns: 3_240_000,
+            b_ns: 400_000,
+            c_ns: 8_000_000,
+            e_ps: 8_000_000,
+        };
         let ms = |d| (curve.seek_ns(d) as f64 / 1e3).round() / 1e3;
         let expected = [
             (0, 0.0),
@@ -97,7 +105,8 @@ mod tests {
 
     #[test]
     fn listed_distances_win_over_the_curve() {
-        let curve = SeekCurve { first: vec![7, 9], knee: 10, a_ns: 100, b_ns: 10, ..SeekCurve::default() };
+        let curve =
+            SeekCurve { first: vec![7, 9], knee: 10, a_ns: 100, b_ns: 10, ..SeekCurve::default() };
         assert_eq!([0, 1, 2, 4].map(|d| curve.seek_ns(d)), [0, 7, 9, 120]);
     }
 

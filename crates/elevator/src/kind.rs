@@ -105,17 +105,35 @@ pub struct Tunable {
 
 impl Tunable {
     /// A knob that is its source's.
-    pub const fn confirmed(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+    pub const fn confirmed(
+        name: &'static str,
+        unit: &'static str,
+        min: u64,
+        max: u64,
+        help: &'static str,
+    ) -> Tunable {
         Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help, role: Role::Knob }
     }
 
     /// A knob that is recalled.
-    pub const fn recalled(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+    pub const fn recalled(
+        name: &'static str,
+        unit: &'static str,
+        min: u64,
+        max: u64,
+        help: &'static str,
+    ) -> Tunable {
         Tunable { evidence: Evidence::Recalled, ..Tunable::confirmed(name, unit, min, max, help) }
     }
 
     /// A knob that is our proposal.
-    pub const fn proposed(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+    pub const fn proposed(
+        name: &'static str,
+        unit: &'static str,
+        min: u64,
+        max: u64,
+        help: &'static str,
+    ) -> Tunable {
         Tunable { evidence: Evidence::Proposed, ..Tunable::confirmed(name, unit, min, max, help) }
     }
 
@@ -228,28 +246,46 @@ impl Promise {
             Promise::WorkConserving => "work-conserving".to_owned(),
             Promise::IdlesWithTimer => "idles on purpose, always with a timer".to_owned(),
             Promise::ArrivalOrder => "order of arrival".to_owned(),
-            Promise::Ascending { descents: 1 } => "ascending sectors, at most one descent a pass".to_owned(),
-            Promise::Ascending { descents } => format!("ascending sectors, at most {descents} descents a pass"),
-            Promise::Sweeping { turns: 1 } => "sweeps both ways, at most one turn a pass".to_owned(),
-            Promise::Sweeping { turns } => format!("sweeps both ways, at most {turns} turns a pass"),
+            Promise::Ascending { descents: 1 } => {
+                "ascending sectors, at most one descent a pass".to_owned()
+            }
+            Promise::Ascending { descents } => {
+                format!("ascending sectors, at most {descents} descents a pass")
+            }
+            Promise::Sweeping { turns: 1 } => {
+                "sweeps both ways, at most one turn a pass".to_owned()
+            }
+            Promise::Sweeping { turns } => {
+                format!("sweeps both ways, at most {turns} turns a pass")
+            }
             Promise::PassedAtMost { requests: 0 } => "never passed by a later request".to_owned(),
-            Promise::PassedAtMost { requests } => format!("passed by at most {requests} later requests"),
+            Promise::PassedAtMost { requests } => {
+                format!("passed by at most {requests} later requests")
+            }
             Promise::WaitsAtMostMs(ms) => format!("synchronous requests wait at most {ms} ms"),
             Promise::MeetsFeasibleDeadlines => {
                 "meets every deadline that any order can meet, for equal requests".to_owned()
             }
-            Promise::MeetsWhatEdfMeets => "meets every deadline of a known task set that EDF meets".to_owned(),
+            Promise::MeetsWhatEdfMeets => {
+                "meets every deadline of a known task set that EDF meets".to_owned()
+            }
             Promise::LagAtMost { costs, slack_kib: 0 } => {
                 format!("service by weight differs by at most {costs} × the largest requests")
             }
             Promise::LagAtMost { costs, slack_kib } => {
-                format!("service by weight differs by at most {costs} × the largest requests and {slack_kib} KiB")
+                format!(
+                    "service by weight differs by at most {costs} × the largest requests and {slack_kib} KiB"
+                )
             }
             Promise::ShareWithin { percent, over_ms } => {
                 format!("shares by weight to {percent} points over {over_ms} ms")
             }
-            Promise::LatencyInsideCurve => "latency bound kept for flows inside their arrival curve".to_owned(),
-            Promise::Insulates { percent } => format!("each flow has {percent} % of its share of its throughput alone"),
+            Promise::LatencyInsideCurve => {
+                "latency bound kept for flows inside their arrival curve".to_owned()
+            }
+            Promise::Insulates { percent } => {
+                format!("each flow has {percent} % of its share of its throughput alone")
+            }
             Promise::RealTimeBehind { tunable } => {
                 format!("real-time requests wait for at most {tunable} others in the device")
             }
@@ -258,7 +294,9 @@ impl Promise {
                 let promises: Vec<String> = promises.iter().map(Promise::words).collect();
                 format!("NOT KEPT: {} ({because})", promises.join("; "))
             }
-            Promise::LinearTime => "a decision looks at every request (slow with deep queues)".to_owned(),
+            Promise::LinearTime => {
+                "a decision looks at every request (slow with deep queues)".to_owned()
+            }
         }
     }
 }
@@ -330,7 +368,8 @@ impl ElevatorKind {
     /// The same scheduler with other promises, for laws that ask whether it would keep them.
     #[must_use]
     pub fn promising(&self, promises: &'static [Promise]) -> ElevatorKind {
-        let ElevatorKind { name, origin, help, source, evidence, promises: _, tunables, build } = *self;
+        let ElevatorKind { name, origin, help, source, evidence, promises: _, tunables, build } =
+            *self;
         ElevatorKind { name, origin, help, source, evidence, promises, tunables, build }
     }
 

@@ -29,7 +29,8 @@ pub struct Knob {
 impl Knob {
     /// A tunable that starts with `default`, in a queue that holds at most `nr_requests`.
     pub fn new(row: Tunable, default: u64, nr_requests: u64) -> Knob {
-        let most = if row.role == Role::Window { row.max.min(nr_requests).max(default) } else { row.max };
+        let most =
+            if row.role == Role::Window { row.max.min(nr_requests).max(default) } else { row.max };
         Knob { row, default, most }
     }
 
@@ -41,12 +42,16 @@ impl Knob {
         }
         let mut levels = vec![self.default];
         if self.default == 0 {
-            let rung = |step| first_rung(self.row.unit).saturating_mul(STEP.pow(step)).clamp(min, max);
+            let rung =
+                |step| first_rung(self.row.unit).saturating_mul(STEP.pow(step)).clamp(min, max);
             levels.extend((0..RUNGS).map(rung));
         } else {
             for step in 1..=STEPS {
                 let ratio = STEP.pow(step);
-                levels.extend([(self.default / ratio).max(min), self.default.saturating_mul(ratio).min(max)]);
+                levels.extend([
+                    (self.default / ratio).max(min),
+                    self.default.saturating_mul(ratio).min(max),
+                ]);
             }
         }
         levels.sort_unstable();
@@ -98,7 +103,12 @@ mod tests {
     }
 
     fn names(scheduler: &str) -> Vec<&'static str> {
-        find(scheduler).expect("a row").knobs(&Build::default()).iter().map(|knob| knob.row.name).collect()
+        find(scheduler)
+            .expect("a row")
+            .knobs(&Build::default())
+            .iter()
+            .map(|knob| knob.row.name)
+            .collect()
     }
 
     #[test]
@@ -106,7 +116,10 @@ mod tests {
         assert_eq!(levels("mq-deadline", "fifo_batch"), [1, 4, 16, 64, 256]);
         assert_eq!(levels("mq-deadline", "writes_starved"), [0, 2, 8, 32]);
         assert_eq!(levels("mq-deadline", "front_merges"), [0, 1]);
-        assert_eq!(levels("kyber", "read_lat_nsec"), [125_000, 500_000, 2_000_000, 8_000_000, 32_000_000]);
+        assert_eq!(
+            levels("kyber", "read_lat_nsec"),
+            [125_000, 500_000, 2_000_000, 8_000_000, 32_000_000]
+        );
     }
 
     #[test]
@@ -129,22 +142,45 @@ mod tests {
                 let (levels, row) = (knob.levels(), knob.row);
                 assert!(levels.len() >= 2, "{} {}: {levels:?}", kind.name, row.name);
                 assert!(levels.contains(&knob.default), "{} {}: {levels:?}", kind.name, row.name);
-                assert!(levels.iter().all(|level| (row.min..=row.max).contains(level)), "{} {}", kind.name, row.name);
-                assert!(levels.is_sorted_by(|a, b| a < b), "{} {}: {levels:?}", kind.name, row.name);
+                assert!(
+                    levels.iter().all(|level| (row.min..=row.max).contains(level)),
+                    "{} {}",
+                    kind.name,
+                    row.name
+                );
+                assert!(
+                    levels.is_sorted_by(|a, b| a < b),
+                    "{} {}: {levels:?}",
+                    kind.name,
+                    row.name
+                );
             }
         }
     }
 
     #[test]
     fn a_linux_scheduler_is_turned_by_what_its_kernel_has() {
-        let deadline = ["read_expire", "write_expire", "writes_starved", "fifo_batch", "front_merges"];
+        let deadline =
+            ["read_expire", "write_expire", "writes_starved", "fifo_batch", "front_merges"];
         assert_eq!(names("deadline"), deadline);
-        let ours =
-            ["linux", "still_clock", "burst", "drain", "front_merge", "first_write", "variant_2_4_18", "direction"];
+        let ours = [
+            "linux",
+            "still_clock",
+            "burst",
+            "drain",
+            "front_merge",
+            "first_write",
+            "variant_2_4_18",
+            "direction",
+        ];
         for kind in ELEVATORS.iter().filter(|kind| kind.name != "c-scan" && kind.name != "c-look") {
             for name in names(kind.name) {
                 assert!(!ours.contains(&name) && !name.ends_with("_slip"), "{} {name}", kind.name);
-                assert!(!name.starts_with("seek_") && !name.starts_with("cylinder"), "{} {name}", kind.name);
+                assert!(
+                    !name.starts_with("seek_") && !name.starts_with("cylinder"),
+                    "{} {name}",
+                    kind.name
+                );
             }
         }
         assert!(names("bfq").contains(&"slice_idle") && !names("bfq").contains(&"slice_idle_us"));
@@ -156,11 +192,22 @@ mod tests {
         for kind in ELEVATORS {
             for row in kind.tunables {
                 let Role::Alias(other) = row.role else { continue };
-                assert!(kind.tunable(other).is_some_and(Tunable::is_knob), "{} {}", kind.name, row.name);
+                assert!(
+                    kind.tunable(other).is_some_and(Tunable::is_knob),
+                    "{} {}",
+                    kind.name,
+                    row.name
+                );
                 let mut elevator = (kind.build)(&Build::default());
                 let before = elevator.get(row.name);
                 elevator.set(other, elevator.get(other) + 1);
-                assert_ne!(elevator.get(row.name), before, "{} {}: turning {other} turns it", kind.name, row.name);
+                assert_ne!(
+                    elevator.get(row.name),
+                    before,
+                    "{} {}: turning {other} turns it",
+                    kind.name,
+                    row.name
+                );
             }
         }
     }

@@ -50,7 +50,9 @@ pub use queue::{Counters, Entry, Limits, Piece, Queue};
 pub use queue_attribute::{Ceiling, Initial, QueueAttribute, QueueFacts, Values};
 pub use queue_attributes::{QUEUE_ATTRIBUTES, queue_attribute};
 pub use request::{BlockRequest, Finished, PrioClass, Priority, SECTOR_BYTES};
-pub use scheduler::{Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge, NoDisk, Search, Survey, Trees};
+pub use scheduler::{
+    Anticipation, Disk, Elevator, FlowSpec, InsertAt, Merge, NoDisk, Search, Survey, Trees,
+};
 pub use table::{ELEVATORS, find};
 pub use topology::Topology;
 pub use vocabulary::{Completion, Op, Request, Time};

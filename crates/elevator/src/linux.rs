@@ -97,7 +97,9 @@ impl LinuxScheduler {
 
 /// The schedulers of Linux that have a tunable of this name.
 pub fn schedulers_with(tunable: &str) -> Vec<&'static LinuxScheduler> {
-    let has = |row: &&LinuxScheduler| row.tunables(&Build::default()).iter().any(|knob| knob.row.name == tunable);
+    let has = |row: &&LinuxScheduler| {
+        row.tunables(&Build::default()).iter().any(|knob| knob.row.name == tunable)
+    };
     LINUX.iter().filter(has).collect()
 }
 
@@ -131,10 +133,13 @@ pub fn resolve(word: &str) -> Named {
     }
     let current = |name| row(name).expect("the nearest choice is a row of LINUX");
     match word {
-        "noop" => Named::Renamed { now: current("none"), why: "noop became none with blk-mq, Linux 5.0" },
-        "deadline" => {
-            Named::Renamed { now: current("mq-deadline"), why: "deadline became mq-deadline with blk-mq, Linux 5.0" }
+        "noop" => {
+            Named::Renamed { now: current("none"), why: "noop became none with blk-mq, Linux 5.0" }
         }
+        "deadline" => Named::Renamed {
+            now: current("mq-deadline"),
+            why: "deadline became mq-deadline with blk-mq, Linux 5.0",
+        },
         "cfq" => Named::Gone { fate: "cfq was removed in Linux 5.0", nearest: current("bfq") },
         "anticipatory" | "as" => Named::Gone {
             fate: "anticipatory was removed in Linux 2.6.33, and its successor cfq in Linux 5.0",
@@ -156,8 +161,17 @@ mod tests {
     fn every_row_is_found_by_its_own_name_and_says_what_it_is() {
         for row in LINUX {
             assert_eq!(resolve(row.name), Named::Current(row));
-            assert!(!row.help.is_empty() && !row.since.is_empty(), "{} needs help and a version", row.name);
-            assert_eq!(row.config.is_empty(), row.name == "none", "{}: only none needs no option", row.name);
+            assert!(
+                !row.help.is_empty() && !row.since.is_empty(),
+                "{} needs help and a version",
+                row.name
+            );
+            assert_eq!(
+                row.config.is_empty(),
+                row.name == "none",
+                "{}: only none needs no option",
+                row.name
+            );
         }
     }
 
@@ -168,10 +182,17 @@ mod tests {
             row.tunables(&Build::default()).iter().map(|knob| knob.row.name).collect()
         };
         assert!(
-            names("none").is_empty() && !names("bfq").contains(&"burst") && !names("mq-deadline").contains(&"linux")
+            names("none").is_empty()
+                && !names("bfq").contains(&"burst")
+                && !names("mq-deadline").contains(&"linux")
         );
-        assert!(names("bfq").contains(&"slice_idle") && names("mq-deadline").contains(&"fifo_batch"));
-        assert!(names("bfq").contains(&"slice_idle_us"), "another unit of the same is the kernel's all the same");
+        assert!(
+            names("bfq").contains(&"slice_idle") && names("mq-deadline").contains(&"fifo_batch")
+        );
+        assert!(
+            names("bfq").contains(&"slice_idle_us"),
+            "another unit of the same is the kernel's all the same"
+        );
         let with: Vec<&str> = schedulers_with("slice_idle").iter().map(|row| row.name).collect();
         assert_eq!(with, ["bfq"]);
     }
@@ -179,13 +200,18 @@ mod tests {
     #[test]
     fn old_names_lead_to_todays_schedulers() {
         assert!(matches!(resolve("noop"), Named::Renamed { now, .. } if now.name == "none"));
-        assert!(matches!(resolve("deadline"), Named::Renamed { now, .. } if now.name == "mq-deadline"));
+        assert!(
+            matches!(resolve("deadline"), Named::Renamed { now, .. } if now.name == "mq-deadline")
+        );
     }
 
     #[test]
     fn schedulers_that_are_gone_name_the_nearest_choice_and_are_not_replaced_silently() {
         for gone in ["cfq", "anticipatory", "as"] {
-            assert!(matches!(resolve(gone), Named::Gone { nearest, .. } if nearest.name == "bfq"), "{gone}");
+            assert!(
+                matches!(resolve(gone), Named::Gone { nearest, .. } if nearest.name == "bfq"),
+                "{gone}"
+            );
         }
     }
 

@@ -108,7 +108,8 @@ struct Search<'a, V> {
 impl<V: Value> Search<'_, V> {
     fn ask(&self, best: &mut Option<Best>, tag: u32) {
         let held = self.view.held(tag);
-        let value = self.value.of(self.view.now, self.survey.positioning_ns(&held.request), held.since);
+        let value =
+            self.value.of(self.view.now, self.survey.positioning_ns(&held.request), held.since);
         let found = ((value, held.rank), tag);
         *best = Some(best.map_or(found, |best| best.min(found)));
     }
@@ -117,7 +118,9 @@ impl<V: Value> Search<'_, V> {
         let mut best = None;
         let sectors = &self.held.by_sector;
         self.survey.exempt(&mut |first, last| {
-            let within = sectors.upwards(key(first, 0)).take_while(|(key, _)| *key >> 64 <= u128::from(last));
+            let within = sectors
+                .upwards(key(first, 0))
+                .take_while(|(key, _)| *key >> 64 <= u128::from(last));
             within.for_each(|(_, tag)| self.ask(&mut best, tag));
         });
         let center = key(self.survey.center(), 0);
@@ -234,7 +237,8 @@ mod tests {
             set.iter().for_each(|(name, value)| elevator.set(name, *value));
             for (tag, (sector, ms)) in waiting.iter().enumerate() {
                 let allocated = Time::from_ns(ms * 1_000_000);
-                let piece = BlockRequest { nr_sectors: 1, allocated, ..request(tag as u32, *sector) };
+                let piece =
+                    BlockRequest { nr_sectors: 1, allocated, ..request(tag as u32, *sector) };
                 elevator.insert(allocated, piece, InsertAt::Sorted);
             }
         }
@@ -243,7 +247,8 @@ mod tests {
         let mut now = Time::from_ns(10_000_000_000);
         (0..waiting.len()).find(|_| {
             let expected = linear.dispatch(now, &Unbounded(&disk)).expect("requests are left");
-            let found = bounded.dispatch(now, &TooTight(&disk, too_tight_ns)).expect("requests are left");
+            let found =
+                bounded.dispatch(now, &TooTight(&disk, too_tight_ns)).expect("requests are left");
             now = disk.serve(now, &expected);
             found != expected
         })
@@ -276,7 +281,8 @@ mod tests {
         let mut found = [0, 0];
         for _ in 0..100 {
             // Of nearly equal ages, so that age hides nothing.
-            let waiting: Vec<(u64, u64)> = (0..60).map(|_| (random(SECTORS), 9_900 + random(100))).collect();
+            let waiting: Vec<(u64, u64)> =
+                (0..60).map(|_| (random(SECTORS), 9_900 + random(100))).collect();
             for (row, found) in [sptf::ROW, asptf::ROW].iter().zip(&mut found) {
                 *found += u32::from(first_difference(row, &[], &waiting, 0, 50_000).is_some());
             }

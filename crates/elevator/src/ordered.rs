@@ -283,7 +283,10 @@ mod tests {
     fn agree_on_walks(ordered: &Ordered<u64>, tree: &BTreeMap<u64, u32>, key: u64) {
         let pair = |(key, tag): (&u64, &u32)| (*key, *tag);
         assert!(ordered.upwards(key).eq(tree.range(key..).map(pair)), "upwards from {key}");
-        assert!(ordered.downwards(key).eq(tree.range(..key).rev().map(pair)), "downwards from {key}");
+        assert!(
+            ordered.downwards(key).eq(tree.range(..key).rev().map(pair)),
+            "downwards from {key}"
+        );
         assert!(ordered.iter().eq(tree.iter().map(pair)));
     }
 
@@ -292,9 +295,21 @@ mod tests {
         assert_eq!(ordered.bounds.len(), ordered.runs.len());
         let keys: Vec<u64> = ordered.runs.iter().flat_map(|run| run.keys.clone()).collect();
         assert!(keys.is_sorted_by(|a, b| a < b) && ordered.bounds.is_sorted_by(|a, b| a < b));
-        assert!(ordered.runs.iter().all(|run| run.keys.len() <= MOST && run.keys.len() == run.tags.len()));
-        assert!(ordered.runs.len() == 1 || ordered.runs.iter().all(|run| !run.keys.is_empty()), "no run is empty");
-        assert!(ordered.runs.len() <= ordered.len().div_ceil(MOST / 4) + 1, "{} keys", ordered.len());
+        assert!(
+            ordered
+                .runs
+                .iter()
+                .all(|run| run.keys.len() <= MOST && run.keys.len() == run.tags.len())
+        );
+        assert!(
+            ordered.runs.len() == 1 || ordered.runs.iter().all(|run| !run.keys.is_empty()),
+            "no run is empty"
+        );
+        assert!(
+            ordered.runs.len() <= ordered.len().div_ceil(MOST / 4) + 1,
+            "{} keys",
+            ordered.len()
+        );
     }
 
     proptest! {

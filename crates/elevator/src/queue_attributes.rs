@@ -19,7 +19,9 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
         "nr_requests",
         "requests",
         Values::Number { min: 4, max: 2048, ceiling: Ceiling::Tags },
-        Initial::Scheduler("twice the hardware's tags, at most 256; without a scheduler the tags themselves"),
+        Initial::Scheduler(
+            "twice the hardware's tags, at most 256; without a scheduler the tags themselves",
+        ),
         &[16, 64, 256, 1024],
         "how many requests the scheduler may hold, and so choose among",
     ),
@@ -37,7 +39,9 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
         "read_ahead_kb",
         "KiB",
         number(0, U32),
-        Initial::Rule("128, or twice optimal_io_size; newer kernels: twice max_sectors_kb on a disk that turns"),
+        Initial::Rule(
+            "128, or twice optimal_io_size; newer kernels: twice max_sectors_kb on a disk that turns",
+        ),
         &[0, 128, 512, 2048, 8192],
         "how far a file system reads ahead of a sequential reader; 0: never",
     ),
@@ -61,7 +65,9 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
         "max_sectors_kb",
         "KiB",
         Values::Number { min: 4, max: U32, ceiling: Ceiling::Attribute("max_hw_sectors_kb") },
-        Initial::Rule("max_hw_sectors_kb, but at most 1280 (newer kernels: 4096), or what the driver prefers"),
+        Initial::Rule(
+            "max_hw_sectors_kb, but at most 1280 (newer kernels: 4096), or what the driver prefers",
+        ),
         &[64, 256, 1024, 4096],
         "largest request that the block layer makes",
     ),
@@ -96,7 +102,13 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
         Initial::Driver,
         "1: completions feed the kernel's entropy pool; 0: they do not",
     ),
-    set("iostats", "switch", SWITCH, Initial::Driver, "1: I/O is counted (schedlab needs the counts); 0: it is not"),
+    set(
+        "iostats",
+        "switch",
+        SWITCH,
+        Initial::Driver,
+        "1: I/O is counted (schedlab needs the counts); 0: it is not",
+    ),
     later(
         "iostats_passthrough",
         "switch",
@@ -156,7 +168,11 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
     later(
         "write_zeroes_unmap_max_bytes",
         "bytes",
-        Values::Number { min: 0, max: U32, ceiling: Ceiling::Attribute("write_zeroes_unmap_max_hw_bytes") },
+        Values::Number {
+            min: 0,
+            max: U32,
+            ceiling: Ceiling::Attribute("write_zeroes_unmap_max_hw_bytes"),
+        },
         Initial::Attribute("write_zeroes_unmap_max_hw_bytes"),
         "largest write of zeroes that may free the blocks instead; 0: none",
     ),
@@ -183,17 +199,33 @@ pub static QUEUE_ATTRIBUTES: &[QueueAttribute] = &[
     fact("discard_max_hw_bytes", "bytes", "largest discard of the hardware; 0: there are none"),
     fact("discard_zeroes_data", "", "always 0"),
     fact("write_same_max_bytes", "bytes", "always 0"),
-    fact("write_zeroes_max_bytes", "bytes", "largest write of zeroes in one command; 0: there is none"),
-    read("write_zeroes_unmap_max_hw_bytes", "bytes", "largest write of zeroes of the hardware that frees the blocks"),
+    fact(
+        "write_zeroes_max_bytes",
+        "bytes",
+        "largest write of zeroes in one command; 0: there is none",
+    ),
+    read(
+        "write_zeroes_unmap_max_hw_bytes",
+        "bytes",
+        "largest write of zeroes of the hardware that frees the blocks",
+    ),
     read("atomic_write_max_bytes", "bytes", "largest atomic write; 0: not supported"),
     read("atomic_write_unit_min_bytes", "bytes", "smallest unit of such a write"),
     read("atomic_write_unit_max_bytes", "bytes", "largest unit of such a write"),
-    read("atomic_write_boundary_bytes", "bytes", "boundary that such a write must not cross; 0: none"),
+    read(
+        "atomic_write_boundary_bytes",
+        "bytes",
+        "boundary that such a write must not cross; 0: none",
+    ),
     read("max_write_streams", "streams", "most streams that writes can be sorted into; 0: none"),
     read("write_stream_granularity", "bytes", "what of a stream should be overwritten together"),
     fact("fua", "switch", "1: a write can bypass the drive's cache; 0: it needs a flush"),
     fact("dax", "switch", "1: memory that the CPU addresses directly; 0: not"),
-    fact("virt_boundary_mask", "bytes", "mask of the boundary at which a request's memory is split"),
+    fact(
+        "virt_boundary_mask",
+        "bytes",
+        "mask of the boundary at which a request's memory is split",
+    ),
     fact("dma_alignment", "bytes", "alignment mask of memory for direct I/O"),
     fact("zoned", "", "none, host-aware or host-managed: whether zones are written sequentially"),
     fact("nr_zones", "zones", "number of zones; 0: not zoned"),
@@ -232,7 +264,16 @@ const fn set(
     initial: Initial,
     help: &'static str,
 ) -> QueueAttribute {
-    QueueAttribute { name, unit, values, writable: true, initial, levels: &[], evidence: Confirmed, help }
+    QueueAttribute {
+        name,
+        unit,
+        values,
+        writable: true,
+        initial,
+        levels: &[],
+        evidence: Confirmed,
+        help,
+    }
 }
 
 /// The same, of a kernel after 6.1.
@@ -278,18 +319,33 @@ mod tests {
                 "{}",
                 row.name
             );
-            assert!(QUEUE_ATTRIBUTES[..at].iter().all(|other| other.name != row.name), "{} is there twice", row.name);
+            assert!(
+                QUEUE_ATTRIBUTES[..at].iter().all(|other| other.name != row.name),
+                "{} is there twice",
+                row.name
+            );
             assert!(row.writable || row.levels.is_empty(), "{} cannot be turned", row.name);
         }
     }
 
     #[test]
-    fn the_knobs_of_performance_are_these_and_none_that_describes_the_hardware_or_what_data_survives() {
-        let knobs: Vec<&str> =
-            QUEUE_ATTRIBUTES.iter().filter(|row| !row.levels.is_empty()).map(|row| row.name).collect();
+    fn the_knobs_of_performance_are_these_and_none_that_describes_the_hardware_or_what_data_survives()
+     {
+        let knobs: Vec<&str> = QUEUE_ATTRIBUTES
+            .iter()
+            .filter(|row| !row.levels.is_empty())
+            .map(|row| row.name)
+            .collect();
         assert_eq!(
             knobs,
-            ["nr_requests", "read_ahead_kb", "nomerges", "rq_affinity", "max_sectors_kb", "wbt_lat_usec"]
+            [
+                "nr_requests",
+                "read_ahead_kb",
+                "nomerges",
+                "rq_affinity",
+                "max_sectors_kb",
+                "wbt_lat_usec"
+            ]
         );
     }
 
@@ -298,30 +354,51 @@ mod tests {
         let shown = |name: &str| (name == "max_hw_sectors_kb").then(|| "1280".to_string());
         for row in QUEUE_ATTRIBUTES.iter().filter(|row| !row.levels.is_empty()) {
             assert!(row.levels.len() >= 3 && row.levels.is_sorted_by(|a, b| a < b), "{}", row.name);
-            let Values::Number { min, max, .. } = row.values else { panic!("{} is a number", row.name) };
+            let Values::Number { min, max, .. } = row.values else {
+                panic!("{} is a number", row.name)
+            };
             assert!(
-                row.levels.iter().all(|level| i128::from(*level) >= i128::from(min) && *level <= max),
+                row.levels
+                    .iter()
+                    .all(|level| i128::from(*level) >= i128::from(min) && *level <= max),
                 "{}",
                 row.name
             );
         }
-        let levels = |name, scheduler| queue_attribute(name).expect("a row").levels(&facts(scheduler, &shown));
+        let levels = |name, scheduler| {
+            queue_attribute(name).expect("a row").levels(&facts(scheduler, &shown))
+        };
         assert_eq!(levels("max_sectors_kb", "bfq"), [64, 256, 1024]);
-        assert_eq!(levels("nr_requests", "none"), [16], "without a scheduler there are 32 tags and no more");
+        assert_eq!(
+            levels("nr_requests", "none"),
+            [16],
+            "without a scheduler there are 32 tags and no more"
+        );
         assert_eq!(levels("nr_requests", "bfq"), [16, 64, 256, 1024]);
     }
 
     #[test]
     fn what_belongs_to_the_scheduler_has_the_default_of_that_scheduler() {
-        let default = |name, scheduler| queue_attribute(name).expect("a row").default(&facts(scheduler, &nothing));
+        let default = |name, scheduler| {
+            queue_attribute(name).expect("a row").default(&facts(scheduler, &nothing))
+        };
         assert_eq!(default("nr_requests", "none").as_deref(), Some("32"));
         assert_eq!(default("nr_requests", "mq-deadline").as_deref(), Some("64"));
         assert_eq!(default("wbt_lat_usec", "bfq").as_deref(), Some("0"));
-        assert_eq!(default("wbt_lat_usec", "kyber"), None, "only the kernel knows whether it is built in");
+        assert_eq!(
+            default("wbt_lat_usec", "kyber"),
+            None,
+            "only the kernel knows whether it is built in"
+        );
         assert_eq!(default("nomerges", "kyber").as_deref(), Some("0"));
         let shown = |name: &str| (name == "nr_requests").then(|| "64".to_string());
-        let depth = |scheduler| queue_attribute("async_depth").expect("a row").default(&facts(scheduler, &shown));
-        assert_eq!((depth("bfq").as_deref(), depth("mq-deadline").as_deref()), (Some("48"), Some("64")));
+        let depth = |scheduler| {
+            queue_attribute("async_depth").expect("a row").default(&facts(scheduler, &shown))
+        };
+        assert_eq!(
+            (depth("bfq").as_deref(), depth("mq-deadline").as_deref()),
+            (Some("48"), Some("64"))
+        );
     }
 
     #[test]

@@ -186,15 +186,23 @@ impl Schedule {
 
 /// Serves tasks in this order (numbers of `tasks`) from `start` on, the actuator at sector `head`: each one from its release
 /// or the end of the one before, whichever is later.
-pub fn schedule(model: &ServiceModel, start: Time, head: u64, tasks: &[Task], order: &[usize]) -> Schedule {
+pub fn schedule(
+    model: &ServiceModel,
+    start: Time,
+    head: u64,
+    tasks: &[Task],
+    order: &[usize],
+) -> Schedule {
     let (mut now, mut head) = (start, head);
-    let mut done = Schedule { finishes: Vec::with_capacity(order.len()), misses: 0, tardiness_max_ns: 0 };
+    let mut done =
+        Schedule { finishes: Vec::with_capacity(order.len()), misses: 0, tardiness_max_ns: 0 };
     for task in order.iter().map(|nr| &tasks[*nr]) {
         now = now.max(task.release) + model.service_ns(head, task.sector, task.nr_sectors);
         head = task.sector + u64::from(task.nr_sectors) - 1;
         done.finishes.push(now);
         done.misses += usize::from(now > task.deadline);
-        done.tardiness_max_ns = done.tardiness_max_ns.max(now.as_ns().saturating_sub(task.deadline.as_ns()));
+        done.tardiness_max_ns =
+            done.tardiness_max_ns.max(now.as_ns().saturating_sub(task.deadline.as_ns()));
     }
     done
 }
@@ -225,7 +233,11 @@ mod tests {
     fn a_service_is_seek_half_a_revolution_and_transfer() {
         assert_eq!(model().service_ns(5, 9, 10), 5_000_000, "no seek on one cylinder");
         assert_eq!(model().service_ns(0, 100, 10), 1_000_000 + 1_000_000 + 5_000_000);
-        assert_eq!(model().service_ns(0, 50_000, 10), 1_000_000 + 500_000_000 + 5_000_000, "beyond the table");
+        assert_eq!(
+            model().service_ns(0, 50_000, 10),
+            1_000_000 + 500_000_000 + 5_000_000,
+            "beyond the table"
+        );
         assert_eq!(model().with_rotation_ns(0).with_sector_ns(1).least_ns(7), 7);
         assert_eq!(ServiceModel::of(&Geometry::default()).service_ns(0, 1 << 40, 8), 0);
     }
@@ -234,7 +246,10 @@ mod tests {
     fn tasks_wait_for_their_release_and_late_ones_are_counted() {
         let tasks = [task(0, 7000, 100), task(20_000, 26_000, 100), task(0, 31_999, 0)];
         let served = schedule(&model(), Time::ZERO, 0, &tasks, &[0, 1, 2]);
-        assert_eq!(served.finishes.iter().map(|at| at.as_ns() / 1000).collect::<Vec<_>>(), [7000, 25_000, 32_000]);
+        assert_eq!(
+            served.finishes.iter().map(|at| at.as_ns() / 1000).collect::<Vec<_>>(),
+            [7000, 25_000, 32_000]
+        );
         assert_eq!((served.misses, served.tardiness_max_ns), (1, 1000));
         assert!(schedule(&model(), Time::ZERO, 0, &tasks[..2], &[0, 1]).is_feasible());
     }

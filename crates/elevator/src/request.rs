@@ -139,7 +139,9 @@ mod tests {
 
     #[test]
     fn a_priority_is_read_as_it_is_written_and_has_the_kernels_number() {
-        for (text, number) in [("realtime:0", 1 << 13), ("best-effort:7", (2 << 13) | 7), ("idle", 3 << 13)] {
+        for (text, number) in
+            [("realtime:0", 1 << 13), ("best-effort:7", (2 << 13) | 7), ("idle", 3 << 13)]
+        {
             let read = Priority::parse(text).unwrap();
             assert_eq!((read.to_string().as_str(), read.number()), (text, number));
         }

@@ -91,7 +91,10 @@ mod tests {
         assert_eq!((sorted.first(), sorted.len()), (Some((50, 1)), 4));
         let above = [50, 51, 100, 101, 301].map(|at| tag(sorted.at_or_above(at)));
         assert_eq!(above, [Some(1), Some(0), Some(0), Some(3), None]);
-        assert_eq!([49, 50, 100, 400].map(|at| tag(sorted.at_or_below(at))), [None, Some(1), Some(2), Some(3)]);
+        assert_eq!(
+            [49, 50, 100, 400].map(|at| tag(sorted.at_or_below(at))),
+            [None, Some(1), Some(2), Some(3)]
+        );
         assert_eq!([sorted.after((100, 0)), sorted.before((100, 0))].map(tag), [Some(2), Some(1)]);
         assert_eq!(sorted.remove((100, 0)), 0);
         assert_eq!((sorted.len(), sorted.at_or_above(100)), (3, Some((100, 2))));

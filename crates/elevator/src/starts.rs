@@ -52,7 +52,11 @@ impl Starts {
     /// The start that is nearest to `sector`; of two the higher.
     pub(crate) fn nearest(&self, sector: u64) -> Option<u64> {
         let around = [self.tree.at_or_after(sector), self.tree.below(sector)];
-        around.into_iter().flatten().map(|(start, _)| start).min_by_key(|start| start.abs_diff(sector))
+        around
+            .into_iter()
+            .flatten()
+            .map(|(start, _)| start)
+            .min_by_key(|start| start.abs_diff(sector))
     }
 
     /// The highest that starts below `sector`.
@@ -68,12 +72,17 @@ mod tests {
     #[test]
     fn neighbours_are_found_strictly_above_and_below() {
         let mut starts = Starts::default();
-        [(100, 0), (50, 1), (300, 2)].into_iter().for_each(|(sector, tag)| starts.insert(sector, tag));
+        [(100, 0), (50, 1), (300, 2)]
+            .into_iter()
+            .for_each(|(sector, tag)| starts.insert(sector, tag));
         assert_eq!((starts.first(), starts.len()), (Some(1), 3));
         assert_eq!([100, 299, 300].map(|at| starts.above(at)), [Some(2), Some(2), None]);
         assert_eq!([100, 101, 50].map(|at| starts.below(at)), [Some(1), Some(0), None]);
         assert_eq!([100, 101].map(|at| starts.at_or_above(at)), [Some((100, 0)), Some((300, 2))]);
-        assert_eq!([0, 74, 75, 76, 200, 900].map(|at| starts.nearest(at).unwrap()), [50, 50, 100, 100, 300, 300]);
+        assert_eq!(
+            [0, 74, 75, 76, 200, 900].map(|at| starts.nearest(at).unwrap()),
+            [50, 50, 100, 100, 300, 300]
+        );
         starts.remove(100);
         assert_eq!((starts.at(100), starts.at(300)), (None, Some(2)));
     }

@@ -157,7 +157,9 @@ impl Rule for OneWay {
 
     fn choose(&mut self, view: &View<'_>) -> u32 {
         let ahead = self.places.ahead(view.arm.start, self.direction);
-        let (_, tag) = ahead.or_else(|| self.places.first_of_sweep(self.direction)).expect("something is held");
+        let (_, tag) = ahead
+            .or_else(|| self.places.first_of_sweep(self.direction))
+            .expect("something is held");
         tag
     }
 

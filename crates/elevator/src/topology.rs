@@ -56,8 +56,14 @@ mod tests {
 
     #[test]
     fn a_device_with_more_queues_than_cpus_is_used_with_one_for_each_cpu() {
-        for (cpus, offered, used) in [(10, 128, 10), (10, 4, 4), (1, 65_535, 1), (0, 8, 1), (4, 0, 1)] {
-            assert_eq!(Topology::new(cpus, offered).hw_queues(), used, "{cpus} CPUs, {offered} queues");
+        for (cpus, offered, used) in
+            [(10, 128, 10), (10, 4, 4), (1, 65_535, 1), (0, 8, 1), (4, 0, 1)]
+        {
+            assert_eq!(
+                Topology::new(cpus, offered).hw_queues(),
+                used,
+                "{cpus} CPUs, {offered} queues"
+            );
         }
     }
 

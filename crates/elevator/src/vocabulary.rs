@@ -114,7 +114,9 @@ impl Completion {
 
     /// Nanoseconds from the deadline to the completion; 0 if it was in time or has no deadline.
     pub fn tardiness_ns(&self) -> u64 {
-        self.request.deadline.map_or(0, |deadline| self.completed.as_ns().saturating_sub(deadline.as_ns()))
+        self.request
+            .deadline
+            .map_or(0, |deadline| self.completed.as_ns().saturating_sub(deadline.as_ns()))
     }
 }
 
@@ -125,7 +127,8 @@ mod tests {
     #[test]
     fn latency_is_the_time_between_submission_and_completion() {
         let request = Request::new(Op::Read, 0, 4096);
-        let done = Completion { request, submitted: Time::from_ns(5), completed: Time::from_ns(5) + 37 };
+        let done =
+            Completion { request, submitted: Time::from_ns(5), completed: Time::from_ns(5) + 37 };
         assert_eq!(done.latency_ns(), 37);
     }
 

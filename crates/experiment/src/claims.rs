@@ -22,18 +22,28 @@ pub(crate) struct Claim {
 
 /// Judges arms together, each with whether it is void, by steps down; also the levels at which a difference and an equivalence would be
 /// judged next.
-pub(crate) fn claims(arms: &[(&Pooled, bool)], direction: Direction, criteria: &Criteria) -> (Vec<Claim>, [f64; 2]) {
+pub(crate) fn claims(
+    arms: &[(&Pooled, bool)],
+    direction: Direction,
+    criteria: &Criteria,
+) -> (Vec<Claim>, [f64; 2]) {
     let margin = criteria.margin.ln_1p();
     let (m, alpha) = (arms.len(), criteria.alpha);
     let at = |i: usize, level: f64| arms[i].0.interval(level);
-    let differ = step_down(m, alpha, |i, level| !arms[i].1 && judge::differs(&at(i, level), margin));
-    let equal = step_down(m, alpha, |i, level| !arms[i].1 && judge::equivalent(&at(i, level), margin));
+    let differ =
+        step_down(m, alpha, |i, level| !arms[i].1 && judge::differs(&at(i, level), margin));
+    let equal =
+        step_down(m, alpha, |i, level| !arms[i].1 && judge::equivalent(&at(i, level), margin));
     let one = |i: usize| {
-        let level = differ.decided_at[i].or(equal.decided_at[i]).unwrap_or(differ.current.min(equal.current));
+        let level = differ.decided_at[i]
+            .or(equal.decided_at[i])
+            .unwrap_or(differ.current.min(equal.current));
         let interval = at(i, level);
         let verdict = match (arms[i].1, differ.decided_at[i], equal.decided_at[i]) {
             (true, ..) => Verdict::Void,
-            (_, Some(_), _) if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) => Verdict::Better,
+            (_, Some(_), _) if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) => {
+                Verdict::Better
+            }
             (_, Some(_), _) => Verdict::Worse,
             (_, None, Some(_)) => Verdict::Equivalent,
             (_, None, None) => Verdict::Inconclusive,

@@ -55,7 +55,12 @@ impl Decider {
     pub fn push(&mut self, trial: &Trial) {
         if let Some(primary) = self.primary(&trial.workload) {
             let sample = sample(trial, primary);
-            let tried = self.tried.entry(trial.workload.clone()).or_default().entry(trial.arm.clone()).or_default();
+            let tried = self
+                .tried
+                .entry(trial.workload.clone())
+                .or_default()
+                .entry(trial.arm.clone())
+                .or_default();
             let this = match (sample.voids.is_empty(), sample.is_starved()) {
                 (false, _) => Best::Void,
                 (true, true) => Best::Starved,
@@ -70,7 +75,8 @@ impl Decider {
     /// other is; empty when everything is decided. An arm is not active once it is better, worse or equivalent, given up because
     /// its budget does not suffice, or hopeless ([`HOPELESS_AFTER`]). With a fixed number of blocks, or early stopping off, all arms but the hopeless ones stay.
     pub fn active_arms(&self, workload: &str) -> Vec<String> {
-        let looks_each_block = matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
+        let looks_each_block =
+            matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
         let stops = looks_each_block && !self.plan.budget.no_early_stop;
         let decided = |judgement: &Judgement| match judgement.verdict {
             Verdict::Better | Verdict::Worse | Verdict::Equivalent => true,
@@ -80,12 +86,16 @@ impl Decider {
         let hopeless = self.hopeless(workload);
         let undecided: BTreeSet<String> = if stops {
             let judged = self.judgements(workload).into_iter();
-            let undecided = judged.filter(|judgement| !decided(judgement)).map(|judgement| judgement.arm);
+            let undecided =
+                judged.filter(|judgement| !decided(judgement)).map(|judgement| judgement.arm);
             undecided.filter(|arm| !hopeless.contains(arm.as_str())).collect()
         } else {
             // No verdict stops an arm, so that none has to be computed.
             let names = self.plan.arms.iter().map(|arm| &arm.name);
-            names.filter(|name| *name != self.plan.baseline() && !hopeless.contains(name.as_str())).cloned().collect()
+            names
+                .filter(|name| *name != self.plan.baseline() && !hopeless.contains(name.as_str()))
+                .cloned()
+                .collect()
         };
         if undecided.is_empty() || hopeless.contains(self.plan.baseline()) {
             return Vec::new();
@@ -96,8 +106,13 @@ impl Decider {
 
     /// The judgements of `workload` on its primary metric so far, one per arm other than the baseline.
     pub fn judgements(&self, workload: &str) -> Vec<Judgement> {
-        let arms: Vec<String> =
-            self.plan.arms.iter().map(|arm| arm.name.clone()).filter(|name| name != self.plan.baseline()).collect();
+        let arms: Vec<String> = self
+            .plan
+            .arms
+            .iter()
+            .map(|arm| arm.name.clone())
+            .filter(|name| name != self.plan.baseline())
+            .collect();
         let metric = self.primary(workload).unwrap_or_default();
         let question = Question {
             workload,
@@ -127,13 +142,17 @@ impl Decider {
             let best = tried.iter().filter(|(arm, _)| is_one(arm)).map(|(_, (_, best))| *best);
             best.max().unwrap_or(Best::Valid)
         };
-        let [of_baseline, of_others] = [best_of(&|arm| arm == baseline), best_of(&|arm| arm != baseline)];
+        let [of_baseline, of_others] =
+            [best_of(&|arm| arm == baseline), best_of(&|arm| arm != baseline)];
         let is_hopeless = |arm: &str, best: Best| {
             let other = if arm == baseline { of_others } else { of_baseline };
             best == Best::Void || (best == Best::Starved && other <= Best::Starved)
         };
         let often = tried.iter().filter(|(_, (number, _))| *number >= HOPELESS_AFTER);
-        often.filter(|(arm, (_, best))| is_hopeless(arm, *best)).map(|(arm, _)| arm.as_str()).collect()
+        often
+            .filter(|(arm, (_, best))| is_hopeless(arm, *best))
+            .map(|(arm, _)| arm.as_str())
+            .collect()
     }
 
     fn primary(&self, workload: &str) -> Option<&str> {
@@ -150,7 +169,8 @@ mod tests {
     fn plan() -> Plan {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
         plan.arms = parse_arms(&["kyber", "none", "bfq"]).unwrap();
-        plan.workloads = parse_workloads(&["oltp:primary=iops", "dss:primary=read_mb_per_s"]).unwrap();
+        plan.workloads =
+            parse_workloads(&["oltp:primary=iops", "dss:primary=read_mb_per_s"]).unwrap();
         plan.baseline = Some("none".to_string());
         plan
     }
@@ -200,7 +220,10 @@ mod tests {
         let mut sizes = Vec::new();
         for block in 0..200 {
             let active = decider.active_arms("oltp");
-            assert!(active.is_empty() || active.contains(&"none".to_string()), "the baseline stays: {active:?}");
+            assert!(
+                active.is_empty() || active.contains(&"none".to_string()),
+                "the baseline stays: {active:?}"
+            );
             sizes.push(active.len());
             for arm in &active {
                 decider.push(&trial(arm, block, factor(arm)));
@@ -208,7 +231,8 @@ mod tests {
         }
         assert!(sizes.windows(2).all(|pair| pair[1] <= pair[0]), "no arm comes back: {sizes:?}");
         assert!(sizes.contains(&3) && sizes.contains(&2) && sizes.ends_with(&[0]), "{sizes:?}");
-        let verdicts: Vec<Verdict> = decider.judgements("oltp").iter().map(|judgement| judgement.verdict).collect();
+        let verdicts: Vec<Verdict> =
+            decider.judgements("oltp").iter().map(|judgement| judgement.verdict).collect();
         assert_eq!(verdicts, [Verdict::Better, Verdict::Better]);
     }
 
@@ -260,7 +284,8 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_that_the_kernel_refuses_again_and_again_is_given_up_and_one_that_failed_once_is_not() {
+    fn an_arm_that_the_kernel_refuses_again_and_again_is_given_up_and_one_that_failed_once_is_not()
+    {
         let mut decider = Decider::new(&plan());
         for block in 0..HOPELESS_AFTER as u32 {
             assert_eq!(decider.active_arms("oltp"), ["kyber", "none", "bfq"], "block {block}");
@@ -283,8 +308,9 @@ mod tests {
 
     #[test]
     fn a_decider_that_is_fed_a_record_again_goes_on_where_it_was() {
-        let trials: Vec<Trial> =
-            (0..4).flat_map(|block| ["kyber", "none", "bfq"].map(|arm| trial(arm, block, factor(arm)))).collect();
+        let trials: Vec<Trial> = (0..4)
+            .flat_map(|block| ["kyber", "none", "bfq"].map(|arm| trial(arm, block, factor(arm))))
+            .collect();
         let (mut live, mut resumed) = (Decider::new(&plan()), Decider::new(&plan()));
         trials.iter().for_each(|trial| live.push(trial));
         trials.iter().for_each(|trial| resumed.push(trial));

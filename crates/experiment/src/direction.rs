@@ -179,7 +179,8 @@ const COUNTED: &[&str] = &[
     "block",
     "blocks",
 ];
-const SPREADS: &[&str] = &["stddev", "stdev", "std", "sd", "dev", "variance", "var", "cv", "error%"];
+const SPREADS: &[&str] =
+    &["stddev", "stdev", "std", "sd", "dev", "variance", "var", "cv", "error%"];
 
 /// The direction that a name tells; none if it tells none, or two.
 pub fn by_words(name: &str) -> Option<Direction> {
@@ -200,13 +201,15 @@ pub fn by_words(name: &str) -> Option<Direction> {
     // `ns per op`: the time of one.
     let time_per = per.is_some_and(|at| at > 0 && of_time(&words[at - 1]))
         || pairs().any(|[a, b]| {
-            TIMES_ALONE.contains(&a) && ["op", "io", "request", "transaction", "query", "iteration"].contains(&b)
+            TIMES_ALONE.contains(&a)
+                && ["op", "io", "request", "transaction", "query", "iteration"].contains(&b)
         });
     let rate = per_time || counted_by_time || has(RATES);
     let unit_of_rate = per_time || counted_by_time;
     let cost = has(COSTS) || time_per || (!unit_of_rate && has(TIMES_ALONE));
     let percentile = words.iter().any(|word| {
-        word.strip_prefix('p').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()))
+        word.strip_prefix('p')
+            .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit()))
     });
     match (rate, cost) {
         (true, false) => Some(Direction::HigherIsBetter),

@@ -13,8 +13,12 @@ use crate::record::Environment;
 pub type Facts = BTreeMap<String, String>;
 
 /// Sections that count as a whole, with the names in them that do not.
-const WHOLE: [(&str, &[&str]); 4] =
-    [("kernel", &["boot_id", "uptime_s", "load"]), ("programs", &[]), ("files", &[]), ("tools", &[])];
+const WHOLE: [(&str, &[&str]); 4] = [
+    ("kernel", &["boot_id", "uptime_s", "load"]),
+    ("programs", &[]),
+    ("files", &[]),
+    ("tools", &[]),
+];
 
 /// Single facts that count.
 const SINGLE: [(&str, &str); 7] = [
@@ -63,7 +67,11 @@ pub fn differences(now: &Facts, then: &Facts) -> Vec<Difference> {
     names.dedup();
     let differs = names.into_iter().filter(|name| now.get(*name) != then.get(*name));
     differs
-        .map(|name| Difference { name: name.clone(), then: then.get(name).cloned(), now: now.get(name).cloned() })
+        .map(|name| Difference {
+            name: name.clone(),
+            then: then.get(name).cloned(),
+            now: now.get(name).cloned(),
+        })
         .collect()
 }
 
@@ -74,7 +82,10 @@ mod tests {
     fn environment(facts: &[(&str, &str, &str)]) -> Environment {
         let mut environment = Environment::new();
         for (section, name, text) in facts {
-            environment.entry((*section).to_owned()).or_default().insert((*name).to_owned(), (*text).to_owned());
+            environment
+                .entry((*section).to_owned())
+                .or_default()
+                .insert((*name).to_owned(), (*text).to_owned());
         }
         environment
     }

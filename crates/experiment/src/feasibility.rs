@@ -73,8 +73,11 @@ impl Feasibility {
     /// In words, for a reader who does not know the noise yet.
     pub fn words(&self) -> Option<String> {
         let (power, sd) = (self.power_at_1_sd?, self.detectable_sd?);
-        let beyond =
-            if self.margin > 0.0 { format!(" beyond the margin of {}", percent(self.margin)) } else { String::new() };
+        let beyond = if self.margin > 0.0 {
+            format!(" beyond the margin of {}", percent(self.margin))
+        } else {
+            String::new()
+        };
         Some(format!(
             "finds an effect as large as the noise of a block (1 sd){beyond} with a probability of {:.0} %, one of {sd:.1} sd with {:.0} %",
             power * 100.0,
@@ -88,9 +91,9 @@ pub fn least_blocks(criteria: &Criteria, comparisons: usize) -> u32 {
     let level = criteria.alpha / comparisons.max(1) as f64;
     match criteria.method {
         Method::Spending => spending::FIRST_LOOK as u32,
-        Method::Anytime => {
-            (2..MOST_BLOCKS).find(|n| sequence::critical_t(*n as usize, level).is_some()).unwrap_or(MOST_BLOCKS)
-        }
+        Method::Anytime => (2..MOST_BLOCKS)
+            .find(|n| sequence::critical_t(*n as usize, level).is_some())
+            .unwrap_or(MOST_BLOCKS),
         Method::Fixed | Method::ThreeSigma => 2,
     }
 }
@@ -125,7 +128,9 @@ mod tests {
     fn two_blocks_give_no_interval_by_a_sequence_and_a_hopelessly_wide_one_by_students_t() {
         let sequence = of(Method::Anytime, 1, 2);
         assert!(
-            !sequence.is_possible() && sequence.detectable_sd.is_none() && sequence.words().is_none(),
+            !sequence.is_possible()
+                && sequence.detectable_sd.is_none()
+                && sequence.words().is_none(),
             "{sequence:?}"
         );
         let fixed = of(Method::Fixed, 1, 2);
@@ -138,7 +143,8 @@ mod tests {
     #[test]
     fn more_blocks_find_smaller_effects_and_more_arms_larger_ones_only() {
         for method in [Method::Anytime, Method::Spending, Method::Fixed] {
-            let sd = |comparisons, blocks| of(method, comparisons, blocks).detectable_sd.expect("found");
+            let sd =
+                |comparisons, blocks| of(method, comparisons, blocks).detectable_sd.expect("found");
             assert!(sd(1, 12) > sd(1, 24) && sd(1, 24) > sd(1, 48), "{method:?}");
             assert!(sd(5, 12) > sd(1, 12), "{method:?}");
             assert!(of(method, 30, 12).least_blocks >= of(method, 1, 12).least_blocks);

@@ -61,7 +61,8 @@ impl Condition {
 
     /// The gravest of these conditions that holds of any verdict.
     pub fn first_that_holds(conditions: &[Condition], verdicts: &[Verdict]) -> Option<Condition> {
-        let holds = |condition: &&Condition| verdicts.iter().any(|verdict| condition.holds_of(*verdict));
+        let holds =
+            |condition: &&Condition| verdicts.iter().any(|verdict| condition.holds_of(*verdict));
         conditions.iter().filter(holds).min().copied()
     }
 }
@@ -92,12 +93,20 @@ mod tests {
 
     #[test]
     fn the_gravest_condition_that_was_asked_for_and_holds_is_named() {
-        let all = [Condition::Inconclusive, Condition::PartlyVoid, Condition::NotBetter, Condition::Worse];
+        let all = [
+            Condition::Inconclusive,
+            Condition::PartlyVoid,
+            Condition::NotBetter,
+            Condition::Worse,
+        ];
         let first = |verdicts: &[Verdict]| Condition::first_that_holds(&all, verdicts);
         assert_eq!(first(&[Better, Worse, Inconclusive]), Some(Condition::Worse));
         assert_eq!(first(&[Better, Inconclusive]), Some(Condition::NotBetter));
         assert_eq!(first(&[Better]), None);
-        assert_eq!(Condition::first_that_holds(&all[..2], &[Void, Inconclusive]), Some(Condition::Inconclusive));
+        assert_eq!(
+            Condition::first_that_holds(&all[..2], &[Void, Inconclusive]),
+            Some(Condition::Inconclusive)
+        );
         assert_eq!(Condition::first_that_holds(&all[..1], &[Worse, Equivalent]), None);
     }
 }

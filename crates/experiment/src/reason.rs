@@ -142,7 +142,9 @@ impl Cause {
             Cause::NothingCompleted => {
                 "no request that counts completed in the trial's window: make it longer (--trial-time)"
             }
-            Cause::NotPositive { .. } => "a value that cannot be put on a log scale (zero, negative or not finite)",
+            Cause::NotPositive { .. } => {
+                "a value that cannot be put on a log scale (zero, negative or not finite)"
+            }
         }
     }
 
@@ -165,8 +167,11 @@ impl Reason {
     pub fn without_example(&self) -> String {
         match self {
             Reason::LeftOut { count, total, blocks, example } => {
-                let what =
-                    if *blocks { format!("of {total} blocks void") } else { format!("of {total} observations void") };
+                let what = if *blocks {
+                    format!("of {total} blocks void")
+                } else {
+                    format!("of {total} observations void")
+                };
                 format!("{count} {what}: {}", example.cause.class())
             }
             other => other.to_string(),
@@ -229,7 +234,11 @@ impl fmt::Display for Example {
             write!(f, "block {}, ", block + 1)?;
         }
         let detail = self.cause.detail();
-        if detail == self.cause.class() { f.write_str(&self.arm) } else { write!(f, "{}: {detail}", self.arm) }
+        if detail == self.cause.class() {
+            f.write_str(&self.arm)
+        } else {
+            write!(f, "{}: {detail}", self.arm)
+        }
     }
 }
 
@@ -281,6 +290,9 @@ mod tests {
         assert_eq!(left_out(0.5).without_example(), left_out(0.6).without_example());
         assert!(left_out(0.5).is_about(&VoidReason::Steal { share: 0.9, limit: 0.1 }));
         assert!(!left_out(0.5).is_about(&VoidReason::Throttled { events: 1 }));
-        assert!(!Reason::from("2 of 8 blocks void: CPU throttled").is_about(&VoidReason::Throttled { events: 1 }));
+        assert!(
+            !Reason::from("2 of 8 blocks void: CPU throttled")
+                .is_about(&VoidReason::Throttled { events: 1 })
+        );
     }
 }

@@ -63,7 +63,8 @@ fn counted(observation: &Observation, metric: &str, row: &Metric) -> Option<u64>
     }
     // A metric without its rate is a program's. Neither is there where nothing was completed in the window.
     let is_whole = observation.voids.iter().all(|reason| !reason.applies_to(metric));
-    let is_absent = !observation.metrics.contains_key(metric) && row.starved_value(observation.duration_ns).is_some();
+    let is_absent = !observation.metrics.contains_key(metric)
+        && row.starved_value(observation.duration_ns).is_some();
     (is_absent && is_whole).then_some(0)
 }
 
@@ -75,8 +76,11 @@ pub fn cautions(plan: &Plan, trials: &[Trial]) -> Vec<String> {
             return None;
         }
         let of = trials.iter().filter(|trial| trial.workload == workload.name);
-        let valid = of.filter(|trial| trial.observation.voids.iter().all(|reason| !reason.applies_to(primary)));
-        let mut found: Vec<Resolution> = valid.filter_map(|trial| of_trial(&trial.observation, primary)).collect();
+        let valid = of.filter(|trial| {
+            trial.observation.voids.iter().all(|reason| !reason.applies_to(primary))
+        });
+        let mut found: Vec<Resolution> =
+            valid.filter_map(|trial| of_trial(&trial.observation, primary)).collect();
         found.sort_by_key(|resolution| resolution.events);
         let median = found.get(found.len() / 2)?;
         if median.is_enough() {
@@ -112,9 +116,19 @@ mod tests {
 
     #[test]
     fn a_rate_and_a_mean_rest_on_the_events_of_the_window() {
-        let seen =
-            observed(200, &[("iops", 250.0), ("read_iops", 150.0), ("reader.read_iops", 100.0), ("tps", 2000.0)]);
-        let names = ["iops", "read_latency_mean_us", "reader.read_mb_per_s", "tps", "write_iops", "wall_s", "score"];
+        let seen = observed(
+            200,
+            &[("iops", 250.0), ("read_iops", 150.0), ("reader.read_iops", 100.0), ("tps", 2000.0)],
+        );
+        let names = [
+            "iops",
+            "read_latency_mean_us",
+            "reader.read_mb_per_s",
+            "tps",
+            "write_iops",
+            "wall_s",
+            "score",
+        ];
         let found = names.map(|name| events(&seen, name));
         assert_eq!(found, [Some(50), Some(30), Some(20), Some(400), Some(0), None, None]);
         assert!(!of_trial(&seen, "iops").expect("counted").is_enough());
@@ -132,18 +146,24 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_in_which_nothing_was_completed_holds_none_and_one_that_was_not_measured_says_nothing() {
+    fn a_trial_in_which_nothing_was_completed_holds_none_and_one_that_was_not_measured_says_nothing()
+     {
         assert_eq!(events(&observed(100, &[]), "iops"), Some(0));
         assert_eq!(events(&Observation::default(), "iops"), None);
         let failed = VoidReason::ProgramFailed { detail: String::new() };
-        assert_eq!(events(&Observation { voids: vec![failed], ..observed(100, &[]) }, "iops"), None);
+        assert_eq!(
+            events(&Observation { voids: vec![failed], ..observed(100, &[]) }, "iops"),
+            None
+        );
     }
 
     #[test]
     fn a_record_of_short_trials_is_cautioned_against_by_what_they_held() {
         let mut plan: Plan = toml::from_str("device = 'sda'\narm = []\nworkload = []").unwrap();
         plan.arms = parse_arms(&["none", "bfq"]).unwrap();
-        plan.workloads = parse_workloads(&["randread:primary=read_iops", "oltp:primary=latency_p99_us"]).unwrap();
+        plan.workloads =
+            parse_workloads(&["randread:primary=read_iops", "oltp:primary=latency_p99_us"])
+                .unwrap();
         let trial = |workload: &str, block: u32, rate: f64| Trial {
             sequence: 0,
             workload: workload.to_string(),
@@ -153,16 +173,21 @@ mod tests {
             started_ms: 0,
             observation: observed(192, &[("read_iops", rate), ("iops", rate)]),
         };
-        let few: Vec<Trial> = [130.0, 224.0, 170.0].iter().map(|rate| trial("randread", 0, *rate)).collect();
+        let few: Vec<Trial> =
+            [130.0, 224.0, 170.0].iter().map(|rate| trial("randread", 0, *rate)).collect();
         let found = cautions(&plan, &few);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(
-            found[0].starts_with("randread: a trial holds 25 to 43 reads, fewer than the 100 that read_iops takes")
-        );
+        assert!(found[0].starts_with(
+            "randread: a trial holds 25 to 43 reads, fewer than the 100 that read_iops takes"
+        ));
         assert!(found[0].contains("is 3 % of its value"), "{found:?}");
         let enough: Vec<Trial> = (0..3).map(|block| trial("randread", block, 5000.0)).collect();
         assert_eq!(cautions(&plan, &enough), [""; 0]);
         let percentile = [trial("oltp", 0, 10.0)];
-        assert_eq!(cautions(&plan, &percentile), [""; 0], "a percentile of too few requests is void, and says so");
+        assert_eq!(
+            cautions(&plan, &percentile),
+            [""; 0],
+            "a percentile of too few requests is void, and says so"
+        );
     }
 }

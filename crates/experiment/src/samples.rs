@@ -39,7 +39,10 @@ impl Sample {
 
     /// The logarithm of a value that counts and is no bound.
     pub fn log(&self) -> Option<f64> {
-        let counts = self.voids.is_empty() && !self.is_starved() && self.value.is_finite() && self.value > 0.0;
+        let counts = self.voids.is_empty()
+            && !self.is_starved()
+            && self.value.is_finite()
+            && self.value > 0.0;
         counts.then(|| self.value.ln())
     }
 }
@@ -58,7 +61,11 @@ where
         known.extend(trial.observation.metrics.keys().map(String::as_str));
         known.extend(expected.get(&trial.workload).map(String::as_str));
     }
-    trials.flat_map(|trial| metrics[trial.workload.as_str()].iter().map(move |metric| sample(trial, metric))).collect()
+    trials
+        .flat_map(|trial| {
+            metrics[trial.workload.as_str()].iter().map(move |metric| sample(trial, metric))
+        })
+        .collect()
 }
 
 /// The values of one arm on the metric that decides for a workload.
@@ -81,7 +88,10 @@ pub fn deciding_values(record: &Record) -> Vec<DecidingValues> {
     for spec in &plan.workloads {
         let Some(metric) = &spec.primary else { continue };
         for arm in &plan.arms {
-            let mine = record.trials.iter().filter(|trial| trial.workload == spec.name && trial.arm == arm.name);
+            let mine = record
+                .trials
+                .iter()
+                .filter(|trial| trial.workload == spec.name && trial.arm == arm.name);
             let logs = mine.filter_map(|trial| sample(trial, metric).log()).collect();
             all.push(DecidingValues {
                 workload: spec.name.clone(),
@@ -97,12 +107,15 @@ pub fn deciding_values(record: &Record) -> Vec<DecidingValues> {
 /// The sample of one metric of one trial.
 pub fn sample(trial: &Trial, metric: &str) -> Sample {
     let observation = &trial.observation;
-    let mut voids: Vec<VoidReason> = observation.voids.iter().filter(|void| void.applies_to(metric)).cloned().collect();
+    let mut voids: Vec<VoidReason> =
+        observation.voids.iter().filter(|void| void.applies_to(metric)).cloned().collect();
     let reported = observation.metrics.get(metric).copied();
     let requests = resolution::of_trial(observation, metric).map(|resolution| resolution.events);
     // A value rests on something, whatever its rate is rounded to.
     let requests = requests.map(|requests| requests.max(u64::from(reported.is_some())));
-    let bound = || metric::find(metric)?.starved_value(observation.duration_ns).filter(|_| requests == Some(0));
+    let bound = || {
+        metric::find(metric)?.starved_value(observation.duration_ns).filter(|_| requests == Some(0))
+    };
     let value = reported.or_else(bound);
     if value.is_none() && voids.is_empty() {
         voids.push(VoidReason::Foreign { text: format!("the trial reported no {metric}") });
@@ -133,25 +146,42 @@ mod tests {
 
     #[test]
     fn a_trial_without_values_is_still_a_sample_of_every_metric() {
-        let refused =
-            VoidReason::WriteFailed { attribute: "scheduler".into(), wanted: "kyber".into(), error: "EINVAL".into() };
-        let trials = [trial("none", &[("iops", 5.0)], vec![]), trial("kyber", &[], vec![refused.clone()])];
+        let refused = VoidReason::WriteFailed {
+            attribute: "scheduler".into(),
+            wanted: "kyber".into(),
+            error: "EINVAL".into(),
+        };
+        let trials =
+            [trial("none", &[("iops", 5.0)], vec![]), trial("kyber", &[], vec![refused.clone()])];
         let samples = of_trials(&trials, &[("w".to_string(), "latency_p99_us".to_string())].into());
         assert_eq!(samples.len(), 4);
         let kyber: Vec<_> = samples.iter().filter(|sample| sample.arm == "kyber").collect();
-        assert!(kyber.iter().all(|sample| sample.value.is_nan() && sample.voids == vec![refused.clone()]));
-        let missing = samples.iter().find(|s| s.arm == "none" && s.metric == "latency_p99_us").unwrap();
+        assert!(
+            kyber
+                .iter()
+                .all(|sample| sample.value.is_nan() && sample.voids == vec![refused.clone()])
+        );
+        let missing =
+            samples.iter().find(|s| s.arm == "none" && s.metric == "latency_p99_us").unwrap();
         assert_eq!(missing.voids[0].to_string(), "the trial reported no latency_p99_us");
     }
 
     #[test]
     fn a_trial_without_a_completion_bounds_rates_and_latencies() {
-        let mut trials = [trial("none", &[("iops", 5.0), ("write_iops", 5.0)], vec![]), trial("bfq", &[], vec![])];
+        let mut trials = [
+            trial("none", &[("iops", 5.0), ("write_iops", 5.0)], vec![]),
+            trial("bfq", &[], vec![]),
+        ];
         trials.iter_mut().for_each(|trial| trial.observation.duration_ns = 2_000_000_000);
         let of = |i: usize, metric: &str| sample(&trials[i], metric);
-        for (i, metric, bound) in [(0, "read_iops", 0.0), (1, "iops", 0.0), (1, "readers.read_latency_p99_us", 2e6)] {
+        for (i, metric, bound) in
+            [(0, "read_iops", 0.0), (1, "iops", 0.0), (1, "readers.read_latency_p99_us", 2e6)]
+        {
             let found = of(i, metric);
-            assert_eq!((found.value, found.requests, found.is_starved(), found.log()), (bound, Some(0), true, None));
+            assert_eq!(
+                (found.value, found.requests, found.is_starved(), found.log()),
+                (bound, Some(0), true, None)
+            );
         }
         assert!(!of(0, "write_iops").is_starved() && of(0, "write_iops").requests == Some(10));
         for meaningless in ["fairness_jain", "longest_wait_ms", "nothing_known"] {
@@ -163,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_reason_that_spoils_one_metric_leaves_the_others_valid() {
-        let few = VoidReason::TooFewIos { metric: "latency_p99_us".to_string(), count: 3, needed: 1000 };
+        let few =
+            VoidReason::TooFewIos { metric: "latency_p99_us".to_string(), count: 3, needed: 1000 };
         let trials = [trial("none", &[("iops", 5.0), ("latency_p99_us", 9.0)], vec![few])];
         let samples = of_trials(&trials, &BTreeMap::new());
         assert!(samples.iter().find(|s| s.metric == "iops").unwrap().voids.is_empty());

@@ -39,7 +39,9 @@ fn generator(seed: u64, workload: &str, block: u32, purpose: &[u8; 12]) -> ChaCh
 
 /// FNV-1a, 64 bits: std's hasher may change between versions of Rust, this one must not change.
 fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// A uniform number below `n`, by rejection: the remainder alone would favour small numbers.
@@ -80,7 +82,8 @@ mod tests {
     fn p_uniform(counts: &[usize], cells: usize) -> f64 {
         let expected = counts.iter().sum::<usize>() as f64 / cells as f64;
         let missing = (cells - counts.len()) as f64 * expected;
-        let chi: f64 = counts.iter().map(|n| (*n as f64 - expected).powi(2) / expected).sum::<f64>() + missing;
+        let chi: f64 =
+            counts.iter().map(|n| (*n as f64 - expected).powi(2) / expected).sum::<f64>() + missing;
         1.0 - ChiSquared::new(cells as f64 - 1.0).unwrap().cdf(chi)
     }
 

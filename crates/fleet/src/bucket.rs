@@ -48,7 +48,8 @@ impl Bucket {
     pub(crate) fn open(bucket: &str, prefix: &str) -> Result<Bucket> {
         // The only one of the process; a second call finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let retry = RetryConfig { max_retries: RETRIES, retry_timeout: GIVE_UP, ..RetryConfig::default() };
+        let retry =
+            RetryConfig { max_retries: RETRIES, retry_timeout: GIVE_UP, ..RetryConfig::default() };
         let environment = AmazonS3Builder::from_env();
         let options = ClientOptions::new()
             .with_connect_timeout(Duration::from_secs(10))
@@ -63,7 +64,10 @@ impl Bucket {
             .with_context(|| {
                 format!("s3://{bucket}: cannot be used (set AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL)")
             })?;
-        let runtime = Builder::new_current_thread().enable_all().build().context("fleet: no thread for requests")?;
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("fleet: no thread for requests")?;
         let results = Path::from(format!("{prefix}/{RESULTS}"));
         Ok(Bucket { name: bucket.to_owned(), results, store: Arc::new(store), runtime })
     }
@@ -73,7 +77,10 @@ impl Bucket {
     }
 
     fn refused(&self, what: &str) -> String {
-        format!("s3://{}: {what} failed (check the bucket's name, its rights and the AWS_ variables)", self.name)
+        format!(
+            "s3://{}: {what} failed (check the bucket's name, its rights and the AWS_ variables)",
+            self.name
+        )
     }
 
     pub(crate) fn list(&self) -> Result<Listing> {
@@ -86,7 +93,9 @@ impl Bucket {
                     Some(entry) => listing.entries.push(entry),
                     None => listing.others += 1,
                 }
-                if listing.entries.len() as u64 > FLEET_RESULTS.most || listing.others as u64 > FLEET_RESULTS.most {
+                if listing.entries.len() as u64 > FLEET_RESULTS.most
+                    || listing.others as u64 > FLEET_RESULTS.most
+                {
                     break;
                 }
             }
@@ -96,7 +105,11 @@ impl Bucket {
         Ok(listing)
     }
 
-    pub(crate) fn read<T: Send>(&self, entries: &[Entry], each: impl Fn(&Entry, Result<Bytes>) -> T + Sync) -> Vec<T> {
+    pub(crate) fn read<T: Send>(
+        &self,
+        entries: &[Entry],
+        each: impl Fn(&Entry, Result<Bytes>) -> T + Sync,
+    ) -> Vec<T> {
         let of = |entry: &Entry| {
             let entry = entry.clone();
             async move {
@@ -109,7 +122,8 @@ impl Bucket {
     }
 
     async fn get(&self, name: &str) -> Result<Bytes> {
-        let found = self.store.get(&self.path(name)).await.with_context(|| self.refused("reading"))?;
+        let found =
+            self.store.get(&self.path(name)).await.with_context(|| self.refused("reading"))?;
         let mut stream = found.into_stream();
         let mut bytes = BytesMut::new();
         while let Some(part) = stream.try_next().await.with_context(|| self.refused("reading"))? {
@@ -132,7 +146,9 @@ impl Bucket {
                 None => Pushed::New,
                 // The same version writes the same bytes; of another size they may be another version's, or damaged.
                 Some(size) if size == bytes.len() as u64 => return Ok(Pushed::There),
-                Some(_) if self.get(name).await.is_ok_and(|found| is_whole(name, found)) => return Ok(Pushed::There),
+                Some(_) if self.get(name).await.is_ok_and(|found| is_whole(name, found)) => {
+                    return Ok(Pushed::There);
+                }
                 Some(_) => Pushed::Repaired,
             };
             self.store.put(&path, bytes.into()).await?;
@@ -148,15 +164,17 @@ fn is_http_allowed() -> bool {
     if variable("AWS_ALLOW_HTTP").is_some_and(|word| word == "true" || word == "1") {
         return true;
     }
-    let endpoint =
-        variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL")).or_else(|| variable("AWS_ENDPOINT"));
+    let endpoint = variable("AWS_ENDPOINT_URL_S3")
+        .or_else(|| variable("AWS_ENDPOINT_URL"))
+        .or_else(|| variable("AWS_ENDPOINT"));
     endpoint.is_some_and(|url| is_loopback(&url))
 }
 
 fn is_loopback(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
     LOOPBACK.iter().any(|host| {
-        rest.strip_prefix(host).is_some_and(|end| end.is_empty() || end.starts_with(':') || end.starts_with('/'))
+        rest.strip_prefix(host)
+            .is_some_and(|end| end.is_empty() || end.starts_with(':') || end.starts_with('/'))
     })
 }
 
@@ -171,7 +189,10 @@ mod tests {
                 && is_loopback("http://localhost")
                 && is_loopback("http://[::1]:9000/x")
         );
-        assert!(!is_loopback("http://127.0.0.1.example.org") && !is_loopback("http://localhost@example.org"));
+        assert!(
+            !is_loopback("http://127.0.0.1.example.org")
+                && !is_loopback("http://localhost@example.org")
+        );
         assert!(!is_loopback("http://example.org"));
     }
 }

@@ -98,7 +98,10 @@ pub fn line_of(
         })
     });
     let effects: Vec<ContributedEffect> = effects.collect();
-    ensure!(!effects.is_empty(), "record: no arm has evidence that can be used; there is nothing to contribute");
+    ensure!(
+        !effects.is_empty(),
+        "record: no arm has evidence that can be used; there is nothing to contribute"
+    );
     Ok(Contribution {
         contribution: 1,
         schedlab: header.schedlab.clone(),
@@ -112,7 +115,12 @@ pub fn line_of(
 
 /// The numbers that a release begins with: what comes after them may name who built it.
 fn numbers(release: &str) -> String {
-    release.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect::<String>().trim_end_matches('.').to_owned()
+    release
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || *c == '.')
+        .collect::<String>()
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 #[cfg(test)]

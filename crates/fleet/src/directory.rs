@@ -30,7 +30,8 @@ pub struct Directory {
 
 /// Opens a regular file for reading.
 fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file"));
@@ -63,7 +64,8 @@ impl Directory {
             let name = entry.file_name();
             // What another process is writing begins with a dot.
             let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
-            let size = entry.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len());
+            let size =
+                entry.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| found.len());
             match size.and_then(|size| Entry::of(name, size)) {
                 Some(entry) => listing.entries.push(entry),
                 None => listing.others += 1,
@@ -72,8 +74,13 @@ impl Directory {
         Ok(listing)
     }
 
-    pub(crate) fn read<T: Send>(&self, entries: &[Entry], each: impl Fn(&Entry, Result<Bytes>) -> T + Sync) -> Vec<T> {
-        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(entries.len()).max(1);
+    pub(crate) fn read<T: Send>(
+        &self,
+        entries: &[Entry],
+        each: impl Fn(&Entry, Result<Bytes>) -> T + Sync,
+    ) -> Vec<T> {
+        let threads =
+            thread::available_parallelism().map_or(1, NonZero::get).min(entries.len()).max(1);
         let next = AtomicUsize::new(0);
         let done = Mutex::new(Vec::with_capacity(entries.len()));
         thread::scope(|scope| {
@@ -85,7 +92,9 @@ impl Directory {
                         let Some(entry) = entries.get(at) else { break };
                         mine.push((at, each(entry, self.bytes_of(entry))));
                     }
-                    done.lock().expect("no thread panics while it holds the lock").append(&mut mine);
+                    done.lock()
+                        .expect("no thread panics while it holds the lock")
+                        .append(&mut mine);
                 });
             }
         });
@@ -104,18 +113,32 @@ impl Directory {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let dir = self.dir.as_ref().context("fleet: was opened for reading")?;
         let file = file_of(name);
-        let there = if dir.has(&file) { Some(self.bytes_of(&Entry { name: name.to_owned(), bytes: 0 })) } else { None };
+        let there = if dir.has(&file) {
+            Some(self.bytes_of(&Entry { name: name.to_owned(), bytes: 0 }))
+        } else {
+            None
+        };
         let pushed = match there {
             None => Pushed::New,
-            Some(Ok(found)) if found == bytes || is_whole(name, found.clone()) => return Ok(Pushed::There),
+            Some(Ok(found)) if found == bytes || is_whole(name, found.clone()) => {
+                return Ok(Pushed::There);
+            }
             Some(_) => Pushed::Repaired,
         };
         // Processes of several machines write into one directory: their numbers alone may be the same.
         let host = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let unfinished = format!(".{}-{}-{}-{number}", &name[..12.min(name.len())], host.trim(), std::process::id());
+        let unfinished = format!(
+            ".{}-{}-{}-{number}",
+            &name[..12.min(name.len())],
+            host.trim(),
+            std::process::id()
+        );
         replace(&RealFiles, dir, &file, &unfinished, bytes, None).with_context(|| {
-            format!("{}: cannot be written (make room, or check the rights)", self.path.join(&file).display())
+            format!(
+                "{}: cannot be written (make room, or check the rights)",
+                self.path.join(&file).display()
+            )
         })?;
         Ok(pushed)
     }

@@ -23,8 +23,8 @@ impl Entry {
     /// The entry of a file of this name; none for other files.
     pub(crate) fn of(file: &str, bytes: u64) -> Option<Entry> {
         let name = file.strip_suffix(EXTENSION)?;
-        let is_hash =
-            name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+        let is_hash = name.len() == 64
+            && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
         is_hash.then(|| Entry { name: name.to_owned(), bytes })
     }
 }

@@ -16,7 +16,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use bytes::Bytes;
 use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
+};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
@@ -101,8 +103,11 @@ impl MachineResult {
             .set_compression(Compression::UNCOMPRESSED)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .build();
-        let mut file =
-            SerializedFileWriter::new(Vec::new(), Arc::new(parse_message_type(COLUMNS)?), Arc::new(properties))?;
+        let mut file = SerializedFileWriter::new(
+            Vec::new(),
+            Arc::new(parse_message_type(COLUMNS)?),
+            Arc::new(properties),
+        )?;
         for rows in groups.iter().filter(|rows| !rows.is_empty()) {
             let mut group = file.next_row_group()?;
             write_group(&mut group, header, rows)?;
@@ -126,27 +131,46 @@ impl MachineResult {
     }
 }
 
-fn write_group(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, header: &Header, rows: &[Value]) -> Result<()> {
+fn write_group(
+    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    header: &Header,
+    rows: &[Value],
+) -> Result<()> {
     let n = rows.len();
     let of = |row: &Value| &header.series[row.series as usize];
-    put::<Int32Type>(group, &rows.iter().map(|row| row.series.cast_signed()).collect::<Vec<_>>(), None)?;
-    put::<Int32Type>(group, &rows.iter().map(|row| row.block.cast_signed()).collect::<Vec<_>>(), None)?;
+    put::<Int32Type>(
+        group,
+        &rows.iter().map(|row| row.series.cast_signed()).collect::<Vec<_>>(),
+        None,
+    )?;
+    put::<Int32Type>(
+        group,
+        &rows.iter().map(|row| row.block.cast_signed()).collect::<Vec<_>>(),
+        None,
+    )?;
     let values: Vec<f64> = rows.iter().filter_map(|row| row.value).collect();
     let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.value.is_some())).collect();
     put::<DoubleType>(group, &values, Some(&levels))?;
     // Rows share a reason, and its bytes.
     let mut reasons: BTreeMap<&str, ByteArray> = BTreeMap::new();
-    let mut shared =
-        |text| reasons.entry(text).or_insert_with(|| Bytes::copy_from_slice(text.as_bytes()).into()).clone();
-    let voids: Vec<ByteArray> = rows.iter().filter_map(|row| row.void.as_deref()).map(&mut shared).collect();
+    let mut shared = |text| {
+        reasons
+            .entry(text)
+            .or_insert_with(|| Bytes::copy_from_slice(text.as_bytes()).into())
+            .clone()
+    };
+    let voids: Vec<ByteArray> =
+        rows.iter().filter_map(|row| row.void.as_deref()).map(&mut shared).collect();
     let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.void.is_some())).collect();
     put::<ByteArrayType>(group, &voids, Some(&levels))?;
     for fact in FACTS {
         put::<ByteArrayType>(group, &vec![ByteArray::from(fact(header)); n], None)?;
     }
     for text in TEXTS {
-        let of_series: Vec<ByteArray> = header.series.iter().map(|series| ByteArray::from(text(series))).collect();
-        let column: Vec<ByteArray> = rows.iter().map(|row| of_series[row.series as usize].clone()).collect();
+        let of_series: Vec<ByteArray> =
+            header.series.iter().map(|series| ByteArray::from(text(series))).collect();
+        let column: Vec<ByteArray> =
+            rows.iter().map(|row| of_series[row.series as usize].clone()).collect();
         put::<ByteArrayType>(group, &column, None)?;
     }
     put::<BoolType>(group, &rows.iter().map(|row| of(row).is_baseline).collect::<Vec<_>>(), None)?;
@@ -160,7 +184,9 @@ fn put<T: DataType>(
     values: &[T::T],
     levels: Option<&[i16]>,
 ) -> Result<()> {
-    let mut column = group.next_column()?.ok_or_else(|| anyhow!("result: the schema has fewer columns than values"))?;
+    let mut column = group
+        .next_column()?
+        .ok_or_else(|| anyhow!("result: the schema has fewer columns than values"))?;
     column.typed::<T>().write_batch(values, levels, None)?;
     column.close()?;
     Ok(())
@@ -184,7 +210,8 @@ impl ResultFile {
 
     fn opened(name: &str, bytes: Bytes) -> Result<ResultFile> {
         let length = bytes.len() as i64;
-        let reader = SerializedFileReader::new(bytes).context("result: not a whole file of Parquet")?;
+        let reader =
+            SerializedFileReader::new(bytes).context("result: not a whole file of Parquet")?;
         let metadata = reader.metadata();
         let pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
         let text = pairs.filter(|pair| pair.key == KEY).find_map(|pair| pair.value.as_ref());
@@ -211,9 +238,13 @@ impl ResultFile {
         );
         let rows: u64 = header.groups.iter().fold(0, |sum, group| sum.saturating_add(group.rows));
         FLEET_ROWS.check(usize::try_from(rows).unwrap_or(usize::MAX))?;
-        let written: Vec<u64> = header.groups.iter().map(|group| group.rows).filter(|rows| *rows > 0).collect();
-        let found: Vec<u64> =
-            metadata.row_groups().iter().map(|group| group.num_rows().try_into().unwrap_or(0)).collect();
+        let written: Vec<u64> =
+            header.groups.iter().map(|group| group.rows).filter(|rows| *rows > 0).collect();
+        let found: Vec<u64> = metadata
+            .row_groups()
+            .iter()
+            .map(|group| group.num_rows().try_into().unwrap_or(0))
+            .collect();
         ensure!(written == found, "result: its groups have other rows than its facts say");
         let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
         for column in columns {
@@ -223,7 +254,10 @@ impl ResultFile {
             );
             let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
             let end = begin.checked_add(column.compressed_size()).unwrap_or(-1);
-            ensure!(begin >= 0 && begin <= end && end <= length, "result: a column lies outside of the file");
+            ensure!(
+                begin >= 0 && begin <= end && end <= length,
+                "result: a column lies outside of the file"
+            );
         }
         Ok(ResultFile { header, reader })
     }
@@ -237,7 +271,8 @@ impl ResultFile {
     }
 
     fn rows_of(&self, group: usize) -> Result<Vec<Value>> {
-        let rows = usize::try_from(self.header.groups[group].rows).context("result: too many rows")?;
+        let rows =
+            usize::try_from(self.header.groups[group].rows).context("result: too many rows")?;
         if rows == 0 {
             return Ok(Vec::new());
         }
@@ -259,7 +294,10 @@ impl ResultFile {
         let mut found = Vec::with_capacity(rows);
         for row in 0..rows {
             let number = series[row].cast_unsigned();
-            ensure!((number as usize) < self.header.series.len(), "result: row {row} has no such series");
+            ensure!(
+                (number as usize) < self.header.series.len(),
+                "result: row {row} has no such series"
+            );
             let value = if known[row] == 1 { values.next() } else { None };
             let void = match is_void[row] {
                 1 => voids.next().map(|text| {
@@ -271,7 +309,9 @@ impl ResultFile {
             found.push(Value { series: number, block: blocks[row].cast_unsigned(), value, void });
         }
         if hash_of(&found) != self.header.groups[group].sha256 {
-            bail!("result: its values are not those that its facts name the hash of; it was changed");
+            bail!(
+                "result: its values are not those that its facts name the hash of; it was changed"
+            );
         }
         Ok(found)
     }
@@ -295,7 +335,10 @@ fn column<T: DataType>(
     let (read, found, _) = reader.read_records(rows, wanted, None, &mut values)?;
     let present = if optional { levels.iter().filter(|level| **level == 1).count() } else { rows };
     ensure!(
-        read == rows && found == present && values.len() == present && (!optional || levels.len() == rows),
+        read == rows
+            && found == present
+            && values.len() == present
+            && (!optional || levels.len() == rows),
         "result: column {column} ends after {read} of {rows} rows"
     );
     Ok((values, levels))

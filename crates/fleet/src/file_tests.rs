@@ -11,11 +11,16 @@ fn read(name: &str, bytes: &[u8]) -> Result<MachineResult> {
 #[test]
 fn a_result_comes_back_as_it_was_and_is_named_after_its_content() {
     let machine = Machine { name: "m".to_owned() };
-    let with_void = MachineResult::of(&with_void(record(3, 1.2, 40), 5), &machine).expect("a result");
+    let with_void =
+        MachineResult::of(&with_void(record(3, 1.2, 40), 5), &machine).expect("a result");
     for before in [with_void, result(1, 0.8, 200)] {
         let (name, bytes) = before.to_file().expect("memory");
         assert_eq!(read(&name, &bytes).expect("a result"), before);
-        assert_eq!(before.to_file().expect("memory"), (name.clone(), bytes.clone()), "the same bytes each time");
+        assert_eq!(
+            before.to_file().expect("memory"),
+            (name.clone(), bytes.clone()),
+            "the same bytes each time"
+        );
         assert!(format!("{:#}", read(&"0".repeat(64), &bytes).unwrap_err()).contains("renamed"));
     }
 }
@@ -55,9 +60,14 @@ fn facts_of_a_later_version_or_of_other_rows_are_refused() {
         let (name, bytes) = result.to_file().expect("memory");
         format!("{:#}", read(&name, &bytes).unwrap_err())
     };
-    assert!(of(&|header| header.schema = 2).contains("found 2, of build 0.1.0; expected 1, of this build"));
+    assert!(
+        of(&|header| header.schema = 2)
+            .contains("found 2, of build 0.1.0; expected 1, of this build")
+    );
     assert!(of(&|header| header.groups[0].rows += 1).contains("other rows"));
-    assert!(of(&|header| header.groups[0].rows = u64::MAX).contains("values of a result: too many"));
+    assert!(
+        of(&|header| header.groups[0].rows = u64::MAX).contains("values of a result: too many")
+    );
     assert!(of(&|header| header.groups[1].sha256 = "0".repeat(64)).contains("was changed"));
     assert!(of(&|header| header.groups.truncate(1)).contains("found 1 groups"));
     assert!(format!("{:#}", read("x", b"no Parquet").unwrap_err()).contains("not a whole file"));
@@ -70,7 +80,8 @@ fn a_compressed_file_and_one_of_other_columns_are_refused() {
     let written = |schema: &str, compression| {
         let properties = WriterProperties::builder().set_compression(compression).build();
         let schema = Arc::new(parse_message_type(schema).expect("a schema"));
-        let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).expect("memory");
+        let mut file =
+            SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).expect("memory");
         if compression != Compression::UNCOMPRESSED {
             for rows in &of.groups {
                 let mut group = file.next_row_group().expect("memory");

@@ -57,11 +57,17 @@ impl Known {
     pub fn of(study: &FleetStudy, source: &str, now_unix_ms: u64) -> Known {
         let mut answers = Vec::new();
         for group in &study.groups {
-            let Some((_, model)) = group.keys.iter().find(|(key, _)| *key == "model") else { continue };
+            let Some((_, model)) = group.keys.iter().find(|(key, _)| *key == "model") else {
+                continue;
+            };
             for question in &group.questions {
-                let judged = question.judgements.iter().filter_map(|of| Some((of, of.further_machine?)));
+                let judged =
+                    question.judgements.iter().filter_map(|of| Some((of, of.further_machine?)));
                 answers.extend(judged.map(
-                    |(FleetJudgement { arm, verdict, machines, .. }, Ratios { ratio, low, high })| KnownAnswer {
+                    |(
+                        FleetJudgement { arm, verdict, machines, .. },
+                        Ratios { ratio, low, high },
+                    )| KnownAnswer {
                         model: model.clone(),
                         workload: question.workload.clone(),
                         metric: question.metric.clone(),
@@ -86,7 +92,9 @@ impl Known {
     pub fn write(&self, state: &Dir) -> Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         let text = text::escaped(&text);
-        FLEET_KNOWN.check(text.len()).context("fleet: knows too much for one file; narrow it with --model")?;
+        FLEET_KNOWN
+            .check(text.len())
+            .context("fleet: knows too much for one file; narrow it with --model")?;
         Ok(state.replace(KNOWN, text.as_bytes())?)
     }
 
@@ -95,12 +103,17 @@ impl Known {
     /// # Errors
     /// It cannot be read.
     pub fn read(path: &std::path::Path) -> Result<Option<Known>> {
-        let damaged = || format!("{}: cannot be read; make it again: sudo schedlab fleet learn", path.display());
+        let damaged = || {
+            format!("{}: cannot be read; make it again: sudo schedlab fleet learn", path.display())
+        };
         let file = match std::fs::File::open(path) {
             Ok(file) => file,
             // For root alone, as all of the state: another user is shown everything else.
             Err(error)
-                if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) =>
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied
+                ) =>
             {
                 return Ok(None);
             }
@@ -118,7 +131,8 @@ impl Known {
             Verdict::Equivalent => 2,
             Verdict::Inconclusive | Verdict::Void => 3,
         };
-        let mut of: Vec<&KnownAnswer> = self.answers.iter().filter(|answer| answer.model == model).collect();
+        let mut of: Vec<&KnownAnswer> =
+            self.answers.iter().filter(|answer| answer.model == model).collect();
         of.sort_by_key(|answer| rank(answer.verdict));
         of.into_iter().map(KnownAnswer::sentence).collect()
     }

@@ -24,7 +24,9 @@ pub use contribution::{Contribution, line_of};
 pub use entry::{Entry, Listing, Pushed};
 pub use known::{KNOWN, Known, KnownAnswer};
 pub use question::{FleetStudy, GroupStudy, Key, QuestionStudy, Sides, compare, study};
-pub use result::{Header, Machine, MachineResult, Series, Value, arm_word, machine_name, workload_word};
+pub use result::{
+    Header, Machine, MachineResult, Series, Value, arm_word, machine_name, workload_word,
+};
 pub use select::Selection;
 pub use sql::view;
 pub use store::{Location, Store};

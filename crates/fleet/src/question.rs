@@ -124,8 +124,11 @@ pub struct FleetStudy {
 impl FleetStudy {
     /// Whether no judgement has evidence that can be used.
     pub fn is_void(&self) -> bool {
-        let mut judgements =
-            self.groups.iter().flat_map(|group| &group.questions).flat_map(|question| &question.judgements);
+        let mut judgements = self
+            .groups
+            .iter()
+            .flat_map(|group| &group.questions)
+            .flat_map(|question| &question.judgements);
         judgements.all(|judgement| judgement.verdict == Verdict::Void)
     }
 }
@@ -136,7 +139,10 @@ pub fn study(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetStudy {
         loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?))).collect();
     let mut groups: BTreeMap<Vec<String>, Vec<(&Summary, &String)>> = BTreeMap::new();
     for (of, machine) in &counting {
-        groups.entry(by.iter().map(|key| key.of(&of.header)).collect()).or_default().push((of, machine));
+        groups
+            .entry(by.iter().map(|key| key.of(&of.header)).collect())
+            .or_default()
+            .push((of, machine));
     }
     let machines: BTreeSet<&String> = counting.iter().map(|(_, machine)| *machine).collect();
     let cautions = cautions(&counting);
@@ -151,7 +157,12 @@ pub fn study(loaded: &Loaded, by: &[Key], criteria: &Criteria) -> FleetStudy {
     }
 }
 
-fn group(by: &[Key], values: Vec<String>, of: &[(&Summary, &String)], criteria: &Criteria) -> GroupStudy {
+fn group(
+    by: &[Key],
+    values: Vec<String>,
+    of: &[(&Summary, &String)],
+    criteria: &Criteria,
+) -> GroupStudy {
     let machines: BTreeSet<&String> = of.iter().map(|(_, machine)| *machine).collect();
     let drives: BTreeSet<&String> =
         of.iter().map(|(of, _)| &of.header.drive).filter(|drive| !drive.is_empty()).collect();
@@ -174,30 +185,39 @@ fn key_of(series: &Series) -> QuestionKey<'_> {
     (&series.workload, &series.question, &series.metric, &series.unit)
 }
 
-fn questions(of: &[(&Summary, &String)], criteria: &Criteria) -> Vec<QuestionStudy<FleetJudgement>> {
+fn questions(
+    of: &[(&Summary, &String)],
+    criteria: &Criteria,
+) -> Vec<QuestionStudy<FleetJudgement>> {
     let mut all: BTreeMap<(QuestionKey<'_>, &str), Family<'_>> = BTreeMap::new();
     for (summary, machine) in of {
         for arm in &summary.arms {
             let (Some(baseline), false) = (&arm.baseline, arm.series.is_baseline) else { continue };
-            let (_, arms) =
-                all.entry((key_of(&arm.series), baseline)).or_insert_with(|| (&arm.series, BTreeMap::new()));
+            let (_, arms) = all
+                .entry((key_of(&arm.series), baseline))
+                .or_insert_with(|| (&arm.series, BTreeMap::new()));
             let known = arms.entry(&arm.series.arm).or_default();
             known.arm.clone_from(&arm.series.arm);
             let effect = |occasion| Effect { machine: (*machine).clone(), occasion };
             known.effects.extend(arm.effect.map(effect));
         }
     }
-    let answer =
-        |(((workload, question, metric, unit), baseline), (series, arms)): (_, (&Series, BTreeMap<_, ArmEffects>))| {
-            let direction = series.direction()?;
-            let family: Vec<ArmEffects> = arms.into_values().collect();
-            let judgements = judge_fleet(&family, direction, criteria);
-            Some(question_of([question, workload, metric, unit, baseline], judgements))
-        };
+    let answer = |(((workload, question, metric, unit), baseline), (series, arms)): (
+        _,
+        (&Series, BTreeMap<_, ArmEffects>),
+    )| {
+        let direction = series.direction()?;
+        let family: Vec<ArmEffects> = arms.into_values().collect();
+        let judgements = judge_fleet(&family, direction, criteria);
+        Some(question_of([question, workload, metric, unit, baseline], judgements))
+    };
     all.into_iter().filter_map(answer).collect()
 }
 
-fn question_of<J>([question, workload, metric, unit, baseline]: [&str; 5], judgements: Vec<J>) -> QuestionStudy<J> {
+fn question_of<J>(
+    [question, workload, metric, unit, baseline]: [&str; 5],
+    judgements: Vec<J>,
+) -> QuestionStudy<J> {
     QuestionStudy {
         question: question.to_owned(),
         workload: workload.to_owned(),
@@ -220,7 +240,11 @@ pub struct Sides {
 }
 
 /// Judges the values of the second group against those of the first, arm by arm.
-pub fn compare(loaded: &Loaded, sides: &Sides, criteria: &Criteria) -> Vec<QuestionStudy<LevelJudgement>> {
+pub fn compare(
+    loaded: &Loaded,
+    sides: &Sides,
+    criteria: &Criteria,
+) -> Vec<QuestionStudy<LevelJudgement>> {
     let mut all: BTreeMap<QuestionKey<'_>, (&Series, BTreeMap<&str, ArmLevels>)> = BTreeMap::new();
     let counting = loaded.results.iter().filter_map(|(of, machine)| Some((of, machine.as_ref()?)));
     for (summary, machine) in counting {
@@ -228,20 +252,23 @@ pub fn compare(loaded: &Loaded, sides: &Sides, criteria: &Criteria) -> Vec<Quest
         let (is_first, is_second) = (value == sides.first, value == sides.second);
         for arm in summary.arms.iter().filter(|_| is_first || is_second) {
             let Some(level) = arm.level else { continue };
-            let (_, arms) = all.entry(key_of(&arm.series)).or_insert_with(|| (&arm.series, BTreeMap::new()));
+            let (_, arms) =
+                all.entry(key_of(&arm.series)).or_insert_with(|| (&arm.series, BTreeMap::new()));
             let known = arms.entry(&arm.series.arm).or_default();
             known.arm.clone_from(&arm.series.arm);
             let side = if is_first { &mut known.first } else { &mut known.second };
             side.push((machine.clone(), level));
         }
     }
-    let answer =
-        |((workload, question, metric, unit), (series, arms)): (QuestionKey<'_>, (&Series, BTreeMap<_, ArmLevels>))| {
-            let direction = series.direction()?;
-            let family: Vec<ArmLevels> = arms.into_values().collect();
-            let judgements = judge_levels(&family, direction, criteria);
-            Some(question_of([question, workload, metric, unit, ""], judgements))
-        };
+    let answer = |((workload, question, metric, unit), (series, arms)): (
+        QuestionKey<'_>,
+        (&Series, BTreeMap<_, ArmLevels>),
+    )| {
+        let direction = series.direction()?;
+        let family: Vec<ArmLevels> = arms.into_values().collect();
+        let judgements = judge_levels(&family, direction, criteria);
+        Some(question_of([question, workload, metric, unit, ""], judgements))
+    };
     all.into_iter().filter_map(answer).collect()
 }
 
@@ -262,7 +289,10 @@ fn cautions(of: &[(&Summary, &String)]) -> Vec<String> {
     }
     for ((_, metric), units) in units.into_iter().filter(|(_, units)| units.len() > 1) {
         let units: Vec<&str> = units.into_iter().collect();
-        found.push(format!("{metric}: measured in several units ({}), which are judged apart", units.join(", ")));
+        found.push(format!(
+            "{metric}: measured in several units ({}), which are judged apart",
+            units.join(", ")
+        ));
     }
     found
 }

@@ -201,14 +201,20 @@ fn facts(record: &Record, machine: &Machine) -> Header {
         experiment: hex(&Sha256::digest(line)),
         machine: machine.name.clone(),
         host: fact("machine", "hostname"),
-        system: format!("{} {}", fact("machine", "vendor"), fact("machine", "product")).trim().to_owned(),
+        system: format!("{} {}", fact("machine", "vendor"), fact("machine", "product"))
+            .trim()
+            .to_owned(),
         // A device without world-wide name or serial number is known by its name, which other machines have too.
         drive: if identity.starts_with("wwid ") || identity.starts_with("serial ") {
             hex(&Sha256::digest(format!("schedlab drive {identity}")))[..16].to_owned()
         } else {
             String::new()
         },
-        model: if is_cpu { fact("cpu", "model") } else { known(fact("device", "model"), format!("({kind})")) },
+        model: if is_cpu {
+            fact("cpu", "model")
+        } else {
+            known(fact("device", "model"), format!("({kind})"))
+        },
         firmware: fact("device", "firmware"),
         kind,
         size_bytes: fact("device", "size_bytes").parse().unwrap_or(0),
@@ -228,7 +234,8 @@ fn facts(record: &Record, machine: &Machine) -> Header {
 
 /// A fact; empty where the machine does not tell it. Blanks are single: drives pad what they say.
 fn fact_of(environment: &Environment, section: &str, name: &str) -> String {
-    let text = environment.get(section).and_then(|section| section.get(name)).map_or("", String::as_str);
+    let text =
+        environment.get(section).and_then(|section| section.get(name)).map_or("", String::as_str);
     let text = if text == NOT_EXPOSED { "" } else { text };
     shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), FACT)
 }
@@ -253,12 +260,15 @@ fn rows(record: &Record, series: &mut Vec<Series>) -> [Vec<Value>; 2] {
         let number = match known.get(&key) {
             Some(number) => *number,
             None => {
-                let Some(row) = series_of(plan, &key, is_deciding, baseline.as_ref()) else { continue };
+                let Some(row) = series_of(plan, &key, is_deciding, baseline.as_ref()) else {
+                    continue;
+                };
                 series.push(row);
                 *known.entry(key).or_insert(series.len() as u32 - 1)
             }
         };
-        let void: Vec<String> = sample.voids.iter().map(ToString::to_string).chain(starved).collect();
+        let void: Vec<String> =
+            sample.voids.iter().map(ToString::to_string).chain(starved).collect();
         groups[usize::from(!is_deciding)].push(Value {
             series: number,
             block: sample.block.unwrap_or(0),
@@ -316,7 +326,8 @@ pub fn workload_word(spec: &WorkloadSpec) -> String {
 /// Hash of what is measured: the workload without its label, what goes on beside it, and the file system.
 fn question_of(plan: &Plan, spec: &WorkloadSpec) -> String {
     let unnamed = WorkloadSpec { name: String::new(), primary: None, ..spec.clone() };
-    let text = serde_json::to_string(&(plan.arena.name(), &unnamed, &plan.files)).unwrap_or_default();
+    let text =
+        serde_json::to_string(&(plan.arena.name(), &unnamed, &plan.files)).unwrap_or_default();
     hex(&Sha256::digest(text))[..12].to_owned()
 }
 

@@ -13,9 +13,15 @@ fn a_result_has_the_facts_of_machine_and_drive_and_the_values_of_every_metric() 
     assert!(!header.drive.contains("eui") && header.drive.len() == 16);
     assert_eq!(groups.each_ref().map(Vec::len), [10, 10]);
     let deciding: Vec<&Series> = header.series.iter().filter(|series| series.is_deciding).collect();
-    assert_eq!(deciding.iter().map(|series| series.arm.as_str()).collect::<Vec<_>>(), ["none", "bfq:slice_idle=0"]);
+    assert_eq!(
+        deciding.iter().map(|series| series.arm.as_str()).collect::<Vec<_>>(),
+        ["none", "bfq:slice_idle=0"]
+    );
     assert!(deciding[0].is_baseline && !deciding[1].is_baseline);
-    assert_eq!((deciding[1].workload.as_str(), deciding[1].better.as_str()), ("randread:clients=4", "higher"));
+    assert_eq!(
+        (deciding[1].workload.as_str(), deciding[1].better.as_str()),
+        ("randread:clients=4", "higher")
+    );
 }
 
 #[test]
@@ -31,7 +37,10 @@ fn labels_and_devices_change_no_question_and_parameters_do() {
     let plain = question(&|_| {});
     assert_eq!(question(&|plan| plan.workloads[0].name = "mine".to_owned()), plain);
     assert_eq!(question(&|plan| plan.device = "/dev/nvme0n1".to_owned()), plain);
-    assert_ne!(question(&|plan| _ = plan.workloads[0].params.insert("iodepth".to_owned(), "8".to_owned())), plain);
+    assert_ne!(
+        question(&|plan| _ = plan.workloads[0].params.insert("iodepth".to_owned(), "8".to_owned())),
+        plain
+    );
     assert_ne!(question(&|plan| plan.workloads[0].share.io_weight = Some(50)), plain);
 }
 
@@ -41,10 +50,18 @@ fn a_void_value_stays_with_its_reason_and_virtual_time_is_refused() {
     let of = MachineResult::of(&with_void(record(1, 0.8, 3), 1), &machine).expect("a result");
     let void: Vec<&Value> = of.groups[0].iter().filter(|value| value.void.is_some()).collect();
     assert_eq!(void.len(), 1);
-    assert!(void[0].value.is_some() && void[0].void.as_deref().is_some_and(|why| why.contains("another program")));
+    assert!(
+        void[0].value.is_some()
+            && void[0].void.as_deref().is_some_and(|why| why.contains("another program"))
+    );
     let mut virtual_time = record(1, 0.8, 3);
     virtual_time.header.plan.arena = experiment::plan::ArenaKind::Sim;
-    assert!(MachineResult::of(&virtual_time, &machine).unwrap_err().to_string().contains("virtual time"));
+    assert!(
+        MachineResult::of(&virtual_time, &machine)
+            .unwrap_err()
+            .to_string()
+            .contains("virtual time")
+    );
     let mut empty = record(1, 0.8, 3);
     empty.trials.clear();
     assert!(MachineResult::of(&empty, &machine).unwrap_err().to_string().contains("no trial"));

@@ -28,7 +28,8 @@ pub struct Selection {
 impl Selection {
     /// Whether a result's facts are selected.
     pub(crate) fn takes(&self, header: &Header) -> bool {
-        let contains = |text: &str, wanted: &String| text.to_lowercase().contains(&wanted.to_lowercase());
+        let contains =
+            |text: &str, wanted: &String| text.to_lowercase().contains(&wanted.to_lowercase());
         self.model.as_ref().is_none_or(|wanted| contains(&header.model, wanted))
             && self.firmware.as_ref().is_none_or(|wanted| header.firmware == *wanted)
             && self.kernel.as_ref().is_none_or(|wanted| is_release(&header.kernel, wanted))
@@ -44,13 +45,18 @@ impl Selection {
         };
         is_metric
             && self.workload.as_ref().is_none_or(|wanted| of.workload.starts_with(wanted.as_str()))
-            && self.arm.as_ref().is_none_or(|wanted| of.is_baseline || of.arm == *wanted || of.scheduler == *wanted)
+            && self
+                .arm
+                .as_ref()
+                .is_none_or(|wanted| of.is_baseline || of.arm == *wanted || of.scheduler == *wanted)
     }
 }
 
 /// Whether a kernel is of this release.
 pub(crate) fn is_release(kernel: &str, wanted: &str) -> bool {
-    kernel.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
+    kernel
+        .strip_prefix(wanted)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
 }
 
 /// Where a result comes from, as the rules of identity see it.

@@ -42,15 +42,24 @@ impl Location {
             };
         };
         if scheme != "s3" {
-            return Err(format!("{word}: unknown scheme {scheme:?} (expected s3://BUCKET/PREFIX, or a directory)"));
+            return Err(format!(
+                "{word}: unknown scheme {scheme:?} (expected s3://BUCKET/PREFIX, or a directory)"
+            ));
         }
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let plain =
-            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c) || c.is_ascii_uppercase();
+        let plain = |c: char| {
+            c.is_ascii_lowercase()
+                || c.is_ascii_digit()
+                || ".-_".contains(c)
+                || c.is_ascii_uppercase()
+        };
         if bucket.is_empty() || !bucket.chars().all(plain) {
             return Err(format!("{word}: no name of a bucket (expected s3://BUCKET/PREFIX)"));
         }
-        Ok(Location::Bucket { bucket: bucket.to_owned(), prefix: prefix.trim_matches('/').to_owned() })
+        Ok(Location::Bucket {
+            bucket: bucket.to_owned(),
+            prefix: prefix.trim_matches('/').to_owned(),
+        })
     }
 }
 
@@ -101,7 +110,11 @@ impl Store {
     }
 
     /// Reads files, several at a time, and gives each to `each`; what that makes of them comes in the order of `entries`.
-    pub fn read<T: Send>(&self, entries: &[Entry], each: impl Fn(&Entry, Result<Bytes>) -> T + Sync) -> Vec<T> {
+    pub fn read<T: Send>(
+        &self,
+        entries: &[Entry],
+        each: impl Fn(&Entry, Result<Bytes>) -> T + Sync,
+    ) -> Vec<T> {
         match self {
             Store::Directory(directory) => directory.read(entries, each),
             Store::Bucket(bucket) => bucket.read(entries, each),
@@ -114,7 +127,8 @@ impl Store {
     /// It cannot be written. Nothing is lost: what was to be pushed is where it was.
     pub fn push(&self, result: &MachineResult) -> Result<Pushed> {
         let (name, bytes) = result.to_file()?;
-        self.put(&name, Bytes::from(bytes)).with_context(|| format!("{}: cannot be pushed", &name[..12]))
+        self.put(&name, Bytes::from(bytes))
+            .with_context(|| format!("{}: cannot be pushed", &name[..12]))
     }
 
     /// Writes the file of a result, unless it is there.

@@ -39,8 +39,9 @@ fn fleet(dir: &Path) -> Store {
 
 #[test]
 fn places_are_directories_and_buckets() {
-    let bucket =
-        |bucket: &str, prefix: &str| Ok(Location::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() });
+    let bucket = |bucket: &str, prefix: &str| {
+        Ok(Location::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+    };
     assert_eq!(Location::parse("s3://lab/a/b/"), bucket("lab", "a/b"));
     assert_eq!(Location::parse("s3://lab"), bucket("lab", ""));
     assert_eq!(Location::parse("/srv/fleet"), Ok(place(Path::new("/srv/fleet"))));
@@ -61,7 +62,8 @@ fn ten_machines_make_one_verdict_and_the_same_result_again_changes_nothing() {
     let mean = judgement.mean.expect("a mean");
     assert!((mean.ratio - 0.804).abs() < 0.002, "{mean:?}");
     for number in 0..10 {
-        let again = store.push(&result(number, 0.8 + 0.002 * (number % 5) as f64, 12)).expect("pushed");
+        let again =
+            store.push(&result(number, 0.8 + 0.002 * (number % 5) as f64, 12)).expect("pushed");
         assert_eq!(again, Pushed::There);
     }
     assert_eq!(studied(dir.path(), &[Key::Model]), before);
@@ -84,8 +86,11 @@ fn many_writers_of_the_same_results_leave_each_once_and_whole() {
     });
     let found = studied(dir.path(), &[Key::Model]);
     assert_eq!((found.results, found.others, found.damaged.len()), (10, 0, 0));
-    let names: Vec<_> =
-        fs::read_dir(dir.path().join(RESULTS)).expect("there").flatten().map(|entry| entry.file_name()).collect();
+    let names: Vec<_> = fs::read_dir(dir.path().join(RESULTS))
+        .expect("there")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     assert_eq!(names.len(), 10, "{names:?}");
 }
 
@@ -103,7 +108,9 @@ fn a_torn_file_is_named_left_out_and_replaced_when_it_is_pushed_again() {
         assert_eq!((found.results, found.damaged.len()), (9, 1));
         assert_eq!(found.damaged[0].object, victim.name);
         let repaired = (0..10).filter(|number| {
-            let again = store.push(&result(*number, 0.8 + 0.002 * (number % 5) as f64, 12)).expect("pushed");
+            let again = store
+                .push(&result(*number, 0.8 + 0.002 * (number % 5) as f64, 12))
+                .expect("pushed");
             again == Pushed::Repaired
         });
         assert_eq!(repaired.count(), 1);
@@ -124,7 +131,13 @@ fn a_link_or_a_pipe_in_the_place_of_a_result_is_neither_followed_nor_waited_for_
         if kind == "link" {
             std::os::unix::fs::symlink(&elsewhere, &victim).expect("made");
         } else {
-            assert!(std::process::Command::new("mkfifo").arg(&victim).status().expect("it runs").success());
+            assert!(
+                std::process::Command::new("mkfifo")
+                    .arg(&victim)
+                    .status()
+                    .expect("it runs")
+                    .success()
+            );
         }
         // Put there after the listing.
         let read = store.read(&listed, |_, bytes| bytes.is_ok());
@@ -159,8 +172,11 @@ fn a_record_that_was_resumed_and_one_that_was_copied_count_once() {
     store.push(&MachineResult::of(&record(0, 0.8, 12), &thief).expect("a result")).expect("pushed");
     let found = studied(dir.path(), &[Key::Model]);
     assert_eq!((found.results, found.machines), (10, 10));
-    let kinds: Vec<bool> =
-        found.findings.iter().map(|of| matches!(of, Finding::Repeated { .. } | Finding::Copied { .. })).collect();
+    let kinds: Vec<bool> = found
+        .findings
+        .iter()
+        .map(|of| matches!(of, Finding::Repeated { .. } | Finding::Copied { .. }))
+        .collect();
     assert_eq!(kinds, [true, true], "{:?}", found.findings);
 }
 
@@ -175,7 +191,9 @@ fn a_machine_that_reports_anothers_name_is_counted_apart_and_named() {
     store.push(&MachineResult::of(&record, &other).expect("a result")).expect("pushed");
     let found = studied(dir.path(), &[Key::Model]);
     assert_eq!(found.machines, 11);
-    assert!(matches!(&found.findings[..], [Finding::SeveralMachines { machine, .. }] if machine == "m003"));
+    assert!(
+        matches!(&found.findings[..], [Finding::SeveralMachines { machine, .. }] if machine == "m003")
+    );
     let judgement = &found.groups[0].questions[0].judgements[0];
     assert_eq!(judgement.outliers.len(), 1);
     assert_eq!(judgement.outliers[0].machine, "m003 (8 x Other CPU, Maker Box 2)");
@@ -213,7 +231,8 @@ fn values_of_two_units_are_two_questions_and_said() {
         store.push(&other).expect("pushed");
     }
     let found = studied(dir.path(), &[Key::Model]);
-    let units: Vec<&str> = found.groups[0].questions.iter().map(|question| question.unit.as_str()).collect();
+    let units: Vec<&str> =
+        found.groups[0].questions.iter().map(|question| question.unit.as_str()).collect();
     assert_eq!(units, ["IO/s", "kIO/s"]);
     assert!(
         found.cautions.iter().any(|caution| caution.starts_with("iops: measured in several units")),
@@ -245,14 +264,21 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
     for number in 0..10 {
         // The same machines on another kernel, a tenth slower under both arms.
         let mut of = record(number, 0.8 + 0.002 * (number % 5) as f64, 12);
-        of.header.environment.get_mut("kernel").expect("facts").insert("release".to_owned(), "6.18.1".to_owned());
+        of.header
+            .environment
+            .get_mut("kernel")
+            .expect("facts")
+            .insert("release".to_owned(), "6.18.1".to_owned());
         of.header.started_unix_ms += 1;
-        of.trials.iter_mut().for_each(|trial| trial.observation.metrics.values_mut().for_each(|value| *value *= 0.9));
+        of.trials.iter_mut().for_each(|trial| {
+            trial.observation.metrics.values_mut().for_each(|value| *value *= 0.9)
+        });
         let machine = Machine { name: format!("m{number:03}") };
         store.push(&MachineResult::of(&of, &machine).expect("a result")).expect("pushed");
     }
     let by_kernel = studied(dir.path(), &[Key::Model, Key::Kernel]);
-    let kernels: Vec<&str> = by_kernel.groups.iter().map(|group| group.keys[1].1.as_str()).collect();
+    let kernels: Vec<&str> =
+        by_kernel.groups.iter().map(|group| group.keys[1].1.as_str()).collect();
     assert_eq!(kernels, ["6.12", "6.18"]);
     let criteria = Criteria::default();
     let all = |selection: &Selection| load(&store, selection, &criteria, NOW).expect("readable");
@@ -260,7 +286,10 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
     let compared = compare(&all(&Selection::default()), &sides, &criteria);
     assert_eq!(compared.len(), 1);
     for judgement in &compared[0].judgements {
-        assert_eq!((judgement.verdict, judgement.paired, judgement.first_machines), (Verdict::Worse, true, 10));
+        assert_eq!(
+            (judgement.verdict, judgement.paired, judgement.first_machines),
+            (Verdict::Worse, true, 10)
+        );
         assert!((judgement.ratio.expect("a ratio").ratio - 0.9).abs() < 1e-9);
     }
     let word = |text: &str| Some(text.to_owned());
@@ -269,7 +298,8 @@ fn groups_filters_and_comparisons_are_by_what_the_facts_say() {
     assert_eq!(selected(Selection { kernel: word("6.1"), ..Selection::default() }), 0);
     assert_eq!(selected(Selection { model: word("fast"), ..Selection::default() }), 20);
     assert_eq!(selected(Selection { firmware: word("x"), ..Selection::default() }), 0);
-    let p99 = Selection { metric: word("latency_p99_us"), arm: word("bfq"), ..Selection::default() };
+    let p99 =
+        Selection { metric: word("latency_p99_us"), arm: word("bfq"), ..Selection::default() };
     let found = study(&all(&p99), &[Key::Model], &criteria);
     assert_eq!(found.groups[0].questions[0].metric, "latency_p99_us");
     assert_eq!(found.groups[0].questions[0].judgements[0].verdict, Verdict::Worse);
@@ -287,7 +317,10 @@ fn results_of_two_builds_are_refused_until_one_is_selected() {
         load(&store, &selection, &Criteria::default(), NOW)
     };
     let refusal = load(None).unwrap_err().to_string();
-    assert!(refusal.contains("another build of schedlab (found other, expected 0.1.0)"), "{refusal}");
+    assert!(
+        refusal.contains("another build of schedlab (found other, expected 0.1.0)"),
+        "{refusal}"
+    );
     assert!(refusal.contains("--build"), "{refusal}");
     assert_eq!(load(Some("0.1")).expect("one build").results.len(), 10);
     assert_eq!(load(Some("other")).expect("one build").results.len(), 1);
@@ -296,14 +329,21 @@ fn results_of_two_builds_are_refused_until_one_is_selected() {
 #[test]
 fn a_contributed_line_does_not_tell_whose_it_is() {
     let of = result(7, 0.8, 12);
-    let line = crate::line_of(&of, &Criteria::default(), &|_, _, _| "worse".to_owned()).expect("a drive with a name");
-    assert_eq!((line.kernel.as_str(), line.model.as_str(), line.effects.len()), ("6.12.9", "FAST 980", 1));
+    let line = crate::line_of(&of, &Criteria::default(), &|_, _, _| "worse".to_owned())
+        .expect("a drive with a name");
+    assert_eq!(
+        (line.kernel.as_str(), line.model.as_str(), line.effects.len()),
+        ("6.12.9", "FAST 980", 1)
+    );
     let text = serde_json::to_string(&line).expect("JSON");
     for secret in ["db7", "m007", "eui", "boot", "/dev", "readers", "fair", "-lab", "17000"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
     let mut own = result(7, 0.8, 12);
-    own.header.series.iter_mut().for_each(|series| series.workload = "command:run=/home/me/x".to_owned());
+    own.header
+        .series
+        .iter_mut()
+        .for_each(|series| series.workload = "command:run=/home/me/x".to_owned());
     assert!(crate::line_of(&own, &Criteria::default(), &|_, _, _| String::new()).is_err());
     let mut nameless = result(7, 0.8, 12);
     nameless.header.model = "(virtual disk)".to_owned();
@@ -316,10 +356,14 @@ fn what_is_larger_than_a_reader_accepts_is_not_written_and_not_read() {
     let store = store(dir.path());
     let mut large = result(1, 0.8, 4);
     large.header.host = "x".repeat(5 << 20);
-    assert!(format!("{:#}", store.push(&large).unwrap_err()).contains("facts of a result: too large"));
+    assert!(
+        format!("{:#}", store.push(&large).unwrap_err()).contains("facts of a result: too large")
+    );
     let mut many = result(1, 0.8, 4);
     many.groups[1] = vec![many.groups[1][0].clone(); 2_000_001];
-    assert!(format!("{:#}", store.push(&many).unwrap_err()).contains("values of a result: too many"));
+    assert!(
+        format!("{:#}", store.push(&many).unwrap_err()).contains("values of a result: too many")
+    );
     for number in 0..=100_000_u32 {
         let name = format!("{number:064x}");
         fs::File::create(dir.path().join(RESULTS).join(file_of(&name))).expect("made");

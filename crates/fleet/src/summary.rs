@@ -77,7 +77,12 @@ pub struct Loaded {
 ///
 /// # Errors
 /// It cannot be listed, or has results of several builds. A single file that cannot be read is in [`Loaded::damaged`].
-pub fn load(store: &Store, selection: &Selection, criteria: &Criteria, now_unix_ms: u64) -> Result<Loaded> {
+pub fn load(
+    store: &Store,
+    selection: &Selection,
+    criteria: &Criteria,
+    now_unix_ms: u64,
+) -> Result<Loaded> {
     let Listing { entries, others } = store.list()?;
     let summed = store.read(&entries, |entry, bytes| sum_up(entry, bytes, selection, criteria));
     let mut loaded = Loaded { others, ..Loaded::default() };
@@ -87,7 +92,9 @@ pub fn load(store: &Store, selection: &Selection, criteria: &Criteria, now_unix_
             Ok(Some(summary)) => found.push(summary),
             Ok(None) => loaded.filtered += 1,
             Err(error) => {
-                loaded.damaged.push(Damaged { object: entry.name.clone(), problem: format!("{error:#}") });
+                loaded
+                    .damaged
+                    .push(Damaged { object: entry.name.clone(), problem: format!("{error:#}") });
             }
         }
     }
@@ -116,7 +123,12 @@ impl Loaded {
     }
 }
 
-fn sum_up(entry: &Entry, bytes: Result<Bytes>, selection: &Selection, criteria: &Criteria) -> Result<Option<Summary>> {
+fn sum_up(
+    entry: &Entry,
+    bytes: Result<Bytes>,
+    selection: &Selection,
+    criteria: &Criteria,
+) -> Result<Option<Summary>> {
     let mut file = ResultFile::open(&entry.name, bytes?)?;
     if !selection.takes(&file.header) {
         return Ok(None);
@@ -153,11 +165,20 @@ pub(crate) fn arms_of(
     let mut blocks: Vec<Blocks> = series.iter().map(|_| Blocks::default()).collect();
     for row in rows {
         let logs = blocks[row.series as usize].logs.entry(row.block).or_default();
-        logs.extend(row.value.filter(|value| row.void.is_none() && *value > 0.0 && value.is_finite()).map(f64::ln));
+        logs.extend(
+            row.value
+                .filter(|value| row.void.is_none() && *value > 0.0 && value.is_finite())
+                .map(f64::ln),
+        );
     }
     let key = |of: &Series| (of.question.clone(), of.metric.clone(), of.unit.clone());
-    let bases: BTreeMap<_, usize> =
-        series.iter().enumerate().filter(|(_, row)| row.is_baseline).map(|(at, row)| (key(row), at)).rev().collect();
+    let bases: BTreeMap<_, usize> = series
+        .iter()
+        .enumerate()
+        .filter(|(_, row)| row.is_baseline)
+        .map(|(at, row)| (key(row), at))
+        .rev()
+        .collect();
     let of = |(at, row): (usize, &Series)| {
         let base = bases.get(&key(row)).copied();
         let mut found = ArmSummary {
@@ -168,7 +189,8 @@ pub(crate) fn arms_of(
             blocks: 0,
             void_blocks: 0,
         };
-        let means: Vec<f64> = blocks[at].logs.keys().filter_map(|block| blocks[at].mean(*block)).collect();
+        let means: Vec<f64> =
+            blocks[at].logs.keys().filter_map(|block| blocks[at].mean(*block)).collect();
         found.level = (!means.is_empty()).then(|| Moments::of(&means).mean);
         found.blocks = means.len();
         let Some(base) = base.filter(|base| *base != at) else { return found };
@@ -179,7 +201,8 @@ pub(crate) fn arms_of(
         found.blocks = counted.len();
         found.void_blocks = ratios.len() - counted.len();
         let void_share = found.void_blocks as f64 / ratios.len().max(1) as f64;
-        found.effect = Occasion::of_blocks(&counted).filter(|_| void_share <= criteria.max_void_share);
+        found.effect =
+            Occasion::of_blocks(&counted).filter(|_| void_share <= criteria.max_void_share);
         found
     };
     let selected = series.iter().enumerate().filter(|(_, row)| selection.takes_series(row));

@@ -35,7 +35,11 @@ pub(crate) fn environment(number: u64) -> Environment {
     put("cpu", &[("model", "Some CPU".to_owned()), ("count", "8".to_owned())]);
     put(
         "machine",
-        &[("vendor", "Maker".to_owned()), ("product", "Box 2".to_owned()), ("hostname", format!("db{number}"))],
+        &[
+            ("vendor", "Maker".to_owned()),
+            ("product", "Box 2".to_owned()),
+            ("hostname", format!("db{number}")),
+        ],
     );
     put("kernel", &[("release", "6.12.9-lab".to_owned()), ("boot_id", format!("boot {number}"))]);
     put(
@@ -67,7 +71,9 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
         for (position, arm) in ["none", "fair"].into_iter().enumerate() {
             // Different in each block and machine, and without any generator.
             let wobble = 1.0
-                + 0.004 * (f64::from(block * 7 + number as u32 % 11).sin() + position as f64 * f64::from(block).cos());
+                + 0.004
+                    * (f64::from(block * 7 + number as u32 % 11).sin()
+                        + position as f64 * f64::from(block).cos());
             let value = 10_000.0 * wobble * if arm == "fair" { ratio } else { 1.0 };
             let metrics: BTreeMap<String, f64> =
                 [("iops".to_owned(), value), ("latency_p99_us".to_owned(), 1e6 / value)].into();
@@ -78,7 +84,11 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
                 position: position as u32,
                 arm: arm.to_owned(),
                 started_ms: u64::from(block) * 100,
-                observation: Observation { duration_ns: 50_000_000, metrics, ..Observation::default() },
+                observation: Observation {
+                    duration_ns: 50_000_000,
+                    metrics,
+                    ..Observation::default()
+                },
             });
         }
     }
@@ -87,8 +97,11 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
 
 /// The same with the trial of this block of `fair` void.
 pub(crate) fn with_void(mut record: Record, block: u32) -> Record {
-    let trial =
-        record.trials.iter_mut().find(|trial| trial.block == block && trial.arm == "fair").expect("such a block");
+    let trial = record
+        .trials
+        .iter_mut()
+        .find(|trial| trial.block == block && trial.arm == "fair")
+        .expect("such a block");
     trial.observation.voids.push(VoidReason::Foreign { text: "another program wrote".to_owned() });
     record
 }

@@ -176,7 +176,11 @@ impl Boot<'_> {
             thread::spawn(move || {
                 let mut pipe = BufReader::new(pipe);
                 let mut line = Vec::new();
-                while (&mut pipe).take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                while (&mut pipe)
+                    .take(LONGEST_LINE)
+                    .read_until(b'\n', &mut line)
+                    .is_ok_and(|read| read > 0)
+                {
                     if sender.send(String::from_utf8_lossy(&line).trim_end().to_owned()).is_err() {
                         return;
                     }
@@ -196,9 +200,11 @@ impl Boot<'_> {
         let ended = Box::new(state.ended(began.elapsed()));
         match end {
             Err(WaitError::Stopped) => Err(BootError::Interrupted),
-            Err(WaitError::Silent) => {
-                Err(BootError::Hung { time_travel: self.time_travel, patience: self.patience, ended })
-            }
+            Err(WaitError::Silent) => Err(BootError::Hung {
+                time_travel: self.time_travel,
+                patience: self.patience,
+                ended,
+            }),
             Ok(()) => match (state.panic, status.code()) {
                 (Some(message), _) => Err(BootError::Panic { message, ended }),
                 (None, Some(0)) => Ok(*ended),
@@ -210,8 +216,11 @@ impl Boot<'_> {
 
     fn line(&self, workdir: &Path, init: &Path) -> Result<Vec<String>, BootError> {
         let plain = |path: &Path, variable| {
-            let text = path.to_str().filter(|text| !text.contains(|c: char| c.is_whitespace() || "\"',".contains(c)));
-            text.map(str::to_owned).ok_or_else(|| BootError::Blank { path: path.to_owned(), variable })
+            let text = path
+                .to_str()
+                .filter(|text| !text.contains(|c: char| c.is_whitespace() || "\"',".contains(c)));
+            text.map(str::to_owned)
+                .ok_or_else(|| BootError::Blank { path: path.to_owned(), variable })
         };
         let directory = plain(workdir, "SCHEDLAB_CACHE_DIR")?;
         let mut line = vec![
@@ -300,14 +309,17 @@ impl GuestState {
         if self.lines.len() == KEPT_LINES {
             self.lines.pop_front();
         }
-        self.panic = line.split_once("Kernel panic - not syncing: ").map(|(_, message)| message.to_owned());
+        self.panic =
+            line.split_once("Kernel panic - not syncing: ").map(|(_, message)| message.to_owned());
         self.lines.push_back(line);
     }
 
     /// Reads the guest's clock. Returns whether it has changed since the last call.
     fn beat(&mut self, workdir: &Path) -> bool {
         // The file is empty between the guest's open and write, which is not a beat.
-        let clock = read_result(workdir, BEAT, BEAT_BYTES).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let clock = read_result(workdir, BEAT, BEAT_BYTES)
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok());
         let clock = clock.and_then(|text| text.trim().parse().ok());
         let beaten = clock.is_some_and(|clock| clock != self.clock_ns);
         self.clock_ns = clock.unwrap_or(self.clock_ns);
@@ -328,7 +340,8 @@ pub(crate) fn beat(workdir: &Path, clock_ns: u64) {
 
 /// Whether this User-mode Linux can run processes without ptrace, which is faster: since 6.16.
 fn has_seccomp(release: &str) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     version >= (6, 16)
 }
@@ -339,9 +352,15 @@ mod tests {
 
     #[test]
     fn only_a_kernel_whose_last_message_says_so_has_halted() {
-        let has = |lines: &[&str]| has_halted(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+        let has = |lines: &[&str]| {
+            has_halted(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>())
+        };
         assert!(has(&["mounted", "reboot: System halted"]));
-        assert!(!has(&["reboot: System halted", "Kernel mode fault"]) && !has(&["mounted"]) && !has(&[]));
+        assert!(
+            !has(&["reboot: System halted", "Kernel mode fault"])
+                && !has(&["mounted"])
+                && !has(&[])
+        );
     }
 
     #[test]
@@ -370,7 +389,10 @@ mod tests {
     #[test]
     fn a_panic_is_known_by_its_first_words() {
         let mut state = GuestState::default();
-        state.add_line("[    0.1] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100".to_owned());
+        state.add_line(
+            "[    0.1] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000100"
+                .to_owned(),
+        );
         state.add_line("Kernel panic - not syncing: another one".to_owned());
         state.add_line(" [<603783c0>] ? dump_stack_lvl+0x44/0x50".to_owned());
         assert_eq!(state.panic.as_deref(), Some("Attempted to kill init! exitcode=0x00000100"));
@@ -379,7 +401,8 @@ mod tests {
 
     #[test]
     fn only_newer_kernels_are_asked_to_do_without_tracing() {
-        let can = ["6.1.192-schedlab", "6.12.117", "6.16.0", "7.2.1-schedlab", "nonsense"].map(has_seccomp);
+        let can = ["6.1.192-schedlab", "6.12.117", "6.16.0", "7.2.1-schedlab", "nonsense"]
+            .map(has_seccomp);
         assert_eq!(can, [false, false, true, true, false]);
     }
 }

@@ -92,7 +92,12 @@ impl Cache {
     /// # Errors
     /// If source, tools, space or network are missing, a patch does not apply, something does not compile, or the kernel
     /// does not boot.
-    pub fn build(&self, request: &Request, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<Kernel, Error> {
+    pub fn build(
+        &self,
+        request: &Request,
+        progress: &mut dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<Kernel, Error> {
         let recipe = Recipe::of(request.debug, &request.patches)?;
         if let Some(kernel) = self.find_made(&request.source, &recipe)? {
             return Ok(kernel);
@@ -115,7 +120,10 @@ impl Build<'_> {
 
     fn of_source(&mut self, found: &Found, asked: &str, recipe: &Recipe) -> Result<Kernel, Error> {
         let key = recipe.key(found.series(), found.version());
-        let _lock = self.lock(&key, &format!("kernel {key} is being built by another schedlab; waiting for it"))?;
+        let _lock = self.lock(
+            &key,
+            &format!("kernel {key} is being built by another schedlab; waiting for it"),
+        )?;
         let place = self.cache.kernels().join(&key);
         if let Some(mut kernel) = Kernel::read(&place) {
             if !kernel.asked.iter().any(|word| word == asked) {
@@ -125,10 +133,17 @@ impl Build<'_> {
             return Ok(kernel);
         }
         self.make(found, asked, recipe, &key)?;
-        Kernel::read(&place).ok_or_else(|| Error::io("read", &place, std::io::ErrorKind::NotFound.into()))
+        Kernel::read(&place)
+            .ok_or_else(|| Error::io("read", &place, std::io::ErrorKind::NotFound.into()))
     }
 
-    fn make(&mut self, found: &Found, asked: &str, recipe: &Recipe, key: &str) -> Result<(), Error> {
+    fn make(
+        &mut self,
+        found: &Found,
+        asked: &str,
+        recipe: &Recipe,
+        key: &str,
+    ) -> Result<(), Error> {
         let base = match recipe.patches.is_empty() {
             true => None,
             false => Some(self.of_source(found, &word(&found.source())?, &recipe.unpatched())?),
@@ -169,7 +184,9 @@ impl Build<'_> {
             objects,
             asked,
             recipe: recipe.hash.clone(),
-            modules_of: base.filter(|_| recipe.texts.iter().all(Text::is_code_alone)).map(|base| base.key),
+            modules_of: base
+                .filter(|_| recipe.texts.iter().all(Text::is_code_alone))
+                .map(|base| base.key),
             sha256: sha256_of(&top.join("linux"))?,
         };
         kernel.write(&work)?;
@@ -184,7 +201,10 @@ impl Build<'_> {
     fn plain(&mut self, found: &Found, recipe: &Recipe, makes: &Tree) -> Result<u64, Error> {
         match found {
             Found::Archive(archive) => {
-                self.progress.phase(&format!("unpacking linux-source-{} {}", archive.series, archive.version));
+                self.progress.phase(&format!(
+                    "unpacking linux-source-{} {}",
+                    archive.series, archive.version
+                ));
                 tree::unpack(&archive.path, makes.dir, &tree::wanted, self.progress, self.stop)?;
             }
             Found::Directory { dir, .. } => {
@@ -198,19 +218,31 @@ impl Build<'_> {
         self.progress.phase("compiling");
         let series = found.source().to_string();
         let earlier = self.cache.list()?.into_iter().filter(|kernel| kernel.patches.is_empty());
-        let like = earlier.map(|kernel| (kernel.source == series, kernel.debug == recipe.debug, kernel.objects)).max();
+        let like = earlier
+            .map(|kernel| (kernel.source == series, kernel.debug == recipe.debug, kernel.objects))
+            .max();
         makes.compile(&["all"], like.map_or(OBJECTS, |(_, _, objects)| objects), self.progress)
     }
 
     /// Applies patches to a copy of the built unpatched kernel. Modification times are preserved, so that only files that
     /// a patch changes are compiled.
-    fn patched(&mut self, found: &Found, recipe: &Recipe, base: &Kernel, makes: &Tree) -> Result<u64, Error> {
+    fn patched(
+        &mut self,
+        found: &Found,
+        recipe: &Recipe,
+        base: &Kernel,
+        makes: &Tree,
+    ) -> Result<u64, Error> {
         self.progress.phase("copying the unpatched kernel");
         let mut copy = programs::helper("cp");
         copy.args(["-a", "--reflink=auto", "--"]).arg(&base.tree).arg(makes.dir);
         let said = Run::new(self.stop).quiet(copy)?;
         if !said.status.success() {
-            return Err(Error::io("copy", &base.tree, std::io::Error::other(said.last_line().to_owned())));
+            return Err(Error::io(
+                "copy",
+                &base.tree,
+                std::io::Error::other(said.last_line().to_owned()),
+            ));
         }
         for (text, patch) in recipe.texts.iter().zip(&recipe.patches) {
             self.progress.phase(&format!("applying {}", patch.name));
@@ -226,7 +258,12 @@ impl Build<'_> {
     }
 
     /// Adds files that [`tree::wanted`] leaves out and a patch changes.
-    fn fetch_left_out(&mut self, found: &Found, changes: Vec<PathBuf>, top: &Path) -> Result<(), Error> {
+    fn fetch_left_out(
+        &mut self,
+        found: &Found,
+        changes: Vec<PathBuf>,
+        top: &Path,
+    ) -> Result<(), Error> {
         let absent = |path: &PathBuf| !tree::wanted(path) && !top.join(path).exists();
         let absent: Vec<PathBuf> = changes.into_iter().filter(absent).collect();
         match found {
@@ -288,7 +325,9 @@ mod tests {
     fn too_little_room_is_told_before_anything_is_done() {
         let dir = tempfile::tempdir().unwrap();
         space(dir.path(), 1).unwrap();
-        let Err(error @ Error::Space { .. }) = space(dir.path(), u64::MAX) else { panic!("no disk is that large") };
+        let Err(error @ Error::Space { .. }) = space(dir.path(), u64::MAX) else {
+            panic!("no disk is that large")
+        };
         assert!(error.to_string().contains("not enough space"), "{error}");
     }
 

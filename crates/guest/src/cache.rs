@@ -42,14 +42,18 @@ impl Cache {
     /// `/root/.cache/schedlab`.
     #[must_use]
     pub fn default_dir() -> Option<PathBuf> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let set = |name: &str| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
         let root = rustix::process::geteuid().is_root();
         let foreign = |dir: &PathBuf| fs::metadata(dir).is_ok_and(|found| found.uid() != 0);
         let own = |name: &str| set(name).filter(|dir| !(root && foreign(dir)));
         set("SCHEDLAB_CACHE_DIR")
             .or_else(|| own("XDG_CACHE_HOME").map(|dir| dir.join("schedlab")))
             .or_else(|| own("HOME").map(|dir| dir.join(".cache/schedlab")))
-            .or_else(|| (root && set("HOME").is_some()).then(|| PathBuf::from("/root/.cache/schedlab")))
+            .or_else(|| {
+                (root && set("HOME").is_some()).then(|| PathBuf::from("/root/.cache/schedlab"))
+            })
     }
 
     /// Opens the cache in `dir`. The directory is created by the first build. One that others can only read is closed to them.
@@ -90,7 +94,8 @@ impl Cache {
     pub fn list(&self) -> Result<Vec<Kernel>, Error> {
         let names = self.names()?;
         let whole = names.iter().filter(|name| !name.starts_with(UNFINISHED));
-        let mut kernels: Vec<Kernel> = whole.filter_map(|name| Kernel::read(&self.kernels().join(name))).collect();
+        let mut kernels: Vec<Kernel> =
+            whole.filter_map(|name| Kernel::read(&self.kernels().join(name))).collect();
         kernels.sort_by(|a, b| b.built.cmp(&a.built).then_with(|| a.key.cmp(&b.key)));
         Ok(kernels)
     }
@@ -104,7 +109,9 @@ impl Cache {
         if key.is_empty() || key.starts_with('.') || key.contains('/') || !path.is_dir() {
             return Err(Error::NoKernel { key: key.to_owned() });
         }
-        let Some(_lock) = Lock::try_take(&self.locks(), key)? else { return Err(Error::Busy { key: key.to_owned() }) };
+        let Some(_lock) = Lock::try_take(&self.locks(), key)? else {
+            return Err(Error::Busy { key: key.to_owned() });
+        };
         let bytes = size(&path);
         // Renamed first, so that other processes find all of it or nothing.
         let going = self.unfinished(key);
@@ -151,7 +158,9 @@ impl Cache {
         if names_in(&self.sources())?.iter().any(|name| name.starts_with(UNFINISHED))
             && let Some(_lock) = Lock::try_take(&self.locks(), "sources")?
         {
-            for name in names_in(&self.sources())?.iter().filter(|name| name.starts_with(UNFINISHED)) {
+            for name in
+                names_in(&self.sources())?.iter().filter(|name| name.starts_with(UNFINISHED))
+            {
                 bytes += size(&self.sources().join(name));
                 remove(&self.sources().join(name))?;
             }
@@ -159,7 +168,11 @@ impl Cache {
         Ok(bytes)
     }
 
-    pub(crate) fn find_made(&self, source: &Source, recipe: &Recipe) -> Result<Option<Kernel>, Error> {
+    pub(crate) fn find_made(
+        &self,
+        source: &Source,
+        recipe: &Recipe,
+    ) -> Result<Option<Kernel>, Error> {
         let state = match source {
             Source::Directory(dir) => Some(tree::state(dir)?),
             Source::Debian(_) | Source::Newest => None,
@@ -211,7 +224,9 @@ pub(crate) fn word(source: &Source) -> Result<String, Error> {
 
 pub(crate) fn remove(dir: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(dir) {
-        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", dir, cause)),
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", dir, cause))
+        }
         _ => Ok(()),
     }
 }
@@ -229,7 +244,9 @@ pub(crate) fn size(dir: &Path) -> u64 {
 
 fn names_in(dir: &Path) -> Result<Vec<String>, Error> {
     match fs::read_dir(dir) {
-        Ok(entries) => Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()),
+        Ok(entries) => {
+            Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        }
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(cause) => Err(Error::io("read", dir, cause)),
     }
@@ -279,14 +296,20 @@ mod tests {
         assert_eq!(cache.find_made(&Source::Newest, &plain).unwrap(), None);
         assert_eq!(cache.find_made(&Source::default(), &recipe(true, "gcc 12")).unwrap(), None);
         fs::remove_file(&found.linux).unwrap();
-        assert_eq!(cache.find_made(&Source::default(), &plain).unwrap(), None, "what lost its program is no kernel");
+        assert_eq!(
+            cache.find_made(&Source::default(), &plain).unwrap(),
+            None,
+            "what lost its program is no kernel"
+        );
     }
 
     #[test]
     fn only_the_leftovers_of_the_dead_are_swept() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(dir.path()).unwrap();
-        for path in [cache.unfinished("dead"), cache.unfinished("alive"), cache.sources().join(".tmp-x")] {
+        for path in
+            [cache.unfinished("dead"), cache.unfinished("alive"), cache.sources().join(".tmp-x")]
+        {
             fs::create_dir_all(&path).unwrap();
         }
         kernel(&cache, "6.1-x", "debian:6.1", &recipe(false, "gcc"));

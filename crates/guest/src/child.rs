@@ -31,7 +31,12 @@ pub(crate) struct Output {
 impl Output {
     /// The last line that is not empty.
     pub(crate) fn last_line(&self) -> &str {
-        self.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim()
+        self.text
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or("it said nothing")
+            .trim()
     }
 }
 
@@ -68,7 +73,11 @@ impl<'a> Run<'a> {
     }
 
     /// Like [`Run::quiet`], and calls `line` for each line of the output.
-    pub(crate) fn run_with(&self, mut command: Command, line: &mut dyn FnMut(&str)) -> Result<Output, Error> {
+    pub(crate) fn run_with(
+        &self,
+        mut command: Command,
+        line: &mut dyn FnMut(&str),
+    ) -> Result<Output, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         let cannot = |cause| Error::Command { name: name.clone(), cause };
         let (reader, writer) = std::io::pipe().map_err(cannot)?;
@@ -81,7 +90,13 @@ impl<'a> Run<'a> {
         Ok(Output { status, text: String::from_utf8_lossy(&lines.text).into_owned() })
     }
 
-    fn listen(&self, group: &Group, mut from: PipeReader, to: &mut Lines, name: &str) -> Result<(), Error> {
+    fn listen(
+        &self,
+        group: &Group,
+        mut from: PipeReader,
+        to: &mut Lines,
+        name: &str,
+    ) -> Result<(), Error> {
         let cannot = |cause| Error::Command { name: name.to_owned(), cause };
         let begun = Instant::now();
         let mut bytes = [0; 16384];
@@ -90,7 +105,10 @@ impl<'a> Run<'a> {
                 return Err(Error::Interrupted);
             }
             if self.limit.is_some_and(|limit| begun.elapsed() > limit) {
-                return Err(Error::Slow { name: name.to_owned(), seconds: begun.elapsed().as_secs() });
+                return Err(Error::Slow {
+                    name: name.to_owned(),
+                    seconds: begun.elapsed().as_secs(),
+                });
             }
             let mut ready = [PollFd::new(&from, PollFlags::IN)];
             match poll(&mut ready, Some(&LOOK)) {
@@ -198,9 +216,14 @@ mod tests {
         let mut lines = Vec::new();
         let said = Run::new(&stop)
             .logged(&log)
-            .run_with(sh("echo one; echo two >&2; printf three; exit 3"), &mut |line| lines.push(line.to_owned()))
+            .run_with(sh("echo one; echo two >&2; printf three; exit 3"), &mut |line| {
+                lines.push(line.to_owned())
+            })
             .unwrap();
-        assert_eq!((said.status.code(), said.text.as_str(), said.last_line()), (Some(3), "one\ntwo\nthree", "three"));
+        assert_eq!(
+            (said.status.code(), said.text.as_str(), said.last_line()),
+            (Some(3), "one\ntwo\nthree", "three")
+        );
         assert_eq!(lines, ["one", "two"], "a line is reported when it is complete");
         let mut logged = String::new();
         std::io::Seek::rewind(&mut log).unwrap();
@@ -219,7 +242,9 @@ mod tests {
         assert!(matches!(answer, Err(Error::Interrupted)), "{answer:?}");
         let grandchild = grandchild.expect("its number was said");
         let state = || std::fs::read_to_string(format!("/proc/{grandchild}/stat")).ok();
-        testbed::eventually("the grandchild is gone", || state().is_none_or(|stat| stat.contains(") Z ")));
+        testbed::eventually("the grandchild is gone", || {
+            state().is_none_or(|stat| stat.contains(") Z "))
+        });
     }
 
     #[test]

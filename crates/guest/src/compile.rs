@@ -36,7 +36,12 @@ impl Tree<'_> {
     }
 
     /// Runs `make` with the targets. Returns the number of compiled objects; `about` is the expected number, or 0.
-    pub(crate) fn compile(&self, targets: &[&str], about: u64, progress: &mut dyn Progress) -> Result<u64, Error> {
+    pub(crate) fn compile(
+        &self,
+        targets: &[&str],
+        about: u64,
+        progress: &mut dyn Progress,
+    ) -> Result<u64, Error> {
         let begun = Instant::now();
         let mut done = 0;
         self.make(targets, &mut |line| {
@@ -85,18 +90,28 @@ pub(crate) fn first_error(said: &str) -> Option<String> {
     // collect2 only reports that the linker failed; the linker's message is the error.
     let compiler = |line: &str| line.contains(": error: ") || line.contains(": fatal error: ");
     let at = first(&|line| compiler(line) && !line.starts_with("collect2:"))
-        .or_else(|| first(&|line| line.contains("undefined reference to ") || line.starts_with("ERROR: modpost:")))
-        .or_else(|| first(&|line| line.contains(": syntax error") || line.contains(": recursive dependency")))
+        .or_else(|| {
+            first(&|line| {
+                line.contains("undefined reference to ") || line.starts_with("ERROR: modpost:")
+            })
+        })
+        .or_else(|| {
+            first(&|line| {
+                line.contains(": syntax error") || line.contains(": recursive dependency")
+            })
+        })
         .or_else(|| first(&|line| line.starts_with("make") && line.contains("*** ")))?;
     let shown = lines[at + 1..].iter().take_while(|line| is_excerpt(line));
-    let whole: Vec<&str> = std::iter::once(&lines[at]).chain(shown).map(|line| line.trim_end()).collect();
+    let whole: Vec<&str> =
+        std::iter::once(&lines[at]).chain(shown).map(|line| line.trim_end()).collect();
     Some(whole.join("\n"))
 }
 
 /// `  123 |  code` or `      |  ^~~`.
 fn is_excerpt(line: &str) -> bool {
-    line.split_once('|')
-        .is_some_and(|(number, _)| number.chars().all(|c| c == ' ' || c.is_ascii_digit()) && !number.is_empty())
+    line.split_once('|').is_some_and(|(number, _)| {
+        number.chars().all(|c| c == ' ' || c.is_ascii_digit()) && !number.is_empty()
+    })
 }
 
 #[cfg(test)]
@@ -116,8 +131,7 @@ mod tests {
     fn errors_of_linker_modpost_and_make_are_found_where_the_compiler_had_none() {
         let link = include_str!("../tests/logs/link.log");
         assert!(first_error(link).unwrap().contains("undefined reference to `schedlab_nowhere'"));
-        let modpost =
-            "  MODPOST Module.symvers\nERROR: modpost: \"nowhere\" [x.ko] undefined!\nmake[1]: *** [x] Error 1\n";
+        let modpost = "  MODPOST Module.symvers\nERROR: modpost: \"nowhere\" [x.ko] undefined!\nmake[1]: *** [x] Error 1\n";
         assert_eq!(first_error(modpost).unwrap(), "ERROR: modpost: \"nowhere\" [x.ko] undefined!");
         let make = "  CC x.o\nmake[1]: *** No rule to make target 'y.o', needed by 'x'.  Stop.\nmake: *** [Makefile:1: x] Error 2\n";
         assert!(first_error(make).unwrap().contains("No rule to make target 'y.o'"));

@@ -76,7 +76,8 @@ impl Debian<'_> {
         let mut search = apt.command("apt-cache");
         search.args(["search", "--names-only", "^linux-source-[0-9]+\\.[0-9]+$"]);
         let said = Run::new(self.stop).quiet(search)?;
-        newest_of(&said.text).ok_or_else(|| Error::NoPackage { package: "linux-source-X.Y".to_owned() })
+        newest_of(&said.text)
+            .ok_or_else(|| Error::NoPackage { package: "linux-source-X.Y".to_owned() })
     }
 
     fn installed(&self, series: &str) -> Result<Option<Archive>, Error> {
@@ -94,9 +95,13 @@ impl Debian<'_> {
     fn verify_installed(&mut self, archive: &Archive) -> Result<(), Error> {
         self.progress.phase("checking the installed source against its package");
         let package = format!("linux-source-{}", archive.series);
-        let foreign = |why| Err(Error::ForeignArchive { path: archive.path.clone(), why, package: package.clone() });
+        let foreign = |why| {
+            Err(Error::ForeignArchive { path: archive.path.clone(), why, package: package.clone() })
+        };
         if archive.version.ends_with(LOCAL) {
-            return foreign("belongs to no installed package, so nothing says what it contains".to_owned());
+            return foreign(
+                "belongs to no installed package, so nothing says what it contains".to_owned(),
+            );
         }
         let mut verify = programs::helper("dpkg");
         verify.args(["--verify", &package]);
@@ -133,7 +138,9 @@ impl Debian<'_> {
             .tempdir_in(self.dir)
             .map_err(|cause| Error::io("create", self.dir, cause))?;
         let mut download = apt.command("apt-get");
-        download.args(["download", "-q", &format!("{package}={version}")]).current_dir(within.path());
+        download
+            .args(["download", "-q", &format!("{package}={version}")])
+            .current_dir(within.path());
         let said = Run::new(self.stop).quiet(download)?;
         let deb = file_ending(within.path(), ".deb");
         let Some(deb) = deb.filter(|_| said.status.success()) else {
@@ -159,7 +166,10 @@ impl Debian<'_> {
         let apt = Apt::prepare(&self.dir.join("apt"))?;
         let Apt::Private { dir } = &apt else { unreachable!("prepare makes a private one") };
         let stamp = dir.join("fetched");
-        let age = fs::metadata(&stamp).and_then(|about| about.modified()).ok().and_then(|at| at.elapsed().ok());
+        let age = fs::metadata(&stamp)
+            .and_then(|about| about.modified())
+            .ok()
+            .and_then(|at| at.elapsed().ok());
         if age.is_none_or(|age| age > FRESH) {
             self.progress.phase("fetching the lists of packages of newer suites");
             let mut update = apt.command("apt-get");
@@ -178,7 +188,8 @@ impl Debian<'_> {
 }
 
 /// By which apt reaches a mirror.
-const PROXIES: [&str; 6] = ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy", "ALL_PROXY"];
+const PROXIES: [&str; 6] =
+    ["http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "all_proxy", "ALL_PROXY"];
 
 enum Apt {
     System,
@@ -192,8 +203,11 @@ impl Apt {
             fs::create_dir_all(&path).map_err(|cause| Error::io("create", &path, cause))?;
         }
         let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-        let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME=")).unwrap_or("");
-        let sources = system_sources().iter().find_map(|text| with_suites(text, codename.trim_matches('"'), NEWER));
+        let codename =
+            release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME=")).unwrap_or("");
+        let sources = system_sources()
+            .iter()
+            .find_map(|text| with_suites(text, codename.trim_matches('"'), NEWER));
         let sources = sources.ok_or(Error::NoMirror)?;
         let conf = format!(
             "Dir::Etc::SourceList \"/dev/null\";\nDir::Etc::SourceParts \"{0}/parts\";\nDir::State::Lists \"{0}/lists\";\n\
@@ -223,8 +237,13 @@ impl Apt {
 }
 
 fn system_sources() -> Vec<String> {
-    let parts = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = parts.filter(|path| ends(path, ".sources") || ends(path, ".list")).collect();
+    let parts = fs::read_dir("/etc/apt/sources.list.d")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> =
+        parts.filter(|path| ends(path, ".sources") || ends(path, ".list")).collect();
     paths.push(PathBuf::from("/etc/apt/sources.list"));
     paths.sort();
     paths.iter().filter_map(|path| fs::read_to_string(path).ok()).collect()
@@ -240,7 +259,8 @@ fn with_suites(text: &str, codename: &str, suites: &str) -> Option<String> {
         let field = |name: &str| stanza.lines().find_map(|line| line.strip_prefix(name));
         field("Types:").is_some_and(|types| types.split_whitespace().any(|word| word == "deb"))
             && field("Enabled:").is_none_or(|enabled| enabled.trim() != "no")
-            && field("Suites:").is_some_and(|suites| suites.split_whitespace().any(|word| word == codename))
+            && field("Suites:")
+                .is_some_and(|suites| suites.split_whitespace().any(|word| word == codename))
     });
     if let Some(stanza) = stanza {
         let lines = stanza.lines().filter(|line| !line.starts_with('#'));
@@ -265,7 +285,9 @@ fn one_line(entry: &str, codename: &str, suites: &str) -> Option<String> {
     let (address, suite) = (words.next()?, words.next()?);
     let signed = options.split_whitespace().find_map(|option| option.strip_prefix("signed-by="));
     let signed = signed.map_or_else(String::new, |key| format!("Signed-By: {key}\n"));
-    (suite == codename).then(|| format!("Types: deb\nURIs: {address}\nSuites: {suites}\nComponents: main\n{signed}"))
+    (suite == codename).then(|| {
+        format!("Types: deb\nURIs: {address}\nSuites: {suites}\nComponents: main\n{signed}")
+    })
 }
 
 fn archive_name(series: &str, version: &str) -> String {
@@ -275,9 +297,11 @@ fn archive_name(series: &str, version: &str) -> String {
 /// The archive of `series` that an earlier call fetched. A debug or patched kernel is built from the same archive.
 pub(crate) fn fetched(dir: &Path, series: &str) -> Option<Archive> {
     let prefix = format!("linux-source-{series}_");
-    let names = fs::read_dir(dir).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let version =
-        names.filter_map(|name| Some(name.strip_prefix(&prefix)?.strip_suffix(".tar.xz")?.to_owned())).max()?;
+    let names =
+        fs::read_dir(dir).ok()?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let version = names
+        .filter_map(|name| Some(name.strip_prefix(&prefix)?.strip_suffix(".tar.xz")?.to_owned()))
+        .max()?;
     let path = dir.join(archive_name(series, &version));
     Some(Archive { series: series.to_owned(), version, path })
 }
@@ -292,7 +316,9 @@ fn verify_fetched(archive: &Archive) -> Result<(), Error> {
     let sum = sha256_of(&archive.path)?;
     match fs::read_to_string(&beside) {
         Ok(written) if written.trim() == sum => Ok(()),
-        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => Err(Error::io("read", &beside, cause)),
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("read", &beside, cause))
+        }
         _ => Err(Error::Archive { path: archive.path.clone() }),
     }
 }
@@ -303,7 +329,9 @@ fn file_ending(dir: &Path, with: &str) -> Option<PathBuf> {
 
 /// The largest X.Y among the lines `linux-source-X.Y - description`.
 fn newest_of(found: &str) -> Option<String> {
-    let series = found.lines().filter_map(|line| line.split_whitespace().next()?.strip_prefix("linux-source-"));
+    let series = found
+        .lines()
+        .filter_map(|line| line.split_whitespace().next()?.strip_prefix("linux-source-"));
     let number = |series: &str| -> Option<(u32, u32)> {
         let (major, minor) = series.split_once('.')?;
         Some((major.parse().ok()?, minor.parse().ok()?))
@@ -316,7 +344,9 @@ fn errors_of_apt(text: &str) -> String {
     let complaints: Vec<&str> = text
         .lines()
         .map(str::trim)
-        .filter(|line| line.starts_with("E: ") || line.starts_with("W: ") || line.contains("NO_PUBKEY"))
+        .filter(|line| {
+            line.starts_with("E: ") || line.starts_with("W: ") || line.contains("NO_PUBKEY")
+        })
         .map(|line| line.trim_start_matches("E: ").trim_start_matches("W: "))
         .collect();
     match complaints.is_empty() {
@@ -331,8 +361,7 @@ mod tests {
 
     #[test]
     fn the_newest_series_is_found_by_number_not_by_spelling() {
-        let found =
-            "linux-source-6.1 - source\nlinux-source-6.12 - source\nlinux-source-6.9 - source\nlinux-source - meta\n";
+        let found = "linux-source-6.1 - source\nlinux-source-6.12 - source\nlinux-source-6.9 - source\nlinux-source - meta\n";
         assert_eq!(newest_of(found).as_deref(), Some("6.12"));
         assert_eq!(newest_of("linux-source - meta\n"), None);
     }
@@ -353,12 +382,17 @@ mod tests {
     fn the_archive_that_was_fetched_is_found_again_by_its_series() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(fetched(dir.path(), "6.1"), None);
-        for name in
-            ["linux-source-6.12_6.12.9-1.tar.xz", "linux-source-6.1_6.1.192-2.tar.xz", "linux-source-6.1_6.1.192-2.deb"]
-        {
+        for name in [
+            "linux-source-6.12_6.12.9-1.tar.xz",
+            "linux-source-6.1_6.1.192-2.tar.xz",
+            "linux-source-6.1_6.1.192-2.deb",
+        ] {
             fs::write(dir.path().join(name), "").unwrap();
         }
-        assert_eq!(fetched(dir.path(), "6.1").map(|archive| archive.version).as_deref(), Some("6.1.192-2"));
+        assert_eq!(
+            fetched(dir.path(), "6.1").map(|archive| archive.version).as_deref(),
+            Some("6.1.192-2")
+        );
     }
 
     #[test]

@@ -33,7 +33,9 @@ pub enum Error {
     Source { word: String },
     #[error("{}: not a kernel tree that User-mode Linux can be built from (no {missing}); name another directory with --source", dir.display())]
     NoTree { dir: PathBuf, missing: &'static str },
-    #[error("kernel arena: User-mode Linux does not run here (found {arch}, expected x86-64); take the simulator")]
+    #[error(
+        "kernel arena: User-mode Linux does not run here (found {arch}, expected x86-64); take the simulator"
+    )]
     Machine { arch: &'static str },
     #[error("kernel build: tools are missing; on Debian: apt-get install {}", packages.join(" "))]
     Tools {
@@ -49,7 +51,9 @@ pub enum Error {
     )]
     NoApt { package: String },
     /// apt's configuration names no mirror to look for newer suites.
-    #[error("newer suites: no entry in /etc/apt is for this system's release; name a directory with --source instead")]
+    #[error(
+        "newer suites: no entry in /etc/apt is for this system's release; name a directory with --source instead"
+    )]
     NoMirror,
     #[error(
         "package {package}: cannot be fetched: {said}; without a network, install the package or name a directory with --source"

@@ -71,7 +71,8 @@ fn without_question(text: &str) -> Option<String> {
         line.starts_with("cpu_tasks[") && line.ends_with(".pid = os_getpid();")
     };
     let lines = text.split_inclusive('\n');
-    (lines.clone().filter(|line| asks(line)).count() == 1).then(|| lines.filter(|line| !asks(line)).collect())
+    (lines.clone().filter(|line| asks(line)).count() == 1)
+        .then(|| lines.filter(|line| !asks(line)).collect())
 }
 
 /// The text in which floating-point state is set in its whole length; None if it is not set in one place with a length of its own.
@@ -79,7 +80,8 @@ fn with_whole_state(text: &str) -> Option<String> {
     const FUNCTION: &str = "int restore_fp_registers(int pid, unsigned long *fp_regs)\n";
     let sets = |line: &str| line.contains("ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov)");
     let has_own_length = text.contains("iov.iov_len = FP_SIZE * sizeof(unsigned long);");
-    let is_known = text.matches(FUNCTION).count() == 1 && text.lines().filter(|line| sets(line)).count() == 1;
+    let is_known =
+        text.matches(FUNCTION).count() == 1 && text.lines().filter(|line| sets(line)).count() == 1;
     if !is_known || !has_own_length {
         return None;
     }
@@ -99,7 +101,11 @@ mod tests {
     fn the_statement_is_removed_and_nothing_else() {
         let idle = "void idle(void)\n{\n\tcpu_tasks[0].pid = os_getpid();\n\tsleep();\n}\n";
         assert_eq!(without_question(idle).unwrap(), "void idle(void)\n{\n\tsleep();\n}\n");
-        assert_eq!(without_question("\tpid = os_getpid();\n\tcpu_tasks[0].pid = pid;\n"), None, "another statement");
+        assert_eq!(
+            without_question("\tpid = os_getpid();\n\tcpu_tasks[0].pid = pid;\n"),
+            None,
+            "another statement"
+        );
         assert_eq!(without_question(&idle.repeat(2)), None, "an unknown source");
     }
 
@@ -109,9 +115,19 @@ mod tests {
                      int restore_fp_registers(int pid, unsigned long *fp_regs)\n{\n\
                      \t\tif (ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov) < 0)\n}\n";
         let text = with_whole_state(known).unwrap();
-        assert!(text.contains("}\n\nint restore_fp_registers(int pid"), "the function comes before its caller: {text}");
-        assert!(text.contains("iov = whole_state(pid, fp_regs);\n\t\tif (ptrace(PTRACE_SETREGSET"), "{text}");
-        assert_eq!(with_whole_state(&known.replace("FP_SIZE * sizeof(unsigned long)", "host_fp_size")), None, "6.13");
+        assert!(
+            text.contains("}\n\nint restore_fp_registers(int pid"),
+            "the function comes before its caller: {text}"
+        );
+        assert!(
+            text.contains("iov = whole_state(pid, fp_regs);\n\t\tif (ptrace(PTRACE_SETREGSET"),
+            "{text}"
+        );
+        assert_eq!(
+            with_whole_state(&known.replace("FP_SIZE * sizeof(unsigned long)", "host_fp_size")),
+            None,
+            "6.13"
+        );
         assert_eq!(with_whole_state(&known.repeat(2)), None, "an unknown source");
     }
 

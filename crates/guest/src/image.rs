@@ -64,10 +64,14 @@ pub(crate) fn sha256_of(path: &Path) -> Result<String, Error> {
 fn sealed(bytes: &[u8]) -> std::io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Kernels before 6.3 do not have the flag, and need none.
-    let memory = memfd_create("linux", flags | MemfdFlags::EXEC).or_else(|_| memfd_create("linux", flags))?;
+    let memory = memfd_create("linux", flags | MemfdFlags::EXEC)
+        .or_else(|_| memfd_create("linux", flags))?;
     let mut memory = File::from(memory);
     memory.write_all(bytes)?;
-    fcntl_add_seals(&memory, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    fcntl_add_seals(
+        &memory,
+        SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+    )?;
     // A file that is open for writing cannot be executed.
     File::open(PathBuf::from(format!("/proc/self/fd/{}", memory.as_raw_fd())))
 }
@@ -80,7 +84,13 @@ mod tests {
     fn bytes_in_sealed_memory_cannot_be_changed_and_can_be_executed() {
         let file = sealed(&std::fs::read("/bin/true").unwrap()).unwrap();
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        assert!(File::options().write(true).open(&path).and_then(|mut file| file.write_all(b"x")).is_err());
+        assert!(
+            File::options()
+                .write(true)
+                .open(&path)
+                .and_then(|mut file| file.write_all(b"x"))
+                .is_err()
+        );
         assert!(std::process::Command::new(path).status().unwrap().success());
     }
 

@@ -93,7 +93,9 @@ impl Inside {
 
     /// Mounts a file system from a block device.
     pub fn mount(&self, device: &Path, at: &Path, kind: &str, options: &str) -> io::Result<()> {
-        let failed = |e| io::Error::other(format!("cannot mount {} on {}: {e}", device.display(), at.display()));
+        let failed = |e| {
+            io::Error::other(format!("cannot mount {} on {}: {e}", device.display(), at.display()))
+        };
         let options = CString::new(options).map_err(io::Error::other)?;
         mount(device, at, kind, MountFlags::empty(), options.as_c_str()).map_err(failed)
     }
@@ -115,7 +117,9 @@ impl Inside {
     /// # Errors
     /// If the kernel rejects it; the message names the file.
     pub fn load(&self, module: &Path, parameters: &str) -> io::Result<()> {
-        let named = |e: io::Error| io::Error::other(format!("cannot load the module {}: {e}", module.display()));
+        let named = |e: io::Error| {
+            io::Error::other(format!("cannot load the module {}: {e}", module.display()))
+        };
         let file = File::open(module).map_err(named)?;
         let parameters = CString::new(parameters).map_err(io::Error::other)?;
         rustix::system::finit_module(&file, &parameters, 0).map_err(|e| named(e.into()))
@@ -126,7 +130,9 @@ impl Inside {
 fn base() -> io::Result<()> {
     let machine = rustix::system::uname();
     if std::process::id() != 1 || !machine.release().to_string_lossy().contains("schedlab") {
-        return Err(io::Error::other("this is the init of a guest of schedlab, and of nothing else"));
+        return Err(io::Error::other(
+            "this is the init of a guest of schedlab, and of nothing else",
+        ));
     }
     for (kind, target) in [
         ("proc", "/proc"),
@@ -140,7 +146,8 @@ fn base() -> io::Result<()> {
     }
     // Memory comes with I/O: a group's buffered writes are its own only if its pages are.
     let switch = Path::new(CONTROL_GROUPS).join("cgroup.subtree_control");
-    fs::write(&switch, "+io +memory").map_err(|e| io::Error::other(format!("{}: cannot write: {e}", switch.display())))
+    fs::write(&switch, "+io +memory")
+        .map_err(|e| io::Error::other(format!("{}: cannot write: {e}", switch.display())))
 }
 
 /// An I/O priority of a process, as the kernel has it: class and level in one number.
@@ -162,12 +169,20 @@ fn cover(dir: &Path) -> io::Result<()> {
     fs::create_dir(&below)?;
     mount_on("hostfs", &below, MountFlags::RDONLY, dir)?;
     for entry in fs::read_dir(&below).into_iter().flatten().flatten() {
-        std::os::unix::fs::symlink(Path::new(MACHINE).join(entry.file_name()), dir.join(entry.file_name()))?;
+        std::os::unix::fs::symlink(
+            Path::new(MACHINE).join(entry.file_name()),
+            dir.join(entry.file_name()),
+        )?;
     }
     Ok(())
 }
 
-fn mount_on(kind: &str, target: &Path, flags: MountFlags, data: impl AsRef<std::ffi::OsStr>) -> io::Result<()> {
+fn mount_on(
+    kind: &str,
+    target: &Path,
+    flags: MountFlags,
+    data: impl AsRef<std::ffi::OsStr>,
+) -> io::Result<()> {
     let data = CString::new(data.as_ref().as_encoded_bytes()).map_err(io::Error::other)?;
     mount("none", target, kind, flags, data.as_c_str())
         .map_err(|e| io::Error::other(format!("cannot mount {kind} on {}: {e}", target.display())))

@@ -55,7 +55,8 @@ pub struct Kernel {
 impl Kernel {
     /// Reads the kernel in `dir`, if there is one. Its paths are below `dir`, even if the cache was moved.
     pub(crate) fn read(dir: &Path) -> Option<Kernel> {
-        let mut kernel = Kernel::from_json(&MANIFEST_BYTES.read(File::open(dir.join(RECORD)).ok()?).ok()?)?;
+        let mut kernel =
+            Kernel::from_json(&MANIFEST_BYTES.read(File::open(dir.join(RECORD)).ok()?).ok()?)?;
         kernel.tree = dir.join("tree");
         kernel.linux = kernel.tree.join("linux");
         kernel.linux.is_file().then_some(kernel)
@@ -71,7 +72,8 @@ impl Kernel {
     /// Writes the record atomically.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), Error> {
         let path = dir.join(RECORD);
-        let text = serde_json::to_string_pretty(self).expect("a record of plain values can be written as JSON");
+        let text = serde_json::to_string_pretty(self)
+            .expect("a record of plain values can be written as JSON");
         let write = || -> std::io::Result<()> {
             let mut file = tempfile::Builder::new().prefix(".tmp-").tempfile_in(dir)?;
             std::io::Write::write_all(&mut file, text.as_bytes())?;

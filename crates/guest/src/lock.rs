@@ -26,7 +26,12 @@ impl Lock {
     }
 
     /// Waits for the lock. `waiting` is called once if it is not free.
-    pub(crate) fn take(dir: &Path, name: &str, stop: &AtomicBool, waiting: &mut dyn FnMut()) -> Result<Lock, Error> {
+    pub(crate) fn take(
+        dir: &Path,
+        name: &str,
+        stop: &AtomicBool,
+        waiting: &mut dyn FnMut(),
+    ) -> Result<Lock, Error> {
         if let Some(lock) = Lock::try_take(dir, name)? {
             return Ok(lock);
         }

@@ -80,7 +80,11 @@ impl Kernel {
     ///
     /// # Errors
     /// If they do not compile; the message has the compiler's first error.
-    pub fn modules(&self, progress: &mut dyn Progress, stop: &AtomicBool) -> Result<ModuleSet, Error> {
+    pub fn modules(
+        &self,
+        progress: &mut dyn Progress,
+        stop: &AtomicBool,
+    ) -> Result<ModuleSet, Error> {
         self.modules_of(FILES, progress, stop)
     }
 
@@ -96,9 +100,15 @@ impl Kernel {
         if let Some(set) = ModuleSet::read(&dir)? {
             return Ok(set);
         }
-        let cache = self.dir().ancestors().nth(2).expect("a kernel lies in the cache's directory of kernels");
+        let cache = self
+            .dir()
+            .ancestors()
+            .nth(2)
+            .expect("a kernel lies in the cache's directory of kernels");
         let _closed = ClosedToOthers::new();
-        let waiting = &mut || progress.say("another schedlab is building the modules of this kernel; waiting for it");
+        let waiting = &mut || {
+            progress.say("another schedlab is building the modules of this kernel; waiting for it")
+        };
         let _lock = Lock::take(&cache.join("locks"), &self.key, stop, waiting)?;
         if let Some(set) = ModuleSet::read(&dir)? {
             return Ok(set);
@@ -106,16 +116,21 @@ impl Kernel {
         let work = self.dir().join(format!("{UNFINISHED}modules"));
         remove(&work)?;
         let log = cache.join("logs").join(format!("{}.{name}.log", self.key));
-        let base = self.modules_of.as_ref().and_then(|key| Kernel::read(&cache.join("kernels").join(key)));
+        let base =
+            self.modules_of.as_ref().and_then(|key| Kernel::read(&cache.join("kernels").join(key)));
         let made = match base {
-            Some(base) => base.modules_of(sources, progress, stop).and_then(|set| self.take_modules(&set, &work)),
+            Some(base) => base
+                .modules_of(sources, progress, stop)
+                .and_then(|set| self.take_modules(&set, &work)),
             None => self.make_modules(sources, &work, &log, progress, stop),
         };
-        let made =
-            made.and_then(|()| fs::rename(work.join("out"), &dir).map_err(|cause| Error::io("write", &dir, cause)));
+        let made = made.and_then(|()| {
+            fs::rename(work.join("out"), &dir).map_err(|cause| Error::io("write", &dir, cause))
+        });
         remove(&work)?;
         made?;
-        ModuleSet::read(&dir)?.ok_or_else(|| Error::io("read", &dir, std::io::ErrorKind::NotFound.into()))
+        ModuleSet::read(&dir)?
+            .ok_or_else(|| Error::io("read", &dir, std::io::ErrorKind::NotFound.into()))
     }
 
     /// Takes the modules of the unpatched kernel, which are compiled from the same text; the kernel's own ones are of this tree.
@@ -123,7 +138,8 @@ impl Kernel {
         let out = work.join("out");
         fs::create_dir_all(&out).map_err(|cause| Error::io("create", &out, cause))?;
         let theirs: Vec<PathBuf> = OF_THE_KERNEL.iter().map(|path| self.tree.join(path)).collect();
-        let is_theirs = |path: &&PathBuf| theirs.iter().any(|their| their.file_name() == path.file_name());
+        let is_theirs =
+            |path: &&PathBuf| theirs.iter().any(|their| their.file_name() == path.file_name());
         let own = base.files.values().filter(|path| !is_theirs(path)).cloned();
         put(own.chain(theirs.iter().cloned()), &out)
     }
@@ -145,7 +161,11 @@ impl Kernel {
         if sources.iter().any(|(name, _)| *name == "Kbuild") {
             progress.phase("compiling modules");
             let m = format!("M={}", from.display());
-            Tree { dir: &self.tree, log, stop, debug: self.debug }.compile(&[&m, "modules"], 0, progress)?;
+            Tree { dir: &self.tree, log, stop, debug: self.debug }.compile(
+                &[&m, "modules"],
+                0,
+                progress,
+            )?;
         }
         let own = fs::read_dir(&from).into_iter().flatten().flatten().map(|entry| entry.path());
         let theirs = OF_THE_KERNEL.iter().map(|path| self.tree.join(path));
@@ -160,9 +180,15 @@ fn put(modules: impl Iterator<Item = PathBuf>, out: &Path) -> Result<(), Error> 
         let to = out.join(path.file_name().expect("a module has a name"));
         let bytes = fs::read(&path).map_err(|cause| Error::io("read", &path, cause))?;
         fs::write(&to, &bytes).map_err(|cause| Error::io("write", &to, cause))?;
-        sums.insert(path.file_stem().expect("a module has a name").to_string_lossy().into_owned(), sha256(&bytes));
+        sums.insert(
+            path.file_stem().expect("a module has a name").to_string_lossy().into_owned(),
+            sha256(&bytes),
+        );
     }
-    write(&out.join(SUMS), &serde_json::to_string_pretty(&sums).expect("a table of text can be written as JSON"))
+    write(
+        &out.join(SUMS),
+        &serde_json::to_string_pretty(&sums).expect("a table of text can be written as JSON"),
+    )
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Error> {
@@ -196,10 +222,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let module = dir.path().join("wpcas-iosched.ko");
         fs::write(&module, "built").unwrap();
-        assert!(matches!(ModuleSet::read(dir.path()), Err(Error::Changed { .. })), "it has no sums");
+        assert!(
+            matches!(ModuleSet::read(dir.path()), Err(Error::Changed { .. })),
+            "it has no sums"
+        );
         let sums = BTreeMap::from([("wpcas-iosched", sha256(b"built"))]);
         fs::write(dir.path().join(SUMS), serde_json::to_string(&sums).unwrap()).unwrap();
-        assert_eq!(ModuleSet::read(dir.path()).unwrap().unwrap().get("wpcas-iosched"), Some(module.clone()));
+        assert_eq!(
+            ModuleSet::read(dir.path()).unwrap().unwrap().get("wpcas-iosched"),
+            Some(module.clone())
+        );
         fs::write(dir.path().join("added.ko"), "later").unwrap();
         assert!(matches!(ModuleSet::read(dir.path()), Err(Error::Changed { .. })));
         fs::remove_file(dir.path().join("added.ko")).unwrap();
@@ -209,7 +241,8 @@ mod tests {
 
     #[test]
     fn another_text_or_another_division_into_files_is_another_set() {
-        let sets: [&[(&str, &str)]; 4] = [&[("a", "b")], &[("a", "c")], &[("a", ""), ("b", "")], &[("ab", "")]];
+        let sets: [&[(&str, &str)]; 4] =
+            [&[("a", "b")], &[("a", "c")], &[("a", ""), ("b", "")], &[("ab", "")]];
         let hashes: std::collections::BTreeSet<String> = sets.iter().map(|set| hash(set)).collect();
         assert_eq!(hashes.len(), sets.len());
     }

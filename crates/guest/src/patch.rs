@@ -25,11 +25,15 @@ impl Text {
         let bytes = PATCH_BYTES.read_file(path).map_err(|cause| Error::io("read", path, cause))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         for (number, line) in (1..).zip(text.lines()) {
-            if let Some(name) =
-                HEADERS.iter().find_map(|header| line.strip_prefix(header)).filter(|name| leaves_tree(name))
+            if let Some(name) = HEADERS
+                .iter()
+                .find_map(|header| line.strip_prefix(header))
+                .filter(|name| leaves_tree(name))
             {
                 let name = name.trim();
-                let why = format!("line {number} names {name:?}, which is outside of the tree; correct the patch");
+                let why = format!(
+                    "line {number} names {name:?}, which is outside of the tree; correct the patch"
+                );
                 return Err(Error::Patch { patch: path.to_owned(), why });
             }
         }
@@ -53,7 +57,8 @@ impl Text {
     pub(crate) fn is_code_alone(&self) -> bool {
         let is_code = |name: &str| {
             let name = name.split('\t').next().unwrap_or_default().trim();
-            name == "/dev/null" || Path::new(name).extension().is_some_and(|extension| extension == "c")
+            name == "/dev/null"
+                || Path::new(name).extension().is_some_and(|extension| extension == "c")
         };
         let (mut names, mut plain) = (0, true);
         for line in self.text.lines() {
@@ -73,9 +78,9 @@ impl Text {
 
     /// Whether the patch changes the kernel's configuration.
     pub(crate) fn configures(&self) -> bool {
-        self.changes()
-            .iter()
-            .any(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("Kconfig")))
+        self.changes().iter().any(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("Kconfig"))
+        })
     }
 
     /// Applies the patch to `tree`.
@@ -83,14 +88,25 @@ impl Text {
     /// # Errors
     /// If it does not apply; names file, hunk and line.
     pub(crate) fn apply(&self, tree: &Path, stop: &AtomicBool) -> Result<(), Error> {
-        let path = fs::canonicalize(&self.path).map_err(|cause| Error::io("read", &self.path, cause))?;
+        let path =
+            fs::canonicalize(&self.path).map_err(|cause| Error::io("read", &self.path, cause))?;
         for dry in [true, false] {
             let mut patch = programs::helper("patch");
-            patch.args(["-p1", "--fuzz=0", "--forward", "--batch", "--no-backup-if-mismatch", "--reject-file=-"]);
+            patch.args([
+                "-p1",
+                "--fuzz=0",
+                "--forward",
+                "--batch",
+                "--no-backup-if-mismatch",
+                "--reject-file=-",
+            ]);
             patch.args(dry.then_some("--dry-run")).arg("-i").arg(&path).arg("-d").arg(tree);
             let said = Run::new(stop).quiet(patch)?;
             if !said.status.success() {
-                return Err(Error::Patch { patch: self.path.clone(), why: explain(&self.text, &said.text) });
+                return Err(Error::Patch {
+                    patch: self.path.clone(),
+                    why: explain(&self.text, &said.text),
+                });
             }
         }
         Ok(())
@@ -98,8 +114,17 @@ impl Text {
 }
 
 /// Lines that name files: of unified and of context diffs, and git's.
-const HEADERS: [&str; 9] =
-    ["--- ", "+++ ", "*** ", "Index: ", "rename from ", "rename to ", "copy from ", "copy to ", "diff --git "];
+const HEADERS: [&str; 9] = [
+    "--- ",
+    "+++ ",
+    "*** ",
+    "Index: ",
+    "rename from ",
+    "rename to ",
+    "copy from ",
+    "copy to ",
+    "diff --git ",
+];
 
 /// Whether a name in a patch leads out of the tree.
 fn leaves_tree(name: &str) -> bool {
@@ -117,21 +142,30 @@ fn file_of(name: &str) -> Option<&str> {
 fn explain(patch: &str, said: &str) -> String {
     let mut file = "";
     for line in said.lines() {
-        if let Some(name) = line.strip_prefix("checking file ").or_else(|| line.strip_prefix("patching file ")) {
+        if let Some(name) =
+            line.strip_prefix("checking file ").or_else(|| line.strip_prefix("patching file "))
+        {
             file = name;
         } else if let Some(rest) = line.strip_prefix("Hunk #") {
             let mut words = rest.split_whitespace();
             let number = words.next().and_then(|number| number.parse::<usize>().ok());
-            let at = rest.split(" at ").nth(1).and_then(|at| at.split(|c: char| !c.is_ascii_digit()).next());
+            let at = rest
+                .split(" at ")
+                .nth(1)
+                .and_then(|at| at.split(|c: char| !c.is_ascii_digit()).next());
             if let (Some(number), Some("FAILED"), Some(at)) = (number, words.next(), at) {
-                let place =
-                    hunk(patch, file, number).map_or_else(String::new, |line| format!(" (line {line} of the patch)"));
+                let place = hunk(patch, file, number)
+                    .map_or_else(String::new, |line| format!(" (line {line} of the patch)"));
                 return format!(
                     "{file}: hunk {number}, at line {at} of the file{place}, finds other lines there than it expects"
                 );
             }
         } else if line.starts_with("can't find file to patch") {
-            let name = said.lines().find_map(|line| line.strip_prefix("|--- ")).and_then(file_of).unwrap_or("a file");
+            let name = said
+                .lines()
+                .find_map(|line| line.strip_prefix("|--- "))
+                .and_then(file_of)
+                .unwrap_or("a file");
             return format!("{name}: the kernel has no such file");
         } else if line.starts_with("Reversed (or previously applied) patch detected") {
             return format!("{file}: it is applied already");
@@ -203,7 +237,11 @@ Two changes.
         let (_dir, patch) = given(patch);
         let tree = tree(one);
         let error = patch.apply(tree.path(), &AtomicBool::new(false)).unwrap_err().to_string();
-        assert_eq!(fs::read_to_string(tree.path().join("block/one.c")).unwrap(), one, "nothing was changed");
+        assert_eq!(
+            fs::read_to_string(tree.path().join("block/one.c")).unwrap(),
+            one,
+            "nothing was changed"
+        );
         assert_eq!(fs::read_dir(tree.path().join("block")).unwrap().count(), 1, "nothing was left");
         error
     }
@@ -213,7 +251,10 @@ Two changes.
         let (_dir, patch) = given(PATCH);
         let tree = tree("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n");
         patch.apply(tree.path(), &AtomicBool::new(false)).unwrap();
-        assert_eq!(fs::read_to_string(tree.path().join("block/one.c")).unwrap(), "a\nB\nc\nd\ne\nf\ng\nh\ni\nJ\nk\n");
+        assert_eq!(
+            fs::read_to_string(tree.path().join("block/one.c")).unwrap(),
+            "a\nB\nc\nd\ne\nf\ng\nh\ni\nJ\nk\n"
+        );
         assert_eq!(fs::read_to_string(tree.path().join("block/two.c")).unwrap(), "int two;\n");
         assert_eq!(patch.changes(), [Path::new("block/one.c")]);
     }
@@ -221,7 +262,9 @@ Two changes.
     #[test]
     fn the_hunk_that_does_not_apply_is_named_with_its_line() {
         let error = refusal(PATCH, "a\nb\nc\nd\ne\nf\ng\nh\ni\nother\nk\n");
-        for part in ["two.patch", "block/one.c: hunk 2, at line 9 of the file (line 9 of the patch)"] {
+        for part in
+            ["two.patch", "block/one.c: hunk 2, at line 9 of the file (line 9 of the patch)"]
+        {
             assert!(error.contains(part), "{error}");
         }
     }
@@ -246,14 +289,28 @@ Two changes.
     fn a_patch_that_leads_out_of_the_tree_is_refused_when_it_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.patch");
-        let headers =
-            ["--- a/../../x", "+++ b/block/../../../x", "--- /etc/passwd", "rename to ../x", "diff --git a/x b/../x"];
+        let headers = [
+            "--- a/../../x",
+            "+++ b/block/../../../x",
+            "--- /etc/passwd",
+            "rename to ../x",
+            "diff --git a/x b/../x",
+        ];
         for header in headers {
             fs::write(&path, format!("{header}\n")).unwrap();
             let error = Text::read(&path).unwrap_err().to_string();
-            assert!(error.contains("out.patch") && error.contains("line 1") && error.contains("outside"), "{error}");
+            assert!(
+                error.contains("out.patch")
+                    && error.contains("line 1")
+                    && error.contains("outside"),
+                "{error}"
+            );
         }
-        fs::write(&path, "--- /dev/null\t1970-01-01 00:00:00\n+++ b/block/x..y.c\n+#include \"../x.h\"\n").unwrap();
+        fs::write(
+            &path,
+            "--- /dev/null\t1970-01-01 00:00:00\n+++ b/block/x..y.c\n+#include \"../x.h\"\n",
+        )
+        .unwrap();
         Text::read(&path).unwrap();
     }
 
@@ -267,7 +324,9 @@ Two changes.
             code.replace("+b", "+EXPORT_SYMBOL_GPL(b);"),
             code.replace("-a", "-EXPORT_SYMBOL(a);"),
             code.replace("@@ -1", "rename from x.c\n@@ -1"),
-            format!("{code}--- a/include/linux/x.h\n+++ b/include/linux/x.h\n@@ -1 +1 @@\n-a\n+b\n"),
+            format!(
+                "{code}--- a/include/linux/x.h\n+++ b/include/linux/x.h\n@@ -1 +1 @@\n-a\n+b\n"
+            ),
             format!("{code}Index: x\n"),
             "nothing".to_owned(),
         ] {

@@ -31,7 +31,13 @@ struct Page([u8; PAGE]);
 /// # Errors
 /// If parameters and disk do not match, this process has several threads, a process cannot be created, or a client fails: a read error, or a step that is
 /// not a read of at most 4 KiB.
-pub fn run(kind: &WorkloadKind, params: &Params, disk: &File, disk_bytes: u64, seed: u64) -> io::Result<u64> {
+pub fn run(
+    kind: &WorkloadKind,
+    params: &Params,
+    disk: &File,
+    disk_bytes: u64,
+    seed: u64,
+) -> io::Result<u64> {
     let extents = kind.extents(params, disk_bytes, 512).map_err(io::Error::other)?;
     let (mut gate, opener) = io::pipe()?;
     let mut children = Vec::new();
@@ -51,10 +57,16 @@ pub fn run(kind: &WorkloadKind, params: &Params, disk: &File, disk_bytes: u64, s
 }
 
 /// A child: waits until all children exist, then runs its client.
-fn child(member: &mut Member, disk: &File, gate: &mut PipeReader, opener: &mut Option<PipeWriter>) -> io::Result<()> {
+fn child(
+    member: &mut Member,
+    disk: &File,
+    gate: &mut PipeReader,
+    opener: &mut Option<PipeWriter>,
+) -> io::Result<()> {
     // The pipe must be closed here: an open end would keep all children waiting.
     drop(opener.take());
-    gate.read_exact(&mut [0]).or_else(|e| if e.kind() == io::ErrorKind::UnexpectedEof { Ok(()) } else { Err(e) })?;
+    gate.read_exact(&mut [0])
+        .or_else(|e| if e.kind() == io::ErrorKind::UnexpectedEof { Ok(()) } else { Err(e) })?;
     work(&mut *member.program, member.base, disk)
 }
 
@@ -67,7 +79,9 @@ fn work(program: &mut dyn Client, base: u64, disk: &File) -> io::Result<()> {
             }
             Step::Think(ns) => sleep(Duration::from_nanos(ns)),
             Step::End => return Ok(()),
-            Step::Io(_) | Step::Await(_) | Step::Sync => return Err(io::ErrorKind::Unsupported.into()),
+            Step::Io(_) | Step::Await(_) | Step::Sync => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
         }
     }
 }

@@ -31,10 +31,14 @@ impl Recipe {
     }
 
     pub(crate) fn new(debug: bool, texts: Vec<Text>, compiler: String) -> Recipe {
-        let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let name = |path: &Path| {
+            path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+        };
         let sha256 = |text: &Text| hex(&Sha256::digest(text.text.as_bytes()));
-        let patches: Vec<Patch> =
-            texts.iter().map(|text| Patch { name: name(&text.path), sha256: sha256(text) }).collect();
+        let patches: Vec<Patch> = texts
+            .iter()
+            .map(|text| Patch { name: name(&text.path), sha256: sha256(text) })
+            .collect();
         let mut hash = Sha256::new();
         let (options, flags) = (config::fragment(debug), config::flags(debug).join(" "));
         hash.update(format!("{FORMAT}\n{compiler}\n{debug}\n{options}\n{flags}\n"));
@@ -99,7 +103,11 @@ mod tests {
         ];
         let different: std::collections::BTreeSet<&String> = keys.iter().collect();
         assert_eq!(different.len(), keys.len(), "{keys:?}");
-        assert_eq!(key(recipe(false, &[same], "gcc 12"), "6.1.1"), keys[4], "a patch is its bytes, not its name");
+        assert_eq!(
+            key(recipe(false, &[same], "gcc 12"), "6.1.1"),
+            keys[4],
+            "a patch is its bytes, not its name"
+        );
         assert_eq!(key(recipe(false, &[a], "gcc 12").unpatched(), "6.1.1"), keys[0]);
         assert!(keys[3].starts_with("6.1-debug-") && keys[5].starts_with("6.1-patched-"));
     }

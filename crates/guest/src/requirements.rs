@@ -36,8 +36,12 @@ pub(crate) fn check(patched: bool) -> Result<(), Error> {
 fn missing(dirs: &[PathBuf], patched: bool, headers: bool) -> Vec<&'static str> {
     let there = |command: &str| dirs.iter().any(|dir| dir.join(command).is_file());
     let patch = patched.then_some(("patch", "patch"));
-    let mut packages: Vec<&str> =
-        ALWAYS.into_iter().chain(patch).filter(|(command, _)| !there(command)).map(|(_, package)| package).collect();
+    let mut packages: Vec<&str> = ALWAYS
+        .into_iter()
+        .chain(patch)
+        .filter(|(command, _)| !there(command))
+        .map(|(_, package)| package)
+        .collect();
     if !headers {
         packages.push("libc6-dev");
     }
@@ -59,6 +63,10 @@ mod tests {
         for (command, _) in ALWAYS.into_iter().filter(|(command, _)| *command != "flex") {
             std::fs::write(dir.path().join(command), "").unwrap();
         }
-        assert_eq!(missing(&bare, false, true), ["flex"], "patch is asked for only where there are patches");
+        assert_eq!(
+            missing(&bare, false, true),
+            ["flex"],
+            "patch is asked for only where there are patches"
+        );
     }
 }

@@ -23,7 +23,10 @@ pub fn read_result(dir: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        return Err(io::Error::other(format!("too large (found {} bytes, expected at most {most})", found.len())));
+        return Err(io::Error::other(format!(
+            "too large (found {} bytes, expected at most {most})",
+            found.len()
+        )));
     }
     Ok(bytes)
 }
@@ -42,7 +45,9 @@ mod tests {
         std::fs::create_dir(path("directory")).unwrap();
         std::fs::File::create(path("sparse")).unwrap().set_len(1 << 40).unwrap();
         assert_eq!(read_result(dir.path(), "plain", 5).unwrap(), b"12345");
-        for (name, most) in [("plain", 4), ("link", 100), ("fifo", 100), ("directory", 100), ("sparse", 100)] {
+        for (name, most) in
+            [("plain", 4), ("link", 100), ("fifo", 100), ("directory", 100), ("sparse", 100)]
+        {
             assert!(read_result(dir.path(), name, most).is_err(), "{name}");
         }
     }

@@ -39,7 +39,9 @@ impl FromStr for Source {
         match word.strip_prefix("debian:") {
             Some("newest") => Ok(Source::Newest),
             Some(version) if is_version(version) => Ok(Source::Debian(version.to_owned())),
-            None if !word.is_empty() && !word.contains(':') => Ok(Source::Directory(PathBuf::from(word))),
+            None if !word.is_empty() && !word.contains(':') => {
+                Ok(Source::Directory(PathBuf::from(word)))
+            }
             _ => Err(Error::Source { word: word.to_owned() }),
         }
     }
@@ -47,7 +49,8 @@ impl FromStr for Source {
 
 fn is_version(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
-    parts.len() == 2 && parts.iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+    parts.len() == 2
+        && parts.iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -59,7 +62,15 @@ mod tests {
         for word in ["debian:6.1", "debian:6.12", "debian:newest", "/usr/src/linux", "linux"] {
             assert_eq!(word.parse::<Source>().unwrap().to_string(), word);
         }
-        for word in ["", "debian:", "debian:6", "debian:6.1.5", "debian:six", "fedora:40", "debian:6.1/../../etc"] {
+        for word in [
+            "",
+            "debian:",
+            "debian:6",
+            "debian:6.1.5",
+            "debian:six",
+            "fedora:40",
+            "debian:6.1/../../etc",
+        ] {
             assert!(word.parse::<Source>().is_err(), "{word}");
         }
     }

@@ -19,7 +19,14 @@ const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 /// Gives an I/O priority to a process, and to what it starts from then on.
 pub(crate) fn set_ioprio(process: u32, priority: u16) -> io::Result<()> {
     // SAFETY: the call has three integers for arguments and touches no memory.
-    let done = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, process, libc::c_int::from(priority)) };
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_ioprio_set,
+            IOPRIO_WHO_PROCESS,
+            process,
+            libc::c_int::from(priority),
+        )
+    };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -37,7 +44,9 @@ pub(crate) fn ioprio(process: u32) -> io::Result<i32> {
 pub(crate) fn fork(work: impl FnOnce() -> bool) -> io::Result<Pid> {
     let threads = fs::read_dir("/proc/self/task")?.count();
     if threads != 1 {
-        return Err(io::Error::other(format!("fork: this process has {threads} threads, expected 1")));
+        return Err(io::Error::other(format!(
+            "fork: this process has {threads} threads, expected 1"
+        )));
     }
     // SAFETY: this process has one thread, so nothing that the child uses is held by another.
     let pid = unsafe { libc::fork() };

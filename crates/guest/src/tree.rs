@@ -19,8 +19,8 @@ use crate::{Error, Progress};
 
 /// Top-level directories that are needed whole.
 const WHOLE: [&str; 14] = [
-    "block", "certs", "crypto", "include", "init", "io_uring", "ipc", "kernel", "lib", "mm", "scripts", "security",
-    "usr", "virt",
+    "block", "certs", "crypto", "include", "init", "io_uring", "ipc", "kernel", "lib", "mm",
+    "scripts", "security", "usr", "virt",
 ];
 /// Subdirectories that are needed of other top-level directories.
 const PARTS: [(&str, &[&str]); 4] = [
@@ -29,8 +29,9 @@ const PARTS: [(&str, &[&str]); 4] = [
     (
         "fs",
         &[
-            "autofs", "configfs", "crypto", "debugfs", "devpts", "exportfs", "ext4", "hostfs", "iomap", "jbd2",
-            "kernfs", "nls", "notify", "proc", "quota", "ramfs", "resctrl", "sysfs", "tracefs", "unicode", "verity",
+            "autofs", "configfs", "crypto", "debugfs", "devpts", "exportfs", "ext4", "hostfs",
+            "iomap", "jbd2", "kernfs", "nls", "notify", "proc", "quota", "ramfs", "resctrl",
+            "sysfs", "tracefs", "unicode", "verity",
         ],
     ),
     ("tools", &["arch", "build", "include", "lib", "scripts"]),
@@ -47,7 +48,9 @@ pub(crate) fn wanted(path: &Path) -> bool {
         Some((name, _)) => *name != "tools" || parts.len() == 2,
         None => parts.len() == 1 || WHOLE.contains(top),
     };
-    inside || file.starts_with("Kconfig") || (is_makefile(file) && !["Documentation", "tools"].contains(top))
+    inside
+        || file.starts_with("Kconfig")
+        || (is_makefile(file) && !["Documentation", "tools"].contains(top))
 }
 
 fn is_makefile(name: &str) -> bool {
@@ -160,10 +163,16 @@ pub(crate) fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), Error
     }
     fs::copy(&source, &target).map_err(write)?;
     let changed = about.modified().map_err(|cause| Error::io("read", &source, cause))?;
-    File::options().write(true).open(&target).and_then(|file| file.set_modified(changed)).or_else(|error| {
-        // Without write permission the file gets the time of the copy and is compiled again.
-        if error.kind() == std::io::ErrorKind::PermissionDenied { Ok(()) } else { Err(write(error)) }
-    })
+    File::options().write(true).open(&target).and_then(|file| file.set_modified(changed)).or_else(
+        |error| {
+            // Without write permission the file gets the time of the copy and is compiled again.
+            if error.kind() == std::io::ErrorKind::PermissionDenied {
+                Ok(())
+            } else {
+                Err(write(error))
+            }
+        },
+    )
 }
 
 /// A hash that identifies the state of the user's tree: names, sizes and modification times of the needed files.
@@ -299,7 +308,12 @@ mod tests {
         write(from.path(), "block/a.c", "1");
         write(from.path(), "block/a.o", "1");
         let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
-        File::options().write(true).open(from.path().join("block/a.c")).unwrap().set_modified(old).unwrap();
+        File::options()
+            .write(true)
+            .open(from.path().join("block/a.c"))
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
         std::os::unix::fs::symlink("a.c", from.path().join("block/b.c")).unwrap();
         copy(from.path(), to.path(), &AtomicBool::new(false)).unwrap();
         assert_eq!(fs::metadata(to.path().join("block/a.c")).unwrap().modified().unwrap(), old);

@@ -77,7 +77,8 @@ pub fn watch_over(spec: &OsStr) -> u8 {
 fn watched(spec: &GuestSpec) -> io::Result<u8> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     set_parent_process_death_signal(Some(Signal::TERM))?;
-    let orphaned = || getppid().is_none_or(|now| now.as_raw_nonzero().get().cast_unsigned() != spec.parent);
+    let orphaned =
+        || getppid().is_none_or(|now| now.as_raw_nonzero().get().cast_unsigned() != spec.parent);
     if orphaned() {
         drop(std::fs::remove_dir_all(&spec.workdir));
         return Ok(STOPPED);
@@ -100,7 +101,9 @@ fn watched(spec: &GuestSpec) -> io::Result<u8> {
     });
     let asked = received.recv().ok().flatten();
     let _ = kill_process_group(group, Signal::KILL);
-    let status = waiter.join().map_err(|_| io::Error::other("the thread that waits for the guest broke off"))??;
+    let status = waiter
+        .join()
+        .map_err(|_| io::Error::other("the thread that waits for the guest broke off"))??;
     end(group);
     // schedlab is dead and cannot remove the directory.
     if orphaned() {

@@ -12,7 +12,10 @@ pub fn workdir(cache: &Path) -> io::Result<TempDir> {
     let runs = machine::files::Dir::private(cache)?.subdir("run")?;
     sweep(runs.path());
     let closed = fs::Permissions::from_mode(0o700);
-    tempfile::Builder::new().prefix(&prefix(std::process::id())).permissions(closed).tempdir_in(runs.path())
+    tempfile::Builder::new()
+        .prefix(&prefix(std::process::id()))
+        .permissions(closed)
+        .tempdir_in(runs.path())
 }
 
 fn prefix(pid: u32) -> String {
@@ -23,7 +26,8 @@ fn prefix(pid: u32) -> String {
 fn sweep(runs: &Path) {
     let Ok(entries) = fs::read_dir(runs) else { return };
     for entry in entries.flatten() {
-        let owner = entry.file_name().to_str().and_then(|name| name.split('-').next()?.parse::<u32>().ok());
+        let owner =
+            entry.file_name().to_str().and_then(|name| name.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|pid| !PathBuf::from(format!("/proc/{pid}")).exists()) {
             drop(fs::remove_dir_all(entry.path()));
         }

@@ -14,7 +14,8 @@ use guest::{Cache, Error, Kernel, Progress, Request, Silent};
 
 fn cache() -> Cache {
     let dir = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);
-    let dir = dir.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels"));
+    let dir =
+        dir.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels"));
     Cache::open(&dir).unwrap()
 }
 
@@ -48,7 +49,11 @@ fn going() -> AtomicBool {
 
 /// Debian's 6.1; nothing where it cannot be had.
 fn plain(cache: &Cache) -> Option<Kernel> {
-    match cache.build(&Request::default(), &mut Teller { stop_at: None, said: Vec::new() }, &going()) {
+    match cache.build(
+        &Request::default(),
+        &mut Teller { stop_at: None, said: Vec::new() },
+        &going(),
+    ) {
         Ok(kernel) => Some(kernel),
         Err(
             error @ (Error::Tools { .. }
@@ -67,10 +72,14 @@ fn plain(cache: &Cache) -> Option<Kernel> {
 fn patched(dir: &Path, name: &str, old: &str, new: &str, kernel: &Kernel) -> Request {
     let file = "block/kyber-iosched.c";
     let text = fs::read_to_string(kernel.tree.join(file)).unwrap();
-    let (at, line) = text.lines().enumerate().find(|(_, line)| line.contains(old)).expect("the line is there");
+    let (at, line) =
+        text.lines().enumerate().find(|(_, line)| line.contains(old)).expect("the line is there");
     // A hunk without lines after the change would have to be at the end of the file.
     let next = text.lines().nth(at + 1).expect("the line is not the last");
-    let patch = format!("--- a/{file}\n+++ b/{file}\n@@ -{0},2 +{0},3 @@\n {line}\n+{new}\n {next}\n", at + 1);
+    let patch = format!(
+        "--- a/{file}\n+++ b/{file}\n@@ -{0},2 +{0},3 @@\n {line}\n+{new}\n {next}\n",
+        at + 1
+    );
     let path = dir.join(name);
     fs::write(&path, patch).unwrap();
     Request { patches: vec![path], ..Request::default() }
@@ -78,7 +87,8 @@ fn patched(dir: &Path, name: &str, old: &str, new: &str, kernel: &Kernel) -> Req
 
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -87,7 +97,11 @@ fn names(dir: &Path) -> Vec<String> {
 fn a_kernel_is_built_once_and_found_at_once() {
     let cache = cache();
     let Some(kernel) = plain(&cache) else { return };
-    assert!(kernel.release.starts_with("6.1.") && kernel.release.ends_with("-schedlab"), "{}", kernel.release);
+    assert!(
+        kernel.release.starts_with("6.1.") && kernel.release.ends_with("-schedlab"),
+        "{}",
+        kernel.release
+    );
     let mut teller = Teller { stop_at: None, said: Vec::new() };
     assert_eq!(cache.build(&Request::default(), &mut teller, &going()).unwrap(), kernel);
     assert!(teller.said.is_empty(), "nothing was done: {:?}", teller.said);
@@ -107,9 +121,12 @@ fn a_patch_compiles_only_what_it_touches() {
     let cache = cache();
     let Some(base) = plain(&cache) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let unique =
-        format!("static const char schedlab_test[] __attribute__((used)) = \"schedlab test {}\";", std::process::id());
-    let request = patched(dir.path(), "marker.patch", "#include \"blk-mq-sched.h\"", &unique, &base);
+    let unique = format!(
+        "static const char schedlab_test[] __attribute__((used)) = \"schedlab test {}\";",
+        std::process::id()
+    );
+    let request =
+        patched(dir.path(), "marker.patch", "#include \"blk-mq-sched.h\"", &unique, &base);
     let kernel = cache.build(&request, &mut Silent, &going()).unwrap();
     assert!((1..=20).contains(&kernel.objects), "{} objects were compiled", kernel.objects);
     assert_ne!(kernel.key, base.key);
@@ -131,19 +148,31 @@ fn a_patch_that_does_not_apply_or_not_compile_leaves_nothing() {
     let cache = cache();
     let Some(base) = plain(&cache) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let broken = patched(dir.path(), "broken.patch", "#include \"blk-mq-sched.h\"", "int broken = nowhere;", &base);
+    let broken = patched(
+        dir.path(),
+        "broken.patch",
+        "#include \"blk-mq-sched.h\"",
+        "int broken = nowhere;",
+        &base,
+    );
     let error = cache.build(&broken, &mut Silent, &going()).unwrap_err();
     let Error::Compile { message, log } = &error else { panic!("{error}") };
     assert!(
-        message.starts_with("block/kyber-iosched.c:") && message.contains("nowhere") && message.contains('^'),
+        message.starts_with("block/kyber-iosched.c:")
+            && message.contains("nowhere")
+            && message.contains('^'),
         "{message}"
     );
     assert!(fs::read_to_string(log).unwrap().contains(message.lines().next().unwrap()));
 
-    let text = fs::read_to_string(&broken.patches[0]).unwrap().replace("\n #include", "\n #exclude");
+    let text =
+        fs::read_to_string(&broken.patches[0]).unwrap().replace("\n #include", "\n #exclude");
     fs::write(&broken.patches[0], text).unwrap();
     let error = cache.build(&broken, &mut Silent, &going()).unwrap_err().to_string();
-    assert!(error.contains("broken.patch: does not apply: block/kyber-iosched.c: hunk 1, at line"), "{error}");
+    assert!(
+        error.contains("broken.patch: does not apply: block/kyber-iosched.c: hunk 1, at line"),
+        "{error}"
+    );
     assert_eq!(cache.find(&broken).unwrap(), None);
     let key = log.file_stem().unwrap().to_str().unwrap();
     let left = names(&cache.dir().join("kernels"));
@@ -158,20 +187,28 @@ fn an_interrupted_build_leaves_nothing_and_no_process() {
     }
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("sources")).unwrap();
-    for name in names(&shared.dir().join("sources")).iter().filter(|name| name.ends_with(".tar.xz")) {
-        std::os::unix::fs::symlink(shared.dir().join("sources").join(name), dir.path().join("sources").join(name))
-            .unwrap();
+    for name in names(&shared.dir().join("sources")).iter().filter(|name| name.ends_with(".tar.xz"))
+    {
+        std::os::unix::fs::symlink(
+            shared.dir().join("sources").join(name),
+            dir.path().join("sources").join(name),
+        )
+        .unwrap();
     }
     let cache = Cache::open(dir.path()).unwrap();
     for phase in ["unpacking", "compiling"] {
         let stop = going();
-        let answer =
-            cache.build(&Request::default(), &mut Teller { stop_at: Some((phase, &stop)), said: Vec::new() }, &stop);
+        let answer = cache.build(
+            &Request::default(),
+            &mut Teller { stop_at: Some((phase, &stop)), said: Vec::new() },
+            &stop,
+        );
         assert!(matches!(answer, Err(Error::Interrupted)), "{answer:?}");
         assert_eq!(names(&dir.path().join("kernels")), [""; 0], "after {phase}");
         let here = dir.path().to_str().unwrap();
         let works_here = |pid: &str| {
-            fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.to_string_lossy().starts_with(here))
+            fs::read_link(format!("/proc/{pid}/cwd"))
+                .is_ok_and(|cwd| cwd.to_string_lossy().starts_with(here))
         };
         let is_idle = || !names(Path::new("/proc")).iter().any(|pid| works_here(pid));
         testbed::eventually(&format!("no compiler goes on after {phase}"), is_idle);
@@ -185,9 +222,12 @@ fn our_modules_are_built_for_it() {
     }
     let cache = cache();
     let Some(kernel) = plain(&cache) else { return };
-    let modules = kernel.modules(&mut Teller { stop_at: None, said: Vec::new() }, &going()).unwrap();
+    let modules =
+        kernel.modules(&mut Teller { stop_at: None, said: Vec::new() }, &going()).unwrap();
     assert!(modules.get("null_blk").is_some(), "{:?}", modules.names().collect::<Vec<_>>());
-    for name in ["modeldisk", "modelload", "anticipatory-iosched", "wpcas-iosched", "occupancy-iosched"] {
+    for name in
+        ["modeldisk", "modelload", "anticipatory-iosched", "wpcas-iosched", "occupancy-iosched"]
+    {
         assert!(modules.get(name).is_some(), "{name}");
     }
     let mut teller = Teller { stop_at: None, said: Vec::new() };
@@ -210,9 +250,16 @@ fn no_root_is_needed() {
     let run = |command: &mut Command| assert!(command.status().unwrap().success(), "{command:?}");
     run(Command::new("cp").arg("-a").arg(kernel.tree.parent().unwrap()).arg(own.join("kernels")));
     run(Command::new("cp").arg(std::env::current_exe().unwrap()).arg(dir.path().join("tests")));
-    run(Command::new("chown").args(["-R", &format!("{UNPRIVILEGED}:{UNPRIVILEGED}")]).arg(dir.path()));
+    run(Command::new("chown")
+        .args(["-R", &format!("{UNPRIVILEGED}:{UNPRIVILEGED}")])
+        .arg(dir.path()));
     let output = Command::new(dir.path().join("tests"))
-        .args(["--exact", "--nocapture", "a_patch_compiles_only_what_it_touches", "our_modules_are_built_for_it"])
+        .args([
+            "--exact",
+            "--nocapture",
+            "a_patch_compiles_only_what_it_touches",
+            "our_modules_are_built_for_it",
+        ])
         .env("SCHEDLAB_CACHE_DIR", &own)
         .env("SCHEDLAB_MUST_RUN_ALL", "1")
         .env_remove("HOME")

@@ -49,7 +49,8 @@ pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Imp
     TABLE_ROWS.check(rows.entries.len())?;
     names::add(&mut rows.entries);
     let entries = &rows.entries;
-    let patterns = [("--arm-pattern", choice.arm_pattern), ("--block-pattern", choice.block_pattern)];
+    let patterns =
+        [("--arm-pattern", choice.arm_pattern), ("--block-pattern", choice.block_pattern)];
     let [arm_pattern, block_pattern] =
         patterns.map(|(flag, pattern)| pattern.map(|text| Pattern::new(flag, text)).transpose());
     let (arm_pattern, block_pattern) = (arm_pattern?, block_pattern?);
@@ -82,9 +83,11 @@ pub fn import(row: &Importer, files: &[File], choice: &Choice<'_>) -> Result<Imp
 fn arm_label(row: &Importer, entries: &[Entry], choice: &Choice<'_>) -> String {
     let taken = [choice.block, choice.workload, Some("path"), Some("run")];
     let own = entries.iter().flat_map(|entry| entry.labels.iter().map(|(name, _)| name.as_str()));
-    let candidates = row.arms.iter().copied().chain(own).filter(|name| !taken.contains(&Some(*name)));
+    let candidates =
+        row.arms.iter().copied().chain(own).filter(|name| !taken.contains(&Some(*name)));
     let mut seen = BTreeSet::new();
-    let mut differing = candidates.filter(|name| seen.insert(*name)).filter(|name| differs(entries, name));
+    let mut differing =
+        candidates.filter(|name| seen.insert(*name)).filter(|name| differs(entries, name));
     differing.next().unwrap_or(row.arms.first().copied().unwrap_or("file")).to_owned()
 }
 
@@ -93,13 +96,21 @@ fn differs(entries: &[Entry], label: &str) -> bool {
 }
 
 /// The values of a label that every trial has.
-fn named(flag: &str, label: &str, entries: &[Entry], used: &mut BTreeSet<String>) -> Result<Vec<String>, Error> {
+fn named(
+    flag: &str,
+    label: &str,
+    entries: &[Entry],
+    used: &mut BTreeSet<String>,
+) -> Result<Vec<String>, Error> {
     used.insert(label.to_owned());
     let value = |entry: &Entry| {
         entry.of(label).map(str::to_owned).ok_or_else(|| {
             let known: Vec<&str> = entry.labels.iter().map(|(name, _)| name.as_str()).collect();
-            let problem =
-                format!("{} has no such label (found {})", entry.of("path").unwrap_or_default(), known.join(", "));
+            let problem = format!(
+                "{} has no such label (found {})",
+                entry.of("path").unwrap_or_default(),
+                known.join(", ")
+            );
             Error::new(format!("{flag} {label}"), problem, "name one of them, or give a pattern")
         })
     };
@@ -108,13 +119,19 @@ fn named(flag: &str, label: &str, entries: &[Entry], used: &mut BTreeSet<String>
 
 /// All labels that differ and have no part yet, joined. One that is the same in all trials of every arm is another name of the arm.
 fn others(entries: &[Entry], used: &BTreeSet<String>, arms: &[String]) -> Vec<String> {
-    let all: BTreeSet<&str> =
-        entries.iter().flat_map(|entry| entry.labels.iter().map(|(name, _)| name.as_str())).collect();
+    let all: BTreeSet<&str> = entries
+        .iter()
+        .flat_map(|entry| entry.labels.iter().map(|(name, _)| name.as_str()))
+        .collect();
     let names_the_arm = |label: &str| {
         let mut of_arm: BTreeMap<&str, Option<&str>> = BTreeMap::new();
-        entries.iter().zip(arms).all(|(entry, arm)| *of_arm.entry(arm).or_insert(entry.of(label)) == entry.of(label))
+        entries
+            .iter()
+            .zip(arms)
+            .all(|(entry, arm)| *of_arm.entry(arm).or_insert(entry.of(label)) == entry.of(label))
     };
-    let is_free = |name: &&str| !used.contains(*name) && differs(entries, name) && !names_the_arm(name);
+    let is_free =
+        |name: &&str| !used.contains(*name) && differs(entries, name) && !names_the_arm(name);
     let free: Vec<&str> = all.into_iter().filter(is_free).collect();
     let join = |entry: &Entry| {
         let parts: Vec<&str> = entry
@@ -138,7 +155,11 @@ impl Pattern {
     fn new(flag: &'static str, text: &str) -> Result<Pattern, Error> {
         let regex = Regex::new(text).map_err(|error| {
             let cause = error.to_string().lines().last().unwrap_or_default().trim().to_owned();
-            Error::new(format!("{flag} {text:?}"), cause, "write a regular expression, e.g. '([a-z-]+)-[0-9]+'")
+            Error::new(
+                format!("{flag} {text:?}"),
+                cause,
+                "write a regular expression, e.g. '([a-z-]+)-[0-9]+'",
+            )
         })?;
         Ok(Pattern { flag, regex })
     }
@@ -151,7 +172,8 @@ impl Pattern {
                 Some((label.clone(), groups.get(1).or(groups.get(0))?.as_str().to_owned()))
             });
             found.ok_or_else(|| {
-                let values: Vec<&str> = entry.labels.iter().map(|(_, value)| value.as_str()).collect();
+                let values: Vec<&str> =
+                    entry.labels.iter().map(|(_, value)| value.as_str()).collect();
                 let problem = format!("matches none of {}", values.join(", "));
                 Error::new(
                     format!("{} {:?}", self.flag, self.regex.as_str()),
@@ -195,7 +217,9 @@ impl Metrics {
         if !choice.metrics.is_empty() {
             return Ok(Metrics(choice.metrics.to_vec()));
         }
-        let place = |name: &str| row.metrics.iter().position(|(own, ..)| *own == name).unwrap_or(row.metrics.len());
+        let place = |name: &str| {
+            row.metrics.iter().position(|(own, ..)| *own == name).unwrap_or(row.metrics.len())
+        };
         there.retain(|name| !rows.aside.contains(*name));
         if there.is_empty() {
             let some = known.iter().take(20).copied().collect::<Vec<_>>().join(", ");
@@ -213,10 +237,16 @@ impl Metrics {
     fn primary(&self, entries: &[Entry], workloads: &[String]) -> BTreeMap<String, String> {
         let mut has: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for (entry, workload) in entries.iter().zip(workloads) {
-            has.entry(workload).or_default().extend(entry.values.iter().map(|(name, _)| name.as_str()));
+            has.entry(workload)
+                .or_default()
+                .extend(entry.values.iter().map(|(name, _)| name.as_str()));
         }
-        let first = |names: &BTreeSet<&str>| self.0.iter().find(|name| names.contains(name.as_str())).cloned();
-        has.iter().filter_map(|(workload, names)| Some(((*workload).to_owned(), first(names)?))).collect()
+        let first = |names: &BTreeSet<&str>| {
+            self.0.iter().find(|name| names.contains(name.as_str())).cloned()
+        };
+        has.iter()
+            .filter_map(|(workload, names)| Some(((*workload).to_owned(), first(names)?)))
+            .collect()
     }
 }
 
@@ -229,20 +259,30 @@ fn samples(
     let count = |names: &[String]| names.iter().collect::<BTreeSet<_>>().len();
     ARMS.check(count(arms))?;
     WORKLOADS.check(count(workloads))?;
-    JUDGEMENTS.check(count(arms).saturating_mul(count(workloads)).saturating_mul(metrics.0.len()))?;
+    JUDGEMENTS
+        .check(count(arms).saturating_mul(count(workloads)).saturating_mul(metrics.0.len()))?;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     // A void trial of a format has no values: it makes a sample of each metric that its workload has.
     let mut expected: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (entry, workload) in entries.iter().zip(*workloads) {
-        expected.entry(workload).or_default().extend(entry.values.iter().map(|(name, _)| name.as_str()));
+        expected
+            .entry(workload)
+            .or_default()
+            .extend(entry.values.iter().map(|(name, _)| name.as_str()));
     }
     let mut samples = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         let next = u32::try_from(numbers.len()).expect("fewer rows than 2^32");
         let block = blocks.map(|blocks| *numbers.entry(&blocks[at]).or_insert(next));
-        let voids: Vec<VoidReason> = entry.void.iter().map(|text| VoidReason::Foreign { text: text.clone() }).collect();
-        for metric in metrics.0.iter().filter(|metric| expected[workloads[at].as_str()].contains(metric.as_str())) {
-            let value = entry.values.iter().find(|(name, _)| name == metric).map(|(_, value)| *value);
+        let voids: Vec<VoidReason> =
+            entry.void.iter().map(|text| VoidReason::Foreign { text: text.clone() }).collect();
+        for metric in metrics
+            .0
+            .iter()
+            .filter(|metric| expected[workloads[at].as_str()].contains(metric.as_str()))
+        {
+            let value =
+                entry.values.iter().find(|(name, _)| name == metric).map(|(_, value)| *value);
             if value.is_none() && voids.is_empty() {
                 continue;
             }
@@ -262,7 +302,13 @@ fn samples(
     Ok(samples)
 }
 
-fn cautions(row: &Importer, rows: &Rows, arms: &[String], workloads: &[String], samples: &[Sample]) -> Vec<String> {
+fn cautions(
+    row: &Importer,
+    rows: &Rows,
+    arms: &[String],
+    workloads: &[String],
+    samples: &[Sample],
+) -> Vec<String> {
     let mut cautions: Vec<String> = row.lacks.iter().map(|text| (*text).to_owned()).collect();
     cautions.extend(rows.remarks.iter().cloned());
     let mut cells: BTreeMap<(&str, &str), u32> = BTreeMap::new();
@@ -270,7 +316,8 @@ fn cautions(row: &Importer, rows: &Rows, arms: &[String], workloads: &[String], 
         *cells.entry((arm, workload)).or_default() += 1;
     }
     if !samples.is_empty() && cells.values().all(|trials| *trials == 1) {
-        cautions.push(format!("one trial of each arm, so no verdict can be reached; {}", row.repeat));
+        cautions
+            .push(format!("one trial of each arm, so no verdict can be reached; {}", row.repeat));
     }
     cautions
 }

@@ -16,8 +16,17 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(subject: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> Error {
-        Error { subject: subject.into(), place: String::new(), problem: problem.into(), remedy: remedy.into() }
+    pub(crate) fn new(
+        subject: impl Into<String>,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Error {
+        Error {
+            subject: subject.into(),
+            place: String::new(),
+            problem: problem.into(),
+            remedy: remedy.into(),
+        }
     }
 
     pub(crate) fn at(mut self, place: impl Into<String>) -> Error {

@@ -25,8 +25,16 @@ pub(crate) const ROW: Importer = Importer {
         ("throughput_mb_per_s", "MB/s", "bytes per second, reads and writes together"),
         ("read_iops", "IO/s", "reads per second; write_ and trim_ likewise"),
         ("read_mb_per_s", "MB/s", "bytes read per second; write_ likewise"),
-        ("read_latency_mean_us", "µs", "mean of lat, from the call to the result; write_ and trim_ likewise"),
-        ("read_clat_mean_us", "µs", "mean of clat, from the submission to the result; write_ and trim_ likewise"),
+        (
+            "read_latency_mean_us",
+            "µs",
+            "mean of lat, from the call to the result; write_ and trim_ likewise",
+        ),
+        (
+            "read_clat_mean_us",
+            "µs",
+            "mean of clat, from the submission to the result; write_ and trim_ likewise",
+        ),
         (
             "read_clat_p50_us",
             "µs",
@@ -114,7 +122,9 @@ fn read(files: &[File]) -> Result<Rows, Error> {
             }
         }
         let groups: Vec<u64> = output.jobs.iter().map(|job| job.groupid).collect();
-        if names.len() > 1 && groups.iter().any(|group| groups.iter().filter(|other| *other == group).count() > 1) {
+        if names.len() > 1
+            && groups.iter().any(|group| groups.iter().filter(|other| *other == group).count() > 1)
+        {
             rows.remark("jobs of one file go on at the same time, each beside the others, unless they have stonewall");
         }
         for name in names {
@@ -137,20 +147,38 @@ fn trial(file: &File, name: &str, clones: &[&Job], rows: &mut Rows) -> Result<En
         ("trim", clones.iter().filter_map(|job| job.trim.as_ref()).collect()),
     ];
     let did = |ways: &[&Requests]| ways.iter().any(|way| way.total_ios > 0);
-    let moved: Vec<&Requests> = ways[..2].iter().flat_map(|(_, ways)| ways.iter().copied()).collect();
+    let moved: Vec<&Requests> =
+        ways[..2].iter().flat_map(|(_, ways)| ways.iter().copied()).collect();
     if did(&moved) {
         entry.put(file, &place, "iops", moved.iter().map(|way| way.iops).sum())?;
-        entry.put(file, &place, "throughput_mb_per_s", moved.iter().map(|way| mb_per_s(way)).sum())?;
+        entry.put(
+            file,
+            &place,
+            "throughput_mb_per_s",
+            moved.iter().map(|way| mb_per_s(way)).sum(),
+        )?;
     } else if !did(&ways[2].1) && entry.void.is_none() {
         entry.void = Some(format!("the job {name} completed no request"));
     }
     for (what, ways) in ways.iter().filter(|(_, ways)| did(ways)) {
         entry.put(file, &place, &format!("{what}_iops"), ways.iter().map(|way| way.iops).sum())?;
         if *what != "trim" {
-            entry.put(file, &place, &format!("{what}_mb_per_s"), ways.iter().map(|way| mb_per_s(way)).sum())?;
+            entry.put(
+                file,
+                &place,
+                &format!("{what}_mb_per_s"),
+                ways.iter().map(|way| mb_per_s(way)).sum(),
+            )?;
         }
         for (kind, of) in [("latency", lat as fn(&Requests) -> Option<&Latency>), ("clat", clat)] {
-            latencies(file, &place, &mut entry, &format!("{what}_{kind}"), &histograms(ways, of), rows)?;
+            latencies(
+                file,
+                &place,
+                &mut entry,
+                &format!("{what}_{kind}"),
+                &histograms(ways, of),
+                rows,
+            )?;
         }
     }
     Ok(entry)
@@ -170,9 +198,13 @@ fn clat(way: &Requests) -> Option<&Latency> {
 }
 
 /// The latencies of the clones that had any, with their numbers of requests.
-fn histograms<'a>(ways: &[&'a Requests], of: fn(&'a Requests) -> Option<&'a Latency>) -> Vec<(u64, &'a Latency)> {
+fn histograms<'a>(
+    ways: &[&'a Requests],
+    of: fn(&'a Requests) -> Option<&'a Latency>,
+) -> Vec<(u64, &'a Latency)> {
     let some = ways.iter().filter(|way| way.total_ios > 0);
-    some.filter_map(|way| Some((way.total_ios, of(way).filter(|latency| latency.mean > 0.0)?))).collect()
+    some.filter_map(|way| Some((way.total_ios, of(way).filter(|latency| latency.mean > 0.0)?)))
+        .collect()
 }
 
 fn latencies(
@@ -198,12 +230,16 @@ fn latencies(
     for (key, share, short) in PERCENTILES {
         let value = match clones {
             [(_, only)] => only.percentile.get(*key).copied(),
-            _ if binned && clones.iter().any(|(_, latency)| !latency.percentile.is_empty()) => quantile(&bins, *share),
+            _ if binned && clones.iter().any(|(_, latency)| !latency.percentile.is_empty()) => {
+                quantile(&bins, *share)
+            }
             _ => None,
         };
         if let Some(ns) = value {
             entry.put(file, place, &format!("{name}_{short}_us"), ns / 1e3)?;
-        } else if clones.len() > 1 && clones.iter().any(|(_, latency)| !latency.percentile.is_empty()) {
+        } else if clones.len() > 1
+            && clones.iter().any(|(_, latency)| !latency.percentile.is_empty())
+        {
             rows.remark("percentiles of several clones of a job are left out: they need --output-format=json+ or group_reporting");
         }
     }

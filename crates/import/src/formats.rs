@@ -4,8 +4,16 @@ use crate::importer::Importer;
 use crate::{fio, google_benchmark, hyperfine, jmh, lkp, mmtests, pgbench, pts};
 
 /// Every format.
-pub static IMPORTERS: &[Importer] =
-    &[fio::ROW, hyperfine::ROW, pgbench::ROW, pts::ROW, mmtests::ROW, lkp::ROW, google_benchmark::ROW, jmh::ROW];
+pub static IMPORTERS: &[Importer] = &[
+    fio::ROW,
+    hyperfine::ROW,
+    pgbench::ROW,
+    pts::ROW,
+    mmtests::ROW,
+    lkp::ROW,
+    google_benchmark::ROW,
+    jmh::ROW,
+];
 
 /// The row of a format.
 pub fn find(name: &str) -> Option<&'static Importer> {
@@ -28,7 +36,10 @@ mod tests {
         for row in IMPORTERS {
             let name = row.name;
             assert_eq!(find(name).map(|found| found.name), Some(name), "names are unique");
-            assert!(!row.lacks.is_empty() && !row.repeat.is_empty() && !row.trial.is_empty(), "{name}");
+            assert!(
+                !row.lacks.is_empty() && !row.repeat.is_empty() && !row.trial.is_empty(),
+                "{name}"
+            );
             assert_eq!(row.metrics.is_empty(), !row.own_metrics.is_empty(), "{name}");
         }
     }
@@ -39,7 +50,11 @@ mod tests {
             IMPORTERS.iter().flat_map(|row| row.metrics.iter().map(move |metric| (row, metric)))
         {
             let direction = direction_of(metric);
-            assert!(direction.is_some_and(|known| known != Direction::Descriptive), "{}: {metric}", row.name);
+            assert!(
+                direction.is_some_and(|known| known != Direction::Descriptive),
+                "{}: {metric}",
+                row.name
+            );
             assert!(!unit.is_empty() && !help.is_empty(), "{}: {metric}", row.name);
         }
     }

@@ -62,27 +62,38 @@ struct Run {
 }
 
 /// Numbers of a run that are no measurements.
-const DESCRIBING: &[&str] =
-    &["family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations"];
+const DESCRIBING: &[&str] = &[
+    "family_index",
+    "per_family_instance_index",
+    "repetitions",
+    "repetition_index",
+    "threads",
+    "iterations",
+];
 
 fn read(files: &[File]) -> Result<Rows, Error> {
-    each(files, "run of a benchmark (aggregates only? leave out --benchmark_report_aggregates_only)", |file, rows| {
-        let output: Output = json::parse(file, MADE_BY)?;
-        let is_run = |run: &&Run| run.run_type.as_deref().is_none_or(|kind| kind == "iteration");
-        let mut by_name: Vec<(&str, Vec<&Run>)> = Vec::new();
-        for run in output.benchmarks.iter().filter(is_run) {
-            let name = run.run_name.as_deref().unwrap_or(&run.name);
-            match by_name.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, runs)) => runs.push(run),
-                None => by_name.push((name, vec![run])),
+    each(
+        files,
+        "run of a benchmark (aggregates only? leave out --benchmark_report_aggregates_only)",
+        |file, rows| {
+            let output: Output = json::parse(file, MADE_BY)?;
+            let is_run =
+                |run: &&Run| run.run_type.as_deref().is_none_or(|kind| kind == "iteration");
+            let mut by_name: Vec<(&str, Vec<&Run>)> = Vec::new();
+            for run in output.benchmarks.iter().filter(is_run) {
+                let name = run.run_name.as_deref().unwrap_or(&run.name);
+                match by_name.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, runs)) => runs.push(run),
+                    None => by_name.push((name, vec![run])),
+                }
             }
-        }
-        for (name, runs) in by_name {
-            let entry = trial(file, name, &runs)?;
-            rows.entries.push(entry);
-        }
-        Ok(())
-    })
+            for (name, runs) in by_name {
+                let entry = trial(file, name, &runs)?;
+                rows.entries.push(entry);
+            }
+            Ok(())
+        },
+    )
 }
 
 fn trial(file: &File, name: &str, runs: &[&Run]) -> Result<Entry, Error> {
@@ -102,12 +113,16 @@ fn trial(file: &File, name: &str, runs: &[&Run]) -> Result<Entry, Error> {
             "s" => 1e9,
             other => {
                 let problem = format!("time_unit {other:?} (expected ns, us, ms or s)");
-                return Err(Error::new(&file.path, problem, format!("write it with {MADE_BY}")).at(place));
+                return Err(
+                    Error::new(&file.path, problem, format!("write it with {MADE_BY}")).at(place)
+                );
             }
         };
         values.entry("real_time_ns".to_owned()).or_default().push(run.real_time * ns);
         values.entry("cpu_time_ns".to_owned()).or_default().push(run.cpu_time * ns);
-        for (counter, value) in run.other.iter().filter(|(counter, _)| !DESCRIBING.contains(&counter.as_str())) {
+        for (counter, value) in
+            run.other.iter().filter(|(counter, _)| !DESCRIBING.contains(&counter.as_str()))
+        {
             values.entry(counter.clone()).or_default().extend(value.as_f64());
         }
     }

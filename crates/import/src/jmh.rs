@@ -66,12 +66,16 @@ fn read(files: &[File]) -> Result<Rows, Error> {
             let place = format!("benchmark {benchmark}");
             let metric = name(mode, &primary.score_unit);
             let Some(forks) = forks(primary) else {
-                return Err(
-                    Error::new(&file.path, "no rawData of its forks", format!("write it with {MADE_BY}")).at(place)
-                );
+                return Err(Error::new(
+                    &file.path,
+                    "no rawData of its forks",
+                    format!("write it with {MADE_BY}"),
+                )
+                .at(place));
             };
             for (fork, value) in forks.into_iter().enumerate() {
-                let mut entry = Entry::new(file).label("benchmark", &**benchmark).label("mode", &**mode);
+                let mut entry =
+                    Entry::new(file).label("benchmark", &**benchmark).label("mode", &**mode);
                 for (name, value) in params {
                     entry = entry.label(name, &**value);
                 }

@@ -17,8 +17,10 @@ pub(crate) fn parse<T: DeserializeOwned>(file: &File, made_by: &str) -> Result<T
     };
     let skipped = file.text[..start].lines().count();
     let mut documents = serde_json::Deserializer::from_str(&file.text[start..]).into_iter::<T>();
-    let document = documents.next().transpose().map_err(|error| wrong(file, made_by, skipped, &error))?;
-    let document = document.ok_or_else(|| Error::new(&file.path, "no JSON", format!("write it with {made_by}")))?;
+    let document =
+        documents.next().transpose().map_err(|error| wrong(file, made_by, skipped, &error))?;
+    let document = document
+        .ok_or_else(|| Error::new(&file.path, "no JSON", format!("write it with {made_by}")))?;
     let rest = file.text[start + documents.byte_offset()..].trim_start();
     if rest.starts_with(['{', '[']) {
         let remedy = "write one file for each start of the program, and no intermediate results";
@@ -32,9 +34,15 @@ fn wrong(file: &File, made_by: &str, skipped: usize, error: &serde_json::Error) 
     let text = error.to_string();
     let cause = text.rsplit_once(" at line ").map_or(text.as_str(), |(cause, _)| cause).to_owned();
     let remedy = match error.classify() {
-        serde_json::error::Category::Eof => "the file is cut off: measure it again, or leave it out".to_owned(),
-        serde_json::error::Category::Data => format!("it is of another format or version: write it with {made_by}"),
-        _ => format!("it is no JSON (a decimal comma, or edited by hand?): write it with {made_by}"),
+        serde_json::error::Category::Eof => {
+            "the file is cut off: measure it again, or leave it out".to_owned()
+        }
+        serde_json::error::Category::Data => {
+            format!("it is of another format or version: write it with {made_by}")
+        }
+        _ => {
+            format!("it is no JSON (a decimal comma, or edited by hand?): write it with {made_by}")
+        }
     };
     Error::new(&file.path, cause, remedy).at(place)
 }

@@ -65,7 +65,12 @@ fn read(files: &[File]) -> Result<Rows, Error> {
 }
 
 /// A run: the whole of a `stats.json`, or a column of a `matrix.json`.
-fn run(file: &File, all: &BTreeMap<String, Value>, column: Option<usize>, rows: &mut Rows) -> Result<(), Error> {
+fn run(
+    file: &File,
+    all: &BTreeMap<String, Value>,
+    column: Option<usize>,
+    rows: &mut Rows,
+) -> Result<(), Error> {
     let of = |value: &Value| match (column, value) {
         (Some(column), Value::Array(list)) => list.get(column).and_then(Value::as_f64),
         (_, value) => value.as_f64(),
@@ -92,8 +97,9 @@ fn run(file: &File, all: &BTreeMap<String, Value>, column: Option<usize>, rows: 
     let own = testcase(all);
     // The word `time` in the names of what `time` says is its own name.
     let word = |name: &str| name.rsplit_once(".time.").map_or(name, |(_, word)| word).to_owned();
-    let is_own =
-        |name: &str| own.is_some_and(|own| name.starts_with(own)) && direction_of_column(&word(name)).is_some();
+    let is_own = |name: &str| {
+        own.is_some_and(|own| name.starts_with(own)) && direction_of_column(&word(name)).is_some()
+    };
     let mut names: Vec<&String> = all.keys().collect();
     // What `time` says of the process comes after what the testcase says of its work.
     names.sort_by_key(|name| (!is_own(name), name.contains(".time.")));
@@ -115,5 +121,7 @@ fn run(file: &File, all: &BTreeMap<String, Value>, column: Option<usize>, rows: 
 
 /// What the names of the testcase's own statistics begin with: LKP times the testcase, so that it has an elapsed time.
 pub(crate) fn testcase(all: &BTreeMap<String, Value>) -> Option<&str> {
-    all.keys().find_map(|name| name.strip_suffix("time.elapsed_time")).filter(|prefix| !prefix.is_empty())
+    all.keys()
+        .find_map(|name| name.strip_suffix("time.elapsed_time"))
+        .filter(|prefix| !prefix.is_empty())
 }

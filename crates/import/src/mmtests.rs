@@ -25,16 +25,23 @@ pub(crate) const ROW: Importer = Importer {
     metrics: &[],
     own_metrics: "The first column of a parser's lines; `time_s` of hackbench, those of pgbench. Of names that do not tell which way is better \
                   `--higher-is-better` or `--lower-is-better` says it.",
-    lacks: &["mmtests measures one run after the other: what drifts between them is part of the effect"],
+    lacks: &[
+        "mmtests measures one run after the other: what drifts between them is part of the effect",
+    ],
     arms: &["mmtests_run", "file", "dir"],
     repeat: "measure with MMTEST_ITERATIONS=5 or more",
     within: Some(|path| {
         let name = path.rsplit('/').next().unwrap_or(path);
         let is_log = (name.starts_with("hackbench-") && !name.contains('.'))
             || (name.starts_with("pgbench-") && name.ends_with(".log"));
-        (is_log && !name.contains("transactions") && !name.contains("init")) || name.ends_with(".tsv")
+        (is_log && !name.contains("transactions") && !name.contains("init"))
+            || name.ends_with(".tsv")
     }),
-    looks_alike: |text| text.lines().next().is_some_and(|line| line.split('\t').count() == 6 && parsed(line).is_some()),
+    looks_alike: |text| {
+        text.lines()
+            .next()
+            .is_some_and(|line| line.split('\t').count() == 6 && parsed(line).is_some())
+    },
     read,
 };
 
@@ -50,7 +57,8 @@ fn read(files: &[File]) -> Result<Rows, Error> {
             let clients = name.trim_start_matches("pgbench-").trim_end_matches(".log").to_owned();
             for entry in &mut rows.entries[before..] {
                 entry.labels.retain(|(label, _)| label == "path");
-                *entry = with_place(file, std::mem::take(entry), "pgbench").label("factor", &*clients);
+                *entry =
+                    with_place(file, std::mem::take(entry), "pgbench").label("factor", &*clients);
             }
             return Ok(());
         }
@@ -61,7 +69,9 @@ fn read(files: &[File]) -> Result<Rows, Error> {
 /// The labels that a path has: …/RUN/iter-N/BENCHMARK/….
 fn with_place(file: &File, mut entry: Entry, benchmark: &str) -> Entry {
     let parts: Vec<&str> = file.path.split('/').collect();
-    let iteration = parts.iter().position(|part| part.strip_prefix("iter-").is_some_and(|n| n.parse::<u32>().is_ok()));
+    let iteration = parts
+        .iter()
+        .position(|part| part.strip_prefix("iter-").is_some_and(|n| n.parse::<u32>().is_ok()));
     if let Some(at) = iteration.filter(|at| *at > 0) {
         entry = entry.label("mmtests_run", parts[at - 1]).label("run", &parts[at]["iter-".len()..]);
         // These names differ within a run, and are no arms.
@@ -106,7 +116,8 @@ fn lines(file: &File, rows: &mut Rows) -> Result<(), Error> {
     for (at, text) in file.text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
         let Some((metric, factor, value)) = parsed(text) else {
             let problem = "not a line of a parser of mmtests (metric, factorA, factorB, interval, value and extra, with tabs between)";
-            let remedy = "write it with the parse-results of the benchmark, or name the directory of a run";
+            let remedy =
+                "write it with the parse-results of the benchmark, or name the directory of a run";
             return Err(Error::new(&file.path, problem, remedy).at(format!("line {}", at + 1)));
         };
         let value = value.parse().unwrap_or(f64::NAN);

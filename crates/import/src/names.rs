@@ -20,7 +20,9 @@ pub(crate) fn add(entries: &mut [Entry]) {
     let (file_bases, dir_bases) = (numbered(&files), numbered(&dirs));
     for (at, entry) in entries.iter_mut().enumerate() {
         let mut run = None;
-        for (name, whole, bases) in [("dir", &dirs[at], &dir_bases), ("file", &files[at], &file_bases)] {
+        for (name, whole, bases) in
+            [("dir", &dirs[at], &dir_bases), ("file", &files[at], &file_bases)]
+        {
             let short = match split(whole).filter(|(base, _)| bases.contains(*base)) {
                 Some((base, number)) => {
                     run = Some(number);
@@ -53,7 +55,11 @@ fn numbered(names: &[String]) -> BTreeSet<String> {
         let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return false };
         *first <= 1 && last - first + 1 == numbers.len() as u64
     };
-    numbers.into_iter().filter(|(_, numbers)| counts(numbers)).map(|(base, _)| base.to_owned()).collect()
+    numbers
+        .into_iter()
+        .filter(|(_, numbers)| counts(numbers))
+        .map(|(base, _)| base.to_owned())
+        .collect()
 }
 
 /// A name without its number, and the number: `none-1`, `none.run3`, `2`.
@@ -93,7 +99,10 @@ mod tests {
     use super::*;
 
     fn labels(paths: &[&str]) -> Vec<(String, String)> {
-        let entry = |path: &&str| Entry { labels: vec![("path".into(), (*path).into())], ..Entry::default() };
+        let entry = |path: &&str| Entry {
+            labels: vec![("path".into(), (*path).into())],
+            ..Entry::default()
+        };
         let mut entries: Vec<Entry> = paths.iter().map(entry).collect();
         add(&mut entries);
         let of = |entry: &Entry, name: &str| entry.of(name).unwrap_or("-").to_owned();
@@ -102,9 +111,11 @@ mod tests {
 
     #[test]
     fn the_number_of_a_trial_is_no_part_of_the_arm() {
-        for names in
-            [["none-1.json", "none-2.json"], ["a/none_0.txt", "a/none_1.txt"], ["none.run1.json", "none.run2.json"]]
-        {
+        for names in [
+            ["none-1.json", "none-2.json"],
+            ["a/none_0.txt", "a/none_1.txt"],
+            ["none.run1.json", "none.run2.json"],
+        ] {
             let labels = labels(&names);
             assert!(labels.iter().all(|(file, run)| file == "none" && run != "-"), "{labels:?}");
         }
@@ -117,7 +128,10 @@ mod tests {
             (["bfq.json", "kyber2.json"], ["bfq", "kyber2"]),
             (["depth-2.json", "depth-4.json"], ["depth-2", "depth-4"]),
         ] {
-            assert_eq!(labels(&names).iter().map(|(file, _)| file.as_str()).collect::<Vec<_>>(), files);
+            assert_eq!(
+                labels(&names).iter().map(|(file, _)| file.as_str()).collect::<Vec<_>>(),
+                files
+            );
         }
     }
 }

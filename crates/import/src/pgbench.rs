@@ -38,7 +38,8 @@ pub(crate) const ROW: Importer = Importer {
 
 fn read(files: &[File]) -> Result<Rows, Error> {
     let mut rows = Rows::default();
-    let (logs, outputs): (Vec<&File>, Vec<&File>) = files.iter().partition(|file| pgbench_log::is_log(&file.text));
+    let (logs, outputs): (Vec<&File>, Vec<&File>) =
+        files.iter().partition(|file| pgbench_log::is_log(&file.text));
     for file in outputs {
         output(file, &mut rows)?;
     }
@@ -49,9 +50,11 @@ fn read(files: &[File]) -> Result<Rows, Error> {
 /// The trials of what pgbench printed.
 pub(crate) fn output(file: &File, rows: &mut Rows) -> Result<(), Error> {
     let begin = |line: &str| line.starts_with("transaction type: ");
-    let starts: Vec<usize> = file.text.lines().enumerate().filter(|(_, line)| begin(line)).map(|(at, _)| at).collect();
+    let starts: Vec<usize> =
+        file.text.lines().enumerate().filter(|(_, line)| begin(line)).map(|(at, _)| at).collect();
     if starts.is_empty() {
-        let problem = "neither the output nor a log of pgbench (no line \"transaction type: …\"; localised?)";
+        let problem =
+            "neither the output nor a log of pgbench (no line \"transaction type: …\"; localised?)";
         return Err(Error::new(&file.path, problem, REMEDY));
     }
     let lines: Vec<&str> = file.text.lines().collect();
@@ -72,8 +75,12 @@ fn trial(file: &File, lines: &[&str], start: usize) -> Result<Entry, Error> {
     let number = |name: &str, text: &str| {
         let word = text.split_whitespace().next().unwrap_or_default();
         word.parse::<f64>().map_err(|_| {
-            Error::new(&file.path, format!("{name} is {word:?}, which is not a number (localised?)"), REMEDY)
-                .at(&*place)
+            Error::new(
+                &file.path,
+                format!("{name} is {word:?}, which is not a number (localised?)"),
+                REMEDY,
+            )
+            .at(&*place)
         })
     };
     let mut entry = Entry::new(file).label("script", value("transaction type").unwrap_or_default());
@@ -81,16 +88,24 @@ fn trial(file: &File, lines: &[&str], start: usize) -> Result<Entry, Error> {
     let tps = all_tps.iter().find(|text| text.contains("excluding")).or(all_tps.first());
     let Some(tps) = tps else {
         let problem = "no line \"tps = …\": pgbench did not end, or the file is cut off";
-        return Err(Error::new(&file.path, problem, "measure it again, or leave the file out").at(place));
+        return Err(
+            Error::new(&file.path, problem, "measure it again, or leave the file out").at(place)
+        );
     };
     entry.put(file, &place, "tps", number("tps", tps)?)?;
     if let Some(latency) = value("latency average") {
         entry.put(file, &place, "latency_mean_ms", number("latency average", latency)?)?;
     }
     if let Some(failed) = value("number of failed transactions") {
-        entry.put(file, &place, "failed_transactions", number("number of failed transactions", failed)?)?;
+        entry.put(
+            file,
+            &place,
+            "failed_transactions",
+            number("number of failed transactions", failed)?,
+        )?;
     }
-    let processed = value("number of transactions actually processed").and_then(|text| text.split_once('/'));
+    let processed =
+        value("number of transactions actually processed").and_then(|text| text.split_once('/'));
     if let Some((made, wanted)) = processed.filter(|(made, wanted)| made != wanted) {
         entry.void = Some(format!("pgbench processed {made} of {wanted} transactions"));
     }

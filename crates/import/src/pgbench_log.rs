@@ -39,7 +39,9 @@ pub(crate) fn read(files: &[&File], rows: &mut Rows) -> Result<(), Error> {
         trial.files.push(file);
         let first = file.text.lines().next().unwrap_or_default();
         // An interval begins with a time, a transaction with the number of a client.
-        if first.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0u64) > 100_000_000 {
+        if first.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0u64)
+            > 100_000_000
+        {
             trial.aggregated = true;
             intervals(file, trial)?;
         } else {
@@ -65,7 +67,10 @@ pub(crate) fn read(files: &[&File], rows: &mut Rows) -> Result<(), Error> {
 fn start_of(path: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
     match path.rsplit_once('.') {
-        Some((start, thread)) if is_number(thread) && start.rsplit_once('.').is_some_and(|(_, pid)| is_number(pid)) => {
+        Some((start, thread))
+            if is_number(thread)
+                && start.rsplit_once('.').is_some_and(|(_, pid)| is_number(pid)) =>
+        {
             start
         }
         _ => path,
@@ -74,20 +79,18 @@ fn start_of(path: &str) -> &str {
 
 fn field(file: &File, line: usize, words: &[&str], at: usize, what: &str) -> Result<u64, Error> {
     let word = words.get(at).copied().unwrap_or_default();
-    word.parse()
-        .map_err(|_| Error::new(&file.path, format!("{word:?} is no {what}"), REMEDY).at(format!("line {}", line + 1)))
+    word.parse().map_err(|_| {
+        Error::new(&file.path, format!("{word:?} is no {what}"), REMEDY)
+            .at(format!("line {}", line + 1))
+    })
 }
 
 fn transactions(file: &File, trial: &mut Trial<'_>) -> Result<(), Error> {
     for (line, text) in file.text.lines().enumerate() {
         let words: Vec<&str> = text.split_whitespace().collect();
-        let end_us = field(file, line, &words, 4, "time in seconds")?.saturating_mul(1_000_000).saturating_add(field(
-            file,
-            line,
-            &words,
-            5,
-            "part of a second in µs",
-        )?);
+        let end_us = field(file, line, &words, 4, "time in seconds")?
+            .saturating_mul(1_000_000)
+            .saturating_add(field(file, line, &words, 5, "part of a second in µs")?);
         // Words stand there for transactions that have no latency: skipped, failed, serialization, deadlock.
         if words[2].bytes().all(|c| c.is_ascii_alphabetic()) {
             continue;
@@ -115,7 +118,11 @@ fn intervals(file: &File, trial: &mut Trial<'_>) -> Result<(), Error> {
     }
     if all.len() < 3 {
         let problem = format!("{} intervals (expected at least 3)", all.len());
-        return Err(Error::new(&file.path, problem, "measure longer, or with a shorter --aggregate-interval"));
+        return Err(Error::new(
+            &file.path,
+            problem,
+            "measure longer, or with a shorter --aggregate-interval",
+        ));
     }
     let whole = &all[..all.len() - 1];
     let sum = |at: usize| whole.iter().fold(0u64, |sum, interval| sum.saturating_add(interval[at]));
@@ -135,13 +142,20 @@ fn values(file: &File, trial: &Trial<'_>, entry: &mut Entry) -> Result<(), Error
     }
     if trial.aggregated {
         entry.put(file, "", "tps", trial.rate)?;
-        return entry.put(file, "", "latency_mean_ms", trial.latency_us as f64 / count as f64 / 1e3);
+        return entry.put(
+            file,
+            "",
+            "latency_mean_ms",
+            trial.latency_us as f64 / count as f64 / 1e3,
+        );
     }
-    let seconds = trial.last_us.saturating_sub(trial.first_us.unwrap_or_default()).max(1) as f64 / 1e6;
+    let seconds =
+        trial.last_us.saturating_sub(trial.first_us.unwrap_or_default()).max(1) as f64 / 1e6;
     entry.put(file, "", "tps", count as f64 / seconds)?;
     let sum: f64 = latencies.iter().map(|us| *us as f64).sum();
     entry.put(file, "", "latency_mean_ms", sum / count as f64 / 1e3)?;
-    for (percent, name) in [(50, "latency_p50_ms"), (95, "latency_p95_ms"), (99, "latency_p99_ms")] {
+    for (percent, name) in [(50, "latency_p50_ms"), (95, "latency_p95_ms"), (99, "latency_p99_ms")]
+    {
         let at = (latencies.len() * percent).div_ceil(100).max(1) - 1;
         entry.put(file, "", name, latencies[at] as f64 / 1e3)?;
     }

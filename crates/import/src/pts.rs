@@ -42,11 +42,13 @@ fn read(files: &[File]) -> Result<Rows, Error> {
         let document = Document::parse_with_options(&file.text, options).map_err(|error| {
             let at = error.pos();
             let remedy = "the file is cut off, or no XML: save the result again";
-            Error::new(&file.path, error.to_string(), remedy).at(format!("line {}, column {}", at.row, at.col))
+            Error::new(&file.path, error.to_string(), remedy)
+                .at(format!("line {}, column {}", at.row, at.col))
         })?;
         let root = document.root_element();
         if !root.has_tag_name("PhoronixTestSuite") {
-            let problem = format!("XML of {:?} (expected PhoronixTestSuite)", root.tag_name().name());
+            let problem =
+                format!("XML of {:?} (expected PhoronixTestSuite)", root.tag_name().name());
             return Err(Error::new(&file.path, problem, "name the composite.xml of a result"));
         }
         for result in root.children().filter(|node| node.has_tag_name("Result")) {
@@ -56,13 +58,23 @@ fn read(files: &[File]) -> Result<Rows, Error> {
     })
 }
 
-fn result(file: &File, document: &Document<'_>, result: Node<'_, '_>, rows: &mut Rows) -> Result<(), Error> {
-    let line = |node: Node<'_, '_>| format!("line {}", document.text_pos_at(node.range().start).row);
-    let title = [text(result, "Title"), text(result, "Description")].into_iter().filter(|part| !part.is_empty());
+fn result(
+    file: &File,
+    document: &Document<'_>,
+    result: Node<'_, '_>,
+    rows: &mut Rows,
+) -> Result<(), Error> {
+    let line =
+        |node: Node<'_, '_>| format!("line {}", document.text_pos_at(node.range().start).row);
+    let title = [text(result, "Title"), text(result, "Description")]
+        .into_iter()
+        .filter(|part| !part.is_empty());
     let test = title.collect::<Vec<_>>().join(": ");
     let format = text(result, "DisplayFormat");
     if !["", "BAR_GRAPH", "HORIZONTAL_BAR_GRAPH", "BAR_ANALYZE_GRAPH"].contains(&format) {
-        rows.remark(format!("{test} is left out: a result of the form {format} has no values of runs"));
+        rows.remark(format!(
+            "{test} is left out: a result of the form {format} has no values of runs"
+        ));
         return Ok(());
     }
     let scale = Some(text(result, "Scale")).filter(|scale| !scale.is_empty()).unwrap_or("value");
@@ -89,8 +101,12 @@ fn result(file: &File, document: &Document<'_>, result: Node<'_, '_>, rows: &mut
             } else {
                 let number = value.trim().parse::<f64>().map_err(|_| {
                     let problem = format!("{test} on {system}: {value:?} is not a number");
-                    Error::new(&file.path, problem, "save the result again, or remove the test from the file")
-                        .at(line(entry))
+                    Error::new(
+                        &file.path,
+                        problem,
+                        "save the result again, or remove the test from the file",
+                    )
+                    .at(line(entry))
                 })?;
                 one.put(file, &line(entry), &metric, number)?;
             }
@@ -102,5 +118,9 @@ fn result(file: &File, document: &Document<'_>, result: Node<'_, '_>, rows: &mut
 
 /// The text of a child.
 fn text<'a>(node: Node<'a, '_>, name: &str) -> &'a str {
-    node.children().find(|child| child.has_tag_name(name)).and_then(|child| child.text()).unwrap_or_default().trim()
+    node.children()
+        .find(|child| child.has_tag_name(name))
+        .and_then(|child| child.text())
+        .unwrap_or_default()
+        .trim()
 }

@@ -54,10 +54,17 @@ impl Entry {
     ///
     /// # Errors
     /// It is negative or no number.
-    pub(crate) fn put(&mut self, file: &File, place: &str, metric: &str, value: f64) -> Result<(), Error> {
+    pub(crate) fn put(
+        &mut self,
+        file: &File,
+        place: &str,
+        metric: &str,
+        value: f64,
+    ) -> Result<(), Error> {
         if !value.is_finite() || value < 0.0 {
             let problem = format!("{metric} is {value} (expected a number that is not negative)");
-            return Err(Error::new(&file.path, problem, "measure it again, or leave the file out").at(place));
+            return Err(Error::new(&file.path, problem, "measure it again, or leave the file out")
+                .at(place));
         }
         self.values.push((metric.to_owned(), value));
         Ok(())
@@ -87,7 +94,11 @@ pub(crate) fn each(
         let before = rows.entries.len();
         read(file, &mut rows)?;
         if rows.entries.len() == before {
-            return Err(Error::new(&file.path, format!("no {what}"), "measure it again, or leave the file out"));
+            return Err(Error::new(
+                &file.path,
+                format!("no {what}"),
+                "measure it again, or leave the file out",
+            ));
         }
     }
     Ok(rows)

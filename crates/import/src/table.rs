@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use experiment::record::VoidReason;
 use experiment::samples::Sample;
 use text::from_spreadsheet;
-use text::limits::{ARMS, Exceeded, JUDGEMENTS, SAMPLES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, WORKLOADS};
+use text::limits::{
+    ARMS, Exceeded, JUDGEMENTS, SAMPLES, TABLE_CELL, TABLE_COLUMNS, TABLE_ROWS, WORKLOADS,
+};
 
 use crate::error::Error;
 
@@ -71,8 +73,11 @@ fn unreadable(error: &csv::Error) -> Error {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             let problem = format!("{len} cells (expected {expected_len}, as the header has)");
-            wrong(problem, "put quotes around a cell with a separator in it; a decimal comma must be a point")
-                .at(format!("line {line}"))
+            wrong(
+                problem,
+                "put quotes around a cell with a separator in it; a decimal comma must be a point",
+            )
+            .at(format!("line {line}"))
         }
         _ => wrong(error.to_string(), "write it as CSV again").at(format!("line {line}")),
     }
@@ -101,7 +106,8 @@ pub fn parse(text: &str, columns: &Columns<'_>) -> Result<Vec<Sample>, Error> {
     let exceeds = |exceeded: Exceeded| wrong(exceeded.to_string(), "");
     let place = |name: &str| position(&header, name);
     let arm = place(columns.arm)?;
-    let metrics = columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>, Error>>()?;
+    let metrics =
+        columns.metrics.iter().map(|name| place(name)).collect::<Result<Vec<_>, Error>>()?;
     let [block, workload, void_if] =
         [columns.block, columns.workload, columns.void_if].map(|name| name.map(place).transpose());
     let (block, workload, void_if) = (block?, workload?, void_if?);
@@ -174,11 +180,16 @@ fn position(header: &[String], name: &str) -> Result<usize, Error> {
 mod tests {
     use super::*;
 
-    const TABLE: &str =
-        "machine,scheduler,run,mb_s,error\na,none,r1,10,\na,bfq,r1,12,\na,none,r2,11,Invalid argument\n";
+    const TABLE: &str = "machine,scheduler,run,mb_s,error\na,none,r1,10,\na,bfq,r1,12,\na,none,r2,11,Invalid argument\n";
 
     fn columns(metrics: &[String]) -> Columns<'_> {
-        Columns { arm: "scheduler", metrics, block: Some("run"), workload: Some("machine"), void_if: Some("error") }
+        Columns {
+            arm: "scheduler",
+            metrics,
+            block: Some("run"),
+            workload: Some("machine"),
+            void_if: Some("error"),
+        }
     }
 
     #[test]
@@ -186,7 +197,8 @@ mod tests {
         let metrics = ["mb_s".to_owned()];
         let table = "machine,scheduler,run,mb_s,error\n'@a,'=b,r1,-1.5,\n'a,'b',r1,1,\n";
         let samples = parse(table, &columns(&metrics)).unwrap();
-        let names: Vec<_> = samples.iter().map(|s| (s.workload.as_str(), s.arm.as_str(), s.value)).collect();
+        let names: Vec<_> =
+            samples.iter().map(|s| (s.workload.as_str(), s.arm.as_str(), s.value)).collect();
         assert_eq!(names, [("@a", "=b", -1.5), ("'a", "'b'", 1.0)]);
     }
 
@@ -194,15 +206,23 @@ mod tests {
     fn each_row_is_a_sample_with_its_block_and_its_void_reason() {
         let metrics = ["mb_s".to_owned()];
         let samples = parse(TABLE, &columns(&metrics)).unwrap();
-        let short: Vec<_> = samples.iter().map(|s| (s.arm.as_str(), s.block, s.value, s.voids.len())).collect();
-        assert_eq!(short, [("none", Some(0), 10.0, 0), ("bfq", Some(0), 12.0, 0), ("none", Some(1), 11.0, 1)]);
+        let short: Vec<_> =
+            samples.iter().map(|s| (s.arm.as_str(), s.block, s.value, s.voids.len())).collect();
+        assert_eq!(
+            short,
+            [("none", Some(0), 10.0, 0), ("bfq", Some(0), 12.0, 0), ("none", Some(1), 11.0, 1)]
+        );
     }
 
     #[test]
     fn semicolons_and_tabs_separate_columns_too() {
         let metrics = ["mb_s".to_owned()];
         for delimiter in [";", "\t"] {
-            assert_eq!(parse(&TABLE.replace(',', delimiter), &columns(&metrics)).unwrap().len(), 3, "{delimiter:?}");
+            assert_eq!(
+                parse(&TABLE.replace(',', delimiter), &columns(&metrics)).unwrap().len(),
+                3,
+                "{delimiter:?}"
+            );
         }
     }
 
@@ -228,7 +248,10 @@ mod tests {
             &Columns { block: None, workload: None, void_if: None, ..columns(&metrics) },
         );
         let error = error.unwrap_err().to_string();
-        assert!(error.contains("line 2") && error.ends_with("write decimals with a point, 1.5"), "{error}");
+        assert!(
+            error.contains("line 2") && error.ends_with("write decimals with a point, 1.5"),
+            "{error}"
+        );
     }
 
     #[test]

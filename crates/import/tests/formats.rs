@@ -29,8 +29,10 @@ fn files(dir: &str, part: &str) -> Vec<File> {
         }
     }
     found.sort();
-    let read =
-        |path: &PathBuf| File { path: path.to_string_lossy().into_owned(), text: fs::read_to_string(path).unwrap() };
+    let read = |path: &PathBuf| File {
+        path: path.to_string_lossy().into_owned(),
+        text: fs::read_to_string(path).unwrap(),
+    };
     found.iter().map(read).collect()
 }
 
@@ -46,7 +48,9 @@ fn file(dir: &str, part: &str) -> File {
 fn vary(text: &str, words: &[&str], factor: f64) -> String {
     let vary_line = |line: &str| {
         let found = words.iter().find_map(|word| Some(line.find(word)? + word.len()));
-        let Some(start) = found.and_then(|at| Some(at + line[at..].find(|c: char| c.is_ascii_digit())?)) else {
+        let Some(start) =
+            found.and_then(|at| Some(at + line[at..].find(|c: char| c.is_ascii_digit())?))
+        else {
             return line.to_owned();
         };
         let is_part = |c: char| c.is_ascii_digit() || ".e+-".contains(c);
@@ -63,8 +67,15 @@ fn vary(text: &str, words: &[&str], factor: f64) -> String {
 }
 
 /// Runs of a program under each arm, by the names of their files; the first of the first arm is what the program wrote.
-fn repeat(text: &str, words: &[&str], arms: &[&str], names: impl Fn(&str, usize) -> String, runs: usize) -> Vec<File> {
-    let all = arms.iter().enumerate().flat_map(|(at, arm)| (0..runs).map(move |run| (at, *arm, run)));
+fn repeat(
+    text: &str,
+    words: &[&str],
+    arms: &[&str],
+    names: impl Fn(&str, usize) -> String,
+    runs: usize,
+) -> Vec<File> {
+    let all =
+        arms.iter().enumerate().flat_map(|(at, arm)| (0..runs).map(move |run| (at, *arm, run)));
     all.map(|(at, arm, run)| {
         let factor = 1.0 + 0.1 * at as f64 + 0.01 * run as f64;
         File { path: names(arm, run + 1), text: vary(text, words, factor) }
@@ -75,7 +86,13 @@ fn repeat(text: &str, words: &[&str], arms: &[&str], names: impl Fn(&str, usize)
 /// Five runs of fio under each of these schedulers.
 fn fio_runs(arms: &[&str]) -> Vec<File> {
     let words = ["\"iops\" :", "\"bw_bytes\" :", "\"mean\" :"];
-    repeat(&file("fio", "json.json").text, &words, arms, |arm, run| format!("fio/{arm}-{run}.json"), 5)
+    repeat(
+        &file("fio", "json.json").text,
+        &words,
+        arms,
+        |arm, run| format!("fio/{arm}-{run}.json"),
+        5,
+    )
 }
 
 fn read(format: &str, files: &[File], choice: &Choice<'_>) -> Result<Import, String> {
@@ -97,7 +114,9 @@ fn judged(import: &Import, baseline: &str) -> Study {
 /// How many trials each arm has on the metric that decides, by workload.
 fn cells(import: &Import) -> BTreeMap<(String, String), usize> {
     let mut cells = BTreeMap::new();
-    for sample in import.samples.iter().filter(|sample| import.primary[&sample.workload] == sample.metric) {
+    for sample in
+        import.samples.iter().filter(|sample| import.primary[&sample.workload] == sample.metric)
+    {
         *cells.entry((sample.workload.clone(), sample.arm.clone())).or_insert(0) += 1;
     }
     cells
@@ -114,11 +133,15 @@ fn cell(workload: &str, arm: &str) -> (String, String) {
 
 #[test]
 fn files_of_fio_are_trials_of_the_arm_that_their_names_say() {
-    let all = read("fio", &fio_runs(&["none", "kyber", "mq-deadline"]), &Choice::default()).unwrap();
+    let all =
+        read("fio", &fio_runs(&["none", "kyber", "mq-deadline"]), &Choice::default()).unwrap();
     let five = ["kyber", "mq-deadline", "none"].map(|arm| (cell("all", arm), 5));
     assert_eq!(cells(&all), five.into());
     assert_eq!(all.primary["all"], "iops");
-    assert!(all.samples.iter().all(|sample| sample.block.is_none()), "an order that nobody wrote down is not made up");
+    assert!(
+        all.samples.iter().all(|sample| sample.block.is_none()),
+        "an order that nobody wrote down is not made up"
+    );
     // The figures of the first run, as fio printed them.
     let json: serde_json::Value = serde_json::from_str(&file("fio", "json.json").text).unwrap();
     let job = &json["jobs"][0]["read"];
@@ -129,7 +152,11 @@ fn files_of_fio_are_trials_of_the_arm_that_their_names_say() {
     assert_eq!(none("read_latency_mean_us"), of("/lat_ns/mean") / 1e3);
     assert_eq!(none("read_clat_p99_us"), of("/clat_ns/percentile/99.000000") / 1e3);
     let study = judged(&all, "none");
-    assert!(study.cautions.iter().any(|caution| caution.contains("in which order")), "{:?}", study.cautions);
+    assert!(
+        study.cautions.iter().any(|caution| caution.contains("in which order")),
+        "{:?}",
+        study.cautions
+    );
 }
 
 #[test]
@@ -137,7 +164,11 @@ fn the_numbers_of_files_are_blocks_where_the_user_says_so() {
     let some = fio_runs(&["none", "kyber", "mq-deadline"]);
     for choice in [
         Choice { block: Some("run"), ..Choice::default() },
-        Choice { arm_pattern: Some(r"/([a-z-]+)-\d\.json"), block_pattern: Some(r"-(\d)\.json"), ..Choice::default() },
+        Choice {
+            arm_pattern: Some(r"/([a-z-]+)-\d\.json"),
+            block_pattern: Some(r"-(\d)\.json"),
+            ..Choice::default()
+        },
     ] {
         let all = read("fio", &some, &choice).unwrap();
         let blocks: BTreeSet<_> = all.samples.iter().map(|sample| sample.block).collect();
@@ -149,18 +180,21 @@ fn the_numbers_of_files_are_blocks_where_the_user_says_so() {
 #[test]
 fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histograms() {
     let text = file("fio", "json+").text;
-    let plus = repeat(&text, &["\"iops\" :"], &["none", "kyber"], |arm, _| format!("fio/plus-{arm}.json"), 1);
+    let plus = repeat(
+        &text,
+        &["\"iops\" :"],
+        &["none", "kyber"],
+        |arm, _| format!("fio/plus-{arm}.json"),
+        1,
+    );
     let all = read("fio", &plus, &Choice::default()).unwrap();
     let expected: BTreeMap<_, _> = ["readers", "writer"]
         .iter()
         .flat_map(|job| ["plus-none", "plus-kyber"].map(|arm| (cell(job, arm), 1)))
         .collect();
     assert_eq!(cells(&all), expected);
-    assert!(
-        all.cautions
-            .iter()
-            .any(|caution| caution.contains("no verdict can be reached") && caution.contains("schedlab compare"))
-    );
+    assert!(all.cautions.iter().any(|caution| caution.contains("no verdict can be reached")
+        && caution.contains("schedlab compare")));
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let reads = |job: usize| &json["jobs"][job]["read"];
     let sum = reads(0)["iops"].as_f64().unwrap() + reads(1)["iops"].as_f64().unwrap();
@@ -171,8 +205,14 @@ fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histog
         all.samples.iter().find(found).unwrap().value
     };
     assert_eq!(of("iops"), sum);
-    let p99 = [0, 1].map(|job| reads(job).pointer("/clat_ns/percentile/99.000000").unwrap().as_f64().unwrap() / 1e3);
-    assert!(of("read_clat_p99_us") >= p99[0].min(p99[1]) && of("read_clat_p99_us") <= p99[0].max(p99[1]), "{p99:?}");
+    let p99 = [0, 1].map(|job| {
+        reads(job).pointer("/clat_ns/percentile/99.000000").unwrap().as_f64().unwrap() / 1e3
+    });
+    assert!(
+        of("read_clat_p99_us") >= p99[0].min(p99[1])
+            && of("read_clat_p99_us") <= p99[0].max(p99[1]),
+        "{p99:?}"
+    );
     // Without histograms the percentiles of clones are unknown, and left out.
     let mut plain = plus;
     for file in &mut plain {
@@ -186,7 +226,11 @@ fn clones_of_a_job_are_one_trial_and_their_percentiles_are_those_of_their_histog
         file.text = json.to_string();
     }
     let all = read("fio", &plain, &Choice::default()).unwrap();
-    assert!(all.samples.iter().all(|sample| sample.workload != "readers" || !sample.metric.contains("p99")));
+    assert!(
+        all.samples
+            .iter()
+            .all(|sample| sample.workload != "readers" || !sample.metric.contains("p99"))
+    );
     assert!(all.cautions.iter().any(|caution| caution.contains("json+")), "{:?}", all.cautions);
 }
 
@@ -198,7 +242,8 @@ fn a_job_that_failed_or_did_nothing_is_void() {
     let all = read("fio", &some, &Choice::default()).unwrap();
     let study = judged(&all, "none");
     assert_eq!(study.judgements[0].verdict, Verdict::Void, "{:?}", study.judgements[0]);
-    let reasons: Vec<String> = study.judgements[0].reasons.iter().map(ToString::to_string).collect();
+    let reasons: Vec<String> =
+        study.judgements[0].reasons.iter().map(ToString::to_string).collect();
     assert!(reasons.iter().any(|reason| reason.contains("error 5")), "{reasons:?}");
 }
 
@@ -216,7 +261,10 @@ fn runs_of_hyperfine_are_trials_of_the_command_and_failed_ones_are_void() {
     assert_eq!(cells(&all), ["200", "400"].map(|arm| (cell("hyperfine", arm), 6)).into());
     let failed = read("hyperfine", &files("hyperfine", "failed"), &Choice::default()).unwrap();
     let void: Vec<_> = failed.samples.iter().filter(|sample| !sample.voids.is_empty()).collect();
-    assert!(void.len() == 4 && void.iter().all(|sample| sample.arm == "sh -c \"exit 3\""), "{void:?}");
+    assert!(
+        void.len() == 4 && void.iter().all(|sample| sample.arm == "sh -c \"exit 3\""),
+        "{void:?}"
+    );
 }
 
 #[test]
@@ -230,15 +278,25 @@ fn a_start_of_pgbench_is_a_trial_whatever_of_it_is_read() {
     );
     let all = read("pgbench", &all, &Choice::default()).unwrap();
     assert_eq!(cells(&all), ["off", "on"].map(|arm| (cell("all", arm), 4)).into());
-    assert_eq!((value(&all, "on", "tps"), value(&all, "on", "latency_mean_ms")), (304.950428, 6.558));
+    assert_eq!(
+        (value(&all, "on", "tps"), value(&all, "on", "latency_mean_ms")),
+        (304.950428, 6.558)
+    );
     // Two threads are one trial; of intervals the last is left out.
-    let logs: Vec<File> = ["trans.", "agg."].iter().flat_map(|part| files("pgbench", part)).collect();
+    let logs: Vec<File> =
+        ["trans.", "agg."].iter().flat_map(|part| files("pgbench", part)).collect();
     let all = read("pgbench", &logs, &Choice::default()).unwrap();
     assert_eq!(cells(&all), ["agg", "trans"].map(|arm| (cell("all", arm), 1)).into());
-    let lines = |part: &str| files("pgbench", part).iter().map(|file| file.text.lines().count()).sum::<usize>();
-    assert!((value(&all, "trans", "tps") / lines("trans.") as f64 - 1.0).abs() < 0.2, "it ran for a second");
+    let lines = |part: &str| {
+        files("pgbench", part).iter().map(|file| file.text.lines().count()).sum::<usize>()
+    };
+    assert!(
+        (value(&all, "trans", "tps") / lines("trans.") as f64 - 1.0).abs() < 0.2,
+        "it ran for a second"
+    );
     let agg = files("pgbench", "agg.")[0].text.clone();
-    let counts: Vec<f64> = agg.lines().map(|line| line.split(' ').nth(1).unwrap().parse().unwrap()).collect();
+    let counts: Vec<f64> =
+        agg.lines().map(|line| line.split(' ').nth(1).unwrap().parse().unwrap()).collect();
     let kept = &counts[..counts.len() - 1];
     assert_eq!(value(&all, "agg", "tps"), kept.iter().sum::<f64>() / kept.len() as f64);
     // Skipped transactions have no latency.
@@ -264,53 +322,83 @@ fn systems_of_a_phoronix_result_are_arms_and_their_raw_values_trials() {
     assert_eq!(cells(&all), [(cell("all", "first"), 21), (cell("all", "second"), 25)].into());
     assert_eq!(all.directions["Numbers Per Second"], Direction::HigherIsBetter);
     assert_eq!(value(&all, "second", "Numbers Per Second"), 365268027.0);
-    assert!(all.cautions.iter().any(|caution| caution.contains("chosen after looking")), "{:?}", all.cautions);
+    assert!(
+        all.cautions.iter().any(|caution| caution.contains("chosen after looking")),
+        "{:?}",
+        all.cautions
+    );
 }
 
 #[test]
 fn a_phoronix_result_without_raw_values_gets_no_verdict_and_is_told_what_to_run() {
     let mut file = files("pts", "composite");
-    let without: Vec<&str> = file[0].text.lines().filter(|line| !line.contains("RawString")).collect();
+    let without: Vec<&str> =
+        file[0].text.lines().filter(|line| !line.contains("RawString")).collect();
     file[0].text = without.join("\n");
     let all = read("pts", &file, &Choice::default()).unwrap();
     let study = judged(&all, "first");
-    assert_eq!((study.judgements[0].verdict, study.judgements[0].low), (Verdict::Inconclusive, None));
-    assert!(study.cautions.iter().any(|caution| caution.contains("FORCE_TIMES_TO_RUN")), "{:?}", study.cautions);
+    assert_eq!(
+        (study.judgements[0].verdict, study.judgements[0].low),
+        (Verdict::Inconclusive, None)
+    );
+    assert!(
+        study.cautions.iter().any(|caution| caution.contains("FORCE_TIMES_TO_RUN")),
+        "{:?}",
+        study.cautions
+    );
 }
 
 #[test]
 fn mmtests_is_read_from_its_logs_and_from_its_parsers() {
     let iterations = |dir: &str, words: &[&str]| {
         let of = |file: File| {
-            let names = |arm: &str, run| file.path.replace("base/iter-1", &format!("{arm}/iter-{run}"));
+            let names =
+                |arm: &str, run| file.path.replace("base/iter-1", &format!("{arm}/iter-{run}"));
             repeat(&file.text, words, &["base", "patched"], names, 3)
         };
         files(dir, "hackbench").into_iter().flat_map(of).collect::<Vec<_>>()
     };
-    let all = read("mmtests", &iterations("mmtests", &["Total time:"]), &Choice::default()).unwrap();
-    let expected: BTreeMap<_, _> =
-        ["1", "2"].iter().flat_map(|groups| ["base", "patched"].map(|arm| (cell(groups, arm), 6))).collect();
+    let all =
+        read("mmtests", &iterations("mmtests", &["Total time:"]), &Choice::default()).unwrap();
+    let expected: BTreeMap<_, _> = ["1", "2"]
+        .iter()
+        .flat_map(|groups| ["base", "patched"].map(|arm| (cell(groups, arm), 6)))
+        .collect();
     assert_eq!(cells(&all), expected, "three iterations of two processes");
     let parsed = iterations("mmtests-parsed", &["_\t1\t", "_\t2\t"]);
-    let parsed = read("mmtests", &parsed, &Choice { block: Some("run"), ..Choice::default() }).unwrap();
-    let expected: BTreeMap<_, _> =
-        ["1", "2"].iter().flat_map(|groups| ["base", "patched"].map(|arm| (cell(groups, arm), 3))).collect();
+    let parsed =
+        read("mmtests", &parsed, &Choice { block: Some("run"), ..Choice::default() }).unwrap();
+    let expected: BTreeMap<_, _> = ["1", "2"]
+        .iter()
+        .flat_map(|groups| ["base", "patched"].map(|arm| (cell(groups, arm), 3)))
+        .collect();
     assert_eq!(cells(&parsed), expected, "what one iteration measured is averaged");
-    let sum =
-        |all: &Import| all.samples.iter().filter(|sample| sample.arm == "base").map(|sample| sample.value).sum::<f64>();
-    assert!((sum(&all) / 2.0 - sum(&parsed)).abs() < 1e-9, "the parser of mmtests reads the same times");
+    let sum = |all: &Import| {
+        all.samples
+            .iter()
+            .filter(|sample| sample.arm == "base")
+            .map(|sample| sample.value)
+            .sum::<f64>()
+    };
+    assert!(
+        (sum(&all) / 2.0 - sum(&parsed)).abs() < 1e-9,
+        "the parser of mmtests reads the same times"
+    );
 }
 
 #[test]
 fn runs_of_lkp_are_trials_of_their_commit_and_incomplete_ones_are_void() {
     let one = file("lkp", "stats.json");
-    let names = |commit: &str, run: usize| one.path.replace("v6.17/0", &format!("{commit}/{}", run - 1));
-    let mut some = repeat(&one.text, &["read_iops\":", "read_bw_MBps\":"], &["v6.17", "v6.18"], names, 3);
+    let names =
+        |commit: &str, run: usize| one.path.replace("v6.17/0", &format!("{commit}/{}", run - 1));
+    let mut some =
+        repeat(&one.text, &["read_iops\":", "read_bw_MBps\":"], &["v6.17", "v6.18"], names, 3);
     some[5].text = some[5].text.replacen('{', "{\"last_state.is_incomplete_run\": 1,", 1);
     let all = read("lkp", &some, &Choice::default()).unwrap();
     assert_eq!(cells(&all), ["v6.17", "v6.18"].map(|arm| (cell("all", arm), 3)).into());
     let metrics: BTreeSet<&str> = all.samples.iter().map(|sample| sample.metric.as_str()).collect();
-    let own = ["fio.read_bw_MBps", "fio.read_clat_99%_us", "fio.read_iops", "fio.time.elapsed_time"];
+    let own =
+        ["fio.read_bw_MBps", "fio.read_clat_99%_us", "fio.read_iops", "fio.time.elapsed_time"];
     assert_eq!(metrics, own.into(), "what monitors counted is there by --metric only");
     assert_eq!(all.samples.iter().filter(|sample| !sample.voids.is_empty()).count(), own.len());
     let named = ["vmstat.io.bi".to_owned()];
@@ -344,7 +432,10 @@ fn repetitions_and_iterations_within_a_process_are_one_trial() {
         ["backward", "forward"].map(|arm| (cell("all", arm), 4)).into(),
         "four forks of two iterations each"
     );
-    assert_eq!(value(&all, "forward", "time_ns_per_op"), (3286.808265242913 + 2249.593866482155) / 2.0);
+    assert_eq!(
+        value(&all, "forward", "time_ns_per_op"),
+        (3286.808265242913 + 2249.593866482155) / 2.0
+    );
 }
 
 #[test]
@@ -367,22 +458,42 @@ fn every_format_is_recognised_by_its_files() {
 #[test]
 fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_what_to_do() {
     let one = |format: &str, text: &str| {
-        read(format, &[File { path: "x.json".to_owned(), text: text.to_owned() }], &Choice::default()).unwrap_err()
+        read(
+            format,
+            &[File { path: "x.json".to_owned(), text: text.to_owned() }],
+            &Choice::default(),
+        )
+        .unwrap_err()
     };
     let fio = file("fio", "json.json").text;
     for (error, words) in [
         (one("fio", &fio[..fio.len() / 2]), vec!["x.json: line ", "column", "cut off"]),
-        (one("fio", &fio.replacen("\"iops\" : ", "\"iops\" : 1,", 1)), vec!["line ", "decimal comma"]),
-        (one("fio", &fio.replacen("\"iops\" : ", "\"iops\" : -", 1)), vec!["job randread", "negative"]),
+        (
+            one("fio", &fio.replacen("\"iops\" : ", "\"iops\" : 1,", 1)),
+            vec!["line ", "decimal comma"],
+        ),
+        (
+            one("fio", &fio.replacen("\"iops\" : ", "\"iops\" : -", 1)),
+            vec!["job randread", "negative"],
+        ),
         (one("fio", &fio.replacen("\"iops\" : ", "\"iops\" : nan, \"x\" : ", 1)), vec!["line "]),
         (one("fio", &fio.replace("fio-3.33", "fio-2.2")), vec!["fio-2.2", "expected fio-3"]),
         (one("fio", &format!("{fio}{fio}")), vec!["several JSON documents"]),
         (one("fio", "fio: no such file\n"), vec!["no JSON", "--output-format=json"]),
         (one("fio", "{\"fio version\":\"fio-3.33\",\"jobs\":[]}"), vec!["no job"]),
         (one("hyperfine", &fio), vec!["missing field `results`", "--export-json"]),
-        (one("hyperfine", "{\"results\":[{\"command\":\"a\"}]}"), vec!["command \"a\"", "no times"]),
-        (one("hyperfine", "{\"results\":[{\"command\":\"a\",\"times\":[]}]}"), vec!["no run of a command"]),
-        (one("hyperfine", "{\"results\":[{\"command\":\"a\",\"times\":[1,-1]}]}"), vec!["run 2", "negative"]),
+        (
+            one("hyperfine", "{\"results\":[{\"command\":\"a\"}]}"),
+            vec!["command \"a\"", "no times"],
+        ),
+        (
+            one("hyperfine", "{\"results\":[{\"command\":\"a\",\"times\":[]}]}"),
+            vec!["no run of a command"],
+        ),
+        (
+            one("hyperfine", "{\"results\":[{\"command\":\"a\",\"times\":[1,-1]}]}"),
+            vec!["run 2", "negative"],
+        ),
         (
             one("pgbench", &file("pgbench", "one").text.replace("tps = 304.95", "tps = 304,95")),
             vec!["line 2", "localised"],
@@ -392,10 +503,19 @@ fn what_is_cut_off_localised_or_of_another_format_is_named_with_its_place_and_wh
         (one("pgbench", "0 1 12 0 1795410905 375674\n0 2 x 0 179"), vec!["line 2"]),
         (one("pts", "<PhoronixTestSuite><Result>"), vec!["line 1", "cut off"]),
         (one("pts", "<html></html>"), vec!["expected PhoronixTestSuite"]),
-        (one("pts", "<!DOCTYPE a [<!ENTITY b \"c\">]><PhoronixTestSuite>&b;</PhoronixTestSuite>"), vec!["DTD"]),
+        (
+            one(
+                "pts",
+                "<!DOCTYPE a [<!ENTITY b \"c\">]><PhoronixTestSuite>&b;</PhoronixTestSuite>",
+            ),
+            vec!["DTD"],
+        ),
         (one("mmtests", "x\n"), vec!["line 1", "parse-results"]),
         (one("lkp", "{\"a.x\":[1,2]}"), vec!["without stats_source"]),
-        (one("google-benchmark", "{\"benchmarks\":[]}"), vec!["--benchmark_report_aggregates_only"]),
+        (
+            one("google-benchmark", "{\"benchmarks\":[]}"),
+            vec!["--benchmark_report_aggregates_only"],
+        ),
         (one("jmh", "[]"), vec!["no fork"]),
         (one("jmh", &"[".repeat(100_000)), vec!["line 1"]),
     ] {
@@ -410,8 +530,14 @@ fn choices_that_the_files_do_not_have_are_errors() {
     let some = fio_runs(&["none"]);
     for (choice, words) in [
         (Choice { arm: Some("system"), ..Choice::default() }, ["--arm system", "job"]),
-        (Choice { arm_pattern: Some("("), ..Choice::default() }, ["--arm-pattern", "unclosed group"]),
-        (Choice { arm_pattern: Some("zzz([a-z])"), ..Choice::default() }, ["matches none", "widen"]),
+        (
+            Choice { arm_pattern: Some("("), ..Choice::default() },
+            ["--arm-pattern", "unclosed group"],
+        ),
+        (
+            Choice { arm_pattern: Some("zzz([a-z])"), ..Choice::default() },
+            ["matches none", "widen"],
+        ),
         (Choice { block: Some("night"), ..Choice::default() }, ["--block night", "run"]),
         (Choice { metrics: &["iosp".to_owned()], ..Choice::default() }, ["iosp", "did you mean"]),
     ] {
@@ -422,17 +548,30 @@ fn choices_that_the_files_do_not_have_are_errors() {
 
 #[test]
 fn every_format_takes_any_text_without_a_panic() {
-    let mut texts: Vec<String> =
-        vec![String::new(), "\0".repeat(9), "{}".into(), "[]".into(), "é\n{\n".into(), "1 2 3 4 5 6 7\n".repeat(4)];
-    for dir in ["fio", "hyperfine", "pgbench", "pts", "mmtests-parsed", "lkp", "google-benchmark", "jmh"] {
+    let mut texts: Vec<String> = vec![
+        String::new(),
+        "\0".repeat(9),
+        "{}".into(),
+        "[]".into(),
+        "é\n{\n".into(),
+        "1 2 3 4 5 6 7\n".repeat(4),
+    ];
+    for dir in
+        ["fio", "hyperfine", "pgbench", "pts", "mmtests-parsed", "lkp", "google-benchmark", "jmh"]
+    {
         texts.extend(files(dir, ".").into_iter().take(3).map(|file| file.text));
         let whole = texts.last().unwrap().clone();
-        let cuts = (0..whole.len()).step_by(whole.len() / 7 + 1).filter(|at| whole.is_char_boundary(*at));
+        let cuts =
+            (0..whole.len()).step_by(whole.len() / 7 + 1).filter(|at| whole.is_char_boundary(*at));
         texts.extend(cuts.map(|at| whole[..at].to_owned()));
     }
     for row in IMPORTERS {
         for text in &texts {
-            let _ = import(row, &[File { path: "a/b.c".to_owned(), text: text.clone() }], &Choice::default());
+            let _ = import(
+                row,
+                &[File { path: "a/b.c".to_owned(), text: text.clone() }],
+                &Choice::default(),
+            );
         }
     }
 }

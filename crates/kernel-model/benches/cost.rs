@@ -26,15 +26,20 @@ fn main() {
     if run_if_asked(&rows.each_ref()) {
         return;
     }
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let words: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let mut names: Vec<&str> = ROWS.into_iter().filter(|_| words.is_empty()).collect();
     names.extend(words.iter().map(String::as_str));
-    println!("instructions for insertion, dispatch and completion of one request, and their ratio to mq-deadline's");
+    println!(
+        "instructions for insertion, dispatch and completion of one request, and their ratio to mq-deadline's"
+    );
     print!("{:<14}", "scheduler");
     CASES.iter().for_each(|(title, _)| print!(" {title:>22}"));
     println!();
-    let asked: Vec<(&str, Case)> =
-        std::iter::once(&"mq-deadline").chain(&names).flat_map(|name| CASES.map(|(_, case)| (*name, case))).collect();
+    let asked: Vec<(&str, Case)> = std::iter::once(&"mq-deadline")
+        .chain(&names)
+        .flat_map(|name| CASES.map(|(_, case)| (*name, case)))
+        .collect();
     let counts = instructions(&asked, &[]);
     let (usual, counts) = counts.split_at(CASES.len());
     for (name, counts) in names.into_iter().zip(counts.chunks(CASES.len())) {
@@ -45,7 +50,11 @@ fn main() {
             print!(" {count:>14.0} {:>7.2}", count / usual);
         }
         let verdict = if most <= BOUND { "kept" } else { "MISSED" };
-        let verdict = if name.ends_with("occupancy") { format!("  at most {BOUND}: {verdict}") } else { String::new() };
+        let verdict = if name.ends_with("occupancy") {
+            format!("  at most {BOUND}: {verdict}")
+        } else {
+            String::new()
+        };
         println!("{verdict}");
     }
 }

@@ -10,7 +10,9 @@ use sim::device::device;
 
 fn run(words: &[String]) -> Result<String, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let seed = |at: usize| words.get(at).map_or(Ok(1), |seed| seed.parse().map_err(|_| format!("{seed} is no seed")));
+    let seed = |at: usize| {
+        words.get(at).map_or(Ok(1), |seed| seed.parse().map_err(|_| format!("{seed} is no seed")))
+    };
     match words[..] {
         ["tables", specification, ..] => {
             let device = device(specification, seed(2)?).map_err(|error| error.to_string())?;
@@ -22,8 +24,10 @@ fn run(words: &[String]) -> Result<String, String> {
             let mut device = device(specification, seed(3)?).map_err(|error| error.to_string())?;
             let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
             let log = Log::read(&bytes).map_err(|error| format!("{path}: {error}"))?;
-            let compared = replay(&log, device.as_mut()).map_err(|difference| difference.to_string())?;
-            let late = log.records.iter().filter_map(|record| Some(record.completed_ns - record.done_ns?));
+            let compared =
+                replay(&log, device.as_mut()).map_err(|difference| difference.to_string())?;
+            let late =
+                log.records.iter().filter_map(|record| Some(record.completed_ns - record.done_ns?));
             let late = late.max().unwrap_or(0);
             let records = log.records.len();
             Ok(format!(
@@ -31,7 +35,10 @@ fn run(words: &[String]) -> Result<String, String> {
                 log.lost
             ))
         }
-        _ => Err("modeldisk tables SPECIFICATION [SEED] | replay SPECIFICATION LOG [SEED]".to_owned()),
+        _ => {
+            Err("modeldisk tables SPECIFICATION [SEED] | replay SPECIFICATION LOG [SEED]"
+                .to_owned())
+        }
     }
 }
 

@@ -88,12 +88,23 @@ mod tests {
     #[test]
     fn every_table_is_part_of_the_identity() {
         let text = canonical();
-        let lines = |table: &str| text.lines().filter(|line| line.starts_with(&format!("{table} "))).count();
+        let lines = |table: &str| {
+            text.lines().filter(|line| line.starts_with(&format!("{table} "))).count()
+        };
         assert_eq!((lines("scheduler"), lines("device")), (ELEVATORS.len(), sim::DEVICES.len()));
-        assert_eq!((lines("workload"), lines("metric")), (sim::workload::WORKLOADS.len(), METRICS.len()));
-        assert!(text.contains("\nscheduler bfq ") && text.contains(" slice_idle="), "parameters with their defaults");
+        assert_eq!(
+            (lines("workload"), lines("metric")),
+            (sim::workload::WORKLOADS.len(), METRICS.len())
+        );
+        assert!(
+            text.contains("\nscheduler bfq ") && text.contains(" slice_idle="),
+            "parameters with their defaults"
+        );
         assert_eq!(text, canonical(), "it is the same each time");
         let identity = identity("abc");
-        assert!(identity.strip_prefix("abc+").is_some_and(|tables| tables.len() == DIGITS), "{identity}");
+        assert!(
+            identity.strip_prefix("abc+").is_some_and(|tables| tables.len() == DIGITS),
+            "{identity}"
+        );
     }
 }

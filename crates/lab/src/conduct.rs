@@ -41,7 +41,8 @@ pub(crate) fn conduct(
 ) -> Result<End> {
     let mut course = Experiment::of(plan, record, arms, store, console.stop);
     let trials = record.trials.last().map_or(0, |trial| trial.sequence.saturating_add(1));
-    let mut driver = Driver::new(plan, arena, console, Earlier { trials, spent: spent(plan, record) });
+    let mut driver =
+        Driver::new(plan, arena, console, Earlier { trials, spent: spent(plan, record) });
     let measured = course.measure(&mut driver);
     let at_ms = driver.at_ms();
     match measured {
@@ -159,12 +160,17 @@ impl<'a> Experiment<'a> {
         // Each block is judged again as it was: much work where there are many. What is left out when a signal asks to end is not
         // missed, since the first look of `measure` is at the same signal.
         for trial in record.trials.iter().take_while(|_| stop.signal().is_none()) {
-            let workload = plan.workloads.iter().position(|workload| workload.name == trial.workload);
+            let workload =
+                plan.workloads.iter().position(|workload| workload.name == trial.workload);
             let arm = plan.arms.iter().position(|arm| arm.name == trial.arm);
             if let (Some(workload), Some(arm)) = (workload, arm) {
                 let active = || active(&course.decider, plan, workload);
                 course.tracks[workload].replay(trial, arm, active);
-                course.turn = if course.tracks[workload].lacking.is_empty() { workload + 1 } else { workload };
+                course.turn = if course.tracks[workload].lacking.is_empty() {
+                    workload + 1
+                } else {
+                    workload
+                };
             }
             course.count(trial);
             course.decider.push(trial);
@@ -196,7 +202,11 @@ impl<'a> Experiment<'a> {
     fn measure(&mut self, driver: &mut Driver<'_>) -> Result<EndReason> {
         let plan = self.plan;
         if driver.arena.preconditions() {
-            let baseline = plan.arms.iter().position(|arm| arm.name == plan.baseline()).expect("a checked plan has it");
+            let baseline = plan
+                .arms
+                .iter()
+                .position(|arm| arm.name == plan.baseline())
+                .expect("a checked plan has it");
             for workload in 0..plan.workloads.len() {
                 if driver.stop.signal().is_none() && self.cold.contains(&workload) {
                     driver.precondition(workload, self.indexes[baseline], plan.baseline(), self)?;
@@ -214,15 +224,21 @@ impl<'a> Experiment<'a> {
                 }
                 if self.wants_block(workload) {
                     let is_begun = self.is_begun(driver, workload);
-                    if !is_begun && driver.nr_trials().saturating_add(plan.arms.len() as u64) > TRIALS.most {
+                    if !is_begun
+                        && driver.nr_trials().saturating_add(plan.arms.len() as u64) > TRIALS.most
+                    {
                         return Ok(EndReason::RecordFull { trials: driver.nr_trials() });
                     }
                     let measured_s = driver.spent().as_secs_f64();
-                    if !is_begun && (measured_s >= plan.budget.time_s || !self.fits(workload, measured_s)) {
+                    if !is_begun
+                        && (measured_s >= plan.budget.time_s || !self.fits(workload, measured_s))
+                    {
                         return Ok(EndReason::BudgetSpent { measured_s });
                     }
                     match self.block(driver, workload)? {
-                        Some(Halt::DeviceVanished { detail }) => return Ok(EndReason::DeviceVanished { detail }),
+                        Some(Halt::DeviceVanished { detail }) => {
+                            return Ok(EndReason::DeviceVanished { detail });
+                        }
                         Some(Halt::Interrupted { by }) => return Ok(EndReason::Interrupted { by }),
                         None => measured = true,
                     }
@@ -230,7 +246,11 @@ impl<'a> Experiment<'a> {
             }
             if !measured {
                 let fixed = plan.budget.blocks.is_some() || self.has_every_block();
-                return Ok(if fixed { EndReason::BlocksMeasured } else { EndReason::VerdictsReached });
+                return Ok(if fixed {
+                    EndReason::BlocksMeasured
+                } else {
+                    EndReason::VerdictsReached
+                });
             }
         }
     }
@@ -263,7 +283,8 @@ impl<'a> Experiment<'a> {
 
     /// Whether any workload ended for having every block, and not for its verdicts.
     fn has_every_block(&self) -> bool {
-        (0..self.tracks.len()).any(|workload| self.has_blocks(workload) && self.active(workload).len() > 1)
+        (0..self.tracks.len())
+            .any(|workload| self.has_blocks(workload) && self.active(workload).len() > 1)
     }
 
     /// The arms of the next block: the undecided ones that the kernel did not refuse, and the baseline.
@@ -281,25 +302,30 @@ impl<'a> Experiment<'a> {
         let (number, arms, missing) = self.next_block(driver, workload);
         self.announce(driver, workload, number, &arms)?;
         let plan = self.plan;
-        let named: Vec<_> = arms.iter().map(|arm| (self.indexes[*arm], plan.arms[*arm].name.as_str())).collect();
+        let named: Vec<_> =
+            arms.iter().map(|arm| (self.indexes[*arm], plan.arms[*arm].name.as_str())).collect();
         let missing: Vec<ArmIndex> = missing.iter().map(|arm| self.indexes[*arm]).collect();
         let began = driver.spent();
-        let halt = driver.block(&Block { workload, number, arms: &named, missing: &missing }, self)?;
+        let halt =
+            driver.block(&Block { workload, number, arms: &named, missing: &missing }, self)?;
         if halt.is_some() {
             return Ok(halt);
         }
         let track = &mut self.tracks[workload];
-        track.trial = track.trial.max((driver.spent() - began).div_f64(missing.len().max(1) as f64));
+        track.trial =
+            track.trial.max((driver.spent() - began).div_f64(missing.len().max(1) as f64));
         track.next = number + 1;
         track.whole += 1;
         let whole = self.tracks[workload].whole;
-        if let Some(text) = self.estimate.block(plan, &self.decider, workload, whole, driver.wall()) {
+        if let Some(text) = self.estimate.block(plan, &self.decider, workload, whole, driver.wall())
+        {
             driver.progress.remark(&text);
         }
         let left = self.active(workload);
         for arm in arms.iter().filter(|arm| !left.contains(arm)) {
             driver.progress.decided(&plan.workloads[workload].name, &plan.arms[*arm].name);
-            let (workload, arm) = (plan.workloads[workload].name.clone(), plan.arms[*arm].name.clone());
+            let (workload, arm) =
+                (plan.workloads[workload].name.clone(), plan.arms[*arm].name.clone());
             let blocks = number + 1;
             let event = match self.decider.given_up(&workload, &arm) {
                 Some(chance) => Event::FutileArm { workload, arm, blocks, chance },
@@ -326,8 +352,19 @@ impl<'a> Experiment<'a> {
     }
 
     /// Announces the trials of this block and of those after it, as far as they can be known.
-    fn announce(&self, driver: &mut Driver<'_>, workload: usize, block: u32, arms: &[Arm]) -> Result<()> {
-        let end = self.plan.budget.blocks.or(self.decider.planned()).unwrap_or(block.saturating_add(LOOKAHEAD));
+    fn announce(
+        &self,
+        driver: &mut Driver<'_>,
+        workload: usize,
+        block: u32,
+        arms: &[Arm],
+    ) -> Result<()> {
+        let end = self
+            .plan
+            .budget
+            .blocks
+            .or(self.decider.planned())
+            .unwrap_or(block.saturating_add(LOOKAHEAD));
         let in_order = (0..self.plan.arms.len()).filter(|arm| arms.contains(arm));
         let arms = in_order.map(|arm| self.indexes[arm]).collect();
         driver.announce(workload, vec![Group { block, arms }], block.saturating_add(1)..end)
@@ -337,7 +374,9 @@ impl<'a> Experiment<'a> {
 /// The workloads whose first trial would find caches and files empty.
 fn cold(plan: &Plan, record: &Record) -> Vec<usize> {
     let warm = |name: &str| {
-        record.notes.iter().any(|note| matches!(&note.event, Event::Precondition { workload, .. } if workload == name))
+        record.notes.iter().any(
+            |note| matches!(&note.event, Event::Precondition { workload, .. } if workload == name),
+        )
     };
     let all = plan.workloads.iter().enumerate().filter(|_| record.trials.is_empty());
     all.filter(|(_, spec)| !warm(&spec.name)).map(|(number, _)| number).collect()
@@ -367,15 +406,25 @@ impl Series for Experiment<'_> {
             Some(left)
         };
         let share = (spent.as_secs_f64() / total.as_secs_f64().max(1e-9)).min(1.0);
-        Status { share, left, label: workload.to_owned(), standing: self.estimate.standing().to_owned() }
+        Status {
+            share,
+            left,
+            label: workload.to_owned(),
+            standing: self.estimate.standing().to_owned(),
+        }
     }
 
     fn measured(&mut self, driver: &Driver<'_>, arm: ArmIndex, trial: &Trial) -> Result<()> {
         self.count(trial);
         self.decider.push(trial);
-        let arm = self.indexes.iter().position(|index| *index == arm).expect("a block holds arms of the plan");
+        let arm = self
+            .indexes
+            .iter()
+            .position(|index| *index == arm)
+            .expect("a block holds arms of the plan");
         for reason in &trial.observation.voids {
-            let is_refusal = matches!(reason, VoidReason::WriteFailed { .. } | VoidReason::NotInEffect { .. });
+            let is_refusal =
+                matches!(reason, VoidReason::WriteFailed { .. } | VoidReason::NotInEffect { .. });
             if is_refusal && !self.refused.contains(&arm) {
                 self.refused.push(arm);
                 let event = Event::RefusedArm { arm: trial.arm.clone(), cause: reason.clone() };

@@ -88,7 +88,9 @@ pub enum Halt {
 impl Halt {
     fn of(trial: &Trial) -> Option<Halt> {
         trial.observation.voids.iter().find_map(|reason| match reason {
-            VoidReason::DeviceVanished { detail } => Some(Halt::DeviceVanished { detail: detail.clone() }),
+            VoidReason::DeviceVanished { detail } => {
+                Some(Halt::DeviceVanished { detail: detail.clone() })
+            }
             VoidReason::Interrupted { by } => Some(Halt::Interrupted { by: by.clone() }),
             _ => None,
         })
@@ -128,11 +130,27 @@ pub struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     /// A series that begins, or goes on after earlier sessions.
-    pub fn new(plan: &'a Plan, arena: &'a mut dyn Arena, console: Console<'a>, earlier: Earlier) -> Driver<'a> {
-        let (Console { stop, progress }, Earlier { trials: sequence, spent: offset }) = (console, earlier);
+    pub fn new(
+        plan: &'a Plan,
+        arena: &'a mut dyn Arena,
+        console: Console<'a>,
+        earlier: Earlier,
+    ) -> Driver<'a> {
+        let (Console { stop, progress }, Earlier { trials: sequence, spent: offset }) =
+            (console, earlier);
         let (began, arena_began) = (Instant::now(), arena.elapsed());
         let errors_are_voids = false;
-        Driver { plan, arena, stop, progress, began, arena_began, offset, sequence, errors_are_voids }
+        Driver {
+            plan,
+            arena,
+            stop,
+            progress,
+            began,
+            arena_began,
+            offset,
+            sequence,
+            errors_are_voids,
+        }
     }
 
     /// How many trials the series has, those of earlier sessions among them.
@@ -152,10 +170,15 @@ impl<'a> Driver<'a> {
         let workload = &self.plan.workloads[block.workload];
         let names: Vec<&str> = block.arms.iter().map(|(_, name)| *name).collect();
         for (position, name) in
-            schedule::order(self.plan.seed, &workload.name, block.number, &names).into_iter().enumerate()
+            schedule::order(self.plan.seed, &workload.name, block.number, &names)
+                .into_iter()
+                .enumerate()
         {
-            let (arm, _) =
-                block.arms.iter().find(|(_, known)| *known == name).expect("the order holds the block's arms");
+            let (arm, _) = block
+                .arms
+                .iter()
+                .find(|(_, known)| *known == name)
+                .expect("the order holds the block's arms");
             if !block.missing.contains(arm) {
                 continue;
             }
@@ -233,7 +256,12 @@ impl<'a> Driver<'a> {
     ///
     /// # Errors
     /// The arena failed.
-    pub fn rehearse(&mut self, workload: usize, arms: &[ArmIndex], series: &dyn Series) -> Result<Vec<Observation>> {
+    pub fn rehearse(
+        &mut self,
+        workload: usize,
+        arms: &[ArmIndex],
+        series: &dyn Series,
+    ) -> Result<Vec<Observation>> {
         let spec = self.spec(workload, self.rehearsal_seed(workload));
         self.show(series, "every arm", workload, 0);
         if arms.len() > 1 {
@@ -264,7 +292,8 @@ impl<'a> Driver<'a> {
     }
 
     pub fn at_ms(&self) -> u64 {
-        u64::try_from(self.spent().as_millis()).expect("an experiment is shorter than 584 million years")
+        u64::try_from(self.spent().as_millis())
+            .expect("an experiment is shorter than 584 million years")
     }
 
     /// Wall time of this session.
@@ -278,10 +307,20 @@ impl<'a> Driver<'a> {
     }
 
     fn show(&self, series: &dyn Series, arm: &str, workload: usize, block: u32) {
-        let Status { share, left, label, standing } = series.status(self, &self.plan.workloads[workload].name);
+        let Status { share, left, label, standing } =
+            series.status(self, &self.plan.workloads[workload].name);
         let (elapsed, simulated) = (self.spent(), self.plan.arena.is_virtual());
         let (workload, standing) = (label.as_str(), standing.as_str());
-        self.progress.trial(&Step { share, elapsed, simulated, left, workload, arm, block, standing });
+        self.progress.trial(&Step {
+            share,
+            elapsed,
+            simulated,
+            left,
+            workload,
+            arm,
+            block,
+            standing,
+        });
     }
 
     fn seed(&self, workload: usize, block: u32, position: u32) -> u64 {
@@ -297,7 +336,9 @@ impl<'a> Driver<'a> {
     fn trial(&mut self, arm: ArmIndex, spec: &TrialSpec) -> Result<Observation> {
         let mut voids = match self.arena.apply(arm) {
             Ok(voids) => voids,
-            Err(error) if self.errors_are_voids && arm != ArmIndex(0) && error.is::<machine::Error>() => {
+            Err(error)
+                if self.errors_are_voids && arm != ArmIndex(0) && error.is::<machine::Error>() =>
+            {
                 let (attribute, wanted) = ("setting".to_owned(), "the arm's".to_owned());
                 vec![VoidReason::WriteFailed { attribute, wanted, error: error.to_string() }]
             }

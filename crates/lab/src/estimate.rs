@@ -52,7 +52,8 @@ impl Estimate {
             return None;
         }
         self.made_at = Some(wall);
-        let all: Vec<Vec<Judgement>> = plan.workloads.iter().map(|spec| decider.judgements(&spec.name)).collect();
+        let all: Vec<Vec<Judgement>> =
+            plan.workloads.iter().map(|spec| decider.judgements(&spec.name)).collect();
         self.standing = standing(&all, &all[workload]);
         if noise { detects(plan, &all[workload]) } else { None }
     }
@@ -64,16 +65,25 @@ fn is_looked_at(method: Method) -> bool {
 }
 
 fn standing(all: &[Vec<Judgement>], here: &[Judgement]) -> String {
-    let decided =
-        |judgement: &&Judgement| matches!(judgement.verdict, Verdict::Better | Verdict::Worse | Verdict::Equivalent);
+    let decided = |judgement: &&Judgement| {
+        matches!(judgement.verdict, Verdict::Better | Verdict::Worse | Verdict::Equivalent)
+    };
     let (nr, of) = (all.iter().flatten().filter(decided).count(), all.iter().flatten().count());
     let size = |judgement: &Judgement| judgement.ratio.map_or(0.0, |ratio| ratio.ln().abs());
-    let leading = here.iter().filter(|judgement| judgement.ratio.is_some()).max_by(|a, b| size(a).total_cmp(&size(b)));
+    let leading = here
+        .iter()
+        .filter(|judgement| judgement.ratio.is_some())
+        .max_by(|a, b| size(a).total_cmp(&size(b)));
     let leading = leading.map_or_else(String::new, |judgement| {
         let percent = (judgement.ratio.unwrap_or(1.0) - 1.0) * 100.0;
         let sign = if percent < 0.0 { "−" } else { "+" };
         let digits = usize::from(percent.abs() < 10.0);
-        format!("; {}: {} {sign}{:.digits$} % so far", judgement.metric, judgement.arm, percent.abs())
+        format!(
+            "; {}: {} {sign}{:.digits$} % so far",
+            judgement.metric,
+            judgement.arm,
+            percent.abs()
+        )
     });
     format!("{nr} of {of} decided{leading}")
 }

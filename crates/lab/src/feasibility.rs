@@ -23,10 +23,14 @@ pub fn check(plan: &Plan) -> Result<()> {
     }
     let Feasibility { blocks, least_blocks: least, comparisons, .. } = found;
     let aimed = length::BLOCKS_AIMED_AT as u32;
-    let among = if comparisons > 1 { format!(" with {comparisons} comparisons") } else { String::new() };
+    let among =
+        if comparisons > 1 { format!(" with {comparisons} comparisons") } else { String::new() };
     let other = match plan.criteria.method {
         Method::Fixed | Method::ThreeSigma => String::new(),
-        Method::Spending => ", take --method fixed, which judges two blocks or more once, or --open-ended".to_owned(),
+        Method::Spending => {
+            ", take --method fixed, which judges two blocks or more once, or --open-ended"
+                .to_owned()
+        }
         Method::Anytime => ", take --method fixed, which judges two blocks or more once".to_owned(),
     };
     let figures = "or measure without verdicts: --figures-only (budget.figures_only in a plan)";
@@ -35,7 +39,8 @@ pub fn check(plan: &Plan) -> Result<()> {
             "--blocks: too few for an interval (found {blocks}, expected at least {least}{among}); give --blocks {aimed}{other}, {figures}"
         )));
     }
-    let budget = |blocks: u32| (f64::from(blocks) * length::block_s(plan) + length::before_s(plan)).ceil();
+    let budget =
+        |blocks: u32| (f64::from(blocks) * length::block_s(plan) + length::before_s(plan)).ceil();
     Err(usage(format!(
         "--budget: too short for an interval (found room for {blocks} blocks in {:.0} s, expected at least {least}{among}); give --budget {:.0}s \
          for {least} blocks or {:.0}s for {}, or shorter trials{other}, {figures}",

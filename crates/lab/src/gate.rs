@@ -49,7 +49,8 @@ impl LastGood {
     /// Wrong usage when the plan's name has nothing that a file's name can have.
     pub fn of(dir: &Path, plan: &Path) -> Result<LastGood> {
         let stem = plan.file_stem().unwrap_or_default().to_string_lossy();
-        let plain: String = stem.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).collect();
+        let plain: String =
+            stem.chars().filter(|c| c.is_ascii_alphanumeric() || "._-".contains(*c)).collect();
         let name = plain.trim_start_matches('.');
         if name.is_empty() {
             return Err(usage(format!(
@@ -73,7 +74,8 @@ impl LastGood {
         if !self.path().exists() {
             return Ok(None);
         }
-        let unreadable = || format!("{}: remove it to begin with a new last good record", self.path().display());
+        let unreadable =
+            || format!("{}: remove it to begin with a new last good record", self.path().display());
         store::read(&self.path()).map(Some).with_context(unreadable)
     }
 
@@ -83,7 +85,9 @@ impl LastGood {
     /// It cannot be read or written; the former one is kept then.
     pub fn keep(&self, results: &Path) -> Result<()> {
         let from = Dir::open(results)?;
-        let bytes = from.read(store::RECORD)?.with_context(|| format!("{}: no record", results.display()))?;
+        let bytes = from
+            .read(store::RECORD)?
+            .with_context(|| format!("{}: no record", results.display()))?;
         RECORD_BYTES.check(bytes.len())?;
         Dir::make(&self.dir)?.replace(&self.name, &bytes)?;
         Ok(())
@@ -102,8 +106,11 @@ pub fn same_plan(now: &Plan, then: &Record, from: &Path) -> Result<()> {
     if found.is_empty() {
         return Ok(());
     }
-    let more =
-        if found.len() > MOST_EDITS { format!("; and {} more", found.len() - MOST_EDITS) } else { String::new() };
+    let more = if found.len() > MOST_EDITS {
+        format!("; and {} more", found.len() - MOST_EDITS)
+    } else {
+        String::new()
+    };
     Err(usage(format!(
         "{}: the plan was edited since: {}{more}; two plans cannot be compared: measure a new reference",
         from.display(),
@@ -116,7 +123,9 @@ pub fn same_plan(now: &Plan, then: &Record, from: &Path) -> Result<()> {
 /// # Errors
 /// Wrong usage that names the fact.
 pub fn same_machine(plan: &Plan, now: &Environment, then: &Environment, from: &Path) -> Result<()> {
-    let of = |environment: &Environment, section: &str, name: &str| environment.get(section)?.get(name).cloned();
+    let of = |environment: &Environment, section: &str, name: &str| {
+        environment.get(section)?.get(name).cloned()
+    };
     let temporary = plan.arena == ArenaKind::Disk && Target::is_temporary(&plan.device)?;
     // A temporary device is another one each time; only its size is the plan's.
     let compared = IDENTITY.iter().filter(|fact| !(temporary && **fact == ("device", "identity")));
@@ -154,7 +163,8 @@ mod tests {
 
     #[test]
     fn a_last_good_record_is_named_after_its_plan_and_cannot_leave_its_directory() {
-        let of = |plan: &str| LastGood::of(Path::new("/s"), Path::new(plan)).map(|kept| kept.path());
+        let of =
+            |plan: &str| LastGood::of(Path::new("/s"), Path::new(plan)).map(|kept| kept.path());
         assert_eq!(of("ci/oltp.toml").expect("a name"), Path::new("/s/oltp.jsonl"));
         assert_eq!(of("../../x y;z.toml").expect("a name"), Path::new("/s/xyz.jsonl"));
         assert_eq!(of(".hidden.toml").expect("a name"), Path::new("/s/hidden.jsonl"));
@@ -165,7 +175,10 @@ mod tests {
 
     #[test]
     fn of_a_long_description_the_first_line_that_differs_is_named() {
-        assert_eq!(first_difference(Some("a\nrpm = 3\nb"), Some("a\nrpm = 4\nb")), ("rpm = 3", "rpm = 4"));
+        assert_eq!(
+            first_difference(Some("a\nrpm = 3\nb"), Some("a\nrpm = 4\nb")),
+            ("rpm = 3", "rpm = 4")
+        );
         assert_eq!(first_difference(Some("a"), Some("a\nb")), ("nothing more", "b"));
         assert_eq!(first_difference(None, Some("x")), ("unknown", "x"));
     }

@@ -34,8 +34,9 @@ pub fn dispatch() -> Option<ExitCode> {
 /// # Errors
 /// Those of the role; or the process runs outside of a guest.
 pub fn in_guest(role: impl FnOnce(&Path) -> Result<u8>) -> Result<u8> {
-    let workdir = env::var_os(guest::WORKDIR_VARIABLE)
-        .with_context(|| format!("{}: not set; this role is the first process of a guest", guest::WORKDIR_VARIABLE))?;
+    let workdir = env::var_os(guest::WORKDIR_VARIABLE).with_context(|| {
+        format!("{}: not set; this role is the first process of a guest", guest::WORKDIR_VARIABLE)
+    })?;
     role(Path::new(&workdir))
 }
 

@@ -57,7 +57,9 @@ pub fn before_s(plan: &Plan) -> f64 {
 /// The number of blocks of each workload that fit into the budget, at most those that the plan fixes. The last one may end after the
 /// budget, since none is cut off.
 pub fn blocks(plan: &Plan) -> u32 {
-    let room = ((plan.budget.time_s - before_s(plan)) / block_s(plan)).ceil().clamp(0.0, f64::from(u32::MAX)) as u32;
+    let room = ((plan.budget.time_s - before_s(plan)) / block_s(plan))
+        .ceil()
+        .clamp(0.0, f64::from(u32::MAX)) as u32;
     plan.budget.blocks.map_or(room, |fixed| fixed.min(room))
 }
 
@@ -65,7 +67,8 @@ pub fn blocks(plan: &Plan) -> u32 {
 pub fn expected_s(plan: &Plan) -> f64 {
     let (duration, warmup) = trial_length(plan);
     let each = duration + warmup + overhead(plan);
-    let trials = |blocks: u32| f64::from(blocks) * plan.arms.len() as f64 * plan.workloads.len() as f64;
+    let trials =
+        |blocks: u32| f64::from(blocks) * plan.arms.len() as f64 * plan.workloads.len() as f64;
     plan.budget.blocks.map_or(plan.budget.time_s, |blocks| trials(blocks) * each.as_secs_f64())
 }
 

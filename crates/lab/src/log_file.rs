@@ -44,9 +44,13 @@ impl LogFile {
     fn lock(dir: &Dir, name: &str, file: File, limit: &'static Limit) -> Result<LogFile> {
         let (dir, path) = (dir.path().to_owned(), dir.file(name));
         let Ok(Some(file)) = DataLock::attempt(file) else {
-            bail!("{}: being written by another schedlab; wait for it, or name another --out", dir.display());
+            bail!(
+                "{}: being written by another schedlab; wait for it, or name another --out",
+                dir.display()
+            );
         };
-        let len = file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
+        let len =
+            file.metadata().with_context(|| format!("{}: cannot look at", path.display()))?.len();
         Ok(LogFile { dir, path, file, len, limit })
     }
 
@@ -64,8 +68,10 @@ impl LogFile {
     /// # Errors
     /// It cannot be read, is no text, or is larger than its limit.
     pub(crate) fn read_lines(&self) -> Result<String> {
-        let mut text =
-            self.limit.read_text(self.file()).with_context(|| format!("{}: cannot read", self.path.display()))?;
+        let mut text = self
+            .limit
+            .read_text(self.file())
+            .with_context(|| format!("{}: cannot read", self.path.display()))?;
         text.truncate(text.rfind('\n').map_or(0, |end| end + 1));
         Ok(text)
     }
@@ -75,7 +81,9 @@ impl LogFile {
     /// # Errors
     /// It cannot be cut.
     pub(crate) fn cut(&mut self, len: u64) -> Result<()> {
-        self.file.set_len(len).with_context(|| format!("{}: cannot cut its unfinished line", self.path.display()))?;
+        self.file
+            .set_len(len)
+            .with_context(|| format!("{}: cannot cut its unfinished line", self.path.display()))?;
         self.len = len;
         Ok(())
     }
@@ -110,7 +118,9 @@ impl LogFile {
     /// # Errors
     /// It cannot be written.
     pub(crate) fn end_line(&mut self) -> Result<()> {
-        self.file.write_all(b"\n").with_context(|| format!("{}: cannot write", self.path.display()))?;
+        self.file
+            .write_all(b"\n")
+            .with_context(|| format!("{}: cannot write", self.path.display()))?;
         self.len += 1;
         Ok(())
     }

@@ -48,11 +48,17 @@ fn has_record(dir: &Path) -> bool {
 pub fn keep_plan(dir: &Dir, plan: &Plan) -> Result<()> {
     let path = dir.file(PLAN);
     if dir.has(RECORD) {
-        return Err(usage(format!("{}: holds one experiment; name another --out for occasions", dir.path().display())));
+        return Err(usage(format!(
+            "{}: holds one experiment; name another --out for occasions",
+            dir.path().display()
+        )));
     }
-    let Some(bytes) = dir.read(PLAN)? else { return Ok(dir.replace(PLAN, plan.to_toml().as_bytes())?) };
+    let Some(bytes) = dir.read(PLAN)? else {
+        return Ok(dir.replace(PLAN, plan.to_toml().as_bytes())?);
+    };
     PLAN_BYTES.check(bytes.len())?;
-    let there = Plan::from_toml(&String::from_utf8_lossy(&bytes)).with_context(|| path.display().to_string())?;
+    let there = Plan::from_toml(&String::from_utf8_lossy(&bytes))
+        .with_context(|| path.display().to_string())?;
     if comparable(&there) == comparable(plan) {
         return check_build(dir.path());
     }
@@ -136,9 +142,12 @@ pub fn records(sources: &[PathBuf]) -> Result<Vec<(String, Record)>> {
     let (mut records, mut bytes) = (Vec::new(), 0_usize);
     for (source, name) in sources.iter().zip(names(sources)) {
         let file = if source.is_dir() { source.join(RECORD) } else { source.clone() };
-        bytes =
-            bytes.saturating_add(file.metadata().map_or(0, |meta| usize::try_from(meta.len()).unwrap_or(usize::MAX)));
-        RECORD_BYTES.check(bytes).with_context(|| format!("{}: too much for one pool", source.display()))?;
+        bytes = bytes.saturating_add(
+            file.metadata().map_or(0, |meta| usize::try_from(meta.len()).unwrap_or(usize::MAX)),
+        );
+        RECORD_BYTES
+            .check(bytes)
+            .with_context(|| format!("{}: too much for one pool", source.display()))?;
         records.push((name, read(source)?));
     }
     Ok(records)
@@ -148,7 +157,8 @@ pub fn records(sources: &[PathBuf]) -> Result<Vec<(String, Record)>> {
 pub fn names(sources: &[PathBuf]) -> Vec<String> {
     let of = |path: &PathBuf| {
         let last = if path.ends_with(RECORD) { path.parent().unwrap_or(path) } else { path };
-        last.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+        last.file_name()
+            .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
     };
     let short: Vec<String> = sources.iter().map(of).collect();
     let unique = short.iter().collect::<std::collections::BTreeSet<_>>().len() == short.len();
@@ -189,7 +199,10 @@ mod tests {
     #[test]
     fn an_occasion_is_named_after_its_directory_unless_two_have_that_name() {
         let paths = |paths: [&str; 2]| names(&paths.map(PathBuf::from));
-        assert_eq!(paths(["out/occasion-1", "out/occasion-2/record.jsonl"]), ["occasion-1", "occasion-2"]);
+        assert_eq!(
+            paths(["out/occasion-1", "out/occasion-2/record.jsonl"]),
+            ["occasion-1", "occasion-2"]
+        );
         assert_eq!(paths(["monday/out", "friday/out"]), ["monday/out", "friday/out"]);
     }
 }

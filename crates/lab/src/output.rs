@@ -46,9 +46,11 @@ impl Output {
 /// # Errors
 /// It cannot be made.
 pub fn numbered(parent: &Dir, name: &str) -> Result<Dir, machine::files::Error> {
-    let names = std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
+    let names =
+        std::iter::once(name.to_owned()).chain((2..).map(|number| format!("{name}-{number}")));
     let mut made = names.map(|name| parent.create_subdir(&name, 0o755));
-    made.find(|made| !matches!(made, Err(error) if error.is_already_there())).expect("numbers do not end")
+    made.find(|made| !matches!(made, Err(error) if error.is_already_there()))
+        .expect("numbers do not end")
 }
 
 #[cfg(test)]
@@ -60,7 +62,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let parent = Dir::open(dir.path()).expect("ours");
         std::os::unix::fs::symlink("/nowhere", dir.path().join("now")).expect("a link");
-        let paths = [(); 2].map(|()| numbered(&parent, "now").expect("a new directory").path().to_owned());
+        let paths =
+            [(); 2].map(|()| numbered(&parent, "now").expect("a new directory").path().to_owned());
         assert_eq!(paths, ["now-2", "now-3"].map(|name| dir.path().join(name)));
     }
 }

@@ -31,14 +31,19 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
 
 /// Whether a file holds the events of a simulated trial.
 pub fn is_events(path: &Path) -> bool {
-    begin(path, EVENTS.len() as u64) == EVENTS || begin(path, 4) == b"PAR1" && !recorder::file::is_recording(path)
+    begin(path, EVENTS.len() as u64) == EVENTS
+        || begin(path, 4) == b"PAR1" && !recorder::file::is_recording(path)
 }
 
 fn of_events(path: &Path) -> Result<Recording> {
     let mut recorder = Recorder::default();
     trace_file::read(path, &mut |event| sim::Observer::event(&mut recorder, event))?;
     let recording = recorder.finish();
-    anyhow::ensure!(!recording.ios.is_empty(), "{}: no request in it; name a trace of a longer trial", path.display());
+    anyhow::ensure!(
+        !recording.ios.is_empty(),
+        "{}: no request in it; name a trace of a longer trial",
+        path.display()
+    );
     Ok(recording)
 }
 

@@ -122,7 +122,9 @@ pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> 
             };
             within(root, Resolved::of(plan)?, opening, console, work)
         }
-        Place::Open(arena) => measure(&plan, arena, Steps { pilot, results, hooks, traces: None }, console),
+        Place::Open(arena) => {
+            measure(&plan, arena, Steps { pilot, results, hooks, traces: None }, console)
+        }
     }
 }
 
@@ -134,10 +136,16 @@ struct Steps<'a> {
     traces: Option<Format>,
 }
 
-fn measure(plan: &Plan, arena: &mut dyn Arena, steps: Steps<'_>, console: Console<'_>) -> Result<Outcome> {
+fn measure(
+    plan: &Plan,
+    arena: &mut dyn Arena,
+    steps: Steps<'_>,
+    console: Console<'_>,
+) -> Result<Outcome> {
     let Steps { pilot, results, hooks, traces } = steps;
     hooks.check(&arena.capture()?)?;
-    let arms: Vec<ArmIndex> = plan.arms.iter().map(|arm| arena.admit(arm)).collect::<Result<_>>()?;
+    let arms: Vec<ArmIndex> =
+        plan.arms.iter().map(|arm| arena.admit(arm)).collect::<Result<_>>()?;
     let is_resumed = matches!(&results, Results::Directory(options) if options.resume);
     let Rehearsed { plan, notes } = match pilot {
         Pilot::Run { asked } if !is_resumed => rehearse(plan, asked, &arms, arena, console)?,

@@ -31,7 +31,12 @@ pub struct RecordOptions {
 ///
 /// # Errors
 /// The record cannot be written, or is of another experiment.
-pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &Stop) -> Result<(Store, Record)> {
+pub fn open(
+    plan: &Plan,
+    options: &RecordOptions,
+    arena: &mut dyn Arena,
+    stop: &Stop,
+) -> Result<(Store, Record)> {
     let environment = arena.capture()?;
     let now = Timestamp::now();
     let (Output::Named(dir), true) = (&options.output, options.resume) else {
@@ -43,7 +48,8 @@ pub fn open(plan: &Plan, options: &RecordOptions, arena: &mut dyn Arena, stop: &
     same_experiment(&record.header, plan, &environment, dir)?;
     let at_ms = record.last_ms();
     let at = (!plan.arena.is_virtual()).then(|| now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
-    let mut notes = vec![Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } }];
+    let mut notes =
+        vec![Note { at_ms, event: Event::Resumed { trials: record.trials.len() as u64, at } }];
     if record.header.plan.budget != plan.budget && !record.trials.is_empty() {
         let event = Event::BudgetChanged { time_s: plan.budget.time_s, blocks: plan.budget.blocks };
         notes.push(Note { at_ms, event });
@@ -81,7 +87,11 @@ fn header(plan: &Plan, environment: Environment, command: &str, now: Timestamp) 
 ///
 /// # Errors
 /// The record cannot be written.
-pub fn append_notes(store: &mut dyn RecordLog, record: &mut Record, notes: Vec<Note>) -> Result<()> {
+pub fn append_notes(
+    store: &mut dyn RecordLog,
+    record: &mut Record,
+    notes: Vec<Note>,
+) -> Result<()> {
     for note in notes {
         store.append_note(note.clone())?;
         record.notes.push(note);
@@ -90,9 +100,17 @@ pub fn append_notes(store: &mut dyn RecordLog, record: &mut Record, notes: Vec<N
 }
 
 /// A record is one experiment on one machine: only the budget may be another when it is resumed.
-fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir: &Path) -> Result<()> {
+fn same_experiment(
+    header: &Header,
+    plan: &Plan,
+    environment: &Environment,
+    dir: &Path,
+) -> Result<()> {
     if let Some(why) = build::difference(&header.schedlab, build::identity()) {
-        return Err(usage(format!("{}: {why}; continue it with that build, or name another --out", dir.display())));
+        return Err(usage(format!(
+            "{}: {why}; continue it with that build, or name another --out",
+            dir.display()
+        )));
     }
     let comparable = |plan: &Plan| Plan { budget: Budget::default(), ..plan.clone() };
     if comparable(&header.plan) != comparable(plan) {
@@ -111,7 +129,9 @@ fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir:
     ];
     for (section, name) in same {
         let (then, now) = (of(&header.environment, section, name), of(environment, section, name));
-        let temporary = plan.arena == ArenaKind::Disk && section == "device" && Target::is_temporary(&plan.device)?;
+        let temporary = plan.arena == ArenaKind::Disk
+            && section == "device"
+            && Target::is_temporary(&plan.device)?;
         if then != now && !temporary {
             return Err(usage(format!(
                 "{section}: another {name} (found {}, expected {}), and trials of different machines are never joined; name another --out",
@@ -139,8 +159,11 @@ fn same_experiment(header: &Header, plan: &Plan, environment: &Environment, dir:
 /// In the kernel arena the kernels and modules are part of the experiment: an edited patch gives another build.
 fn same_kernels(header: &Header, environment: &Environment) -> Result<()> {
     let (then, now) = (&header.environment, environment);
-    let names = |env: &Environment| env.get("kernel").map(|facts| facts.keys().cloned().collect()).unwrap_or_default();
-    let all: BTreeSet<String> = [names(then), names(now)].into_iter().flat_map(|names: Vec<String>| names).collect();
+    let names = |env: &Environment| {
+        env.get("kernel").map(|facts| facts.keys().cloned().collect()).unwrap_or_default()
+    };
+    let all: BTreeSet<String> =
+        [names(then), names(now)].into_iter().flat_map(|names: Vec<String>| names).collect();
     for name in all.iter().filter(|_| header.plan.arena == ArenaKind::Kernel) {
         let (then, now) = (of(then, "kernel", name), of(now, "kernel", name));
         if then != now {

@@ -56,8 +56,11 @@ impl Stop {
         let stop = Stop { flag: Arc::default(), nothing_to_undo: Arc::default(), signal };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let number = usize::try_from(signal).expect("signal numbers are positive");
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop.nothing_to_undo))
-                .context("signal handler: cannot install")?;
+            signal_hook::flag::register_conditional_default(
+                signal,
+                Arc::clone(&stop.nothing_to_undo),
+            )
+            .context("signal handler: cannot install")?;
             signal_hook::flag::register_usize(signal, Arc::clone(&stop.signal), number)
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop.flag)))
                 .context("signal handler: cannot install")?;
@@ -72,7 +75,10 @@ impl Stop {
 
     /// Asks to end, as SIGINT does.
     pub fn ask(&self) {
-        self.signal.store(usize::try_from(SIGINT).expect("signal numbers are positive"), Ordering::Relaxed);
+        self.signal.store(
+            usize::try_from(SIGINT).expect("signal numbers are positive"),
+            Ordering::Relaxed,
+        );
         self.flag.store(true, Ordering::Relaxed);
     }
 
@@ -104,10 +110,12 @@ impl Stop {
 
     /// The name of the signal that came, if one came.
     pub fn signal(&self) -> Option<&'static str> {
-        self.flag.load(Ordering::Relaxed).then(|| match i32::try_from(self.signal.load(Ordering::Relaxed)) {
-            Ok(SIGTERM) => "SIGTERM",
-            Ok(SIGHUP) => "SIGHUP",
-            _ => "SIGINT",
+        self.flag.load(Ordering::Relaxed).then(|| {
+            match i32::try_from(self.signal.load(Ordering::Relaxed)) {
+                Ok(SIGTERM) => "SIGTERM",
+                Ok(SIGHUP) => "SIGHUP",
+                _ => "SIGINT",
+            }
         })
     }
 }

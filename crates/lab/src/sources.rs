@@ -34,7 +34,8 @@ pub enum Source {
 /// # Errors
 /// It cannot be read.
 pub fn kind(path: &Path, is_table: bool) -> Result<Source> {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let extension =
+        path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
     if path == Path::new(STDIN) || ["csv", "tsv"].contains(&extension.as_str()) {
         return Ok(Source::Table);
     }
@@ -42,7 +43,10 @@ pub fn kind(path: &Path, is_table: bool) -> Result<Source> {
         return Ok(Source::Record);
     }
     let mut begin = Vec::new();
-    open(path)?.take(1 << 16).read_to_end(&mut begin).with_context(|| format!("{}: cannot read", path.display()))?;
+    open(path)?
+        .take(1 << 16)
+        .read_to_end(&mut begin)
+        .with_context(|| format!("{}: cannot read", path.display()))?;
     let text = String::from_utf8_lossy(&begin).into_owned();
     if text.starts_with("{\"kind\":\"header\"") {
         return Ok(Source::Record);
@@ -57,7 +61,10 @@ pub fn kind(path: &Path, is_table: bool) -> Result<Source> {
 pub fn table(path: &Path) -> Result<String> {
     let text = text_of(path, &TABLE_BYTES)?;
     if text.trim().is_empty() {
-        return Err(usage(format!("{}: empty; a table begins with a line of column names", name(path))));
+        return Err(usage(format!(
+            "{}: empty; a table begins with a line of column names",
+            name(path)
+        )));
     }
     Ok(text)
 }
@@ -74,13 +81,21 @@ pub fn files(row: &Importer, paths: &[PathBuf]) -> Result<Vec<import::File>> {
             continue;
         }
         let Some(within) = row.within else {
-            return Err(usage(format!("{}: a directory; name the files of {} in it", path.display(), row.name)));
+            return Err(usage(format!(
+                "{}: a directory; name the files of {} in it",
+                path.display(),
+                row.name
+            )));
         };
         let before = found.len();
         below(path, within, DEPTH, &mut found)?;
         if found.len() == before {
             let reads = row.reads;
-            return Err(usage(format!("{}: no file of {} in this directory; name {reads}", path.display(), row.name)));
+            return Err(usage(format!(
+                "{}: no file of {} in this directory; name {reads}",
+                path.display(),
+                row.name
+            )));
         }
     }
     check(&IMPORT_FILES, found.len())?;
@@ -100,7 +115,12 @@ fn check(limit: &'static Limit, found: usize) -> Result<()> {
 }
 
 /// Files below a directory; links are not followed.
-fn below(dir: &Path, within: fn(&str) -> bool, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
+fn below(
+    dir: &Path,
+    within: fn(&str) -> bool,
+    depth: usize,
+    found: &mut Vec<PathBuf>,
+) -> Result<()> {
     let cannot = || format!("{}: cannot list", dir.display());
     let mut entries: Vec<fs::DirEntry> =
         fs::read_dir(dir).with_context(cannot)?.collect::<Result<_, _>>().with_context(cannot)?;
@@ -118,7 +138,11 @@ fn below(dir: &Path, within: fn(&str) -> bool, depth: usize, found: &mut Vec<Pat
 }
 
 fn name(path: &Path) -> String {
-    if path == Path::new(STDIN) { "standard input".to_owned() } else { path.to_string_lossy().into_owned() }
+    if path == Path::new(STDIN) {
+        "standard input".to_owned()
+    } else {
+        path.to_string_lossy().into_owned()
+    }
 }
 
 /// Opens a regular file, or what a shell passes as an open descriptor.
@@ -134,8 +158,11 @@ fn open(path: &Path) -> Result<File> {
 }
 
 fn text_of(path: &Path, limit: &'static Limit) -> Result<String> {
-    let text =
-        if path == Path::new(STDIN) { limit.read_text(io::stdin().lock()) } else { limit.read_text(open(path)?) };
+    let text = if path == Path::new(STDIN) {
+        limit.read_text(io::stdin().lock())
+    } else {
+        limit.read_text(open(path)?)
+    };
     text.map_err(|error| match (exceeded(&error), error.kind()) {
         (Some(exceeded), _) => usage(format!("{}: {exceeded}", name(path))),
         (None, io::ErrorKind::InvalidData) => usage(format!(

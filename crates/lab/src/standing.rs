@@ -89,9 +89,14 @@ pub struct ArmStanding {
 /// Wrong usage: there is none.
 pub fn newest() -> Result<PathBuf> {
     let dirs = fs::read_dir(PARENT).into_iter().flatten().flatten().map(|entry| entry.path());
-    let changed = |dir: &PathBuf| fs::metadata(dir.join(RECORD)).and_then(|found| found.modified()).ok();
+    let changed =
+        |dir: &PathBuf| fs::metadata(dir.join(RECORD)).and_then(|found| found.modified()).ok();
     let newest = dirs.filter_map(|dir| Some((changed(&dir)?, dir))).max();
-    let none = || usage(format!("{PARENT}: no experiment is there; name the directory of one, as given by --out"));
+    let none = || {
+        usage(format!(
+            "{PARENT}: no experiment is there; name the directory of one, as given by --out"
+        ))
+    };
     Ok(newest.ok_or_else(none)?.1)
 }
 
@@ -145,7 +150,8 @@ fn locked(locks: &str, device: u64, inode: u64) -> Option<Option<u32>> {
         let (its_major, its_minor) = (number()?, number()?);
         let its_inode: u64 = place.rsplit(':').next()?.parse().ok()?;
         let is_anonymous = major == 0 && its_major == 0;
-        let is_it = its_inode == inode && ((its_major, its_minor) == (major, minor) || is_anonymous);
+        let is_it =
+            its_inode == inode && ((its_major, its_minor) == (major, minor) || is_anonymous);
         is_it.then(|| pid.parse().ok().filter(|pid| *pid > 0))
     })
 }
@@ -154,14 +160,16 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
     let plan = &record.header.plan;
     let state = match (&holder, &record.end) {
         (Some(pid), _) => State::Measuring { pid: *pid },
-        (None, Some(end)) => State::Ended { why: end.reason.word().to_owned(), text: end.reason.to_string() },
+        (None, Some(end)) => {
+            State::Ended { why: end.reason.word().to_owned(), text: end.reason.to_string() }
+        }
         (None, None) => State::CutOff,
     };
     let is_virtual = plan.arena.is_virtual();
     let spent = spent(plan, record).as_secs_f64();
     let total = expected_s(plan).min(plan.budget.time_s).max(1e-9);
-    let is_whole =
-        matches!(&state, State::Ended { .. }) && record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
+    let is_whole = matches!(&state, State::Ended { .. })
+        && record.end.as_ref().is_some_and(|end| !end.reason.ending().is_early());
     let left = (total - spent).max(0.0);
     // Virtual time passes as fast as it did so far.
     let left = if is_virtual {
@@ -181,7 +189,11 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
         is_virtual,
         share: if is_whole { 1.0 } else { (spent / total).min(1.0) },
         left_s: left.filter(|_| matches!(state, State::Measuring { .. })),
-        workloads: plan.workloads.iter().map(|workload| of_workload(record, &workload.name, &judgements)).collect(),
+        workloads: plan
+            .workloads
+            .iter()
+            .map(|workload| of_workload(record, &workload.name, &judgements))
+            .collect(),
         state,
     }
 }
@@ -198,9 +210,8 @@ fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> Wor
     let trials = || record.trials.iter().filter(|trial| trial.workload == workload);
     let is_decided = |name: &str| {
         record.notes.iter().any(|note| match &note.event {
-            Event::StoppedArm { workload: of, arm, .. } | Event::FutileArm { workload: of, arm, .. } => {
-                of == workload && arm == name
-            }
+            Event::StoppedArm { workload: of, arm, .. }
+            | Event::FutileArm { workload: of, arm, .. } => of == workload && arm == name,
             Event::RefusedArm { arm, .. } => arm == name,
             _ => false,
         })
@@ -210,7 +221,10 @@ fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> Wor
         is_baseline: name == plan.baseline(),
         trials: trials().filter(|trial| trial.arm == *name).count(),
         decided: is_decided(name),
-        judgement: judgements.iter().find(|one| one.primary && one.workload == workload && one.arm == *name).cloned(),
+        judgement: judgements
+            .iter()
+            .find(|one| one.primary && one.workload == workload && one.arm == *name)
+            .cloned(),
     };
     WorkloadStanding {
         name: workload.to_owned(),
@@ -223,7 +237,10 @@ fn of_workload(record: &Record, workload: &str, judgements: &[Judgement]) -> Wor
 impl ArmStanding {
     /// The verdict, if there is one.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.judgement.as_ref().map(|judgement| judgement.verdict).filter(|verdict| *verdict != Verdict::Inconclusive)
+        self.judgement
+            .as_ref()
+            .map(|judgement| judgement.verdict)
+            .filter(|verdict| *verdict != Verdict::Inconclusive)
     }
 }
 
@@ -251,8 +268,13 @@ mod tests {
         });
         record.trials = (0..6_u32)
             .map(|i| {
-                let metrics = [("iops".to_owned(), 100.0 + f64::from(i)), ("latency_p999_us".to_owned(), 5.0)].into();
-                let observation = Observation { duration_ns: 1_000_000_000, metrics, ..Observation::default() };
+                let metrics = [
+                    ("iops".to_owned(), 100.0 + f64::from(i)),
+                    ("latency_p999_us".to_owned(), 5.0),
+                ]
+                .into();
+                let observation =
+                    Observation { duration_ns: 1_000_000_000, metrics, ..Observation::default() };
                 let (block, position) = (i / 2, i % 2);
                 let arm = ["none", "bfq"][position as usize].to_owned();
                 Trial {
@@ -286,11 +308,18 @@ mod tests {
         let judgements = experiment::study(&record, None).judgements;
         let deciding = judgements.iter().find(|one| one.primary).unwrap().metric.clone();
         record.trials.iter_mut().for_each(|trial| trial.observation.voids.clear());
-        let few = |metric: &str| VoidReason::TooFewIos { metric: metric.to_owned(), count: 5, needed: 1000 };
+        let few = |metric: &str| VoidReason::TooFewIos {
+            metric: metric.to_owned(),
+            count: 5,
+            needed: 1000,
+        };
         record.trials[0].observation.voids.push(few("latency_p999_us"));
         assert_eq!(of(&record, None, None).void_trials, 0);
         record.trials[0].observation.voids.push(few(&deciding));
-        record.trials[1].observation.voids.push(VoidReason::DeviceVanished { detail: "gone".into() });
+        record.trials[1]
+            .observation
+            .voids
+            .push(VoidReason::DeviceVanished { detail: "gone".into() });
         assert_eq!(of(&record, None, None).void_trials, 2);
     }
 
@@ -298,7 +327,9 @@ mod tests {
     fn planned_blocks_are_those_announced_before_the_first_trial() {
         let record = record();
         let announced = crate::feasibility::of(&record.header.plan).blocks;
-        assert!(of(&record, None, None).workloads.iter().all(|workload| workload.planned == announced));
+        assert!(
+            of(&record, None, None).workloads.iter().all(|workload| workload.planned == announced)
+        );
     }
 
     #[test]

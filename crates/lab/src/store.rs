@@ -83,12 +83,15 @@ impl Store {
             return Err(holds_one(store.dir()));
         }
         let plan = store.dir.replace("plan.toml", header.plan.to_toml().as_bytes());
-        let begun =
-            plan.map_err(anyhow::Error::from).and_then(|()| store.append(&Line::Header(Box::new(header.clone()))));
+        let begun = plan
+            .map_err(anyhow::Error::from)
+            .and_then(|()| store.append(&Line::Header(Box::new(header.clone()))));
         if let Err(error) = begun {
             // Without its first line there is nothing to resume, whatever the error advises.
             let _ = store.dir.remove(RECORD);
-            return Err(error.context("record: nothing was measured; make room or name another --out, and start again"));
+            return Err(error.context(
+                "record: nothing was measured; make room or name another --out, and start again",
+            ));
         }
         store.dir.sync()?;
         Ok(store)
@@ -98,9 +101,13 @@ impl Store {
     pub fn resume(dir: &Path, stop: &Stop) -> Result<(Store, Record)> {
         let path = dir.join(RECORD);
         let dir = Dir::open(dir).map_err(anyhow::Error::from);
-        let opened = dir.and_then(|dir| Ok((LogFile::open_existing(&dir, RECORD, &RECORD_BYTES)?, dir)));
+        let opened =
+            dir.and_then(|dir| Ok((LogFile::open_existing(&dir, RECORD, &RECORD_BYTES)?, dir)));
         let (mut log, dir) = opened.with_context(|| {
-            format!("{}: cannot resume; leave out --resume to begin a new experiment", path.display())
+            format!(
+                "{}: cannot resume; leave out --resume to begin a new experiment",
+                path.display()
+            )
         })?;
         let record = parse(&path, log.file(), Some(stop))?;
         if let Some(cut) = &record.cut {
@@ -138,14 +145,20 @@ pub fn check_free(dir: Option<&Path>) -> Result<()> {
 }
 
 fn holds_one(dir: &Path) -> anyhow::Error {
-    usage(format!("{}: already holds a record; add --resume to continue it, or name another --out", dir.display()))
+    usage(format!(
+        "{}: already holds a record; add --resume to continue it, or name another --out",
+        dir.display()
+    ))
 }
 
 /// Reads the record of an experiment from its directory, or from the file itself.
 pub fn read(source: &Path) -> Result<Record> {
     let path = if source.is_dir() { source.join(RECORD) } else { source.to_path_buf() };
     let file = open_input(&path).with_context(|| {
-        format!("{}: cannot read (expected the directory that `compare --out` or `run --out` wrote)", path.display())
+        format!(
+            "{}: cannot read (expected the directory that `compare --out` or `run --out` wrote)",
+            path.display()
+        )
     })?;
     parse(&path, &file, None)
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use experiment::plan::{
-    ArenaKind, Budget, Criteria, FLOWS, Flow, Limits, Plan, SCHEMA, Share, TrialLength, WorkloadSpec,
+    ArenaKind, Budget, Criteria, FLOWS, Flow, Limits, Plan, SCHEMA, Share, TrialLength,
+    WorkloadSpec,
 };
 use experiment::plan::{is_flow_name, parse_arms};
 use recorder::file::ReadOptions;
@@ -109,8 +110,12 @@ pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
             "{names}: each does several things, which are groups of their own; what one waits for in another"
         ));
     }
-    let others: Vec<&str> =
-        profile.devices.iter().filter(|of| of.device != disk.device).map(|of| of.name.as_str()).collect();
+    let others: Vec<&str> = profile
+        .devices
+        .iter()
+        .filter(|of| of.device != disk.device)
+        .map(|of| of.name.as_str())
+        .collect();
     if !others.is_empty() {
         unsaid.push(format!("other disks than {}: {}", disk.name, others.join(", ")));
     }
@@ -146,7 +151,10 @@ fn suitable(disk: &DeviceProfile) -> &'static str {
 
 fn in_effect(disk: &DeviceProfile) -> String {
     let most = disk.schedulers.iter().max_by_key(|(_, requests)| *requests);
-    most.map(|(name, _)| name.as_str()).filter(|name| elevator::find(name).is_some()).unwrap_or("none").to_owned()
+    most.map(|(name, _)| name.as_str())
+        .filter(|name| elevator::find(name).is_some())
+        .unwrap_or("none")
+        .to_owned()
 }
 
 /// The scheduler of the trial, and after it those that a plan compares.
@@ -163,10 +171,18 @@ fn workload_of(groups: &[Group], bytes: u64, unsaid: &mut Vec<String>) -> Result
     for group in groups {
         if group.region > part {
             let (used, has) = (format_bytes(group.region), format_bytes(part));
-            unsaid.push(format!("{}: uses {used}, of which the model has room for {has}", group.name));
+            unsaid.push(format!(
+                "{}: uses {used}, of which the model has room for {has}",
+                group.name
+            ));
         }
         let params = params_of(group, part);
-        flows.push(Flow { name: plain_name(&group.name, &flows), kind: KIND.to_owned(), params, ..Flow::default() });
+        flows.push(Flow {
+            name: plain_name(&group.name, &flows),
+            kind: KIND.to_owned(),
+            params,
+            ..Flow::default()
+        });
     }
     let [one] = &flows[..] else { return Ok(spec(FLOWS, BTreeMap::new(), flows)) };
     Ok(spec(KIND, one.params.clone(), Vec::new()))
@@ -174,7 +190,15 @@ fn workload_of(groups: &[Group], bytes: u64, unsaid: &mut Vec<String>) -> Result
 
 fn spec(kind: &str, params: BTreeMap<String, String>, flows: Vec<Flow>) -> WorkloadSpec {
     let (name, kind) = (LABEL.to_owned(), kind.to_owned());
-    WorkloadSpec { name, kind, primary: None, params, share: Share::default(), background: Vec::new(), flows }
+    WorkloadSpec {
+        name,
+        kind,
+        primary: None,
+        params,
+        share: Share::default(),
+        background: Vec::new(),
+        flows,
+    }
 }
 
 fn params_of(group: &Group, part: u64) -> BTreeMap<String, String> {
@@ -197,14 +221,21 @@ fn params_of(group: &Group, part: u64) -> BTreeMap<String, String> {
 /// A name that a flow can have, unlike those of the others: names of processes can hold anything.
 fn plain_name(name: &str, others: &[Flow]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let mut plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(32).collect();
+    let mut plain: String =
+        name.chars().map(|c| if is_plain(c) { c } else { '_' }).take(32).collect();
     if !is_flow_name(&plain) || others.iter().any(|other| other.name == plain) {
         plain = format!("{plain}-{}", others.len() + 1).trim_start_matches('-').to_owned();
     }
     if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("group-{plain}") } else { plain }
 }
 
-fn planned(device: &str, scheduler: &str, workload: WorkloadSpec, ms: u64, seed: u64) -> Result<Plan> {
+fn planned(
+    device: &str,
+    scheduler: &str,
+    workload: WorkloadSpec,
+    ms: u64,
+    seed: u64,
+) -> Result<Plan> {
     Ok(Plan {
         schema: SCHEMA,
         name: LABEL.to_owned(),
@@ -213,7 +244,11 @@ fn planned(device: &str, scheduler: &str, workload: WorkloadSpec, ms: u64, seed:
         kernel: None,
         seed,
         baseline: None,
-        budget: Budget { time_s: (4 * 12 * 4 * ms) as f64 / 1000.0, blocks: Some(12), ..Budget::default() },
+        budget: Budget {
+            time_s: (4 * 12 * 4 * ms) as f64 / 1000.0,
+            blocks: Some(12),
+            ..Budget::default()
+        },
         trial: TrialLength { duration_ms: Some(ms), warmup_ms: Some(0) },
         criteria: Criteria::default(),
         limits: Limits::default(),
@@ -237,7 +272,10 @@ fn tried(plan: &Plan, model: Model, stop: &Stop) -> Result<DeviceProfile> {
     let profile = of(&recorder.finish());
     let disk = profile.devices.into_iter().next();
     disk.ok_or_else(|| {
-        anyhow::anyhow!("{}: the synthetic workload made no request (found 0); stopped too early?", plan.device)
+        anyhow::anyhow!(
+            "{}: the synthetic workload made no request (found 0); stopped too early?",
+            plan.device
+        )
     })
 }
 
@@ -272,7 +310,8 @@ mod tests {
             assert_eq!(unsaid.len(), count, "{unsaid:?}");
             let plan = planned("hp97560", "none", workload, 200, 1).expect("a plan");
             assert_eq!(Plan::from_toml(&plan.to_toml()).expect("it is read back"), plan);
-            let profile = tried(&plan, model, &Stop::install().expect("handlers")).expect("a trial");
+            let profile =
+                tried(&plan, model, &Stop::install().expect("handlers")).expect("a trial");
             assert!(profile.total.reads > 0 && profile.processes.len() == 2 * count);
         }
     }

@@ -15,12 +15,15 @@ use load::{Drive, PATIENCE, Submission, place_on_device, run};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let (path, ios, iodepth, direct) = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let (path, ios, iodepth, direct) = match args.iter().map(String::as_str).collect::<Vec<_>>()[..]
+    {
         [path, ios] => (path, ios, "1", "false"),
         [path, ios, iodepth] => (path, ios, iodepth, "false"),
         [path, ios, iodepth, direct] => (path, ios, iodepth, direct),
         _ => {
-            eprintln!("usage: drive FILE IOS [IODEPTH [DIRECT]], e.g. drive /dev/shm/file 100000 32 false");
+            eprintln!(
+                "usage: drive FILE IOS [IODEPTH [DIRECT]], e.g. drive /dev/shm/file 100000 32 false"
+            );
             return ExitCode::FAILURE;
         }
     };
@@ -37,11 +40,20 @@ fn main() -> ExitCode {
 }
 
 /// Returns how many requests were made.
-fn drive(path: &Path, ios: &str, iodepth: &str, direct: &str) -> Result<u64, Box<dyn std::error::Error>> {
+fn drive(
+    path: &Path,
+    ios: &str,
+    iodepth: &str,
+    direct: &str,
+) -> Result<u64, Box<dyn std::error::Error>> {
     let kind = sim::workload::find("randread").expect("randread is a workload");
     let amount = (ios.parse::<u64>()? * 4096).to_string();
-    let params =
-        kind.params([("clients", "1"), ("iodepth", iodepth), ("direct", direct), ("amount", amount.as_str())])?;
+    let params = kind.params([
+        ("clients", "1"),
+        ("iodepth", iodepth),
+        ("direct", direct),
+        ("amount", amount.as_str()),
+    ])?;
     let len = std::io::Seek::seek(&mut std::fs::File::open(path)?, std::io::SeekFrom::End(0))?;
     let files = place_on_device(kind, &params, path, len, 512)?;
     let duration = Duration::from_secs(3600);

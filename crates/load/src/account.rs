@@ -38,7 +38,10 @@ impl Allowance {
         }
         let written_bytes = rest_of_pages(params, measured);
         let read_bytes = [read_ahead(nr_clients, measured, device), written_bytes];
-        Allowance { read_bytes: read_bytes.into_iter().fold(SIGNATURE_PROBE, u64::saturating_add), written_bytes }
+        Allowance {
+            read_bytes: read_bytes.into_iter().fold(SIGNATURE_PROBE, u64::saturating_add),
+            written_bytes,
+        }
     }
 }
 
@@ -60,7 +63,8 @@ fn read_ahead(nr_clients: u64, measured: &Measured, device: &Path) -> u64 {
 }
 
 fn rest_of_pages(params: &Params, measured: &Measured) -> u64 {
-    let parts = [params.block_size, params.write_size].into_iter().any(|size| u64::from(size) % PAGE != 0);
+    let parts =
+        [params.block_size, params.write_size].into_iter().any(|size| u64::from(size) % PAGE != 0);
     if parts { measured.issued.writes.saturating_mul(2 * PAGE) } else { 0 }
 }
 
@@ -84,7 +88,8 @@ pub fn account(issued: &Issued, device: &DeviceDelta, allowance: Allowance) -> A
     let issued_bytes = issued.read_bytes + issued.written_bytes;
     let device_bytes = device.read_bytes + device.written_bytes;
     let reached: u64 = directions.iter().map(|&(ours, all, _)| ours.min(all)).sum();
-    let foreign: u64 = directions.iter().map(|&(ours, all, allowed)| all.saturating_sub(ours + allowed)).sum();
+    let foreign: u64 =
+        directions.iter().map(|&(ours, all, allowed)| all.saturating_sub(ours + allowed)).sum();
     let share = |part: u64, whole: u64, of_nothing: f64| {
         if whole == 0 { of_nothing } else { part as f64 / whole as f64 }
     };
@@ -136,10 +141,17 @@ mod tests {
 
     /// Three buffered clients on a device of 64 MiB with a window of 1 MiB; what it may read, beyond the look for
     /// signatures, and write.
-    fn allowed(workload: &str, params: &[(&str, &str)], passes: u32, reads: u64, writes: u64) -> (u64, u64) {
+    fn allowed(
+        workload: &str,
+        params: &[(&str, &str)],
+        passes: u32,
+        reads: u64,
+        writes: u64,
+    ) -> (u64, u64) {
         let device = tempfile::tempdir().unwrap();
         std::fs::create_dir(device.path().join("queue")).unwrap();
-        let numbers = [("size", 64 << 11), ("queue/read_ahead_kb", 1024), ("queue/max_sectors_kb", 512)];
+        let numbers =
+            [("size", 64 << 11), ("queue/read_ahead_kb", 1024), ("queue/max_sectors_kb", 512)];
         for (name, value) in numbers {
             std::fs::write(device.path().join(name), format!("{value}\n")).unwrap();
         }
@@ -152,7 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn read_ahead_is_a_window_a_request_and_two_a_client_and_pass_but_never_more_than_the_device_in_a_pass() {
+    fn read_ahead_is_a_window_a_request_and_two_a_client_and_pass_but_never_more_than_the_device_in_a_pass()
+     {
         let buffered = [("direct", "false"), ("phase", "randread")];
         assert_eq!(allowed("iozone", &buffered, 1, 7, 0), ((7 + 2 * 3 * 2) << 20, 0));
         assert_eq!(allowed("iozone", &buffered, 9, 7, 0), ((7 + 2 * 3 * 10) << 20, 0));
@@ -161,8 +174,14 @@ mod tests {
 
     #[test]
     fn direct_readers_and_writers_of_whole_pages_move_nothing_that_they_did_not_ask_for() {
-        assert_eq!(allowed("iozone", &[("direct", "true"), ("phase", "randread")], 9, 1000, 0), (0, 0));
-        assert_eq!(allowed("iozone", &[("direct", "false"), ("phase", "write")], 9, 0, 1000), (0, 0));
+        assert_eq!(
+            allowed("iozone", &[("direct", "true"), ("phase", "randread")], 9, 1000, 0),
+            (0, 0)
+        );
+        assert_eq!(
+            allowed("iozone", &[("direct", "false"), ("phase", "write")], 9, 0, 1000),
+            (0, 0)
+        );
         let parts = [("direct", "false"), ("phase", "write"), ("block_size", "512")];
         assert_eq!(allowed("iozone", &parts, 9, 0, 1000), (1000 * 2 * PAGE, 1000 * 2 * PAGE));
     }

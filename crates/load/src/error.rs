@@ -22,7 +22,9 @@ pub enum EngineError {
     NoSpace { dir: PathBuf, needed: u64, free: u64 },
     #[error("{}: the device hangs: no answer to {clients} clients for {seconds} s; see dmesg", .path.display())]
     Hung { clients: usize, path: PathBuf, seconds: u64 },
-    #[error("client {client} broke off: a mistake in schedlab, please report it with the message above")]
+    #[error(
+        "client {client} broke off: a mistake in schedlab, please report it with the message above"
+    )]
     Panicked { client: usize },
 }
 

@@ -45,7 +45,8 @@ pub use drive::{ClientFile, Drive, PATIENCE, Submission};
 pub use error::EngineError;
 pub use shared::monotonic_ns;
 pub use sim::workload::{
-    ClientTotals, Curve, Issued, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves, metrics, needed_for,
+    ClientTotals, Curve, Issued, METRIC_NAMES, Measured, OpTotals, PERCENTILES, latency_curves,
+    metrics, needed_for,
 };
 pub use sys::TimedReads;
 pub use target::prepare_files;
@@ -59,7 +60,10 @@ pub fn place_on_device(
     logical_block: u32,
 ) -> Result<Vec<ClientFile>, ParamError> {
     let extents = kind.extents(params, len, logical_block)?;
-    Ok(extents.into_iter().map(|e| ClientFile { path: path.into(), base: e.base, len: e.len }).collect())
+    Ok(extents
+        .into_iter()
+        .map(|e| ClientFile { path: path.into(), base: e.base, len: e.len })
+        .collect())
 }
 
 /// Makes the files that the clients need in a directory, filled with data, and gives each client its own or the shared one.
@@ -77,7 +81,11 @@ pub fn place_in_directory(
     let paths = prepare_files(dir, &sizes)?;
     let of = |client: usize| client % paths.len();
     Ok((0..kind.clients(params) as usize)
-        .map(|client| ClientFile { path: paths[of(client)].clone(), base: 0, len: sizes[of(client)] })
+        .map(|client| ClientFile {
+            path: paths[of(client)].clone(),
+            base: 0,
+            len: sizes[of(client)],
+        })
         .collect())
 }
 
@@ -95,14 +103,22 @@ pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_at(drive: &Drive, start_ns: u64, stop: &AtomicBool) -> Result<(Measured, u64), EngineError> {
+pub fn run_at(
+    drive: &Drive,
+    start_ns: u64,
+    stop: &AtomicBool,
+) -> Result<(Measured, u64), EngineError> {
     let gate = Gate::at(start_ns);
     let measured = begin(drive, &gate, stop)?;
     Ok((measured, gate.late_ns()))
 }
 
 fn begin(drive: &Drive, gate: &Gate, stop: &AtomicBool) -> Result<Measured, EngineError> {
-    assert_eq!(drive.files.len(), drive.kind.clients(&drive.params) as usize, "one file entry per client");
+    assert_eq!(
+        drive.files.len(),
+        drive.kind.clients(&drive.params) as usize,
+        "one file entry per client"
+    );
     let targets = target::open_all(drive)?;
     if !drive.params.direct && drive.kind.reaches_device {
         target::drop_caches(&targets)?;
@@ -116,7 +132,10 @@ fn begin(drive: &Drive, gate: &Gate, stop: &AtomicBool) -> Result<Measured, Engi
             measured.interrupted = rehearsal.interrupted;
         }
         let start = Instant::now();
-        while !must_stop(&measured) && !stop.load(Ordering::Relaxed) && start.elapsed() < drive.duration {
+        while !must_stop(&measured)
+            && !stop.load(Ordering::Relaxed)
+            && start.elapsed() < drive.duration
+        {
             target::start_pass(drive, &targets)?;
             let left = drive.duration.saturating_sub(start.elapsed());
             measured.add_pass(pass::run(drive, &targets, Duration::ZERO, left, gate, stop)?);

@@ -114,7 +114,14 @@ fn spawn(
             Ok(thread) => threads.push(thread),
             Err(cause) => {
                 let next = "use fewer clients, or raise the limit of processes (ulimit -u)";
-                return (threads, Err(EngineError::Setup { doing: "cannot start a client's thread", cause, next }));
+                return (
+                    threads,
+                    Err(EngineError::Setup {
+                        doing: "cannot start a client's thread",
+                        cause,
+                        next,
+                    }),
+                );
             }
         }
     }
@@ -122,13 +129,19 @@ fn spawn(
 }
 
 /// Waits until every client can start; the first reason why one cannot.
-fn await_ready(drive: &Drive, targets: &[Target], reports: &Receiver<Message>) -> Result<(), EngineError> {
+fn await_ready(
+    drive: &Drive,
+    targets: &[Target],
+    reports: &Receiver<Message>,
+) -> Result<(), EngineError> {
     let give_up = Instant::now() + drive.patience;
     let mut first = Ok(());
     for ready in 0..targets.len() {
         match reports.recv_timeout(give_up.saturating_duration_since(Instant::now())) {
             Ok(Message::Ready(result)) => first = first.and(result),
-            Ok(Message::Broken(client) | Message::Done(client, _)) => return Err(EngineError::Panicked { client }),
+            Ok(Message::Broken(client) | Message::Done(client, _)) => {
+                return Err(EngineError::Panicked { client });
+            }
             Err(_) => return Err(hung(targets.len() - ready, &targets[ready], drive.patience)),
         }
     }
@@ -196,8 +209,12 @@ impl Worker {
         let mut turnaround = Turnaround::new(self.submission, self.seat.seed, self.seat.index);
         let (client, turnaround) = (client.as_mut(), &mut turnaround);
         match &mut means {
-            Means::Sync(buffer) => sync::run(client, &self.target, buffer, turnaround, &self.shared, &mut tally),
-            Means::Ring(ring) => ring.run(client, &self.target, turnaround, &self.shared, &mut tally),
+            Means::Sync(buffer) => {
+                sync::run(client, &self.target, buffer, turnaround, &self.shared, &mut tally)
+            }
+            Means::Ring(ring) => {
+                ring.run(client, &self.target, turnaround, &self.shared, &mut tally)
+            }
         }
         if tally.finished && self.kind.pass_based {
             self.shared.stop();
@@ -215,11 +232,20 @@ impl Worker {
         // The default slack of 50 µs would lengthen every think time. Where it cannot be set, thinking is a little longer.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let size = self.kind.max_request_of(&self.params, self.seat.index);
-        let fill = self.kind.writes_with(&self.params).then_some(self.seat.seed ^ u64::from(self.seat.index));
+        let fill = self
+            .kind
+            .writes_with(&self.params)
+            .then_some(self.seat.seed ^ u64::from(self.seat.index));
         let buffer = Buffer::new(size, self.depth, fill)?;
         let means = match self.depth {
             1 => Means::Sync(buffer),
-            depth => Means::Ring(Box::new(Ring::new(buffer, size, depth, &self.target, self.submission)?)),
+            depth => Means::Ring(Box::new(Ring::new(
+                buffer,
+                size,
+                depth,
+                &self.target,
+                self.submission,
+            )?)),
         };
         Ok((self.kind.client(&self.params, self.seat), means))
     }
@@ -229,7 +255,8 @@ fn sum(drive: &Drive, tallies: &[Tally], close_ns: u64, interrupted: bool) -> Me
     let mut measured = Measured { passes: 1, interrupted, ..Measured::default() };
     let last_end = tallies.iter().map(|tally| tally.ended_ns).max().unwrap_or(0);
     let window_end = if drive.flushes_at_end() { last_end } else { last_end.min(close_ns) };
-    let rings = (0u32..).zip(tallies).filter(|(client, _)| drive.kind.iodepth(&drive.params, *client) > 1);
+    let rings =
+        (0u32..).zip(tallies).filter(|(client, _)| drive.kind.iodepth(&drive.params, *client) > 1);
     // The kernel may do a ring's work on threads of its own (io-wq); they belong to the process, but to no client.
     measured.cpu_ns = match rings.map(|(_, tally)| tally.process_cpu_ns).max() {
         Some(process) => process,

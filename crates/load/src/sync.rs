@@ -42,7 +42,11 @@ pub(super) fn run(
                         }
                     }
                 }
-                last = Some(Completion { request, submitted: Time::from_ns(now), completed: Time::from_ns(done) });
+                last = Some(Completion {
+                    request,
+                    submitted: Time::from_ns(now),
+                    completed: Time::from_ns(done),
+                });
                 now = turnaround.wait(done, tally.close_ns, shared);
             }
             Step::Think(ns) => now = shared.sleep_until(now + ns, tally.close_ns),
@@ -81,7 +85,12 @@ fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), 
 
 /// Moves what a short transfer has left over: either it goes on, or the kernel says why not.
 #[cold]
-pub(super) fn finish(target: &Target, request: &Request, bytes: &mut [u8], mut done: usize) -> Result<(), Failure> {
+pub(super) fn finish(
+    target: &Target,
+    request: &Request,
+    bytes: &mut [u8],
+    mut done: usize,
+) -> Result<(), Failure> {
     while done < bytes.len() {
         let at = target.base + request.offset + done as u64;
         let moved = match request.op {

@@ -122,11 +122,25 @@ impl Tally {
     }
 
     /// A request failed; true if the client should go on.
-    pub(super) fn failed(&mut self, request: &Request, path: &Path, is_device: bool, failure: &Failure) -> bool {
-        let what = format!("{} of {} bytes at {} of {}", request.op, request.len, request.offset, path.display());
+    pub(super) fn failed(
+        &mut self,
+        request: &Request,
+        path: &Path,
+        is_device: bool,
+        failure: &Failure,
+    ) -> bool {
+        let what = format!(
+            "{} of {} bytes at {} of {}",
+            request.op,
+            request.len,
+            request.offset,
+            path.display()
+        );
         let over = match failure {
             Failure::EndOfTarget => {
-                self.vanished.get_or_insert(format!("{what}: the target ends there now: it shrank or went away"));
+                self.vanished.get_or_insert(format!(
+                    "{what}: the target ends there now: it shrank or went away"
+                ));
                 true
             }
             Failure::Error(error) => self.classify(error, &what, is_device),
@@ -151,7 +165,8 @@ impl Tally {
                 self.vanished.get_or_insert(format!("{what}: {error}"));
             }
             Some(libc::ENOSPC) if is_device => {
-                self.vanished.get_or_insert(format!("{what}: the device ends there now: it shrank"));
+                self.vanished
+                    .get_or_insert(format!("{what}: the device ends there now: it shrank"));
             }
             Some(libc::ENOSPC | libc::EDQUOT) => {
                 self.no_space.get_or_insert(format!("{what}: {error}"));
@@ -232,7 +247,10 @@ mod tests {
         }
         tally.completed(&READ, 110, 120);
         let late = tally.deadlines;
-        assert_eq!((late.count, late.missed, late.tardiness_max_ns, late.best_effort), (3, 2, 60, 1));
+        assert_eq!(
+            (late.count, late.missed, late.tardiness_max_ns, late.best_effort),
+            (3, 2, 60, 1)
+        );
     }
 
     #[test]

@@ -34,15 +34,28 @@ pub(super) fn open_all(drive: &Drive) -> Result<Vec<Target>, EngineError> {
         flags |= OFlags::DIRECT;
     }
     let mut options = OpenOptions::new();
-    options.read(true).write(drive.kind.writes_with(&drive.params)).custom_flags(flags.bits() as i32);
+    options
+        .read(true)
+        .write(drive.kind.writes_with(&drive.params))
+        .custom_flags(flags.bits() as i32);
     drive
         .files
         .iter()
         .map(|wanted| {
-            let failed = |cause| EngineError::File { doing: "cannot open", path: wanted.path.clone(), cause };
+            let failed = |cause| EngineError::File {
+                doing: "cannot open",
+                path: wanted.path.clone(),
+                cause,
+            };
             let file = options.open(&wanted.path).map_err(failed)?;
             let is_device = file.metadata().map_err(failed)?.file_type().is_block_device();
-            Ok(Target { file: file.into(), path: wanted.path.clone(), base: wanted.base, len: wanted.len, is_device })
+            Ok(Target {
+                file: file.into(),
+                path: wanted.path.clone(),
+                base: wanted.base,
+                len: wanted.len,
+                is_device,
+            })
         })
         .collect()
 }
@@ -51,9 +64,13 @@ pub(super) fn open_all(drive: &Drive) -> Result<Vec<Target>, EngineError> {
 pub(super) fn drop_caches(targets: &[Target]) -> Result<(), EngineError> {
     let mut done = BTreeSet::new();
     for target in targets.iter().filter(|target| done.insert(&target.path)) {
-        let dropped = if target.is_device { flush_buffers(&target.file) } else { forget_pages(&target.file) };
-        let failed =
-            |cause| EngineError::File { doing: "cannot drop the cached pages of", path: target.path.clone(), cause };
+        let dropped =
+            if target.is_device { flush_buffers(&target.file) } else { forget_pages(&target.file) };
+        let failed = |cause| EngineError::File {
+            doing: "cannot drop the cached pages of",
+            path: target.path.clone(),
+            cause,
+        };
         dropped.map_err(failed)?;
     }
     Ok(())
@@ -67,7 +84,8 @@ pub(super) fn start_pass(drive: &Drive, targets: &[Target]) -> Result<(), Engine
         drop_caches(targets)?;
     }
     for target in targets.iter().filter(|target| phase == Phase::Write && !target.is_device) {
-        let failed = |cause| EngineError::File { doing: "cannot empty", path: target.path.clone(), cause };
+        let failed =
+            |cause| EngineError::File { doing: "cannot empty", path: target.path.clone(), cause };
         target.file.set_len(0).map_err(failed)?;
     }
     Ok(())
@@ -85,7 +103,8 @@ fn forget_pages(file: &File) -> io::Result<()> {
 /// # Errors
 /// [`EngineError::NoSpace`] with what is needed and what is free (files made so far are removed), or any error of writing.
 pub fn prepare_files(dir: &Path, sizes: &[u64]) -> Result<Vec<PathBuf>, EngineError> {
-    let failed = |cause: io::Error| EngineError::File { doing: "cannot look at", path: dir.into(), cause };
+    let failed =
+        |cause: io::Error| EngineError::File { doing: "cannot look at", path: dir.into(), cause };
     let space = rustix::fs::statvfs(dir).map_err(|errno| failed(errno.into()))?;
     let free = space.f_bavail * space.f_frsize;
     let needed = sizes.iter().sum();
@@ -129,7 +148,8 @@ mod tests {
     fn prepared_files_have_their_sizes_and_hold_real_data() {
         let dir = tempfile::tempdir().unwrap();
         let paths = prepare_files(dir.path(), &[5000, CHUNK as u64 + 1]).unwrap();
-        let sizes: Vec<usize> = paths.iter().map(|path| std::fs::read(path).unwrap().len()).collect();
+        let sizes: Vec<usize> =
+            paths.iter().map(|path| std::fs::read(path).unwrap().len()).collect();
         assert_eq!(sizes, [5000, CHUNK + 1]);
         let data = std::fs::read(&paths[1]).unwrap();
         assert_ne!(data[..4096], data[4096..8192], "no block repeats");

@@ -47,7 +47,8 @@ mod tests {
     #[test]
     fn turnarounds_lie_around_the_mean_and_differ_by_client() {
         let draws = |client| {
-            let mut turnaround = Turnaround::new(Submission::Aio { turnaround_ns: 1000 }, 7, client);
+            let mut turnaround =
+                Turnaround::new(Submission::Aio { turnaround_ns: 1000 }, 7, client);
             (0..1000).map(|_| 500 + turnaround.draw() % 1001).collect::<Vec<u64>>()
         };
         let (one, other) = (draws(0), draws(1));

@@ -47,7 +47,9 @@ fn killed_again_during_recovery_the_next_recovery_finishes() {
 #[test]
 fn after_power_was_lost_at_any_step_the_next_boot_is_right() {
     // A change that stays has no entry after its last step, and none is needed: a restart undoes it.
-    for Row { case, .. } in rows().iter().filter(|row| row.case.name() != settings::crash_tests::CHANGE.name) {
+    for Row { case, .. } in
+        rows().iter().filter(|row| row.case.name() != settings::crash_tests::CHANGE.name)
+    {
         case.power_lost_at_every_step();
     }
 }

@@ -61,8 +61,14 @@ pub fn capture(root: &Root, device: &Device) -> Result<Facts, Error> {
     if let (Some(tags), Some(about)) = (device::tags(root, &device.name), facts.get_mut("device")) {
         about.insert("hardware_tags".into(), tags.to_string());
     }
-    facts.insert("queue".into(), device.queue.iter().map(|(name, a)| (name.clone(), a.value.clone())).collect());
-    facts.insert("tunables".into(), device.tunables.iter().map(|(name, a)| (name.clone(), a.value.clone())).collect());
+    facts.insert(
+        "queue".into(),
+        device.queue.iter().map(|(name, a)| (name.clone(), a.value.clone())).collect(),
+    );
+    facts.insert(
+        "tunables".into(),
+        device.tunables.iter().map(|(name, a)| (name.clone(), a.value.clone())).collect(),
+    );
     if let Some(file) = &device.backing_file {
         facts.insert("backing".into(), backing(root, &file.display().to_string()));
     }
@@ -81,7 +87,8 @@ pub fn of_machine(root: &Root) -> Result<Facts, Error> {
 }
 
 fn kernel(root: &Root) -> Result<BTreeMap<String, String>, Error> {
-    let text = |path: &str| root.read_optional(root.proc(path)).unwrap_or_else(|| NOT_EXPOSED.to_string());
+    let text =
+        |path: &str| root.read_optional(root.proc(path)).unwrap_or_else(|| NOT_EXPOSED.to_string());
     Ok(section([
         ("release", text("sys/kernel/osrelease")),
         ("version", text("sys/kernel/version")),
@@ -96,14 +103,20 @@ fn kernel(root: &Root) -> Result<BTreeMap<String, String>, Error> {
 fn command_line(all: &str) -> String {
     let matters = |word: &&str| TELLING_OPTIONS.iter().any(|option| word.starts_with(option));
     let (relevant, others): (Vec<&str>, Vec<&str>) = all.split_whitespace().partition(matters);
-    format!("{} ({} other words left out)", relevant.join(" "), others.len()).trim_start().to_string()
+    format!("{} ({} other words left out)", relevant.join(" "), others.len())
+        .trim_start()
+        .to_string()
 }
 
 fn about(device: &Device) -> BTreeMap<String, String> {
     let or = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_EXPOSED.to_string());
-    let count = |number: Option<u64>| number.map_or(NOT_EXPOSED.to_string(), |number| number.to_string());
-    let mounts: Vec<String> =
-        device.mounts.iter().map(|m| format!("{} at {} ({} {})", m.device, m.at, m.fs, m.options)).collect();
+    let count =
+        |number: Option<u64>| number.map_or(NOT_EXPOSED.to_string(), |number| number.to_string());
+    let mounts: Vec<String> = device
+        .mounts
+        .iter()
+        .map(|m| format!("{} at {} ({} {})", m.device, m.at, m.fs, m.options))
+        .collect();
     section([
         ("name", device.name.clone()),
         ("kind", device.kind.name().to_string()),
@@ -152,7 +165,8 @@ fn backing(root: &Root, file: &str) -> BTreeMap<String, String> {
 fn cpu(root: &Root) -> BTreeMap<String, String> {
     let info = root.read_optional(root.proc("cpuinfo")).unwrap_or_default();
     let field = |name: &str| {
-        let line = info.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name));
+        let line =
+            info.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name));
         line.and_then(|line| Some(line.split_once(':')?.1.trim().to_string()))
             .unwrap_or_else(|| NOT_EXPOSED.to_string())
     };
@@ -180,7 +194,9 @@ fn cpu(root: &Root) -> BTreeMap<String, String> {
 /// The vulnerabilities against which the kernel does something, since that something costs time at each system call.
 fn mitigated(root: &Root) -> String {
     let dir = root.sys("devices/system/cpu/vulnerabilities");
-    let costs = |name: &String| root.read_optional(dir.join(name)).is_some_and(|text| text.starts_with("Mitigation"));
+    let costs = |name: &String| {
+        root.read_optional(dir.join(name)).is_some_and(|text| text.starts_with("Mitigation"))
+    };
     root.names(&dir).into_iter().filter(costs).collect::<Vec<_>>().join(" ")
 }
 
@@ -190,7 +206,10 @@ fn memory(root: &Root) -> BTreeMap<String, String> {
         let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         line.map_or(NOT_EXPOSED.to_string(), |text| text.trim().to_string())
     };
-    let vm = |name: &str| root.read_optional(root.proc("sys/vm").join(name)).unwrap_or_else(|| NOT_EXPOSED.to_string());
+    let vm = |name: &str| {
+        root.read_optional(root.proc("sys/vm").join(name))
+            .unwrap_or_else(|| NOT_EXPOSED.to_string())
+    };
     section([
         ("total", field("MemTotal")),
         ("available_at_start", field("MemAvailable")),
@@ -202,18 +221,33 @@ fn memory(root: &Root) -> BTreeMap<String, String> {
 }
 
 fn machine(root: &Root) -> BTreeMap<String, String> {
-    let dmi =
-        |name: &str| root.read_optional(root.sys("class/dmi/id").join(name)).unwrap_or_else(|| NOT_EXPOSED.to_string());
+    let dmi = |name: &str| {
+        root.read_optional(root.sys("class/dmi/id").join(name))
+            .unwrap_or_else(|| NOT_EXPOSED.to_string())
+    };
     let info = root.read_optional(root.proc("cpuinfo")).unwrap_or_default();
     let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     let hypervisor = flags.split_whitespace().any(|flag| flag == "hypervisor");
     let clock = root.sys("devices/system/clocksource/clocksource0/current_clocksource");
     let os = fs::read_to_string(root.path("/etc/os-release")).unwrap_or_default();
-    let pretty = os.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).unwrap_or(NOT_EXPOSED);
+    let pretty =
+        os.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).unwrap_or(NOT_EXPOSED);
     section([
-        ("hostname", root.read_optional(root.proc("sys/kernel/hostname")).unwrap_or_else(|| NOT_EXPOSED.to_string())),
-        ("virtual", if hypervisor { "yes: a hypervisor is below" } else { "no hypervisor announced" }.to_string()),
-        ("hypervisor", root.read_optional(root.sys("hypervisor/type")).unwrap_or_else(|| NOT_EXPOSED.to_string())),
+        (
+            "hostname",
+            root.read_optional(root.proc("sys/kernel/hostname"))
+                .unwrap_or_else(|| NOT_EXPOSED.to_string()),
+        ),
+        (
+            "virtual",
+            if hypervisor { "yes: a hypervisor is below" } else { "no hypervisor announced" }
+                .to_string(),
+        ),
+        (
+            "hypervisor",
+            root.read_optional(root.sys("hypervisor/type"))
+                .unwrap_or_else(|| NOT_EXPOSED.to_string()),
+        ),
         ("vendor", dmi("sys_vendor")),
         ("product", dmi("product_name")),
         ("firmware", dmi("bios_version")),
@@ -265,8 +299,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let root = Root::at(dir.path());
         fs::create_dir_all(root.proc("self")).expect("fake proc");
-        let table =
-            "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /var rw - xfs /dev/sda2 rw\n3 1 0:5 / /va rw - tmpfs t rw\n";
+        let table = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:2 / /var rw - xfs /dev/sda2 rw\n3 1 0:5 / /va rw - tmpfs t rw\n";
         fs::write(root.proc("self/mountinfo"), table).expect("fake mounts");
         assert_eq!(backing(&root, "/var/tmp/f.img")["file_system"], "xfs");
         assert_eq!(backing(&root, "/home/f.img")["file_system"], "ext4");

@@ -208,9 +208,11 @@ impl LoopDevice {
 
     /// Makes the file, which must be new, and journals what it is.
     fn make_file(&mut self, dir: &Dir, name: &str) -> Result<File, Error> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = openat(dir, name, flags, Mode::RUSR | Mode::WUSR);
-        let file = File::from(made.map_err(|errno| Error::io("create", self.file())(errno.into()))?);
+        let file =
+            File::from(made.map_err(|errno| Error::io("create", self.file())(errno.into()))?);
         self.made.is = Some(Inode::of(&file).map_err(Error::io("look at", self.file()))?);
         write(&self.root, &self.key, &self.made)?;
         Ok(file)
@@ -221,16 +223,18 @@ impl LoopDevice {
         let attempts = [(true, None), (true, Some(4096)), (false, None)];
         let mut cause = None;
         for (direct_io, block_size) in attempts {
-            let name = match attach_to_free(&self.root, backing, LoopOptions { direct_io, block_size }) {
-                Ok(name) => name,
-                Err(error) => {
-                    cause = Some(error);
-                    continue;
-                }
-            };
+            let name =
+                match attach_to_free(&self.root, backing, LoopOptions { direct_io, block_size }) {
+                    Ok(name) => name,
+                    Err(error) => {
+                        cause = Some(error);
+                        continue;
+                    }
+                };
             self.name = name;
             self.check_backing()?;
-            let direct = self.root.read_optional(self.root.sys("block").join(&self.name).join("loop/dio"));
+            let direct =
+                self.root.read_optional(self.root.sys("block").join(&self.name).join("loop/dio"));
             if direct.as_deref() == Some("1") {
                 return Ok(());
             }
@@ -254,9 +258,15 @@ impl LoopDevice {
             return Ok(());
         }
         let text = |inode: Option<Inode>| {
-            inode.map_or("no file".to_string(), |is| format!("inode {} of device {}", is.inode, is.device))
+            inode.map_or("no file".to_string(), |is| {
+                format!("inode {} of device {}", is.inode, is.device)
+            })
         };
-        Err(Error::Replaced { device: format!("/dev/{}", self.name), found: text(found), expected: text(self.made.is) })
+        Err(Error::Replaced {
+            device: format!("/dev/{}", self.name),
+            found: text(found),
+            expected: text(self.made.is),
+        })
     }
 }
 
@@ -275,7 +285,8 @@ impl Drop for LoopDevice {
 pub fn offered_for_new_loop(root: &Root) -> Vec<String> {
     let mut disks = root.names(root.sys("block"));
     disks.sort_by_key(|name| !is_loop(name));
-    let offered = disks.iter().map(|name| offered_schedulers(root, name)).find(|offered| !offered.is_empty());
+    let offered =
+        disks.iter().map(|name| offered_schedulers(root, name)).find(|offered| !offered.is_empty());
     let mut all = offered.unwrap_or_else(|| vec!["none".to_string()]);
     let unloaded = modules::unloaded(root, &all);
     all.extend(unloaded);
@@ -311,7 +322,9 @@ fn delete(made: &Made, same_boot: bool) -> Result<(), Error> {
     // A link or a socket that took its name cannot be opened so, and stays.
     let Ok(file) = openat(&dir, &name, flags, Mode::empty()).map(File::from) else { return Ok(()) };
     let found = Inode::of(&file).map_err(Error::io("look at", &made.file))?;
-    let ours = made.is.is_none_or(|is| is.inode == found.inode && (is.device == found.device || !same_boot));
+    let ours = made
+        .is
+        .is_none_or(|is| is.inode == found.inode && (is.device == found.device || !same_boot));
     let owner = file.metadata().map_err(Error::io("look at", &made.file))?.uid();
     if ours && owner == rustix::process::geteuid().as_raw() && dir.is(&name, &file) {
         dir.remove(&name)?;
@@ -330,11 +343,17 @@ fn attach_to_free(root: &Root, backing: &File, options: LoopOptions) -> io::Resu
     loop {
         let name = format!("loop{}", block::free_loop_device(&control)?);
         // The node of a device that was made just now can take a moment to appear.
-        let attached = open_node(root, &name, true).and_then(|device| block::attach_loop(&device, backing, options));
+        let attached = open_node(root, &name, true)
+            .and_then(|device| block::attach_loop(&device, backing, options));
         match attached {
             Ok(()) => return Ok(name),
             Err(error) if since.elapsed() > ATTACH_PATIENCE => return Err(error),
-            Err(error) if matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::NotFound) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::ResourceBusy | io::ErrorKind::NotFound
+                ) =>
+            {
                 thread::sleep(Duration::from_millis(5));
             }
             Err(error) => return Err(error),
@@ -389,7 +408,8 @@ fn backing_of(root: &Root, name: &str) -> Option<Inode> {
 }
 
 fn check_space(dir: &Dir, size_bytes: u64) -> Result<(), Error> {
-    let space = rustix::fs::fstatvfs(dir).map_err(|errno| Error::io("look at", dir.path())(errno.into()))?;
+    let space = rustix::fs::fstatvfs(dir)
+        .map_err(|errno| Error::io("look at", dir.path())(errno.into()))?;
     let free_bytes = space.f_bavail.saturating_mul(space.f_frsize);
     let needed_bytes = size_bytes.saturating_add(RESERVE);
     if free_bytes < needed_bytes {
@@ -408,7 +428,8 @@ fn fill(
 ) -> Result<(), Error> {
     let no_room = |error: io::Error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            let free_bytes = rustix::fs::fstatvfs(dir).map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
+            let free_bytes = rustix::fs::fstatvfs(dir)
+                .map_or(0, |space| space.f_bavail.saturating_mul(space.f_frsize));
             Error::NoSpace { dir: dir.path().to_path_buf(), needed_bytes: size_bytes, free_bytes }
         }
         _ => Error::io("fill", path)(error),
@@ -470,7 +491,8 @@ mod tests {
         fs::create_dir_all(root.proc("sys/kernel")).expect("fake proc");
         fs::write(root.proc("sys/kernel/osrelease"), "6.1.0-test\n").expect("fake release");
         fs::create_dir_all(root.modules()).expect("fake modules");
-        fs::write(root.modules().join("modules.alias"), "alias bfq-iosched bfq\n").expect("fake alias");
+        fs::write(root.modules().join("modules.alias"), "alias bfq-iosched bfq\n")
+            .expect("fake alias");
         for (name, schedulers) in disks {
             let queue = root.sys("block").join(name).join("queue");
             fs::create_dir_all(&queue).expect("fake disk");
@@ -480,14 +502,21 @@ mod tests {
     }
 
     #[test]
-    fn what_a_new_loop_device_would_offer_is_what_any_loop_device_offers_and_the_unloaded_modules() {
-        let disks = [("dm-0", "none"), ("loop0", "none"), ("loop7", "[none] kyber"), ("nvme0n1", "[none] mq-deadline")];
+    fn what_a_new_loop_device_would_offer_is_what_any_loop_device_offers_and_the_unloaded_modules()
+    {
+        let disks = [
+            ("dm-0", "none"),
+            ("loop0", "none"),
+            ("loop7", "[none] kyber"),
+            ("nvme0n1", "[none] mq-deadline"),
+        ];
         let (_dir, root) = machine(&disks);
         assert_eq!(offered_for_new_loop(&root), ["none", "kyber", "bfq"]);
     }
 
     #[test]
-    fn without_a_loop_device_any_disk_with_a_scheduler_tells_and_without_a_disk_there_is_none_at_least() {
+    fn without_a_loop_device_any_disk_with_a_scheduler_tells_and_without_a_disk_there_is_none_at_least()
+     {
         let (_dir, root) = machine(&[("dm-0", "none"), ("sda", "none [bfq]")]);
         assert_eq!(offered_for_new_loop(&root), ["none", "bfq"]);
         assert_eq!(offered_for_new_loop(&machine(&[]).1), ["none", "bfq"]);

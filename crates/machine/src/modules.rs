@@ -31,7 +31,8 @@ pub fn unloaded(root: &Root, available: &[String]) -> Vec<String> {
     for line in root.read_optional(dir.join("modules.dep")).unwrap_or_default().lines() {
         let path = line.split(':').next().unwrap_or_default();
         let file = path.rsplit('/').next().unwrap_or_default();
-        if let Some(name) = file.split(".ko").next().and_then(|module| module.strip_suffix(SUFFIX)) {
+        if let Some(name) = file.split(".ko").next().and_then(|module| module.strip_suffix(SUFFIX))
+        {
             found.insert(name.to_string());
         }
     }
@@ -44,19 +45,23 @@ pub fn unloaded(root: &Root, available: &[String]) -> Vec<String> {
 /// [`Error::ModuleNotLoaded`] naming the module, the kernel's configuration option and where the module may be had.
 pub fn load(root: &Root, scheduler: &str) -> Result<(), Error> {
     let alias = format!("{scheduler}{SUFFIX}");
-    let why = match root.run("modprobe", &[&alias], "kmod", "to load the module of an I/O scheduler") {
-        Ok(output) if output.status.success() => return Ok(()),
-        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_string(),
-        Err(error) => error.to_string(),
-    };
+    let why =
+        match root.run("modprobe", &[&alias], "kmod", "to load the module of an I/O scheduler") {
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_string(),
+            Err(error) => error.to_string(),
+        };
     let row = LINUX.iter().find(|row| row.name == scheduler);
     let module = row.map_or(alias.as_str(), |row| row.module);
     let option = row.map_or(String::new(), |row| format!(", {}", row.config));
     let advice = if root.modules().exists() {
         let release = root.kernel_release();
-        format!("the module may be in linux-modules-extra-{release} (Ubuntu) or kernel-modules-extra (Fedora)")
+        format!(
+            "the module may be in linux-modules-extra-{release} (Ubuntu) or kernel-modules-extra (Fedora)"
+        )
     } else {
-        "this kernel has no modules installed: it needs one that is built with the scheduler".to_string()
+        "this kernel has no modules installed: it needs one that is built with the scheduler"
+            .to_string()
     };
     let why = format!("module {module}{option} could not be loaded: {why}; {advice}");
     Err(Error::ModuleNotLoaded { scheduler: scheduler.into(), why })
@@ -74,9 +79,11 @@ mod tests {
         fs::create_dir_all(root.proc("sys/kernel")).expect("fake proc");
         fs::write(root.proc("sys/kernel/osrelease"), "6.1.0-test\n").expect("fake release");
         fs::create_dir_all(root.modules()).expect("fake modules");
-        let alias = "alias bfq-iosched bfq\nalias mq-deadline-iosched mq_deadline\nalias pci:v1 nvme\n";
+        let alias =
+            "alias bfq-iosched bfq\nalias mq-deadline-iosched mq_deadline\nalias pci:v1 nvme\n";
         fs::write(root.modules().join("modules.alias"), alias).expect("fake alias");
-        let dep = "kernel/block/bfq.ko.xz:\nkernel/block/kyber-iosched.ko.zst:\nkernel/fs/x.ko: a.ko\n";
+        let dep =
+            "kernel/block/bfq.ko.xz:\nkernel/block/kyber-iosched.ko.zst:\nkernel/fs/x.ko: a.ko\n";
         fs::write(root.modules().join("modules.dep"), dep).expect("fake dep");
         (dir, root)
     }
@@ -97,7 +104,9 @@ mod tests {
     fn a_module_that_cannot_be_loaded_is_named_with_its_option_and_package() {
         let (_dir, root) = machine_with_modules();
         let error = load(&root.with_tool_dirs(vec![]), "bfq").unwrap_err().to_string();
-        for word in ["bfq", "CONFIG_IOSCHED_BFQ", "modprobe", "kmod", "linux-modules-extra-6.1.0-test"] {
+        for word in
+            ["bfq", "CONFIG_IOSCHED_BFQ", "modprobe", "kmod", "linux-modules-extra-6.1.0-test"]
+        {
             assert!(error.contains(word), "{word} is missing in: {error}");
         }
     }

@@ -28,7 +28,11 @@ impl Stat {
 /// Every process by its number.
 pub(crate) fn all(root: &Root) -> BTreeMap<i32, Stat> {
     let names = root.names(root.proc(""));
-    names.iter().filter_map(|name| name.parse().ok()).filter_map(|pid| Some((pid, read(root, pid)?))).collect()
+    names
+        .iter()
+        .filter_map(|name| name.parse().ok())
+        .filter_map(|pid| Some((pid, read(root, pid)?)))
+        .collect()
 }
 
 pub(crate) fn read(root: &Root, pid: i32) -> Option<Stat> {
@@ -39,7 +43,8 @@ pub(crate) fn read(root: &Root, pid: i32) -> Option<Stat> {
 /// Adds the descendants of `found`.
 pub(crate) fn add_descendants(all: &BTreeMap<i32, Stat>, found: &mut BTreeSet<i32>) {
     loop {
-        let is_new_child = |(pid, stat): &(&i32, &Stat)| !found.contains(*pid) && found.contains(&stat.parent);
+        let is_new_child =
+            |(pid, stat): &(&i32, &Stat)| !found.contains(*pid) && found.contains(&stat.parent);
         let children: Vec<i32> = all.iter().filter(is_new_child).map(|(pid, _)| *pid).collect();
         if children.is_empty() {
             return;

@@ -6,7 +6,8 @@ use crate::root::Root;
 use crate::{loopdev, persist, session, settings, tracing};
 
 /// This crate's kinds of entries.
-pub const KINDS: [Kind; 5] = [session::KIND, settings::KIND, persist::KIND, loopdev::KIND, tracing::KIND];
+pub const KINDS: [Kind; 5] =
+    [session::KIND, settings::KIND, persist::KIND, loopdev::KIND, tracing::KIND];
 
 /// Undoes every entry of this crate's kinds and of `others` whose owner is dead.
 ///

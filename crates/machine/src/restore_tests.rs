@@ -15,7 +15,8 @@ fn plant(machine: &Machine, key: &str, undo: &Value) {
     let root = machine.root();
     let entry = json!({"schema": 1, "boot_id": "boot-1", "pid": 4_194_305, "undo": undo});
     fs::create_dir_all(root.state("journal")).expect("own tree");
-    fs::write(root.state("journal").join(format!("{key}.json")), entry.to_string()).expect("own tree");
+    fs::write(root.state("journal").join(format!("{key}.json")), entry.to_string())
+        .expect("own tree");
 }
 
 fn outcomes(machine: &Machine) -> Vec<Outcome> {
@@ -24,7 +25,8 @@ fn outcomes(machine: &Machine) -> Vec<Outcome> {
 
 /// An experiment that died with its device set.
 fn die_in_an_experiment(machine: &Machine) {
-    let mut guard = Guard::begin(&machine.root(), &machine.disk()).expect("no other process has it");
+    let mut guard =
+        Guard::begin(&machine.root(), &machine.disk()).expect("no other process has it");
     guard.apply(&Setting::of("bfq")).expect("offered");
     machine.kernel.die_after(0);
     drop(guard);
@@ -45,7 +47,10 @@ fn programs_are_undone_first_then_settings_then_devices() {
     let outcomes = outcomes(&machine);
     let [session, settings, removed] = &outcomes[..] else { panic!("{outcomes:?}") };
     assert!(session.undone::<Cleanup>().is_some(), "{session}");
-    assert!(matches!(settings.undone(), Some(Restoration::Restored { device, .. }) if device == "sda"), "{settings}");
+    assert!(
+        matches!(settings.undone(), Some(Restoration::Restored { device, .. }) if device == "sda"),
+        "{settings}"
+    );
     assert_eq!(removed.undone::<Removed>().expect("the loop device").file, file);
     assert_eq!((machine.whole_queue(), file.exists(), machine.journal()), (before, false, vec![]));
 }
@@ -55,7 +60,10 @@ fn an_entry_of_a_kind_that_has_no_owner_is_named_and_stays() {
     let machine = Machine::booted();
     plant(&machine, "x", &json!({"what": "tomorrow"}));
     let message = outcomes(&machine)[0].to_string();
-    assert!(message.contains("\"tomorrow\", expected one of session, settings, files, loop-file"), "{message}");
+    assert!(
+        message.contains("\"tomorrow\", expected one of session, settings, files, loop-file"),
+        "{message}"
+    );
     assert_eq!(machine.journal(), ["x.json"]);
 }
 
@@ -81,7 +89,8 @@ fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
         }),
         ("schedlab-session-1-2", &|machine| {
             let at = machine.root().path("/run/another-1-2");
-            let files = json!({"identity": "wwid naa.5", "device": "sda", "uuid": "5a799c62", "at": at});
+            let files =
+                json!({"identity": "wwid naa.5", "device": "sda", "uuid": "5a799c62", "at": at});
             json!({"what": "session", "files": files})
         }),
     ];
@@ -90,7 +99,10 @@ fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
         let undo = undo(&machine);
         plant(&machine, key, &undo);
         let outcomes = outcomes(&machine);
-        assert!(outcomes.len() == 1 && outcomes[0].to_string().contains("none of schedlab's"), "{undo}: {outcomes:?}");
+        assert!(
+            outcomes.len() == 1 && outcomes[0].to_string().contains("none of schedlab's"),
+            "{undo}: {outcomes:?}"
+        );
         assert_eq!(machine.journal().len(), 1, "{undo}");
     }
 }

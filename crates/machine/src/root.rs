@@ -36,7 +36,12 @@ impl Root {
     /// The tree under `base`, which holds `sys`, `proc`, `dev` …; the state directory is in it too.
     pub fn at(base: impl Into<PathBuf>) -> Root {
         let base = base.into();
-        Root { state: base.join(DEFAULT_STATE_DIR), base, tools: programs::directories(), files: Arc::new(RealFiles) }
+        Root {
+            state: base.join(DEFAULT_STATE_DIR),
+            base,
+            tools: programs::directories(),
+            files: Arc::new(RealFiles),
+        }
     }
 
     /// The same machine with another state directory (what `SCHEDLAB_STATE_DIR` names).
@@ -158,10 +163,24 @@ impl Root {
     }
 
     /// Runs a helper, without standard input.
-    pub fn run(&self, tool: &str, args: &[&str], package: &str, purpose: &str) -> Result<Output, Error> {
-        let missing = || Error::ToolMissing { tool: tool.into(), package: package.into(), purpose: purpose.into() };
+    pub fn run(
+        &self,
+        tool: &str,
+        args: &[&str],
+        package: &str,
+        purpose: &str,
+    ) -> Result<Output, Error> {
+        let missing = || Error::ToolMissing {
+            tool: tool.into(),
+            package: package.into(),
+            purpose: purpose.into(),
+        };
         let program = self.tool(tool).ok_or_else(missing)?;
-        programs::helper_at(&program).args(args).stdin(Stdio::null()).output().map_err(Error::io("run", &program))
+        programs::helper_at(&program)
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(Error::io("run", &program))
     }
 }
 
@@ -177,9 +196,13 @@ mod tests {
     #[test]
     fn every_path_of_a_fake_machine_is_inside_its_tree() {
         let root = Root::at("/tmp/x");
-        for path in
-            [root.sys("block"), root.proc("swaps"), root.dev("vda"), root.path("/dev/vda"), root.state("journal")]
-        {
+        for path in [
+            root.sys("block"),
+            root.proc("swaps"),
+            root.dev("vda"),
+            root.path("/dev/vda"),
+            root.state("journal"),
+        ] {
             assert!(path.starts_with("/tmp/x"), "{}", path.display());
         }
     }
@@ -187,7 +210,10 @@ mod tests {
     #[test]
     fn a_missing_program_names_its_package() {
         let root = Root::real().with_tool_dirs(vec![]);
-        let error = root.run("blkid", &[], "util-linux", "to look for file systems").unwrap_err().to_string();
+        let error = root
+            .run("blkid", &[], "util-linux", "to look for file systems")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("blkid") && error.contains("util-linux"), "{error}");
     }
 }

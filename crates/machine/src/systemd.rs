@@ -17,7 +17,10 @@ use crate::root::Root;
 /// Also for what is not UTF-8.
 pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
     let text = text.as_ref();
-    let no_utf8 = || Error::NoUnitText { text: text.to_string_lossy().into(), found: "bytes that are not UTF-8" };
+    let no_utf8 = || Error::NoUnitText {
+        text: text.to_string_lossy().into(),
+        found: "bytes that are not UTF-8",
+    };
     let text = text.to_str().ok_or_else(no_utf8)?;
     check_unit_text(text)?;
     let text = text.replace('\\', r"\\").replace('"', "\\\"").replace('$', "$$").replace('%', "%%");
@@ -38,7 +41,10 @@ pub fn unit_text(text: &str) -> Result<String, Error> {
 
 fn check_unit_text(text: &str) -> Result<(), Error> {
     if text.chars().any(|c| c.is_control() || text::steers(c)) {
-        return Err(Error::NoUnitText { text: text.into(), found: "a line break or another control character" });
+        return Err(Error::NoUnitText {
+            text: text.into(),
+            found: "a line break or another control character",
+        });
     }
     Ok(())
 }
@@ -87,11 +93,25 @@ pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::ToolFailed`] with what systemd-run said; [`Error::NoUnitText`] for a word that no unit can hold.
-pub fn later(root: &Root, unit: &str, after: Duration, dir: &Path, words: &[String]) -> Result<(), Error> {
+pub fn later(
+    root: &Root,
+    unit: &str,
+    after: Duration,
+    dir: &Path,
+    words: &[String],
+) -> Result<(), Error> {
     words.iter().try_for_each(|word| check_unit_text(word))?;
     let (unit, after) = (format!("--unit={unit}"), format!("--on-active={}s", after.as_secs()));
     let dir = format!("--working-directory={}", dir.display());
-    let mut args = vec!["--collect", "--quiet", &unit, &after, "--timer-property=AccuracySec=1min", &dir, "--"];
+    let mut args = vec![
+        "--collect",
+        "--quiet",
+        &unit,
+        &after,
+        "--timer-property=AccuracySec=1min",
+        &dir,
+        "--",
+    ];
     // systemd expands variables in the command line of a service.
     let words: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
     args.extend(words.iter().map(String::as_str));
@@ -137,7 +157,10 @@ mod tests {
         let tools = dir.path().join("tools");
         std::fs::create_dir(&tools).expect("a directory");
         let log = dir.path().join("log");
-        let script = format!("#!/bin/sh\necho \"$@\" >> {}\necho refused >&2\nexit {status}\n", log.display());
+        let script = format!(
+            "#!/bin/sh\necho \"$@\" >> {}\necho refused >&2\nexit {status}\n",
+            log.display()
+        );
         install_script(&tools.join("systemctl"), &script);
         install_script(&tools.join("systemd-run"), &script);
         if runs {
@@ -158,7 +181,8 @@ mod tests {
         assert_eq!(enable(&root, "x.timer").expect("no error"), Timer::Started);
         disable(&root, "x.timer").expect("no error");
         reload(&root).expect("no error");
-        let all = ["daemon-reload", "enable --now x.timer", "disable --now x.timer", "daemon-reload"];
+        let all =
+            ["daemon-reload", "enable --now x.timer", "disable --now x.timer", "daemon-reload"];
         assert_eq!(asked(&dir), all);
         let (dir, root) = machine(false, 0);
         assert_eq!(enable(&root, "x.timer").expect("no error"), Timer::AtBoot);
@@ -171,17 +195,22 @@ mod tests {
     fn a_program_is_started_once_after_a_time_and_its_words_stay_as_they_are() {
         let (dir, root) = machine(true, 0);
         let words = ["/usr/bin/schedlab", "run", "/a b/$x/plan.toml"].map(str::to_owned);
-        later(&root, "x", Duration::from_secs(28_800), Path::new("/a b"), &words).expect("no error");
+        later(&root, "x", Duration::from_secs(28_800), Path::new("/a b"), &words)
+            .expect("no error");
         let asked = asked(&dir).join("\n");
         assert!(
-            asked.contains("--unit=x --on-active=28800s") && asked.contains("--working-directory=/a b -- "),
+            asked.contains("--unit=x --on-active=28800s")
+                && asked.contains("--working-directory=/a b -- "),
             "{asked}"
         );
         assert!(asked.ends_with("/usr/bin/schedlab run /a b/$$x/plan.toml"), "{asked}");
         let (_dir, root) = machine(true, 1);
-        let error = later(&root, "x", Duration::from_secs(60), Path::new("/"), &words).unwrap_err().to_string();
+        let error = later(&root, "x", Duration::from_secs(60), Path::new("/"), &words)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("systemd-run") && error.contains("refused"), "{error}");
-        let error = later(&root, "x", Duration::from_secs(60), Path::new("/"), &["a\nb".to_owned()]);
+        let error =
+            later(&root, "x", Duration::from_secs(60), Path::new("/"), &["a\nb".to_owned()]);
         assert!(matches!(error, Err(Error::NoUnitText { .. })));
     }
 
@@ -199,9 +228,15 @@ mod tests {
 
     #[test]
     fn a_word_of_a_unit_is_one_word_and_what_cannot_be_one_is_refused() {
-        assert_eq!(unit_word("/opt/my lab/$x/50%").expect("it can be quoted"), "\"/opt/my lab/$$x/50%%\"");
+        assert_eq!(
+            unit_word("/opt/my lab/$x/50%").expect("it can be quoted"),
+            "\"/opt/my lab/$$x/50%%\""
+        );
         assert_eq!(unit_word("a\"b\\").expect("it can be quoted"), "\"a\\\"b\\\\\"");
-        assert_eq!(unit_text("/dev/disk/by-partlabel/a\\x20%n").expect("a text"), "/dev/disk/by-partlabel/a\\x20%%n");
+        assert_eq!(
+            unit_text("/dev/disk/by-partlabel/a\\x20%n").expect("a text"),
+            "/dev/disk/by-partlabel/a\\x20%%n"
+        );
         for refused in ["a\n[Service]\nExecStart=/bin/sh", "a\r", "a\0", "\u{85}"] {
             assert!(unit_word(refused).is_err() && unit_text(refused).is_err());
         }

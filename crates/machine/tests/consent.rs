@@ -24,7 +24,9 @@ fn bench() -> Option<(Bench, MutexGuard<'static, ()>)> {
 }
 
 fn check_writable(root: &Root, device: &Device, consent: Option<&str>) -> Result<Claim, Error> {
-    machine::check_writable(root, device, Authority::Named(consent), &mut |_, _| ControlFlow::Continue(()))
+    machine::check_writable(root, device, Authority::Named(consent), &mut |_, _| {
+        ControlFlow::Continue(())
+    })
 }
 
 #[test]
@@ -35,11 +37,19 @@ fn claim_holds_the_device_and_says_what_will_be_lost() {
     let claim = check_writable(&bench.root, &device, Some(blank.path.as_str())).expect("named");
     assert_eq!(claim.content(), [Content::NoDataFound { read_bytes: 16 << 20, is_whole: true }]);
     let second = check_writable(&bench.root, &device, Some(blank.path.as_str())).unwrap_err();
-    assert!(matches!(&second, Error::InUse { found, .. } if *found == [Use::OpenedExclusively]), "{second}");
-    OpenOptions::new().write(true).open(&blank.path).expect("clients open the claimed device without O_EXCL");
+    assert!(
+        matches!(&second, Error::InUse { found, .. } if *found == [Use::OpenedExclusively]),
+        "{second}"
+    );
+    OpenOptions::new()
+        .write(true)
+        .open(&blank.path)
+        .expect("clients open the claimed device without O_EXCL");
     drop(claim);
     drop(check_writable(&bench.root, &device, Some(blank.path.as_str())).expect("free again"));
-    let made = machine::check_writable(&bench.root, &device, Authority::Made, &mut |_, _| ControlFlow::Break(()));
+    let made = machine::check_writable(&bench.root, &device, Authority::Made, &mut |_, _| {
+        ControlFlow::Break(())
+    });
     assert_eq!(made.expect("needs no consent and no search").content(), []);
 }
 
@@ -49,7 +59,9 @@ fn search_for_data_can_be_interrupted() {
     let blank = bench.blank_loop(16);
     let named = Authority::Named(Some(blank.path.as_str()));
     let broken_off =
-        machine::check_writable(&bench.root, &bench.device(&blank), named, &mut |_, _| ControlFlow::Break(()));
+        machine::check_writable(&bench.root, &bench.device(&blank), named, &mut |_, _| {
+            ControlFlow::Break(())
+        });
     assert!(matches!(broken_off, Err(Error::Interrupted { .. })), "{broken_off:?}");
 }
 
@@ -79,7 +91,8 @@ fn only_the_mount_of_schedlab_is_left_out_of_a_check() {
     let at = bench.dir.path().join("own");
     fs::create_dir(&at).expect("own directory");
     run("mount", &[&blank.path, &at.display().to_string()]);
-    let [own, other] = [Some(at.as_path()), None].map(|at| claim.check_unused(&bench.root, &device, at));
+    let [own, other] =
+        [Some(at.as_path()), None].map(|at| claim.check_unused(&bench.root, &device, at));
     run("umount", &[&at.display().to_string()]);
     own.expect("it is schedlab's");
     let message = other.expect_err("it is mounted").to_string();
@@ -94,16 +107,24 @@ fn file_that_is_locked_is_in_use() {
     let found = check_writable(&bench.root, &bench.device(&blank), Some(blank.path.as_str()));
     holder.kill().and_then(|()| holder.wait()).expect("own child");
     // A descendant of this process counts as this process, but its lock does not.
-    assert!(matches!(&found, Err(Error::InUse { found, .. }) if *found == [Use::FileLocked]), "{found:?}");
+    assert!(
+        matches!(&found, Err(Error::InUse { found, .. }) if *found == [Use::FileLocked]),
+        "{found:?}"
+    );
 }
 
 /// A program with a lock on the file behind a loop device.
 fn locked(blank: &Loop) -> Child {
     let mut flock = Command::new("flock");
-    flock.arg("--no-fork").arg(&blank.file).args(["sh", "-c", "echo; exec sleep 1000"]).stdout(Stdio::piped());
+    flock
+        .arg("--no-fork")
+        .arg(&blank.file)
+        .args(["sh", "-c", "echo; exec sleep 1000"])
+        .stdout(Stdio::piped());
     let mut holder = flock.spawn().expect("flock");
     let mut line = [0];
-    std::io::Read::read_exact(holder.stdout.as_mut().expect("piped"), &mut line).expect("it has the lock");
+    std::io::Read::read_exact(holder.stdout.as_mut().expect("piped"), &mut line)
+        .expect("it has the lock");
     holder
 }
 
@@ -118,12 +139,15 @@ fn consent_names_the_disk_by_name_node_or_link() {
     let words = [&blank.path, &blank.name, link.to_str().expect("plain")];
     let claims = words.map(|word| check_writable(&bench.root, &device, Some(word)).map(drop));
     let other = bench.blank_loop(1);
-    let refused = |word: &str| check_writable(&bench.root, &device, Some(word)).expect_err("not this disk");
+    let refused =
+        |word: &str| check_writable(&bench.root, &device, Some(word)).expect_err("not this disk");
     let refusals = [&other.path, &format!("{}p1", blank.path), "/dev/sdzz"].map(refused);
     // A loop device keeps its partitions for the next user of its number.
     run("delpart", &[&blank.path, "1"]);
     assert!(claims.iter().all(Result::is_ok), "{claims:?}");
-    let [Error::ConsentForOther { .. }, Error::Partition { .. }, Error::UnknownDevice { .. }] = &refusals else {
+    let [Error::ConsentForOther { .. }, Error::Partition { .. }, Error::UnknownDevice { .. }] =
+        &refusals
+    else {
         panic!("{refusals:?}")
     };
 }
@@ -163,10 +187,12 @@ fn a_device_that_was_exchanged_since_it_was_looked_at_is_refused_and_both_are_na
         let exchanged = Exchanged::new(&bench, mib);
         let device = &exchanged.device;
         for consent in [None, Some(exchanged.node.as_str())] {
-            let error = check_writable(&bench.root, device, consent).expect_err("it is another device");
+            let error =
+                check_writable(&bench.root, device, consent).expect_err("it is another device");
             assert!(matches!(&error, Error::Replaced { .. }), "{error}");
             let (seq, text) = (device.diskseq.expect("the kernel counts"), error.to_string());
-            let both = [format!("medium {seq}"), format!("{} bytes", mib << 20), "16777216 bytes".into()];
+            let both =
+                [format!("medium {seq}"), format!("{} bytes", mib << 20), "16777216 bytes".into()];
             assert!(both.iter().all(|words| text.contains(words)), "{text}");
         }
     }
@@ -176,10 +202,13 @@ fn a_device_that_was_exchanged_since_it_was_looked_at_is_refused_and_both_are_na
 fn claim_of_another_device_makes_no_file_system() {
     let Some((bench, _alone)) = bench() else { return };
     let (blank, other) = (bench.blank_loop(16), bench.blank_loop(16));
-    let mut claim = check_writable(&bench.root, &bench.device(&other), Some(&other.path)).expect("named");
+    let mut claim =
+        check_writable(&bench.root, &bench.device(&other), Some(&other.path)).expect("named");
     let wanted = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: String::new() };
     let mut session = Session::begin(&bench.root).expect("a session");
-    let error = session.make_files(&bench.device(&blank), &wanted, &mut claim).expect_err("it is another device");
+    let error = session
+        .make_files(&bench.device(&blank), &wanted, &mut claim)
+        .expect_err("it is another device");
     assert!(matches!(&error, Error::Replaced { .. }), "{error}");
     session.end().expect("nothing was made");
     let bytes = fs::read(&blank.file).expect("own");
@@ -205,7 +234,10 @@ fn without_blkid_nothing_is_written_and_the_package_is_named() {
     let root = Root::real().with_tool_dirs(vec![]);
     for consent in [None, Some(blank.path.as_str())] {
         let refused = check_writable(&root, &device, consent).unwrap_err().to_string();
-        assert!(refused.contains("cannot find out what it holds") && refused.contains("util-linux"), "{refused}");
+        assert!(
+            refused.contains("cannot find out what it holds") && refused.contains("util-linux"),
+            "{refused}"
+        );
     }
 }
 

@@ -53,15 +53,21 @@ fn where_names_may_be_removed_nothing_is_written() {
     fs::create_dir(removals.join("directory")).unwrap();
     fs::write(removals.join("entry"), "as it was").unwrap();
     let nowhere: &[&Path] = &[];
-    let landlock = Landlock::read_all_write_only_and_remove(nowhere, std::slice::from_ref(&removals)).unwrap();
+    let landlock =
+        Landlock::read_all_write_only_and_remove(nowhere, std::slice::from_ref(&removals)).unwrap();
     let victim = dir.path().join("victim");
     // Of the thread alone.
     let inside = std::thread::spawn(move || {
         landlock.restrict().unwrap();
-        let removed =
-            fs::remove_file(removals.join("old")).is_ok() && fs::remove_dir(removals.join("directory")).is_ok();
-        let written = fs::write(removals.join("new"), "").is_ok() || fs::write(removals.join("entry"), "x").is_ok();
-        (removed, written || fs::create_dir(removals.join("made")).is_ok(), fs::remove_file(victim).is_ok())
+        let removed = fs::remove_file(removals.join("old")).is_ok()
+            && fs::remove_dir(removals.join("directory")).is_ok();
+        let written = fs::write(removals.join("new"), "").is_ok()
+            || fs::write(removals.join("entry"), "x").is_ok();
+        (
+            removed,
+            written || fs::create_dir(removals.join("made")).is_ok(),
+            fs::remove_file(victim).is_ok(),
+        )
     });
     assert_eq!(inside.join().unwrap(), (true, false, false));
 }
@@ -76,8 +82,10 @@ fn tcp_is_closed_unless_connections_are_asked_for_and_listening_always() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = server.local_addr().unwrap();
     let nowhere: &[&Path] = &[];
-    let cases =
-        [(Landlock::read_all_write_only(nowhere), false), (Landlock::read_all_write_only_and_connect(nowhere), true)];
+    let cases = [
+        (Landlock::read_all_write_only(nowhere), false),
+        (Landlock::read_all_write_only_and_connect(nowhere), true),
+    ];
     for (landlock, connects) in cases {
         let landlock = landlock.unwrap();
         // Of the thread alone.
@@ -94,9 +102,16 @@ fn tcp_is_closed_unless_connections_are_asked_for_and_listening_always() {
 fn what_landlock_leaves_open_of_files_is_forbidden_as_a_system_call() {
     let (dir, allowed) = lab();
     let before = fs::metadata(dir.path().join("victim")).unwrap();
-    let said = sealed("chmod 4777 victim; chown 1 victim; touch -d 2001-01-01 victim; true", dir.path(), &allowed);
+    let said = sealed(
+        "chmod 4777 victim; chown 1 victim; touch -d 2001-01-01 victim; true",
+        dir.path(),
+        &allowed,
+    );
     let after = fs::metadata(dir.path().join("victim")).unwrap();
-    assert_eq!((after.mode(), after.uid(), after.mtime()), (before.mode(), before.uid(), before.mtime()));
+    assert_eq!(
+        (after.mode(), after.uid(), after.mtime()),
+        (before.mode(), before.uid(), before.mtime())
+    );
     assert_eq!(String::from_utf8_lossy(&said.stderr).lines().count(), 3, "{said:?}");
 }
 
@@ -109,8 +124,9 @@ fn a_sealed_process_has_no_capabilities_cannot_gain_any_and_keeps_to_its_limits(
         &allowed,
     );
     let text = String::from_utf8_lossy(&said.stdout);
-    let value =
-        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("missing").trim().to_owned();
+    let value = |name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("missing").trim().to_owned()
+    };
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
         assert_eq!(value(set), "0000000000000000", "{set}");
     }

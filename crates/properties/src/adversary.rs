@@ -28,7 +28,12 @@ pub(crate) fn delay_first(
     sync: bool,
     enough: impl Fn(&Delay) -> bool,
 ) -> Result<Delay, String> {
-    let build = Build { nr_tags: 2 * HELD as u32, queue_depth: 1, geometry: geometry(512), ..input.build() };
+    let build = Build {
+        nr_tags: 2 * HELD as u32,
+        queue_depth: 1,
+        geometry: geometry(512),
+        ..input.build()
+    };
     let mut bare = Bare::new(kind, &build, &input.with_defaults());
     let head = Head::default();
     let (mut now, mut at, mut nr) = (Time::ZERO, input.steps[input.steps.len() - 1].sector, 0usize);
@@ -68,8 +73,10 @@ pub(crate) fn delay_first(
                 bare.finish(now, request, issued);
             }
             None => {
-                let timer =
-                    bare.elevator.next_timer().ok_or("it refuses without a timer and with nothing in flight")?;
+                let timer = bare
+                    .elevator
+                    .next_timer()
+                    .ok_or("it refuses without a timer and with nothing in flight")?;
                 now = now.max(timer);
                 bare.elevator.on_timer(now);
             }
@@ -96,5 +103,12 @@ fn competing_step(bare: &Bare, input: &Input, nr: &mut usize, at: u64) -> Step {
 
 /// The promises hold among requests of one priority.
 fn plain(step: &Step) -> Step {
-    Step { gap_ns: 0, nr_sectors: 8, meta: false, priority: Priority::default(), exit: false, ..step.clone() }
+    Step {
+        gap_ns: 0,
+        nr_sectors: 8,
+        meta: false,
+        priority: Priority::default(),
+        exit: false,
+        ..step.clone()
+    }
 }

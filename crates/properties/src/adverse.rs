@@ -16,7 +16,8 @@ const ENDLESS_TIMERS: u32 = 20_000;
 /// Events between two jumps of the clock, and the jumps.
 const BETWEEN_JUMPS: usize = 16;
 const FORWARD: &[i64] = &[1_000_000, 3_600_000_000_000, 999, 86_400_000_000_000, 5_000_000_000];
-const BACK: &[i64] = &[-1_000_000, -3_600_000_000_000, 7_200_000_000_000, -5_000_000_000, -1, -3_000_000_000_000];
+const BACK: &[i64] =
+    &[-1_000_000, -3_600_000_000_000, 7_200_000_000_000, -5_000_000_000, -1, -3_000_000_000_000];
 
 /// What is unusual in a drive.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,8 +56,19 @@ fn serve(kind: &ElevatorKind, input: &Input, adversity: Adversity) -> Result<(),
     let bare = Bare::new(kind, &build, input);
     let (in_flight, head) = (Vec::new(), Head::default());
     let quiet = (START, 0);
-    let mut drive =
-        Drive { kind, input, adversity, bare, head, in_flight, dispatched: 0, events: 0, now: START, shift: 0, quiet };
+    let mut drive = Drive {
+        kind,
+        input,
+        adversity,
+        bare,
+        head,
+        in_flight,
+        dispatched: 0,
+        events: 0,
+        now: START,
+        shift: 0,
+        quiet,
+    };
     drive.run()
 }
 
@@ -77,25 +89,37 @@ impl Drive<'_> {
         if self.adversity.weights {
             for process in 0..5 {
                 let weight = Some([1, u32::MAX, 100][process as usize % 3]);
-                self.bare.elevator.flow(process, process, &FlowSpec { weight, ..FlowSpec::default() });
+                self.bare.elevator.flow(
+                    process,
+                    process,
+                    &FlowSpec { weight, ..FlowSpec::default() },
+                );
             }
         }
         loop {
             self.disturb();
             self.dispatch()?;
             let held = self.bare.elevator.len();
-            let may_arrive = held + self.in_flight.len() < input.nr_requests as usize && !self.is_gone();
+            let may_arrive =
+                held + self.in_flight.len() < input.nr_requests as usize && !self.is_gone();
             let arrives = steps.peek().filter(|_| may_arrive).map(|_| arrival.max(self.now));
             let done = self.in_flight.iter().map(|(due, ..)| *due).min();
             if arrives.is_none() && done.is_none() && held == 0 {
-                require!(self.dispatched == inserted, "{inserted} were inserted and {} dispatched", self.dispatched);
+                require!(
+                    self.dispatched == inserted,
+                    "{inserted} were inserted and {} dispatched",
+                    self.dispatched
+                );
                 return Ok(());
             }
             let shown = self.shown().as_ns();
             let timer = self.bare.elevator.next_timer();
-            let timer = timer.map(|timer| self.now.saturating_add(timer.as_ns().saturating_sub(shown)));
+            let timer =
+                timer.map(|timer| self.now.saturating_add(timer.as_ns().saturating_sub(shown)));
             let Some(at) = [arrives, done, timer].into_iter().flatten().min() else {
-                return Err(format!("it holds {held}, none is in the device, and there is no timer"));
+                return Err(format!(
+                    "it holds {held}, none is in the device, and there is no timer"
+                ));
             };
             self.now = at;
             self.events += 1;
@@ -134,12 +158,17 @@ impl Drive<'_> {
     fn dispatch(&mut self) -> Result<(), String> {
         while self.in_flight.len() < self.input.queue_depth as usize {
             let shown = self.shown();
-            let given = self.bare.take(shown, &self.head).map_err(|failure| format!("{failure:?}"))?;
+            let given =
+                self.bare.take(shown, &self.head).map_err(|failure| format!("{failure:?}"))?;
             let Some(request) = given else { break };
             self.head.moved(&request);
             let stalls = self.adversity.stalls && self.dispatched % 17 == 11;
             let service = if stalls { 7 * SECOND } else { self.input.service(self.dispatched) };
-            self.in_flight.push((self.now + if self.is_gone() { 0 } else { service }, shown, request));
+            self.in_flight.push((
+                self.now + if self.is_gone() { 0 } else { service },
+                shown,
+                request,
+            ));
             self.dispatched += 1;
             self.quiet = (self.now, 0);
         }
@@ -170,14 +199,22 @@ impl Drive<'_> {
         self.quiet.1 = timers + 1;
         // A tunable may ask for a wait of years.
         let bounded = !self.adversity.writes;
-        let endless = bounded && held > 0 && self.in_flight.is_empty() && self.now - since > ENDLESS_NS;
-        require!(!endless && timers < ENDLESS_TIMERS, "it holds {held} and idles for {} ns", self.now - since);
+        let endless =
+            bounded && held > 0 && self.in_flight.is_empty() && self.now - since > ENDLESS_NS;
+        require!(
+            !endless && timers < ENDLESS_TIMERS,
+            "it holds {held} and idles for {} ns",
+            self.now - since
+        );
         Ok(())
     }
 }
 
 /// A device that stalls for seconds, as flash that collects garbage, whether it says that it rotates or not, is served on.
-pub(crate) fn served_by_a_device_that_stalls(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+pub(crate) fn served_by_a_device_that_stalls(
+    kind: &ElevatorKind,
+    input: &Input,
+) -> Result<(), String> {
     for rotational in [false, true] {
         let input = Input { rotational, ..input.with_defaults() };
         serve(kind, &input, Adversity { stalls: true, ..Adversity::default() })?;
@@ -186,7 +223,10 @@ pub(crate) fn served_by_a_device_that_stalls(kind: &ElevatorKind, input: &Input)
 }
 
 /// A clock that jumps ahead by up to a day, and for rows that promise it back by up to an hour, neither stops nor breaks service.
-pub(crate) fn served_when_the_clock_jumps(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+pub(crate) fn served_when_the_clock_jumps(
+    kind: &ElevatorKind,
+    input: &Input,
+) -> Result<(), String> {
     let input = input.with_defaults();
     serve(kind, &input, Adversity { jumps: FORWARD, ..Adversity::default() })?;
     match kind.promises(Promise::AnyClock) {
@@ -196,24 +236,40 @@ pub(crate) fn served_when_the_clock_jumps(kind: &ElevatorKind, input: &Input) ->
 }
 
 /// A process that is new for each request, and exits with it, is served as any other.
-pub(crate) fn served_with_a_process_for_each_request(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+pub(crate) fn served_with_a_process_for_each_request(
+    kind: &ElevatorKind,
+    input: &Input,
+) -> Result<(), String> {
     serve(kind, &input.with_defaults(), Adversity { forks: true, ..Adversity::default() })
 }
 
 /// Tunables may be written at any time, to the ends of their ranges too, while requests are held and while a scheduler idles.
-pub(crate) fn served_while_tunables_are_written(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+pub(crate) fn served_while_tunables_are_written(
+    kind: &ElevatorKind,
+    input: &Input,
+) -> Result<(), String> {
     serve(kind, &input.with_defaults(), Adversity { writes: true, ..Adversity::default() })
 }
 
 /// Flows of the least and the largest weight are all served.
-pub(crate) fn served_with_weights_at_the_extremes(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+pub(crate) fn served_with_weights_at_the_extremes(
+    kind: &ElevatorKind,
+    input: &Input,
+) -> Result<(), String> {
     serve(kind, &input.with_defaults(), Adversity { weights: true, ..Adversity::default() })
 }
 
 /// When the device goes away under load, what is held is dispatched, though nothing arrives any more: none is waited for endlessly.
-pub(crate) fn drained_when_the_device_goes(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
+pub(crate) fn drained_when_the_device_goes(
+    kind: &ElevatorKind,
+    input: &Input,
+) -> Result<(), String> {
     for events in [1, 5, 23] {
-        serve(kind, &input.with_defaults(), Adversity { goes_after: Some(events), ..Adversity::default() })?;
+        serve(
+            kind,
+            &input.with_defaults(),
+            Adversity { goes_after: Some(events), ..Adversity::default() },
+        )?;
     }
     Ok(())
 }

@@ -16,12 +16,20 @@ pub(crate) fn passed_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), S
     });
     for bound in bounds {
         let delay = delay_first(kind, input, false, |delay| delay.passed_by > bound)?;
-        require!(delay.passed_by <= bound, "more than {bound} later arrivals were dispatched first: {delay:?}");
+        require!(
+            delay.passed_by <= bound,
+            "more than {bound} later arrivals were dispatched first: {delay:?}"
+        );
         let alone = Input { queue_depth: 1, ..input.with_defaults() };
         let log = directly(kind, &plain(&alone));
         for (at, (_, request)) in log.dispatched.iter().enumerate() {
-            let passed_by = log.dispatched[..at].iter().filter(|(_, other)| other.seq > request.seq).count() as u64;
-            require!(passed_by <= bound, "{request:?} was passed by {passed_by}, more than {bound}");
+            let passed_by =
+                log.dispatched[..at].iter().filter(|(_, other)| other.seq > request.seq).count()
+                    as u64;
+            require!(
+                passed_by <= bound,
+                "{request:?} was passed by {passed_by}, more than {bound}"
+            );
         }
     }
     Ok(())
@@ -38,7 +46,8 @@ pub(crate) fn waits_at_most(kind: &ElevatorKind, input: &Input) -> Result<(), St
         require!(delay.waited_ns <= bound, "a synchronous request waits: {delay:?}");
         let few = Input { nr_requests: input.nr_requests.min(64), ..input.with_defaults() };
         let log = directly(kind, &plain(&few));
-        let since: BTreeMap<u64, Time> = log.inserted.iter().map(|(at, request)| (request.seq, *at)).collect();
+        let since: BTreeMap<u64, Time> =
+            log.inserted.iter().map(|(at, request)| (request.seq, *at)).collect();
         for (at, request) in log.dispatched.iter().filter(|(_, request)| request.sync) {
             let waited = *at - since[&request.seq];
             require!(waited <= bound, "{request:?} waited for {waited} ns");

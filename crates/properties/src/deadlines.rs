@@ -6,7 +6,8 @@
 use elevator::realtime::{ServiceModel, Task, schedule};
 use elevator::testing::request;
 use elevator::{
-    BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, Geometry, InsertAt, NoDisk, Promise, Time,
+    BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, Geometry, InsertAt, NoDisk,
+    Promise, Time,
 };
 
 use crate::input::{DISK, Input, Step, geometry};
@@ -25,8 +26,8 @@ fn disk() -> Geometry {
 
 /// A number that depends on a step and its place only.
 fn number(step: &Step, nr: usize) -> u64 {
-    let mixed =
-        (step.sector ^ step.gap_ns.rotate_left(20) ^ (nr as u64).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mixed = (step.sector ^ step.gap_ns.rotate_left(20) ^ (nr as u64).rotate_left(40))
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed >> 33
 }
 
@@ -43,11 +44,17 @@ fn task(step: &Step, release: u64, deadline: u64) -> Task {
 pub fn edf_order(model: &ServiceModel, tasks: &[Task]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     while order.len() < tasks.len() {
-        let now = schedule(model, Time::ZERO, 0, tasks, &order).finishes.last().copied().unwrap_or(Time::ZERO);
+        let now = schedule(model, Time::ZERO, 0, tasks, &order)
+            .finishes
+            .last()
+            .copied()
+            .unwrap_or(Time::ZERO);
         let left = || (0..tasks.len()).filter(|nr| !order.contains(nr));
         let earliest = left().map(|nr| tasks[nr].release).min().expect("a task is left");
         let ready = left().filter(|nr| tasks[*nr].release <= now.max(earliest));
-        order.push(ready.min_by_key(|nr| (tasks[*nr].deadline, *nr)).expect("the earliest is ready"));
+        order.push(
+            ready.min_by_key(|nr| (tasks[*nr].deadline, *nr)).expect("the earliest is ready"),
+        );
     }
     order
 }
@@ -63,7 +70,8 @@ pub fn first_late(
     others: &[u64],
     service: impl Fn(u64, &BlockRequest) -> u64,
 ) -> Result<Option<u64>, String> {
-    let mut waiting: Vec<BlockRequest> = (0..).zip(tasks).map(|(nr, task)| request_of(nr, task)).collect();
+    let mut waiting: Vec<BlockRequest> =
+        (0..).zip(tasks).map(|(nr, task)| request_of(nr, task)).collect();
     let early = elevator.takes_unreleased();
     waiting.sort_by_key(|task| (if early { None } else { task.release }, task.seq));
     waiting.reverse();
@@ -77,7 +85,10 @@ pub fn first_late(
             elevator.insert(now, waiting.pop().expect("it was just seen"), InsertAt::Sorted);
         }
         if let Some(request) = elevator.dispatch(now, disk) {
-            require!(request.is_released(now), "{request:?} is dispatched at {now:?}, before its release");
+            require!(
+                request.is_released(now),
+                "{request:?} is dispatched at {now:?}, before its release"
+            );
             let end = now + service(head, &request);
             elevator.complete(end, &Finished { request, issued: now });
             (now, head) = (end, request.end() - 1);
@@ -99,7 +110,12 @@ pub fn first_late(
 
 fn request_of(nr: u32, task: &Task) -> BlockRequest {
     let nr_sectors = task.nr_sectors;
-    BlockRequest { nr_sectors, release: Some(task.release), deadline: Some(task.deadline), ..request(nr, task.sector) }
+    BlockRequest {
+        nr_sectors,
+        release: Some(task.release),
+        deadline: Some(task.deadline),
+        ..request(nr, task.sector)
+    }
 }
 
 /// A build for so many requests at once.
@@ -141,7 +157,8 @@ fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
         tasks[*late].deadline = end;
     }
     // Served after all tasks of a batch; online one of them could be in the way of a task that arrives.
-    let others = steps(input).map(|step| step.sector.min(DISK - 8)).take(if online { 0 } else { 5 });
+    let others =
+        steps(input).map(|step| step.sector.min(DISK - 8)).take(if online { 0 } else { 5 });
     (tasks, others.collect())
 }
 
@@ -155,7 +172,9 @@ pub(crate) fn meets_what_edf_meets(kind: &ElevatorKind, input: &Input) -> Result
         let Some(tasks) = tasks_of(input, &model, spread) else { continue };
         let others: Vec<u64> = steps(input).map(|step| step.sector.min(DISK - 8)).take(5).collect();
         let mut elevator = (kind.build)(&build_for(disk()));
-        let service = |head, request: &BlockRequest| model.service_ns(head, request.sector, request.nr_sectors);
+        let service = |head, request: &BlockRequest| {
+            model.service_ns(head, request.sector, request.nr_sectors)
+        };
         let late = first_late(elevator.as_mut(), &tasks, &others, service)?;
         require!(late.is_none(), "task {late:?} is late, and EDF meets all: {tasks:?}");
     }
@@ -168,8 +187,8 @@ fn tasks_of(input: &Input, model: &ServiceModel, spread: u64) -> Option<Vec<Task
     let mut tasks: Vec<Task> = Vec::new();
     for (at, step) in steps(input).enumerate() {
         let random = number(step, at);
-        let release =
-            (end + random % 3_000_000).saturating_sub(20_000_000) * spread.min(1) + random % 4_000_000 * spread;
+        let release = (end + random % 3_000_000).saturating_sub(20_000_000) * spread.min(1)
+            + random % 4_000_000 * spread;
         let one = task(step, release, 0);
         tasks.push(one);
         let order: Vec<usize> = (0..tasks.len()).collect();

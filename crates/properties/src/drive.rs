@@ -7,8 +7,8 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use elevator::{
-    Anticipation, BlockRequest, Build, Counters, Disk, Elevator, ElevatorKind, Entry, Finished, InsertAt, Op, Piece,
-    Queue, Time,
+    Anticipation, BlockRequest, Build, Counters, Disk, Elevator, ElevatorKind, Entry, Finished,
+    InsertAt, Op, Piece, Queue, Time,
 };
 
 use elevator::testing::request;
@@ -99,7 +99,14 @@ trait Driven {
     fn step(&mut self, now: Time, step: &Step, log: &mut Log);
     fn dispatch(&mut self, now: Time, head: &Head) -> Result<Option<BlockRequest>, Failure>;
     /// Returns whether the request was requeued instead.
-    fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, nr: usize, log: &mut Log) -> bool;
+    fn complete(
+        &mut self,
+        now: Time,
+        request: &BlockRequest,
+        issued: Time,
+        nr: usize,
+        log: &mut Log,
+    ) -> bool;
     fn may_step(&self) -> bool;
     fn elevator(&mut self) -> &mut dyn Elevator;
     fn len_expected(&self) -> usize;
@@ -137,7 +144,12 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Fail
             log.lengths.push((now, driven.elevator().len(), driven.len_expected()));
             if given.is_none() && !driven.elevator().is_empty() {
                 let timer = driven.elevator().next_timer();
-                log.refusals.push(Refusal { at: now, held: driven.len_expected(), in_flight: in_flight.len(), timer });
+                log.refusals.push(Refusal {
+                    at: now,
+                    held: driven.len_expected(),
+                    in_flight: in_flight.len(),
+                    timer,
+                });
                 given = driven.dispatch(now, &head)?;
                 log.asked_again.extend(given.map(|_| now));
             }
@@ -179,7 +191,8 @@ fn run(driven: &mut dyn Driven, input: &Input, log: &mut Log) -> Result<(), Fail
         } else {
             driven.elevator().on_timer(now);
             timers += 1;
-            if held > 0 && in_flight.is_empty() && defaults && now - quiet_since > ENDLESS_NS || timers > ENDLESS_TIMERS
+            if held > 0 && in_flight.is_empty() && defaults && now - quiet_since > ENDLESS_NS
+                || timers > ENDLESS_TIMERS
             {
                 return Err(Failure::Endless(format!(
                     "idle since {quiet_since:?}, for {timers} timers, with {held} held requests"
@@ -220,7 +233,14 @@ impl Driven for InQueue {
         Ok(self.queue.dispatch(now, head))
     }
 
-    fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, nr: usize, log: &mut Log) -> bool {
+    fn complete(
+        &mut self,
+        now: Time,
+        request: &BlockRequest,
+        issued: Time,
+        nr: usize,
+        log: &mut Log,
+    ) -> bool {
         if self.requeue.is_some_and(|every| nr % every == every - 1) {
             self.queue.requeue(now, request.tag);
             return true;
@@ -228,7 +248,11 @@ impl Driven for InQueue {
         let mut done = Vec::new();
         let finished = self.queue.complete(now, request.tag, &mut done);
         self.queue.admit_waiting(now, &mut |entry| log_entry(now, entry, log));
-        assert_eq!(finished, Finished { request: *request, issued }, "the completed request is the dispatched one");
+        assert_eq!(
+            finished,
+            Finished { request: *request, issued },
+            "the completed request is the dispatched one"
+        );
         log.done.extend(done);
         false
     }
@@ -298,11 +322,17 @@ impl Bare {
         request
     }
 
-    pub(crate) fn take(&mut self, now: Time, disk: &dyn Disk) -> Result<Option<BlockRequest>, Failure> {
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        disk: &dyn Disk,
+    ) -> Result<Option<BlockRequest>, Failure> {
         let Some(request) = self.elevator.dispatch(now, disk) else { return Ok(None) };
         let known = self.held.remove(&request.tag);
         if known != Some(request) {
-            return Err(Failure::Wrong(format!("{request:?} is dispatched; the held one is {known:?}")));
+            return Err(Failure::Wrong(format!(
+                "{request:?} is dispatched; the held one is {known:?}"
+            )));
         }
         self.counters.dispatched += 1;
         Ok(Some(request))
@@ -331,7 +361,14 @@ impl Driven for Bare {
         self.take(now, head)
     }
 
-    fn complete(&mut self, now: Time, request: &BlockRequest, issued: Time, _nr: usize, _log: &mut Log) -> bool {
+    fn complete(
+        &mut self,
+        now: Time,
+        request: &BlockRequest,
+        issued: Time,
+        _nr: usize,
+        _log: &mut Log,
+    ) -> bool {
         self.finish(now, *request, issued);
         false
     }
@@ -395,6 +432,7 @@ pub fn catch_panic<T>(what: impl FnOnce() -> T) -> Result<T, String> {
     CATCHING.set(CATCHING.get() - 1);
     result.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
-        text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string())).unwrap_or_default()
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()))
+            .unwrap_or_default()
     })
 }

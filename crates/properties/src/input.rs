@@ -1,6 +1,8 @@
 //! The input of a law: requests with their times, service times of the device, and values of the tunables.
 
-use elevator::{Build, Elevator, ElevatorKind, Geometry, Limits, Op, Priority, SeekCurve, Topology};
+use elevator::{
+    Build, Elevator, ElevatorKind, Geometry, Limits, Op, Priority, SeekCurve, Topology,
+};
 
 /// Sectors of the disk.
 pub const DISK: u64 = 1 << 20;
@@ -100,8 +102,20 @@ pub fn between(min: u64, max: u64, part: u16) -> u64 {
 
 /// A disk with this number of sectors per cylinder.
 pub fn geometry(sectors_per_cylinder: u64) -> Geometry {
-    let seek = SeekCurve { first: vec![], knee: 100, a_ns: 1_000_000, b_ns: 300_000, c_ns: 3_000_000, e_ps: 5_000_000 };
-    Geometry { cylinders: DISK / sectors_per_cylinder, sectors_per_cylinder, seek, ..Geometry::default() }
+    let seek = SeekCurve {
+        first: vec![],
+        knee: 100,
+        a_ns: 1_000_000,
+        b_ns: 300_000,
+        c_ns: 3_000_000,
+        e_ps: 5_000_000,
+    };
+    Geometry {
+        cylinders: DISK / sectors_per_cylinder,
+        sectors_per_cylinder,
+        seek,
+        ..Geometry::default()
+    }
 }
 
 /// Gives the steps after an exit to a new process, because an exited process issues no requests.

@@ -4,7 +4,8 @@ use elevator::{Build, Elevator, ElevatorKind, Origin, Promise, Time};
 
 use crate::adverse::{
     drained_when_the_device_goes, served_by_a_device_that_stalls, served_when_the_clock_jumps,
-    served_while_tunables_are_written, served_with_a_process_for_each_request, served_with_weights_at_the_extremes,
+    served_while_tunables_are_written, served_with_a_process_for_each_request,
+    served_with_weights_at_the_extremes,
 };
 use crate::bounds::{passed_at_most, waits_at_most};
 use crate::deadlines::{meets_feasible_deadlines, meets_what_edf_meets};
@@ -73,7 +74,8 @@ pub fn law(name: &str) -> &'static Law {
 /// # Errors
 /// Says how the law is broken.
 pub fn judge<I>(law: &Law<I>, kind: &ElevatorKind, input: &I) -> Result<(), String> {
-    catch_panic(|| (law.check)(kind, input)).unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
+    catch_panic(|| (law.check)(kind, input))
+        .unwrap_or_else(|panic| Err(format!("panicked: {panic}")))
 }
 
 /// The names of the laws that at least one of the rows breaks with one of the inputs.
@@ -83,7 +85,9 @@ pub fn broken_laws(rows: &[&ElevatorKind], inputs: &[Input]) -> Vec<&'static str
 
 /// As [`broken_laws`], of any table.
 pub fn broken_of<I>(laws: &[Law<I>], rows: &[&ElevatorKind], inputs: &[I]) -> Vec<&'static str> {
-    let breaks = |law: &&Law<I>| rows.iter().any(|row| inputs.iter().any(|input| judge(law, row, input).is_err()));
+    let breaks = |law: &&Law<I>| {
+        rows.iter().any(|row| inputs.iter().any(|input| judge(law, row, input).is_err()))
+    };
     laws.iter().filter(breaks).map(|law| law.name).collect()
 }
 
@@ -97,7 +101,10 @@ fn served_once_through_the_queue(kind: &ElevatorKind, input: &Input) -> Result<(
     let log = through_queue(kind, input, None);
     succeeded(&log)?;
     all_done(&log, input)?;
-    require!(log.dispatched.len() == log.completed.len(), "dispatched and completed are not the same number");
+    require!(
+        log.dispatched.len() == log.completed.len(),
+        "dispatched and completed are not the same number"
+    );
     Ok(())
 }
 
@@ -116,7 +123,11 @@ fn served_once_directly(kind: &ElevatorKind, input: &Input) -> Result<(), String
     let mut dispatched: Vec<u64> = log.dispatched.iter().map(|(_, request)| request.seq).collect();
     dispatched.sort_unstable();
     let expected: Vec<u64> = (0..log.inserted.len() as u64).collect();
-    require!(dispatched == expected, "of the requests 0..{} these were dispatched: {dispatched:?}", expected.len());
+    require!(
+        dispatched == expected,
+        "of the requests 0..{} these were dispatched: {dispatched:?}",
+        expected.len()
+    );
     Ok(())
 }
 
@@ -173,10 +184,19 @@ fn counters_agree(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
         let wrong = log.lengths.iter().find(|(_, len, expected)| len != expected);
         require!(wrong.is_none(), "(time, reported as held, held): {wrong:?}");
         let of = log.counters;
-        let counted = [of.inserted, of.dispatched, of.completed, of.done, of.back_merges + of.front_merges];
-        let logged =
-            [log.inserted.len(), log.dispatched.len(), log.completed.len(), log.done.len(), log.merged as usize];
-        require!(counted.map(|count| count as usize) == logged, "counted {counted:?}, logged {logged:?}");
+        let counted =
+            [of.inserted, of.dispatched, of.completed, of.done, of.back_merges + of.front_merges];
+        let logged = [
+            log.inserted.len(),
+            log.dispatched.len(),
+            log.completed.len(),
+            log.done.len(),
+            log.merged as usize,
+        ];
+        require!(
+            counted.map(|count| count as usize) == logged,
+            "counted {counted:?}, logged {logged:?}"
+        );
         require!(of.inserted == of.dispatched + of.coalesced, "at the end: {of:?}");
         require!(log.left == 0, "{} are left", log.left);
     }
@@ -199,12 +219,17 @@ fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), St
         let log = through_queue(kind, input, None);
         succeeded(&log)?;
         let asked = sums(pieces(input).map(|(_, step)| (step.op, step.nr_sectors)));
-        let served = sums(log.completed.iter().map(|(_, request)| (request.op, request.nr_sectors)));
-        require!(asked == served, "{asked:?} sectors of reads and writes submitted, {served:?} completed");
+        let served =
+            sums(log.completed.iter().map(|(_, request)| (request.op, request.nr_sectors)));
+        require!(
+            asked == served,
+            "{asked:?} sectors of reads and writes submitted, {served:?} completed"
+        );
         for step in pieces(input).map(|(_, step)| step) {
             covered(step, &log)?;
         }
-        let large = log.completed.iter().find(|(_, request)| request.nr_sectors > input.max_sectors);
+        let large =
+            log.completed.iter().find(|(_, request)| request.nr_sectors > input.max_sectors);
         require!(large.is_none(), "above {} sectors: {large:?}", input.max_sectors);
     }
     Ok(())
@@ -214,7 +239,9 @@ fn covered(step: &Step, log: &Log) -> Result<(), String> {
     let (mut from, to) = (step.sector, step.sector + u64::from(step.nr_sectors));
     while from < to {
         let by = log.completed.iter().map(|(_, request)| request);
-        let by = by.filter(|request| request.op == step.op && request.sector <= from && from < request.end());
+        let by = by.filter(|request| {
+            request.op == step.op && request.sector <= from && from < request.end()
+        });
         let Some(end) = by.map(|request| request.end()).max() else {
             return Err(format!("sector {from} of {step:?} was not served in that direction"));
         };
@@ -236,12 +263,19 @@ fn never_idle_while_holding_work(kind: &ElevatorKind, input: &Input) -> Result<(
 
 /// A scheduler that dispatches nothing with no request in flight has a timer and does not idle endlessly.
 fn idling_ends_by_a_timer(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    for log in
-        [through_queue(kind, input, None), directly(kind, input), through_queue(kind, &input.with_defaults(), None)]
-    {
-        let without = log.refusals.iter().find(|refusal| refusal.in_flight == 0 && refusal.timer.is_none());
+    for log in [
+        through_queue(kind, input, None),
+        directly(kind, input),
+        through_queue(kind, &input.with_defaults(), None),
+    ] {
+        let without =
+            log.refusals.iter().find(|refusal| refusal.in_flight == 0 && refusal.timer.is_none());
         require!(without.is_none(), "no timer and no request in flight: {without:?}");
-        require!(!matches!(log.failure, Some(Failure::Stuck(_) | Failure::Endless(_))), "{:?}", log.failure);
+        require!(
+            !matches!(log.failure, Some(Failure::Stuck(_) | Failure::Endless(_))),
+            "{:?}",
+            log.failure
+        );
     }
     Ok(())
 }
@@ -249,7 +283,11 @@ fn idling_ends_by_a_timer(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
 /// Repeating a dispatch that returned nothing, at the same time, returns nothing.
 fn asking_again_changes_nothing(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in [through_queue(kind, input, None), directly(kind, input)] {
-        require!(log.asked_again.is_empty(), "the second call dispatched a request at {:?}", log.asked_again[0]);
+        require!(
+            log.asked_again.is_empty(),
+            "the second call dispatched a request at {:?}",
+            log.asked_again[0]
+        );
     }
     Ok(())
 }
@@ -260,9 +298,15 @@ fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
     let mut together = (kind.build)(&input.build());
     for (tunable, setting) in kind.tunables.iter().zip(input.settings.iter().cycle()) {
         let (name, min, max) = (tunable.name, tunable.min, tunable.max);
-        require!(!tunable.help.is_empty() && !tunable.unit.is_empty() && min <= max, "{name} is not described");
+        require!(
+            !tunable.help.is_empty() && !tunable.unit.is_empty() && min <= max,
+            "{name} is not described"
+        );
         let default = elevator.get(name);
-        require!((min..=max).contains(&default), "{name} starts with {default}, outside of {min} to {max}");
+        require!(
+            (min..=max).contains(&default),
+            "{name} starts with {default}, outside of {min} to {max}"
+        );
         let part = match setting {
             Setting::Between(part) => *part,
             _ => 1 << 15,
@@ -282,14 +326,27 @@ fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
         if kind.tunables.iter().any(|other| other.name.strip_suffix("_us") == Some(tunable.name)) {
             continue;
         }
-        near(kind, input, tunable.name, together.as_ref(), between(tunable.min, tunable.max, part))?;
+        near(
+            kind,
+            input,
+            tunable.name,
+            together.as_ref(),
+            between(tunable.min, tunable.max, part),
+        )?;
     }
     Ok(())
 }
 
 /// A legacy scheduler stores milliseconds in ticks: exactly at HZ 1000, to one tick otherwise.
-fn near(kind: &ElevatorKind, input: &Input, name: &str, elevator: &dyn Elevator, value: u64) -> Result<(), String> {
-    let ticks = kind.origin != Origin::BlkMq && kind.tunable(name).is_some_and(|tunable| tunable.unit == "ms");
+fn near(
+    kind: &ElevatorKind,
+    input: &Input,
+    name: &str,
+    elevator: &dyn Elevator,
+    value: u64,
+) -> Result<(), String> {
+    let ticks = kind.origin != Origin::BlkMq
+        && kind.tunable(name).is_some_and(|tunable| tunable.unit == "ms");
     let slack = if ticks && input.hz != 1000 { 1000u64.div_ceil(u64::from(input.hz)) } else { 0 };
     let got = elevator.get(name);
     require!(got.abs_diff(value) <= slack, "{name} was set to {value} and reads {got}");
@@ -298,7 +355,10 @@ fn near(kind: &ElevatorKind, input: &Input, name: &str, elevator: &dyn Elevator,
 
 /// The same input gives the same output.
 fn same_input_same_output(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
-    require!(directly(kind, input) == directly(kind, input), "the same input gave two outputs without a queue");
+    require!(
+        directly(kind, input) == directly(kind, input),
+        "the same input gave two outputs without a queue"
+    );
     let twice = [0, 1].map(|_| through_queue(kind, input, None));
     require!(twice[0] == twice[1], "the same input gave two outputs through the queue");
     Ok(())

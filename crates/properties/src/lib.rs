@@ -30,6 +30,6 @@ pub use laws::{LAWS, Law, broken_laws, broken_of, judge, law};
 pub use promises::{FLOW_LAWS, Scenario};
 #[cfg(feature = "proptest")]
 pub use strategy::{
-    broken_promises, check, check_flows, check_with, fixed_inputs, fixed_scenarios, inputs, scenarios, search,
-    search_again,
+    broken_promises, check, check_flows, check_with, fixed_inputs, fixed_scenarios, inputs,
+    scenarios, search, search_again,
 };

@@ -27,14 +27,18 @@ pub(crate) fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(),
     });
     for (ascending, bound) in bounds {
         let sectors = sweep(kind, input)?;
-        let steps = sectors.windows(2).filter(|pair| pair[0] != pair[1]).map(|pair| pair[0] < pair[1]);
+        let steps =
+            sectors.windows(2).filter(|pair| pair[0] != pair[1]).map(|pair| pair[0] < pair[1]);
         let breaks = if ascending {
             steps.filter(|up| !up).count()
         } else {
             let ups: Vec<bool> = steps.collect();
             ups.windows(2).filter(|pair| pair[0] != pair[1]).count()
         };
-        require!(breaks <= bound as usize, "{breaks} instead of at most {bound} descents or turns: {sectors:?}");
+        require!(
+            breaks <= bound as usize,
+            "{breaks} instead of at most {bound} descents or turns: {sectors:?}"
+        );
     }
     Ok(())
 }

@@ -16,7 +16,9 @@ const SOAK_CASES: u32 = 64;
 /// How many inputs the environment asks for.
 fn nr_of_cases() -> u32 {
     let usual = if std::env::var_os("SCHEDLAB_SOAK").is_some() { SOAK_CASES } else { CASES };
-    std::env::var("PROPTEST_CASES").ok().map_or(usual, |cases| cases.parse().expect("a number of cases"))
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .map_or(usual, |cases| cases.parse().expect("a number of cases"))
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -25,11 +27,14 @@ fn step() -> impl Strategy<Value = Step> {
     // Few neighbouring sectors cause merges and aliases, many cause seeks.
     let sector = prop_oneof![3 => (0..24u64).prop_map(|at| 5000 + 8 * at), 2 => 0..DISK - 4096, 1 => (0..8u64).prop_map(|at| at * 100_000)];
     let nr_sectors = prop_oneof![6 => Just(8u32), 2 => 1..64u32, 1 => 1..1500u32];
-    let class =
-        prop_oneof![1 => Just(PrioClass::RealTime), 6 => Just(PrioClass::BestEffort), 1 => Just(PrioClass::Idle)];
+    let class = prop_oneof![1 => Just(PrioClass::RealTime), 6 => Just(PrioClass::BestEffort), 1 => Just(PrioClass::Idle)];
     let priority = prop_oneof![3 => Just(Priority::default()), 1 => (class, 0..8u8).prop_map(|(class, level)| Priority { class, level })];
-    let kind =
-        (prop::bool::weighted(0.35), prop::bool::weighted(0.6), prop::bool::weighted(0.1), prop::bool::weighted(0.02));
+    let kind = (
+        prop::bool::weighted(0.35),
+        prop::bool::weighted(0.6),
+        prop::bool::weighted(0.1),
+        prop::bool::weighted(0.02),
+    );
     (gap, 0..5u32, sector, nr_sectors, priority, kind).prop_map(
         |(gap_ns, process, sector, nr_sectors, priority, (write, sync, meta, exit))| Step {
             gap_ns,
@@ -72,7 +77,13 @@ pub fn inputs() -> impl Strategy<Value = Input> {
         2 => prop::collection::vec(setting(), 1..12)
     ];
     (steps, service_ns, queue, host, settings).prop_map(
-        |(steps, service_ns, (queue_depth, nr_requests, max_sectors, merge), (hz, rotational), settings)| Input {
+        |(
+            steps,
+            service_ns,
+            (queue_depth, nr_requests, max_sectors, merge),
+            (hz, rotational),
+            settings,
+        )| Input {
             steps: replace_exited(steps),
             service_ns,
             queue_depth,
@@ -94,27 +105,45 @@ fn flow() -> impl Strategy<Value = Flow> {
         1..=MAX_WINDOW,
         1..8u32,
     );
-    let kind = (any::<bool>(), prop::bool::weighted(0.4), prop_oneof![2 => Just(0u32), 1 => 0..200u32]);
-    (prop_oneof![1 => Just(1u32), 2 => 1..=10u32], prop_oneof![2 => Just(1u32), 1 => 1..=32u32], demand, kind).prop_map(
-        |(weight, pages, (starts_us, requests, window, burst), (random, greedy, slack_percent))| Flow {
-            weight,
-            kib: 4 * pages,
-            random,
-            starts_us,
-            requests,
-            window,
-            burst,
-            greedy,
-            slack_percent,
-        },
+    let kind =
+        (any::<bool>(), prop::bool::weighted(0.4), prop_oneof![2 => Just(0u32), 1 => 0..200u32]);
+    (
+        prop_oneof![1 => Just(1u32), 2 => 1..=10u32],
+        prop_oneof![2 => Just(1u32), 1 => 1..=32u32],
+        demand,
+        kind,
     )
+        .prop_map(
+            |(
+                weight,
+                pages,
+                (starts_us, requests, window, burst),
+                (random, greedy, slack_percent),
+            )| Flow {
+                weight,
+                kib: 4 * pages,
+                random,
+                starts_us,
+                requests,
+                window,
+                burst,
+                greedy,
+                slack_percent,
+            },
+        )
 }
 
 /// Flows in front of a device.
 pub fn scenarios() -> impl Strategy<Value = Scenario> {
     let depth = prop_oneof![2 => Just(1u32), 1 => 1..=8u32];
-    (prop::collection::vec(flow(), 1..=MAX_FLOWS), depth, 10..95u32, any::<u16>())
-        .prop_map(|(flows, depth, load_percent, seed)| Scenario { flows, depth, load_percent, seed: u64::from(seed) })
+    (prop::collection::vec(flow(), 1..=MAX_FLOWS), depth, 10..95u32, any::<u16>()).prop_map(
+        |(flows, depth, load_percent, seed)| Scenario {
+            flows,
+            depth,
+            load_percent,
+            seed: u64::from(seed),
+        },
+    )
 }
 
 /// The same inputs at every call.
@@ -129,7 +158,8 @@ pub fn fixed_scenarios(nr: usize) -> Vec<Scenario> {
 
 fn fixed<I>(of: &impl Strategy<Value = I>, nr: usize) -> Vec<I> {
     let mut runner = TestRunner::deterministic();
-    let inputs = (0..nr).map(|_| of.new_tree(&mut runner).expect("the strategy yields an input").current());
+    let inputs =
+        (0..nr).map(|_| of.new_tree(&mut runner).expect("the strategy yields an input").current());
     inputs.collect()
 }
 
@@ -223,7 +253,11 @@ pub(crate) fn search_by<I: std::fmt::Debug>(
 
 /// The promises that a row's source makes and that the row says are not kept, each with whether one of these inputs and scenarios
 /// breaks a law if the row makes only this promise.
-pub fn broken_promises(kind: &ElevatorKind, inputs: &[Input], scenarios: &[Scenario]) -> Vec<(Promise, bool)> {
+pub fn broken_promises(
+    kind: &ElevatorKind,
+    inputs: &[Input],
+    scenarios: &[Scenario],
+) -> Vec<(Promise, bool)> {
     let given_up = kind.promises.iter().filter_map(|promise| match promise {
         Promise::NotKept { promises, .. } => Some(promises.iter()),
         _ => None,
@@ -231,7 +265,8 @@ pub fn broken_promises(kind: &ElevatorKind, inputs: &[Input], scenarios: &[Scena
     let mut found = Vec::new();
     for promise in given_up.flatten() {
         let only = kind.promising(std::slice::from_ref(promise));
-        let broken = !broken_laws(&[&only], inputs).is_empty() || !broken_of(FLOW_LAWS, &[&only], scenarios).is_empty();
+        let broken = !broken_laws(&[&only], inputs).is_empty()
+            || !broken_of(FLOW_LAWS, &[&only], scenarios).is_empty();
         found.push((*promise, broken));
     }
     found

@@ -74,10 +74,12 @@ pub fn verdicts(kind: &ElevatorKind, cases: u32) -> Vec<(&'static Promise, Verdi
 fn verdict(kind: &ElevatorKind, promise: &'static Promise, cases: u32) -> Verdict {
     let only = kind.promising(std::slice::from_ref(promise));
     let names = laws_of(promise);
-    let (mut tested, runner) = (0, || TestRunner::new_with_rng(crate::strategy::config(cases), rng()));
+    let (mut tested, runner) =
+        (0, || TestRunner::new_with_rng(crate::strategy::config(cases), rng()));
     for law in LAWS.iter().filter(|law| names.contains(&law.name)) {
         tested += cases;
-        if let Err((why, input)) = search_by(runner(), &inputs(), |input| judge(law, &only, input)) {
+        if let Err((why, input)) = search_by(runner(), &inputs(), |input| judge(law, &only, input))
+        {
             let steps = input.steps.len();
             return Verdict::Broken { why, smallest: format!("{steps} requests") };
         }
@@ -106,11 +108,18 @@ mod tests {
     #[test]
     fn a_promise_that_is_broken_comes_with_a_scenario_of_two_flows() {
         const LAG: &[Promise] = &[Promise::LagAtMost { costs: 2, slack_kib: 0 }];
-        const NOT_KEPT: &[Promise] = &[Promise::NotKept { promises: LAG, because: "it looks at sectors" }];
+        const NOT_KEPT: &[Promise] =
+            &[Promise::NotKept { promises: LAG, because: "it looks at sectors" }];
         let (kept, broken) = (verdicts(&FAIR, 16), verdicts(&SWEEP.promising(NOT_KEPT), 16));
-        assert!(kept.iter().all(|(_, verdict)| *verdict == Verdict::Holds { cases: 16 }), "{kept:?}");
+        assert!(
+            kept.iter().all(|(_, verdict)| *verdict == Verdict::Holds { cases: 16 }),
+            "{kept:?}"
+        );
         let text = broken[0].1.to_string();
-        assert!(text.contains("flow 1") && !text.contains("flow 2"), "the smallest has two flows: {text}");
+        assert!(
+            text.contains("flow 1") && !text.contains("flow 2"),
+            "the smallest has two flows: {text}"
+        );
         assert_eq!(verdicts(&SWEEP.promising(NOT_KEPT), 16), broken, "the search is repeatable");
     }
 }

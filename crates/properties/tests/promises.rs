@@ -40,8 +40,14 @@ fn rows(kind: &ElevatorKind) -> Vec<[String; 4]> {
         _ => None,
     });
     let reasons: Vec<_> = reasons.collect();
-    let tested = kind
-        .promising(kind.promises.iter().filter(|promise| is_of_the_page(promise)).copied().collect::<Vec<_>>().leak());
+    let tested = kind.promising(
+        kind.promises
+            .iter()
+            .filter(|promise| is_of_the_page(promise))
+            .copied()
+            .collect::<Vec<_>>()
+            .leak(),
+    );
     let row = |(promise, verdict): (&'static Promise, Verdict)| {
         let given_up = reasons.iter().find(|(promises, _)| promises.contains(promise));
         let kept = match (&verdict, given_up) {
@@ -50,7 +56,12 @@ fn rows(kind: &ElevatorKind) -> Vec<[String; 4]> {
             (Verdict::Holds { .. }, _) => "yes".to_owned(),
             (Verdict::Untested, _) => "not tested".to_owned(),
         };
-        [format!("`{}`", kind.name), kind.evidence.mark().to_owned(), promise.words(), kept.replace('<', "&lt;")]
+        [
+            format!("`{}`", kind.name),
+            kind.evidence.mark().to_owned(),
+            promise.words(),
+            kept.replace('<', "&lt;"),
+        ]
     };
     verdicts(&tested, CASES).into_iter().map(row).collect()
 }
@@ -83,7 +94,11 @@ fn check(page: &str) {
     }
     let found = fs::read_to_string(&file).expect("the page can be read");
     for line in found.lines().filter(|line| !line.is_empty()) {
-        assert!(page.contains(line), "{}: {line} is not what the search finds; write the page anew", file.display());
+        assert!(
+            page.contains(line),
+            "{}: {line} is not what the search finds; write the page anew",
+            file.display()
+        );
     }
     for line in page.lines().filter(|line| !found.contains(*line)) {
         println!("not in the page: {line}");

@@ -4,7 +4,10 @@
 //! [`live`] records.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports, reason = "the full build uses all of it"))]
+#![cfg_attr(
+    not(feature = "full"),
+    allow(dead_code, unused_imports, reason = "the full build uses all of it")
+)]
 
 pub mod file;
 pub mod live;

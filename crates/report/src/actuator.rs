@@ -47,7 +47,11 @@ pub(crate) struct Excerpt<'a> {
 }
 
 /// The first second after the warm-up of each path of a workload; empty where there is no request in it.
-pub(crate) fn excerpts<'a>(paths: &'a [ActuatorPath], workload: &str, warmup_ns: u64) -> Vec<Excerpt<'a>> {
+pub(crate) fn excerpts<'a>(
+    paths: &'a [ActuatorPath],
+    workload: &str,
+    warmup_ns: u64,
+) -> Vec<Excerpt<'a>> {
     let of_workload = paths.iter().filter(|path| path.workload == workload);
     of_workload.filter_map(|path| excerpt(path, warmup_ns)).collect()
 }
@@ -59,7 +63,8 @@ fn excerpt(path: &ActuatorPath, warmup_ns: u64) -> Option<Excerpt<'_>> {
     let from = path.visits.partition_point(|visit| visit.at_ns < from_ns);
     let to = path.visits.partition_point(|visit| visit.at_ns < from_ns + WINDOW_NS);
     let visits = &path.visits[from..to];
-    let is_move = |pair: &&[Visit]| pair[0].sector + u64::from(pair[0].nr_sectors) != pair[1].sector;
+    let is_move =
+        |pair: &&[Visit]| pair[0].sector + u64::from(pair[0].nr_sectors) != pair[1].sector;
     let moves = visits.windows(2).filter(is_move).count();
     let length_ns = WINDOW_NS.min(last_ns - from_ns).max(1);
     (!visits.is_empty()).then_some(Excerpt { arm: &path.arm, from_ns, length_ns, visits, moves })
@@ -95,7 +100,9 @@ pub(crate) mod tests {
         assert_eq!(found.iter().map(|e| e.arm).collect::<Vec<_>>(), ["deadline", "anticipatory"]);
         let [deadline, anticipatory] = &found[..] else { panic!("two arms") };
         assert_eq!((deadline.from_ns, deadline.length_ns), (500_000_000, 1_000_000_000));
-        assert!(deadline.visits.iter().all(|visit| (500_000_000..1_500_000_000).contains(&visit.at_ns)));
+        assert!(
+            deadline.visits.iter().all(|visit| (500_000_000..1_500_000_000).contains(&visit.at_ns))
+        );
         assert_eq!(deadline.moves, deadline.visits.len() - 1, "every request moves the actuator");
         assert!(anticipatory.moves <= 5 && anticipatory.visits.len() > 10 * deadline.visits.len());
         assert!(excerpts(&paths, "another", 0).is_empty());

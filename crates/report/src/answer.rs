@@ -26,13 +26,19 @@ pub fn headline(study: &Study) -> String {
     let answer = match arm.zip(baseline) {
         Some((arm, baseline)) if arm == baseline => Some(keep(study, arm, &place, &deciding)),
         Some((arm, _)) => merits(&workloads, arm).map(|merits| {
-            let workload = deciding.first().filter(|_| deciding.len() == 1).and_then(|(of, _)| words::name_of(of.name));
+            let workload = deciding
+                .first()
+                .filter(|_| deciding.len() == 1)
+                .and_then(|(of, _)| words::name_of(of.name));
             let workload = workload.map(|name| format!(" for {name}")).unwrap_or_default();
             format!("Use {}{workload}{place}: {merits}.", words::clean(arm))
         }),
         None => None,
     };
-    occasions::led(study, answer.unwrap_or_else(|| elsewhere(&study.recommendation.sentence, &place)))
+    occasions::led(
+        study,
+        answer.unwrap_or_else(|| elsewhere(&study.recommendation.sentence, &place)),
+    )
 }
 
 /// The same for a reader at this machine, whose kernel offers these schedulers. What it does not offer comes second.
@@ -41,16 +47,22 @@ pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
         let scheduler = study.arms.iter().find(|known| known.name == arm)?.scheduler.as_deref()?;
         Some(offered.iter().any(|name| name == scheduler))
     };
-    let arm =
-        study.recommendation.arm.as_deref().filter(|_| !offered.is_empty() && study.arena != ArenaKind::Cpu.name());
+    let arm = study
+        .recommendation
+        .arm
+        .as_deref()
+        .filter(|_| !offered.is_empty() && study.arena != ArenaKind::Cpu.name());
     let measured_here = study.arena == ArenaKind::Disk.name();
     match arm.and_then(|arm| Some((arm, offers(arm)?))) {
         None => headline(study),
         Some((_, true)) if measured_here => headline(study),
-        Some((arm, true)) => format!("{} This machine's kernel offers {}.", headline(study), words::clean(arm)),
+        Some((arm, true)) => {
+            format!("{} This machine's kernel offers {}.", headline(study), words::clean(arm))
+        }
         Some((arm, false)) => {
-            let merits =
-                merits(&view::workloads(study, None), arm).map(|merits| format!(": {merits}")).unwrap_or_default();
+            let merits = merits(&view::workloads(study, None), arm)
+                .map(|merits| format!(": {merits}"))
+                .unwrap_or_default();
             let available = study.restricted_to(|arm| offers(arm) == Some(true));
             let best = match study.judgements.iter().find(|judgement| judgement.arm == arm) {
                 Some(Judgement { baseline, .. })
@@ -62,7 +74,11 @@ pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
                     )
                 }
                 _ if available.judgements.is_empty() => {
-                    return format!("{} This machine's kernel does not offer {}.", headline(study), words::clean(arm));
+                    return format!(
+                        "{} This machine's kernel does not offer {}.",
+                        headline(study),
+                        words::clean(arm)
+                    );
                 }
                 _ => headline(&available),
             };
@@ -90,8 +106,13 @@ fn merits(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
         return Some(format!("{} {gain} against {baseline}{price}", metric.label));
     }
     let named = |wanted: Verdict| -> Vec<String> {
-        let has = |metric: &MetricView<'_>| judgement(metric, arm).is_some_and(|j| j.verdict == wanted);
-        deciding.iter().filter(|(_, metric)| has(metric)).map(|(workload, _)| words::clean(workload.name)).collect()
+        let has =
+            |metric: &MetricView<'_>| judgement(metric, arm).is_some_and(|j| j.verdict == wanted);
+        deciding
+            .iter()
+            .filter(|(_, metric)| has(metric))
+            .map(|(workload, _)| words::clean(workload.name))
+            .collect()
     };
     let states = [
         (format!("better than {baseline} for"), Verdict::Better),
@@ -109,20 +130,36 @@ fn merits(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
 
 /// Every metric on which the arm is worse, the largest factor first, as the end of a sentence: at most three are named.
 fn price_of(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
-    let metrics = || workloads.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)));
-    let judged = metrics().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement));
+    let metrics =
+        || workloads.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)));
+    let judged =
+        metrics().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement));
     let costs = costs(judged, arm);
     let of = |cost: &&Judgement| {
-        let is_its =
-            |found: &(&WorkloadView<'_>, &MetricView<'_>)| found.0.name == cost.workload && found.1.name == cost.metric;
+        let is_its = |found: &(&WorkloadView<'_>, &MetricView<'_>)| {
+            found.0.name == cost.workload && found.1.name == cost.metric
+        };
         let (workload, metric) = metrics().find(is_its)?;
-        let place = if workloads.len() > 1 { format!("{} ", words::clean(workload.name)) } else { String::new() };
+        let place = if workloads.len() > 1 {
+            format!("{} ", words::clean(workload.name))
+        } else {
+            String::new()
+        };
         let values = cost.baseline_mean.zip(cost.arm_mean);
-        let values = values.map(|(from, to)| format!(": {} → {}", metric.scale.bare(from), metric.scale.with_unit(to)));
-        Some(format!("{place}{} {}{}", metric.label, number::effect(cost), values.unwrap_or_default()))
+        let values = values.map(|(from, to)| {
+            format!(": {} → {}", metric.scale.bare(from), metric.scale.with_unit(to))
+        });
+        Some(format!(
+            "{place}{} {}{}",
+            metric.label,
+            number::effect(cost),
+            values.unwrap_or_default()
+        ))
     };
     let named: Vec<String> = costs.iter().take(MAX_COSTS_NAMED).filter_map(of).collect();
-    let more = Some(costs.len() - named.len()).filter(|more| *more > 0).map(|more| format!("and {more} more"));
+    let more = Some(costs.len() - named.len())
+        .filter(|more| *more > 0)
+        .map(|more| format!("and {more} more"));
     let all: Vec<String> = named.into_iter().chain(more).collect();
     (!all.is_empty()).then(|| format!(", but {}", all.join("; ")))
 }
@@ -136,7 +173,10 @@ pub(crate) fn lines(study: &Study, workloads: &[WorkloadView<'_>]) -> Vec<(Strin
         return Vec::new();
     }
     let headline_arm = study.recommendation.arm.as_deref();
-    workloads.iter().filter_map(|workload| Some((words::clean(workload.name), line(workload, headline_arm)?))).collect()
+    workloads
+        .iter()
+        .filter_map(|workload| Some((words::clean(workload.name), line(workload, headline_arm)?)))
+        .collect()
 }
 
 /// One workload's line. The costs of the headline's arm are in the headline.
@@ -147,28 +187,44 @@ fn line(workload: &WorkloadView<'_>, headline_arm: Option<&str>) -> Option<Strin
     Some(match judgement(metric, arm) {
         Some(judgement) => {
             let price = Some(workload).filter(|_| headline_arm != Some(arm));
-            let price = price.and_then(|workload| price_of(std::slice::from_ref(workload), arm)).unwrap_or_default();
+            let price = price
+                .and_then(|workload| price_of(std::slice::from_ref(workload), arm))
+                .unwrap_or_default();
             format!("{name}: {} {}{price}", metric.label, number::effect(judgement))
         }
         None if metric.baseline != Some(arm) => words::clean(&advice.why),
-        None => format!("{name}: nothing was shown to be better{}", undecided(&[(workload, metric)])),
+        None => {
+            format!("{name}: nothing was shown to be better{}", undecided(&[(workload, metric)]))
+        }
     })
 }
 
-fn keep(study: &Study, arm: &str, place: &str, deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
+fn keep(
+    study: &Study,
+    arm: &str,
+    place: &str,
+    deciding: &[(&WorkloadView<'_>, &MetricView<'_>)],
+) -> String {
     let by = match study.criteria.method {
         Method::ThreeSigma => " by the three-sigma rule".into(),
         _ if study.criteria.margin == 0.0 => String::new(),
         _ => format!(" by more than {}", number::percent(study.criteria.margin)),
     };
-    format!("Keep {}{place}: nothing was shown to be better{by}{}.", words::clean(arm), undecided(deciding))
+    format!(
+        "Keep {}{place}: nothing was shown to be better{by}{}.",
+        words::clean(arm),
+        undecided(deciding)
+    )
 }
 
 /// How many comparisons are inconclusive or void: keeping the baseline for want of evidence differs from equivalence.
 fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
-    let all: Vec<&Judgement> =
-        deciding.iter().flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement)).collect();
-    let count = |verdict: Verdict| all.iter().filter(|judgement| judgement.verdict == verdict).count();
+    let all: Vec<&Judgement> = deciding
+        .iter()
+        .flat_map(|(_, metric)| metric.rows.iter().filter_map(|row| row.judgement))
+        .collect();
+    let count =
+        |verdict: Verdict| all.iter().filter(|judgement| judgement.verdict == verdict).count();
     let (open, void, all) = (count(Verdict::Inconclusive), count(Verdict::Void), all.len());
     let clause = |count: usize, what: &str| match count {
         1 if all == 1 => format!("; the comparison is {what}"),
@@ -187,15 +243,22 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
 
 /// How to decide what is inconclusive on a deciding metric: how many blocks are probably needed, and how to measure them. `None` where
 /// everything is decided.
-pub(crate) fn next(evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_>]) -> Option<String> {
+pub(crate) fn next(
+    evidence: Option<&Evidence<'_>>,
+    workloads: &[WorkloadView<'_>],
+) -> Option<String> {
     let deciding = workloads.iter().filter_map(deciding);
     let judged = deciding.flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
-    let open: Vec<&Judgement> = judged.filter(|judgement| judgement.verdict == Verdict::Inconclusive).collect();
+    let open: Vec<&Judgement> =
+        judged.filter(|judgement| judgement.verdict == Verdict::Inconclusive).collect();
     if open.is_empty() {
         return None;
     }
     if open.iter().all(|judgement| judgement.reasons.contains(&Reason::CpuTimeOmitted)) {
-        return Some("Next: repeat the command without cpu_percent=0, so that requests cost CPU time.".into());
+        return Some(
+            "Next: repeat the command without cpu_percent=0, so that requests cost CPU time."
+                .into(),
+        );
     }
     let these = if open.len() == 1 { "comparison" } else { "comparisons" };
     // A budget that is spent cannot be added to without leaving its rule: a new plan looks with bounds of its own.
@@ -214,12 +277,16 @@ pub(crate) fn next(evidence: Option<&Evidence<'_>>, workloads: &[WorkloadView<'_
     let blocks = words::counted(more.into(), "more block");
     let decided = format!("about {blocks} would probably decide the inconclusive {these}");
     Some(match evidence {
-        Some(_) => format!("Next: {decided}; repeat the command with --out DIR --resume and a larger --budget."),
+        Some(_) => format!(
+            "Next: {decided}; repeat the command with --out DIR --resume and a larger --budget."
+        ),
         None => format!("Next: {decided}; add them to the table and study it again."),
     })
 }
 
-fn all_deciding<'v, 'a>(workloads: &'v [WorkloadView<'a>]) -> Vec<(&'v WorkloadView<'a>, &'v MetricView<'a>)> {
+fn all_deciding<'v, 'a>(
+    workloads: &'v [WorkloadView<'a>],
+) -> Vec<(&'v WorkloadView<'a>, &'v MetricView<'a>)> {
     workloads.iter().filter_map(|workload| Some((workload, deciding(workload)?))).collect()
 }
 
@@ -255,7 +322,12 @@ mod tests {
         let open = "none: nothing was shown to be better; 1 of 3 comparisons is inconclusive";
         assert_eq!(lines[1], ("seqread".into(), open.into()));
         let bfq = &lines[2].1;
-        assert!(bfq.starts_with("bfq: read latency p99 ÷10.8  [÷11.2, ÷10.4], but CPU time per I/O +43.0 %"), "{bfq}");
+        assert!(
+            bfq.starts_with(
+                "bfq: read latency p99 ÷10.8  [÷11.2, ÷10.4], but CPU time per I/O +43.0 %"
+            ),
+            "{bfq}"
+        );
     }
 
     #[test]
@@ -266,7 +338,9 @@ mod tests {
         let (headline, lines) = said(&lab);
         let place = "on SAMSUNG MZ7LH960 (/dev/sdb)";
         let price = "but CPU time per I/O +14.9 %  [+13.5, +16.3]: 4.09 → 4.71 µs";
-        let text = format!("Use mq-deadline for oltp {place}: IOPS +11.1 %  [+10.3, +11.9] against none, {price}.");
+        let text = format!(
+            "Use mq-deadline for oltp {place}: IOPS +11.1 %  [+10.3, +11.9] against none, {price}."
+        );
         assert_eq!(headline, text);
         assert!(lines.is_empty());
     }
@@ -276,9 +350,13 @@ mod tests {
         let mut lab = Lab::typical();
         lab.study.judgements.retain(|judgement| judgement.workload == "oltp" && judgement.primary);
         lab.study.summaries.retain(|summary| summary.workload == "oltp");
-        for (ratio, metric) in
-            ratios.iter().zip(["longest_wait_ms", "write_iops", "latency_p50_us", "read_iops", "iops2"])
-        {
+        for (ratio, metric) in ratios.iter().zip([
+            "longest_wait_ms",
+            "write_iops",
+            "latency_p50_us",
+            "read_iops",
+            "iops2",
+        ]) {
             let judgement = fixture::judgement("mq-deadline");
             lab.study.judgements.push(Judgement {
                 metric: metric.into(),
@@ -324,7 +402,8 @@ mod tests {
         let said = headline(&lab.study);
         assert!(said.contains("but longest wait ×11.6"), "{said}");
         let page = crate::page::Page::of(&lab.study, Some(&lab.evidence()));
-        let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('\\', "");
+        let flat =
+            |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ").replace('\\', "");
         let options = crate::terminal::Options { width: 400, ..Default::default() };
         let terminal = crate::terminal::render(&lab.study, Some(&lab.evidence()), &[], &options);
         let formats = [
@@ -344,32 +423,46 @@ mod tests {
         let mut lab = lab_with_costs(&[]);
         lab.study.arena = "sim".into();
         let offered = ["none", "mq-deadline"].map(String::from);
-        assert!(headline_here(&lab.study, &offered).ends_with(" This machine's kernel offers mq-deadline."));
+        assert!(
+            headline_here(&lab.study, &offered)
+                .ends_with(" This machine's kernel offers mq-deadline.")
+        );
         assert_eq!(headline_here(&lab.study, &[]), headline(&lab.study), "not known");
         lab.study.arena = "disk".into();
-        assert_eq!(headline_here(&lab.study, &offered), headline(&lab.study), "it was measured on such a kernel");
+        assert_eq!(
+            headline_here(&lab.study, &offered),
+            headline(&lab.study),
+            "it was measured on such a kernel"
+        );
     }
 
     #[test]
     fn the_best_offered_arm_comes_before_one_that_is_not() {
         let mut lab = lab_with_costs(&[11.6]);
         lab.study.arena = "sim".into();
-        for judgement in lab.study.judgements.iter_mut().filter(|judgement| judgement.arm == "kyber") {
+        for judgement in
+            lab.study.judgements.iter_mut().filter(|judgement| judgement.arm == "kyber")
+        {
             (judgement.verdict, judgement.ratio, judgement.low, judgement.high) =
                 (Verdict::Better, Some(1.05), Some(1.04), Some(1.06));
         }
         let said = headline_here(&lab.study, &["none", "kyber"].map(String::from));
-        assert!(said.starts_with("Use kyber for oltp on a simulated SAMSUNG MZ7LH960: IOPS +5.0 %"), "{said}");
+        assert!(
+            said.starts_with("Use kyber for oltp on a simulated SAMSUNG MZ7LH960: IOPS +5.0 %"),
+            "{said}"
+        );
         let second = "Not offered by this machine's kernel: mq-deadline: IOPS +11.1 %  [+10.3, +11.9] against none, but longest wait";
         assert!(said.contains(second), "{said}");
         let nothing_better = headline_here(&lab.study, &["none".to_owned()]);
         assert!(nothing_better.contains(second), "{nothing_better}");
-        assert!(
-            nothing_better
-                .starts_with("Keep none on a simulated SAMSUNG MZ7LH960: this machine's kernel offers no other")
-        );
+        assert!(nothing_better.starts_with(
+            "Keep none on a simulated SAMSUNG MZ7LH960: this machine's kernel offers no other"
+        ));
         let said = headline_here(&lab.study, &["elsewhere".to_owned()]);
-        assert_eq!(said, headline(&lab.study) + " This machine's kernel does not offer mq-deadline.");
+        assert_eq!(
+            said,
+            headline(&lab.study) + " This machine's kernel does not offer mq-deadline."
+        );
     }
 
     #[test]
@@ -377,7 +470,8 @@ mod tests {
         let mut lab = Lab::typical();
         lab.study.recommendation.arm = Some("none".into());
         for judgement in &mut lab.study.judgements {
-            judgement.verdict = if judgement.arm == "bfq" { Verdict::Void } else { Verdict::Inconclusive };
+            judgement.verdict =
+                if judgement.arm == "bfq" { Verdict::Void } else { Verdict::Inconclusive };
         }
         let text = "Keep none on SAMSUNG MZ7LH960 (/dev/sdb): nothing was shown to be better by more than 1 %; of 9 comparisons 6 are inconclusive and 3 void.";
         let (headline, lines) = said(&lab);
@@ -392,18 +486,42 @@ mod tests {
             let views = view::workloads(&lab.study, None);
             [Some(&lab.evidence()), None].map(|evidence| next(evidence, &views))
         };
-        let [Some(measured), Some(table)] = said(&lab) else { panic!("two comparisons are inconclusive") };
-        assert!(measured.contains("about 23 more blocks") && measured.contains("--resume"), "{measured}");
-        assert!(table.contains("about 23 more blocks") && table.contains("add them to the table"), "{table}");
+        let [Some(measured), Some(table)] = said(&lab) else {
+            panic!("two comparisons are inconclusive")
+        };
+        assert!(
+            measured.contains("about 23 more blocks") && measured.contains("--resume"),
+            "{measured}"
+        );
+        assert!(
+            table.contains("about 23 more blocks") && table.contains("add them to the table"),
+            "{table}"
+        );
         lab.study.judgements.iter_mut().for_each(|judgement| judgement.new_plan_blocks = Some(40));
-        assert!(said(&lab)[0].as_ref().is_some_and(|text| text.contains("a new run of about 40 blocks (--blocks 40)")));
+        assert!(
+            said(&lab)[0]
+                .as_ref()
+                .is_some_and(|text| text.contains("a new run of about 40 blocks (--blocks 40)"))
+        );
         lab.study.judgements.iter_mut().for_each(|judgement| judgement.new_plan_blocks = None);
         lab.study.judgements.iter_mut().for_each(|judgement| judgement.more_blocks = None);
-        assert!(said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("too few"))));
+        assert!(
+            said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("too few")))
+        );
         let omitted = experiment::reason::Reason::CpuTimeOmitted;
-        lab.study.judgements.iter_mut().for_each(|judgement| judgement.reasons.push(omitted.clone()));
-        assert!(said(&lab).into_iter().all(|text| text.is_some_and(|text| text.contains("without cpu_percent=0"))));
-        lab.study.judgements.iter_mut().for_each(|judgement| judgement.verdict = Verdict::Equivalent);
+        lab.study
+            .judgements
+            .iter_mut()
+            .for_each(|judgement| judgement.reasons.push(omitted.clone()));
+        assert!(
+            said(&lab)
+                .into_iter()
+                .all(|text| text.is_some_and(|text| text.contains("without cpu_percent=0")))
+        );
+        lab.study
+            .judgements
+            .iter_mut()
+            .for_each(|judgement| judgement.verdict = Verdict::Equivalent);
         assert_eq!(said(&lab), [None, None]);
     }
 

@@ -54,7 +54,9 @@ fn waiting(trial: &Trial) -> Option<f64> {
 
 /// The trials of an arm on a workload that were measured and are not void as a whole.
 fn trials<'a>(evidence: &Evidence<'a>, workload: &str, arm: &str) -> Vec<&'a Trial> {
-    let of = |trial: &&Trial| trial.workload == workload && trial.arm == arm && !trial.observation.metrics.is_empty();
+    let of = |trial: &&Trial| {
+        trial.workload == workload && trial.arm == arm && !trial.observation.metrics.is_empty()
+    };
     evidence.trials.iter().filter(of).collect()
 }
 
@@ -74,10 +76,9 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> O
     let cell = |trials: &Vec<&Trial>, figure: fn(&Trial) -> Option<f64>| {
         median(trials, figure).map_or_else(|| "-".to_owned(), number::significant)
     };
-    let rows = arms
-        .iter()
-        .zip(&all)
-        .map(|(arm, trials)| (words::clean(arm), columns.iter().map(|(_, figure)| cell(trials, *figure)).collect()));
+    let rows = arms.iter().zip(&all).map(|(arm, trials)| {
+        (words::clean(arm), columns.iter().map(|(_, figure)| cell(trials, *figure)).collect())
+    });
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     Some(Table {
         title: format!(
@@ -124,7 +125,8 @@ fn migrations(trials: &[&Trial]) -> Option<String> {
 }
 
 fn stolen(trials: &[&Trial], limit: f64) -> Option<String> {
-    let shares: Vec<f64> = trials.iter().filter_map(|trial| counter(trial, "steal_share")).collect();
+    let shares: Vec<f64> =
+        trials.iter().filter_map(|trial| counter(trial, "steal_share")).collect();
     let above = shares.iter().filter(|share| **share > limit / 2.0).count();
     let most = shares.iter().copied().fold(0.0, f64::max);
     (above > 0).then(|| {
@@ -141,8 +143,9 @@ fn stolen(trials: &[&Trial], limit: f64) -> Option<String> {
 fn stayed(trials: &[&Trial]) -> Option<String> {
     let most = |name: &str| trials.iter().filter_map(|trial| counter(trial, name)).reduce(f64::max);
     let stayed = most("isolate_unmovable").filter(|count| *count >= 1.0)? as u64;
-    let moved =
-        most("isolate_moved").map(|count| format!(", {} could", number::count(count as u64))).unwrap_or_default();
+    let moved = most("isolate_moved")
+        .map(|count| format!(", {} could", number::count(count as u64)))
+        .unwrap_or_default();
     Some(format!(
         "{} could not be moved off the isolated CPUs{moved} (maximum of a trial)",
         words::counted(stayed, "task")
@@ -150,8 +153,10 @@ fn stayed(trials: &[&Trial]) -> Option<String> {
 }
 
 fn frequencies(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> Option<String> {
-    let of = |arm: &str| median(&trials(evidence, workload, arm), |trial| counter(trial, "cpu_mhz"));
-    let mut found: Vec<(&str, f64)> = arms.iter().filter_map(|arm| Some((*arm, of(arm)?))).collect();
+    let of =
+        |arm: &str| median(&trials(evidence, workload, arm), |trial| counter(trial, "cpu_mhz"));
+    let mut found: Vec<(&str, f64)> =
+        arms.iter().filter_map(|arm| Some((*arm, of(arm)?))).collect();
     found.retain(|(_, mhz)| *mhz > 0.0);
     found.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (least, most) = (found.first()?, found.last()?);
@@ -180,7 +185,10 @@ pub(crate) mod tests {
         lab.header.plan.arena = experiment::plan::ArenaKind::Cpu;
         for trial in &mut lab.trials {
             let of_arm = counters.iter().filter(|(arm, ..)| *arm == trial.arm);
-            trial.observation.counters.extend(of_arm.map(|(_, name, value)| ((*name).to_owned(), *value)));
+            trial
+                .observation
+                .counters
+                .extend(of_arm.map(|(_, name, value)| ((*name).to_owned(), *value)));
         }
         lab
     }
@@ -189,7 +197,10 @@ pub(crate) mod tests {
         let evidence = lab.evidence();
         let views = view::workloads(&lab.study, Some(&evidence));
         let arms = view::arms(&lab.study, Some(&evidence));
-        remarks(Some(&evidence), &views[..1], &arms).into_iter().map(|remark| (remark.about, remark.text)).collect()
+        remarks(Some(&evidence), &views[..1], &arms)
+            .into_iter()
+            .map(|remark| (remark.about, remark.text))
+            .collect()
     }
 
     fn shown(lab: &Lab) -> Option<Table> {
@@ -201,7 +212,8 @@ pub(crate) mod tests {
     fn what_was_not_counted_is_left_out_and_devices_have_no_such_table() {
         let lab = on_cpus(&[]);
         assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
-        let mut lab = on_cpus(&[("none", "task_migrations", 1e6), ("none", "isolate_unmovable", 3.0)]);
+        let mut lab =
+            on_cpus(&[("none", "task_migrations", 1e6), ("none", "isolate_unmovable", 3.0)]);
         lab.header.plan.arena = experiment::plan::ArenaKind::default();
         assert_eq!((shown(&lab), said(&lab)), (None, vec![]));
     }
@@ -222,27 +234,35 @@ pub(crate) mod tests {
         assert!(table.detail && table.head.len() == 5, "no frequency, no column: {table:?}");
         assert_eq!(
             table.rows[0],
-            ("none".to_owned(), ["60.0", "25.0", "10.0", "20.0", "1.00"].map(String::from).to_vec())
+            (
+                "none".to_owned(),
+                ["60.0", "25.0", "10.0", "20.0", "1.00"].map(String::from).to_vec()
+            )
         );
         assert_eq!(table.rows[3].1, ["2.00", "-", "-", "-", "-"].map(String::from).to_vec());
     }
 
     #[test]
     fn many_moves_and_much_stolen_time_are_flagged_and_little_of_them_is_not() {
-        assert_eq!(said(&on_cpus(&[("bfq", "task_migrations", 50.0), ("bfq", "steal_share", 0.125)])), []);
-        let found = said(&on_cpus(&[("bfq", "task_migrations", 51.0), ("kyber", "steal_share", 0.2)]));
+        assert_eq!(
+            said(&on_cpus(&[("bfq", "task_migrations", 50.0), ("bfq", "steal_share", 0.125)])),
+            []
+        );
+        let found =
+            said(&on_cpus(&[("bfq", "task_migrations", 51.0), ("kyber", "steal_share", 0.2)]));
         let [(kyber, steal), (bfq, moves)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((kyber.as_str(), bfq.as_str()), ("kyber", "bfq"));
         assert!(moves.starts_with("migrated between CPUs 102 times a second"), "{moves}");
-        let wanted =
-            "in 14 of 14 trials the hypervisor took more than 12.5 % of the CPU time (at most 20 %; void beyond 25 %)";
+        let wanted = "in 14 of 14 trials the hypervisor took more than 12.5 % of the CPU time (at most 20 %; void beyond 25 %)";
         assert_eq!(steal, wanted);
     }
 
     #[test]
-    fn the_same_of_several_arms_is_one_remark_and_every_arm_is_not_said_when_it_is_the_baseline_and_some() {
+    fn the_same_of_several_arms_is_one_remark_and_every_arm_is_not_said_when_it_is_the_baseline_and_some()
+     {
         let stayed = |arms: &[&'static str]| {
-            let counters: Vec<_> = arms.iter().map(|arm| (*arm, "isolate_unmovable", 1.0)).collect();
+            let counters: Vec<_> =
+                arms.iter().map(|arm| (*arm, "isolate_unmovable", 1.0)).collect();
             said(&on_cpus(&counters)).into_iter().map(|(about, _)| about).collect::<Vec<_>>()
         };
         assert_eq!(stayed(&["mq-deadline", "kyber", "bfq"]), ["every arm"]);
@@ -260,8 +280,14 @@ pub(crate) mod tests {
         ]));
         let [(bfq, stayed), (all, frequency)] = &found[..] else { panic!("{found:?}") };
         assert_eq!((bfq.as_str(), all.as_str()), ("bfq", "all arms"));
-        assert_eq!(stayed, "12 tasks could not be moved off the isolated CPUs, 85 could (maximum of a trial)");
-        assert!(frequency.contains("3.4") && frequency.contains("bfq 2,900 MHz, none 3,000 MHz"), "{frequency}");
+        assert_eq!(
+            stayed,
+            "12 tasks could not be moved off the isolated CPUs, 85 could (maximum of a trial)"
+        );
+        assert!(
+            frequency.contains("3.4") && frequency.contains("bfq 2,900 MHz, none 3,000 MHz"),
+            "{frequency}"
+        );
         assert_eq!(said(&on_cpus(&[("none", "cpu_mhz", 3000.0), ("bfq", "cpu_mhz", 2950.0)])), []);
         assert_eq!(said(&on_cpus(&[("bfq", "isolate_unmovable", 0.0)])), []);
     }

@@ -161,7 +161,9 @@ impl Table {
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) -> crate::Result<()> {
-        Ok(self.0.write_record(cells.map(for_spreadsheet).each_ref().map(|cell| cell.as_bytes()))?)
+        Ok(self
+            .0
+            .write_record(cells.map(for_spreadsheet).each_ref().map(|cell| cell.as_bytes()))?)
     }
 
     pub(crate) fn finish(self) -> crate::Result<String> {
@@ -180,15 +182,14 @@ mod tests {
         let lab = Lab::typical().renamed("kyber", "kyber, \"tuned\"\nby hand");
         let text = trials(&Page::of(&lab.study, Some(&lab.evidence()))).expect("CSV is written");
         let mut reader = ::csv::Reader::from_reader(text.as_bytes());
-        let rows: Vec<::csv::StringRecord> = reader.records().collect::<Result<_, _>>().expect("the CSV can be read");
+        let rows: Vec<::csv::StringRecord> =
+            reader.records().collect::<Result<_, _>>().expect("the CSV can be read");
         let wanted: usize = lab.trials.iter().map(|trial| trial.observation.metrics.len()).sum();
         assert_eq!(rows.len(), wanted);
         let void: Vec<_> = rows.iter().filter(|row| &row[9] == "true").collect();
         assert_eq!(void.len(), 6, "one void trial of six metrics");
-        assert!(
-            void.iter()
-                .all(|row| &row[4] == "kyber, \"tuned\"\nby hand" && row[10].contains("another program changed it"))
-        );
+        assert!(void.iter().all(|row| &row[4] == "kyber, \"tuned\"\nby hand"
+            && row[10].contains("another program changed it")));
     }
 
     #[test]
@@ -213,16 +214,24 @@ mod tests {
 
     #[test]
     fn no_name_is_a_formula_and_numbers_stay_numbers() {
-        let mut lab = Lab::typical().renamed("kyber", "=HYPERLINK(\"http://a\")").renamed("bfq", "@b");
+        let mut lab =
+            Lab::typical().renamed("kyber", "=HYPERLINK(\"http://a\")").renamed("bfq", "@b");
         lab.trials[0].observation.metrics.insert("-delta".into(), -3.25);
-        for text in [trials(&Page::of(&lab.study, Some(&lab.evidence()))), judgements(&Page::of(&lab.study, None))] {
+        for text in [
+            trials(&Page::of(&lab.study, Some(&lab.evidence()))),
+            judgements(&Page::of(&lab.study, None)),
+        ] {
             let text = text.expect("CSV is written");
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
             let rows: Vec<::csv::StringRecord> =
                 reader.records().collect::<Result<_, _>>().expect("the CSV can be read");
             let cells = || rows.iter().flatten();
-            assert!(cells().any(|cell| cell == "'=HYPERLINK(\"http://a\")") && cells().any(|cell| cell == "'@b"));
-            let is_formula = |cell: &str| cell.starts_with(['=', '@', '+', '-']) && cell.parse::<f64>().is_err();
+            assert!(
+                cells().any(|cell| cell == "'=HYPERLINK(\"http://a\")")
+                    && cells().any(|cell| cell == "'@b")
+            );
+            let is_formula =
+                |cell: &str| cell.starts_with(['=', '@', '+', '-']) && cell.parse::<f64>().is_err();
             assert!(!cells().any(is_formula), "{text}");
         }
         let text = trials(&Page::of(&lab.study, Some(&lab.evidence()))).expect("CSV is written");

@@ -80,8 +80,11 @@ pub fn figures(study: &Study, evidence: Option<&Evidence<'_>>) -> crate::Result<
             all.push(drawn.whole(workload, metric));
         }
         let swept = sweep::of(study, workload.name, metric);
-        for drawn in
-            swept.map(|sweep| responses(study, evidence, workload, metric, &sweep)).transpose()?.into_iter().flatten()
+        for drawn in swept
+            .map(|sweep| responses(study, evidence, workload, metric, &sweep))
+            .transpose()?
+            .into_iter()
+            .flatten()
         {
             all.push(drawn.whole(workload, metric));
         }
@@ -96,7 +99,11 @@ pub(crate) fn deciding<'v, 'a>(workload: &'v WorkloadView<'a>) -> Option<&'v Met
 
 /// The trials of a workload.
 pub(crate) fn trials_of<'a>(evidence: Option<&Evidence<'a>>, workload: &str) -> Vec<&'a Trial> {
-    evidence.iter().flat_map(|evidence| evidence.trials).filter(|trial| trial.workload == workload).collect()
+    evidence
+        .iter()
+        .flat_map(|evidence| evidence.trials)
+        .filter(|trial| trial.workload == workload)
+        .collect()
 }
 
 /// A plot for a page.
@@ -142,11 +149,21 @@ pub(crate) fn of_metric(
         scale: &metric.scale,
     };
     let effects = format!("{name}: effect of each arm on {}: {}", metric.label, found(metric));
-    let spread = format!("{name}: {} of every trial, a column for each arm: {}", metric.label, means(metric));
+    let spread = format!(
+        "{name}: {} of every trial, a column for each arm: {}",
+        metric.label,
+        means(metric)
+    );
     let drift = format!("{name}: {} of every trial over the time since the start", metric.label);
     let mut all = Vec::new();
     let mut add = |kind, of: &str, label: &str, svg: Option<String>| {
-        all.extend(svg.map(|svg| Drawn { kind, of: of.to_owned(), said: String::new(), label: label.to_owned(), svg }));
+        all.extend(svg.map(|svg| Drawn {
+            kind,
+            of: of.to_owned(),
+            said: String::new(),
+            label: label.to_owned(),
+            svg,
+        }));
     };
     let forest = forest::plot(&effects, &judgements, metric.direction, study.criteria.margin)?;
     add(FigureKind::Effects, "", &effects, forest);
@@ -172,10 +189,13 @@ pub(crate) fn responses(
     let range = response::span(&all, study.criteria.margin);
     let mut curves = Vec::new();
     for (of, (tunable, line)) in sweep.responses.iter().zip(&sweep.lines) {
-        let label = format!("{name}: change of {} over the values of {tunable}: {line}", metric.label);
+        let label =
+            format!("{name}: change of {} over the values of {tunable}: {line}", metric.label);
         let unit = evidence.map(|evidence| (evidence.unit_of)(&of.scheduler, &of.tunable));
-        let points =
-            of.points.iter().filter_map(|point| Some((point.value.as_str(), sweep::judgement(metric, point)?)));
+        let points = of
+            .points
+            .iter()
+            .filter_map(|point| Some((point.value.as_str(), sweep::judgement(metric, point)?)));
         let curve = response::Curve {
             label: &label,
             tunable: &of.tunable,
@@ -197,7 +217,12 @@ pub(crate) fn found(metric: &MetricView<'_>) -> String {
     let judgements = metric.rows.iter().filter_map(|row| row.judgement);
     let words: Vec<String> = judgements
         .map(|j| {
-            format!("{} {}, {}", words::clean(&j.arm), verdict::word(j.verdict), number::effect(j).replace('-', "−"))
+            format!(
+                "{} {}, {}",
+                words::clean(&j.arm),
+                verdict::word(j.verdict),
+                number::effect(j).replace('-', "−")
+            )
         })
         .collect();
     words.join("; ")
@@ -205,7 +230,12 @@ pub(crate) fn found(metric: &MetricView<'_>) -> String {
 
 fn means(metric: &MetricView<'_>) -> String {
     let of = |row: &RowView<'_>| {
-        format!("{} {} {}", words::clean(row.arm), metric.centre_head(), row.centre_with_unit(metric))
+        format!(
+            "{} {} {}",
+            words::clean(row.arm),
+            metric.centre_head(),
+            row.centre_with_unit(metric)
+        )
     };
     metric.rows.iter().map(of).collect::<Vec<_>>().join(", ")
 }
@@ -223,13 +253,20 @@ mod tests {
         let (_, html) = page.iter().find(|(name, _)| *name == "report.html").expect("the page");
         assert!(all.len() >= 3, "{}", all.len());
         for figure in &all {
-            assert!(figure.svg.starts_with("<svg ") && figure.svg.contains("xmlns="), "{}", figure.label);
+            assert!(
+                figure.svg.starts_with("<svg ") && figure.svg.contains("xmlns="),
+                "{}",
+                figure.label
+            );
             let (_, body) = figure.svg.split_once("fill=\"#FFFFFF\"/>").expect("a background");
             let shown = canvas::themed(body);
             assert!(html.contains(shown.trim_end()), "{} is not the page's", figure.label);
         }
         let kinds: Vec<FigureKind> = all.iter().map(|figure| figure.kind).collect();
-        assert!(kinds.contains(&FigureKind::Effects) && kinds.contains(&FigureKind::Latency), "{kinds:?}");
+        assert!(
+            kinds.contains(&FigureKind::Effects) && kinds.contains(&FigureKind::Latency),
+            "{kinds:?}"
+        );
     }
 
     #[test]

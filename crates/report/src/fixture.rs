@@ -7,8 +7,12 @@ use std::collections::BTreeMap;
 
 use experiment::metric::{self, Direction};
 use experiment::plan::{Arm, Criteria, Plan, WorkloadSpec};
-use experiment::record::{End, EndReason, Event, Header, LatencyCurve, Note, Observation, Trial, VoidReason};
-use experiment::study::{ArmSettings, Judgement, Origin, Recommendation, Study, Summary, Verdict, WorkloadAdvice};
+use experiment::record::{
+    End, EndReason, Event, Header, LatencyCurve, Note, Observation, Trial, VoidReason,
+};
+use experiment::study::{
+    ArmSettings, Judgement, Origin, Recommendation, Study, Summary, Verdict, WorkloadAdvice,
+};
 
 use super::evidence::Evidence;
 use super::voids;
@@ -29,7 +33,15 @@ const BLOCKS: u32 = 14;
 /// each arm's factor on throughput and on the tail of latency.
 type Row = (&'static str, &'static str, &'static str, f64, f64, f64, [(f64, f64); 4]);
 const WORK: [Row; 3] = [
-    ("oltp", "oltp", "iops", 87.4, 4096.0, 310.0, [(1.0, 1.0), (1.116, 0.82), (1.001, 0.97), (0.61, 2.3)]),
+    (
+        "oltp",
+        "oltp",
+        "iops",
+        87.4,
+        4096.0,
+        310.0,
+        [(1.0, 1.0), (1.116, 0.82), (1.001, 0.97), (0.61, 2.3)],
+    ),
     (
         "seqread",
         "seqread",
@@ -64,7 +76,8 @@ impl Lab {
             at_ms: 61_000,
             event: Event::StoppedArm { workload: "oltp".into(), arm: "bfq".into(), blocks: 12 },
         }];
-        let end = Some(End { at_ms: 131_400, reason: EndReason::BudgetSpent { measured_s: 131.4 } });
+        let end =
+            Some(End { at_ms: 131_400, reason: EndReason::BudgetSpent { measured_s: 131.4 } });
         Lab { header, trials, notes, end, study }
     }
 
@@ -72,17 +85,22 @@ impl Lab {
     /// effect, evidence that is void.
     pub(crate) fn extreme() -> Lab {
         let mut lab = Lab::typical();
-        let names: Vec<String> =
-            (0..8).map(|i| format!("arm {i} with slice_idle=0, nr_requests=1024 and more")).collect();
+        let names: Vec<String> = (0..8)
+            .map(|i| format!("arm {i} with slice_idle=0, nr_requests=1024 and more"))
+            .collect();
         let factors = [1.0, 107.0, 0.01, 1.0005, 3.0, 0.97, 1.2, 1.0];
-        let first: Vec<Trial> = lab.trials.iter().filter(|trial| trial.block == 0).cloned().collect();
+        let first: Vec<Trial> =
+            lab.trials.iter().filter(|trial| trial.block == 0).cloned().collect();
         lab.trials.clear();
         for (i, name) in names.iter().enumerate() {
             for trial in first.iter().filter(|trial| trial.arm == ARMS[i % 4]) {
                 let mut trial = Trial { arm: name.clone(), ..trial.clone() };
                 trial.observation.metrics.values_mut().for_each(|value| *value *= factors[i]);
                 if i == 7 {
-                    trial.observation.voids.push(VoidReason::DeviceVanished { detail: "the device is gone".into() });
+                    trial
+                        .observation
+                        .voids
+                        .push(VoidReason::DeviceVanished { detail: "the device is gone".into() });
                 }
                 lab.trials.push(trial);
             }
@@ -109,8 +127,9 @@ impl Lab {
             }
         }
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
-        let summaries =
-            |row: &Row| all.iter().filter_map(|arm| summary(&lab.trials, row.0, row.2, arm)).collect::<Vec<_>>();
+        let summaries = |row: &Row| {
+            all.iter().filter_map(|arm| summary(&lab.trials, row.0, row.2, arm)).collect::<Vec<_>>()
+        };
         lab.study.summaries = WORK.iter().flat_map(summaries).collect();
         lab.header.plan.arms.clear();
         lab
@@ -142,7 +161,12 @@ impl Lab {
             swap(&mut judgement.baseline);
         }
         self.study.summaries.iter_mut().for_each(|summary| swap(&mut summary.arm));
-        self.study.recommendation.workloads.iter_mut().filter_map(|w| w.arm.as_mut()).for_each(swap);
+        self.study
+            .recommendation
+            .workloads
+            .iter_mut()
+            .filter_map(|w| w.arm.as_mut())
+            .for_each(swap);
         self
     }
 }
@@ -179,7 +203,10 @@ impl Noise {
     fn next(&mut self) -> f64 {
         let mut sum = 0.0;
         for _ in 0..12 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             sum += (self.0 >> 11) as f64 / (1u64 << 53) as f64;
         }
         sum - 6.0
@@ -245,12 +272,21 @@ fn observation(row: &Row, arm: usize, block: u32, noise: &mut Noise) -> Observat
         .filter(|p| (1.0 - p) * count as f64 >= 1.0)
         .map(|p| (p * 100.0, (latency(p) * 1e3) as u64))
         .collect();
-    let mut observation = Observation { duration_ns: 500_000_000, metrics, ..Observation::default() };
+    let mut observation =
+        Observation { duration_ns: 500_000_000, metrics, ..Observation::default() };
     observation.latency.push(LatencyCurve { op: "all".into(), count, points: points.clone() });
     if workload == "mixed" {
         let slower = |by: u64| points.iter().map(|(p, ns)| (*p, ns * by)).collect();
-        observation.latency.push(LatencyCurve { op: "read".into(), count: count / 9, points: slower(6) });
-        observation.latency.push(LatencyCurve { op: "write".into(), count: count / 9 * 8, points: slower(2) });
+        observation.latency.push(LatencyCurve {
+            op: "read".into(),
+            count: count / 9,
+            points: slower(6),
+        });
+        observation.latency.push(LatencyCurve {
+            op: "write".into(),
+            count: count / 9 * 8,
+            points: slower(2),
+        });
     }
     if (workload, arm, block) == ("oltp", 2, 8) {
         observation.voids.push(VoidReason::ChangedMeanwhile {
@@ -263,7 +299,11 @@ fn observation(row: &Row, arm: usize, block: u32, noise: &mut Noise) -> Observat
 }
 
 fn header() -> Header {
-    let arm = |name: &&str| Arm { name: name.to_string(), scheduler: name.to_string(), tunables: BTreeMap::new() };
+    let arm = |name: &&str| Arm {
+        name: name.to_string(),
+        scheduler: name.to_string(),
+        tunables: BTreeMap::new(),
+    };
     let workload = |row: &Row| WorkloadSpec {
         name: row.0.into(),
         kind: row.1.into(),
@@ -273,7 +313,9 @@ fn header() -> Header {
         background: Vec::new(),
         flows: Vec::new(),
     };
-    let section = |facts: &[(&str, &str)]| facts.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let section = |facts: &[(&str, &str)]| {
+        facts.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect()
+    };
     Header {
         schema: experiment::plan::SCHEMA,
         schedlab: "0.1.0".into(),
@@ -311,10 +353,14 @@ fn study(trials: &[Trial]) -> Study {
     let mut summaries = Vec::new();
     for row in WORK {
         let mut names: Vec<&str> = metric::METRICS.iter().map(|metric| metric.name).collect();
-        names.retain(|name| trials.iter().any(|t| t.workload == row.0 && t.observation.metrics.contains_key(*name)));
+        names.retain(|name| {
+            trials.iter().any(|t| t.workload == row.0 && t.observation.metrics.contains_key(*name))
+        });
         for name in names {
             summaries.extend(ARMS.iter().filter_map(|arm| summary(trials, row.0, name, arm)));
-            judgements.extend(ARMS[1..].iter().map(|arm| judged(trials, row.0, name, arm, row.2 == name)));
+            judgements.extend(
+                ARMS[1..].iter().map(|arm| judged(trials, row.0, name, arm, row.2 == name)),
+            );
         }
     }
     judgements.sort_by_key(|judgement| !judgement.primary);
@@ -362,7 +408,8 @@ fn values(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Vec<(u32
 }
 
 fn summary(trials: &[Trial], workload: &str, metric: &str, arm: &str) -> Option<Summary> {
-    let mut values: Vec<f64> = values(trials, workload, metric, arm).into_iter().map(|(_, v)| v).collect();
+    let mut values: Vec<f64> =
+        values(trials, workload, metric, arm).into_iter().map(|(_, v)| v).collect();
     values.sort_by(f64::total_cmp);
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
@@ -388,11 +435,14 @@ fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bo
     let base = values(trials, workload, metric, ARMS[0]);
     let pairs: Vec<(f64, f64)> = values(trials, workload, metric, arm)
         .iter()
-        .filter_map(|(block, v)| base.iter().find(|(b, _)| b == block).map(|(_, b)| (v.ln(), b.ln())))
+        .filter_map(|(block, v)| {
+            base.iter().find(|(b, _)| b == block).map(|(_, b)| (v.ln(), b.ln()))
+        })
         .collect();
     let logs: Vec<f64> = pairs.iter().map(|(arm, base)| arm - base).collect();
     let n = logs.len() as f64;
-    let centre = |of: &dyn Fn(&(f64, f64)) -> f64| Some((pairs.iter().map(of).sum::<f64>() / n).exp());
+    let centre =
+        |of: &dyn Fn(&(f64, f64)) -> f64| Some((pairs.iter().map(of).sum::<f64>() / n).exp());
     let mean = logs.iter().sum::<f64>() / n;
     let half = 3.1 * (logs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
     let (low, high) = ((mean - half).exp(), (mean + half).exp());
@@ -422,7 +472,11 @@ fn judged(trials: &[Trial], workload: &str, metric: &str, arm: &str, primary: bo
         void_blocks,
         more_blocks: (verdict == Verdict::Inconclusive).then_some(23),
         new_plan_blocks: None,
-        reasons: if void_blocks > 0 { vec!["1 of 14 blocks is void and left out".into()] } else { Vec::new() },
+        reasons: if void_blocks > 0 {
+            vec!["1 of 14 blocks is void and left out".into()]
+        } else {
+            Vec::new()
+        },
         log_ratios: logs,
         ..judgement(arm)
     }

@@ -54,7 +54,9 @@ impl Grid {
     pub(super) fn draw(&self, width: usize, colour: bool) -> String {
         let mut table = Table::new();
         table.load_preset(presets::NOTHING).force_no_tty();
-        table.set_style(TableComponent::HeaderLines, '─').set_style(TableComponent::MiddleHeaderIntersections, '─');
+        table
+            .set_style(TableComponent::HeaderLines, '─')
+            .set_style(TableComponent::MiddleHeaderIntersections, '─');
         if colour {
             table.enforce_styling();
         }
@@ -121,8 +123,14 @@ mod tests {
         let grid = grid("affinity=0 nice=-20 isolate=0 and more");
         assert!(grid.fits(60) && !grid.fits(45));
         let text = grid.draw(60, false);
-        assert!(text.contains("affinity=0 nice=-20 isolate=0 and") && text.contains("1,234"), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 60 && !line.ends_with(' ')), "{text}");
+        assert!(
+            text.contains("affinity=0 nice=-20 isolate=0 and") && text.contains("1,234"),
+            "{text}"
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 60 && !line.ends_with(' ')),
+            "{text}"
+        );
     }
 
     #[test]

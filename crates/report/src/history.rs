@@ -39,7 +39,12 @@ pub fn terminal(history: &History<'_>) -> String {
     table.set_header(["WHEN (UTC)", "WATCH", "USE", "RESULT"]);
     for entry in history.entries {
         let (used, found) = result(entry);
-        table.add_row([entry.at.replace('T', " ").trim_end_matches('Z'), &entry.watch, &used, &found]);
+        table.add_row([
+            entry.at.replace('T', " ").trim_end_matches('Z'),
+            &entry.watch,
+            &used,
+            &found,
+        ]);
     }
     let _ = writeln!(text, "{table}");
     for line in changes(history) {
@@ -57,7 +62,8 @@ pub fn terminal(history: &History<'_>) -> String {
 
 /// What changed, a line each, and how often such a line is wrong.
 fn changes(history: &History<'_>) -> Vec<String> {
-    let mut lines: Vec<String> = history.changes.iter().map(|change| words::clean(&changed_words(change))).collect();
+    let mut lines: Vec<String> =
+        history.changes.iter().map(|change| words::clean(&changed_words(change))).collect();
     if !lines.is_empty() {
         lines.push(format!(
             "One such line in {} tests of a watch is expected by chance, if its tests do not depend on one another.",
@@ -103,7 +109,8 @@ fn changed_words(change: &HistoryChange) -> String {
 /// # Errors
 /// When a plot or the template fails, which no input should cause.
 pub fn page(histories: &[History<'_>]) -> crate::Result<String> {
-    let devices = histories.iter().map(|history| device(history)).collect::<crate::Result<Vec<Value>>>()?;
+    let devices =
+        histories.iter().map(|history| device(history)).collect::<crate::Result<Vec<Value>>>()?;
     let page = context! {
         style => Value::from_safe_string(include_str!("templates/style.css").into()),
         devices,
@@ -112,7 +119,10 @@ pub fn page(histories: &[History<'_>]) -> crate::Result<String> {
 }
 
 fn device(history: &History<'_>) -> crate::Result<Value> {
-    let curves = curves(history).into_iter().map(|curve| curve.drawn()).collect::<crate::Result<Vec<Value>>>()?;
+    let curves = curves(history)
+        .into_iter()
+        .map(|curve| curve.drawn())
+        .collect::<crate::Result<Vec<Value>>>()?;
     let rows: Vec<Value> = history
         .entries
         .iter()
@@ -142,7 +152,12 @@ fn result(entry: &Entry) -> (String, String) {
 fn effects(measured: &Measured) -> String {
     let one = |judgement: &Judgement| {
         let verdict = format!("{:?}", judgement.verdict).to_lowercase();
-        format!("{} {} {} ({verdict})", judgement.workload, judgement.arm, number::effect(judgement))
+        format!(
+            "{} {} {} ({verdict})",
+            judgement.workload,
+            judgement.arm,
+            number::effect(judgement)
+        )
     };
     let mut words: Vec<String> = measured.effects.iter().map(one).collect();
     words.extend(measured.applied.as_ref().map(|what| format!("set: {what}")));
@@ -155,7 +170,11 @@ fn changed(entry: &Entry) -> bool {
 
 fn title(history: &History<'_>) -> String {
     let device = history.entries.last().map_or("", |entry| entry.device.as_str());
-    let tests = history.entries.iter().filter(|entry| matches!(entry.outcome, Outcome::Measured(_))).count();
+    let tests = history
+        .entries
+        .iter()
+        .filter(|entry| matches!(entry.outcome, Outcome::Measured(_)))
+        .count();
     let skipped = history.entries.len() - tests;
     format!(
         "{device}: {}{}",
@@ -177,13 +196,21 @@ struct Curve<'a> {
 fn curves<'a>(history: &History<'a>) -> Vec<Curve<'a>> {
     let mut curves: BTreeMap<(&str, &str, &str, &str), Curve<'a>> = BTreeMap::new();
     for entry in history.entries {
-        let (Outcome::Measured(measured), Ok(at)) = (&entry.outcome, entry.at.parse::<Timestamp>()) else { continue };
+        let (Outcome::Measured(measured), Ok(at)) = (&entry.outcome, entry.at.parse::<Timestamp>())
+        else {
+            continue;
+        };
         for judgement in &measured.effects {
             let key: (&str, &str, &str, &str) =
                 (&entry.watch, &judgement.workload, &judgement.metric, &judgement.baseline);
             let (watch, workload, metric, baseline) = key;
-            let curve =
-                curves.entry(key).or_insert_with(|| Curve { watch, workload, metric, baseline, tests: Vec::new() });
+            let curve = curves.entry(key).or_insert_with(|| Curve {
+                watch,
+                workload,
+                metric,
+                baseline,
+                tests: Vec::new(),
+            });
             match curve.tests.last_mut() {
                 Some((then, judgements)) if *then == at.as_second() => judgements.push(judgement),
                 _ => curve.tests.push((at.as_second(), vec![judgement])),
@@ -206,21 +233,24 @@ impl Curve<'_> {
         let points = arms.iter().map(|arm| self.points(arm, &day)).collect::<Vec<_>>();
         let each = self.tests.len().div_ceil(TICKS).max(1);
         let date = |at: i64| {
-            Timestamp::from_second(at).map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d").to_string())
+            Timestamp::from_second(at)
+                .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d").to_string())
         };
         let mut days: Vec<(f64, String)> =
             self.tests.iter().step_by(each).map(|(at, _)| (day(*at), date(*at))).collect();
         days.dedup_by(|a, b| a.1 == b.1);
         let row = metric::find(self.metric);
         let what = row.map_or_else(|| view::label(self.metric), |row| row.help.to_owned());
-        let label = format!("{} on {}: effect of each arm, test by test", self.watch, self.workload);
+        let label =
+            format!("{} on {}: effect of each arm, test by test", self.watch, self.workload);
         let svg = plot::history::plot(&label, &words::clean(self.baseline), &days, &points)?;
         let legend = arms
             .iter()
             .enumerate()
             .skip(1)
             .map(|(at, arm)| {
-                let mark = Value::from_safe_string(plot::canvas::themed(&plot::canvas::legend_mark(at)?));
+                let mark =
+                    Value::from_safe_string(plot::canvas::themed(&plot::canvas::legend_mark(at)?));
                 Ok(context! { mark, arm => words::clean(arm) })
             })
             .collect::<crate::Result<Vec<Value>>>()?;
@@ -230,11 +260,16 @@ impl Curve<'_> {
     }
 
     fn points(&self, arm: &str, day: &dyn Fn(i64) -> f64) -> Vec<Point> {
-        let of_arm = self.tests.iter().flat_map(|(at, judgements)| judgements.iter().map(move |j| (*at, *j)));
-        let shown = of_arm.filter(|(_, judgement)| judgement.arm == arm).filter_map(|(at, judgement)| {
-            let (low, high) = (judgement.low.unwrap_or(0.0), judgement.high.unwrap_or(f64::INFINITY));
-            Some(Point { day: day(at), ratio: judgement.ratio?, low, high })
-        });
+        let of_arm = self
+            .tests
+            .iter()
+            .flat_map(|(at, judgements)| judgements.iter().map(move |j| (*at, *j)));
+        let shown =
+            of_arm.filter(|(_, judgement)| judgement.arm == arm).filter_map(|(at, judgement)| {
+                let (low, high) =
+                    (judgement.low.unwrap_or(0.0), judgement.high.unwrap_or(f64::INFINITY));
+                Some(Point { day: day(at), ratio: judgement.ratio?, low, high })
+            });
         shown.collect()
     }
 }

@@ -21,7 +21,9 @@ pub fn render(study: &Study) -> crate::Result<String> {
 /// # Errors
 /// As for one.
 pub fn render_all(studies: &[&Study]) -> crate::Result<String> {
-    let mut text = serde_json::to_string_pretty(&studies.iter().copied().map(with_headline).collect::<Vec<_>>())?;
+    let mut text = serde_json::to_string_pretty(
+        &studies.iter().copied().map(with_headline).collect::<Vec<_>>(),
+    )?;
     text.push('\n');
     Ok(text)
 }
@@ -44,7 +46,10 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
         assert_eq!((value["schema"].as_u64(), value["arena"].as_str()), (Some(1), Some("disk")));
         assert!(value["recommendation"].is_object());
-        let fields = ["workload", "metric", "arm", "baseline", "ratio", "low", "high", "verdict", "blocks", "reasons"];
+        let fields = [
+            "workload", "metric", "arm", "baseline", "ratio", "low", "high", "verdict", "blocks",
+            "reasons",
+        ];
         for judgement in value["judgements"].as_array().expect("an array") {
             for field in fields {
                 assert!(judgement.get(field).is_some(), "{field}");

@@ -70,7 +70,11 @@ const FORMATS: [Format; 6] = [
     Format { name: "report.md", is_made: |_| true, render: markdown::render },
     Format { name: "study.json", is_made: |_| true, render: |page| json::render(page.study) },
     Format { name: "judgements.csv", is_made: |_| true, render: csv::judgements },
-    Format { name: "sweep.csv", is_made: |page| !page.study.responses.is_empty(), render: csv::sweep },
+    Format {
+        name: "sweep.csv",
+        is_made: |page| !page.study.responses.is_empty(),
+        render: csv::sweep,
+    },
     Format { name: "trials.csv", is_made: |page| page.evidence.is_some(), render: csv::trials },
 ];
 
@@ -79,7 +83,10 @@ const FORMATS: [Format; 6] = [
 ///
 /// # Errors
 /// When a template or a plot fails, which no input should cause.
-pub fn files(study: &Study, evidence: Option<&Evidence<'_>>) -> Result<Vec<(&'static str, String)>> {
+pub fn files(
+    study: &Study,
+    evidence: Option<&Evidence<'_>>,
+) -> Result<Vec<(&'static str, String)>> {
     let page = Page::of(study, evidence);
     let made = FORMATS.iter().filter(|format| (format.is_made)(&page));
     made.map(|format| Ok((format.name, words::escape_file((format.render)(&page)?)))).collect()
@@ -98,22 +105,32 @@ mod tests {
             .map(|(name, _)| name)
             .collect();
         names.sort_unstable();
-        assert_eq!(names, ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]);
+        assert_eq!(
+            names,
+            ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]
+        );
     }
 
     #[test]
     fn a_study_without_a_record_is_reported_too() {
-        assert_eq!(files(&fixture::Lab::typical().study, None).expect("the report is made").len(), 4);
+        assert_eq!(
+            files(&fixture::Lab::typical().study, None).expect("the report is made").len(),
+            4
+        );
     }
 
     /// For the eye: `SCHEDLAB_KEEP_REPORT=DIR` keeps the reports of the fixtures.
     #[test]
     fn reports_of_the_fixtures_can_be_saved() {
         let Some(keep) = std::env::var_os("SCHEDLAB_KEEP_REPORT") else { return };
-        for (name, lab) in [("typical", fixture::Lab::typical()), ("extreme", fixture::Lab::extreme())] {
+        for (name, lab) in
+            [("typical", fixture::Lab::typical()), ("extreme", fixture::Lab::extreme())]
+        {
             let dir = std::path::Path::new(&keep).join(name);
             std::fs::create_dir_all(&dir).expect("the directory is made");
-            for (name, text) in files(&lab.study, Some(&lab.evidence())).expect("the report is made") {
+            for (name, text) in
+                files(&lab.study, Some(&lab.evidence())).expect("the report is made")
+            {
                 std::fs::write(dir.join(name), text).expect("the kept report is written");
             }
         }

@@ -19,7 +19,13 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     line(&mut out, &format!("# {}\n", escaped(&page.title)));
     line(&mut out, &format!("**{}**\n", escaped(&page.headline)));
     if !page.about.is_empty() {
-        line(&mut out, &format!("{}\n", page.about.iter().map(|text| escaped(text)).collect::<Vec<_>>().join(" · ")));
+        line(
+            &mut out,
+            &format!(
+                "{}\n",
+                page.about.iter().map(|text| escaped(text)).collect::<Vec<_>>().join(" · ")
+            ),
+        );
     }
     for (workload, text) in &page.advice {
         line(&mut out, &format!("- **{}**: {}", escaped(workload), escaped(text)));
@@ -45,7 +51,10 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         void_trials(&mut out, &page.voids);
     }
     if !page.thin.is_empty() {
-        let summary = page.thin_summary.as_deref().unwrap_or("Some percentiles of some trials have too few requests");
+        let summary = page
+            .thin_summary
+            .as_deref()
+            .unwrap_or("Some percentiles of some trials have too few requests");
         line(&mut out, &format!("\n<details><summary>{summary}</summary>\n"));
         void_trials(&mut out, &page.thin);
         line(&mut out, "\n</details>");
@@ -68,7 +77,9 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
 
 fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
     for metric in workload.metrics.iter().filter(|metric| metric.primary) {
-        let place = words::name_of(workload.name).map(|place| format!("{}: ", escaped(&place))).unwrap_or_default();
+        let place = words::name_of(workload.name)
+            .map(|place| format!("{}: ", escaped(&place)))
+            .unwrap_or_default();
         line(out, &format!("\n## {place}{}, {}\n", escaped(&metric.label), metric.good()));
         let sweep = sweep::of(study, workload.name, metric);
         if let Some(sweep) = &sweep {
@@ -83,19 +94,29 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
         if sweep.is_some_and(|sweep| sweep.complete) {
             continue;
         }
-        line(out, &format!("| arm | {} | change | interval | verdict | blocks |", metric.centre_head()));
+        line(
+            out,
+            &format!("| arm | {} | change | interval | verdict | blocks |", metric.centre_head()),
+        );
         line(out, "|---|--:|--:|--:|---|--:|");
         for row in &metric.rows {
             let (change, interval, verdict) = match row.judgement {
                 Some(judgement) => (
                     number::estimate(judgement).unwrap_or_else(|| "no evidence".into()),
-                    if judgement.ratio.is_some() { number::interval(judgement) } else { String::new() },
+                    if judgement.ratio.is_some() {
+                        number::interval(judgement)
+                    } else {
+                        String::new()
+                    },
                     verdict(judgement),
                 ),
                 None => Default::default(),
             };
             let (name, blocks) = (escaped(&row.name(metric)), row.blocks());
-            let own = row.own_baseline(metric).map(|own| format!(" (baseline {own})")).unwrap_or_default();
+            let own = row
+                .own_baseline(metric)
+                .map(|own| format!(" (baseline {own})"))
+                .unwrap_or_default();
             let centre = escaped(&(row.centre_with_unit(metric) + &own));
             cells(out, &[&name, &centre, &change, &interval, &verdict, &blocks]);
         }
@@ -104,24 +125,49 @@ fn section(out: &mut String, study: &Study, workload: &WorkloadView<'_>) {
 
 /// A row for each tunable and value.
 fn before_and_after(out: &mut String, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
-    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!(" ({})", escaped(&metric.scale.unit)) };
+    let unit = if metric.scale.unit.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", escaped(&metric.scale.unit))
+    };
     line(
         out,
-        &format!("| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict | blocks |"),
+        &format!(
+            "| tunable | default | tried | before{unit} | after{unit} | change | interval | verdict | blocks |"
+        ),
     );
     line(out, "|---|--:|--:|--:|--:|--:|--:|---|--:|");
     for row in &sweep.rows {
-        let interval = if row.judgement.ratio.is_some() { number::interval(row.judgement) } else { String::new() };
+        let interval = if row.judgement.ratio.is_some() {
+            number::interval(row.judgement)
+        } else {
+            String::new()
+        };
         let change = number::estimate(row.judgement).unwrap_or_else(|| "no evidence".into());
-        let (tunable, default, tried) = (escaped(&row.tunable), escaped(&row.default), escaped(&row.tried));
+        let (tunable, default, tried) =
+            (escaped(&row.tunable), escaped(&row.default), escaped(&row.tried));
         let (verdict, blocks) = (verdict(row.judgement), row.judgement.blocks.to_string());
-        cells(out, &[&tunable, &default, &tried, &row.before, &row.after, &change, &interval, &verdict, &blocks]);
+        cells(
+            out,
+            &[
+                &tunable,
+                &default,
+                &tried,
+                &row.before,
+                &row.after,
+                &change,
+                &interval,
+                &verdict,
+                &blocks,
+            ],
+        );
     }
 }
 
 /// `? **inconclusive**; about 23 more blocks would probably decide it`.
 fn verdict(judgement: &Judgement) -> String {
-    let more = view::more_blocks_clause(judgement).map(|more| format!("; {more}")).unwrap_or_default();
+    let more =
+        view::more_blocks_clause(judgement).map(|more| format!("; {more}")).unwrap_or_default();
     format!("{} **{}**{more}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict))
 }
 
@@ -131,7 +177,9 @@ fn warnings(out: &mut String, page: &Page<'_>) {
         let void = if remark.void { "**VOID** " } else { "" };
         found.push(format!("- {void}{}: {}", escaped(&remark.about), escaped(&remark.text)));
     }
-    found.extend(page.cautions().iter().map(|caution| format!("- **Caution:** {}", escaped(caution))));
+    found.extend(
+        page.cautions().iter().map(|caution| format!("- **Caution:** {}", escaped(caution))),
+    );
     if !found.is_empty() {
         line(out, "\n## Warnings\n");
         found.iter().for_each(|text| line(out, text));
@@ -150,10 +198,14 @@ fn void_trials(out: &mut String, groups: &[VoidGroup<'_>]) {
 fn all_metrics(out: &mut String, workloads: &[WorkloadView<'_>]) {
     line(out, "\n<details><summary>All metrics</summary>");
     for workload in workloads {
-        let heading =
-            words::name_of(workload.name).map(|place| format!("### {}\n", escaped(&place))).unwrap_or_default();
+        let heading = words::name_of(workload.name)
+            .map(|place| format!("### {}\n", escaped(&place)))
+            .unwrap_or_default();
         line(out, &format!("\n{heading}"));
-        line(out, "| metric | arm | n | median | mean | ± sd | sd/mean | outliers | geom. mean | change | verdict |");
+        line(
+            out,
+            "| metric | arm | n | median | mean | ± sd | sd/mean | outliers | geom. mean | change | verdict |",
+        );
         line(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|");
         workload.metrics.iter().for_each(|metric| metric_rows(out, metric));
     }
@@ -163,7 +215,8 @@ fn all_metrics(out: &mut String, workloads: &[WorkloadView<'_>]) {
 fn metric_rows(out: &mut String, metric: &MetricView<'_>) {
     for row in &metric.rows {
         let blank = || "-".to_string();
-        let of = |f: &dyn Fn(&experiment::study::Summary) -> String| row.summary.map_or_else(blank, f);
+        let of =
+            |f: &dyn Fn(&experiment::study::Summary) -> String| row.summary.map_or_else(blank, f);
         let texts = [
             escaped(&metric.label),
             escaped(&row.name(metric)),
@@ -186,7 +239,10 @@ fn experiment_section(out: &mut String, page: &Page<'_>) {
     for (name, value) in &page.facts {
         cells(out, &[name, &escaped(value)]);
     }
-    let (Some(evidence), Some(command), Some(plan)) = (&page.evidence, page.command(), page.plan()) else { return };
+    let (Some(evidence), Some(command), Some(plan)) = (&page.evidence, page.command(), page.plan())
+    else {
+        return;
+    };
     line(out, "\nTo repeat it:\n");
     fenced(out, "sh", &command);
     line(out, "\n<details><summary>Environment</summary>\n\n| | | |\n|---|---|---|");
@@ -258,14 +314,18 @@ mod tests {
     #[test]
     fn the_report_reads_well() {
         let lab = Lab::typical();
-        insta::assert_snapshot!(render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the report is made"));
+        insta::assert_snapshot!(
+            render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the report is made")
+        );
     }
 
     #[test]
     fn names_cannot_become_markup() {
         let lab = Lab::typical().renamed("bfq", "<img src=x>|`*@all");
-        let text = render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the report is made");
-        let outside_the_plan = text.split("<summary>Plan</summary>").next().expect("there is text before the plan");
+        let text =
+            render(&Page::of(&lab.study, Some(&lab.evidence()))).expect("the report is made");
+        let outside_the_plan =
+            text.split("<summary>Plan</summary>").next().expect("there is text before the plan");
         assert!(!outside_the_plan.contains("<img"));
         assert!(outside_the_plan.contains("&lt;img src=x&gt;\\|\\`\\*@\u{200b}all"));
         for row in outside_the_plan.lines().filter(|row| row.starts_with("| IOPS")) {

@@ -44,10 +44,13 @@ pub(crate) fn method(study: &Study) -> [&'static str; 3] {
 
 /// How the intervals were made, in one sentence without a full stop.
 pub(crate) fn rules(study: &Study) -> String {
-    let (margin, level) = (number::percent(study.criteria.margin), number::percent(1.0 - study.criteria.alpha));
-    let judged: Vec<&Judgement> = study.judgements.iter().filter(|judgement| judgement.ratio.is_some()).collect();
+    let (margin, level) =
+        (number::percent(study.criteria.margin), number::percent(1.0 - study.criteria.alpha));
+    let judged: Vec<&Judgement> =
+        study.judgements.iter().filter(|judgement| judgement.ratio.is_some()).collect();
     if !judged.is_empty() && !judged.iter().any(|judgement| number::has_interval(judgement)) {
-        return "no interval: there are too few observations for one, so nothing can be concluded".into();
+        return "no interval: there are too few observations for one, so nothing can be concluded"
+            .into();
     }
     if let Some(pooled) = &study.pooled {
         return format!("{}; margin ±{margin}", occasions::rules(pooled, &level));
@@ -67,9 +70,13 @@ pub(crate) fn rules(study: &Study) -> String {
             )
         }
         Method::Anytime => format!("intervals hold {together}, whenever they are looked at"),
-        Method::Fixed => format!("intervals (Student's t) hold {together}, for a number of blocks fixed beforehand"),
+        Method::Fixed => format!(
+            "intervals (Student's t) hold {together}, for a number of blocks fixed beforehand"
+        ),
     };
-    let without = format!("intervals (Welch's) hold {together}, for a number of observations fixed beforehand");
+    let without = format!(
+        "intervals (Welch's) hold {together}, for a number of observations fixed beforehand"
+    );
     match judged.iter().copied().filter(|judgement| unpaired(judgement)).count() {
         0 => format!("{in_blocks}; margin ±{margin}"),
         all if all == judged.len() => format!("without blocks, {without}; margin ±{margin}"),
@@ -79,8 +86,11 @@ pub(crate) fn rules(study: &Study) -> String {
 
 /// The CPU time that schedlab itself used while programs were measured, in one sentence; `None` where the workload was schedlab's own.
 pub(crate) fn overhead(trials: &[Trial]) -> Option<String> {
-    let mut shares: Vec<f64> =
-        trials.iter().filter_map(|trial| trial.observation.counters.get(OWN_CPU)).copied().collect();
+    let mut shares: Vec<f64> = trials
+        .iter()
+        .filter_map(|trial| trial.observation.counters.get(OWN_CPU))
+        .copied()
+        .collect();
     shares.sort_by(f64::total_cmp);
     let (median, most) = (*shares.get(shares.len() / 2)?, *shares.last()?);
     Some(format!(
@@ -103,13 +113,20 @@ pub(crate) fn unconfirmed(evidence: &Evidence<'_>) -> Option<String> {
     };
     let all: Vec<String> = by_mark.into_iter().map(of).collect();
     (!all.is_empty()).then(|| {
-        format!("Evidence that a simulated scheduler is its source's: {}; all others: confirmed.", all.join("; "))
+        format!(
+            "Evidence that a simulated scheduler is its source's: {}; all others: confirmed.",
+            all.join("; ")
+        )
     })
 }
 
 /// The kernel that was measured, where it is not this machine's own: in the kernel arena.
 pub(crate) fn kernel(study: &Study, evidence: &Evidence<'_>) -> Option<String> {
-    let facts = evidence.header.environment.get("kernel").filter(|_| study.arena == ArenaKind::Kernel.name())?;
+    let facts = evidence
+        .header
+        .environment
+        .get("kernel")
+        .filter(|_| study.arena == ArenaKind::Kernel.name())?;
     Some(format!("Linux {} ({}).", facts.get("release")?, facts.get("build")?))
 }
 
@@ -127,9 +144,9 @@ mod tests {
             trial.observation.counters.insert(OWN_CPU.to_owned(), share);
         }
         assert!(
-            overhead(&trials)
-                .unwrap()
-                .contains("0.20 % of one CPU while programs were measured (median; at most 0.40 %)")
+            overhead(&trials).unwrap().contains(
+                "0.20 % of one CPU while programs were measured (median; at most 0.40 %)"
+            )
         );
     }
 
@@ -140,18 +157,30 @@ mod tests {
         let facts = [("bfq".to_owned(), "R recalled, not confirmed".to_owned())];
         lab.header.environment.insert(UNCONFIRMED.to_owned(), facts.into());
         let said = "[R] recalled, not";
-        let options = crate::terminal::Options { colour: false, width: 200, verbose: false, offered: Vec::new() };
+        let options = crate::terminal::Options {
+            colour: false,
+            width: 200,
+            verbose: false,
+            offered: Vec::new(),
+        };
         let terminal = crate::terminal::render(&lab.study, Some(&lab.evidence()), &[], &options);
         let page = crate::page::Page::of(&lab.study, Some(&lab.evidence()));
-        let (html, markdown) =
-            (crate::html::render(&page).expect("a page"), crate::markdown::render(&page).expect("a page"));
+        let (html, markdown) = (
+            crate::html::render(&page).expect("a page"),
+            crate::markdown::render(&page).expect("a page"),
+        );
         for text in [&terminal, &html] {
             assert!(
-                text.replace('\n', " ").contains(said) && text.contains("bfq [R]") && !text.contains("kyber [R]"),
+                text.replace('\n', " ").contains(said)
+                    && text.contains("bfq [R]")
+                    && !text.contains("kyber [R]"),
                 "{text}"
             );
         }
-        assert!(markdown.contains("recalled, not confirmed: bfq") && markdown.contains("bfq \\[R\\]"), "{markdown}");
+        assert!(
+            markdown.contains("recalled, not confirmed: bfq") && markdown.contains("bfq \\[R\\]"),
+            "{markdown}"
+        );
     }
 
     #[test]
@@ -164,21 +193,34 @@ mod tests {
             "one number of blocks a run: {said}"
         );
         assert!(
-            said.contains("at 95 % for all arms of a metric together and for all looks together; margin ±1 %"),
+            said.contains(
+                "at 95 % for all arms of a metric together and for all looks together; margin ±1 %"
+            ),
             "{said}"
         );
         study.criteria.method = Method::Anytime;
         assert!(rules(&study).contains("whenever they are looked at; margin ±1 %"));
         study.criteria.method = Method::Fixed;
-        assert!(rules(&study).contains("Student's t") && rules(&study).contains("fixed beforehand"));
+        assert!(
+            rules(&study).contains("Student's t") && rules(&study).contains("fixed beforehand")
+        );
         study.criteria.method = Method::ThreeSigma;
-        assert!(rules(&study).contains("no error rate") && method(&study)[2].contains("outside of its interval"));
+        assert!(
+            rules(&study).contains("no error rate")
+                && method(&study)[2].contains("outside of its interval")
+        );
         study.criteria.method = Method::Anytime;
         study.judgements[0].log_ratios.clear();
-        assert!(rules(&study).contains("where there are no blocks") && rules(&study).contains("whenever"));
+        assert!(
+            rules(&study).contains("where there are no blocks")
+                && rules(&study).contains("whenever")
+        );
         study.judgements.iter_mut().for_each(|judgement| judgement.log_ratios.clear());
         assert!(rules(&study).starts_with("without blocks") && !rules(&study).contains("whenever"));
-        study.judgements.iter_mut().for_each(|judgement| (judgement.low, judgement.high) = (None, None));
+        study
+            .judgements
+            .iter_mut()
+            .for_each(|judgement| (judgement.low, judgement.high) = (None, None));
         assert!(rules(&study).starts_with("no interval"));
     }
 }

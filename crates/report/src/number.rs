@@ -10,7 +10,11 @@ use text::grouped;
 /// Three significant digits; integers in full, with thousands separated: `1,234`, `12.3`, `0.0457`.
 pub fn significant(value: f64) -> String {
     if !value.is_finite() {
-        return if value.is_nan() { "-".into() } else { format!("{}∞", if value < 0.0 { "-" } else { "" }) };
+        return if value.is_nan() {
+            "-".into()
+        } else {
+            format!("{}∞", if value < 0.0 { "-" } else { "" })
+        };
     }
     let size = value.abs();
     if size == 0.0 {
@@ -212,7 +216,8 @@ pub fn utc(unix_ms: u64) -> String {
     // The civil calendar counted in 400-year eras that begin on 1 March, so that the leap day is an era year's last.
     let days = minutes / 1440 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let march_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * march_month + 2) / 5 + 1;
@@ -250,7 +255,10 @@ mod tests {
         let scale = Scale::of("latency_p99_us", [950.0, 1020.0]);
         assert_eq!(scale.with_unit(1020.0), "1,020 µs");
         let scale = Scale::of("latency_p99_us", [1500.0, 98_000.0]);
-        assert_eq!((scale.with_unit(1500.0), scale.with_unit(98_000.0)), ("1.50 ms".into(), "98.0 ms".into()));
+        assert_eq!(
+            (scale.with_unit(1500.0), scale.with_unit(98_000.0)),
+            ("1.50 ms".into(), "98.0 ms".into())
+        );
         assert_eq!(Scale::of("wait_ms", [5_000.0]).with_unit(5_000.0), "5.00 s");
         assert_eq!(Scale::of("latency_p99_us", []).unit, "µs");
         assert_eq!(Scale::of("throughput_mb_per_s", [1.0]).with_unit(532.14), "532 MB/s");
@@ -283,7 +291,11 @@ mod tests {
         (judgement.low, judgement.high) = (None, None);
         assert_eq!(effect(&judgement), "+12.3 %  no interval");
         judgement.low = Some(0.9);
-        assert_eq!(effect(&judgement), "≥ +12 %  [-10, +∞]", "one open end: the estimate is a bound");
+        assert_eq!(
+            effect(&judgement),
+            "≥ +12 %  [-10, +∞]",
+            "one open end: the estimate is a bound"
+        );
         (judgement.ratio, judgement.low, judgement.high) = (Some(0.01), None, Some(0.012));
         assert_eq!(effect(&judgement), "≤ ÷100  [-100, ÷83.3]");
         (judgement.ratio, judgement.low, judgement.high) = (Some(1.6), Some(0.8), Some(3.1));

@@ -53,22 +53,38 @@ pub(crate) fn table(study: &Study, workload: &str) -> Option<Table> {
     let pooled = study.pooled.as_ref()?;
     let primary = study.judgements.iter().find(|j| j.primary && j.workload == workload)?;
     let of = |effect: &&Effect| effect.workload == workload && effect.metric == primary.metric;
-    let rows = pooled.effects.iter().filter(of).map(|effect| (words::clean(&effect.arm), cells(effect))).collect();
+    let rows = pooled
+        .effects
+        .iter()
+        .filter(of)
+        .map(|effect| (words::clean(&effect.arm), cells(effect)))
+        .collect();
     let place = words::name_of(workload).map(|place| format!("{place}: ")).unwrap_or_default();
     let mut head: Vec<String> = pooled.occasions.iter().map(|name| words::clean(name)).collect();
-    head.extend(["sd between\noccasions", "share of\nvariance", "next\noccasion"].map(str::to_owned));
+    head.extend(
+        ["sd between\noccasions", "share of\nvariance", "next\noccasion"].map(str::to_owned),
+    );
     let title = format!("{place}{}, change on each occasion", view::label(&primary.metric));
     Some(Table { title, head, rows, detail: false })
 }
 
 fn cells(effect: &Effect) -> Vec<String> {
     let missing = || "-".to_owned();
-    let mut cells: Vec<String> =
-        effect.ratios.iter().map(|ratio| ratio.map_or_else(|| "void".to_owned(), number::change)).collect();
-    cells.push(effect.between_percent.map_or_else(missing, |percent| format!("{} %", number::significant(percent))));
+    let mut cells: Vec<String> = effect
+        .ratios
+        .iter()
+        .map(|ratio| ratio.map_or_else(|| "void".to_owned(), number::change))
+        .collect();
+    cells.push(
+        effect
+            .between_percent
+            .map_or_else(missing, |percent| format!("{} %", number::significant(percent))),
+    );
     cells.push(effect.between_share.map_or_else(missing, number::percent));
     let next = effect.next_low.zip(effect.next_high);
-    cells.push(next.map_or_else(missing, |(low, high)| format!("{} to {}", number::change(low), number::change(high))));
+    cells.push(next.map_or_else(missing, |(low, high)| {
+        format!("{} to {}", number::change(low), number::change(high))
+    }));
     cells
 }
 
@@ -109,7 +125,12 @@ mod tests {
     #[test]
     fn the_first_line_says_over_how_many_occasions() {
         let lab = pooled();
-        let options = crate::terminal::Options { colour: false, width: 120, verbose: false, offered: Vec::new() };
+        let options = crate::terminal::Options {
+            colour: false,
+            width: 120,
+            verbose: false,
+            offered: Vec::new(),
+        };
         let text = crate::terminal::render(&lab.study, None, &[], &options);
         assert!(
             text.starts_with("Over 3 of 4 occasions: use mq-deadline on SAMSUNG MZ7LH960 (/dev/sdb): better than none"),
@@ -127,7 +148,8 @@ mod tests {
             assert!(text.contains(words), "{words}: {text}");
         }
         for (name, text) in crate::files(&lab.study, None).expect("a report") {
-            let says = matches!(name, "report.html" | "report.md").then_some("Over 3 of 4 occasions: use");
+            let says =
+                matches!(name, "report.html" | "report.md").then_some("Over 3 of 4 occasions: use");
             assert!(text.contains(says.unwrap_or_default()), "{name}");
         }
     }
@@ -136,7 +158,8 @@ mod tests {
     fn what_is_open_needs_other_days_and_not_more_blocks() {
         let mut lab = pooled();
         lab.study.judgements.iter_mut().for_each(|j| j.verdict = Verdict::Inconclusive);
-        let said = next(&lab.study, lab.study.pooled.as_ref().expect("a pool")).expect("something is open");
+        let said = next(&lab.study, lab.study.pooled.as_ref().expect("a pool"))
+            .expect("something is open");
         assert!(said.contains("about 3 more occasions") && !said.contains("block"), "{said}");
         lab.study.judgements.iter_mut().for_each(|j| j.verdict = Verdict::Better);
         assert_eq!(next(&lab.study, lab.study.pooled.as_ref().expect("a pool")), None);

@@ -55,7 +55,9 @@ impl<'a> Page<'a> {
     /// Arranges a study and its record.
     pub(crate) fn of(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Page<'a> {
         let workloads = view::workloads(study, evidence);
-        let (voids, thin) = evidence.map(|evidence| remarks::voids(evidence.trials, &workloads)).unwrap_or_default();
+        let (voids, thin) = evidence
+            .map(|evidence| remarks::voids(evidence.trials, &workloads))
+            .unwrap_or_default();
         Page {
             title: view::title(study),
             headline: answer::headline(study),
@@ -96,7 +98,10 @@ impl<'a> Page<'a> {
     /// The plan as it would be written in plan.toml.
     pub(crate) fn plan(&self) -> Option<String> {
         let plan = &self.evidence.as_ref()?.header.plan;
-        Some(toml::to_string_pretty(plan).unwrap_or_else(|error| format!("# plan: not writable as TOML ({error})")))
+        Some(
+            toml::to_string_pretty(plan)
+                .unwrap_or_else(|error| format!("# plan: not writable as TOML ({error})")),
+        )
     }
 
     /// The command that repeats the experiment.

@@ -7,7 +7,8 @@ use super::words::clean;
 
 /// ` on a simulated HP 97560, 1991`, with its space; empty where the study does not know, as that of a table.
 pub(crate) fn of(study: &Study) -> String {
-    let Some((origin, device)) = study.origin.as_ref().and_then(|origin| Some((origin, origin.device.as_deref()?)))
+    let Some((origin, device)) =
+        study.origin.as_ref().and_then(|origin| Some((origin, origin.device.as_deref()?)))
     else {
         return String::new();
     };
@@ -27,7 +28,9 @@ pub(crate) fn of(study: &Study) -> String {
         return format!(" on a simulated {}", modelled());
     }
     if is(ArenaKind::Kernel) {
-        let release = fact("kernel", "release").map(|release| format!(" (Linux {release})")).unwrap_or_default();
+        let release = fact("kernel", "release")
+            .map(|release| format!(" (Linux {release})"))
+            .unwrap_or_default();
         return format!(" on a simulated {} in the kernel arena{release}", modelled());
     }
     if is(ArenaKind::Cpu) {
@@ -54,7 +57,8 @@ mod tests {
         study.arena = arena.into();
         let mut origin = Origin { device: Some(device.into()), ..Origin::default() };
         for (section, name, value) in facts {
-            let section: &mut BTreeMap<_, _> = origin.environment.entry((*section).into()).or_default();
+            let section: &mut BTreeMap<_, _> =
+                origin.environment.entry((*section).into()).or_default();
             section.insert((*name).into(), (*value).into());
         }
         study.origin = Some(origin);
@@ -65,7 +69,10 @@ mod tests {
     fn each_arena_names_its_device_in_its_own_words() {
         let hp = ("device", "model", "HP 97560");
         assert_eq!(said("sim", "hp97560", &[hp]), " on a simulated HP 97560");
-        assert_eq!(said("sim", "hp97560:queue_depth=8", &[hp]), " on a simulated HP 97560 (hp97560:queue_depth=8)");
+        assert_eq!(
+            said("sim", "hp97560:queue_depth=8", &[hp]),
+            " on a simulated HP 97560 (hp97560:queue_depth=8)"
+        );
         assert_eq!(said("sim", "mine.toml", &[]), " on a simulated mine.toml");
         let linux = ("kernel", "release", "6.1.176");
         assert_eq!(

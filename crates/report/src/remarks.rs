@@ -25,7 +25,11 @@ pub(crate) struct Remark {
 
 /// The remarks on the judgements of the deciding metrics, or of all; void ones first. What the groups in `shown` already say about
 /// void trials is left out.
-pub(crate) fn remarks(workloads: &[WorkloadView<'_>], all_metrics: bool, shown: &[VoidGroup<'_>]) -> Vec<Remark> {
+pub(crate) fn remarks(
+    workloads: &[WorkloadView<'_>],
+    all_metrics: bool,
+    shown: &[VoidGroup<'_>],
+) -> Vec<Remark> {
     merged(workloads, |workload| sentences(workload, all_metrics, shown))
 }
 
@@ -37,17 +41,28 @@ pub(crate) fn merged<'a>(
     let mut found: Vec<Found> = Vec::new();
     for workload in workloads {
         for Sentence { arm, text, alike, void } in sentences(workload) {
-            let known = found.iter_mut().find(|f| f.workloads == [workload.name] && f.alike == alike && f.void == void);
+            let known = found
+                .iter_mut()
+                .find(|f| f.workloads == [workload.name] && f.alike == alike && f.void == void);
             match known {
                 Some(known) if known.arms.contains(&arm) => {}
                 Some(known) => known.arms.push(arm),
-                None => found.push(Found { workloads: vec![workload.name], arms: vec![arm], text, alike, void }),
+                None => found.push(Found {
+                    workloads: vec![workload.name],
+                    arms: vec![arm],
+                    text,
+                    alike,
+                    void,
+                }),
             }
         }
     }
     let mut merged: Vec<Found> = Vec::new();
     for one in found {
-        match merged.iter_mut().find(|m| m.text == one.text && m.void == one.void && m.arms == one.arms) {
+        match merged
+            .iter_mut()
+            .find(|m| m.text == one.text && m.void == one.void && m.arms == one.arms)
+        {
             Some(known) => known.workloads.extend(one.workloads),
             None => merged.push(one),
         }
@@ -87,34 +102,53 @@ impl Found<'_> {
     fn remark(self, all: &[WorkloadView<'_>]) -> Remark {
         let judged = |workload: &&str| {
             let of = all.iter().find(|view| view.name == *workload);
-            let rows =
-                of.and_then(|view| view.metrics.first()).map(|metric| metric.rows.as_slice()).unwrap_or_default();
+            let rows = of
+                .and_then(|view| view.metrics.first())
+                .map(|metric| metric.rows.as_slice())
+                .unwrap_or_default();
             rows.iter().filter(|row| row.judgement.is_some()).map(|row| row.arm).collect::<Vec<_>>()
         };
-        let all_of =
-            |judged: Vec<&str>| judged.len() == self.arms.len() && judged.iter().all(|arm| self.arms.contains(arm));
-        let every = self.arms.len() > 1 && self.workloads.iter().all(|workload| all_of(judged(workload)));
-        let clean = |names: &[&str]| listed(&names.iter().map(|name| words::clean(name)).collect::<Vec<_>>());
+        let all_of = |judged: Vec<&str>| {
+            judged.len() == self.arms.len() && judged.iter().all(|arm| self.arms.contains(arm))
+        };
+        let every =
+            self.arms.len() > 1 && self.workloads.iter().all(|workload| all_of(judged(workload)));
+        let clean = |names: &[&str]| {
+            listed(&names.iter().map(|name| words::clean(name)).collect::<Vec<_>>())
+        };
         let arms = if every { "every arm".to_string() } else { clean(&self.arms) };
-        let about = if all.len() > 1 { format!("{}, {arms}", clean(&self.workloads)) } else { arms };
+        let about =
+            if all.len() > 1 { format!("{}, {arms}", clean(&self.workloads)) } else { arms };
         Remark { about, text: self.text, void: self.void }
     }
 }
 
 /// Arm, sentence and whether it makes void, the deciding metric first.
-fn sentences<'a>(workload: &WorkloadView<'a>, all_metrics: bool, shown: &[VoidGroup<'_>]) -> Vec<Sentence<'a>> {
+fn sentences<'a>(
+    workload: &WorkloadView<'a>,
+    all_metrics: bool,
+    shown: &[VoidGroup<'_>],
+) -> Vec<Sentence<'a>> {
     let mut found = Vec::new();
     for metric in workload.metrics.iter().filter(|metric| all_metrics || metric.primary) {
         for judgement in metric.rows.iter().filter_map(|row| row.judgement) {
             let void = judgement.verdict == Verdict::Void;
             let repeated = |reason: &Reason| {
-                !void && shown.iter().any(|group| group.workload == workload.name && reason.is_about(group.reason))
+                !void
+                    && shown.iter().any(|group| {
+                        group.workload == workload.name && reason.is_about(group.reason)
+                    })
             };
             if void && judgement.reasons.is_empty() {
-                found.push(Sentence::plain(&judgement.arm, "there is no valid evidence".to_string(), void));
+                found.push(Sentence::plain(
+                    &judgement.arm,
+                    "there is no valid evidence".to_string(),
+                    void,
+                ));
             }
             for reason in judgement.reasons.iter().filter(|reason| !repeated(reason)) {
-                let prefix = if metric.primary { String::new() } else { format!("{}: ", metric.label) };
+                let prefix =
+                    if metric.primary { String::new() } else { format!("{}: ", metric.label) };
                 let clean = |text: String| prefix.clone() + &words::clean(&text);
                 let (text, alike) = (clean(reason.to_string()), clean(reason.without_example()));
                 found.push(Sentence { arm: &judgement.arm, text, alike, void });
@@ -145,7 +179,9 @@ pub(crate) fn is_in_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView
         .flat_map(|metric| metric.rows.iter().filter_map(|row| row.judgement));
     judgements.any(|judgement| {
         let tells = |reason: &Reason| reason.is_about(group.reason);
-        judgement.arm == group.arm && judgement.verdict == Verdict::Void && judgement.reasons.iter().any(tells)
+        judgement.arm == group.arm
+            && judgement.verdict == Verdict::Void
+            && judgement.reasons.iter().any(tells)
     })
 }
 
@@ -153,10 +189,12 @@ pub(crate) fn is_in_a_judgement(group: &VoidGroup<'_>, workloads: &[WorkloadView
 pub(crate) fn thin_percentiles(workloads: &[WorkloadView<'_>]) -> Option<String> {
     let few = VoidReason::TooFewIos { metric: String::new(), count: 0, needed: 0 };
     let thin = |judgement: &Judgement| {
-        judgement.verdict == Verdict::Void && judgement.reasons.iter().any(|reason| reason.is_about(&few))
+        judgement.verdict == Verdict::Void
+            && judgement.reasons.iter().any(|reason| reason.is_about(&few))
     };
-    let is_thin =
-        |metric: &&MetricView<'_>| !metric.primary && metric.rows.iter().filter_map(|r| r.judgement).any(thin);
+    let is_thin = |metric: &&MetricView<'_>| {
+        !metric.primary && metric.rows.iter().filter_map(|r| r.judgement).any(thin)
+    };
     match workloads.iter().flat_map(|workload| &workload.metrics).filter(is_thin).count() {
         0 => None,
         1 => Some("1 percentile that does not decide is void: too few requests (use a longer --trial-time)".into()),
@@ -179,12 +217,18 @@ pub(crate) mod tests {
     /// The typical experiment with too few requests for every percentile of oltp, which decide nothing there.
     pub(crate) fn with_thin_percentiles() -> Lab {
         let mut lab = Lab::typical();
-        let few = |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
+        let few =
+            |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
         for trial in lab.trials.iter_mut().filter(|trial| trial.workload == "oltp") {
             trial.observation.voids.extend([few("latency_p99_us"), few("latency_p999_us")]);
         }
         let percentile = |metric: &str| metric.starts_with("latency_p99");
-        for judgement in lab.study.judgements.iter_mut().filter(|j| j.workload == "oltp" && percentile(&j.metric)) {
+        for judgement in lab
+            .study
+            .judgements
+            .iter_mut()
+            .filter(|j| j.workload == "oltp" && percentile(&j.metric))
+        {
             judgement.verdict = Verdict::Void;
             judgement.reasons = vec![left_out(14, 14, &judgement.arm, few(""))];
         }
@@ -196,7 +240,11 @@ pub(crate) mod tests {
         let lab = with_thin_percentiles();
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let (loud, quiet) = voids(&lab.trials, &views);
-        assert_eq!((loud.len(), quiet.len()), (1, 8), "a setting that was changed; four arms, two percentiles");
+        assert_eq!(
+            (loud.len(), quiet.len()),
+            (1, 8),
+            "a setting that was changed; four arms, two percentiles"
+        );
         let said = thin_percentiles(&views).expect("two percentiles are void");
         assert!(said.starts_with("2 percentiles that do not decide"), "{said}");
         assert!(remarks(&views, false, &loud).iter().all(|remark| !remark.void));
@@ -225,8 +273,11 @@ pub(crate) mod tests {
             judgement.reasons = vec!["three is too few".into()];
         }
         let views = view::workloads(&lab.study, None);
-        let all =
-            Remark { about: "oltp, seqread and mixed, every arm".into(), text: "three is too few".into(), void: false };
+        let all = Remark {
+            about: "oltp, seqread and mixed, every arm".into(),
+            text: "three is too few".into(),
+            void: false,
+        };
         assert_eq!(remarks(&views, false, &[]), [all]);
         let alone = remarks(&views[..1], false, &[]);
         assert_eq!(alone[0].about, "every arm");
@@ -235,25 +286,40 @@ pub(crate) mod tests {
     #[test]
     fn reasons_that_differ_in_their_example_only_are_one_remark_with_the_first_example() {
         let mut lab = Lab::typical();
-        for (judgement, moved) in lab.study.judgements.iter_mut().filter(|j| j.primary && j.workload == "oltp").zip(1..)
+        for (judgement, moved) in
+            lab.study.judgements.iter_mut().filter(|j| j.primary && j.workload == "oltp").zip(1..)
         {
             judgement.verdict = Verdict::Void;
-            let reason = VoidReason::NeverReached { issued_bytes: 9_000_000, device_bytes: moved * 1_000_000 };
+            let reason = VoidReason::NeverReached {
+                issued_bytes: 9_000_000,
+                device_bytes: moved * 1_000_000,
+            };
             judgement.reasons = vec![left_out(3, 3, &judgement.arm, reason)];
         }
         let views = view::workloads(&lab.study, Some(&lab.evidence()));
         let found = remarks(&views[..1], false, &[]);
         assert_eq!((found.len(), found[0].about.as_str()), (1, "every arm"), "{found:?}");
-        assert!(found[0].text.contains("(first in block 1, mq-deadline: the device moved 1.0 MB"), "{}", found[0].text);
+        assert!(
+            found[0].text.contains("(first in block 1, mq-deadline: the device moved 1.0 MB"),
+            "{}",
+            found[0].text
+        );
         let no_io = || VoidReason::NeverReached { issued_bytes: 9, device_bytes: 1 };
-        assert_ne!(left_out(2, 3, "x", no_io()).without_example(), left_out(3, 3, "x", no_io()).without_example());
+        assert_ne!(
+            left_out(2, 3, "x", no_io()).without_example(),
+            left_out(3, 3, "x", no_io()).without_example()
+        );
     }
 
     #[test]
     fn a_reason_of_a_group_of_void_trials_is_not_repeated() {
         let mut lab = Lab::typical();
-        let judgement =
-            lab.study.judgements.iter_mut().find(|j| j.primary && j.void_blocks > 0).expect("one block is void");
+        let judgement = lab
+            .study
+            .judgements
+            .iter_mut()
+            .find(|j| j.primary && j.void_blocks > 0)
+            .expect("one block is void");
         let (attribute, wanted, found) = ("scheduler".into(), "none".into(), "bfq".into());
         let reason = VoidReason::ChangedMeanwhile { attribute, wanted, found };
         judgement.reasons = vec![left_out(1, 14, &judgement.arm, reason)];

@@ -108,15 +108,29 @@ impl Running {
             "time spent on measuring, by the clock that run_about names",
             [(of(), self.elapsed_s)],
         );
-        text.family("run_left_seconds", "real time until its end, at most", self.left_s.map(|left| (of(), left)));
+        text.family(
+            "run_left_seconds",
+            "real time until its end, at most",
+            self.left_s.map(|left| (of(), left)),
+        );
         text.family(
             "run_last_trial_seconds",
             "end of the last trial, in seconds since 1970",
             self.last_trial_s.map(|at| (of(), at)),
         );
-        let arms = |value: fn(&Arm) -> f64| self.arms.iter().map(move |(key, arm)| (self.labels(key), value(arm)));
-        text.family("run_trials", "trials so far, void ones among them", arms(|arm| arm.trials as f64));
-        text.family("run_void_trials", "trials so far that are void in whole or part", arms(|arm| arm.voids as f64));
+        let arms = |value: fn(&Arm) -> f64| {
+            self.arms.iter().map(move |(key, arm)| (self.labels(key), value(arm)))
+        };
+        text.family(
+            "run_trials",
+            "trials so far, void ones among them",
+            arms(|arm| arm.trials as f64),
+        );
+        text.family(
+            "run_void_trials",
+            "trials so far that are void in whole or part",
+            arms(|arm| arm.voids as f64),
+        );
         text.family(
             "run_decided",
             "1 for an arm that is not measured any more: decided, refused or given up",
@@ -138,7 +152,11 @@ impl Running {
     }
 
     fn labels(&self, (workload, arm): &(String, String)) -> Labels {
-        vec![("experiment", self.name.clone()), ("workload", workload.clone()), ("arm", arm.clone())]
+        vec![
+            ("experiment", self.name.clone()),
+            ("workload", workload.clone()),
+            ("arm", arm.clone()),
+        ]
     }
 }
 
@@ -149,7 +167,8 @@ mod tests {
     use super::*;
 
     fn trial(arm: &str, value: f64) -> Trial {
-        let observation = Observation { metrics: [("iops".to_owned(), value)].into(), ..Observation::default() };
+        let observation =
+            Observation { metrics: [("iops".to_owned(), value)].into(), ..Observation::default() };
         Trial {
             sequence: 0,
             workload: "oltp".into(),
@@ -176,7 +195,11 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}{text}");
         }
-        assert!(text.ends_with("# EOF\n") && !text.contains("run_left_seconds") && !text.contains("run_ended"));
+        assert!(
+            text.ends_with("# EOF\n")
+                && !text.contains("run_left_seconds")
+                && !text.contains("run_ended")
+        );
         run.ended = Some("verdicts-reached".into());
         assert!(run.openmetrics().contains("why=\"verdicts-reached\"} 1.0"));
     }
@@ -187,7 +210,10 @@ mod tests {
         (0..MOST_SERIES + 7).for_each(|at| run.measured(&trial(&format!("arm {at}"), 1.0), "iops"));
         run.measured(&trial("arm 3", 1.0), "iops");
         let text = run.openmetrics();
-        assert_eq!(text.lines().filter(|line| line.starts_with("schedlab_run_trials{")).count(), MOST_SERIES);
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with("schedlab_run_trials{")).count(),
+            MOST_SERIES
+        );
         assert!(text.contains("schedlab_run_other_trials{experiment=\"\"} 7.0"), "{text}");
     }
 }

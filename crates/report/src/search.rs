@@ -54,8 +54,14 @@ pub fn page(of: &Search<'_>) -> crate::Result<String> {
         .iter()
         .filter_map(|c| Some((f64::from(c.after_trials), c.effect?, c.holds != Some(false))))
         .collect();
-    let line: Vec<(f64, f64)> = of.curve.iter().map(|(trials, effect)| (f64::from(*trials), *effect)).collect();
-    let plot = search::plot("best so far over the trials of the search", &dots, &line, f64::from(of.trials))?;
+    let line: Vec<(f64, f64)> =
+        of.curve.iter().map(|(trials, effect)| (f64::from(*trials), *effect)).collect();
+    let plot = search::plot(
+        "best so far over the trials of the search",
+        &dots,
+        &line,
+        f64::from(of.trials),
+    )?;
     let mut best: Vec<_> = of.candidates.iter().filter(|c| c.effect.is_some()).collect();
     best.sort_by(|a, b| b.effect.unwrap_or_default().total_cmp(&a.effect.unwrap_or_default()));
     let rows: Vec<Value> = best

@@ -29,10 +29,15 @@ pub(crate) fn tables(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<Tabl
     let mut found: Vec<Table> =
         workloads.iter().filter_map(|workload| anticipation(study, workload.name, &arms)).collect();
     found.extend(workloads.iter().filter_map(|workload| occasions::table(study, workload.name)));
-    let scheduled = |evidence| workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &arms)).collect::<Vec<_>>();
+    let scheduled = |evidence| {
+        workloads.iter().filter_map(|w| cpu::table(evidence, w.name, &arms)).collect::<Vec<_>>()
+    };
     found.extend(evidence.map(scheduled).unwrap_or_default());
-    let published = evidence.map(|evidence| evidence.header.plan.published.as_slice()).unwrap_or_default();
-    found.extend(workloads.iter().filter_map(|workload| beside(study, workload.name, published, &arms)));
+    let published =
+        evidence.map(|evidence| evidence.header.plan.published.as_slice()).unwrap_or_default();
+    found.extend(
+        workloads.iter().filter_map(|workload| beside(study, workload.name, published, &arms)),
+    );
     found
 }
 
@@ -42,8 +47,13 @@ fn summary<'a>(study: &'a Study, workload: &str, metric: &str, arm: &str) -> Opt
 
 /// Means per trial of the time idled on purpose and of its outcome.
 fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
-    let primary = study.judgements.iter().find(|j| j.primary && j.workload == workload).map(|j| j.metric.as_str());
-    let waits = |arm: &str| summary(study, workload, "anticipations", arm).is_some_and(|s| s.mean > 0.0);
+    let primary = study
+        .judgements
+        .iter()
+        .find(|j| j.primary && j.workload == workload)
+        .map(|j| j.metric.as_str());
+    let waits =
+        |arm: &str| summary(study, workload, "anticipations", arm).is_some_and(|s| s.mean > 0.0);
     if !arms.iter().any(|arm| waits(arm)) {
         return None;
     }
@@ -51,11 +61,15 @@ fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
         ANTICIPATION.iter().map(|(metric, head)| (*metric, (*head).to_owned())).collect();
     columns.extend(primary.map(|metric| {
         let unit = Scale::of(metric, []).unit;
-        (metric, format!("{}{}{unit}", view::label(metric), if unit.is_empty() { "" } else { ",\n" }))
+        (
+            metric,
+            format!("{}{}{unit}", view::label(metric), if unit.is_empty() { "" } else { ",\n" }),
+        )
     }));
     let rows = arms.iter().map(|arm| {
         let cell = |metric: &str| {
-            summary(study, workload, metric, arm).map_or_else(|| "-".into(), |s| number::significant(s.mean))
+            summary(study, workload, metric, arm)
+                .map_or_else(|| "-".into(), |s| number::significant(s.mean))
         };
         (words::clean(arm), columns.iter().map(|(metric, _)| cell(metric)).collect())
     });
@@ -73,11 +87,13 @@ fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
 /// Published figures beside the measured ones, each also as a ratio to the baseline: two machines differ in speed, but may agree
 /// in what a scheduler changes.
 fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str]) -> Option<Table> {
-    let of_workload: Vec<&Published> = published.iter().filter(|one| one.workload == workload).collect();
+    let of_workload: Vec<&Published> =
+        published.iter().filter(|one| one.workload == workload).collect();
     let source = of_workload.first()?.source.clone();
     let baseline = arms.first()?;
     let rows = of_workload.iter().map(|one| {
-        let base = of_workload.iter().find(|other| other.metric == one.metric && other.arm == *baseline);
+        let base =
+            of_workload.iter().find(|other| other.metric == one.metric && other.arm == *baseline);
         let mean = |arm: &str| summary(study, workload, &one.metric, arm).map(|s| s.mean);
         let ratio = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) if b != 0.0 => format!("× {}", number::significant(a / b)),
@@ -118,7 +134,13 @@ mod tests {
         let mut lab = Lab::typical();
         for (arm, mean) in [("none", 0.0), ("bfq", 400.0)] {
             for metric in ["anticipations", "anticipation_successes"] {
-                let like = lab.study.summaries.iter().find(|s| s.workload == "oltp" && s.arm == arm).unwrap().clone();
+                let like = lab
+                    .study
+                    .summaries
+                    .iter()
+                    .find(|s| s.workload == "oltp" && s.arm == arm)
+                    .unwrap()
+                    .clone();
                 lab.study.summaries.push(Summary { metric: metric.into(), mean, ..like });
             }
         }

@@ -9,7 +9,10 @@ use minijinja::{Environment, Value};
 ///
 /// # Errors
 /// The template fails, which no input should cause.
-pub(crate) fn fill(templates: &[(&'static str, &'static str)], values: Value) -> crate::Result<String> {
+pub(crate) fn fill(
+    templates: &[(&'static str, &'static str)],
+    values: Value,
+) -> crate::Result<String> {
     let mut environment = Environment::new();
     templates.iter().try_for_each(|(name, text)| environment.add_template(name, text))?;
     let (first, _) = templates.first().expect("a page has a template");

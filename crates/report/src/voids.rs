@@ -35,7 +35,12 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<VoidGroup<'_>> {
                 VoidReason::TooFewIos { metric, .. } => Some(metric.as_str()),
                 _ => None,
             };
-            let key = (trial.workload.as_str(), trial.arm.as_str(), std::mem::discriminant(reason), metric);
+            let key = (
+                trial.workload.as_str(),
+                trial.arm.as_str(),
+                std::mem::discriminant(reason),
+                metric,
+            );
             match found.iter_mut().find(|(other, ..)| *other == key) {
                 Some((.., blocks)) => {
                     blocks.insert(trial.block + 1);
@@ -65,8 +70,10 @@ fn ranges(numbers: &BTreeSet<u32>) -> String {
             _ => spans.push((number, number)),
         }
     }
-    let words: Vec<String> =
-        spans.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}–{b}") }).collect();
+    let words: Vec<String> = spans
+        .iter()
+        .map(|(a, b)| if a == b { a.to_string() } else { format!("{a}–{b}") })
+        .collect();
     words.join(", ")
 }
 
@@ -84,7 +91,8 @@ mod tests {
     #[test]
     fn like_reasons_are_one_group_and_each_metric_has_its_own() {
         let mut lab = Lab::typical();
-        let few = |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
+        let few =
+            |metric: &str| VoidReason::TooFewIos { metric: metric.into(), count: 5, needed: 1000 };
         for trial in &mut lab.trials {
             trial.observation.voids.clear();
             if trial.workload == "oltp" && trial.arm == "bfq" {
@@ -94,7 +102,11 @@ mod tests {
         let groups = groups(&lab.trials);
         assert_eq!(groups.len(), 2);
         assert_eq!((groups[0].count, groups[0].blocks.as_str()), (14, "1–14"));
-        let trial = lab.trials.iter().find(|t| t.arm == "bfq" && t.workload == "oltp").expect("it was measured");
+        let trial = lab
+            .trials
+            .iter()
+            .find(|t| t.arm == "bfq" && t.workload == "oltp")
+            .expect("it was measured");
         assert!(is_void(trial, "latency_p99_us") && !is_void(trial, "iops"));
     }
 }

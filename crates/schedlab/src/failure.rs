@@ -156,7 +156,12 @@ mod tests {
 
     #[test]
     fn void_is_a_status_of_its_own_whatever_was_to_be_a_failure() {
-        let all = [Condition::Worse, Condition::NotBetter, Condition::Inconclusive, Condition::PartlyVoid];
+        let all = [
+            Condition::Worse,
+            Condition::NotBetter,
+            Condition::Inconclusive,
+            Condition::PartlyVoid,
+        ];
         assert_eq!(of_verdicts(&[Verdict::Void], &all), VOID);
         assert_eq!(of_verdicts(&[], &[]), VOID);
         assert_eq!(of_verdicts(&[Verdict::Void, Verdict::Better], &[]), REACHED);

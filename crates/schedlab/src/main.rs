@@ -106,9 +106,10 @@ fn dispatch(root: &Root, command: &Command) -> Result<u8> {
         Command::Restore(args) => command::restore::run(root, args),
         Command::Bisect(args) => command::bisect::run(root, args),
         Command::Kernel(args) => command::kernel::run(args),
-        Command::Fleet(_) | Command::Contribute(_) | Command::Record(_) | Command::PackageFiles(_) => {
-            dispatch_full(root, command)
-        }
+        Command::Fleet(_)
+        | Command::Contribute(_)
+        | Command::Record(_)
+        | Command::PackageFiles(_) => dispatch_full(root, command),
     }
 }
 

@@ -83,7 +83,10 @@ pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
 
 /// The same for the report of a study, whose headline says whether this machine's kernel offers what it recommends.
 pub(crate) fn study_options(root: &Root, verbose: bool) -> report::terminal::Options {
-    report::terminal::Options { offered: machine::device::schedulers_of_kernel(root), ..report_options(verbose) }
+    report::terminal::Options {
+        offered: machine::device::schedulers_of_kernel(root),
+        ..report_options(verbose)
+    }
 }
 
 /// Whether standard output is a terminal.
@@ -160,7 +163,9 @@ impl<W: Write> Write for Escaping<W> {
             let rest = chunk.invalid();
             // Only at the end can a character be incomplete and become whole.
             match std::str::from_utf8(rest) {
-                Err(cut) if cut.error_len().is_none() && bytes.ends_with(rest) => self.begun = rest.to_vec(),
+                Err(cut) if cut.error_len().is_none() && bytes.ends_with(rest) => {
+                    self.begun = rest.to_vec()
+                }
                 Err(_) => shown.push('\u{fffd}'),
                 Ok(_) => {}
             }
@@ -185,7 +190,11 @@ mod tests {
             let mut out = Escaping::to(Vec::new());
             out.write_all(&said[..cut]).unwrap();
             out.write_all(&said[cut..]).unwrap();
-            assert_eq!(String::from_utf8(out.to).unwrap(), "ä\\u001b[2J\\u009bA\\u000d\n→", "cut at {cut}");
+            assert_eq!(
+                String::from_utf8(out.to).unwrap(),
+                "ä\\u001b[2J\\u009bA\\u000d\n→",
+                "cut at {cut}"
+            );
         }
         let mut out = Escaping::to(Vec::new());
         out.write_all(b"a\x9b2Jb\xc3").unwrap();

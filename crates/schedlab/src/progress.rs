@@ -128,7 +128,9 @@ fn words(step: &Step<'_>) -> String {
     let known = if standing.is_empty() { String::new() } else { format!(" · {standing}") };
     let simulated = if step.simulated { " simulated" } else { "" };
     let spent = span_ms(millis(step.elapsed));
-    let left = step.left.map_or_else(String::new, |left| format!(", at most {} left", span_ms(millis(left))));
+    let left = step
+        .left
+        .map_or_else(String::new, |left| format!(", at most {} left", span_ms(millis(left))));
     format!("{workload} · block {} · {arm}{known} · {spent}{simulated}{left}", step.block + 1)
 }
 
@@ -152,7 +154,9 @@ impl Lines {
 
     fn new(now: Instant) -> Lines {
         let set = std::env::var("SCHEDLAB_PROGRESS_S").ok().and_then(|text| text.parse().ok());
-        let shortest = set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(Self::SHORTEST);
+        let shortest = set
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+            .unwrap_or(Self::SHORTEST);
         Lines { began: now, shortest, last: None }
     }
 

@@ -35,7 +35,8 @@ pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
             traced.push(named);
         }
     }
-    let until_ns = record.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000) + 2_000_000_000;
+    let until_ns = record.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000)
+        + 2_000_000_000;
     let mut paths = Vec::new();
     for format in [Format::Csv, Format::Parquet] {
         let Ok(format) = format.available() else { continue };
@@ -45,10 +46,14 @@ pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
             let file = traces.join(&name);
             match file.exists().then(|| visits(&file, until_ns)).transpose() {
                 Ok(None) => {}
-                Ok(Some(visits)) => {
-                    paths.push(ActuatorPath { workload: (*workload).to_owned(), arm: (*arm).to_owned(), visits })
+                Ok(Some(visits)) => paths.push(ActuatorPath {
+                    workload: (*workload).to_owned(),
+                    arm: (*arm).to_owned(),
+                    visits,
+                }),
+                Err(error) => {
+                    out::note(format_args!("no actuator plot of {arm} in the report: {error:#}"))
                 }
-                Err(error) => out::note(format_args!("no actuator plot of {arm} in the report: {error:#}")),
             }
             taken.push(name);
         }
@@ -62,7 +67,12 @@ fn visits(file: &Path, until_ns: u64) -> anyhow::Result<Vec<Visit>> {
     trace_file::read(file, &mut |event| {
         let at_ns = event.at.as_ns();
         if event.kind == sim::EventKind::Issue && at_ns < until_ns && visits.len() < MOST_VISITS {
-            visits.push(Visit { at_ns, sector: event.sector, nr_sectors: event.nr_sectors, client: event.process });
+            visits.push(Visit {
+                at_ns,
+                sector: event.sector,
+                nr_sectors: event.nr_sectors,
+                client: event.process,
+            });
         }
     })?;
     Ok(visits)
@@ -71,7 +81,8 @@ fn visits(file: &Path, until_ns: u64) -> anyhow::Result<Vec<Visit>> {
 /// The unit of a tunable; empty where it has none.
 fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
     let row = elevator::find(scheduler).and_then(|kind| kind.tunable(tunable)).map(|row| row.unit);
-    let of_cpus = || machine::cpu::SCALES.iter().find(|scale| scale.name == tunable).map(|scale| scale.unit);
+    let of_cpus =
+        || machine::cpu::SCALES.iter().find(|scale| scale.name == tunable).map(|scale| scale.unit);
     row.or_else(of_cpus).filter(|unit| *unit != "switch").unwrap_or_default()
 }
 
@@ -83,7 +94,11 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
 ///
 /// # Errors
 /// When a file cannot be written (the message names it) or a template or plot fails.
-pub(crate) fn write_all(dir: &Path, study: &Study, evidence: Option<&Evidence<'_>>) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn write_all(
+    dir: &Path,
+    study: &Study,
+    evidence: Option<&Evidence<'_>>,
+) -> anyhow::Result<Vec<PathBuf>> {
     let files = report::files(study, evidence)?;
     let dir = Dir::make(dir).context("reports: name another directory with --out")?;
     let write = |(name, text): (&str, String)| {
@@ -113,7 +128,9 @@ mod tests {
             command: "schedlab".into(),
         };
         let mut record = Record::new(header);
-        for (at, (arm, iops)) in [("none", 100.0), ("bfq", 90.0)].into_iter().cycle().take(6).enumerate() {
+        for (at, (arm, iops)) in
+            [("none", 100.0), ("bfq", 90.0)].into_iter().cycle().take(6).enumerate()
+        {
             record.trials.push(Trial {
                 sequence: at as u64,
                 workload: "oltp".into(),
@@ -121,7 +138,10 @@ mod tests {
                 position: at as u32 % 2,
                 arm: arm.into(),
                 started_ms: at as u64 * 1000,
-                observation: Observation { metrics: [("iops".into(), iops)].into(), ..Observation::default() },
+                observation: Observation {
+                    metrics: [("iops".into(), iops)].into(),
+                    ..Observation::default()
+                },
             });
         }
         record
@@ -132,13 +152,17 @@ mod tests {
         let record = record();
         let study = experiment::study(&record, None);
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let written = write_all(dir.path(), &study, Some(&evidence(&record))).expect("the report is written");
+        let written =
+            write_all(dir.path(), &study, Some(&evidence(&record))).expect("the report is written");
         let mut names: Vec<String> = std::fs::read_dir(dir.path())
             .expect("the directory is readable")
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("a UTF-8 name"))
             .collect();
         names.sort();
-        assert_eq!(names, ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]);
+        assert_eq!(
+            names,
+            ["judgements.csv", "report.html", "report.md", "study.json", "trials.csv"]
+        );
         assert_eq!(written.len(), names.len());
     }
 
@@ -146,7 +170,8 @@ mod tests {
     fn a_study_without_a_record_is_reported_too() {
         let study = experiment::study(&record(), None);
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let written = write_all(&dir.path().join("not/yet/there"), &study, None).expect("the report is written");
+        let written = write_all(&dir.path().join("not/yet/there"), &study, None)
+            .expect("the report is written");
         assert_eq!(written.len(), 4);
     }
 
@@ -158,7 +183,8 @@ mod tests {
         std::fs::create_dir(&traces).expect("the directory is made");
         let head = "at_ns,event,process,tag,op,sector,nr_sectors\n";
         let events = "5,insert,1,3,read,800,8\n7,issue,1,3,read,800,8\n9,complete,1,3,read,800,8\n9000000000,issue,1,3,read,808,8\n";
-        std::fs::write(traces.join("oltp-bfq.csv"), format!("{head}{events}")).expect("the trace is written");
+        std::fs::write(traces.join("oltp-bfq.csv"), format!("{head}{events}"))
+            .expect("the trace is written");
         std::fs::write(traces.join("oltp-none.csv"), "no trace").expect("the file is written");
         let found = actuator_paths(dir.path(), &record);
         let visits = vec![Visit { at_ns: 7, sector: 800, nr_sectors: 8, client: Some(1) }];
@@ -170,9 +196,11 @@ mod tests {
         let study = experiment::study(&record(), None);
         let dir = tempfile::tempdir().expect("a temporary directory");
         std::fs::create_dir(dir.path().join("report.html")).expect("a directory is in the way");
-        let error = write_all(dir.path(), &study, None).expect_err("a directory cannot be replaced");
+        let error =
+            write_all(dir.path(), &study, None).expect_err("a directory cannot be replaced");
         assert!(error.to_string().contains("report.html"), "{error}");
-        let error = write_all(Path::new("/proc/nowhere"), &study, None).expect_err("there is no such directory");
+        let error = write_all(Path::new("/proc/nowhere"), &study, None)
+            .expect_err("there is no such directory");
         assert!(format!("{error:#}").contains("/proc/nowhere"), "{error:#}");
     }
 }

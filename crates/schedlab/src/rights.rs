@@ -44,7 +44,9 @@ pub(crate) fn give_up_but(reads: &[PathBuf], results: &[&Path]) -> Result<()> {
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn give_up_but_removals(results: &[&Path], removals: &[PathBuf]) -> Result<()> {
-    give_up_with(&[], results, removals, |below| Landlock::read_all_write_only_and_remove(below, removals))
+    give_up_with(&[], results, removals, |below| {
+        Landlock::read_all_write_only_and_remove(below, removals)
+    })
 }
 
 fn give_up_with(
@@ -59,7 +61,12 @@ fn give_up_with(
     let below: Vec<PathBuf> = results.iter().map(|result| nearest_directory(result)).collect();
     let mut named: Vec<PathBuf> = named_on_the_command_line();
     named.extend(reads.iter().filter(|path| path.exists()).cloned());
-    let inside = named.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten().map(|entry| entry.path());
+    let inside = named
+        .iter()
+        .filter_map(|path| fs::read_dir(path).ok())
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let is_ours = named.iter().cloned().chain(inside).all(|path| owner_may(&path, 0o4))
         && below.iter().chain(removals).all(|path| owner_may(path, 0o3));
     let landlock = landlock(&below)?;
@@ -79,8 +86,10 @@ fn give_up_with(
 pub(crate) fn write_only_below(dirs: &[&Path]) -> Result<()> {
     if rustix::process::geteuid().is_root() {
         // A relative path of no components is the working directory.
-        let dirs: Vec<&Path> =
-            dirs.iter().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { *dir }).collect();
+        let dirs: Vec<&Path> = dirs
+            .iter()
+            .map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { *dir })
+            .collect();
         Landlock::read_all_write_only(&dirs)?.restrict()?;
     }
     Ok(())
@@ -94,9 +103,11 @@ fn nearest_directory(path: &Path) -> PathBuf {
 
 /// Words of the command line, and parts of them such as FILE in `replay:file=FILE`, that are files or directories.
 fn named_on_the_command_line() -> Vec<PathBuf> {
-    let words: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<String> =
+        env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let parts = words.iter().flat_map(|word| word.split([':', '=', ',']).chain([word.as_str()]));
-    let mut found: Vec<PathBuf> = parts.filter(|part| !part.is_empty()).map(PathBuf::from).collect();
+    let mut found: Vec<PathBuf> =
+        parts.filter(|part| !part.is_empty()).map(PathBuf::from).collect();
     found.retain(|path| path.exists());
     found
 }
@@ -105,7 +116,10 @@ fn named_on_the_command_line() -> Vec<PathBuf> {
 /// lists of access control grant or deny beside the mode is not seen.
 fn owner_may(path: &Path, needed: u32) -> bool {
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let enters = whole.ancestors().skip(1).all(|dir| fs::metadata(dir).is_ok_and(|found| allows(&found, 0o1)));
+    let enters = whole
+        .ancestors()
+        .skip(1)
+        .all(|dir| fs::metadata(dir).is_ok_and(|found| allows(&found, 0o1)));
     enters && fs::metadata(&whole).is_ok_and(|found| allows(&found, needed))
 }
 

@@ -13,11 +13,18 @@ use lab::signals::Stop;
 
 pub(crate) fn sim(plan: &Plan, stop: &Stop) -> Result<SimArena> {
     let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
-    let UnderTest::Sim { model, arms } = under_test else { bail!("{}: the plan is not of the sim arena", plan.name) };
+    let UnderTest::Sim { model, arms } = under_test else {
+        bail!("{}: the plan is not of the sim arena", plan.name)
+    };
     SimArena::open(&plan, model, arms, workloads, stop)
 }
 
-pub(crate) fn kernel(plan: &Plan, cache: Option<&Path>, stop: &Stop, progress: &dyn Progress) -> Result<KernelArena> {
+pub(crate) fn kernel(
+    plan: &Plan,
+    cache: Option<&Path>,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<KernelArena> {
     let Resolved { plan, workloads, under_test } = Resolved::of(plan.clone())?;
     let UnderTest::Kernel { model, source, arms } = under_test else {
         bail!("{}: the plan is not of the kernel arena", plan.name)

@@ -113,15 +113,29 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
         cases: Vec::new(),
         notes: Vec::new(),
     };
-    report.cases.push(case(&Target { name: "tmpfs", path: &file, direct: false }, &PSYNC, options)?);
+    report.cases.push(case(
+        &Target { name: "tmpfs", path: &file, direct: false },
+        &PSYNC,
+        options,
+    )?);
     match Loop::over(&file) {
-        Err(error) => report.notes.push(format!("no loop device ({error:#}): run as root to compare io_uring")),
+        Err(error) => report
+            .notes
+            .push(format!("no loop device ({error:#}): run as root to compare io_uring")),
         Ok(device) => {
             for engine in engines() {
-                report.cases.push(case(&Target { name: "cached", path: &device.0, direct: false }, engine, options)?);
+                report.cases.push(case(
+                    &Target { name: "cached", path: &device.0, direct: false },
+                    engine,
+                    options,
+                )?);
             }
             for engine in engines() {
-                report.cases.push(case(&Target { name: "loop", path: &device.0, direct: true }, engine, options)?);
+                report.cases.push(case(
+                    &Target { name: "loop", path: &device.0, direct: true },
+                    engine,
+                    options,
+                )?);
             }
         }
     }
@@ -136,11 +150,19 @@ fn case(target: &Target, engine: &Engine, options: &Options) -> Result<Case> {
             if side.is_multiple_of(2) {
                 ours.push(one_of_ours(target, engine, options, round)?);
             } else {
-                theirs.push(fio::run(engine.fio, target.path, options.file_size, target.direct, options.seconds)?);
+                theirs.push(fio::run(
+                    engine.fio,
+                    target.path,
+                    options.file_size,
+                    target.direct,
+                    options.seconds,
+                )?);
             }
         }
     }
-    let ratios = |of: fn(&Sample) -> f64| sorted(ours.iter().zip(&theirs).map(|(ours, fio)| of(ours) / of(fio)));
+    let ratios = |of: fn(&Sample) -> f64| {
+        sorted(ours.iter().zip(&theirs).map(|(ours, fio)| of(ours) / of(fio)))
+    };
     let per_core = ratios(|sample| sample.iops_per_core);
     let ratio_iops_per_core = quantile(&per_core, 0.5);
     let ratio_per_core_range = [quantile(&per_core, 0.1), quantile(&per_core, 0.9)];
@@ -162,7 +184,8 @@ fn case(target: &Target, engine: &Engine, options: &Options) -> Result<Case> {
 fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) -> Result<Sample> {
     let kind = sim::workload::find("randread").expect("randread is a workload");
     let direct = target.direct.to_string();
-    let params = kind.params([("clients", "1"), ("iodepth", engine.iodepth), ("direct", &direct)])?;
+    let params =
+        kind.params([("clients", "1"), ("iodepth", engine.iodepth), ("direct", &direct)])?;
     let files = place_on_device(kind, &params, target.path, options.file_size, 512)?;
     let drive = Drive {
         kind,
@@ -170,7 +193,11 @@ fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) 
         files,
         seed: u64::from(round),
         duration: Duration::from_secs_f64(options.seconds),
-        warmup: if target.direct { Duration::ZERO } else { Duration::from_secs_f64(options.seconds) },
+        warmup: if target.direct {
+            Duration::ZERO
+        } else {
+            Duration::from_secs_f64(options.seconds)
+        },
         patience: PATIENCE,
         submission: Submission::IoUring,
     };
@@ -191,8 +218,11 @@ pub(crate) struct Loop(pub(crate) PathBuf, Option<File>);
 
 impl Loop {
     pub(crate) fn over(file: &Path) -> Result<Loop> {
-        let output =
-            Command::new("losetup").args(["-f", "--show"]).arg(file).output().context("cannot start losetup")?;
+        let output = Command::new("losetup")
+            .args(["-f", "--show"])
+            .arg(file)
+            .output()
+            .context("cannot start losetup")?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
         let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
         let open = File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
@@ -231,7 +261,8 @@ impl fmt::Display for Report {
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);
         table.set_header([
-            "target", "engine", "per core", "fio", "ratio", "10-90 %", "best", "fio", "ratio", "IOPS", "fio", "ratio",
+            "target", "engine", "per core", "fio", "ratio", "10-90 %", "best", "fio", "ratio",
+            "IOPS", "fio", "ratio",
         ]);
         let thousands = |value: f64| format!("{:.0} k", value / 1e3);
         for case in &self.cases {
@@ -241,7 +272,10 @@ impl fmt::Display for Report {
                 thousands(median(case.schedlab.iter().map(|sample| sample.iops_per_core))),
                 thousands(median(case.fio.iter().map(|sample| sample.iops_per_core))),
                 format!("{:.2}", case.ratio_iops_per_core),
-                format!("{:.2} … {:.2}", case.ratio_per_core_range[0], case.ratio_per_core_range[1]),
+                format!(
+                    "{:.2} … {:.2}",
+                    case.ratio_per_core_range[0], case.ratio_per_core_range[1]
+                ),
                 thousands(best(&case.schedlab)),
                 thousands(best(&case.fio)),
                 format!("{:.2}", case.ratio_best_per_core),
@@ -304,7 +338,9 @@ mod tests {
         if let Err(error) = fio::version() {
             return testbed::skip(&format!("{error:#}"));
         }
-        let report = run(&Options { rounds: 1, seconds: 0.3, file_size: 8 << 20, ..Options::default() }).unwrap();
+        let report =
+            run(&Options { rounds: 1, seconds: 0.3, file_size: 8 << 20, ..Options::default() })
+                .unwrap();
         assert!(report.cases.len() == 7 || report.notes.len() == 1, "{report}");
         for case in &report.cases {
             assert!(case.ratio_iops_per_core > 0.0 && case.ratio_iops.is_finite(), "{case:?}");

@@ -25,8 +25,13 @@ pub(crate) const COMMON: &[&str] = &[
 ];
 /// fio's ways to do it.
 pub(crate) const PSYNC: &[&str] = &["--ioengine=psync", "--iodepth=1"];
-pub(crate) const IO_URING: &[&str] =
-    &["--ioengine=io_uring", "--iodepth=32", "--registerfiles=1", "--fixedbufs=1", "--nonvectored=1"];
+pub(crate) const IO_URING: &[&str] = &[
+    "--ioengine=io_uring",
+    "--iodepth=32",
+    "--registerfiles=1",
+    "--fixedbufs=1",
+    "--nonvectored=1",
+];
 pub(crate) const IO_URING_BATCHED: &[&str] = &[
     "--ioengine=io_uring",
     "--iodepth=32",
@@ -40,7 +45,10 @@ pub(crate) const IO_URING_BATCHED: &[&str] = &[
 
 /// The installed version, or how to get one.
 pub(crate) fn version() -> Result<String> {
-    let output = Command::new("fio").arg("--version").output().context("fio is not installed: apt-get install fio")?;
+    let output = Command::new("fio")
+        .arg("--version")
+        .output()
+        .context("fio is not installed: apt-get install fio")?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
@@ -53,7 +61,13 @@ pub(crate) struct Sample {
 }
 
 /// Runs fio once on the first `len` bytes of a file or device.
-pub(crate) fn run(engine: &[&str], path: &Path, len: u64, direct: bool, seconds: f64) -> Result<Sample> {
+pub(crate) fn run(
+    engine: &[&str],
+    path: &Path,
+    len: u64,
+    direct: bool,
+    seconds: f64,
+) -> Result<Sample> {
     let output = Command::new("fio")
         .args(COMMON)
         .args(engine)
@@ -89,8 +103,11 @@ struct Reads {
 /// fio may print notes before its JSON.
 fn parse(text: &str) -> Result<Sample> {
     let json = text.find('{').map_or("", |start| &text[start..]);
-    let output: Output = serde_json::from_str(json).context("fio's JSON is not as expected (version 3 is needed)")?;
-    let [group] = &output.jobs[..] else { bail!("fio reported {} groups instead of one", output.jobs.len()) };
+    let output: Output = serde_json::from_str(json)
+        .context("fio's JSON is not as expected (version 3 is needed)")?;
+    let [group] = &output.jobs[..] else {
+        bail!("fio reported {} groups instead of one", output.jobs.len())
+    };
     let cpu_s = group.job_runtime / 1e3 * (group.usr_cpu + group.sys_cpu) / 100.0;
     ensure!(cpu_s > 0.0, "fio: no CPU time in its report; run longer");
     Ok(Sample { iops: group.read.iops, iops_per_core: group.read.total_ios as f64 / cpu_s })

@@ -83,7 +83,9 @@ pub(crate) fn run(machines: u64, trials: u64, liars: u64, keep: Option<&Path>) -
     let group = study.groups.first().context("fleet: no group")?;
     let question = group.questions.first().context("fleet: no question")?;
     let judgement = question.judgements.first().context("fleet: no judgement")?.clone();
-    let lies = |name: &str| name.trim_start_matches("db").parse::<u64>().is_ok_and(|number| number < liars);
+    let lies = |name: &str| {
+        name.trim_start_matches("db").parse::<u64>().is_ok_and(|number| number < liars)
+    };
     let liars_named = judgement.outliers.iter().filter(|of| lies(&of.machine)).count();
     Ok(Report {
         machines,
@@ -107,9 +109,11 @@ fn make(dir: &Path, machines: u64, trials: u64, liars: u64) -> Result<u64> {
         .with_context(|| format!("{}: cannot be made (name a new directory)", results.display()))?;
     let mut bytes = 0;
     for number in 0..machines {
-        let own = if number < liars { -EFFECT } else { EFFECT + BETWEEN * normal(number, u64::MAX) };
+        let own =
+            if number < liars { -EFFECT } else { EFFECT + BETWEEN * normal(number, u64::MAX) };
         let machine = Machine { name: format!("db{number}") };
-        let (name, file) = MachineResult::of(&record(number, own.exp(), trials)?, &machine)?.to_file()?;
+        let (name, file) =
+            MachineResult::of(&record(number, own.exp(), trials)?, &machine)?.to_file()?;
         bytes += file.len() as u64;
         std::fs::write(results.join(format!("{name}.parquet")), file)?;
     }
@@ -135,7 +139,14 @@ fn record(number: u64, ratio: f64, trials: u64) -> Result<Record> {
         environment.insert(section.to_owned(), facts.collect());
     };
     put("kernel", &[("release", "6.12.9"), ("boot_id", format!("boot {number}").as_str())]);
-    put("device", &[("kind", "nvme"), ("model", "FAST 980"), ("identity", format!("wwid eui.{number:016x}").as_str())]);
+    put(
+        "device",
+        &[
+            ("kind", "nvme"),
+            ("model", "FAST 980"),
+            ("identity", format!("wwid eui.{number:016x}").as_str()),
+        ],
+    );
     let header = Header {
         schema: experiment::plan::SCHEMA,
         schedlab: text::build::identity().to_owned(),
@@ -151,8 +162,10 @@ fn record(number: u64, ratio: f64, trials: u64) -> Result<Record> {
 
 fn trial(number: u64, sequence: u64, ratio: f64) -> Trial {
     let is_bfq = sequence % 2 == 1;
-    let value = 10_000.0 * (0.02 * normal(number, sequence)).exp() * if is_bfq { ratio } else { 1.0 };
-    let others = OTHERS.iter().enumerate().map(|(at, name)| ((*name).to_owned(), value / (at + 2) as f64));
+    let value =
+        10_000.0 * (0.02 * normal(number, sequence)).exp() * if is_bfq { ratio } else { 1.0 };
+    let others =
+        OTHERS.iter().enumerate().map(|(at, name)| ((*name).to_owned(), value / (at + 2) as f64));
     let metrics: BTreeMap<String, f64> = others.chain([("iops".to_owned(), value)]).collect();
     Trial {
         sequence,
@@ -189,7 +202,12 @@ impl fmt::Display for Report {
             of.map_or_else(
                 || "-".to_owned(),
                 |of| {
-                    format!("{:.4} ({:.4} to {:.4})", of.ratio, of.low.unwrap_or(0.0), of.high.unwrap_or(f64::INFINITY))
+                    format!(
+                        "{:.4} ({:.4} to {:.4})",
+                        of.ratio,
+                        of.low.unwrap_or(0.0),
+                        of.high.unwrap_or(f64::INFINITY)
+                    )
                 },
             )
         };
@@ -201,7 +219,11 @@ impl fmt::Display for Report {
             show(judgement.further_machine),
             show(judgement.with_outliers)
         )?;
-        writeln!(f, "liars named: {} of {liars}; honest machines named: {}", self.liars_named, self.honest_named)
+        writeln!(
+            f,
+            "liars named: {} of {liars}; honest machines named: {}",
+            self.liars_named, self.honest_named
+        )
     }
 }
 

@@ -79,7 +79,8 @@ pub(crate) fn run(options: &Options, stop: &Stop) -> Result<Report> {
             }
         }
     }
-    let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, c)| ours.kflops / c.kflops).collect();
+    let mut ratios: Vec<f64> =
+        ours.iter().zip(&theirs).map(|(ours, c)| ours.kflops / c.kflops).collect();
     ratios.sort_by(f64::total_cmp);
     let [least, median, greatest] = [0.0, 0.5, 1.0].map(|share| quantile(&ratios, share));
     Ok(Report {
@@ -101,18 +102,25 @@ fn compile(dir: &Path) -> Result<(PathBuf, String)> {
             "there is no C compiler (cc), and LINPACK is compared with C: apt-get install gcc libc6-dev",
         ));
     };
-    let version = String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or("cc").to_owned();
+    let version =
+        String::from_utf8_lossy(&version.stdout).lines().next().unwrap_or("cc").to_owned();
     let (source, program) = (dir.join("linpack.c"), dir.join("linpack"));
-    std::fs::write(&source, SOURCE).with_context(|| format!("cannot write {}", source.display()))?;
-    let output = Command::new("cc").arg("-O2").arg("-o").arg(&program).arg(&source).arg("-lm").output()?;
+    std::fs::write(&source, SOURCE)
+        .with_context(|| format!("cannot write {}", source.display()))?;
+    let output =
+        Command::new("cc").arg("-O2").arg("-o").arg(&program).arg(&source).arg("-lm").output()?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    ensure!(output.status.success(), "cc -O2 cannot compile LINPACK (apt-get install gcc libc6-dev): {said}");
+    ensure!(
+        output.status.success(),
+        "cc -O2 cannot compile LINPACK (apt-get install gcc libc6-dev): {said}"
+    );
     Ok((program, format!("{version}, -O2")))
 }
 
 fn one_of_c(program: &Path, array: u32, reps: u64) -> Result<Row> {
     let output = Command::new(program).args([array.to_string(), reps.to_string()]).output();
-    let output = output.with_context(|| format!("cannot start {} (is /tmp mounted noexec?)", program.display()))?;
+    let output = output
+        .with_context(|| format!("cannot start {} (is /tmp mounted noexec?)", program.display()))?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "LINPACK in C failed ({}): {}", output.status, said.trim());
     parse(&String::from_utf8_lossy(&output.stdout), array, reps)
@@ -152,7 +160,15 @@ impl fmt::Display for Report {
         )?;
         let mut table = comfy_table::Table::new();
         table.load_preset(comfy_table::presets::UTF8_FULL_CONDENSED);
-        table.set_header(["Reps", "Time", "DGEFA %", "DGESL %", "OVERHEAD %", "KFLOPS", "Residual"]);
+        table.set_header([
+            "Reps",
+            "Time",
+            "DGEFA %",
+            "DGESL %",
+            "OVERHEAD %",
+            "KFLOPS",
+            "Residual",
+        ]);
         for row in &self.table {
             table.add_row([
                 row.reps.to_string(),
@@ -197,7 +213,10 @@ mod tests {
     fn what_c_prints_becomes_a_row_and_a_wrong_residual_is_refused() {
         let row = parse("0.6 0.1 1.0 1.67\n", 200, 1000).unwrap();
         assert_eq!((row.reps, row.residual_norm), (1000, 1.67));
-        assert!((row.dgefa_percent - 60.0).abs() < 1e-9 && (row.overhead_percent - 30.0).abs() < 1e-9, "{row:?}");
+        assert!(
+            (row.dgefa_percent - 60.0).abs() < 1e-9 && (row.overhead_percent - 30.0).abs() < 1e-9,
+            "{row:?}"
+        );
         assert!((row.kflops - 2.0 * operations(200) / 0.7).abs() < 1.0, "{row:?}");
         for wrong in ["0.6 0.1 1.0 11\n", "0.6 0.1 1.0 nan\n", "0.6 0.1\n", ""] {
             assert!(parse(wrong, 200, 1000).is_err(), "{wrong:?}");

@@ -61,7 +61,8 @@ pub(crate) fn run(requests: u64, processes: u32, rounds: u32) -> Report {
 fn recording(requests: u64, processes: u32) -> Recording {
     let mut state = 1_u64;
     let mut random = move |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
     let mut next = vec![0_u64; processes as usize];
@@ -86,7 +87,12 @@ fn recording(requests: u64, processes: u32) -> Recording {
             ..Io::asked(queued, kind, (u64::from(process) << 32) + *stream, 8, process)
         }
     });
-    let process = |pid: u32| Process { pid: pid + 1, tid: pid + 1, name: format!("client{pid}"), ..Process::default() };
+    let process = |pid: u32| Process {
+        pid: pid + 1,
+        tid: pid + 1,
+        name: format!("client{pid}"),
+        ..Process::default()
+    };
     Recording {
         ios: ios.collect(),
         processes: (0..processes).map(process).collect(),
@@ -123,7 +129,10 @@ mod tests {
         recording.check().expect("a sound recording");
         assert!(recording.ios.is_sorted_by_key(|io| io.queued));
         let profile = trace::profile::of(&recording);
-        assert_eq!((profile.devices[0].total.requests(), profile.devices[0].processes.len()), (10_000, 16));
+        assert_eq!(
+            (profile.devices[0].total.requests(), profile.devices[0].processes.len()),
+            (10_000, 16)
+        );
         assert!(profile.devices[0].depth.device_max > 1);
         let report = run(1000, 2, 3);
         assert_eq!(report.rounds.len(), 3);

@@ -43,14 +43,22 @@ struct Recorder {
 }
 
 const RECORDERS: [Recorder; 4] = [
-    Recorder { name: "schedlab record (BPF)", command: |of, device, out| ours(of, device, out, "bpf"), is_ours: true },
+    Recorder {
+        name: "schedlab record (BPF)",
+        command: |of, device, out| ours(of, device, out, "bpf"),
+        is_ours: true,
+    },
     Recorder {
         name: "schedlab record (tracefs)",
         command: |of, device, out| ours(of, device, out, "tracefs"),
         is_ours: true,
     },
     Recorder { name: "blktrace", command: |_, device, out| blktrace(device, out), is_ours: false },
-    Recorder { name: "bpftrace, as biosnoop", command: |_, device, out| snoop(device, out), is_ours: false },
+    Recorder {
+        name: "bpftrace, as biosnoop",
+        command: |_, device, out| snoop(device, out),
+        is_ours: false,
+    },
 ];
 
 /// What biosnoop prints, by the events that it uses where there are no kprobes.
@@ -62,7 +70,11 @@ tracepoint:block:block_io_done /@at[args->dev, args->sector]/ {
 
 fn ours(options: &Options, device: &Path, out: &Path, source: &str) -> Command {
     let mut command = Command::new(&options.schedlab);
-    command.arg("record").arg(device).args(["--json", "--source", source, "--out"]).arg(out.join("recording.parquet"));
+    command
+        .arg("record")
+        .arg(device)
+        .args(["--json", "--source", source, "--out"])
+        .arg(out.join("recording.parquet"));
     command
 }
 
@@ -146,13 +158,18 @@ fn measure(recorder: &Recorder, options: &Options, device: &Path, dir: &Path) ->
         let (mut pair, mut cpu_us) = ([0.0; 2], [0.0; 2]);
         for with in [round % 2 == 1, round % 2 == 0] {
             let at = usize::from(with);
-            (pair[at], cpu_us[at]) =
-                if with { recorded(recorder, options, device, &out, &load, &mut row)? } else { load()? };
+            (pair[at], cpu_us[at]) = if with {
+                recorded(recorder, options, device, &out, &load, &mut row)?
+            } else {
+                load()?
+            };
         }
         row.pairs.push(pair);
         row.cpu_us.push(cpu_us);
-        row.bytes +=
-            std::fs::read_dir(&out)?.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len())).sum::<u64>();
+        row.bytes += std::fs::read_dir(&out)?
+            .flatten()
+            .filter_map(|entry| Some(entry.metadata().ok()?.len()))
+            .sum::<u64>();
     }
     let ratios = sorted(row.pairs.iter().map(|[without, with]| with / without));
     row.ratio = quantile(&ratios, 0.5);
@@ -172,7 +189,8 @@ fn recorded(
     let mut command = (recorder.command)(options, device, out);
     // Programs of bpftrace's age set a limit that the kernel no longer has.
     command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
-    let mut child = command.spawn().with_context(|| format!("{}: cannot be started", recorder.name))?;
+    let mut child =
+        command.spawn().with_context(|| format!("{}: cannot be started", recorder.name))?;
     // Attaching takes a while.
     thread::sleep(Duration::from_secs(2));
     let measured = load();
@@ -181,8 +199,8 @@ fn recorded(
     ended.with_context(|| text.lines().next().unwrap_or_default().to_owned())?;
     if recorder.is_ours {
         let json = text.find('{').map_or("", |at| &text[at..]);
-        let summary: serde_json::Value =
-            serde_json::from_str(json).with_context(|| format!("{}: {}", recorder.name, text.trim()))?;
+        let summary: serde_json::Value = serde_json::from_str(json)
+            .with_context(|| format!("{}: {}", recorder.name, text.trim()))?;
         row.requests += summary["requests"].as_u64().unwrap_or(0);
         row.lost += summary["about"]["lost"].as_u64().unwrap_or(0);
     }
@@ -229,8 +247,9 @@ impl fmt::Display for Report {
         )?;
         writeln!(f, "|---|---|---|---|---|---|---|---|")?;
         for row in &self.rows {
-            let middle =
-                |pairs: &[[f64; 2]], which: usize| quantile(&sorted(pairs.iter().map(|pair| pair[which])), 0.5);
+            let middle = |pairs: &[[f64; 2]], which: usize| {
+                quantile(&sorted(pairs.iter().map(|pair| pair[which])), 0.5)
+            };
             let ours = |text: String| if row.requests == 0 { "–".to_owned() } else { text };
             writeln!(
                 f,

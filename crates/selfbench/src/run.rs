@@ -5,12 +5,14 @@ use experiment::calibration::{Calibration, calibrate};
 use experiment::plan;
 
 use crate::cli::{
-    Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchFleetArgs, BenchKernelArgs, BenchLinpackArgs,
-    BenchOracleArgs, BenchProfileArgs, BenchRecordArgs, BenchTuneArgs, Cli,
+    Bench, BenchConformanceArgs, BenchDrivesArgs, BenchEngineArgs, BenchFleetArgs, BenchKernelArgs,
+    BenchLinpackArgs, BenchOracleArgs, BenchProfileArgs, BenchRecordArgs, BenchTuneArgs, Cli,
 };
 use crate::out;
 use crate::progress::Progress;
-use crate::{conformance, drives, engine, fleet, kernel, linpack, oracle, profile, record, study, tune};
+use crate::{
+    conformance, drives, engine, fleet, kernel, linpack, oracle, profile, record, study, tune,
+};
 use lab::arena;
 use lab::failure::usage;
 use lab::signals::Stop;
@@ -37,7 +39,11 @@ pub(crate) fn run(args: &Cli) -> Result<()> {
 
 fn against_fio(args: &BenchEngineArgs) -> Result<()> {
     let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
-    let report = engine::run(&engine::Options { rounds: args.rounds, seconds, ..engine::Options::default() })?;
+    let report = engine::run(&engine::Options {
+        rounds: args.rounds,
+        seconds,
+        ..engine::Options::default()
+    })?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {
@@ -50,7 +56,8 @@ fn recorded(args: &BenchRecordArgs) -> Result<()> {
     let seconds = plan::parse_duration_s(&args.time).map_err(|e| usage(format!("--time: {e}")))?;
     let beside = || Ok::<_, anyhow::Error>(std::env::current_exe()?.with_file_name("schedlab"));
     let schedlab = args.schedlab.clone().map_or_else(beside, Ok)?;
-    let options = record::Options { rounds: args.rounds, seconds, schedlab, dir: "/dev/shm".into() };
+    let options =
+        record::Options { rounds: args.rounds, seconds, schedlab, dir: "/dev/shm".into() };
     let report = record::run(&options)?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?
@@ -87,7 +94,8 @@ fn against_the_original(args: &BenchOracleArgs) -> Result<()> {
 }
 
 fn against_c(args: &BenchLinpackArgs) -> Result<()> {
-    let least_s = plan::parse_duration_s(&args.least).map_err(|e| usage(format!("--least: {e}")))?;
+    let least_s =
+        plan::parse_duration_s(&args.least).map_err(|e| usage(format!("--least: {e}")))?;
     load::cpu::linpack::check(args.array).map_err(|e| usage(format!("--array: {e}")))?;
     let options = linpack::Options { array: args.array, least_s, rounds: args.rounds };
     let report = linpack::run(&options, &Stop::install()?)?;
@@ -100,10 +108,12 @@ fn against_c(args: &BenchLinpackArgs) -> Result<()> {
 }
 
 fn of_the_arena(args: &BenchKernelArgs) -> Result<()> {
-    let kernels = args.kernel.iter().map(|word| word.parse().map_err(|e: guest::Error| usage(e.to_string())));
+    let kernels =
+        args.kernel.iter().map(|word| word.parse().map_err(|e: guest::Error| usage(e.to_string())));
     let cache = arena::kernel::cache(args.cache_dir.as_deref())?.dir().to_owned();
     let kernels = kernels.collect::<Result<_>>()?;
-    let report = kernel::run(&kernel::Options { rounds: args.rounds, reads: args.reads, kernels, cache })?;
+    let report =
+        kernel::run(&kernel::Options { rounds: args.rounds, reads: args.reads, kernels, cache })?;
     if args.json {
         out::line(serde_json::to_string_pretty(&report)?)?;
     } else {
@@ -113,11 +123,13 @@ fn of_the_arena(args: &BenchKernelArgs) -> Result<()> {
 }
 
 fn conform(args: &BenchConformanceArgs) -> Result<()> {
-    let BenchConformanceArgs { quick, only, json, markdown, logs, kernel, cache_dir } = args.clone();
+    let BenchConformanceArgs { quick, only, json, markdown, logs, kernel, cache_dir } =
+        args.clone();
     let options = conformance::Options { quick, only, cache: cache_dir, kernel, logs };
     let report = conformance::run(&options, &Stop::install()?, &Progress::default())?;
     if let Some(file) = markdown {
-        std::fs::write(&file, report.markdown()).with_context(|| format!("cannot write {}", file.display()))?;
+        std::fs::write(&file, report.markdown())
+            .with_context(|| format!("cannot write {}", file.display()))?;
     }
     if json {
         out::line(serde_json::to_string_pretty(&report)?)?;
@@ -133,11 +145,16 @@ fn conform(args: &BenchConformanceArgs) -> Result<()> {
 
 fn against_drives(args: &BenchDrivesArgs) -> Result<()> {
     let BenchDrivesArgs { disksim, only, with, json, markdown, logs } = args;
-    let options =
-        drives::Options { disksim: disksim.clone(), only: only.clone(), with: with.clone(), logs: logs.clone() };
+    let options = drives::Options {
+        disksim: disksim.clone(),
+        only: only.clone(),
+        with: with.clone(),
+        logs: logs.clone(),
+    };
     let report = drives::run(&options)?;
     if let Some(file) = markdown {
-        std::fs::write(file, report.markdown()).with_context(|| format!("cannot write {}", file.display()))?;
+        std::fs::write(file, report.markdown())
+            .with_context(|| format!("cannot write {}", file.display()))?;
     }
     if *json { out::line(serde_json::to_string_pretty(&report)?) } else { out::print(&report) }
 }
@@ -157,7 +174,11 @@ fn search(args: &BenchTuneArgs) -> Result<()> {
 }
 
 fn calibration(experiments: u64) -> Result<()> {
-    let report = calibrate(&Calibration { experiments, savings: (experiments / 2).max(1), ..Calibration::default() });
+    let report = calibrate(&Calibration {
+        experiments,
+        savings: (experiments / 2).max(1),
+        ..Calibration::default()
+    });
     out::print(&report)?;
     let broken = report.broken().len();
     if broken > 0 {

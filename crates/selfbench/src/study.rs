@@ -50,14 +50,23 @@ fn record(trials: u32) -> Result<String> {
         command: "schedlab bench study".to_owned(),
     };
     let mut text = Line::Header(Box::new(header)).to_json_line() + "\n";
-    let blocks = trials.div_ceil(u32::try_from(ARMS.len() * WORKLOADS.len()).expect("a small number"));
+    let blocks =
+        trials.div_ceil(u32::try_from(ARMS.len() * WORKLOADS.len()).expect("a small number"));
     let mut sequence = 0;
     for block in 0..blocks {
         for (workload, _) in WORKLOADS {
             for (position, arm) in (0..).zip(ARMS) {
                 let observation = observation(workload, block, position);
                 let (workload, arm) = (workload.to_owned(), arm.to_owned());
-                let trial = Trial { sequence, workload, block, position, arm, started_ms: sequence * 500, observation };
+                let trial = Trial {
+                    sequence,
+                    workload,
+                    block,
+                    position,
+                    arm,
+                    started_ms: sequence * 500,
+                    observation,
+                };
                 text += &(Line::Trial(Box::new(trial)).to_json_line() + "\n");
                 sequence += 1;
             }
@@ -72,15 +81,21 @@ fn plan() -> Result<Plan> {
         text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
     }
     for (kind, primary) in WORKLOADS {
-        text += &format!("[[workload]]\nname = \"{kind}\"\nkind = \"{kind}\"\nprimary = \"{primary}\"\n");
+        text += &format!(
+            "[[workload]]\nname = \"{kind}\"\nkind = \"{kind}\"\nprimary = \"{primary}\"\n"
+        );
     }
     Ok(Plan::from_toml(&text)?)
 }
 
 /// Values around 1000 with a few percent of noise, from the place of the trial.
 fn observation(workload: &str, block: u32, position: u32) -> Observation {
-    let noise = |salt: u64| 1.0 + (trial_seed(salt, workload, block, position) % 1000) as f64 / 10_000.0;
-    let metrics = (0..).zip(METRICS).map(|(salt, metric)| (metric.name.to_owned(), 1000.0 * noise(salt))).collect();
+    let noise =
+        |salt: u64| 1.0 + (trial_seed(salt, workload, block, position) % 1000) as f64 / 10_000.0;
+    let metrics = (0..)
+        .zip(METRICS)
+        .map(|(salt, metric)| (metric.name.to_owned(), 1000.0 * noise(salt)))
+        .collect();
     let curve = |op: &str| LatencyCurve {
         op: op.to_owned(),
         count: 10_000,
@@ -118,7 +133,8 @@ mod tests {
     #[test]
     fn the_made_up_record_is_read_and_judged_whole() {
         let report = run(100).unwrap();
-        let judged = METRICS.iter().filter(|metric| metric.direction != Direction::Descriptive).count();
+        let judged =
+            METRICS.iter().filter(|metric| metric.direction != Direction::Descriptive).count();
         assert_eq!(report.trials, 104, "thirteen blocks of eight trials");
         assert_eq!(report.judgements, 2 * 3 * judged);
     }

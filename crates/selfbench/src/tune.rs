@@ -13,7 +13,9 @@ use std::time::Duration;
 use anyhow::Result;
 use experiment::plan::{self, Arm, Plan, TrialLength};
 use experiment::schedule;
-use experiment::search::{BASELINE, Mode, Options as SearchOptions, Outcome, Point, Proposals, Search};
+use experiment::search::{
+    BASELINE, Mode, Options as SearchOptions, Outcome, Point, Proposals, Search,
+};
 use experiment::stats::describe;
 use serde::Serialize;
 
@@ -207,7 +209,9 @@ pub(crate) struct Row {
 
 impl Row {
     fn met(&self) -> bool {
-        let no_worse = |other: &Regrets| self.tune.median <= other.median + TIE && self.tune.p90 <= other.p90 + TIE;
+        let no_worse = |other: &Regrets| {
+            self.tune.median <= other.median + TIE && self.tune.p90 <= other.p90 + TIE
+        };
         self.tune.median <= PROMISED && no_worse(&self.random)
     }
 }
@@ -233,7 +237,10 @@ impl Report {
 /// A trial cannot be simulated, or the user stops it.
 pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Report> {
     let mut rows = Vec::new();
-    for surface in SURFACES.iter().filter(|s| options.only.as_ref().is_none_or(|only| s.name.contains(only.as_str()))) {
+    for surface in SURFACES
+        .iter()
+        .filter(|s| options.only.as_ref().is_none_or(|only| s.name.contains(only.as_str())))
+    {
         rows.push(Bench::open(surface, stop)?.row(surface, options.rounds, progress)?);
     }
     progress.clear();
@@ -260,7 +267,9 @@ impl<'a> Bench<'a> {
             tunables: owned(surface.tunables),
             fixed: BTreeMap::new(),
         };
-        let field = Field::of(&request, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler))?;
+        let field = Field::of(&request, &build_on(&model), |scheduler| {
+            modelled_attributes(&model, scheduler)
+        })?;
         let baseline = lab::resolve::bare(surface.baseline);
         let mut plan: Plan = toml::from_str(&format!(
             "arena = \"sim\"\ndevice = \"{}\"\narm = [{{ name = \"other\", scheduler = \"none\" }}]\nworkload = []",
@@ -268,25 +277,48 @@ impl<'a> Bench<'a> {
         ))?;
         plan.arms.insert(0, baseline);
         plan.workloads = plan::parse_workloads(&[surface.workload])?;
-        plan.trial = TrialLength { duration_ms: Some(surface.trial_ms), warmup_ms: Some(surface.trial_ms / 5) };
+        plan.trial = TrialLength {
+            duration_ms: Some(surface.trial_ms),
+            warmup_ms: Some(surface.trial_ms / 5),
+        };
         let plan = lab::resolve::checked(plan, &mut |_| ())?;
         let metric = plan.workloads[0].primary.clone().expect("a checked plan names what decides");
         let lower = plan.direction_of(&metric) == experiment::metric::Direction::LowerIsBetter;
         let sign = if lower { -1.0 } else { 1.0 };
-        Ok(Bench { arena: crate::arenas::sim(&plan, stop)?, plan, field, metric, sign, known: BTreeMap::new(), stop })
+        Ok(Bench {
+            arena: crate::arenas::sim(&plan, stop)?,
+            plan,
+            field,
+            metric,
+            sign,
+            known: BTreeMap::new(),
+            stop,
+        })
     }
 
     /// Measures what is not known yet, side by side.
     fn prepare(&mut self, arms: &[Arm], seeds: &[u64]) -> Result<()> {
-        let duration = Duration::from_millis(self.plan.trial.duration_ms.expect("a checked plan says so"));
-        let warmup = Duration::from_millis(self.plan.trial.warmup_ms.expect("a checked plan says so"));
+        let duration =
+            Duration::from_millis(self.plan.trial.duration_ms.expect("a checked plan says so"));
+        let warmup =
+            Duration::from_millis(self.plan.trial.warmup_ms.expect("a checked plan says so"));
         let workload = 0;
         for &seed in seeds {
-            let missing: Vec<&Arm> =
-                arms.iter().filter(|arm| !self.known.contains_key(&(arm.name.clone(), seed))).collect();
-            let arms: Vec<ArmIndex> = missing.iter().map(|arm| self.arena.admit(arm)).collect::<Result<_>>()?;
+            let missing: Vec<&Arm> = arms
+                .iter()
+                .filter(|arm| !self.known.contains_key(&(arm.name.clone(), seed)))
+                .collect();
+            let arms: Vec<ArmIndex> =
+                missing.iter().map(|arm| self.arena.admit(arm)).collect::<Result<_>>()?;
             let next = vec![Group { block: 0, arms: arms.clone() }];
-            self.arena.announce(&Upcoming { workload, next, then: 0..0, seed: &|_| seed, duration, warmup })?;
+            self.arena.announce(&Upcoming {
+                workload,
+                next,
+                then: 0..0,
+                seed: &|_| seed,
+                duration,
+                warmup,
+            })?;
             for (arm, index) in missing.into_iter().zip(arms) {
                 self.arena.apply(index)?;
                 let seen = self.arena.measure(&TrialSpec { workload, seed, duration, warmup })?;
@@ -295,7 +327,10 @@ impl<'a> Bench<'a> {
                 }
                 let value = seen.metrics.get(&self.metric).copied().filter(|value| *value > 0.0);
                 // A trial in which nothing was done is worse than any other.
-                self.known.insert((arm.name.clone(), seed), value.map_or(NOTHING, |value| self.sign * value.ln()));
+                self.known.insert(
+                    (arm.name.clone(), seed),
+                    value.map_or(NOTHING, |value| self.sign * value.ln()),
+                );
             }
         }
         Ok(())
@@ -311,7 +346,9 @@ impl<'a> Bench<'a> {
 
     fn row(&mut self, surface: &Surface, rounds: u32, progress: &dyn Progress) -> Result<Row> {
         let seeds = |round: u32, n: u32| -> Vec<u64> {
-            (0..n).map(|block| schedule::trial_seed(u64::from(round), surface.name, block, 0)).collect()
+            (0..n)
+                .map(|block| schedule::trial_seed(u64::from(round), surface.name, block, 0))
+                .collect()
         };
         let (coarse, fine) = (seeds(u32::MAX, COARSE), seeds(u32::MAX, FINE));
         let points: Vec<Point> = self.field.space.points().collect();
@@ -327,7 +364,8 @@ impl<'a> Bench<'a> {
         let baseline = self.plan.arms[0].clone();
         self.prepare(&finalists, &fine)?;
         self.prepare(std::slice::from_ref(&baseline), &fine)?;
-        let best = finalists.iter().max_by(|a, b| self.mean(a, &fine).total_cmp(&self.mean(b, &fine)));
+        let best =
+            finalists.iter().max_by(|a, b| self.mean(a, &fine).total_cmp(&self.mean(b, &fine)));
         let best = best.expect("there are finalists").clone();
         let optimum = self.mean(&best, &fine);
         let near = arms.iter().filter(|arm| self.mean(arm, &coarse) >= optimum - PROMISED).count();
@@ -365,7 +403,13 @@ impl<'a> Bench<'a> {
     }
 
     /// One search with the race; the default where nothing better was found.
-    fn search(&mut self, blocks: &[u64], round: u32, trials: u32, proposals: Proposals) -> Result<Arm> {
+    fn search(
+        &mut self,
+        blocks: &[u64],
+        round: u32,
+        trials: u32,
+        proposals: Proposals,
+    ) -> Result<Arm> {
         let baseline = self.plan.arms[0].clone();
         let options = SearchOptions {
             seed: round.into(),
@@ -376,7 +420,8 @@ impl<'a> Bench<'a> {
             patience: None,
             proposals,
         };
-        let mut search = Search::new(self.field.space.clone(), self.field.plain(&baseline.scheduler), options);
+        let mut search =
+            Search::new(self.field.space.clone(), self.field.plain(&baseline.scheduler), options);
         loop {
             let wanted = search.next();
             if wanted.is_empty() {
@@ -390,7 +435,10 @@ impl<'a> Bench<'a> {
                 };
                 self.prepare(&[arm.clone(), baseline.clone()], &[seed])?;
                 let effect = self.value(&arm, seed) - self.value(&baseline, seed);
-                search.tell(request, &Outcome { effect: Some(effect).filter(|e| e.is_finite()), excess: None });
+                search.tell(
+                    request,
+                    &Outcome { effect: Some(effect).filter(|e| e.is_finite()), excess: None },
+                );
             }
         }
         let chosen = search.chosen().and_then(|number| search.candidates()[number].point.clone());
@@ -409,7 +457,8 @@ impl<'a> Bench<'a> {
         let mut best = (0.0, baseline.clone());
         self.prepare(std::slice::from_ref(&baseline), seeds)?;
         for name in drawn.into_iter().take((trials / EACH).saturating_sub(1) as usize) {
-            let arm = self.field.arm(&points[name.parse::<usize>().expect("it was made of a number")]);
+            let arm =
+                self.field.arm(&points[name.parse::<usize>().expect("it was made of a number")]);
             self.prepare(std::slice::from_ref(&arm), seeds)?;
             let effect = self.mean(&arm, seeds) - self.mean(&baseline, seeds);
             if effect > best.0 {
@@ -448,9 +497,15 @@ impl fmt::Display for Report {
                 (row.advantage - 1.0) * 100.0
             )?;
             writeln!(f, "  sweeps need {} trials, a search got {}", row.sweep_trials, row.trials)?;
-            for (name, regrets) in [("tune", &row.tune), ("random, raced", &row.random_raced), ("random", &row.random)]
+            for (name, regrets) in
+                [("tune", &row.tune), ("random, raced", &row.random_raced), ("random", &row.random)]
             {
-                writeln!(f, "  {name:<14} {:>8} {:>8}", percent(regrets.median), percent(regrets.p90))?;
+                writeln!(
+                    f,
+                    "  {name:<14} {:>8} {:>8}",
+                    percent(regrets.median),
+                    percent(regrets.p90)
+                )?;
             }
             writeln!(f, "  {}\n", if row.met() { "kept" } else { "NOT KEPT" })?;
         }

@@ -36,7 +36,8 @@ fn device_name() -> String {
 /// KiB that 100 million requests may take.
 const PROMISED_KIB: u64 = 64 << 10;
 /// Millions of requests a second that the project promises, by scheduler.
-const PROMISED: &[(&str, f64)] = &[("none", 3.0), ("mq-deadline", 1.5), ("anticipatory", 1.5), ("wpcas", 1.5)];
+const PROMISED: &[(&str, f64)] =
+    &[("none", 3.0), ("mq-deadline", 1.5), ("anticipatory", 1.5), ("wpcas", 1.5)];
 
 struct Case {
     elevator: &'static elevator::ElevatorKind,
@@ -46,8 +47,11 @@ struct Case {
 }
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
-    let is_wanted = |row: &&elevator::ElevatorKind| wanted.is_empty() || wanted.iter().any(|name| name == row.name);
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let is_wanted = |row: &&elevator::ElevatorKind| {
+        wanted.is_empty() || wanted.iter().any(|name| name == row.name)
+    };
     if std::env::args().any(|arg| arg == "--memory") {
         return memory(wanted.first().map_or("none", String::as_str));
     }
@@ -60,10 +64,17 @@ fn main() {
     }
     let load = load();
     let mut cases: Vec<Case> = Vec::new();
-    for (elevator, workload) in
-        ELEVATORS.iter().filter(is_wanted).flat_map(|row| ["randread", "seqread"].map(|load| (row, load)))
+    for (elevator, workload) in ELEVATORS
+        .iter()
+        .filter(is_wanted)
+        .flat_map(|row| ["randread", "seqread"].map(|load| (row, load)))
     {
-        cases.push(Case { elevator, workload, duration_ns: size(elevator, workload), rates: Vec::new() });
+        cases.push(Case {
+            elevator,
+            workload,
+            duration_ns: size(elevator, workload),
+            rates: Vec::new(),
+        });
     }
     for _ in 0..ROUNDS {
         for case in &mut cases {
@@ -88,11 +99,17 @@ fn main() {
 fn report(case: &mut Case) {
     case.rates.sort_by(f64::total_cmp);
     let (rate, best) = (case.rates[ROUNDS / 2] / 1e6, case.rates[ROUNDS - 1] / 1e6);
-    let promised = PROMISED.iter().find(|(name, _)| *name == case.elevator.name).map(|(_, promised)| *promised);
+    let promised = PROMISED
+        .iter()
+        .find(|(name, _)| *name == case.elevator.name)
+        .map(|(_, promised)| *promised);
     let shown = promised.map_or("-".to_owned(), |promised| format!("{promised:.1}"));
     let verdict = promised.map_or("", |promised| if rate >= promised { "met" } else { "MISSED" });
     let ns = 1e3 / rate;
-    println!("{:<14} {:<9} {rate:>9.2} {ns:>8.0} {best:>6.2} {shown:>9}  {verdict}", case.elevator.name, case.workload);
+    println!(
+        "{:<14} {:<9} {rate:>9.2} {ns:>8.0} {best:>6.2} {shown:>9}  {verdict}",
+        case.elevator.name, case.workload
+    );
 }
 
 /// The simulated time that takes [`CASE_SECONDS`] of real time.
@@ -108,23 +125,33 @@ fn size(elevator: &'static elevator::ElevatorKind, workload: &str) -> u64 {
 }
 
 /// Seconds of CPU time of one trial, and requests per second of it.
-fn timed(elevator: &'static elevator::ElevatorKind, workload: &str, duration_ns: u64) -> (f64, f64) {
+fn timed(
+    elevator: &'static elevator::ElevatorKind,
+    workload: &str,
+    duration_ns: u64,
+) -> (f64, f64) {
     let start = cpu_seconds();
     let outcome = simulate(elevator, workload, duration_ns);
     let seconds = (cpu_seconds() - start).max(1e-6);
     (seconds, outcome.queue.completed as f64 / seconds)
 }
 
-fn simulate(elevator: &'static elevator::ElevatorKind, workload: &str, duration_ns: u64) -> Outcome {
+fn simulate(
+    elevator: &'static elevator::ElevatorKind,
+    workload: &str,
+    duration_ns: u64,
+) -> Outcome {
     let workload = sim::workload::find(workload).expect("the workload is in the table");
-    let params =
-        workload.params([("clients", &*clients()), ("block_size", "4k")]).expect("so many clients are possible");
+    let params = workload
+        .params([("clients", &*clients()), ("block_size", "4k")])
+        .expect("so many clients are possible");
     let trial = Trial {
         elevator,
         tunables: Vec::new(),
         hz: 1000,
         host: sim::Host::default(),
-        nr_requests: option("clients").map(|clients| clients.parse().expect("the clients are a number")),
+        nr_requests: option("clients")
+            .map(|clients| clients.parse().expect("the clients are a number")),
         queue_depth: None,
         device: device::device(&device_name(), 1).expect("the device is in the table"),
         workload,
@@ -140,7 +167,8 @@ fn simulate(elevator: &'static elevator::ElevatorKind, workload: &str, duration_
 
 /// The three arguments after a flag.
 fn args_after(flag: &str) -> Option<[String; 3]> {
-    let rest: Vec<String> = std::env::args().skip_while(|arg| arg != flag).skip(1).take(3).collect();
+    let rest: Vec<String> =
+        std::env::args().skip_while(|arg| arg != flag).skip(1).take(3).collect();
     rest.try_into().ok()
 }
 
@@ -154,8 +182,10 @@ fn once(name: &str, workload: &str, duration_ns: u64) {
 fn instructions(row: &'static elevator::ElevatorKind) {
     let [random, sequential] = ["randread", "seqread"].map(|workload| {
         // About 5,000 and 10,000 requests.
-        let per_request = 1_000_000_000_000 / simulate(row, workload, 1_000_000_000_000).queue.completed.max(1);
-        let [(short, few), (long, many)] = [1, 2].map(|times| counted(row.name, workload, times * 5000 * per_request));
+        let per_request =
+            1_000_000_000_000 / simulate(row, workload, 1_000_000_000_000).queue.completed.max(1);
+        let [(short, few), (long, many)] =
+            [1, 2].map(|times| counted(row.name, workload, times * 5000 * per_request));
         (long - short) as f64 / (many - few) as f64
     });
     println!("{:<14} random {random:>6.0} sequential {sequential:>6.0}", row.name);
@@ -175,7 +205,8 @@ fn counted(name: &str, workload: &str, duration_ns: u64) -> (u64, u64) {
         let text = String::from_utf8_lossy(text).into_owned();
         text.lines().find_map(|line| line.split_once(mark)?.1.trim().parse().ok())
     };
-    let instructions = of(&output.stderr, "Collected :").expect("callgrind says what it has counted");
+    let instructions =
+        of(&output.stderr, "Collected :").expect("callgrind says what it has counted");
     (instructions, of(&output.stdout, "").expect("the trial says its requests"))
 }
 
@@ -204,14 +235,25 @@ fn load() -> String {
 
 /// CPU time of this thread so far.
 fn cpu_seconds() -> f64 {
-    let status =
-        std::fs::read_to_string("/proc/thread-self/schedstat").expect("the kernel keeps scheduling statistics");
-    let ns: u64 = status.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first number is the time run");
+    let status = std::fs::read_to_string("/proc/thread-self/schedstat")
+        .expect("the kernel keeps scheduling statistics");
+    let ns: u64 = status
+        .split(' ')
+        .next()
+        .and_then(|ns| ns.parse().ok())
+        .expect("the first number is the time run");
     ns as f64 / 1e9
 }
 
 fn peak_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("a process can read its own status");
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).expect("the status has a line for the peak");
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("the peak is a number of KiB")
+    let status =
+        std::fs::read_to_string("/proc/self/status").expect("a process can read its own status");
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM"))
+        .expect("the status has a line for the peak");
+    line.split_whitespace()
+        .nth(1)
+        .and_then(|kib| kib.parse().ok())
+        .expect("the peak is a number of KiB")
 }

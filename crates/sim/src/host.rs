@@ -70,7 +70,11 @@ impl Host {
                 Some(held) => (stack_ns, held),
                 None => (stack_ns + if phase == 0 { row.ns } else { 0 }, 0),
             };
-            PhaseCost { free_ns: scaled(free), held_ns: scaled(held), handover_ns: scaled(locks * HANDOVER_NS) }
+            PhaseCost {
+                free_ns: scaled(free),
+                held_ns: scaled(held),
+                handover_ns: scaled(locks * HANDOVER_NS),
+            }
         };
         let completion = STACK_NS * COMPLETION_PERCENT / 100;
         CpuCost { submission: part(0, STACK_NS - completion), completion: part(1, completion) }
@@ -115,7 +119,9 @@ mod tests {
 
     #[test]
     fn the_costs_add_up_to_the_published_rates_of_one_core() {
-        for (scheduler, published) in [("none", 381.1), ("kyber", 304.0), ("mq-deadline", 309.7), ("bfq", 241.2)] {
+        for (scheduler, published) in
+            [("none", 381.1), ("kyber", 304.0), ("mq-deadline", 309.7), ("bfq", 241.2)]
+        {
             let kiops = 1e6 / total(scheduler, 100) as f64;
             assert!((kiops / published - 1.0).abs() < 0.002, "{scheduler}: {kiops}");
         }
@@ -134,6 +140,9 @@ mod tests {
             let cost = Host { cpus: 4, cpu_percent: 100 }.cost(scheduler);
             [cost.submission, cost.completion].map(|part| part.handover_ns / HANDOVER_NS)
         };
-        assert_eq!(["none", "kyber", "mq-deadline", "bfq"].map(locks), [[0, 0], [0, 0], [3, 0], [3, 1]]);
+        assert_eq!(
+            ["none", "kyber", "mq-deadline", "bfq"].map(locks),
+            [[0, 0], [0, 0], [3, 0], [3, 1]]
+        );
     }
 }

@@ -66,7 +66,9 @@ impl Stream {
 
 /// The hash by Fowler, Noll and Vo, of 64 bits: it is written down, and names are few.
 fn fnv1a(name: &str) -> u64 {
-    name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+    name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    })
 }
 
 #[cfg(test)]
@@ -105,8 +107,12 @@ mod tests {
         let mean = drawn.iter().sum::<u64>() as f64 / f64::from(n);
         assert!((mean / 1e6 - 1.0).abs() < 0.01, "{mean}");
         for mult in [1, 2, 3] {
-            let beyond = drawn.iter().filter(|x| **x > mult * 1_000_000).count() as f64 / f64::from(n);
-            assert!((beyond / (-(mult as f64)).exp() - 1.0).abs() < 0.03, "{beyond} are longer than {mult} means");
+            let beyond =
+                drawn.iter().filter(|x| **x > mult * 1_000_000).count() as f64 / f64::from(n);
+            assert!(
+                (beyond / (-(mult as f64)).exp() - 1.0).abs() < 0.03,
+                "{beyond} are longer than {mult} means"
+            );
         }
     }
 }

@@ -41,13 +41,18 @@ impl Observer for Recorder {
         let Some(op) = event.op else { return };
         let kind = if op == Op::Read { Kind::Read } else { Kind::Write };
         let process = match event.process {
-            Some(client) if action == Action::Queue => self.to.process(client + 1, &format!("client-{client}")),
+            Some(client) if action == Action::Queue => {
+                self.to.process(client + 1, &format!("client-{client}"))
+            }
             _ => 0,
         };
         let device = self.to.device("sim");
         let extent = Extent { sector: event.sector, sectors: event.nr_sectors };
         // Clients wait for what they submit, but for buffered writes, which no event distinguishes.
         let flags = Flags::SYNC;
-        self.joiner.event(&Joined { at: event.at.as_ns(), action, kind, flags, extent, process, device }, &mut self.to);
+        self.joiner.event(
+            &Joined { at: event.at.as_ns(), action, kind, flags, extent, process, device },
+            &mut self.to,
+        );
     }
 }

@@ -99,14 +99,27 @@ impl Outcome {
 ///
 /// # Errors
 /// [`SimError`]; wrong use of an elevator or a model is a panic, since it is a mistake in the laboratory.
-pub fn run(trial: Trial, observer: &mut dyn Observer, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
+pub fn run(
+    trial: Trial,
+    observer: &mut dyn Observer,
+    stop: &dyn Fn() -> bool,
+) -> Result<Outcome, SimError> {
     // The engine is compiled here, twice, at this crate's level of optimisation, and not in each caller at the caller's.
-    if observer.is_active() { passes(trial, observer, stop) } else { passes(trial, &mut Unobserved, stop) }
+    if observer.is_active() {
+        passes(trial, observer, stop)
+    } else {
+        passes(trial, &mut Unobserved, stop)
+    }
 }
 
-fn passes<O: Observer + ?Sized>(trial: Trial, observer: &mut O, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
+fn passes<O: Observer + ?Sized>(
+    trial: Trial,
+    observer: &mut O,
+    stop: &dyn Fn() -> bool,
+) -> Result<Outcome, SimError> {
     let (kind, params, seed) = (trial.workload, trial.params.clone(), trial.seed);
-    let extents = kind.extents(&params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
+    let extents =
+        kind.extents(&params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
     let (warmup_ns, duration_ns) = (trial.warmup_ns, trial.duration_ns);
     let flows = params.flows.iter().map(FlowWork::unmeasured).collect();
     let mut engine = machine(trial, observer).with_flows(flows);
@@ -140,11 +153,19 @@ pub fn run_members(
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_flow_alone(trial: Trial, number: usize, stop: &dyn Fn() -> bool) -> Result<Outcome, SimError> {
+pub fn run_flow_alone(
+    trial: Trial,
+    number: usize,
+    stop: &dyn Fn() -> bool,
+) -> Result<Outcome, SimError> {
     let (kind, params) = (trial.workload, &trial.params);
-    let extents = kind.extents(params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
+    let extents =
+        kind.extents(params, trial.device.sectors() * SECTOR_BYTES, SECTOR_BYTES as u32)?;
     let all = kind.members(params, &extents, trial.seed);
-    let own = all.into_iter().filter(|member| member.flow.is_some_and(|(flow, _)| flow as usize == number)).collect();
+    let own = all
+        .into_iter()
+        .filter(|member| member.flow.is_some_and(|(flow, _)| flow as usize == number))
+        .collect();
     run_members(trial, own, &mut Unobserved, stop)
 }
 
@@ -178,14 +199,21 @@ pub fn queue_for(
     let topology = host.topology(offered);
     let mut limits = Limits { nr_requests: nr_requests.unwrap_or(usual.nr_requests), ..usual };
     if topology.hw_queues() > 1 {
-        limits.nr_requests = limits.nr_requests.min(queue_depth).min(MAX_TAGS / topology.hw_queues());
+        limits.nr_requests =
+            limits.nr_requests.min(queue_depth).min(MAX_TAGS / topology.hw_queues());
     }
     let geometry = device.geometry();
-    let build = Build { hz, topology, rotational: geometry.cylinders > 0, geometry, ..Build::default() };
+    let build =
+        Build { hz, topology, rotational: geometry.cylinders > 0, geometry, ..Build::default() };
     let mut queue = Queue::new(kind, &build, limits);
     for (name, value) in tunables {
         let row = kind.tunable(name).expect("tunables are checked against the scheduler's row");
-        assert!((row.min..=row.max).contains(value), "{name} = {value}: {} to {} are possible", row.min, row.max);
+        assert!(
+            (row.min..=row.max).contains(value),
+            "{name} = {value}: {} to {} are possible",
+            row.min,
+            row.max
+        );
         queue.elevator_mut().set(name, *value);
     }
     queue
@@ -194,8 +222,15 @@ pub fn queue_for(
 /// Queue, device and rules of a trial.
 fn machine<O: Observer + ?Sized>(trial: Trial, observer: &mut O) -> Engine<'_, O> {
     let Trial { elevator: kind, workload, params, device, .. } = trial;
-    let queue =
-        queue_for(kind, &trial.tunables, trial.hz, trial.host, trial.nr_requests, trial.queue_depth, device.as_ref());
+    let queue = queue_for(
+        kind,
+        &trial.tunables,
+        trial.hz,
+        trial.host,
+        trial.nr_requests,
+        trial.queue_depth,
+        device.as_ref(),
+    );
     let rules = Rules {
         elevator: kind.name,
         workload: workload.name,
@@ -229,7 +264,10 @@ fn outcome<O: Observer + ?Sized>(engine: Engine<'_, O>) -> Outcome {
         idle_ns: ledger.idle_holding_ns + ledger.idle_empty_ns,
         deceptive_idle_ns: ledger.idle_holding_ns,
         mean_seek_sectors: ledger.mean_seek_sectors(),
-        mean_seek_cylinders: per(after.seek_cylinders - before.seek_cylinders, after.seeks - before.seeks),
+        mean_seek_cylinders: per(
+            after.seek_cylinders - before.seek_cylinders,
+            after.seeks - before.seeks,
+        ),
         queue: *engine.queue.counters(),
         device: end.device,
         anticipation: anticipation.map(|(before, after)| between(&before, &after)),

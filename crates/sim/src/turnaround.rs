@@ -34,7 +34,8 @@ impl Turnarounds {
             return self.least_ns.max(1);
         }
         while self.streams.len() <= client as usize {
-            self.streams.push(stream(self.seed, &format!("turnaround of client {}", self.streams.len())));
+            self.streams
+                .push(stream(self.seed, &format!("turnaround of client {}", self.streams.len())));
         }
         (self.least_ns + self.streams[client as usize].below(2 * self.spread_ns + 1)).max(1)
     }
@@ -59,12 +60,21 @@ mod tests {
             .collect();
         assert_eq!(own, same);
         assert_ne!(own, (0..50).map(|_| alone.draw(8)).collect::<Vec<_>>());
-        assert!(own.iter().all(|ns| (500..=1500).contains(ns)) && own.iter().any(|ns| *ns != own[0]), "{own:?}");
+        assert!(
+            own.iter().all(|ns| (500..=1500).contains(ns)) && own.iter().any(|ns| *ns != own[0]),
+            "{own:?}"
+        );
     }
 
     #[test]
     fn without_a_spread_it_is_constant_and_never_nothing() {
-        assert_eq!((Turnarounds::new(1, 20, 0).constant(), Turnarounds::new(1, 0, 9).draw(4)), (Some(20), 1));
-        assert_eq!((Turnarounds::new(1, 20, 5).constant(), Turnarounds::new(1, 0, 9).constant()), (None, Some(1)));
+        assert_eq!(
+            (Turnarounds::new(1, 20, 0).constant(), Turnarounds::new(1, 0, 9).draw(4)),
+            (Some(20), 1)
+        );
+        assert_eq!(
+            (Turnarounds::new(1, 20, 5).constant(), Turnarounds::new(1, 0, 9).constant()),
+            (None, Some(1))
+        );
     }
 }

@@ -15,9 +15,15 @@ impl Directory {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Directory {
-        let run = std::env::var("SCHEDLAB_TEST_RUN").map_or_else(|_| String::new(), |run| format!("{run}-"));
+        let run = std::env::var("SCHEDLAB_TEST_RUN")
+            .map_or_else(|_| String::new(), |run| format!("{run}-"));
         let prefix = format!("schedlab-test-{run}");
-        Directory(tempfile::Builder::new().prefix(&prefix).tempdir_in("/var/tmp").expect("/var/tmp is writable"))
+        Directory(
+            tempfile::Builder::new()
+                .prefix(&prefix)
+                .tempdir_in("/var/tmp")
+                .expect("/var/tmp is writable"),
+        )
     }
 
     #[must_use]
@@ -39,5 +45,9 @@ impl Directory {
 #[track_caller]
 pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
     let status = Command::new("cp").arg("--").arg(from.as_ref()).arg(to.as_ref()).status();
-    assert!(status.is_ok_and(|status| status.success()), "{}: cannot be copied", from.as_ref().display());
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "{}: cannot be copied",
+        from.as_ref().display()
+    );
 }

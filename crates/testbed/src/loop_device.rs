@@ -27,7 +27,8 @@ impl Loop {
     #[must_use]
     pub fn new(directory: &Directory, name: &str, mib: usize) -> Loop {
         let file = directory.join(name);
-        let data: Vec<u8> = (0..mib << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let data: Vec<u8> =
+            (0..mib << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         fs::write(&file, data).expect("a new file");
         Loop::over(&file)
     }
@@ -52,16 +53,29 @@ impl Loop {
         let backing = OpenOptions::new().read(true).write(!options.read_only).open(file);
         let backing = backing.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let about = backing.metadata().expect("an open file");
-        let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control").expect("loop devices");
+        let control = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open("/dev/loop-control")
+            .expect("loop devices");
         loop {
-            let name = format!("loop{}", sys::free_loop_device(&control).expect("a free loop device"));
+            let name =
+                format!("loop{}", sys::free_loop_device(&control).expect("a free loop device"));
             let path = format!("/dev/{name}");
             // devtmpfs makes the node of a new device before the device is announced; udev may still change its rights.
             let device = OpenOptions::new().read(true).write(true).open(&path);
             match device.and_then(|device| sys::attach_loop(&device, &backing, options)) {
-                Ok(()) => return Loop { path, name, file: file.to_owned(), inode: (about.dev(), about.ino()) },
+                Ok(()) => {
+                    return Loop {
+                        path,
+                        name,
+                        file: file.to_owned(),
+                        inode: (about.dev(), about.ino()),
+                    };
+                }
                 // Another process took the number first.
-                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {}
+                Err(error)
+                    if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {}
                 Err(error) => panic!("{path} over {}: {error}", file.display()),
             }
         }
@@ -81,7 +95,8 @@ impl Loop {
     /// # Panics
     /// If the kernel refuses the value.
     pub fn set(&self, attribute: &str, value: &str) {
-        fs::write(self.queue().join(attribute), value).unwrap_or_else(|error| panic!("{attribute}={value}: {error}"));
+        fs::write(self.queue().join(attribute), value)
+            .unwrap_or_else(|error| panic!("{attribute}={value}: {error}"));
     }
 
     /// The text of an attribute of the queue, without white space around it.
@@ -103,7 +118,9 @@ impl Loop {
     #[track_caller]
     pub fn offers(&self, schedulers: &[&str]) -> bool {
         let offered = self.show("scheduler");
-        let missing = schedulers.iter().find(|name| !offered.split([' ', '[', ']']).any(|word| word == **name));
+        let missing = schedulers
+            .iter()
+            .find(|name| !offered.split([' ', '[', ']']).any(|word| word == **name));
         if let Some(name) = missing {
             crate::skip(&format!("this kernel does not offer {name}"));
         }
@@ -114,7 +131,10 @@ impl Loop {
     #[must_use]
     pub fn reads(&self) -> u64 {
         let stat = fs::read_to_string(self.sys().join("stat")).expect("the device's counters");
-        stat.split_whitespace().next().and_then(|reads| reads.parse().ok()).expect("reads come first")
+        stat.split_whitespace()
+            .next()
+            .and_then(|reads| reads.parse().ok())
+            .expect("reads come first")
     }
 
     /// Every readable file of the queue and its scheduler, with its text: what a test must leave unchanged.
@@ -136,7 +156,8 @@ impl Loop {
     pub fn detach(&self) {
         self.release();
         let device = || File::open(&self.path).ok();
-        let is_attached = || device().is_some_and(|device| sys::loop_backing(&device) == Some(self.inode));
+        let is_attached =
+            || device().is_some_and(|device| sys::loop_backing(&device) == Some(self.inode));
         eventually(&format!("{} lets go of {}", self.path, self.file.display()), || !is_attached());
     }
 
@@ -172,8 +193,10 @@ mod tests {
         assert_eq!(fs::metadata(&device.path).map(|node| node.is_file()).ok(), Some(false));
         let inode = std::mem::take(&mut device.inode);
         device.detach();
-        let is_attached =
-            || File::open(&device.path).map(|node| sys::loop_backing(&node)).ok().flatten() == Some(inode);
+        let is_attached = || {
+            File::open(&device.path).map(|node| sys::loop_backing(&node)).ok().flatten()
+                == Some(inode)
+        };
         assert!(is_attached(), "it was over another file than its own");
         device.inode = inode;
         device.detach();

@@ -23,7 +23,10 @@ pub fn require(needs: &[&str]) -> bool {
 /// If `SCHEDLAB_MUST_RUN_ALL` is set: there a skip is a failure.
 #[track_caller]
 pub fn skip(reason: &str) {
-    assert!(std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(), "SCHEDLAB_MUST_RUN_ALL is set, but: {reason}");
+    assert!(
+        std::env::var_os("SCHEDLAB_MUST_RUN_ALL").is_none(),
+        "SCHEDLAB_MUST_RUN_ALL is set, but: {reason}"
+    );
     eprintln!("SKIPPED: {reason}");
 }
 

@@ -22,7 +22,8 @@ impl Tmpfs {
     #[must_use]
     pub fn with(over: &Path, options: &str) -> Tmpfs {
         let options = std::ffi::CString::new(options).expect("no NUL");
-        mount("tmpfs", over, "tmpfs", MountFlags::empty(), options.as_c_str()).expect("root may mount a tmpfs");
+        mount("tmpfs", over, "tmpfs", MountFlags::empty(), options.as_c_str())
+            .expect("root may mount a tmpfs");
         Tmpfs(over.to_path_buf())
     }
 

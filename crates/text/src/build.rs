@@ -21,7 +21,8 @@ pub fn register(identity: fn() -> String) {
 
 /// The identity of this build.
 pub fn identity() -> &'static str {
-    IDENTITY.get_or_init(|| REGISTERED.get().map_or_else(|| UNNAMED.to_owned(), |compute| compute()))
+    IDENTITY
+        .get_or_init(|| REGISTERED.get().map_or_else(|| UNNAMED.to_owned(), |compute| compute()))
 }
 
 /// Why results of two builds are not joined, as the middle of an error; none if they are of one build.
@@ -37,9 +38,13 @@ pub fn difference(found: &str, expected: &str) -> Option<String> {
 
 /// Why a file of another format is not read, as the middle of an error that names the build which wrote it and this one.
 pub fn other_format(found: impl Display, expected: u32, writer: Option<&str>) -> String {
-    let writer =
-        writer.filter(|build| !build.is_empty()).map_or("an unknown build".to_owned(), |it| format!("build {it}"));
-    format!("another format (found {found}, of {writer}; expected {expected}, of this build {})", identity())
+    let writer = writer
+        .filter(|build| !build.is_empty())
+        .map_or("an unknown build".to_owned(), |it| format!("build {it}"));
+    format!(
+        "another format (found {found}, of {writer}; expected {expected}, of this build {})",
+        identity()
+    )
 }
 
 fn named(build: &str) -> &str {

@@ -19,6 +19,6 @@ pub use names::{did_you_mean, nearest, suggestion};
 pub use numbers::{hex, percent};
 pub use outward::{escaped, escaped_but_colours, for_spreadsheet, from_spreadsheet, steers};
 pub use quantities::{
-    DURATION_FORM, DurationError, SIZE_FORM, format_bytes, format_bytes_decimal, format_duration, format_size,
-    format_span, parse_duration, parse_duration_ns, parse_size, parse_switch,
+    DURATION_FORM, DurationError, SIZE_FORM, format_bytes, format_bytes_decimal, format_duration,
+    format_size, format_span, parse_duration, parse_duration_ns, parse_size, parse_switch,
 };

@@ -57,10 +57,13 @@ impl fmt::Display for Exceeded {
         let found = match (unit, self.found) {
             (_, None) => "more".to_owned(),
             // Rounded, one byte too many would look like the limit itself.
-            (Unit::Bytes, Some(found)) if unit.show(found) == unit.show(*most) => format!("{found} bytes"),
+            (Unit::Bytes, Some(found)) if unit.show(found) == unit.show(*most) => {
+                format!("{found} bytes")
+            }
             (unit, Some(found)) => unit.show(found),
         };
-        let most = if found.ends_with(" bytes") { format!("{most} bytes") } else { unit.show(*most) };
+        let most =
+            if found.ends_with(" bytes") { format!("{most} bytes") } else { unit.show(*most) };
         write!(f, "{subject}: {problem} (found {found}, expected at most {most}); {remedy}")
     }
 }

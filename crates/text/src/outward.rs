@@ -30,7 +30,11 @@ pub fn escaped_but_colours(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find('\x1b') {
         shown.push_str(&escaped(&rest[..at]));
         let length = colour_length(&rest[at..]);
-        shown.push_str(&if length == 0 { escaped("\x1b") } else { Cow::Borrowed(&rest[at..at + length]) });
+        shown.push_str(&if length == 0 {
+            escaped("\x1b")
+        } else {
+            Cow::Borrowed(&rest[at..at + length])
+        });
         rest = &rest[at + length.max(1)..];
     }
     shown.push_str(&escaped(rest));
@@ -48,7 +52,9 @@ fn colour_length(text: &str) -> usize {
 pub fn steers(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            true
+        }
         c => c.is_control(),
     }
 }
@@ -56,7 +62,11 @@ pub fn steers(c: char) -> bool {
 /// A cell of CSV that no spreadsheet takes for a formula: a text that begins with `=`, `+`, `-`, `@` or white space other than a blank gets
 /// an apostrophe in front. Numbers such as -3.2 stay. [`from_spreadsheet`] takes it off again.
 pub fn for_spreadsheet(cell: &str) -> Cow<'_, str> {
-    if is_formula(cell.trim_start_matches('\'')) { Cow::Owned(format!("'{cell}")) } else { Cow::Borrowed(cell) }
+    if is_formula(cell.trim_start_matches('\'')) {
+        Cow::Owned(format!("'{cell}"))
+    } else {
+        Cow::Borrowed(cell)
+    }
 }
 
 /// The cell that [`for_spreadsheet`] was given.
@@ -68,7 +78,10 @@ pub fn from_spreadsheet(cell: &str) -> &str {
 }
 
 fn is_formula(cell: &str) -> bool {
-    let is_number = || cell.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) && cell.parse::<f64>().is_ok();
+    let is_number = || {
+        cell.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b))
+            && cell.parse::<f64>().is_ok()
+    };
     cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && !is_number()
 }
 
@@ -81,7 +94,10 @@ mod tests {
         let plain = "ü 1\t2\n→ \u{200d}\\";
         assert!(matches!(escaped(plain), Cow::Borrowed(text) if text == plain));
         let hostile = "a\x1b]0;b\x07\r\x7f\u{9b}2J\u{202e}\u{2066}\u{2028}\u{200f}c\0";
-        assert_eq!(escaped(hostile), r"a\u001b]0;b\u0007\u000d\u007f\u009b2J\u202e\u2066\u2028\u200fc\u0000");
+        assert_eq!(
+            escaped(hostile),
+            r"a\u001b]0;b\u0007\u000d\u007f\u009b2J\u202e\u2066\u2028\u200fc\u0000"
+        );
     }
 
     #[test]
@@ -96,13 +112,18 @@ mod tests {
     #[test]
     fn colours_stay_and_nothing_else_of_escape_sequences() {
         assert_eq!(escaped_but_colours("\x1b[1;31mred\x1b[0m\r"), "\x1b[1;31mred\x1b[0m\\u000d");
-        assert_eq!(escaped_but_colours("\x1b[2J \x1b[1 \x1b]0;m \x1b"), "\\u001b[2J \\u001b[1 \\u001b]0;m \\u001b");
+        assert_eq!(
+            escaped_but_colours("\x1b[2J \x1b[1 \x1b]0;m \x1b"),
+            "\\u001b[2J \\u001b[1 \\u001b]0;m \\u001b"
+        );
         assert_eq!(escaped_but_colours("\x1b\x1b[m"), "\\u001b\x1b[m");
     }
 
     #[test]
     fn formulas_get_an_apostrophe_and_numbers_do_not() {
-        for cell in ["=1+1", "+1-1", "-x", "@SUM(A1)", "\t=1", "\r=1", "-", "'=1", "''@", "-inf", "+nan"] {
+        for cell in
+            ["=1+1", "+1-1", "-x", "@SUM(A1)", "\t=1", "\r=1", "-", "'=1", "''@", "-inf", "+nan"]
+        {
             let shown = for_spreadsheet(cell);
             assert_eq!(shown, format!("'{cell}"));
             assert_eq!(from_spreadsheet(&shown), cell);

@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 /// What [`parse_size`] accepts, for messages.
-pub const SIZE_FORM: &str = "a size like 512, 4k, 512M, 2G (binary multiples; a bare number is bytes)";
+pub const SIZE_FORM: &str =
+    "a size like 512, 4k, 512M, 2G (binary multiples; a bare number is bytes)";
 /// What [`parse_duration`] accepts, for messages.
 pub const DURATION_FORM: &str = "a duration with its unit, like 50us, 10ms, 2s (or 0)";
 
@@ -116,7 +117,10 @@ pub fn format_bytes(bytes: u64) -> String {
 
 /// Writes an amount of transferred data, rounded: `999 B`, `536.9 MB`. Powers of 1000, as in `MB/s`.
 pub fn format_bytes_decimal(bytes: u64) -> String {
-    rounded(bytes, &[(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")])
+    rounded(
+        bytes,
+        &[(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")],
+    )
 }
 
 /// Writes a time span for people in its two largest units: `850 ms`, `42 s`, `3 min 12 s`, `2 h 5 min`, `1 d 1 h`. What is
@@ -159,7 +163,8 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_a_size_is_refused() {
-        for text in ["", "k", "1.5M", "-1", "4kk", "4 bananas", "99999999999999999999", "16777216T"] {
+        for text in ["", "k", "1.5M", "-1", "4kk", "4 bananas", "99999999999999999999", "16777216T"]
+        {
             assert_eq!(parse_size(text), None, "{text:?}");
         }
     }
@@ -197,7 +202,8 @@ mod tests {
             [999, 536_870_912, 2_500_000_000_000].map(format_bytes_decimal),
             ["999 B", "536.9 MB", "2.5 TB"].map(String::from)
         );
-        let spans = [850, 59_000, 600_000, 7_300_000, 90_000_000].map(|ms| format_span(Duration::from_millis(ms)));
+        let spans = [850, 59_000, 600_000, 7_300_000, 90_000_000]
+            .map(|ms| format_span(Duration::from_millis(ms)));
         assert_eq!(spans, ["850 ms", "59 s", "10 min 0 s", "2 h 1 min", "1 d 1 h"]);
     }
 

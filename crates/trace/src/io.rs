@@ -186,7 +186,8 @@ mod tests {
 
     #[test]
     fn a_stage_that_is_unknown_gives_no_time_between() {
-        let io = Io { issued: At::ns(30), completed: At::ns(75), ..Io::asked(10, Kind::Read, 8, 8, 0) };
+        let io =
+            Io { issued: At::ns(30), completed: At::ns(75), ..Io::asked(10, Kind::Read, 8, 8, 0) };
         assert_eq!(io.between(Stage::Queued, Stage::Issued), Some(20));
         assert_eq!(io.between(Stage::Issued, Stage::Completed), Some(45));
         assert_eq!(io.between(Stage::Inserted, Stage::Issued), None);

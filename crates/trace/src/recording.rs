@@ -89,7 +89,8 @@ impl Recording {
     /// # Errors
     /// The first request whose process, device or scheduler is not in its table, or whose stages are out of order.
     pub fn check(&self) -> Result<(), String> {
-        let (processes, devices, schedulers) = (self.processes.len(), self.devices.len(), self.schedulers.len());
+        let (processes, devices, schedulers) =
+            (self.processes.len(), self.devices.len(), self.schedulers.len());
         for (number, io) in self.ios.iter().enumerate() {
             for (what, index, of) in [
                 ("process", io.process as usize, processes),
@@ -97,7 +98,9 @@ impl Recording {
                 ("scheduler", usize::from(io.scheduler), schedulers),
             ] {
                 if index >= of {
-                    return Err(format!("request {number}: {what} {index} is not in the table of {of}"));
+                    return Err(format!(
+                        "request {number}: {what} {index} is not in the table of {of}"
+                    ));
                 }
             }
             let stages = [
@@ -137,7 +140,8 @@ mod tests {
         assert_eq!(one(io).check(), Ok(()));
         let wrong = one(Io { process: 1, ..io }).check().expect_err("no such process");
         assert!(wrong.contains("process 1 is not in the table of 1"), "{wrong}");
-        let wrong = one(Io { issued: At::ns(9), ..io }).check().expect_err("issued before it was queued");
+        let wrong =
+            one(Io { issued: At::ns(9), ..io }).check().expect_err("issued before it was queued");
         assert!(wrong.contains("out of order"), "{wrong}");
     }
 }

@@ -13,15 +13,20 @@ const SHRINKS: u32 = 256;
 
 /// The laws that a scheduler breaks: name, how, and the smallest input found. The inputs are the same at every call.
 #[pyfunction]
-pub(crate) fn broken_laws(py: Python<'_>, name: &str, cases: u32) -> PyResult<Vec<(&'static str, String, String)>> {
+pub(crate) fn broken_laws(
+    py: Python<'_>,
+    name: &str,
+    cases: u32,
+) -> PyResult<Vec<(&'static str, String, String)>> {
     let Some(kind) = elevator::find(name).or_else(|| own::find(name)) else {
         return Err(usage(format!("scheduler {name:?}: not known; see schedlab.schedulers()")));
     };
     let mut broken = Vec::new();
     // Law by law, so that a signal ends the search between two of them.
     for law in LAWS {
-        let found =
-            attended(py, &Stop::manual(), &mut || Ok(()), move || search_again(law, kind, &inputs(), cases, SHRINKS))?;
+        let found = attended(py, &Stop::manual(), &mut || Ok(()), move || {
+            search_again(law, kind, &inputs(), cases, SHRINKS)
+        })?;
         broken.extend(found.err().map(|(why, input)| (law.name, why, format!("{input:?}"))));
     }
     for law in FLOW_LAWS {

@@ -91,7 +91,10 @@ impl Request {
 
     fn __repr__(&self) -> String {
         let BlockRequest { tag, process, sector, nr_sectors, .. } = self.0;
-        format!("<Request {tag}: {} of {nr_sectors} sectors at {sector} by client {process}>", self.op())
+        format!(
+            "<Request {tag}: {} of {nr_sectors} sectors at {sector} by client {process}>",
+            self.op()
+        )
     }
 }
 
@@ -104,7 +107,9 @@ impl Disk {
     /// Nanoseconds until the first sector of a held request would be under the head; 0 without a head.
     fn positioning_ns(&self, request: PyRef<'_, Request>) -> PyResult<u64> {
         let Some(times) = &self.0 else {
-            return Err(ElevatorError::new_err("positioning_ns: not asked for; set uses_disk = True in the class"));
+            return Err(ElevatorError::new_err(
+                "positioning_ns: not asked for; set uses_disk = True in the class",
+            ));
         };
         times.get(&request.0.tag).copied().ok_or_else(|| {
             ElevatorError::new_err(format!(

@@ -28,7 +28,8 @@ builders! {
 }
 
 fn build(slot: usize) -> Box<dyn Elevator> {
-    let slot = Python::attach(|py| SLOTS.lock().unwrap_or_else(PoisonError::into_inner)[slot].1.copy(py));
+    let slot =
+        Python::attach(|py| SLOTS.lock().unwrap_or_else(PoisonError::into_inner)[slot].1.copy(py));
     Box::new(Scripted::new(slot))
 }
 
@@ -58,11 +59,21 @@ struct Row {
 #[pyfunction]
 pub(crate) fn register(py: Python<'_>, class: Py<PyAny>, description: &str) -> PyResult<()> {
     let own: Description = serde_json::from_str(description).map_err(usage)?;
-    if own.name.is_empty() || own.name.contains([':', '=', ',', '@']) || own.name.chars().any(char::is_whitespace) {
-        return Err(usage(format!("scheduler {:?}: no name for a plan; leave out blanks and : = , @", own.name)));
+    if own.name.is_empty()
+        || own.name.contains([':', '=', ',', '@'])
+        || own.name.chars().any(char::is_whitespace)
+    {
+        return Err(usage(format!(
+            "scheduler {:?}: no name for a plan; leave out blanks and : = , @",
+            own.name
+        )));
     }
-    let promises: &'static [Promise] =
-        own.promises.iter().map(|word| promise(&own.name, word)).collect::<PyResult<Vec<_>>>()?.leak();
+    let promises: &'static [Promise] = own
+        .promises
+        .iter()
+        .map(|word| promise(&own.name, word))
+        .collect::<PyResult<Vec<_>>>()?
+        .leak();
     let name: &'static str = own.name.clone().leak();
     let slot = Slot { name, class, overrides: own.overrides, uses_disk: own.uses_disk };
     // Taken for moments and never while Python is called; else two threads could wait for each other.
@@ -114,7 +125,9 @@ fn tunable(row: Row) -> Tunable {
 
 /// A promise in a word: `work-conserving`, `passed-at-most=16`.
 fn promise(name: &str, word: &str) -> PyResult<Promise> {
-    let (head, number) = word.split_once('=').map_or((word, None), |(head, number)| (head, number.parse::<u32>().ok()));
+    let (head, number) = word
+        .split_once('=')
+        .map_or((word, None), |(head, number)| (head, number.parse::<u32>().ok()));
     match (head, number) {
         ("work-conserving", None) => Ok(Promise::WorkConserving),
         ("idles-with-timer", None) => Ok(Promise::IdlesWithTimer),
@@ -122,7 +135,9 @@ fn promise(name: &str, word: &str) -> PyResult<Promise> {
         ("meets-feasible-deadlines", None) => Ok(Promise::MeetsFeasibleDeadlines),
         ("ascending", Some(descents)) => Ok(Promise::Ascending { descents }),
         ("sweeping", Some(turns)) => Ok(Promise::Sweeping { turns }),
-        ("passed-at-most", Some(requests)) => Ok(Promise::PassedAtMost { requests: requests.into() }),
+        ("passed-at-most", Some(requests)) => {
+            Ok(Promise::PassedAtMost { requests: requests.into() })
+        }
         ("waits-at-most-ms", Some(ms)) => Ok(Promise::WaitsAtMostMs(ms.into())),
         _ => Err(usage(format!(
             "scheduler {name:?}: unknown promise {word:?} (expected work-conserving, idles-with-timer, arrival-order, \

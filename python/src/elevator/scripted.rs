@@ -29,7 +29,12 @@ pub(super) struct Slot {
 impl Slot {
     pub(super) fn copy(&self, py: Python<'_>) -> Slot {
         let Slot { name, class, overrides, uses_disk } = self;
-        Slot { name, class: class.clone_ref(py), overrides: overrides.clone(), uses_disk: *uses_disk }
+        Slot {
+            name,
+            class: class.clone_ref(py),
+            overrides: overrides.clone(),
+            uses_disk: *uses_disk,
+        }
     }
 }
 
@@ -66,7 +71,14 @@ impl Scripted {
             Ok((object.unbind(), held.unbind()))
         });
         let (object, held) = made.unwrap_or_else(|raised| end_trial(slot.name, raised));
-        Scripted { slot, object, held, requests: BTreeMap::new(), requeued: VecDeque::new(), timer: None }
+        Scripted {
+            slot,
+            object,
+            held,
+            requests: BTreeMap::new(),
+            requeued: VecDeque::new(),
+            timer: None,
+        }
     }
 
     /// Calls into Python; an exception ends the trial.
@@ -90,10 +102,14 @@ impl Scripted {
 
     /// What Python has set the timer to. One that is due, and was set before, is right: a call may come at its time, before `on_timer`.
     fn read_timer(&mut self, what: &str, now: Time) {
-        let timer = self.with(what, |py, object, _| object.getattr(intern!(py, "timer"))?.extract::<Option<u64>>());
+        let timer = self.with(what, |py, object, _| {
+            object.getattr(intern!(py, "timer"))?.extract::<Option<u64>>()
+        });
         if timer.is_some_and(|at| at <= now.as_ns()) && timer.map(Time::from_ns) != self.timer {
-            let text =
-                format!("its timer is not in the future (found {timer:?}, expected more than {} ns)", now.as_ns());
+            let text = format!(
+                "its timer is not in the future (found {timer:?}, expected more than {} ns)",
+                now.as_ns()
+            );
             end_trial(&format!("{}.{what}", self.slot.name), ElevatorError::new_err(text));
         }
         self.timer = timer.map(Time::from_ns);
@@ -101,10 +117,12 @@ impl Scripted {
 
     /// The request that Python names, or None.
     fn chosen(&self, now: Time, disk: &dyn Disk) -> Option<u32> {
-        let times = self
-            .slot
-            .uses_disk
-            .then(|| self.requests.iter().map(|(tag, request)| (*tag, disk.positioning_ns(now, request))).collect());
+        let times = self.slot.uses_disk.then(|| {
+            self.requests
+                .iter()
+                .map(|(tag, request)| (*tag, disk.positioning_ns(now, request)))
+                .collect()
+        });
         self.with("dispatch", |py, object, _| {
             let disk = request::Disk(times);
             let chosen = object.call_method1(intern!(py, "dispatch"), (now.as_ns(), disk))?;
@@ -112,11 +130,16 @@ impl Scripted {
                 return Ok(None);
             }
             let named = chosen.extract::<PyRef<'_, Request>>().map_err(|_| {
-                ElevatorError::new_err(format!("returned {chosen}; expected a request of self.held, or None to wait"))
+                ElevatorError::new_err(format!(
+                    "returned {chosen}; expected a request of self.held, or None to wait"
+                ))
             })?;
             match self.requests.get(&named.0.tag) {
                 Some(held) if held.seq == named.0.seq => Ok(Some(named.0.tag)),
-                _ => Err(ElevatorError::new_err(format!("returned request {}, which is not held", named.0.tag))),
+                _ => Err(ElevatorError::new_err(format!(
+                    "returned request {}, which is not held",
+                    named.0.tag
+                ))),
             }
         })
     }
@@ -160,7 +183,9 @@ impl Elevator for Scripted {
         if self.overrides("complete") {
             let (request, issued) = (Request(done.request), done.issued.as_ns());
             self.with("complete", |py, object, _| {
-                object.call_method1(intern!(py, "complete"), (now.as_ns(), request, issued)).map(drop)
+                object
+                    .call_method1(intern!(py, "complete"), (now.as_ns(), request, issued))
+                    .map(drop)
             });
             self.read_timer("complete", now);
         }
@@ -198,7 +223,10 @@ impl Elevator for Scripted {
         self.with("merged", |py, object, held| {
             held.set_item(after.tag, Request(*after))?;
             if own {
-                object.call_method1(intern!(py, "merged"), (now.as_ns(), Request(*before), Request(*after)))?;
+                object.call_method1(
+                    intern!(py, "merged"),
+                    (now.as_ns(), Request(*before), Request(*after)),
+                )?;
             }
             Ok(())
         });
@@ -232,7 +260,9 @@ impl Elevator for Scripted {
     fn flow(&mut self, process: u32, flow: u32, spec: &FlowSpec) {
         if self.overrides("flow") {
             let promise = (process, flow, spec.weight, spec.rate, spec.burst, spec.latency_ns);
-            self.with("flow", |py, object, _| object.call_method1(intern!(py, "flow"), promise).map(drop));
+            self.with("flow", |py, object, _| {
+                object.call_method1(intern!(py, "flow"), promise).map(drop)
+            });
         }
     }
 
@@ -250,12 +280,15 @@ impl Scripted {
     fn coalesced_in_python(&self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         let own = self.overrides("coalesced");
         self.with("coalesced", |py, object, held| {
-            let tags: Vec<u32> = held.keys().iter().map(|tag| tag.extract()).collect::<PyResult<_>>()?;
+            let tags: Vec<u32> =
+                held.keys().iter().map(|tag| tag.extract()).collect::<PyResult<_>>()?;
             let first = tags.iter().find(|tag| **tag == survivor.tag || **tag == gone.tag);
             if first == Some(&gone.tag) {
                 // A dictionary keeps the place of a key only: all after it move behind it once more.
-                let kept: Vec<(u32, Py<PyAny>)> =
-                    held.iter().map(|(tag, one)| Ok((tag.extract()?, one.unbind()))).collect::<PyResult<_>>()?;
+                let kept: Vec<(u32, Py<PyAny>)> = held
+                    .iter()
+                    .map(|(tag, one)| Ok((tag.extract()?, one.unbind())))
+                    .collect::<PyResult<_>>()?;
                 held.clear();
                 for (tag, one) in &kept {
                     if *tag == gone.tag {
@@ -268,7 +301,10 @@ impl Scripted {
                 held.del_item(gone.tag)?;
             }
             if own {
-                object.call_method1(intern!(py, "coalesced"), (now.as_ns(), Request(*survivor), Request(*gone)))?;
+                object.call_method1(
+                    intern!(py, "coalesced"),
+                    (now.as_ns(), Request(*survivor), Request(*gone)),
+                )?;
             }
             Ok(())
         });

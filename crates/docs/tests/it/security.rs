@@ -10,8 +10,12 @@ const ATTACKS: &str = "crates/schedlab/tests/it/attacks";
 /// The cells of each row of the tables below headings that begin with `Against`, without heads and rules.
 fn promises(page: &str) -> Vec<Vec<String>> {
     let sections = page.split("\n## ").filter(|section| section.starts_with("Against"));
-    let rows = sections.flat_map(str::lines).filter(|line| line.starts_with('|') && !line.starts_with("|---"));
-    let cells = rows.map(|line| line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string()).collect());
+    let rows = sections
+        .flat_map(str::lines)
+        .filter(|line| line.starts_with('|') && !line.starts_with("|---"));
+    let cells = rows.map(|line| {
+        line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string()).collect()
+    });
     cells.filter(|row: &Vec<String>| row[0] != "promise").collect()
 }
 
@@ -44,14 +48,20 @@ fn files_of(first: &str) -> Vec<PathBuf> {
 fn has_test(path: &Path, name: &str) -> bool {
     let text = fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let is_test =
-        |at: usize| lines[..at].iter().rev().take_while(|line| line.starts_with("#[")).any(|line| *line == "#[test]");
+    let is_test = |at: usize| {
+        lines[..at]
+            .iter()
+            .rev()
+            .take_while(|line| line.starts_with("#["))
+            .any(|line| *line == "#[test]")
+    };
     let start = format!("fn {name}(");
     lines.iter().enumerate().any(|(at, line)| line.starts_with(&start) && is_test(at))
 }
 
 fn exists(test: &str) -> bool {
-    let (first, name) = (test.split("::").next().unwrap_or_default(), test.rsplit("::").next().unwrap_or_default());
+    let (first, name) =
+        (test.split("::").next().unwrap_or_default(), test.rsplit("::").next().unwrap_or_default());
     files_of(first).iter().any(|path| has_test(path, name))
 }
 
@@ -72,9 +82,11 @@ fn every_promise_names_its_attack_and_every_attack_exists() {
 #[test]
 fn a_test_that_is_gone_or_is_no_test_is_missed() {
     assert!(exists("texts::the_name_of_a_file_cannot_steer_the_terminal"));
-    for gone in
-        ["texts::no_such_attack", "texts::on_a_terminal", "nowhere::the_name_of_a_file_cannot_steer_the_terminal"]
-    {
+    for gone in [
+        "texts::no_such_attack",
+        "texts::on_a_terminal",
+        "nowhere::the_name_of_a_file_cannot_steer_the_terminal",
+    ] {
         assert!(!exists(gone), "{gone}");
     }
     let page = "# S\n\n## Against a plan\n\n| promise | attack |\n|---|---|\n| it is bounded | `a::b`, `c::d` |\n\n## Reports\n";

@@ -144,12 +144,18 @@ fn has_ending(path: &Path, endings: &[&str]) -> bool {
 /// The workspace's crates, each with the crates of the workspace that it depends on, tests apart.
 fn crates() -> Vec<(String, Vec<String>)> {
     let words = ["metadata", "--no-deps", "--offline", "--locked", "--format-version", "1"];
-    let output = Command::new(env!("CARGO")).args(words).current_dir(root()).output().expect("cargo is there");
+    let output = Command::new(env!("CARGO"))
+        .args(words)
+        .current_dir(root())
+        .output()
+        .expect("cargo is there");
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
     let name = |of: &Value| of["name"].as_str().expect("a name").to_owned();
     let list = |of: &Value| of.as_array().expect("a list").clone();
     let is_ours = |used: &Value| !used["path"].is_null() && used["kind"] != "dev";
-    let uses = |krate: &Value| list(&krate["dependencies"]).iter().filter(|used| is_ours(used)).map(name).collect();
+    let uses = |krate: &Value| {
+        list(&krate["dependencies"]).iter().filter(|used| is_ours(used)).map(name).collect()
+    };
     list(&metadata["packages"]).iter().map(|krate| (name(krate), uses(krate))).collect()
 }
 
@@ -163,7 +169,12 @@ fn faults_of_layers(crates: &[(String, Vec<String>)]) -> Vec<String> {
     let mut faults = Vec::new();
     for (at, (name, may_use)) in rows.iter().enumerate() {
         let is_not_above = |used: &&&str| !rows[..at].iter().any(|(other, _)| other == *used);
-        faults.extend(may_use.iter().filter(is_not_above).map(|used| format!("{used} must stand above {name}")));
+        faults.extend(
+            may_use
+                .iter()
+                .filter(is_not_above)
+                .map(|used| format!("{used} must stand above {name}")),
+        );
     }
     for (name, uses) in crates {
         match rows.iter().find(|(row, _)| row == name) {
@@ -184,7 +195,10 @@ fn crates_use_only_what_stands_above_them() {
     assert_eq!(faults_of_layers(&crates), [""; 0]);
     crates.push(("sim".into(), vec!["machine".into()]));
     crates.push(("attic".into(), Vec::new()));
-    assert_eq!(faults_of_layers(&crates), ["sim must not depend on machine", "attic: has no row in LAYERS"]);
+    assert_eq!(
+        faults_of_layers(&crates),
+        ["sim must not depend on machine", "attic: has no row in LAYERS"]
+    );
 }
 
 /// Whether a line has one of the words, other than as a method or as the end of a longer name.
@@ -196,8 +210,11 @@ fn has_word(line: &str, words: &[&str]) -> bool {
 /// The lines of code outside of tests that a rule forbids, from 1.
 fn breaches(rule: &Rule, path: &str, text: &str) -> Vec<usize> {
     let krate = path.split('/').nth(1).unwrap_or_default();
-    let is_test = ["/tests.rs", "_tests.rs", "/fake_", "/crashpoints/"].iter().any(|part| path.contains(part));
-    if !(rule.holds_for)(krate) || is_test || rule.allowed.iter().any(|place| path.contains(place)) {
+    let is_test = ["/tests.rs", "_tests.rs", "/fake_", "/crashpoints/"]
+        .iter()
+        .any(|part| path.contains(part));
+    if !(rule.holds_for)(krate) || is_test || rule.allowed.iter().any(|place| path.contains(place))
+    {
         return Vec::new();
     }
     // Up to the tests of the file; `#[cfg(test)] mod NAME;` is a line like others.
@@ -240,16 +257,24 @@ fn planted_breaches_are_found() {
     ] {
         let find = |text: &str| breaches(rule, "crates/sim/src/a.rs", text);
         assert_eq!(find(&format!("//! A.\n{fault}")), [2], "{fault}");
-        assert_eq!(find(&format!("//! A.\n// {fault}\n#[cfg(test)]\nmod tests {{\n{fault}")), [0; 0], "{fault}");
+        assert_eq!(
+            find(&format!("//! A.\n// {fault}\n#[cfg(test)]\nmod tests {{\n{fault}")),
+            [0; 0],
+            "{fault}"
+        );
     }
     assert!(!has_word("command.stdout(null()).stderr(null()); child.stdout()", printing.words));
 }
 
 /// Lines of a source without its tests.
 fn lines_of_source(path: &Path) -> usize {
-    let is_test = |part: &str| ["tests", "benches", "examples"].contains(&part) || part.ends_with("_tests.rs");
+    let is_test = |part: &str| {
+        ["tests", "benches", "examples"].contains(&part) || part.ends_with("_tests.rs")
+    };
     let parts = || path.iter().filter_map(|part| part.to_str());
-    if !has_ending(path, &["rs"]) || parts().any(|part| is_test(part) || part == "tests.rs" || part == "crashpoints") {
+    if !has_ending(path, &["rs"])
+        || parts().any(|part| is_test(part) || part == "tests.rs" || part == "crashpoints")
+    {
         return 0;
     }
     let text = std::fs::read_to_string(root().join(path)).expect("a source is text");
@@ -267,20 +292,35 @@ fn crates_are_within_the_budgets_of_the_map() {
         let (name, budget) = (cells[1].trim_matches('`'), cells[cells.len() - 2].replace(',', ""));
         let Ok(budget) = budget.parse::<usize>() else { continue };
         let dir = if name == "python" { name.to_owned() } else { format!("crates/{name}") };
-        let found: usize = files(&format!("{dir}/src")).iter().map(|path| lines_of_source(path)).sum();
-        assert!(found > 0 && found <= budget, "{name}: {found} lines of source, {budget} in ARCHITECTURE.md");
+        let found: usize =
+            files(&format!("{dir}/src")).iter().map(|path| lines_of_source(path)).sum();
+        assert!(
+            found > 0 && found <= budget,
+            "{name}: {found} lines of source, {budget} in ARCHITECTURE.md"
+        );
         budgets += 1;
     }
-    assert_eq!(budgets, crates().len() - NOT_SHIPPED.len() - 1, "each crate that is shipped has a budget");
+    assert_eq!(
+        budgets,
+        crates().len() - NOT_SHIPPED.len() - 1,
+        "each crate that is shipped has a budget"
+    );
 
     let whole = map.split_once("of the whole: at most").expect("the budgets of the whole").1;
-    let numbers = whole.split_whitespace().filter_map(|word| word.replace(',', "").parse::<usize>().ok());
-    let [commands, words, page] = numbers.take(3).collect::<Vec<_>>()[..] else { panic!("three numbers") };
-    let reference = std::fs::read_to_string(root().join("docs/src/reference/cli.md")).expect("the page of commands");
-    let names: BTreeSet<&str> =
-        reference.lines().filter_map(|line| line.strip_prefix("## schedlab ")?.split(' ').next()).collect();
+    let numbers =
+        whole.split_whitespace().filter_map(|word| word.replace(',', "").parse::<usize>().ok());
+    let [commands, words, page] = numbers.take(3).collect::<Vec<_>>()[..] else {
+        panic!("three numbers")
+    };
+    let reference = std::fs::read_to_string(root().join("docs/src/reference/cli.md"))
+        .expect("the page of commands");
+    let names: BTreeSet<&str> = reference
+        .lines()
+        .filter_map(|line| line.strip_prefix("## schedlab ")?.split(' ').next())
+        .collect();
     assert!(!names.is_empty() && names.len() <= commands, "{} commands: {names:?}", names.len());
-    let is_book = |path: &&PathBuf| has_ending(path, &["md"]) && !path.starts_with("docs/src/decisions");
+    let is_book =
+        |path: &&PathBuf| has_ending(path, &["md"]) && !path.starts_with("docs/src/decisions");
     let counted = files("docs/src").into_iter().filter(|path| is_book(&path)).map(|path| {
         let text = std::fs::read_to_string(root().join(&path)).expect("a page is text");
         (text.split_whitespace().count(), text.contains("<!-- generated"), path)
@@ -288,8 +328,17 @@ fn crates_are_within_the_budgets_of_the_map() {
     let pages: Vec<_> = counted.collect();
     let all: usize = pages.iter().map(|(words, ..)| words).sum();
     assert!(all > 0 && all <= words, "the book has {all} words, {words} in ARCHITECTURE.md");
-    let longest = pages.iter().filter(|(_, generated, _)| !generated).max_by_key(|(words, ..)| *words).expect("pages");
-    assert!(longest.0 <= page, "{}: {} words, {page} in ARCHITECTURE.md", longest.2.display(), longest.0);
+    let longest = pages
+        .iter()
+        .filter(|(_, generated, _)| !generated)
+        .max_by_key(|(words, ..)| *words)
+        .expect("pages");
+    assert!(
+        longest.0 <= page,
+        "{}: {} words, {page} in ARCHITECTURE.md",
+        longest.2.display(),
+        longest.0
+    );
 }
 
 /// A row of words.txt.
@@ -314,21 +363,35 @@ fn words_of_the_list_are_nowhere() {
             (None, None) => panic!("no => in {line:?}"),
         }
     }
-    let phrases: Vec<_> = rows.iter().flat_map(|row| row.phrases.iter().map(move |phrase| (phrase, row))).collect();
-    let lasts: BTreeSet<&str> = phrases.iter().map(|(phrase, _)| *phrase.last().expect("a word")).collect();
+    let phrases: Vec<_> =
+        rows.iter().flat_map(|row| row.phrases.iter().map(move |phrase| (phrase, row))).collect();
+    let lasts: BTreeSet<&str> =
+        phrases.iter().map(|(phrase, _)| *phrase.last().expect("a word")).collect();
     let endings = ["rs", "c", "h", "md", "html", "css", "toml", "sh", "py", "yml", "snap"];
-    let is_read = |path: &&PathBuf| has_ending(path, &endings) && !path.starts_with("./crates/docs/tests");
+    let is_read =
+        |path: &&PathBuf| has_ending(path, &endings) && !path.starts_with("./crates/docs/tests");
     let mut faults = Vec::new();
     for path in files(".").iter().filter(is_read) {
-        let text = std::fs::read_to_string(root().join(path)).unwrap_or_default().to_ascii_lowercase();
+        let text =
+            std::fs::read_to_string(root().join(path)).unwrap_or_default().to_ascii_lowercase();
         for (at, line) in text.lines().enumerate() {
             let words = words_of(line);
-            if !words.iter().any(|word| lasts.contains(word)) || exceptions.iter().any(|part| line.contains(part)) {
+            if !words.iter().any(|word| lasts.contains(word))
+                || exceptions.iter().any(|part| line.contains(part))
+            {
                 continue;
             }
-            let found = phrases.iter().find(|(phrase, _)| words.windows(phrase.len()).any(|part| part == *phrase));
+            let found = phrases
+                .iter()
+                .find(|(phrase, _)| words.windows(phrase.len()).any(|part| part == *phrase));
             if let Some((phrase, row)) = found {
-                faults.push(format!("{}:{}: {}; write {}", path.display(), at + 1, phrase.join(" "), row.instead));
+                faults.push(format!(
+                    "{}:{}: {}; write {}",
+                    path.display(),
+                    at + 1,
+                    phrase.join(" "),
+                    row.instead
+                ));
             }
         }
     }

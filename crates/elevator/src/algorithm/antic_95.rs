@@ -45,7 +45,13 @@ use super::anticipatory::rule::{Outlook, Rule};
 use super::anticipatory::timing::Period;
 use super::anticipatory::tunables;
 
-const fn own(name: &'static str, unit: &'static str, range: (u64, u64), mark: Evidence, help: &'static str) -> Tunable {
+const fn own(
+    name: &'static str,
+    unit: &'static str,
+    range: (u64, u64),
+    mark: Evidence,
+    help: &'static str,
+) -> Tunable {
     Tunable { name, unit, min: range.0, max: range.1, evidence: mark, help, role: Role::Knob }
 }
 
@@ -65,8 +71,18 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         tunables::DRAIN,
         tunables::FRONT_MERGE,
         tunables::FIRST_WRITE,
-        tunables::switch("anticipate", Evidence::Proposed, "0 = never wait, 1 = wait where it pays"),
-        own("percentile", "percent", (1, 100), Evidence::SecondHand, "wait at most for this percentile of think times"),
+        tunables::switch(
+            "anticipate",
+            Evidence::Proposed,
+            "0 = never wait, 1 = wait where it pays",
+        ),
+        own(
+            "percentile",
+            "percent",
+            (1, 100),
+            Evidence::SecondHand,
+            "wait at most for this percentile of think times",
+        ),
         own(
             "bucket_us",
             "µs",
@@ -74,11 +90,30 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             Evidence::Recalled,
             "width of the 40 buckets; a change discards think times",
         ),
-        own("alpha", "of 65536", (1, 65_535), Evidence::Recalled, "weight of the newest sample (0.2589)"),
-        own("min_samples", "samples", (0, 1000), Evidence::Proposed, "think times needed before the table is used"),
-        own("prior_median_us", "µs", (0, 1_000_000), Evidence::Proposed, "median think time before that"),
+        own(
+            "alpha",
+            "of 65536",
+            (1, 65_535),
+            Evidence::Recalled,
+            "weight of the newest sample (0.2589)",
+        ),
+        own(
+            "min_samples",
+            "samples",
+            (0, 1000),
+            Evidence::Proposed,
+            "think times needed before the table is used",
+        ),
+        own(
+            "prior_median_us",
+            "µs",
+            (0, 1_000_000),
+            Evidence::Proposed,
+            "median think time before that",
+        ),
         own("prior_wait_us", "µs", (0, 1_000_000), Evidence::Proposed, "longest wait before that"),
-        own("timer_us", "µs", (0, 10_000), Evidence::Recalled, "resolution of the timer; 0: ticks").of(Role::Reading),
+        own("timer_us", "µs", (0, 10_000), Evidence::Recalled, "resolution of the timer; 0: ticks")
+            .of(Role::Reading),
     ],
     build,
 };
@@ -200,7 +235,9 @@ impl Rule for BenefitCost {
     }
 
     fn refuses(&mut self, see: &Outlook<'_>) -> bool {
-        let (Some(_), Some(median)) = (self.longest_wait_ns(see.process), self.median_ns(see.process)) else {
+        let (Some(_), Some(median)) =
+            (self.longest_wait_ns(see.process), self.median_ns(see.process))
+        else {
             return true;
         };
         let Some(candidate) = see.candidate.or(see.background) else { return true };
@@ -253,7 +290,9 @@ impl Rule for BenefitCost {
             "percentile" => self.percentile = value,
             "bucket_us" => {
                 if self.bucket_ns != value * 1000 {
-                    self.records.iter_mut().for_each(|record| (record.table, record.samples) = ([0; BUCKETS + 1], 0));
+                    self.records
+                        .iter_mut()
+                        .for_each(|record| (record.table, record.samples) = ([0; BUCKETS + 1], 0));
                 }
                 self.bucket_ns = value * 1000;
             }
@@ -293,7 +332,11 @@ mod tests {
         let even = record(&[0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
         assert_eq!((even.bucket_of(1), even.bucket_of(100)), (Some(0), Some(3)));
         assert_eq!(record(&[1, 1, 1, 1, 1, 1, 30]).bucket_of(50), Some(1));
-        assert_eq!(record(&[1, 1, 1, 1, 1, 1, 30]).bucket_of(95), Some(30), "the newest has 26 percent");
+        assert_eq!(
+            record(&[1, 1, 1, 1, 1, 1, 30]).bucket_of(95),
+            Some(30),
+            "the newest has 26 percent"
+        );
         assert_eq!(record(&[1, 1, 1, 1, 1, 1, 99]).bucket_of(95), None);
     }
 
@@ -303,7 +346,11 @@ mod tests {
         let end = bench.stream(ms(1), 0, 0, 20, 1000);
         bench.read(end, 1, 2_000_000);
         assert_eq!(bench.dispatch(end), None, "13 ms of seek against half a millisecond");
-        assert_eq!(bench.elevator.next_timer(), Some(end + 1_500_000), "95 percent think for less than 1.5 ms");
+        assert_eq!(
+            bench.elevator.next_timer(),
+            Some(end + 1_500_000),
+            "95 percent think for less than 1.5 ms"
+        );
         bench.elevator.on_timer(end + 1_500_000);
         assert_eq!(bench.dispatch(end + 1_500_000).unwrap().process, 1);
         let counts = bench.elevator.anticipation().unwrap();
@@ -343,7 +390,10 @@ mod tests {
         bench.read(end, 0, 160);
         bench.serve(end, 0);
         bench.read(end, 1, 9600);
-        assert_eq!((bench.dispatch(end), bench.elevator.next_timer()), (None, Some(end + 3_500_000)));
+        assert_eq!(
+            (bench.dispatch(end), bench.elevator.next_timer()),
+            (None, Some(end + 3_500_000))
+        );
     }
 
     #[test]
@@ -359,7 +409,10 @@ mod tests {
         let mut bench = Bench::hp(&ROW);
         let end = bench.stream(ms(1), 0, 0, 1, 0);
         bench.read(end, 1, 2_000_000);
-        assert_eq!((bench.dispatch(end), bench.elevator.next_timer()), (None, Some(end + 6_000_000)));
+        assert_eq!(
+            (bench.dispatch(end), bench.elevator.next_timer()),
+            (None, Some(end + 6_000_000))
+        );
     }
 
     #[test]

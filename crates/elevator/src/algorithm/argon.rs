@@ -51,7 +51,12 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             role: Role::Knob,
         },
         tunable("switch_cost", 1, 10_000_000, "time that changing over to another flow takes"),
-        tunable("idle_wait", 0, 10_000_000, "time to wait for the next request of the flow whose quantum it is"),
+        tunable(
+            "idle_wait",
+            0,
+            10_000_000,
+            "time to wait for the next request of the flow whose quantum it is",
+        ),
     ],
     build,
 };
@@ -130,9 +135,11 @@ impl Argon {
         let Some((since, _)) = self.turn.as_mut().and_then(|turn| turn.idle.take()) else { return };
         let of = &mut self.anticipation;
         if success {
-            (of.successes, of.success_wait_ns) = (of.successes + 1, of.success_wait_ns + (now - since));
+            (of.successes, of.success_wait_ns) =
+                (of.successes + 1, of.success_wait_ns + (now - since));
         } else {
-            (of.failures, of.failure_wait_ns) = (of.failures + 1, of.failure_wait_ns + (now - since));
+            (of.failures, of.failure_wait_ns) =
+                (of.failures + 1, of.failure_wait_ns + (now - since));
         }
     }
 }
@@ -153,7 +160,8 @@ impl FlowRule for Argon {
             let Some(turn) = self.turn else {
                 let flow = self.ring.pop_front()?;
                 self.in_ring[flow] = false;
-                self.turn = Some(Turn { flow, ends: now + self.quantum_ns(queues, flow), idle: None });
+                self.turn =
+                    Some(Turn { flow, ends: now + self.quantum_ns(queues, flow), idle: None });
                 continue;
             };
             let next = queues.oldest(turn.flow);
@@ -254,10 +262,16 @@ mod tests {
     #[test]
     fn the_next_quantum_begins_when_the_device_has_nothing_of_the_last() {
         let mut drive = Drive::new(&ROW, &[100, 100], &SHORT);
-        [of(0, 0, 0), of(0, 1, 100), of(1, 2, 900)].into_iter().for_each(|request| drive.insert(request));
+        [of(0, 0, 0), of(0, 1, 100), of(1, 2, 900)]
+            .into_iter()
+            .for_each(|request| drive.insert(request));
         let first = drive.elevator.dispatch(drive.now, &NoDisk).expect("one of flow 0");
         let later = drive.now + 10 * MS;
-        assert_eq!(drive.elevator.dispatch(later, &NoDisk), None, "the quantum is over and the request is not");
+        assert_eq!(
+            drive.elevator.dispatch(later, &NoDisk),
+            None,
+            "the quantum is over and the request is not"
+        );
         drive.elevator.complete(later, &Finished { request: first, issued: drive.now });
         assert_eq!(drive.elevator.dispatch(later, &NoDisk).map(|request| request.process), Some(1));
     }

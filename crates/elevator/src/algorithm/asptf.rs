@@ -71,7 +71,10 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
 };
 
 fn build(build: &Build) -> Box<dyn Elevator> {
-    Textbook::boxed(build, Asptf { held: Nearest::with_age(), aging: Aging { w_ms: 6000, rule: 0, weight: 6 } })
+    Textbook::boxed(
+        build,
+        Asptf { held: Nearest::with_age(), aging: Aging { w_ms: 6000, rule: 0, weight: 6 } },
+    )
 }
 
 #[derive(Debug)]
@@ -179,7 +182,11 @@ mod tests {
         set.iter().for_each(|(name, value)| elevator.set(name, *value));
         for (tag, (t, age)) in waiting.iter().enumerate() {
             let allocated = Time::from_ns((10_000 - age) * 1_000_000);
-            elevator.insert(allocated, BlockRequest { allocated, ..request(tag as u32, *t) }, InsertAt::Sorted);
+            elevator.insert(
+                allocated,
+                BlockRequest { allocated, ..request(tag as u32, *t) },
+                InsertAt::Sorted,
+            );
         }
         elevator.dispatch(Time::from_ns(10_000_000_000), &BySector).unwrap().tag as usize
     }
@@ -199,19 +206,26 @@ mod tests {
     #[test]
     fn rules_1_and_2_take_a_share_of_the_age_off() {
         // 20 − 6 · 1 s/1000 = 14.
-        for (set, age) in [([("rule", 1), ("weight", 6)], 1000), ([("rule", 2), ("weight", 6)], 1)] {
+        for (set, age) in [([("rule", 1), ("weight", 6)], 1000), ([("rule", 2), ("weight", 6)], 1)]
+        {
             assert_eq!(first(&set, &[(20, age), (13, 0)]), 1);
             assert_eq!(first(&set, &[(20, age), (15, 0)]), 0);
             assert_eq!(first(&set, &[(14, 0), (20, age)]), 0, "equal: who arrived first");
         }
-        assert_eq!(first(&[("rule", 1), ("weight", 0)], &[(20, 9000), (19, 0)]), 1, "no weight: sptf");
+        assert_eq!(
+            first(&[("rule", 1), ("weight", 0)], &[(20, 9000), (19, 0)]),
+            1,
+            "no weight: sptf"
+        );
     }
 
     #[test]
     fn the_age_of_a_merged_request_is_that_of_its_oldest_piece() {
         let mut elevator = (ROW.build)(&drive(0));
-        let at =
-            |tag, sector, ms: u64| BlockRequest { allocated: Time::from_ns(ms * 1_000_000), ..request(tag, sector) };
+        let at = |tag, sector, ms: u64| BlockRequest {
+            allocated: Time::from_ns(ms * 1_000_000),
+            ..request(tag, sector)
+        };
         let [old, young, near] = [at(0, 128, 0), at(1, 120, 5000), at(2, 25, 5000)];
         [old, young, near]
             .into_iter()
@@ -232,8 +246,12 @@ mod tests {
         }
         for rule in 0..3 {
             let mut elevator = (ROW.build)(&drive(0));
-            [("rule", rule), ("weight", 1_000_000)].into_iter().for_each(|(name, value)| elevator.set(name, value));
-            [0, 1].into_iter().for_each(|tag| elevator.insert(Time::ZERO, request(tag, 0), InsertAt::Sorted));
+            [("rule", rule), ("weight", 1_000_000)]
+                .into_iter()
+                .for_each(|(name, value)| elevator.set(name, value));
+            [0, 1]
+                .into_iter()
+                .for_each(|tag| elevator.insert(Time::ZERO, request(tag, 0), InsertAt::Sorted));
             assert_eq!(elevator.dispatch(Time::from_ns(u64::MAX), &Slow).unwrap().tag, 0);
         }
     }
@@ -243,8 +261,14 @@ mod tests {
         let greedy = steady(&sptf::ROW, &[], 64);
         for set in [&[("w_ms", 500)][..], &[("rule", 1), ("weight", 30)]] {
             let aged = steady(&ROW, set, 64);
-            assert!(2 * aged.longest_wait_ns < greedy.longest_wait_ns, "{set:?}: {aged:?} against {greedy:?}");
-            assert!(aged.mean_service_ns < 2 * greedy.mean_service_ns, "{set:?}: {aged:?} against {greedy:?}");
+            assert!(
+                2 * aged.longest_wait_ns < greedy.longest_wait_ns,
+                "{set:?}: {aged:?} against {greedy:?}"
+            );
+            assert!(
+                aged.mean_service_ns < 2 * greedy.mean_service_ns,
+                "{set:?}: {aged:?} against {greedy:?}"
+            );
         }
     }
 }

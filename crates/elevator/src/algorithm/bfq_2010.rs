@@ -39,7 +39,13 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "largest budget of a flow; 0: what the device does in timeout_sync",
         ),
         Tunable::recalled("timeout_sync", "ms", 1, INT_MAX, "longest service of a flow at a time"),
-        Tunable::recalled("slice_idle", "ms", 0, INT_MAX, "time to idle for the next request of a flow; 0: none"),
+        Tunable::recalled(
+            "slice_idle",
+            "ms",
+            0,
+            INT_MAX,
+            "time to idle for the next request of a flow; 0: none",
+        ),
         Tunable::recalled("back_seek_max", "KiB", 0, INT_MAX, "longest backward seek"),
         Tunable::recalled(
             "back_seek_penalty",
@@ -76,7 +82,10 @@ mod tests {
         let mut drive = Drive::new(&ROW, &[100, 100], &[("max_budget", 256)]);
         for tag in 0..20 {
             drive.insert(BlockRequest { nr_sectors: 64, ..of(0, tag, u64::from(tag) * 64) });
-            drive.insert(BlockRequest { nr_sectors: 64, ..of(1, 20 + tag, 100_000 + u64::from(tag) * 64) });
+            drive.insert(BlockRequest {
+                nr_sectors: 64,
+                ..of(1, 20 + tag, 100_000 + u64::from(tag) * 64)
+            });
         }
         // The first budget is two thirds of the largest.
         assert_eq!(drive.processes(12), [0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
@@ -98,14 +107,17 @@ mod tests {
     fn processes_of_one_flow_share_its_weight() {
         let mut elevator = build(&Build::default());
         let spec = FlowSpec { weight: Some(100), ..FlowSpec::default() };
-        [(0, 1), (1, 1), (2, 2)].into_iter().for_each(|(process, flow)| elevator.flow(process, flow, &spec));
+        [(0, 1), (1, 1), (2, 2)]
+            .into_iter()
+            .for_each(|(process, flow)| elevator.flow(process, flow, &spec));
         for tag in 0..3 {
             let request = BlockRequest { nr_sectors: 1024, ..of(tag, tag, u64::from(tag) * 5000) };
             elevator.insert(crate::Time::ZERO, request, InsertAt::Sorted);
         }
         let touching = |process| of(process, 9, 1024);
         let first = BlockRequest { nr_sectors: 1024, ..of(0, 0, 0) };
-        let joins = [1, 2].map(|process| elevator.allow_merge(&first, &touching(process), crate::Merge::Back));
+        let joins = [1, 2]
+            .map(|process| elevator.allow_merge(&first, &touching(process), crate::Merge::Back));
         assert_eq!(joins, [true, false]);
     }
 }

@@ -15,7 +15,8 @@ pub(super) struct Lcg(pub(super) u64);
 impl Lcg {
     /// A number below `bound`.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
@@ -49,7 +50,12 @@ fn nr_tags(depth: u32) -> u32 {
 
 /// Makes the elevator of a row for a device of this depth.
 pub(super) fn make(row: &ElevatorKind, depth: u32, rotational: bool) -> Box<dyn Elevator> {
-    (row.build)(&Build { nr_tags: nr_tags(depth), queue_depth: depth, rotational, ..Build::default() })
+    (row.build)(&Build {
+        nr_tags: nr_tags(depth),
+        queue_depth: depth,
+        rotational,
+        ..Build::default()
+    })
 }
 
 /// Sends `count` pieces of I/O through an elevator and drains it.
@@ -81,7 +87,10 @@ pub(super) fn drive(elevator: &mut dyn Elevator, depth: u32, seed: u64, count: u
             drive.fill(depth);
         }
         if drive.flying.is_empty() && !drive.held.is_empty() {
-            let timer = drive.elevator.next_timer().expect("a scheduler that idles with nothing in flight has a timer");
+            let timer = drive
+                .elevator
+                .next_timer()
+                .expect("a scheduler that idles with nothing in flight has a timer");
             drive.now = drive.now.max(timer);
             drive.timers();
             drive.fill(depth);
@@ -104,29 +113,47 @@ impl Drive<'_> {
                 self.totals.timers += 1;
             }
         }
-        assert!(self.elevator.next_timer().is_none_or(|timer| timer > self.now), "a timer that has fired is over");
+        assert!(
+            self.elevator.next_timer().is_none_or(|timer| timer > self.now),
+            "a timer that has fired is over"
+        );
     }
 
     fn piece(&mut self) -> BlockRequest {
         let random = &mut self.random;
-        let near = self.held.values().nth(random.below(self.held.len().max(1) as u64) as usize).copied();
+        let near =
+            self.held.values().nth(random.below(self.held.len().max(1) as u64) as usize).copied();
         let nr_sectors = 1 + random.below(64) as u32;
         let (op, sector) = match (near, random.below(4)) {
             (Some(near), 0) => (near.op, near.end()),
             (Some(near), 1) => (near.op, near.sector.saturating_sub(u64::from(nr_sectors))),
-            _ => (if random.below(3) == 0 { Op::Write } else { Op::Read }, random.below(100_000) * 8),
+            _ => {
+                (if random.below(3) == 0 { Op::Write } else { Op::Read }, random.below(100_000) * 8)
+            }
         };
         let class = match random.below(12) {
             0 => PrioClass::RealTime,
             1 => PrioClass::Idle,
             _ => PrioClass::BestEffort,
         };
-        let priority = Priority { class, level: if random.below(4) == 0 { random.below(8) as u8 } else { 4 } };
-        let priority = near.map_or(priority, |near| if random.below(3) > 0 { near.priority } else { priority });
+        let priority =
+            Priority { class, level: if random.below(4) == 0 { random.below(8) as u8 } else { 4 } };
+        let priority = near
+            .map_or(priority, |near| if random.below(3) > 0 { near.priority } else { priority });
         let process = random.below(6) as u32;
         let sync = op == Op::Read || random.below(2) == 0;
         let meta = random.below(8) == 0;
-        BlockRequest { process, op, sector, nr_sectors, sync, meta, priority, allocated: self.now, ..request(0, 0) }
+        BlockRequest {
+            process,
+            op,
+            sector,
+            nr_sectors,
+            sync,
+            meta,
+            priority,
+            allocated: self.now,
+            ..request(0, 0)
+        }
     }
 
     fn arrive(&mut self) {
@@ -162,7 +189,8 @@ impl Drive<'_> {
         self.totals.merged += 1;
         let neighbour = self.held.values().copied().find(|other| {
             let fits = other.op == grown.op && other.nr_sectors + grown.nr_sectors <= 1024;
-            fits && other.sector == grown.end() && self.elevator.allow_merge(&grown, other, Merge::Back)
+            fits && other.sector == grown.end()
+                && self.elevator.allow_merge(&grown, other, Merge::Back)
         });
         if let Some(gone) = neighbour {
             self.held.remove(&gone.tag);
@@ -183,7 +211,11 @@ impl Drive<'_> {
     fn fill(&mut self, depth: u32) {
         while self.flying.len() < depth as usize {
             let Some(request) = self.elevator.dispatch(self.now, &NoDisk) else {
-                assert_eq!(self.elevator.dispatch(self.now, &NoDisk), None, "asking again changes nothing");
+                assert_eq!(
+                    self.elevator.dispatch(self.now, &NoDisk),
+                    None,
+                    "asking again changes nothing"
+                );
                 return;
             };
             let held = self.held.remove(&request.tag);
@@ -231,7 +263,11 @@ pub(super) fn check_extremes(row: &ElevatorKind) {
             for (depth, rotational) in [(1, true), (32, false)] {
                 let mut elevator = make(row, depth, rotational);
                 let default = elevator.get(tunable.name);
-                assert!((tunable.min..=tunable.max).contains(&default), "{}: {default}", tunable.name);
+                assert!(
+                    (tunable.min..=tunable.max).contains(&default),
+                    "{}: {default}",
+                    tunable.name
+                );
                 elevator.set(tunable.name, value);
                 assert_eq!(elevator.get(tunable.name), value, "{}", tunable.name);
                 let totals = drive(elevator.as_mut(), depth, value, 300);

@@ -45,6 +45,9 @@ mod tests {
 
     #[test]
     fn downward_it_returns_to_the_highest() {
-        assert_eq!(order(&ROW, 53, &[("direction", 1)], &QUEUE), [37, 14, 183, 124, 122, 98, 67, 65]);
+        assert_eq!(
+            order(&ROW, 53, &[("direction", 1)], &QUEUE),
+            [37, 14, 183, 124, 122, 98, 67, 65]
+        );
     }
 }

@@ -119,7 +119,11 @@ mod tests {
         // EDF ends at 6, 29 and 53 ms: the second and third are a group, swept to 6, 12 and 36 ms.
         let tasks = |first| [(0, first, 10), (0, 90, 190), (0, 91, 0)];
         assert_eq!(order(&ROW, 0, &tasks(8)), [0, 2, 1]);
-        assert_eq!(order(&ROW, 0, &tasks(20)), [2, 0, 1], "in the result the first two are a group");
+        assert_eq!(
+            order(&ROW, 0, &tasks(20)),
+            [2, 0, 1],
+            "in the result the first two are a group"
+        );
     }
 
     #[test]

@@ -42,7 +42,13 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::IdlesWithTimer, Promise::ShareWithin { percent: 5, over_ms: 5000 }],
     tunables: &[
-        Tunable::proposed("batch", "KiB", LEAST_BATCH_KIB, 1 << 20, "quantum of the least weight at the start"),
+        Tunable::proposed(
+            "batch",
+            "KiB",
+            LEAST_BATCH_KIB,
+            1 << 20,
+            "quantum of the least weight at the start",
+        ),
         Tunable::proposed(
             "max_batch",
             "KiB",
@@ -50,9 +56,21 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             1 << 20,
             "largest quantum of the least weight that tuning reaches",
         ),
-        Tunable::proposed("concurrency", "requests", 1, 1024, "largest number of requests in the device")
-            .of(Role::Window),
-        Tunable::proposed("interval", "ms", 1, 60_000, "time from one step of the tuning to the next"),
+        Tunable::proposed(
+            "concurrency",
+            "requests",
+            1,
+            1024,
+            "largest number of requests in the device",
+        )
+        .of(Role::Window),
+        Tunable::proposed(
+            "interval",
+            "ms",
+            1,
+            60_000,
+            "time from one step of the tuning to the next",
+        ),
         Tunable::proposed(
             "fairness",
             "percent",
@@ -60,7 +78,13 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             100,
             "largest error of a share, of the share, at which batches may grow",
         ),
-        Tunable::proposed("adapt", "switch", 0, 1, "1: batch and concurrency tune themselves; 0: they stay"),
+        Tunable::proposed(
+            "adapt",
+            "switch",
+            0,
+            1,
+            "1: batch and concurrency tune themselves; 0: they stay",
+        ),
     ],
     build,
 };
@@ -109,8 +133,14 @@ struct Settings {
 
 impl Drr {
     fn new(concurrency: u64) -> Drr {
-        let settings =
-            Settings { batch: 256, max_batch: 4096, concurrency, interval_ms: 1000, fairness: 10, adapt: true };
+        let settings = Settings {
+            batch: 256,
+            max_batch: 4096,
+            concurrency,
+            interval_ms: 1000,
+            fairness: 10,
+            adapt: true,
+        };
         Drr {
             batch: settings.batch,
             settings,
@@ -131,11 +161,15 @@ impl Drr {
 
     /// Whether the shares of flows that had requests all the time are by weight; true if there are no two such flows.
     fn is_fair(&self, queues: &FlowQueues) -> bool {
-        let busy = self.flows.iter().enumerate().filter(|(_, flow)| flow.served > 0 && !flow.ran_empty);
-        let busy: Vec<(u64, u64)> = busy.map(|(at, flow)| (flow.served, queues.flows().weight(at))).collect();
-        let (served, weights) = busy.iter().fold((0, 0), |sum, flow| (sum.0 + flow.0, sum.1 + flow.1));
+        let busy =
+            self.flows.iter().enumerate().filter(|(_, flow)| flow.served > 0 && !flow.ran_empty);
+        let busy: Vec<(u64, u64)> =
+            busy.map(|(at, flow)| (flow.served, queues.flows().weight(at))).collect();
+        let (served, weights) =
+            busy.iter().fold((0, 0), |sum, flow| (sum.0 + flow.0, sum.1 + flow.1));
         busy.iter().all(|(mine, weight)| {
-            let (mine, due) = (u128::from(*mine) * u128::from(weights), u128::from(served) * u128::from(*weight));
+            let (mine, due) =
+                (u128::from(*mine) * u128::from(weights), u128::from(served) * u128::from(*weight));
             mine.abs_diff(due) * 100 <= due * u128::from(self.settings.fairness)
         })
     }
@@ -289,14 +323,16 @@ mod tests {
     fn no_more_than_the_bound_is_in_the_device() {
         let mut drive = Drive::new(&ROW, &[100], &[("concurrency", 2)]);
         (0..4).for_each(|tag| drive.insert(of(0, tag, u64::from(tag) * 1000)));
-        let given = [(); 3].map(|()| drive.elevator.dispatch(drive.now, &crate::scheduler::NoDisk).is_some());
+        let given = [(); 3]
+            .map(|()| drive.elevator.dispatch(drive.now, &crate::scheduler::NoDisk).is_some());
         assert_eq!(given, [true, true, false]);
     }
 
     #[test]
     fn batches_shrink_while_shares_are_off_and_stop_growing_where_they_gain_nothing() {
         let mut rule = Drr::new(1);
-        rule.flows = vec![Flow { served: 100, ..Flow::default() }, Flow { served: 300, ..Flow::default() }];
+        rule.flows =
+            vec![Flow { served: 100, ..Flow::default() }, Flow { served: 300, ..Flow::default() }];
         let queues = FlowQueues::of_weights(&[100, 100]);
         (0..4).for_each(|_| rule.tune(&queues));
         assert_eq!((rule.batch, rule.concurrency), (LEAST_BATCH_KIB, 1));

@@ -38,9 +38,27 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::WorkConserving, Promise::LagAtMost { costs: 2, slack_kib: 0 }],
     tunables: &[
-        Tunable::proposed("interval", "ms", 1, 60_000, "time over which the latency of a flow is averaged"),
-        Tunable::proposed("bound", "percent", 1, 10_000, "by how much a flow's latency may exceed its reference"),
-        Tunable::proposed("cap", "switch", 0, 1, "1: a flow beyond the bound is served sooner; 0: shares alone"),
+        Tunable::proposed(
+            "interval",
+            "ms",
+            1,
+            60_000,
+            "time over which the latency of a flow is averaged",
+        ),
+        Tunable::proposed(
+            "bound",
+            "percent",
+            1,
+            10_000,
+            "by how much a flow's latency may exceed its reference",
+        ),
+        Tunable::proposed(
+            "cap",
+            "switch",
+            0,
+            1,
+            "1: a flow beyond the bound is served sooner; 0: shares alone",
+        ),
     ],
     build,
 };
@@ -79,7 +97,14 @@ struct Dvt {
 
 impl Default for Dvt {
     fn default() -> Dvt {
-        Dvt { interval_ms: 100, bound: 25, cap: true, flows: Vec::new(), times: Tags::default(), now: 0 }
+        Dvt {
+            interval_ms: 100,
+            bound: 25,
+            cap: true,
+            flows: Vec::new(),
+            times: Tags::default(),
+            now: 0,
+        }
     }
 }
 
@@ -123,9 +148,14 @@ impl FlowRule for Dvt {
         }
         let mean = state.latencies.0 / state.latencies.1;
         let reference = queues.flows().spec(flow).latency_ns.or(state.before_ns);
-        let late = reference
-            .is_some_and(|reference| u128::from(mean) * 100 > u128::from(reference) * u128::from(100 + self.bound));
-        state.scale = if late { (state.scale * 3 / 4).max(FULL / 2) } else { (state.scale * 4).div_ceil(3).min(FULL) };
+        let late = reference.is_some_and(|reference| {
+            u128::from(mean) * 100 > u128::from(reference) * u128::from(100 + self.bound)
+        });
+        state.scale = if late {
+            (state.scale * 3 / 4).max(FULL / 2)
+        } else {
+            (state.scale * 4).div_ceil(3).min(FULL)
+        };
         state.before_ns = Some(mean);
         state.latencies = (0, 0);
         state.interval_end = now + self.interval_ms * MS;
@@ -173,11 +203,13 @@ mod tests {
     fn a_flow_whose_requests_become_slow_is_served_sooner_for_a_while() {
         let queues = FlowQueues::of_weights(&[100]);
         let mut dvt = Dvt { interval_ms: 10, flows: vec![Flow::default()], ..Dvt::default() };
-        let scales = [(10, 1), (20, 1), (30, 3), (40, 9), (50, 9), (60, 9), (70, 9)].map(|(at, latency)| {
-            let done = Finished { request: of(0, 0, 0), issued: Time::from_ns((at - latency) * MS) };
-            dvt.completed(Time::from_ns(at * MS), &queues, 0, &done);
-            dvt.flows[0].scale
-        });
+        let scales =
+            [(10, 1), (20, 1), (30, 3), (40, 9), (50, 9), (60, 9), (70, 9)].map(|(at, latency)| {
+                let done =
+                    Finished { request: of(0, 0, 0), issued: Time::from_ns((at - latency) * MS) };
+                dvt.completed(Time::from_ns(at * MS), &queues, 0, &done);
+                dvt.flows[0].scale
+            });
         assert_eq!(scales, [256, 256, 192, 144, 192, 256, 256]);
     }
 }

@@ -43,7 +43,11 @@ struct Edf {
 }
 
 fn key(held: &Held) -> (Time, u64, u64) {
-    (held.request.deadline.expect("a rule orders requests with a deadline"), held.rank, held.position)
+    (
+        held.request.deadline.expect("a rule orders requests with a deadline"),
+        held.rank,
+        held.position,
+    )
 }
 
 impl Rule for Edf {
@@ -58,7 +62,11 @@ impl Rule for Edf {
     }
 
     fn choose(&mut self, _view: &View) -> Option<Choice> {
-        self.by_deadline.first().map(|((_, _, position), tag)| Choice { tag, position, released: true })
+        self.by_deadline.first().map(|((_, _, position), tag)| Choice {
+            tag,
+            position,
+            released: true,
+        })
     }
 }
 
@@ -69,7 +77,10 @@ mod tests {
 
     #[test]
     fn the_smallest_deadline_goes_first_and_of_equal_ones_the_older() {
-        assert_eq!(order(&ROW, 50, &[(0, 30, 10), (0, 20, 90), (0, 20, 50), (0, 40, 51)]), [1, 2, 0, 3]);
+        assert_eq!(
+            order(&ROW, 50, &[(0, 30, 10), (0, 20, 90), (0, 20, 50), (0, 40, 51)]),
+            [1, 2, 0, 3]
+        );
     }
 
     #[test]
@@ -77,7 +88,11 @@ mod tests {
         let mut bench = Bench::new(&ROW, 50, &[]);
         [70, 40, 60].into_iter().for_each(|at| bench.plain(at));
         bench.task(0, 100, 199);
-        assert_eq!(bench.drain(), [3, 0, 2, 1], "199 is due; from there 70, 60, 40 on the way down");
+        assert_eq!(
+            bench.drain(),
+            [3, 0, 2, 1],
+            "199 is due; from there 70, 60, 40 on the way down"
+        );
     }
 
     #[test]

@@ -23,7 +23,11 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "first come, first served: fair by arrival, ignores seek times",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],
+    promises: &[
+        Promise::WorkConserving,
+        Promise::ArrivalOrder,
+        Promise::PassedAtMost { requests: 0 },
+    ],
     tunables: &[],
     build,
 };

@@ -208,7 +208,15 @@ impl FlowRule for FlashFq {
         }
     }
 
-    fn absorbed(&mut self, _: Time, _: &FlowQueues, _: usize, _survivor: &BlockRequest, _gone: &BlockRequest) {}
+    fn absorbed(
+        &mut self,
+        _: Time,
+        _: &FlowQueues,
+        _: usize,
+        _survivor: &BlockRequest,
+        _gone: &BlockRequest,
+    ) {
+    }
 
     fn next_timer(&self) -> Option<Time> {
         self.expiries.front().map(|(at, _)| *at)
@@ -285,7 +293,11 @@ mod tests {
         assert_eq!(while_b_thinks(flashfq.as_mut()), 3, "S = 1, 2, 3, beside v = 1 and T = 2");
         assert_eq!(flashfq.next_timer(), Some(Time::from_ns(10 + 2 * MS)));
         flashfq.insert(Time::from_ns(MS), of(1, 21, 0), InsertAt::Sorted);
-        assert_eq!(next(flashfq.as_mut(), MS).map(|request| request.tag), Some(21), "B is not robbed");
+        assert_eq!(
+            next(flashfq.as_mut(), MS).map(|request| request.tag),
+            Some(21),
+            "B is not robbed"
+        );
         assert_eq!(next(flashfq.as_mut(), MS).map(|request| request.tag), Some(4), "S = 4, v = 2");
         assert_eq!(next(flashfq.as_mut(), MS), None);
     }

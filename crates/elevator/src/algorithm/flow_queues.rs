@@ -176,7 +176,11 @@ impl FlowQueues {
 
     fn unlink(&mut self, tag: u32) {
         let slot = *self.slot(tag);
-        debug_assert_eq!(slot.position, Position::Queued, "request {tag} stands in the queue of its flow");
+        debug_assert_eq!(
+            slot.position,
+            Position::Queued,
+            "request {tag} stands in the queue of its flow"
+        );
         let queue = &mut self.queues[slot.flow];
         self.links.remove(&mut queue.chain, tag);
         queue.queued -= 1;

@@ -43,10 +43,24 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     fn completed(&mut self, _now: Time, _queues: &FlowQueues, _flow: usize, _done: &Finished) {}
 
     /// A queued request has grown.
-    fn grown(&mut self, _now: Time, _queues: &FlowQueues, _before: &BlockRequest, _after: &BlockRequest) {}
+    fn grown(
+        &mut self,
+        _now: Time,
+        _queues: &FlowQueues,
+        _before: &BlockRequest,
+        _after: &BlockRequest,
+    ) {
+    }
 
     /// The queued request `gone` is part of the queued request `survivor` now and held no more; [`FlowRule::grown`] follows.
-    fn absorbed(&mut self, now: Time, queues: &FlowQueues, flow: usize, survivor: &BlockRequest, gone: &BlockRequest);
+    fn absorbed(
+        &mut self,
+        now: Time,
+        queues: &FlowQueues,
+        flow: usize,
+        survivor: &BlockRequest,
+        gone: &BlockRequest,
+    );
 
     /// A flow was declared, or its promise has changed.
     fn declared(&mut self, _queues: &FlowQueues, _flow: usize) {}

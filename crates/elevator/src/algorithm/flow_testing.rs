@@ -23,8 +23,10 @@ pub(crate) struct Drive {
 
 impl Drive {
     pub(crate) fn new(row: &ElevatorKind, weights: &[u32], set: &[(&str, u64)]) -> Drive {
-        let specs: Vec<FlowSpec> =
-            weights.iter().map(|weight| FlowSpec { weight: Some(*weight), ..FlowSpec::default() }).collect();
+        let specs: Vec<FlowSpec> = weights
+            .iter()
+            .map(|weight| FlowSpec { weight: Some(*weight), ..FlowSpec::default() })
+            .collect();
         Drive::promising(row, &specs, set)
     }
 

@@ -27,7 +27,11 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     source: "textbooks",
     evidence: Evidence::Confirmed,
     // Those that pass a request belong to its own group, and a queue of the literature holds 256 requests at most.
-    promises: &[Promise::WorkConserving, Promise::Sweeping { turns: 1 }, Promise::PassedAtMost { requests: 255 }],
+    promises: &[
+        Promise::WorkConserving,
+        Promise::Sweeping { turns: 1 },
+        Promise::PassedAtMost { requests: 255 },
+    ],
     tunables: &[
         Tunable {
             name: "step",
@@ -139,7 +143,8 @@ mod tests {
             [(2, 60), (3, 70), (4, 95)].into_iter().for_each(|(tag, place)| {
                 elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted);
             });
-            let tags: Vec<u32> = drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
+            let tags: Vec<u32> =
+                drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
             assert_eq!(tags, [1, 4, 3, 2]);
         }
     }
@@ -147,10 +152,15 @@ mod tests {
     #[test]
     fn a_waiting_request_that_takes_one_of_the_group_in_joins_the_group() {
         let mut elevator = at(&ROW, 200, 50, &[]);
-        let [a, b, c, d] = [(0, 60), (1, 90), (2, 80), (3, 70)].map(|(tag, place)| cylinder(tag, place, 200));
-        [a, b].into_iter().for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
+        let [a, b, c, d] =
+            [(0, 60), (1, 90), (2, 80), (3, 70)].map(|(tag, place)| cylinder(tag, place, 200));
+        [a, b]
+            .into_iter()
+            .for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
         assert_eq!(elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag, 0);
-        [c, d].into_iter().for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
+        [c, d]
+            .into_iter()
+            .for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));
         elevator.coalesced(Time::ZERO, &c, &b);
         let tags: Vec<u32> = drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
         assert_eq!(tags, [2, 3]);

@@ -92,7 +92,8 @@ fn shift(jobs: &mut [Job], from: usize, to: usize) {
 /// The feasible move that saves most; the first of several.
 fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, usize)> {
     let ends = |at: usize| at.checked_sub(1).map_or(free.head, |at| jobs[at].end);
-    let seek = |from: u64, job: Option<&Job>| job.map_or(0, |job| model.seek_ns(from.abs_diff(job.start)));
+    let seek =
+        |from: u64, job: Option<&Job>| job.map_or(0, |job| model.seek_ns(from.abs_diff(job.start)));
     let before: Vec<Free> = std::iter::once(free)
         .chain(jobs.iter().scan(free, |at, job| {
             *at = serve(model, *at, job);
@@ -111,7 +112,8 @@ fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, u
             // Each side is exact: a move that is taken shortens the sum of all seeks, so that moving ends.
             let saved = (now + seeks[gap]).saturating_sub(without + added);
             let to = if gap > from { gap - 1 } else { gap };
-            if saved > best.map_or(0, |(most, _, _)| most) && keeps(model, &before, jobs, from, to) {
+            if saved > best.map_or(0, |(most, _, _)| most) && keeps(model, &before, jobs, from, to)
+            {
                 best = Some((saved, from, to));
             }
         }
@@ -157,7 +159,11 @@ mod tests {
     #[test]
     fn a_task_moves_to_where_the_head_passes_it() {
         let tasks = [(0, 30, 100), (0, 31, 190), (0, 900, 50)];
-        assert_eq!(order(&rg::ROW, 0, &tasks), [0, 1, 2], "a sweep over all would make the first late");
+        assert_eq!(
+            order(&rg::ROW, 0, &tasks),
+            [0, 1, 2],
+            "a sweep over all would make the first late"
+        );
         assert_eq!(order(&ROW, 0, &[(0, 30, 100), (0, 37, 190), (0, 900, 50)]), [2, 0, 1]);
     }
 
@@ -190,7 +196,9 @@ mod tests {
     #[test]
     fn an_arrival_goes_where_it_is_on_the_way_if_no_deadline_suffers() {
         let mut bench = Bench::new(&ROW, 0, &[]);
-        [(200, 50), (210, 100), (220, 150)].into_iter().for_each(|(due, at)| bench.task(0, due, at));
+        [(200, 50), (210, 100), (220, 150)]
+            .into_iter()
+            .for_each(|(due, at)| bench.task(0, due, at));
         assert_eq!(bench.step(), Some(0));
         bench.task(0, 900, 120);
         bench.task(0, 901, 60);

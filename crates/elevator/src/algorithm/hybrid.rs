@@ -29,7 +29,13 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 4096 }],
     tunables: &[
         Tunable::proposed("max_budget", "sectors", 1, INT_MAX, "budget of every turn"),
-        Tunable::proposed("slice_idle", "ms", 0, INT_MAX, "time to idle for the next request of a flow; 0: none"),
+        Tunable::proposed(
+            "slice_idle",
+            "ms",
+            0,
+            INT_MAX,
+            "time to idle for the next request of a flow; 0: none",
+        ),
         Tunable::proposed("back_seek_max", "KiB", 0, INT_MAX, "longest backward seek"),
         Tunable::proposed(
             "back_seek_penalty",
@@ -59,7 +65,10 @@ mod tests {
         let mut drive = Drive::new(&ROW, &[100, 100], &[("max_budget", 256)]);
         for tag in 0..20 {
             drive.insert(BlockRequest { nr_sectors: 64, ..of(0, tag, u64::from(tag) * 64) });
-            drive.insert(BlockRequest { nr_sectors: 64, ..of(1, 20 + tag, 100_000 + u64::from(tag) * 64) });
+            drive.insert(BlockRequest {
+                nr_sectors: 64,
+                ..of(1, 20 + tag, 100_000 + u64::from(tag) * 64)
+            });
         }
         assert_eq!(drive.processes(16), [0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
     }

@@ -119,7 +119,8 @@ impl Elevator for K2 {
             self.kicked = false;
             return None;
         };
-        let tag = self.queues[queue].oldest().expect("the queue was found because it has a request");
+        let tag =
+            self.queues[queue].oldest().expect("the queue was found because it has a request");
         self.links.remove(&mut self.queues[queue], tag);
         self.kicked = true;
         self.len -= 1;
@@ -130,7 +131,9 @@ impl Elevator for K2 {
     }
 
     fn complete(&mut self, _now: Time, done: &Finished) {
-        let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
+        let slot = self.slots[done.request.tag as usize]
+            .take()
+            .expect("a completed request was dispatched");
         debug_assert!(slot.in_flight, "a completed request was dispatched");
         self.in_flight -= 1;
         self.kicked |= self.in_flight + 1 == self.max_inflight;
@@ -185,7 +188,10 @@ mod tests {
     }
 
     fn real_time(tag: u32, level: u8) -> BlockRequest {
-        BlockRequest { priority: Priority { class: PrioClass::RealTime, level }, ..request(tag, u64::from(tag) * 64) }
+        BlockRequest {
+            priority: Priority { class: PrioClass::RealTime, level },
+            ..request(tag, u64::from(tag) * 64)
+        }
     }
 
     fn usual(tag: u32) -> BlockRequest {
@@ -255,7 +261,10 @@ mod tests {
                         k2.insert(Time::from_ns(now), served, InsertAt::Sorted);
                     }
                 }
-                assert!(response.is_some_and(|response| response <= bound), "max {max}: {response:?}, bound {bound}");
+                assert!(
+                    response.is_some_and(|response| response <= bound),
+                    "max {max}: {response:?}, bound {bound}"
+                );
             }
         }
     }

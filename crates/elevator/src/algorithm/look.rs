@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn requests_of_one_cylinder_go_in_order_of_arrival_on_the_way_down_too() {
         let mut elevator = at(&ROW, 200, 50, &[("direction", 1)]);
-        [(2, 40), (1, 40), (3, 30), (5, 40)]
-            .into_iter()
-            .for_each(|(tag, place)| elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted));
+        [(2, 40), (1, 40), (3, 30), (5, 40)].into_iter().for_each(|(tag, place)| {
+            elevator.insert(Time::ZERO, cylinder(tag, place, 200), InsertAt::Sorted)
+        });
         let tags: Vec<u32> = drain(elevator.as_mut()).iter().map(|request| request.tag).collect();
         assert_eq!(tags, [2, 1, 5, 3]);
     }

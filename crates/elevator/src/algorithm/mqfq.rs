@@ -36,14 +36,26 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 128 }],
     tunables: &[
-        Tunable::proposed("throttle", "KiB", 0, 1 << 20, "how far a flow of weight 100 runs ahead of virtual time (T)"),
+        Tunable::proposed(
+            "throttle",
+            "KiB",
+            0,
+            1 << 20,
+            "how far a flow of weight 100 runs ahead of virtual time (T)",
+        ),
         Tunable {
             role: Role::Window,
             ..Tunable::proposed("depth", "requests", 1, 1 << 20, "requests in the device (D)")
         },
         Tunable {
             role: Role::Reading,
-            ..Tunable::proposed("charge", "switch", 0, 1, "1: a request is charged its size; 0: the mean of its flow")
+            ..Tunable::proposed(
+                "charge",
+                "switch",
+                0,
+                1,
+                "1: a request is charged its size; 0: the mean of its flow",
+            )
         },
     ],
     build,
@@ -126,7 +138,11 @@ impl Mqfq {
     fn cost(&mut self, flow: usize, sectors: u64) -> u64 {
         let mean = &mut self.flows[flow].mean;
         let charged = if self.charge == 1 || *mean == 0 { sectors } else { *mean };
-        *mean = if *mean == 0 { sectors } else { ((*mean << MEAN_SHIFT) - *mean + sectors).div_ceil(1 << MEAN_SHIFT) };
+        *mean = if *mean == 0 {
+            sectors
+        } else {
+            ((*mean << MEAN_SHIFT) - *mean + sectors).div_ceil(1 << MEAN_SHIFT)
+        };
         charged
     }
 }
@@ -165,7 +181,15 @@ impl FlowRule for Mqfq {
         }
     }
 
-    fn absorbed(&mut self, _: Time, _: &FlowQueues, _: usize, _survivor: &BlockRequest, _gone: &BlockRequest) {}
+    fn absorbed(
+        &mut self,
+        _: Time,
+        _: &FlowQueues,
+        _: usize,
+        _survivor: &BlockRequest,
+        _gone: &BlockRequest,
+    ) {
+    }
 
     fn get(&self, tunable: &str) -> u64 {
         match tunable {
@@ -208,7 +232,10 @@ mod tests {
         (rule.flows[0].start, rule.flows[1].start) = (3 * unit, 0);
         rule.place(1);
         rule.place(0);
-        assert_eq!((rule.turns.make_contiguous().to_vec(), rule.throttled.value(0)), (vec![1], Some(3 * unit)));
+        assert_eq!(
+            (rule.turns.make_contiguous().to_vec(), rule.throttled.value(0)),
+            (vec![1], Some(3 * unit))
+        );
         rule.turns.clear();
         rule.starts.remove(1);
         rule.flows[1].start = unit;
@@ -236,7 +263,8 @@ mod tests {
             let request = crate::algorithm::flow_testing::of(0, tag, 100 * u64::from(tag));
             elevator.insert(Time::ZERO, request, crate::scheduler::InsertAt::Sorted);
         }
-        let sent = (0..4).filter_map(|_| elevator.dispatch(Time::ZERO, &crate::scheduler::NoDisk)).count();
+        let sent =
+            (0..4).filter_map(|_| elevator.dispatch(Time::ZERO, &crate::scheduler::NoDisk)).count();
         assert_eq!((sent, elevator.len()), (2, 2));
     }
 }

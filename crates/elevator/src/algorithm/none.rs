@@ -26,7 +26,11 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "no scheduler: order of arrival, ordering is left to the drive",
     source: "Linux 6.12 block/blk-mq.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],
+    promises: &[
+        Promise::WorkConserving,
+        Promise::ArrivalOrder,
+        Promise::PassedAtMost { requests: 0 },
+    ],
     tunables: &[Tunable::linux_version(
         "612: as Linux 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)",
     )],

@@ -23,7 +23,11 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "order of arrival with merges; for devices that sort requests",
     source: "Linux 2.6.20 block/noop-iosched.c",
     evidence: Evidence::Confirmed,
-    promises: &[Promise::WorkConserving, Promise::ArrivalOrder, Promise::PassedAtMost { requests: 0 }],
+    promises: &[
+        Promise::WorkConserving,
+        Promise::ArrivalOrder,
+        Promise::PassedAtMost { requests: 0 },
+    ],
     tunables: &[],
     build,
 };
@@ -126,7 +130,9 @@ mod tests {
     use crate::testing::request;
 
     fn drain(noop: &mut dyn Elevator) -> Vec<u32> {
-        std::iter::from_fn(|| noop.dispatch(Time::ZERO, &NoDisk)).map(|request| request.tag).collect()
+        std::iter::from_fn(|| noop.dispatch(Time::ZERO, &NoDisk))
+            .map(|request| request.tag)
+            .collect()
     }
 
     fn filled(sectors: &[u64]) -> Box<dyn Elevator> {

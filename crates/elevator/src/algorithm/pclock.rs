@@ -37,9 +37,27 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::WorkConserving, Promise::LatencyInsideCurve],
     tunables: &[
-        Tunable::proposed("default_rate", "KiB/s", 1, 1 << 30, "rate of a flow that is promised none"),
-        Tunable::proposed("default_burst", "KiB", 1, 1 << 30, "burst of a flow that is promised none"),
-        Tunable::proposed("default_latency", "ms", 1, 1 << 20, "latency bound of a flow that is promised none"),
+        Tunable::proposed(
+            "default_rate",
+            "KiB/s",
+            1,
+            1 << 30,
+            "rate of a flow that is promised none",
+        ),
+        Tunable::proposed(
+            "default_burst",
+            "KiB",
+            1,
+            1 << 30,
+            "burst of a flow that is promised none",
+        ),
+        Tunable::proposed(
+            "default_latency",
+            "ms",
+            1,
+            1 << 20,
+            "latency bound of a flow that is promised none",
+        ),
     ],
     build,
 };
@@ -111,11 +129,15 @@ impl FlowRule for PClock {
             self.flows.resize(flow + 1, Flow { counted: now, ..Flow::default() });
         }
         let (rate, burst, latency) = self.curve(queues, flow);
-        let (cost, clock) = (i128::from(bytes) * i128::from(SECOND), now.as_ns().saturating_add(self.ahead));
+        let (cost, clock) =
+            (i128::from(bytes) * i128::from(SECOND), now.as_ns().saturating_add(self.ahead));
         let tokens = self.count(now, flow, rate, burst);
         let state = &mut self.flows[flow];
-        let start =
-            if tokens < cost { clock.max(state.last_start.saturating_add(bytes * SECOND / rate)) } else { clock };
+        let start = if tokens < cost {
+            clock.max(state.last_start.saturating_add(bytes * SECOND / rate))
+        } else {
+            clock
+        };
         state.tokens = Some(tokens - cost);
         state.last_start = start;
         self.starts.set(tag, start);
@@ -134,18 +156,32 @@ impl FlowRule for PClock {
         self.finishes.remove(tag);
     }
 
-    fn grown(&mut self, _now: Time, queues: &FlowQueues, before: &BlockRequest, after: &BlockRequest) {
+    fn grown(
+        &mut self,
+        _now: Time,
+        queues: &FlowQueues,
+        before: &BlockRequest,
+        after: &BlockRequest,
+    ) {
         let more = u64::from(after.nr_sectors - before.nr_sectors) * SECTOR_BYTES;
         let state = &mut self.flows[queues.flow_of(after.tag)];
         state.tokens = state.tokens.map(|tokens| tokens - i128::from(more) * i128::from(SECOND));
     }
 
-    fn absorbed(&mut self, _: Time, _: &FlowQueues, flow: usize, survivor: &BlockRequest, gone: &BlockRequest) {
+    fn absorbed(
+        &mut self,
+        _: Time,
+        _: &FlowQueues,
+        flow: usize,
+        survivor: &BlockRequest,
+        gone: &BlockRequest,
+    ) {
         self.starts.keep_earlier(survivor.tag, gone.tag);
         self.finishes.keep_earlier(survivor.tag, gone.tag);
         // Paid for already; `grown` takes it once more.
         let state = &mut self.flows[flow];
-        state.tokens = state.tokens.map(|tokens| tokens + i128::from(gone.bytes()) * i128::from(SECOND));
+        state.tokens =
+            state.tokens.map(|tokens| tokens + i128::from(gone.bytes()) * i128::from(SECOND));
     }
 
     fn get(&self, tunable: &str) -> u64 {
@@ -173,7 +209,12 @@ mod tests {
 
     /// 4 KiB are a request of the tests.
     fn curve(burst: u64, rate: u64, latency_ms: u64) -> FlowSpec {
-        FlowSpec { weight: None, rate: Some(rate * 4096), burst: burst * 4096, latency_ns: Some(latency_ms * MS) }
+        FlowSpec {
+            weight: None,
+            rate: Some(rate * 4096),
+            burst: burst * 4096,
+            latency_ns: Some(latency_ms * MS),
+        }
     }
 
     fn tags(drive: &mut Drive, nr: usize) -> Vec<u32> {
@@ -183,7 +224,9 @@ mod tests {
     #[test]
     fn inside_its_curve_the_flow_with_the_shorter_bound_goes_first() {
         let mut drive = Drive::promising(&ROW, &[curve(2, 100, 50), curve(2, 100, 20)], &[]);
-        [of(0, 0, 0), of(0, 1, 100), of(1, 2, 200), of(1, 3, 300)].into_iter().for_each(|r| drive.insert(r));
+        [of(0, 0, 0), of(0, 1, 100), of(1, 2, 200), of(1, 3, 300)]
+            .into_iter()
+            .for_each(|r| drive.insert(r));
         assert_eq!(tags(&mut drive, 4), [2, 3, 0, 1]);
     }
 
@@ -207,7 +250,10 @@ mod tests {
         (0..4).for_each(|tag| drive.insert(of(1, tag, u64::from(tag) * 100)));
         (4..8).for_each(|tag| drive.insert(of(0, tag, u64::from(tag) * 100)));
         let order = tags(&mut drive, 8);
-        assert!(order.iter().position(|tag| *tag == 4) < order.iter().position(|tag| *tag == 3), "{order:?}");
+        assert!(
+            order.iter().position(|tag| *tag == 4) < order.iter().position(|tag| *tag == 3),
+            "{order:?}"
+        );
     }
 
     #[test]

@@ -98,7 +98,13 @@ fn reschedulable(model: &ServiceModel, free: Free, jobs: &[Job], group: &mut Gro
 }
 
 /// Whether a sweep over the group meets its deadlines and delays neither its end nor the task behind it.
-fn fits(model: &ServiceModel, free: Free, group: &Group, plain: Free, behind: Option<&Job>) -> bool {
+fn fits(
+    model: &ServiceModel,
+    free: Free,
+    group: &Group,
+    plain: Free,
+    behind: Option<&Job>,
+) -> bool {
     let mut at = free;
     let in_time = group.sweep(free.head, |job| {
         at = serve(model, at, job);
@@ -153,7 +159,11 @@ mod tests {
         bench.task(30, 36, 10);
         [10, 10, 10, 10, 10, 10].into_iter().for_each(|at| bench.plain(at));
         let order = bench.drain();
-        assert_eq!(order.iter().position(|tag| *tag == 0), Some(6), "{order:?}: 6, 11, 16, 21, 26, 31 and 36 ms");
+        assert_eq!(
+            order.iter().position(|tag| *tag == 0),
+            Some(6),
+            "{order:?}: 6, 11, 16, 21, 26, 31 and 36 ms"
+        );
         assert!(bench.late.is_empty());
     }
 
@@ -161,7 +171,9 @@ mod tests {
     fn an_arrival_that_is_due_earlier_goes_before_the_planned_ones() {
         for replan in [0, 50, 100_000] {
             let mut bench = Bench::new(&ROW, 0, &[("replan_percent", replan)]);
-            [(800, 10), (801, 20), (802, 30), (803, 40)].into_iter().for_each(|(due, at)| bench.task(0, due, at));
+            [(800, 10), (801, 20), (802, 30), (803, 40)]
+                .into_iter()
+                .for_each(|(due, at)| bench.task(0, due, at));
             assert_eq!(bench.step(), Some(0));
             bench.task(0, 26, 150);
             assert_eq!(bench.step(), Some(4), "after 1 it would be late by 4 ms; {replan}");
@@ -174,7 +186,10 @@ mod tests {
     fn while_a_planned_release_is_waited_for_an_arrival_is_served() {
         let mut bench = Bench::new(&ROW, 0, &[]);
         bench.task(50, 60, 10);
-        assert_eq!(bench.elevator.dispatch(crate::vocabulary::Time::ZERO, &crate::scheduler::NoDisk), None);
+        assert_eq!(
+            bench.elevator.dispatch(crate::vocabulary::Time::ZERO, &crate::scheduler::NoDisk),
+            None
+        );
         bench.task(0, 900, 20);
         assert_eq!(bench.drain(), [1, 0]);
     }

@@ -39,7 +39,8 @@ mod tests {
     use crate::textbook::vectors::{QUEUE, movement, order, with_edge};
 
     #[test]
-    fn the_textbooks_queue_costs_331_cylinders_up_first_and_236_down_first_with_the_run_to_the_edge() {
+    fn the_textbooks_queue_costs_331_cylinders_up_first_and_236_down_first_with_the_run_to_the_edge()
+     {
         let up = order(&ROW, 53, &[], &QUEUE);
         assert_eq!(up, [65, 67, 98, 122, 124, 183, 37, 14]);
         assert_eq!(movement(53, &with_edge(53, &up, true, &[199])), 331);

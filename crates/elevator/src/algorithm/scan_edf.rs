@@ -86,7 +86,8 @@ impl ScanEdf {
         match self.direction {
             Direction::Up => self.groups.at_or_after((deadline, from, 0)).filter(inside),
             Direction::Down => {
-                let ((_, position, _), _) = self.groups.at_or_below((deadline, from, u64::MAX)).filter(inside)?;
+                let ((_, position, _), _) =
+                    self.groups.at_or_below((deadline, from, u64::MAX)).filter(inside)?;
                 self.groups.at_or_after((deadline, position, 0))
             }
         }
@@ -102,7 +103,8 @@ impl Rule for ScanEdf {
             self.deadlines.resize(tag + 1, 0);
         }
         self.deadlines[tag] = deadline(held);
-        self.groups.insert((self.rounded(deadline(held)), held.position, held.rank), held.request.tag);
+        self.groups
+            .insert((self.rounded(deadline(held)), held.position, held.rank), held.request.tag);
     }
 
     fn remove(&mut self, held: &Held) {
@@ -152,16 +154,23 @@ mod tests {
 
     #[test]
     fn the_sweep_turns_where_nothing_of_the_deadline_is_ahead() {
-        assert_eq!(order(&ROW, 50, &[(0, 9, 40), (0, 9, 60), (0, 9, 40), (0, 9, 30)]), [1, 0, 2, 3]);
+        assert_eq!(
+            order(&ROW, 50, &[(0, 9, 40), (0, 9, 60), (0, 9, 40), (0, 9, 30)]),
+            [1, 0, 2, 3]
+        );
     }
 
     #[test]
     fn rounded_deadlines_tie() {
         let mut bench = Bench::new(&ROW, 0, &[("round_us", 10_000)]);
-        [(11, 90), (19, 20), (12, 60), (20, 10)].into_iter().for_each(|(due, at)| bench.task(0, due, at));
+        [(11, 90), (19, 20), (12, 60), (20, 10)]
+            .into_iter()
+            .for_each(|(due, at)| bench.task(0, due, at));
         assert_eq!(bench.drain(), [1, 2, 0, 3]);
         let mut bench = Bench::new(&ROW, 0, &[]);
-        [(11, 90), (19, 20), (12, 60), (20, 10)].into_iter().for_each(|(due, at)| bench.task(0, due, at));
+        [(11, 90), (19, 20), (12, 60), (20, 10)]
+            .into_iter()
+            .for_each(|(due, at)| bench.task(0, due, at));
         bench.set("round_us", 10_000);
         assert_eq!(bench.drain(), [1, 2, 0, 3], "also those that are held when it is set");
     }

@@ -34,10 +34,19 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Recalled,
     promises: &[Promise::IdlesWithTimer, Promise::LagAtMost { costs: 2, slack_kib: 0 }],
     tunables: &[
-        Tunable { role: Role::Window, ..Tunable::proposed("depth", "requests", 1, 4096, "requests in the device (D)") },
+        Tunable {
+            role: Role::Window,
+            ..Tunable::proposed("depth", "requests", 1, 4096, "requests in the device (D)")
+        },
         Tunable {
             role: Role::Reading,
-            ..Tunable::proposed("variant", "switch", 0, 2, "0: SFQ(D); 1: Min-SFQ(D); 2: 4-Tag SFQ(D)")
+            ..Tunable::proposed(
+                "variant",
+                "switch",
+                0,
+                2,
+                "0: SFQ(D); 1: Min-SFQ(D); 2: 4-Tag SFQ(D)",
+            )
         },
         Tunable::proposed(
             "latency_target",
@@ -94,7 +103,14 @@ struct Steering {
 
 impl Steering {
     /// Counts a completion; at the end of a period D changes.
-    fn completed(&mut self, now: Time, latency_ns: u64, depth: u64, target_us: u64, period_ms: u64) {
+    fn completed(
+        &mut self,
+        now: Time,
+        latency_ns: u64,
+        depth: u64,
+        target_us: u64,
+        period_ms: u64,
+    ) {
         self.latencies_ns += latency_ns;
         self.completed += 1;
         if now - self.since < period_ms * 1_000_000 {
@@ -186,7 +202,9 @@ impl FlowRule for SfqD {
         let flow = queues.flow_of(tag);
         let mut state = self.flows[flow];
         let arrival = state.head.take().expect("the flow of what was sent had requests");
-        self.heads.remove(self.key(&state, arrival)).expect("the flow of what was sent is in the order");
+        self.heads
+            .remove(self.key(&state, arrival))
+            .expect("the flow of what was sent is in the order");
         self.last_start = state.tags[SFQ];
         self.in_device.set(tag, state.tags[MIN]);
         let cost = virtual_time(queues.request(tag).nr_sectors.into(), queues.flows().weight(flow));
@@ -206,7 +224,15 @@ impl FlowRule for SfqD {
         }
     }
 
-    fn absorbed(&mut self, _: Time, _: &FlowQueues, _: usize, _survivor: &BlockRequest, _gone: &BlockRequest) {}
+    fn absorbed(
+        &mut self,
+        _: Time,
+        _: &FlowQueues,
+        _: usize,
+        _survivor: &BlockRequest,
+        _gone: &BlockRequest,
+    ) {
+    }
 
     fn get(&self, tunable: &str) -> u64 {
         match tunable {
@@ -272,7 +298,11 @@ mod tests {
 
     /// Processes in order of service, one request in the device at a time.
     fn order(elevator: &mut dyn Elevator) -> Vec<u32> {
-        let serve = |_| next(elevator).inspect(|request| finish(elevator, *request, 0)).map(|request| request.tag);
+        let serve = |_| {
+            next(elevator)
+                .inspect(|request| finish(elevator, *request, 0))
+                .map(|request| request.tag)
+        };
         (0..).map_while(serve).collect()
     }
 
@@ -286,7 +316,11 @@ mod tests {
     #[test]
     fn a_flow_of_twice_the_weight_is_served_twice_as_often() {
         let mut sfq = sfq(&[2, 1], &[("depth", 1)]);
-        insert(sfq.as_mut(), 0, &[(0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (1, 1), (1, 1), (1, 1)]);
+        insert(
+            sfq.as_mut(),
+            0,
+            &[(0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (0, 1), (1, 1), (1, 1), (1, 1)],
+        );
         assert_eq!(order(sfq.as_mut()), [0, 6, 1, 2, 7, 3, 4, 8, 5]);
     }
 
@@ -301,7 +335,8 @@ mod tests {
     }
 
     #[test]
-    fn with_the_least_outstanding_tag_as_virtual_time_a_newcomer_starts_behind_a_lone_flow_and_monopolises() {
+    fn with_the_least_outstanding_tag_as_virtual_time_a_newcomer_starts_behind_a_lone_flow_and_monopolises()
+     {
         // The lone flow has one of 4 units in the device, from 0 on, and more behind it.
         let newcomer_runs = [0, 1, 2].map(|variant| {
             let mut sfq = sfq(&[1, 1], &[("depth", 2), ("variant", variant)]);

@@ -179,7 +179,11 @@ pub(crate) mod bench {
             arrive(elevator.as_mut(), now, next.tag);
         }
         let variance = squares / 4000 - (sum / 4000) * (sum / 4000);
-        Measured { mean_service_ns: now.as_ns() / 4000, longest_wait_ns, response_sd_ns: variance.isqrt() as u64 }
+        Measured {
+            mean_service_ns: now.as_ns() / 4000,
+            longest_wait_ns,
+            response_sd_ns: variance.isqrt() as u64,
+        }
     }
 }
 
@@ -193,15 +197,28 @@ mod tests {
     use crate::testing::request;
     use crate::textbook::vectors::drive;
 
-    const OTHERS: [ElevatorKind; 9] =
-        [fcfs::ROW, sstf::ROW, scan::ROW, c_scan::ROW, look::ROW, c_look::ROW, fscan::ROW, vscan_r::ROW, asptf::ROW];
+    const OTHERS: [ElevatorKind; 9] = [
+        fcfs::ROW,
+        sstf::ROW,
+        scan::ROW,
+        c_scan::ROW,
+        look::ROW,
+        c_look::ROW,
+        fscan::ROW,
+        vscan_r::ROW,
+        asptf::ROW,
+    ];
 
     #[test]
     fn the_soonest_under_the_head_goes_first_not_the_nearest() {
         let mut elevator = (ROW.build)(&drive(200));
         // From cylinder 0 at angle 0: sector 9 of the own cylinder comes in 9 ms, sector 3 of cylinder 20 after a seek of 2 ms.
         for (tag, sector) in [(0, 9), (1, 203), (2, 201)] {
-            elevator.insert(Time::ZERO, BlockRequest { nr_sectors: 1, ..request(tag, sector) }, InsertAt::Sorted);
+            elevator.insert(
+                Time::ZERO,
+                BlockRequest { nr_sectors: 1, ..request(tag, sector) },
+                InsertAt::Sorted,
+            );
         }
         let mut disk = Drive::default();
         assert_eq!(
@@ -221,12 +238,17 @@ mod tests {
     fn on_any_snapshot_there_is_no_request_that_takes_less() {
         let mut seed = 11_u64;
         for round in 0..300 {
-            let mut elevators =
-                [&ROW].into_iter().chain(&OTHERS).map(|row| (row.build)(&drive(200))).collect::<Vec<_>>();
+            let mut elevators = [&ROW]
+                .into_iter()
+                .chain(&OTHERS)
+                .map(|row| (row.build)(&drive(200)))
+                .collect::<Vec<_>>();
             for tag in 0..20 {
                 seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let piece = BlockRequest { nr_sectors: 1, ..request(tag, (seed >> 33) % 2000) };
-                elevators.iter_mut().for_each(|elevator| elevator.insert(Time::ZERO, piece, InsertAt::Sorted));
+                elevators
+                    .iter_mut()
+                    .for_each(|elevator| elevator.insert(Time::ZERO, piece, InsertAt::Sorted));
             }
             let now = Time::from_ns(round * 123_457);
             let times: Vec<u64> = elevators
@@ -256,10 +278,11 @@ mod tests {
     #[test]
     fn without_mechanics_it_is_first_come_first_served() {
         let mut elevator = (ROW.build)(&drive(0));
-        [(3, 5), (1, 9), (2, 1)]
-            .into_iter()
-            .for_each(|(tag, sector)| elevator.insert(Time::ZERO, request(tag, sector), InsertAt::Sorted));
-        let tags: Vec<u32> = (0..3).map(|_| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag).collect();
+        [(3, 5), (1, 9), (2, 1)].into_iter().for_each(|(tag, sector)| {
+            elevator.insert(Time::ZERO, request(tag, sector), InsertAt::Sorted)
+        });
+        let tags: Vec<u32> =
+            (0..3).map(|_| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag).collect();
         assert_eq!(tags, [3, 1, 2]);
     }
 }

@@ -79,17 +79,33 @@ mod tests {
     }
 
     #[test]
-    fn of_two_equally_near_the_one_in_the_direction_of_the_last_movement_is_next_and_on_one_cylinder_the_older() {
+    fn of_two_equally_near_the_one_in_the_direction_of_the_last_movement_is_next_and_on_one_cylinder_the_older()
+     {
         assert_eq!(order(&ROW, 50, &[], &[40, 60]), [60, 40], "the arm came from below");
         assert_eq!(order(&ROW, 100, &[], &[90, 80, 100]), [100, 90, 80]);
         assert_eq!(order(&ROW, 100, &[], &[90, 80, 104, 100, 70, 96]), [100, 104, 96, 90, 80, 70]);
-        assert_eq!(order(&ROW, 100, &[], &[98, 97, 99, 106, 90]), [99, 98, 97, 90, 106], "97 to 90 and 106: 7 and 9");
+        assert_eq!(
+            order(&ROW, 100, &[], &[98, 97, 99, 106, 90]),
+            [99, 98, 97, 90, 106],
+            "97 to 90 and 106: 7 and 9"
+        );
         assert_eq!(order(&ROW, 100, &[], &[95, 90, 100]), [100, 95, 90]);
-        assert_eq!(order(&ROW, 100, &[], &[95, 92, 98]), [98, 95, 92], "downward, at 95 the tie of none");
-        assert_eq!(order(&ROW, 100, &[], &[99, 94, 104]), [99, 94, 104], "equally near: on downward");
+        assert_eq!(
+            order(&ROW, 100, &[], &[95, 92, 98]),
+            [98, 95, 92],
+            "downward, at 95 the tie of none"
+        );
+        assert_eq!(
+            order(&ROW, 100, &[], &[99, 94, 104]),
+            [99, 94, 104],
+            "equally near: on downward"
+        );
         let mut elevator = at(&ROW, 200, 10, &[]);
-        [3, 1, 2].into_iter().for_each(|tag| elevator.insert(Time::ZERO, cylinder(tag, 10, 200), InsertAt::Sorted));
-        let tags: Vec<u32> = (0..3).map(|_| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag).collect();
+        [3, 1, 2]
+            .into_iter()
+            .for_each(|tag| elevator.insert(Time::ZERO, cylinder(tag, 10, 200), InsertAt::Sorted));
+        let tags: Vec<u32> =
+            (0..3).map(|_| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag).collect();
         assert_eq!(tags, [3, 1, 2], "order of arrival, not of sectors");
     }
 
@@ -118,7 +134,9 @@ mod tests {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 33) % 200
         };
-        (0..held).for_each(|tag| elevator.insert(Time::ZERO, cylinder(tag, random(), 200), InsertAt::Sorted));
+        (0..held).for_each(|tag| {
+            elevator.insert(Time::ZERO, cylinder(tag, random(), 200), InsertAt::Sorted)
+        });
         let (mut head, mut moved) = (53_u64, 0);
         for _ in 0..4000 {
             let served = elevator.dispatch(Time::ZERO, &NoDisk).expect("the queue is full");
@@ -142,8 +160,13 @@ mod tests {
     fn passed(row: &ElevatorKind) -> Option<u64> {
         let mut elevator = at(row, 200, 50, &[]);
         elevator.insert(Time::ZERO, cylinder(0, 150, 200), InsertAt::Sorted);
-        (1..4)
-            .for_each(|tag| elevator.insert(Time::ZERO, cylinder(tag, 38 + 5 * u64::from(tag), 200), InsertAt::Sorted));
+        (1..4).for_each(|tag| {
+            elevator.insert(
+                Time::ZERO,
+                cylinder(tag, 38 + 5 * u64::from(tag), 200),
+                InsertAt::Sorted,
+            )
+        });
         for (served, hot) in (0..10_000).zip((40..=60).cycle().step_by(8)) {
             match elevator.dispatch(Time::ZERO, &NoDisk).expect("work is there").tag {
                 0 => return Some(served),

@@ -61,7 +61,8 @@ impl Vscan {
     /// that nothing is rounded.
     fn stays(&self, arm: Actuator, ahead: u64, behind: u64) -> bool {
         let hundredths = |position: u64| u128::from(position.abs_diff(arm.head)) * 100;
-        hundredths(ahead) <= hundredths(behind) + u128::from(self.r_percent) * u128::from(arm.positions)
+        hundredths(ahead)
+            <= hundredths(behind) + u128::from(self.r_percent) * u128::from(arm.positions)
     }
 }
 
@@ -116,7 +117,8 @@ mod tests {
         assert_eq!((served, 236), (order(&sstf::ROW, 53, &[], &QUEUE), 236));
         for r_percent in [10, 20, 50, 100] {
             for (direction, moved) in [(0, 299), (1, 208)] {
-                let served = order(&ROW, 53, &[("r_percent", r_percent), ("direction", direction)], &QUEUE);
+                let served =
+                    order(&ROW, 53, &[("r_percent", r_percent), ("direction", direction)], &QUEUE);
                 assert_eq!(movement(53, &served), moved, "R = {r_percent} %");
                 assert_eq!(served, order(&look::ROW, 53, &[("direction", direction)], &QUEUE));
             }
@@ -138,7 +140,8 @@ mod tests {
     #[test]
     fn at_its_ends_it_is_sstf_and_look_request_by_request_under_a_steady_load() {
         for (r_percent, other) in [(0, sstf::ROW), (100, look::ROW)] {
-            let mut pair = [at(&ROW, 200, 53, &[("r_percent", r_percent)]), at(&other, 200, 53, &[])];
+            let mut pair =
+                [at(&ROW, 200, 53, &[("r_percent", r_percent)]), at(&other, 200, 53, &[])];
             let mut seed = 7_u64;
             for step in 0..5000_u32 {
                 seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -150,11 +153,17 @@ mod tests {
                     }
                 });
                 if step >= 20 {
-                    let [ours, theirs] = pair.each_mut().map(|elevator| elevator.dispatch(Time::ZERO, &NoDisk));
-                    let (ours, theirs) = (ours.expect("work is there"), theirs.expect("work is there"));
+                    let [ours, theirs] =
+                        pair.each_mut().map(|elevator| elevator.dispatch(Time::ZERO, &NoDisk));
+                    let (ours, theirs) =
+                        (ours.expect("work is there"), theirs.expect("work is there"));
                     assert_eq!(ours, theirs, "step {step} at R = {r_percent} %");
                     pair.iter_mut().for_each(|elevator| {
-                        elevator.insert(Time::ZERO, cylinder(ours.tag, place, 200), InsertAt::Sorted)
+                        elevator.insert(
+                            Time::ZERO,
+                            cylinder(ours.tag, place, 200),
+                            InsertAt::Sorted,
+                        )
                     });
                 }
             }
@@ -168,7 +177,10 @@ mod tests {
                 [0, 20, 100].map(|r_percent| steady(&ROW, &[("r_percent", r_percent)], held));
             let spread = [even, ours, quick].map(|seen| seen.response_sd_ns);
             assert!(spread[0] <= spread[1] && spread[1] < spread[2], "{held} waiting: {spread:?}");
-            assert!(ours.mean_service_ns.abs_diff(quick.mean_service_ns) * 50 < quick.mean_service_ns, "within 2 %");
+            assert!(
+                ours.mean_service_ns.abs_diff(quick.mean_service_ns) * 50 < quick.mean_service_ns,
+                "within 2 %"
+            );
         }
     }
 }

@@ -156,14 +156,27 @@ impl FlowRule for Yfq {
         self.at = request.end();
     }
 
-    fn grown(&mut self, _now: Time, queues: &FlowQueues, _before: &BlockRequest, after: &BlockRequest) {
+    fn grown(
+        &mut self,
+        _now: Time,
+        queues: &FlowQueues,
+        _before: &BlockRequest,
+        after: &BlockRequest,
+    ) {
         let flow = queues.flow_of(after.tag);
         if queues.oldest(flow) == Some(after.tag) {
             self.tag_again(queues, flow);
         }
     }
 
-    fn absorbed(&mut self, _: Time, queues: &FlowQueues, flow: usize, _: &BlockRequest, _: &BlockRequest) {
+    fn absorbed(
+        &mut self,
+        _: Time,
+        queues: &FlowQueues,
+        flow: usize,
+        _: &BlockRequest,
+        _: &BlockRequest,
+    ) {
         self.tag_again(queues, flow);
     }
 
@@ -201,7 +214,8 @@ mod tests {
 
     #[test]
     fn flows_whose_requests_fit_one_batch_share_equally_whatever_their_weights() {
-        let shares = |batch| Drive::new(&ROW, &[100, 200], &[("batch", batch)]).shares(2, 2, 8, 300);
+        let shares =
+            |batch| Drive::new(&ROW, &[100, 200], &[("batch", batch)]).shares(2, 2, 8, 300);
         assert_eq!(shares(4), [1200, 1200]);
         assert_eq!(shares(1), [800, 1600]);
     }

@@ -94,7 +94,8 @@ impl Bitmap {
         let (first, hint) = (self.hint >> self.shift, self.hint & (self.bits - 1));
         let mut found = None;
         for step in 0..nr_words {
-            let index = if first + step < nr_words { first + step } else { first + step - nr_words };
+            let index =
+                if first + step < nr_words { first + step } else { first + step - nr_words };
             let depth = self.bits.min(self.depth - index * self.bits);
             found = self.words[index as usize].take(depth, if step == 0 { hint } else { 0 });
             if let Some(bit) = found {
@@ -114,7 +115,8 @@ impl Bitmap {
         let nr_words = self.words.len() as u32;
         let (first, hint) = (self.hint / self.bits, self.hint % self.bits);
         let found = (0..nr_words).find_map(|step| {
-            let index = if first + step < nr_words { first + step } else { first + step - nr_words };
+            let index =
+                if first + step < nr_words { first + step } else { first + step - nr_words };
             let depth = self.part_of_word(index, shallow, linux);
             let hint = if step == 0 { hint } else { 0 };
             let bit = self.words[index as usize].take_wrapping(depth, hint)?;
@@ -202,11 +204,16 @@ mod tests {
             [(601, 1, vec![0, 8, 16, 24]), (612, 1, vec![0]), (612, 5, vec![0, 1, 8, 16, 24])]
         {
             let mut bitmap = Bitmap::new(32);
-            let found: Vec<u32> = std::iter::from_fn(|| bitmap.search_shallow(shallow, linux)).collect();
+            let found: Vec<u32> =
+                std::iter::from_fn(|| bitmap.search_shallow(shallow, linux)).collect();
             assert_eq!(found, expected, "{shallow} in {linux}");
             bitmap.free(8);
             bitmap.free(0);
-            assert_eq!(bitmap.search_shallow(shallow, linux), Some(0), "what was freed last is no hint");
+            assert_eq!(
+                bitmap.search_shallow(shallow, linux),
+                Some(0),
+                "what was freed last is no hint"
+            );
         }
     }
 }

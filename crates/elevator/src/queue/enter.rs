@@ -55,8 +55,13 @@ impl Queue {
     /// A piece or part comes in.
     pub(super) fn enter(&mut self, now: Time, request: &BlockRequest, part: u32) -> Entered {
         let released = request.is_released(now);
-        if let Some(release) = request.release.filter(|_| !released && !self.elevator.takes_unreleased()) {
-            self.unreleased.insert((release, self.nr_unreleased), Waiter { request: *request, part, shallow: None });
+        if let Some(release) =
+            request.release.filter(|_| !released && !self.elevator.takes_unreleased())
+        {
+            self.unreleased.insert(
+                (release, self.nr_unreleased),
+                Waiter { request: *request, part, shallow: None },
+            );
             self.nr_unreleased += 1;
             self.nr_waiting += 1;
             return Entered::Waiting;
@@ -86,7 +91,9 @@ impl Queue {
         }
         let limit = self.elevator.depth_limit(op, sync);
         let spare = self.tags[queue].has_spare(op);
-        if first && self.tags[queue].has_room(op, sync, limit) || spare && self.elevator.may_exceed(request.process) {
+        if first && self.tags[queue].has_room(op, sync, limit)
+            || spare && self.elevator.may_exceed(request.process)
+        {
             let bit = self.lines.get_mut(queue).and_then(|lines| lines.take(limit.is_some()));
             return Entered::Inserted(self.insert(now, request, part, bit));
         }
@@ -137,9 +144,16 @@ impl Queue {
             }
         }
         while self.lines.is_empty() && self.nr_waiting > self.unreleased.len() {
-            let heads = self.waiting.iter().enumerate().filter_map(|(class, line)| Some((class, line.front()?)));
+            let heads = self
+                .waiting
+                .iter()
+                .enumerate()
+                .filter_map(|(class, line)| Some((class, line.front()?)));
             let ready = heads.filter(|(_, waiter)| self.has_room(&waiter.request));
-            let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.pieces.order(waiter.part)) else { return };
+            let Some((class, _)) = ready.min_by_key(|(_, waiter)| self.pieces.order(waiter.part))
+            else {
+                return;
+            };
             let waiter = self.waiting[class].pop_front().expect("it is the head of its line");
             self.nr_waiting -= 1;
             let tag = self.insert(now, &waiter.request, waiter.part, None);
@@ -150,7 +164,11 @@ impl Queue {
     /// How many tags the scheduler lets a request that arrives choose from; None: all.
     #[inline]
     fn shallow_depth(&self, request: &BlockRequest) -> Option<u32> {
-        if self.lines.is_empty() { None } else { self.elevator.shallow_depth(request, word(self.limits.nr_requests)) }
+        if self.lines.is_empty() {
+            None
+        } else {
+            self.elevator.shallow_depth(request, word(self.limits.nr_requests))
+        }
     }
 
     /// Takes one of those few tags.
@@ -175,10 +193,12 @@ impl Queue {
     /// A piece or part becomes a request of the elevator's; its tag.
     fn insert(&mut self, now: Time, request: &BlockRequest, part: u32, bit: Option<u32>) -> u32 {
         let queue = self.hw_queue(request);
-        let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues() + queue as u32;
+        let tag = self.tags[queue].take(request.op, request.sync) * self.topology.hw_queues()
+            + queue as u32;
         let request = BlockRequest { tag, seq: self.counters.inserted, allocated: now, ..*request };
         let parts = Pieces::list(part);
-        self.slots[tag as usize] = Some(Slot { state: State::Held, request, issued: now, parts, bit, is_full: false });
+        self.slots[tag as usize] =
+            Some(Slot { state: State::Held, request, issued: now, parts, bit, is_full: false });
         self.counters.inserted += 1;
         self.remember(&request);
         if self.runs_on_demand {

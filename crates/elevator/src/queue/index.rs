@@ -98,7 +98,10 @@ mod tests {
         index.insert(1, 100, 1);
         index.insert(0, 108, 3);
         let at = |index: &Index, direction, sector| index.at(direction, sector).collect::<Vec<_>>();
-        assert_eq!([at(&index, 0, 100), at(&index, 1, 100), at(&index, 0, 104)], [vec![2, 0], vec![1], vec![]]);
+        assert_eq!(
+            [at(&index, 0, 100), at(&index, 1, 100), at(&index, 0, 104)],
+            [vec![2, 0], vec![1], vec![]]
+        );
         index.remove(2);
         assert_eq!(at(&index, 0, 100), [0]);
         [0, 1, 3].iter().for_each(|tag| index.remove(*tag));

@@ -59,13 +59,18 @@ impl Queue {
                 return Some((tag, Merge::Front));
             }
         }
-        let hashed = self.ends.at(self.end_key(piece.op), piece.sector).find(|tag| self.is_mergeable(*tag));
+        let hashed =
+            self.ends.at(self.end_key(piece.op), piece.sector).find(|tag| self.is_mergeable(*tag));
         if let Some(tag) = hashed.filter(|tag| self.accepts(*tag, piece)) {
             return Some((tag, Merge::Back));
         }
         let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
         let front = trees.front(piece).filter(|tag| self.accepts(*tag, piece))?;
-        assert_eq!(self.slot(front).request.sector, piece.end(), "a tree finds by the first sector");
+        assert_eq!(
+            self.slot(front).request.sector,
+            piece.end(),
+            "a tree finds by the first sector"
+        );
         Some((front, Merge::Front))
     }
 
@@ -87,7 +92,14 @@ impl Queue {
     }
 
     /// Two neighbours and the piece between them become one request, the lower one; the scheduler is called for the end result only.
-    fn join_three(&mut self, now: Time, tag: u32, piece: &BlockRequest, next: u32, how: Merge) -> u32 {
+    fn join_three(
+        &mut self,
+        now: Time,
+        tag: u32,
+        piece: &BlockRequest,
+        next: u32,
+        how: Merge,
+    ) -> u32 {
         let (survivor, gone) = match how {
             Merge::Back => (tag, next),
             Merge::Front => (next, tag),
@@ -108,7 +120,8 @@ impl Queue {
     }
 
     fn is_sorted(&self, tag: u32) -> bool {
-        let held = matches!(self.slots.get(tag as usize), Some(Some(Slot { state: State::Held, .. })));
+        let held =
+            matches!(self.slots.get(tag as usize), Some(Some(Slot { state: State::Held, .. })));
         held && self.elevator.trees().is_some_and(|trees| trees.is_sorted(tag))
     }
 

@@ -184,7 +184,10 @@ mod tests {
             assert_eq!(of(tags, None), [expected; 2], "{tags} tags");
         }
         assert_eq!((word(32), word(64), word(256), word(3), word(2)), (8, 16, 64, 64, 64));
-        assert_eq!((of(64, Some(1)), of(64, Some(12)), of(256, Some(48))), ([1, 1], [6, 1], [8, 6]));
+        assert_eq!(
+            (of(64, Some(1)), of(64, Some(12)), of(256, Some(48))),
+            ([1, 1], [6, 1], [8, 6])
+        );
         assert_eq!(of(1024, Some(1)), [2, 1], "16 words of one bit each, or one bit of all");
         let kyber = Batch::new(64, |bits| Some(bits * 3 / 4));
         assert_eq!((kyber.size(601), kyber.size(612)), (6, 6));
@@ -223,7 +226,11 @@ mod tests {
         (0..4).for_each(|_| lines.count_freed(|| 612));
         assert_eq!(woken(&mut lines), [2, 3, 4, 5]);
         (0..8).for_each(|_| lines.count_freed(|| 612));
-        assert_eq!((woken(&mut lines), lines.waiting, lines.woken_line), (vec![6, 7], 0, 6), "there are no more");
+        assert_eq!(
+            (woken(&mut lines), lines.waiting, lines.woken_line),
+            (vec![6, 7], 0, 6),
+            "there are no more"
+        );
     }
 
     #[test]
@@ -234,7 +241,11 @@ mod tests {
         assert_eq!(lines.take(false), Some(12));
         assert_eq!(lines.joined, 0);
         lines.free(9, || 601);
-        assert_eq!((lines.take(false), lines.joined), (Some(9), 1), "9 is below the hint in its word");
+        assert_eq!(
+            (lines.take(false), lines.joined),
+            (Some(9), 1),
+            "9 is below the hint in its word"
+        );
         lines.free(8, || 601);
         assert_eq!(
             (lines.take(true), lines.joined),

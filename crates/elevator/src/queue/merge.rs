@@ -86,13 +86,17 @@ impl Queue {
     fn search(&self, piece: &BlockRequest) -> Option<(u32, Merge)> {
         let direction = direction(piece.op);
         if let Some(tag) = self.last_merge {
-            let how = [Merge::Back, Merge::Front].into_iter().find(|how| self.joins(tag, piece, *how));
+            let how =
+                [Merge::Back, Merge::Front].into_iter().find(|how| self.joins(tag, piece, *how));
             if let Some(how) = how {
                 return Some((tag, how));
             }
         }
-        let back = self.ends.at(direction, piece.sector).find(|tag| self.joins(*tag, piece, Merge::Back));
-        let front = || self.starts.at(direction, piece.end()).find(|tag| self.joins(*tag, piece, Merge::Front));
+        let back =
+            self.ends.at(direction, piece.sector).find(|tag| self.joins(*tag, piece, Merge::Back));
+        let front = || {
+            self.starts.at(direction, piece.end()).find(|tag| self.joins(*tag, piece, Merge::Front))
+        };
         back.map(|tag| (tag, Merge::Back)).or_else(|| front().map(|tag| (tag, Merge::Front)))
     }
 
@@ -110,7 +114,10 @@ impl Queue {
 
     /// Whether a request is held and could take the piece by position, direction and size.
     fn fits(&self, tag: u32, piece: &BlockRequest, how: Merge) -> bool {
-        let Some(Some(Slot { state: State::Held, request, .. })) = self.slots.get(tag as usize) else { return false };
+        let Some(Some(Slot { state: State::Held, request, .. })) = self.slots.get(tag as usize)
+        else {
+            return false;
+        };
         let touches = match how {
             Merge::Back => request.end() == piece.sector,
             Merge::Front => piece.end() == request.sector,
@@ -160,7 +167,13 @@ impl Queue {
     }
 
     /// Joins two held requests: `gone` becomes part of `survivor`, which it touches from above, with the piece between them.
-    pub(super) fn unite(&mut self, now: Time, survivor: u32, gone: u32, piece: Option<&BlockRequest>) {
+    pub(super) fn unite(
+        &mut self,
+        now: Time,
+        survivor: u32,
+        gone: u32,
+        piece: Option<&BlockRequest>,
+    ) {
         let Slot { request: taken, parts, .. } = *self.slot(gone);
         let survivors = *self.slot(survivor);
         self.forget(gone);

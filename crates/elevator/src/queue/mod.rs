@@ -105,19 +105,30 @@ pub struct Queue {
 impl Queue {
     /// A queue for a scheduler, with default tunables. `build.nr_tags` and `build.queue_depth` are set from `limits`.
     pub fn new(kind: &ElevatorKind, build: &Build, limits: Limits) -> Queue {
-        assert!(limits.queue_depth >= 1 && limits.max_sectors >= 1, "a queue lets something through: {limits:?}");
+        assert!(
+            limits.queue_depth >= 1 && limits.max_sectors >= 1,
+            "a queue lets something through: {limits:?}"
+        );
         let is_legacy = kind.origin == Origin::LegacyLinux;
         // Linux before blk-mq knows one queue.
-        let topology = if is_legacy { Topology::new(build.topology.cpus(), 1) } else { build.topology };
+        let topology =
+            if is_legacy { Topology::new(build.topology.cpus(), 1) } else { build.topology };
         let hw_queues = topology.hw_queues();
         let one = Tags::new(limits.nr_requests, if is_legacy { 2 } else { 1 });
         let (announced, end) = (one.announced() * hw_queues, one.end() * hw_queues);
-        let build = Build { nr_tags: announced, queue_depth: limits.queue_depth, topology, ..build.clone() };
+        let build = Build {
+            nr_tags: announced,
+            queue_depth: limits.queue_depth,
+            topology,
+            ..build.clone()
+        };
         let elevator = (kind.build)(&build);
         let least = |bits| elevator.least_depth(bits);
         Queue {
             lines: match kind.origin {
-                Origin::BlkMq => (0..hw_queues).map(|_| Lines::new(limits.nr_requests, least)).collect(),
+                Origin::BlkMq => {
+                    (0..hw_queues).map(|_| Lines::new(limits.nr_requests, least)).collect()
+                }
                 _ => Vec::new(),
             },
             runs_on_demand: elevator.trees().is_some(),
@@ -172,13 +183,19 @@ impl Queue {
         let slot = self.slots.get_mut(request.tag as usize).and_then(Option::as_mut);
         let slot = slot.expect("an elevator dispatches tags that were inserted");
         let state = slot.state;
-        assert!(matches!(state, State::Held | State::Requeued), "{request:?} is dispatched while it is {state:?}");
+        assert!(
+            matches!(state, State::Held | State::Requeued),
+            "{request:?} is dispatched while it is {state:?}"
+        );
         assert!(
             (request.seq, request.sector, request.nr_sectors) == known(&slot.request),
             "the elevator gives {request:?}, the queue knows it as {:?}",
             slot.request
         );
-        debug_assert_eq!(request, slot.request, "an elevator gives a request as it was inserted or merged");
+        debug_assert_eq!(
+            request, slot.request,
+            "an elevator gives a request as it was inserted or merged"
+        );
         (slot.state, slot.issued) = (State::InFlight, now);
         if state == State::Held {
             self.forget(request.tag);
@@ -209,7 +226,8 @@ impl Queue {
         self.tick(now);
         let slot = in_flight(&mut self.slots, tag);
         slot.state = State::Free;
-        let (finished, parts) = (Finished { request: slot.request, issued: slot.issued }, slot.parts);
+        let (finished, parts) =
+            (Finished { request: slot.request, issued: slot.issued }, slot.parts);
         self.in_flight -= 1;
         self.counters.completed += 1;
         self.elevator.complete(now, &finished);
@@ -310,7 +328,9 @@ impl Queue {
     /// A request that the device has.
     pub fn at_device(&self, tag: u32) -> BlockRequest {
         let slot = self.slots.get(tag as usize).and_then(Option::as_ref);
-        slot.filter(|slot| slot.state == State::InFlight).expect("the device has a request with this tag").request
+        slot.filter(|slot| slot.state == State::InFlight)
+            .expect("the device has a request with this tag")
+            .request
     }
 
     /// CPUs and hardware queues.
@@ -387,7 +407,8 @@ impl Queue {
 
 fn in_flight(slots: &mut [Option<Slot>], tag: u32) -> &mut Slot {
     let slot = slots.get_mut(tag as usize).and_then(Option::as_mut);
-    slot.filter(|slot| slot.state == State::InFlight).expect("the device has a request with this tag")
+    slot.filter(|slot| slot.state == State::InFlight)
+        .expect("the device has a request with this tag")
 }
 
 /// What of a request cannot change behind the queue's back.

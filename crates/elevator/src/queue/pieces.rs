@@ -62,7 +62,10 @@ impl Pieces {
 
     /// Appends the part that was submitted last.
     pub(super) fn append(&mut self, list: &mut List, part: u32) {
-        debug_assert!(self.order(list.tail) < self.order(part), "parts join a request in order of submission");
+        debug_assert!(
+            self.order(list.tail) < self.order(part),
+            "parts join a request in order of submission"
+        );
         self.parts[list.tail as usize].next = part;
         list.tail = part;
     }

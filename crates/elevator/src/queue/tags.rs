@@ -91,7 +91,11 @@ impl Tags {
 
     /// Takes a tag; [`Tags::has_room`] or [`Tags::has_spare`] said that there is one.
     pub(super) fn take(&mut self, op: Op, sync: bool) -> u32 {
-        let tag = self.free.pop().or_else(|| self.spare.pop()).expect("the pools hold as many tags as they count");
+        let tag = self
+            .free
+            .pop()
+            .or_else(|| self.spare.pop())
+            .expect("the pools hold as many tags as they count");
         let pool = self.pool(op);
         self.used_of_pool[pool] += 1;
         self.used_of_class[class(op, sync)] += 1;
@@ -128,7 +132,9 @@ mod tests {
     #[test]
     fn excess_is_half_the_pool_and_uses_high_numbers_only_when_the_others_are_gone() {
         let mut tags = Tags::new(2, 2);
-        (0..3).for_each(|_| assert!(tags.has_spare(Op::Read) && tags.take(Op::Read, true) < tags.announced()));
+        (0..3).for_each(|_| {
+            assert!(tags.has_spare(Op::Read) && tags.take(Op::Read, true) < tags.announced())
+        });
         assert!(!tags.has_spare(Op::Read) && tags.has_spare(Op::Write));
         let writes: Vec<u32> = (0..3).map(|_| tags.take(Op::Write, false)).collect();
         assert_eq!((writes, tags.end()), (vec![3, 4, 5], 6));
@@ -142,7 +148,9 @@ mod tests {
         let mut tags = Tags::new(8, 1);
         assert!(tags.has_room(Op::Write, false, Some(0)));
         tags.take(Op::Write, false);
-        assert!(!tags.has_room(Op::Write, false, Some(0)) && !tags.has_room(Op::Write, false, Some(1)));
+        assert!(
+            !tags.has_room(Op::Write, false, Some(0)) && !tags.has_room(Op::Write, false, Some(1))
+        );
         assert!(tags.has_room(Op::Write, true, Some(1)));
     }
 }

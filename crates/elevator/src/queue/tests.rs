@@ -35,7 +35,11 @@ struct Bed {
 
 impl Bed {
     fn new(kind: &ElevatorKind, limits: Limits) -> Bed {
-        Bed { queue: Queue::new(kind, &Build::default(), limits), seen: Vec::new(), done: Vec::new() }
+        Bed {
+            queue: Queue::new(kind, &Build::default(), limits),
+            seen: Vec::new(),
+            done: Vec::new(),
+        }
     }
 
     fn submit(&mut self, piece: Piece) {
@@ -89,7 +93,10 @@ fn a_front_merge_that_reaches_the_former_neighbour_leaves_the_one_at_the_lower_s
     // 104 cannot join 92..104 at its end (12 + 12 > 20), and takes the place before 116.
     bed.reads(&[(116, 2), (92, 12), (104, 12)]);
     assert_eq!(bed.queue.counters().front_merges, 1);
-    assert_eq!(bed.drain().iter().map(|(sector, nr, _)| (*sector, *nr)).collect::<Vec<_>>(), [(104, 14), (92, 12)]);
+    assert_eq!(
+        bed.drain().iter().map(|(sector, nr, _)| (*sector, *nr)).collect::<Vec<_>>(),
+        [(104, 14), (92, 12)]
+    );
     let mut bed = Bed::new(&fcfs::ROW, limits(8, 1));
     bed.reads(&[(116, 2), (92, 8), (0, 1), (100, 16)]);
     assert_eq!(bed.drain(), [(92, 26, vec![0, 1, 3]), (0, 1, vec![2])]);
@@ -147,8 +154,13 @@ fn pieces_wait_for_a_tag_and_come_in_by_arrival_with_the_tag_that_is_free() {
     assert_eq!((bed.waited(), bed.queue.waiting(), bed.queue.counters().waited), (3, 3, 3));
     let tag = bed.dispatch().unwrap().tag;
     assert_eq!(bed.complete(tag), [0]);
-    assert!(matches!(bed.seen.last(), Some(Entry::Inserted(request)) if request.sector == 200 && request.tag == tag));
-    assert_eq!(bed.drain().iter().map(|(sector, ..)| *sector).collect::<Vec<_>>(), [100, 200, 300, 400]);
+    assert!(
+        matches!(bed.seen.last(), Some(Entry::Inserted(request)) if request.sector == 200 && request.tag == tag)
+    );
+    assert_eq!(
+        bed.drain().iter().map(|(sector, ..)| *sector).collect::<Vec<_>>(),
+        [100, 200, 300, 400]
+    );
 }
 
 #[test]
@@ -245,7 +257,9 @@ const SPECIAL: ElevatorKind = ElevatorKind {
     // Waiting is by order of arrival: blk-mq's is in `lines`.
     origin: Origin::Literature,
     evidence: Evidence::Proposed,
-    build: |build| Box::new(Special { inner: (none::ROW.build)(build), found: None, searches: true, limit: 1 }),
+    build: |build| {
+        Box::new(Special { inner: (none::ROW.build)(build), found: None, searches: true, limit: 1 })
+    },
     ..none::ROW
 };
 
@@ -259,7 +273,11 @@ fn a_limited_kind_waits_while_others_pass_and_an_awaited_process_exceeds_the_poo
     for cookie in 3..5 {
         bed.submit(Piece { process: 7, ..piece(cookie, Op::Read, cookie * 100, 1) });
     }
-    assert_eq!((bed.queue.held(), bed.queue.waiting()), (3, 2), "half of two more, then it waits as well");
+    assert_eq!(
+        (bed.queue.held(), bed.queue.waiting()),
+        (3, 2),
+        "half of two more, then it waits as well"
+    );
     assert!(matches!(bed.seen[3], Entry::Inserted(request) if request.tag == 2));
     // While the excess lasts the pool counts as full.
     let first = bed.dispatch().unwrap();
@@ -283,7 +301,10 @@ fn the_one_hit_cache_is_asked_first_and_holds_what_came_after_a_dispatch() {
     bed.reads(&[(0, 8)]);
     bed.dispatch();
     bed.reads(&[(100, 8), (100, 8), (108, 8)]);
-    assert!(matches!(bed.seen[3], Entry::Merged(request) if request.tag == 1), "the hash would give the younger");
+    assert!(
+        matches!(bed.seen[3], Entry::Merged(request) if request.tag == 1),
+        "the hash would give the younger"
+    );
 }
 
 #[test]
@@ -357,7 +378,10 @@ fn a_piece_is_inserted_at_its_release_and_joins_nothing() {
     bed.submit(Piece { release: Some(Time::from_ns(50)), ..piece(0, Op::Read, 100, 8) });
     bed.submit(piece(1, Op::Read, 108, 8));
     assert_eq!(bed.seen[0], Entry::Waiting);
-    assert_eq!((bed.queue.held(), bed.queue.waiting(), bed.queue.next_timer()), (1, 1, Some(Time::from_ns(50))));
+    assert_eq!(
+        (bed.queue.held(), bed.queue.waiting(), bed.queue.next_timer()),
+        (1, 1, Some(Time::from_ns(50)))
+    );
     let mut seen = Vec::new();
     bed.queue.on_timer(Time::from_ns(50), &mut |entry| seen.push(entry));
     assert!(

@@ -141,7 +141,13 @@ impl<R: Rule> Elevator for Textbook<R> {
             self.requeued.push(request.tag);
         }
         let position = self.position(request.sector);
-        self.put(Held { request, position, rank: self.arrived, since: request.allocated, requeued });
+        self.put(Held {
+            request,
+            position,
+            rank: self.arrived,
+            since: request.allocated,
+            requeued,
+        });
         self.arrived += 1;
     }
 
@@ -222,7 +228,12 @@ pub(crate) mod vectors {
     }
 
     /// A scheduler whose last request was at `head` (a cylinder; a sector on a drive without), tunables set afterwards.
-    pub(crate) fn at(row: &ElevatorKind, cylinders: u64, head: u64, set: &[(&str, u64)]) -> Box<dyn Elevator> {
+    pub(crate) fn at(
+        row: &ElevatorKind,
+        cylinders: u64,
+        head: u64,
+        set: &[(&str, u64)],
+    ) -> Box<dyn Elevator> {
         let mut elevator = (row.build)(&drive(cylinders));
         elevator.insert(Time::ZERO, cylinder(99, head, cylinders), InsertAt::Sorted);
         elevator.dispatch(Time::ZERO, &NoDisk).expect("the only request");
@@ -232,7 +243,8 @@ pub(crate) mod vectors {
 
     /// A request of one sector in this cylinder.
     pub(crate) fn cylinder(tag: u32, at: u64, cylinders: u64) -> BlockRequest {
-        let sector = if cylinders == 0 { at } else { at * PER_CYLINDER + u64::from(tag) % PER_CYLINDER };
+        let sector =
+            if cylinders == 0 { at } else { at * PER_CYLINDER + u64::from(tag) % PER_CYLINDER };
         BlockRequest { nr_sectors: 1, ..request(tag, sector) }
     }
 
@@ -243,16 +255,28 @@ pub(crate) mod vectors {
 
     /// The order of these cylinders from `head`: on a drive of 200 cylinders, where all sectors of one are the same place, and
     /// without a geometry, where it must be the same.
-    pub(crate) fn order(row: &ElevatorKind, head: u64, set: &[(&str, u64)], queue: &[u64]) -> Vec<u64> {
+    pub(crate) fn order(
+        row: &ElevatorKind,
+        head: u64,
+        set: &[(&str, u64)],
+        queue: &[u64],
+    ) -> Vec<u64> {
         let orders = [200, 0].map(|cylinders| {
             let mut elevator = at(row, cylinders, head, set);
             for (tag, place) in queue.iter().enumerate() {
-                elevator.insert(Time::ZERO, cylinder(tag as u32, *place, cylinders), InsertAt::Sorted);
+                elevator.insert(
+                    Time::ZERO,
+                    cylinder(tag as u32, *place, cylinders),
+                    InsertAt::Sorted,
+                );
             }
             let all = drain(elevator.as_mut());
             all.iter().map(|request| queue[request.tag as usize]).collect::<Vec<u64>>()
         });
-        assert_eq!(orders[0], orders[1], "cylinders and, without them, sectors are the same positions here");
+        assert_eq!(
+            orders[0], orders[1],
+            "cylinders and, without them, sectors are the same positions here"
+        );
         orders[0].clone()
     }
 

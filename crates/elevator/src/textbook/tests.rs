@@ -32,7 +32,11 @@ fn a_merged_request_is_found_at_its_new_place_and_comes_out_as_it_has_become() {
             let before = BlockRequest { sector: 100, nr_sectors: 8, ..cylinder(0, 0, 0) };
             let after = BlockRequest { sector: 12, nr_sectors: 96, ..before };
             elevator.insert(Time::ZERO, before, InsertAt::Sorted);
-            elevator.insert(Time::ZERO, BlockRequest { sector: 50, ..cylinder(1, 0, 0) }, InsertAt::Sorted);
+            elevator.insert(
+                Time::ZERO,
+                BlockRequest { sector: 50, ..cylinder(1, 0, 0) },
+                InsertAt::Sorted,
+            );
             elevator.merged(Time::ZERO, &before, &after);
             let all = drain(elevator.as_mut());
             assert_eq!(all[0], after, "{}: it is the oldest, and now the nearest too", row.name);
@@ -50,7 +54,12 @@ fn a_request_that_was_taken_in_is_gone_and_its_age_passes_to_the_survivor() {
         all.iter().for_each(|request| elevator.insert(Time::ZERO, *request, InsertAt::Sorted));
         elevator.coalesced(Time::ZERO, &all[2], &all[0]);
         assert_eq!(elevator.len(), 2, "{}", row.name);
-        assert_eq!(tags(elevator.as_mut()), [2, 1], "{}: the survivor stands where the older one stood", row.name);
+        assert_eq!(
+            tags(elevator.as_mut()),
+            [2, 1],
+            "{}: the survivor stands where the older one stood",
+            row.name
+        );
     }
 }
 
@@ -61,7 +70,9 @@ fn requests_that_came_back_go_first_the_last_one_before_the_others_also_when_the
             let mut elevator = at(row, 200, 0, &[]);
             let all = [100, 190, 150, 180, 7].map(|place| cylinder(place as u32 % 97, place, 200));
             elevator.insert(Time::ZERO, all[0], InsertAt::Sorted);
-            all[1..4].iter().for_each(|request| elevator.insert(Time::ZERO, *request, InsertAt::Head));
+            all[1..4]
+                .iter()
+                .for_each(|request| elevator.insert(Time::ZERO, *request, InsertAt::Head));
             elevator.insert(Time::ZERO, all[4], InsertAt::Sorted);
             (elevator, all)
         };
@@ -95,7 +106,11 @@ fn every_tunable_is_read_back_at_both_ends_of_its_range() {
                 elevator.set(tunable.name, value);
                 assert_eq!(elevator.get(tunable.name), value, "{} {}", row.name, tunable.name);
                 (0..8).for_each(|tag| {
-                    elevator.insert(Time::ZERO, cylinder(tag, 25 * u64::from(tag), 200), InsertAt::Sorted)
+                    elevator.insert(
+                        Time::ZERO,
+                        cylinder(tag, 25 * u64::from(tag), 200),
+                        InsertAt::Sorted,
+                    )
                 });
                 assert_eq!(drain(elevator.as_mut()).len(), 8, "{} {}", row.name, tunable.name);
             }
@@ -119,15 +134,23 @@ fn sweeps_turn_as_seldom_as_promised_over_requests_that_overlap_and_repeat() {
                 let piece = BlockRequest { nr_sectors, ..request(tag, random(&mut seed, 400)) };
                 elevator.insert(Time::ZERO, piece, InsertAt::Sorted);
             }
-            let sectors: Vec<u64> = drain(elevator.as_mut()).iter().map(|request| request.sector).collect();
+            let sectors: Vec<u64> =
+                drain(elevator.as_mut()).iter().map(|request| request.sector).collect();
             let descents = sectors.windows(2).filter(|pair| pair[1] < pair[0]).count() as u32;
-            let moves: Vec<bool> =
-                sectors.windows(2).filter(|pair| pair[0] != pair[1]).map(|pair| pair[0] < pair[1]).collect();
+            let moves: Vec<bool> = sectors
+                .windows(2)
+                .filter(|pair| pair[0] != pair[1])
+                .map(|pair| pair[0] < pair[1])
+                .collect();
             let turns = moves.windows(2).filter(|pair| pair[0] != pair[1]).count() as u32;
             for promise in row.promises {
                 match promise {
-                    Promise::Ascending { descents: most } => assert!(descents <= *most, "{} {sectors:?}", row.name),
-                    Promise::Sweeping { turns: most } => assert!(turns <= *most, "{} {sectors:?}", row.name),
+                    Promise::Ascending { descents: most } => {
+                        assert!(descents <= *most, "{} {sectors:?}", row.name)
+                    }
+                    Promise::Sweeping { turns: most } => {
+                        assert!(turns <= *most, "{} {sectors:?}", row.name)
+                    }
                     _ => {}
                 }
             }
@@ -149,10 +172,15 @@ fn no_request_is_passed_by_more_later_arrivals_than_promised_while_the_arm_is_he
         let mut passed = vec![0; 256];
         for (seq, tag) in (0..256).enumerate() {
             arrival[tag as usize] = seq;
-            elevator.insert(Time::ZERO, cylinder(tag, random(&mut seed, 200), 200), InsertAt::Sorted);
+            elevator.insert(
+                Time::ZERO,
+                cylinder(tag, random(&mut seed, 200), 200),
+                InsertAt::Sorted,
+            );
         }
         for seq in 256..20_000 {
-            let served = elevator.dispatch(Time::ZERO, &NoDisk).expect("the queue is full").tag as usize;
+            let served =
+                elevator.dispatch(Time::ZERO, &NoDisk).expect("the queue is full").tag as usize;
             for other in (0..256).filter(|other| arrival[*other] < arrival[served]) {
                 passed[other] += 1;
                 assert!(passed[other] <= bound, "{}: {} passes", row.name, passed[other]);

@@ -13,18 +13,30 @@ const MS: u64 = 1_000_000;
 /// 200 cylinders of 10 sectors: a seek takes 1 ms and 100 µs for each cylinder, a service 5 ms besides.
 fn disk() -> Geometry {
     let seek = SeekCurve { c_ns: MS, e_ps: 100_000_000, ..SeekCurve::default() };
-    Geometry { cylinders: 200, sectors_per_cylinder: 10, seek, revolution_ns: 8 * MS, sector_ns: MS }
+    Geometry {
+        cylinders: 200,
+        sectors_per_cylinder: 10,
+        seek,
+        revolution_ns: 8 * MS,
+        sector_ns: MS,
+    }
 }
 
 fn task(deadline: u64, cylinder: u64) -> Task {
-    Task { release: Time::ZERO, deadline: Time::from_ns(deadline), sector: 10 * cylinder, nr_sectors: 1 }
+    Task {
+        release: Time::ZERO,
+        deadline: Time::from_ns(deadline),
+        sector: 10 * cylinder,
+        nr_sectors: 1,
+    }
 }
 
 /// Whether a scheduler meets every deadline of a set that it knows from the start.
 fn meets(name: &str, tasks: &[Task]) -> bool {
     let model = ServiceModel::of(&disk());
     let mut elevator = (find(name).expect("a row").build)(&build_for(disk()));
-    let service = |head, request: &BlockRequest| model.service_ns(head, request.sector, request.nr_sectors);
+    let service =
+        |head, request: &BlockRequest| model.service_ns(head, request.sector, request.nr_sectors);
     first_late(elevator.as_mut(), tasks, &[], service).expect("the drive ends").is_none()
 }
 
@@ -36,7 +48,9 @@ fn tight(groups: &[&[u64]]) -> Vec<Task> {
     let ends = schedule(&ServiceModel::of(&disk()), Time::ZERO, 0, &tasks, &order).finishes;
     let mut at = 0;
     for group in groups {
-        tasks[at..at + group.len()].iter_mut().for_each(|task| task.deadline = ends[at + group.len() - 1]);
+        tasks[at..at + group.len()]
+            .iter_mut()
+            .for_each(|task| task.deadline = ends[at + group.len() - 1]);
         at += group.len();
     }
     tasks
@@ -73,7 +87,10 @@ fn scan_edf_misses_what_edf_meets_when_its_sweep_starts_in_the_wrong_direction()
     let tasks = tight(&[&[100], &[90, 190]]);
     assert!(meets("edf", &tasks) && !meets("scan-edf", &tasks), "up to 190 first, then back to 90");
     for groups in [[&[100, 90][..]], [&[90, 190]]] {
-        assert!(meets("scan-edf", &tight(&groups)), "with two requests the sweep begins at the edge");
+        assert!(
+            meets("scan-edf", &tight(&groups)),
+            "with two requests the sweep begins at the edge"
+        );
     }
 }
 
@@ -83,5 +100,8 @@ fn dm_scan_misses_what_edf_meets_when_a_later_group_pays_for_the_delay_by_an_ear
     // farther from the third request, which is late; the last group saves more than that, so that the schedule gets shorter.
     let tasks = tight(&[&[50, 20], &[20], &[180, 160, 170]]);
     assert!(meets("edf", &tasks) && !meets("dm-scan", &tasks));
-    assert!(meets("rg-scan", &tasks) && meets("gsr", &tasks), "their groups delay no request behind them");
+    assert!(
+        meets("rg-scan", &tasks) && meets("gsr", &tasks),
+        "their groups delay no request behind them"
+    );
 }

@@ -2,8 +2,8 @@
 
 use elevator::{ELEVATORS, ElevatorKind, Promise};
 use properties::{
-    Law, Scenario, broken_promises, check, check_flows, fixed_inputs, fixed_scenarios, samples, test_every_flow_law,
-    test_every_law,
+    Law, Scenario, broken_promises, check, check_flows, fixed_inputs, fixed_scenarios, samples,
+    test_every_flow_law, test_every_law,
 };
 
 use crate::shortest_first;
@@ -27,8 +27,16 @@ mod flows {
 #[test]
 fn rows_have_names_of_their_own_and_say_where_they_come_from() {
     for (at, kind) in ELEVATORS.iter().enumerate() {
-        assert!(ELEVATORS[..at].iter().all(|other| other.name != kind.name), "{} stands twice", kind.name);
-        assert!(!kind.help.is_empty() && !kind.source.is_empty() && !kind.promises.is_empty(), "{}", kind.name);
+        assert!(
+            ELEVATORS[..at].iter().all(|other| other.name != kind.name),
+            "{} stands twice",
+            kind.name
+        );
+        assert!(
+            !kind.help.is_empty() && !kind.source.is_empty() && !kind.promises.is_empty(),
+            "{}",
+            kind.name
+        );
         for (at, tunable) in kind.tunables.iter().enumerate() {
             assert!(
                 kind.tunables[..at].iter().all(|other| other.name != tunable.name),
@@ -49,7 +57,9 @@ fn a_promise_is_called_not_kept_only_where_there_is_a_counter_example() {
         }
     }
     const LAG: &[Promise] = &[Promise::LagAtMost { costs: 2, slack_kib: 0 }];
-    const NOT_KEPT: &[Promise] = &[Promise::NotKept { promises: LAG, because: "it looks at sectors" }];
-    let of = |kind: &ElevatorKind| broken_promises(&kind.promising(NOT_KEPT), &inputs, &scenarios)[0].1;
+    const NOT_KEPT: &[Promise] =
+        &[Promise::NotKept { promises: LAG, because: "it looks at sectors" }];
+    let of =
+        |kind: &ElevatorKind| broken_promises(&kind.promising(NOT_KEPT), &inputs, &scenarios)[0].1;
     assert!(of(&samples::SWEEP) && !of(&samples::FAIR), "the check sees both");
 }

@@ -50,7 +50,9 @@ fn with_processes(name: &str, nr: u32, exits: bool) -> isize {
 #[test]
 fn occupancy_takes_200_bytes_for_a_held_request_and_400_for_a_process_at_most() {
     for name in ["none", "mq-deadline", "occupancy"] {
-        let per = |count: &dyn Fn(u32) -> isize| (count(MANY) - count(FEW)) as f64 / f64::from(MANY - FEW);
+        let per = |count: &dyn Fn(u32) -> isize| {
+            (count(MANY) - count(FEW)) as f64 / f64::from(MANY - FEW)
+        };
         let request = per(&|nr| with_requests(name, nr));
         let [process, gone] = [false, true].map(|exits| per(&|nr| with_processes(name, nr, exits)));
         println!(

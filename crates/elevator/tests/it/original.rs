@@ -6,7 +6,9 @@
 //! To see both answers to a script that fails here, give it to `selfbench oracle --script`.
 
 use elevator::find;
-use properties::original::{Case as Entry, Column, Corpus, Planted, Script, digest, drive, drive_with, shown};
+use properties::original::{
+    Case as Entry, Column, Corpus, Planted, Script, digest, drive, drive_with, shown,
+};
 
 const CORPUS: &str = include_str!("../data/original-2.6.20.txt");
 
@@ -110,7 +112,10 @@ fn agrees(case: &Entry, at: usize, column: &Column, planted: Planted) -> Option<
 #[test]
 fn two_thousand_random_scripts_are_dispatched_as_by_the_original_at_every_hz() {
     let corpus = corpus();
-    assert!(corpus.cases.len() >= 2000 && corpus.columns.len() == 12, "four schedulers at three HZ");
+    assert!(
+        corpus.cases.len() >= 2000 && corpus.columns.len() == 12,
+        "four schedulers at three HZ"
+    );
     let mut compared = 0;
     for case in &corpus.cases {
         for (at, column) in corpus.columns.iter().enumerate() {
@@ -154,7 +159,10 @@ fn an_error_of_one_tick_in_any_time_is_caught() {
     for (at, column) in corpus.columns.iter().enumerate() {
         for (_, planted) in PLANTED.iter().filter(|(scheduler, _)| *scheduler == column.kind.name) {
             for planted in *planted {
-                let caught = corpus.cases.iter().any(|case| agrees(case, at, column, *planted) == Some(false));
+                let caught = corpus
+                    .cases
+                    .iter()
+                    .any(|case| agrees(case, at, column, *planted) == Some(false));
                 missed.extend((!caught).then(|| format!("{column}: {planted:?}")));
             }
         }

@@ -2,7 +2,8 @@
 //! where it is the only one that can be freed.
 
 use elevator::{
-    BlockRequest, Build, ELEVATORS, ElevatorKind, Limits, NoDisk, Op, Origin, Piece, Priority, Queue, Time,
+    BlockRequest, Build, ELEVATORS, ElevatorKind, Limits, NoDisk, Op, Origin, Piece, Priority,
+    Queue, Time,
 };
 
 const TAGS: [u32; 7] = [64, 128, 256, 512, 1024, 2048, 4096];
@@ -27,7 +28,12 @@ impl Bed {
             queue.set_tunable("linux", linux);
         }
         let clients = tags + tags / 2 + 1;
-        Bed { queue, now: Time::ZERO, in_device: Default::default(), left: vec![REQUESTS; clients as usize] }
+        Bed {
+            queue,
+            now: Time::ZERO,
+            in_device: Default::default(),
+            left: vec![REQUESTS; clients as usize],
+        }
     }
 
     fn submit(&mut self, client: u32) {
@@ -37,7 +43,8 @@ impl Bed {
         }
         *left -= 1;
         let (op, sync) =
-            [(Op::Read, true), (Op::Read, true), (Op::Write, false), (Op::Write, true)][client as usize % 4];
+            [(Op::Read, true), (Op::Read, true), (Op::Write, false), (Op::Write, true)]
+                [client as usize % 4];
         // A multiplicative hash: no two requests touch, so that none is merged.
         let place = u64::from(client * REQUESTS + *left).wrapping_mul(0x9E37_79B9) % (1 << 24);
         let piece = Piece {

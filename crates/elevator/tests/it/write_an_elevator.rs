@@ -23,14 +23,20 @@ fn filled(sizes: &[u32]) -> Box<dyn Elevator> {
 }
 
 fn drain(elevator: &mut dyn Elevator) -> Vec<u32> {
-    std::iter::from_fn(|| elevator.dispatch(Time::ZERO, &NoDisk)).map(|request| request.tag).collect()
+    std::iter::from_fn(|| elevator.dispatch(Time::ZERO, &NoDisk))
+        .map(|request| request.tag)
+        .collect()
 }
 
 #[test]
 fn the_pages_blocks_in_order_are_the_example_without_its_main() {
-    let blocks: Vec<&str> =
-        PAGE.split("```rust\n").skip(1).map(|rest| rest.split("```").next().expect("a block ends")).collect();
-    let (body, _) = EXAMPLE.split_once("\n/// Shows what it does").expect("main follows the elevator");
+    let blocks: Vec<&str> = PAGE
+        .split("```rust\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().expect("a block ends"))
+        .collect();
+    let (body, _) =
+        EXAMPLE.split_once("\n/// Shows what it does").expect("main follows the elevator");
     assert_eq!(blocks.join("\n"), body);
 }
 
@@ -48,7 +54,8 @@ fn no_request_is_passed_by_more_later_arrivals_than_promised_and_the_patience_ca
         let (mut seq_of, mut passed) = (vec![0, 1, 2, 3], vec![0; 4]);
         let mut most = 0;
         for seq in 4..4000 {
-            let served = elevator.dispatch(Time::ZERO, &NoDisk).expect("it is work-conserving").tag as usize;
+            let served =
+                elevator.dispatch(Time::ZERO, &NoDisk).expect("it is work-conserving").tag as usize;
             for other in (0..4).filter(|other| seq_of[*other] < seq_of[served]) {
                 passed[other] += 1;
                 most = most.max(passed[other]);
@@ -59,7 +66,10 @@ fn no_request_is_passed_by_more_later_arrivals_than_promised_and_the_patience_ca
         }
         assert_eq!(most, bound, "reached, and not passed");
     }
-    assert!(ROW.promises(Promise::PassedAtMost { requests: 16 }) && ROW.promises(Promise::WorkConserving));
+    assert!(
+        ROW.promises(Promise::PassedAtMost { requests: 16 })
+            && ROW.promises(Promise::WorkConserving)
+    );
 }
 
 #[test]
@@ -90,9 +100,9 @@ fn requests_that_grow_together_are_one_of_the_older_ones_age() {
 
     let mut elevator = filled(&[1024, 8, 8]);
     elevator.set("patience", 2);
-    [1, 2]
-        .into_iter()
-        .for_each(|tag| assert_eq!(elevator.dispatch(Time::ZERO, &NoDisk).map(|next| next.tag), Some(tag)));
+    [1, 2].into_iter().for_each(|tag| {
+        assert_eq!(elevator.dispatch(Time::ZERO, &NoDisk).map(|next| next.tag), Some(tag))
+    });
     [request(3, 3, 900), request(4, 4, 8)]
         .into_iter()
         .for_each(|request| elevator.insert(Time::ZERO, request, InsertAt::Sorted));

@@ -28,21 +28,28 @@ pub fn recommend(
     let cases: Vec<Case> = workloads
         .iter()
         .map(|workload| {
-            let primary = judgements.iter().filter(|j| j.primary && j.workload == *workload).collect();
+            let primary =
+                judgements.iter().filter(|j| j.primary && j.workload == *workload).collect();
             Case { workload, judgements: primary, words: Words { criteria, direction } }
         })
         .collect();
     let advice: Vec<WorkloadAdvice> = cases.iter().map(Case::advice).collect();
     let (arm, sentence) = overall(&cases, &advice, criteria);
-    let costs = arm.as_deref().map(|arm| costs(judgements, arm).into_iter().map(Cost::from).collect());
+    let costs =
+        arm.as_deref().map(|arm| costs(judgements, arm).into_iter().map(Cost::from).collect());
     Recommendation { arm, sentence, costs: costs.unwrap_or_default(), workloads: advice }
 }
 
 /// Where an arm is worse than the baseline, the largest factor first; a judgement without an estimate before all.
-pub fn costs<'a>(judgements: impl IntoIterator<Item = &'a Judgement>, arm: &str) -> Vec<&'a Judgement> {
-    let is_cost = |judgement: &&Judgement| judgement.arm == arm && judgement.verdict == Verdict::Worse;
+pub fn costs<'a>(
+    judgements: impl IntoIterator<Item = &'a Judgement>,
+    arm: &str,
+) -> Vec<&'a Judgement> {
+    let is_cost =
+        |judgement: &&Judgement| judgement.arm == arm && judgement.verdict == Verdict::Worse;
     let mut found: Vec<&Judgement> = judgements.into_iter().filter(is_cost).collect();
-    let factor = |judgement: &Judgement| judgement.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
+    let factor =
+        |judgement: &Judgement| judgement.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
     found.sort_by(|a, b| factor(b).total_cmp(&factor(a)));
     found
 }
@@ -84,8 +91,12 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     fn better(&self) -> Vec<&'a Judgement> {
-        let mut better: Vec<&Judgement> =
-            self.judgements.iter().copied().filter(|judgement| judgement.verdict == Verdict::Better).collect();
+        let mut better: Vec<&Judgement> = self
+            .judgements
+            .iter()
+            .copied()
+            .filter(|judgement| judgement.verdict == Verdict::Better)
+            .collect();
         better.sort_by(|a, b| self.words.gain(b).total_cmp(&self.words.gain(a)));
         better
     }
@@ -95,18 +106,27 @@ impl<'a> Case<'a> {
     }
 
     fn advice(&self) -> WorkloadAdvice {
-        let metric = self.judgements.first().map(|judgement| judgement.metric.clone()).unwrap_or_default();
+        let metric =
+            self.judgements.first().map(|judgement| judgement.metric.clone()).unwrap_or_default();
         let (arm, why) = self.choice();
         WorkloadAdvice { workload: self.workload.to_string(), metric, arm, why }
     }
 
     fn choice(&self) -> (Option<String>, String) {
         let Some(any) = self.judgements.first() else {
-            return (None, format!("No advice for {}: there is nothing to compare.", self.workload));
+            return (
+                None,
+                format!("No advice for {}: there is nothing to compare.", self.workload),
+            );
         };
         let better = self.better();
         if let Some(best) = better.first() {
-            let mut why = format!("Use {} for {}: {}.", best.arm, self.workload, self.words.gain_phrase(best));
+            let mut why = format!(
+                "Use {} for {}: {}.",
+                best.arm,
+                self.workload,
+                self.words.gain_phrase(best)
+            );
             for other in &better[1..] {
                 why += &format!(" {} is better too: {}.", other.arm, self.words.gain_phrase(other));
             }
@@ -119,11 +139,16 @@ impl<'a> Case<'a> {
         if self.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void) {
             let reason = self.judgements.iter().find_map(|judgement| judgement.reasons.first());
             let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-            return (None, format!("No advice for {}: the evidence is void{reason}.", self.workload));
+            return (
+                None,
+                format!("No advice for {}: the evidence is void{reason}.", self.workload),
+            );
         }
         let margin = self.words.by_more_than_margin();
         let (stay, workload, states) = (&any.baseline, self.workload, self.states());
-        let why = format!("Keep {stay} for {workload}: nothing was shown to be better{margin}; {states}.");
+        let why = format!(
+            "Keep {stay} for {workload}: nothing was shown to be better{margin}; {states}."
+        );
         (Some(any.baseline.clone()), why)
     }
 
@@ -133,13 +158,19 @@ impl<'a> Case<'a> {
         let mut states = Vec::new();
         for judgement in &self.judgements {
             let verdict = judgement.verdict;
-            let mut same: Vec<&Judgement> = self.judgements.iter().copied().filter(|j| j.verdict == verdict).collect();
+            let mut same: Vec<&Judgement> =
+                self.judgements.iter().copied().filter(|j| j.verdict == verdict).collect();
             if same.len() < 3 {
                 states.push(format!("{} {}", judgement.arm, self.words.state(judgement)));
             } else if !told.contains(&verdict) {
                 told.push(verdict);
                 same.sort_by(|a, b| self.words.gain(b).total_cmp(&self.words.gain(a)));
-                states.push(format!("of {} others {} {}", same.len(), same[0].arm, self.words.group_state(same[0])));
+                states.push(format!(
+                    "of {} others {} {}",
+                    same.len(),
+                    same[0].arm,
+                    self.words.group_state(same[0])
+                ));
             }
         }
         states.join(", ")
@@ -155,7 +186,11 @@ impl<'a> Case<'a> {
     }
 }
 
-fn overall(cases: &[Case<'_>], advice: &[WorkloadAdvice], criteria: &Criteria) -> (Option<String>, String) {
+fn overall(
+    cases: &[Case<'_>],
+    advice: &[WorkloadAdvice],
+    criteria: &Criteria,
+) -> (Option<String>, String) {
     let (Some(first), Some(case)) = (advice.first(), cases.first()) else {
         return (None, "No advice: nothing was measured.".to_string());
     };
@@ -163,7 +198,10 @@ fn overall(cases: &[Case<'_>], advice: &[WorkloadAdvice], criteria: &Criteria) -
         return (first.arm.clone(), first.why.clone());
     }
     let baseline = case.judgements.first().map(|judgement| judgement.baseline.clone());
-    if first.arm.is_some() && first.arm == baseline && advice.iter().all(|other| other.arm == first.arm) {
+    if first.arm.is_some()
+        && first.arm == baseline
+        && advice.iter().all(|other| other.arm == first.arm)
+    {
         let names: Vec<&str> = advice.iter().map(|advice| advice.workload.as_str()).collect();
         let margin = case.words.by_more_than_margin();
         let arm = baseline.unwrap_or_default();
@@ -175,9 +213,12 @@ fn overall(cases: &[Case<'_>], advice: &[WorkloadAdvice], criteria: &Criteria) -
     match best_everywhere(cases, criteria.margin.ln_1p()) {
         Some(arm) => {
             // What speaks for it comes first.
-            let gains = |case: &&Case<'_>| case.of(&arm).is_some_and(|judgement| judgement.verdict == Verdict::Better);
+            let gains = |case: &&Case<'_>| {
+                case.of(&arm).is_some_and(|judgement| judgement.verdict == Verdict::Better)
+            };
             let (gaining, others): (Vec<&Case<'_>>, Vec<_>) = cases.iter().partition(gains);
-            let phrases: Vec<String> = gaining.into_iter().chain(others).map(|case| case.phrase(&arm)).collect();
+            let phrases: Vec<String> =
+                gaining.into_iter().chain(others).map(|case| case.phrase(&arm)).collect();
             (Some(arm.clone()), format!("Use {arm}: {}.", phrases.join("; ")))
         }
         None => (None, disagreement(advice, baseline.as_deref())),
@@ -187,9 +228,13 @@ fn overall(cases: &[Case<'_>], advice: &[WorkloadAdvice], criteria: &Criteria) -
 impl Case<'_> {
     /// What an arm does for this workload, as part of the sentence about all workloads.
     fn phrase(&self, arm: &str) -> String {
-        let Some(judgement) = self.of(arm) else { return format!("not measured for {}", self.workload) };
+        let Some(judgement) = self.of(arm) else {
+            return format!("not measured for {}", self.workload);
+        };
         match judgement.verdict {
-            Verdict::Better => format!("for {} {}", self.workload, self.words.gain_phrase(judgement)),
+            Verdict::Better => {
+                format!("for {} {}", self.workload, self.words.gain_phrase(judgement))
+            }
             _ => format!("for {} it {}", self.workload, self.words.state(judgement)),
         }
     }
@@ -199,11 +244,15 @@ fn best_everywhere(cases: &[Case<'_>], margin: f64) -> Option<String> {
     let mut candidates: Vec<(usize, f64, &str)> = Vec::new();
     for judgement in cases.iter().flat_map(|case| case.better()) {
         let arm = judgement.arm.as_str();
-        if candidates.iter().any(|(_, _, known)| *known == arm) || !cases.iter().all(|case| case.no_risk(arm, margin)) {
+        if candidates.iter().any(|(_, _, known)| *known == arm)
+            || !cases.iter().all(|case| case.no_risk(arm, margin))
+        {
             continue;
         }
-        let here: Vec<(&Case, &Judgement)> = cases.iter().filter_map(|case| Some((case, case.of(arm)?))).collect();
-        let better = here.iter().filter(|(_, judgement)| judgement.verdict == Verdict::Better).count();
+        let here: Vec<(&Case, &Judgement)> =
+            cases.iter().filter_map(|case| Some((case, case.of(arm)?))).collect();
+        let better =
+            here.iter().filter(|(_, judgement)| judgement.verdict == Verdict::Better).count();
         let gain: f64 = here.iter().map(|(case, judgement)| case.words.gain(judgement)).sum();
         candidates.push((better, gain, arm));
     }

@@ -21,13 +21,18 @@ fn judgement(workload: &str, arm: &str, verdict: Verdict, ratio: f64) -> Judgeme
         confidence: 0.983,
         more_blocks: (verdict == Verdict::Inconclusive).then_some(14),
         new_plan_blocks: None,
-        reasons: if verdict == Verdict::Void { vec!["8 of 8 blocks void: device errors".into()] } else { vec![] },
+        reasons: if verdict == Verdict::Void {
+            vec!["8 of 8 blocks void: device errors".into()]
+        } else {
+            vec![]
+        },
         log_ratios: vec![],
     }
 }
 
 fn advise(judgements: &[Judgement]) -> Recommendation {
-    let mut workloads: Vec<String> = judgements.iter().map(|judgement| judgement.workload.clone()).collect();
+    let mut workloads: Vec<String> =
+        judgements.iter().map(|judgement| judgement.workload.clone()).collect();
     workloads.dedup();
     recommend(judgements, &workloads, &Criteria::default(), &|metric| {
         crate::metric::direction_of(metric).unwrap_or(crate::metric::Direction::Descriptive)
@@ -37,8 +42,10 @@ fn advise(judgements: &[Judgement]) -> Recommendation {
 use Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
 
 #[test]
-fn the_better_arm_with_the_largest_gain_is_recommended_in_a_sentence_that_a_tired_dba_understands() {
-    let advice = advise(&[judgement("oltp", "bfq", Better, 1.05), judgement("oltp", "kyber", Better, 1.12)]);
+fn the_better_arm_with_the_largest_gain_is_recommended_in_a_sentence_that_a_tired_dba_understands()
+{
+    let advice =
+        advise(&[judgement("oltp", "bfq", Better, 1.05), judgement("oltp", "kyber", Better, 1.12)]);
     assert_eq!(advice.arm.as_deref(), Some("kyber"));
     assert_eq!(
         advice.sentence,
@@ -51,13 +58,15 @@ fn the_better_arm_with_the_largest_gain_is_recommended_in_a_sentence_that_a_tire
 fn for_a_latency_less_is_better_and_the_interval_reads_from_small_to_large() {
     let mut lower = judgement("oltp", "kyber", Better, 0.8);
     lower.metric = "latency_p99_us".to_string();
-    let words = "Use kyber for oltp: 20 % lower p99 latency than none (between 17 % and 23 %, 95 % sure).";
+    let words =
+        "Use kyber for oltp: 20 % lower p99 latency than none (between 17 % and 23 %, 95 % sure).";
     assert_eq!(advise(&[lower]).sentence, words);
 }
 
 #[test]
 fn a_multiple_is_told_as_a_multiple() {
-    let words = "Use bfq for oltp: 3.2 times the IO/s of none (between 3.2 and 3.2 times, 95 % sure).";
+    let words =
+        "Use bfq for oltp: 3.2 times the IO/s of none (between 3.2 and 3.2 times, 95 % sure).";
     assert_eq!(advise(&[judgement("oltp", "bfq", Better, 3.2)]).sentence, words);
 }
 
@@ -95,17 +104,21 @@ fn many_arms_of_one_verdict_are_told_together_by_the_most_promising() {
 fn void_evidence_gives_no_advice_and_says_why() {
     let advice = advise(&[judgement("oltp", "kyber", Void, 1.0)]);
     assert_eq!(advice.arm, None);
-    assert_eq!(advice.sentence, "No advice for oltp: the evidence is void: 8 of 8 blocks void: device errors.");
+    assert_eq!(
+        advice.sentence,
+        "No advice for oltp: the evidence is void: 8 of 8 blocks void: device errors."
+    );
 }
 
 #[test]
 fn an_undecided_arm_that_may_be_better_still_is_mentioned() {
-    let advice = advise(&[judgement("oltp", "kyber", Better, 1.12), judgement("oltp", "bfq", Inconclusive, 1.4)]);
-    assert!(
-        advice
-            .sentence
-            .ends_with("bfq is undecided (40 % more IO/s so far; about 14 more blocks would probably settle it).")
-    );
+    let advice = advise(&[
+        judgement("oltp", "kyber", Better, 1.12),
+        judgement("oltp", "bfq", Inconclusive, 1.4),
+    ]);
+    assert!(advice.sentence.ends_with(
+        "bfq is undecided (40 % more IO/s so far; about 14 more blocks would probably settle it)."
+    ));
 }
 
 #[test]
@@ -118,7 +131,10 @@ fn an_arm_that_is_better_somewhere_and_nowhere_a_risk_is_recommended_for_all() {
         (Worse, 0.9, None),
         (Void, 1.0, None),
     ] {
-        let advice = advise(&[judgement("oltp", "kyber", Better, 1.12), judgement("dss", "kyber", elsewhere, ratio)]);
+        let advice = advise(&[
+            judgement("oltp", "kyber", Better, 1.12),
+            judgement("dss", "kyber", elsewhere, ratio),
+        ]);
         assert_eq!(advice.arm.as_deref(), overall, "{elsewhere:?} {ratio}: {}", advice.sentence);
     }
 }
@@ -133,14 +149,26 @@ fn a_middling_arm_for_all_beats_the_best_arms_that_hurt_elsewhere() {
     ]);
     assert_eq!(advice.arm.as_deref(), Some("bfq"));
     assert_eq!(advice.workloads[0].arm.as_deref(), Some("kyber"));
-    assert!(advice.sentence.starts_with("Use bfq: for oltp 10 % more IO/s than none"), "{}", advice.sentence);
+    assert!(
+        advice.sentence.starts_with("Use bfq: for oltp 10 % more IO/s than none"),
+        "{}",
+        advice.sentence
+    );
 }
 
 #[test]
 fn workloads_that_disagree_get_no_common_arm_but_each_its_own() {
-    let advice = advise(&[judgement("oltp", "kyber", Better, 1.5), judgement("dss", "kyber", Worse, 0.6)]);
-    assert_eq!(advice.sentence, "No single choice suits all: use kyber for oltp, keep none for dss.");
-    let advice = advise(&[judgement("oltp", "kyber", Worse, 0.5), judgement("dss", "kyber", Worse, 0.6)]);
+    let advice =
+        advise(&[judgement("oltp", "kyber", Better, 1.5), judgement("dss", "kyber", Worse, 0.6)]);
+    assert_eq!(
+        advice.sentence,
+        "No single choice suits all: use kyber for oltp, keep none for dss."
+    );
+    let advice =
+        advise(&[judgement("oltp", "kyber", Worse, 0.5), judgement("dss", "kyber", Worse, 0.6)]);
     assert_eq!(advice.arm.as_deref(), Some("none"));
-    assert_eq!(advice.sentence, "Keep none: nothing was shown to be better by more than 1 % for oltp, dss.");
+    assert_eq!(
+        advice.sentence,
+        "Keep none: nothing was shown to be better by more than 1 % for oltp, dss."
+    );
 }

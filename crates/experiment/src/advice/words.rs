@@ -22,14 +22,17 @@ impl Words<'_> {
 
     /// `12 % more IO/s than none (between 9 % and 15 %, 95 % sure)`.
     pub(super) fn gain_phrase(&self, judgement: &Judgement) -> String {
-        let (Some(ratio), Some(low), Some(high)) = (judgement.ratio, judgement.low, judgement.high) else {
+        let (Some(ratio), Some(low), Some(high)) = (judgement.ratio, judgement.low, judgement.high)
+        else {
             return self.change(judgement).unwrap_or_default();
         };
         let baseline = &judgement.baseline;
         let sure = self.sure();
         if ratio >= 2.0 {
             let noun = noun(&judgement.metric);
-            return format!("{ratio:.1} times the {noun} of {baseline} (between {low:.1} and {high:.1} times, {sure})");
+            return format!(
+                "{ratio:.1} times the {noun} of {baseline} (between {low:.1} and {high:.1} times, {sure})"
+            );
         }
         let (mut near, mut far) = ((low - 1.0).abs(), (high - 1.0).abs());
         if near > far {
@@ -45,7 +48,9 @@ impl Words<'_> {
         match judgement.verdict {
             Verdict::Better => format!("is better ({})", so_far.unwrap_or_default()),
             Verdict::Worse => format!("is worse ({})", so_far.unwrap_or_default()),
-            Verdict::Equivalent => format!("is equivalent (within {})", percent(self.criteria.margin)),
+            Verdict::Equivalent => {
+                format!("is equivalent (within {})", percent(self.criteria.margin))
+            }
             Verdict::Void => "has void evidence".to_string(),
             Verdict::Inconclusive => {
                 let more = judgement.more_blocks.map(|more| {
@@ -57,8 +62,11 @@ impl Words<'_> {
                     Some(format!("a new run of about {blocks} blocks would probably settle it"))
                 };
                 let more = more.or_else(anew);
-                let known: Vec<String> =
-                    so_far.map(|change| format!("{change} so far")).into_iter().chain(more).collect();
+                let known: Vec<String> = so_far
+                    .map(|change| format!("{change} so far"))
+                    .into_iter()
+                    .chain(more)
+                    .collect();
                 if known.is_empty() {
                     "is undecided".to_string()
                 } else {
@@ -93,7 +101,11 @@ impl Words<'_> {
             (false, false) => "lower",
         };
         if !least.is_empty() && ratio >= 2.0 {
-            return Some(format!("{least}{ratio:.1} times the {} of {}", noun(&judgement.metric), judgement.baseline));
+            return Some(format!(
+                "{least}{ratio:.1} times the {} of {}",
+                noun(&judgement.metric),
+                judgement.baseline
+            ));
         }
         Some(format!("{least}{} {word} {}", percent((ratio - 1.0).abs()), noun(&judgement.metric)))
     }
@@ -119,7 +131,8 @@ pub(super) fn percent(fraction: f64) -> String {
         2
     };
     let text = format!("{percent:.decimals$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text} %")
 }
 

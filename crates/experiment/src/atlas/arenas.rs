@@ -68,7 +68,8 @@ fn pairs(cells: &[Cell]) -> impl Iterator<Item = (&Cell, &Cell)> {
     let same = |a: &Key, b: &Key| a.device == b.device && a.workload == b.workload;
     let kernels = cells.iter().filter(|cell| cell.key.arena == "kernel");
     kernels.filter_map(move |kernel| {
-        let sim = cells.iter().find(|sim| sim.key.arena == "twin" && same(&sim.key, &kernel.key))?;
+        let sim =
+            cells.iter().find(|sim| sim.key.arena == "twin" && same(&sim.key, &kernel.key))?;
         (sim.baseline == kernel.baseline).then_some((sim, kernel))
     })
 }
@@ -79,11 +80,13 @@ pub(super) fn one_sided(cells: &[Cell]) -> Vec<OneSided> {
     for (sim, kernel) in pairs(cells) {
         for (starves_in, here, there) in [("sim", sim, kernel), ("kernel", kernel, sim)] {
             let has = |arm: &str| there.deciding.entries.iter().any(|entry| entry.arm == arm);
-            found.extend(here.deciding.starved.iter().filter(|one| has(&one.arm)).map(|one| OneSided {
-                key: kernel.key.clone(),
-                arm: one.arm.clone(),
-                starves_in: starves_in.to_owned(),
-                why: one.why.clone(),
+            found.extend(here.deciding.starved.iter().filter(|one| has(&one.arm)).map(|one| {
+                OneSided {
+                    key: kernel.key.clone(),
+                    arm: one.arm.clone(),
+                    starves_in: starves_in.to_owned(),
+                    why: one.why.clone(),
+                }
             }));
         }
     }
@@ -154,11 +157,12 @@ pub(super) fn reversals(cells: &[Cell]) -> Vec<Reversal> {
                 let of = |cell: &Cell| effect(cell, a, b).map(|effect| order(&effect, level));
                 let (Some(of_sim), Some(of_kernel)) = (of(sim), of(kernel)) else { continue };
                 let least = known(kernel, a).max(known(kernel, b)).ln_1p();
-                let (first, second, sign) = match (sign(&of_sim.1, least), sign(&of_kernel.1, least)) {
-                    (1, -1) => (*a, *b, 1.0),
-                    (-1, 1) => (*b, *a, -1.0),
-                    _ => continue,
-                };
+                let (first, second, sign) =
+                    match (sign(&of_sim.1, least), sign(&of_kernel.1, least)) {
+                        (1, -1) => (*a, *b, 1.0),
+                        (-1, 1) => (*b, *a, -1.0),
+                        _ => continue,
+                    };
                 let oriented = |(mean, interval): (f64, Interval), sign: f64| {
                     let (x, y) = (sign * interval.low, sign * interval.high);
                     factor(sign * mean, &Interval { low: x.min(y), high: x.max(y) })

@@ -15,7 +15,10 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
         values.void.iter().map(|(arm, why)| ((*arm).to_owned(), why.clone())).collect();
     for (arm, _) in &values.arms {
         if !logs.iter().any(|(name, _)| name == arm) {
-            void.push(((*arm).to_owned(), format!("a trial has no {} above 0, and so no ratio", values.metric)));
+            void.push((
+                (*arm).to_owned(),
+                format!("a trial has no {} above 0, and so no ratio", values.metric),
+            ));
         }
     }
     let level = ALPHA / logs.len().saturating_sub(1).max(1) as f64;
@@ -26,7 +29,9 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
     let mut entries = Vec::new();
     for (at, (arm, blocks)) in logs.iter().enumerate() {
         let (mut low, mut high) = (0.0_f64, 0.0_f64);
-        for (_, other_arm) in logs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, named)| named) {
+        for (_, other_arm) in
+            logs.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, named)| named)
+        {
             let interval = rule.interval(other_arm, blocks);
             (low, high) = (low.max(interval.low), high.max(interval.high));
         }
@@ -46,7 +51,13 @@ pub(super) fn aspect(values: &Values<'_>, baseline: &str) -> Aspect {
     // Sorting is stable: arms that are equal stay in the order of the plan.
     entries.sort_by(|a, b| a.regret.factor.total_cmp(&b.regret.factor));
     let lower_is_better = values.direction == Direction::LowerIsBetter;
-    Aspect { metric: values.metric.to_owned(), lower_is_better, entries, starved: values.starved.clone(), void }
+    Aspect {
+        metric: values.metric.to_owned(),
+        lower_is_better,
+        entries,
+        starved: values.starved.clone(),
+        void,
+    }
 }
 
 /// The mean of every arm, with an interval of its own.
@@ -54,7 +65,12 @@ pub(super) fn described(values: &Values<'_>) -> Vec<Described> {
     let of = |(arm, blocks): &(&str, Vec<(u32, f64)>)| {
         let moments = Moments::of(&blocks.iter().map(|(_, value)| *value).collect::<Vec<_>>());
         let interval = paired_t(&moments, ALPHA);
-        Described { arm: (*arm).to_owned(), mean: moments.mean, low: finite(interval.low), high: finite(interval.high) }
+        Described {
+            arm: (*arm).to_owned(),
+            mean: moments.mean,
+            low: finite(interval.low),
+            high: finite(interval.high),
+        }
     };
     values.arms.iter().map(of).collect()
 }
@@ -101,8 +117,12 @@ pub(super) fn mean(blocks: &Blocks) -> f64 {
 
 /// A difference of logarithms as a factor.
 pub(super) fn factor(difference: f64, interval: &Interval) -> Factor {
-    Factor { factor: difference.exp(), low: finite(interval.low.exp()), high: finite(interval.high.exp()) }
-        .without_zero()
+    Factor {
+        factor: difference.exp(),
+        low: finite(interval.low.exp()),
+        high: finite(interval.high.exp()),
+    }
+    .without_zero()
 }
 
 impl Factor {

@@ -141,14 +141,16 @@ impl Found {
             return Found::Starved("no request that it counts was completed".to_owned());
         };
         let is_percentile = crate::metric::find(metric).is_some_and(|row| row.percentile.is_some());
-        match resolution::of_trial(&trial.observation, metric).filter(|found| is_percentile && !found.is_enough()) {
+        match resolution::of_trial(&trial.observation, metric)
+            .filter(|found| is_percentile && !found.is_enough())
+        {
             // A percentile that a few requests are missing for is no sign of starvation.
-            Some(Resolution { what, events, floor }) if events * 2 < floor => {
-                Found::Starved(format!("{events} {what} in a trial, of {floor} that the percentile needs"))
-            }
-            Some(Resolution { what, events, floor }) => {
-                Found::Void(format!("{events} {what} in a trial, of {floor} that the percentile needs"))
-            }
+            Some(Resolution { what, events, floor }) if events * 2 < floor => Found::Starved(
+                format!("{events} {what} in a trial, of {floor} that the percentile needs"),
+            ),
+            Some(Resolution { what, events, floor }) => Found::Void(format!(
+                "{events} {what} in a trial, of {floor} that the percentile needs"
+            )),
             None if !value.is_finite() => Found::Void("no number".to_owned()),
             None if value <= 0.0 && direction == Direction::HigherIsBetter => {
                 Found::Starved("nothing was done".to_owned())
@@ -159,12 +161,20 @@ impl Found {
 }
 
 impl<'a> Values<'a> {
-    pub(crate) fn of(record: &Record, workload: &str, metric: &'a str, arms: &[&'a str]) -> Values<'a> {
+    pub(crate) fn of(
+        record: &Record,
+        workload: &str,
+        metric: &'a str,
+        arms: &[&'a str],
+    ) -> Values<'a> {
         let plan = &record.header.plan;
         let direction = plan.direction_of(metric);
         let (mut valid, mut starved, mut void) = (Vec::new(), Vec::new(), Vec::new());
         for arm in arms {
-            let trials = record.trials.iter().filter(|trial| trial.arm == *arm && trial.workload == workload);
+            let trials = record
+                .trials
+                .iter()
+                .filter(|trial| trial.arm == *arm && trial.workload == workload);
             let (mut blocks, mut hungry, mut lost) = (Vec::new(), Vec::new(), Vec::new());
             for trial in trials {
                 match Found::of(trial, metric, direction) {
@@ -176,9 +186,13 @@ impl<'a> Values<'a> {
             // A block that a cut left torn is completed later, in another place of the record.
             blocks.sort_by_key(|(block, _)| *block);
             blocks.dedup_by_key(|(block, _)| *block);
-            let (sound, all) = (blocks.len() + hungry.len(), blocks.len() + hungry.len() + lost.len());
+            let (sound, all) =
+                (blocks.len() + hungry.len(), blocks.len() + hungry.len() + lost.len());
             if sound < 2 || lost.len() as f64 > plan.criteria.max_void_share * all as f64 {
-                void.push((*arm, lost.into_iter().next().unwrap_or_else(|| "fewer than two blocks".to_owned())));
+                void.push((
+                    *arm,
+                    lost.into_iter().next().unwrap_or_else(|| "fewer than two blocks".to_owned()),
+                ));
             } else if let Some(why) = hungry.first() {
                 let trials = (hungry.len() as u32, sound as u32);
                 starved.push(Starved { arm: (*arm).to_owned(), trials, why: why.clone() });
@@ -188,7 +202,9 @@ impl<'a> Values<'a> {
         }
         // What no arm has is not this one's fault.
         if valid.is_empty() {
-            let all = starved.drain(..).filter_map(|one| Some((*arms.iter().find(|arm| **arm == one.arm)?, one.why)));
+            let all = starved
+                .drain(..)
+                .filter_map(|one| Some((*arms.iter().find(|arm| **arm == one.arm)?, one.why)));
             void.extend(all);
         }
         Values { metric, direction, arms: valid, starved, void }
@@ -197,8 +213,11 @@ impl<'a> Values<'a> {
     /// Oriented logarithms; an arm with a value that has none is left out.
     pub(crate) fn logs(&self) -> Vec<(String, Vec<(u32, f64)>)> {
         let sign = if self.direction == Direction::LowerIsBetter { -1.0 } else { 1.0 };
-        let positive = self.arms.iter().filter(|(_, blocks)| blocks.iter().all(|(_, value)| *value > 0.0));
+        let positive =
+            self.arms.iter().filter(|(_, blocks)| blocks.iter().all(|(_, value)| *value > 0.0));
         let log = |(block, value): &(u32, f64)| (*block, sign * value.ln());
-        positive.map(|(arm, blocks)| ((*arm).to_owned(), blocks.iter().map(log).collect())).collect()
+        positive
+            .map(|(arm, blocks)| ((*arm).to_owned(), blocks.iter().map(log).collect()))
+            .collect()
     }
 }

@@ -108,7 +108,8 @@ impl Atlas {
     /// The devices or workloads of the cells and holes of an arena, in their order.
     pub fn names<'a>(&'a self, arena: &str, of: impl Fn(&'a Key) -> &'a str) -> Vec<&'a str> {
         let mut names = Vec::new();
-        let keys = self.cells.iter().map(|cell| &cell.key).chain(self.holes.iter().map(|hole| &hole.key));
+        let keys =
+            self.cells.iter().map(|cell| &cell.key).chain(self.holes.iter().map(|hole| &hole.key));
         for name in keys.filter(|key| key.arena == arena).map(of) {
             if !names.contains(&name) {
                 names.push(name);
@@ -119,7 +120,8 @@ impl Atlas {
 
     /// A cell.
     pub fn cell(&self, arena: &str, device: &str, workload: &str) -> Option<&Cell> {
-        let is_it = |key: &Key| key.arena == arena && key.device == device && key.workload == workload;
+        let is_it =
+            |key: &Key| key.arena == arena && key.device == device && key.workload == workload;
         self.cells.iter().find(|cell| is_it(&cell.key))
     }
 }
@@ -135,7 +137,8 @@ impl Cell {
         let deciding = Values::of(record, named, primary, &arms);
         let fairness = Values::of(record, named, about.fairness, &arms);
         let tail = best::aspect(&Values::of(record, named, &tail, &arms), plan.baseline());
-        let special = about.special.iter().filter(|name| arms.contains(name)).map(|name| (*name).to_owned());
+        let special =
+            about.special.iter().filter(|name| arms.contains(name)).map(|name| (*name).to_owned());
         Some(Cell {
             key: about.key.clone(),
             baseline: plan.baseline().to_owned(),

@@ -46,7 +46,8 @@ pub(super) fn table(cells: &[Cell]) -> Vec<RegretRow> {
             }
         }
         arms.retain(|arm| !cells.iter().any(|cell| cell.special.iter().any(|name| name == arm)));
-        let mut of_arena: Vec<RegretRow> = arms.iter().filter_map(|arm| row(arena, arm, &cells)).collect();
+        let mut of_arena: Vec<RegretRow> =
+            arms.iter().filter_map(|arm| row(arena, arm, &cells)).collect();
         of_arena.sort_by(|a, b| {
             let incomplete = |row: &RegretRow| row.cells.0 < row.cells.1;
             let most = |of: Option<Factor>| of.map_or(f64::INFINITY, |of| of.factor);
@@ -74,9 +75,11 @@ fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
     };
     let all: Vec<(Key, Factor, bool, bool)> = cells.iter().filter_map(of).collect();
     // Of several without bound the first.
-    let (worst_in, worst, ..) = all.iter().rev().max_by(|a, b| a.1.factor.total_cmp(&b.1.factor))?.clone();
+    let (worst_in, worst, ..) =
+        all.iter().rev().max_by(|a, b| a.1.factor.total_cmp(&b.1.factor))?.clone();
     let ends = |of: fn(&Factor) -> f64| {
-        median(&all.iter().map(|(_, regret, ..)| of(regret)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+        median(&all.iter().map(|(_, regret, ..)| of(regret)).collect::<Vec<_>>())
+            .unwrap_or(f64::NAN)
     };
     let median_of = Factor {
         factor: ends(|regret| regret.factor),
@@ -84,11 +87,17 @@ fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
         high: finite(ends(|regret| regret.high.unwrap_or(f64::INFINITY))),
     };
     let tail = |cell: &&Cell| {
-        cell.tail.as_ref()?.standing(arm).map(|entry| entry.map_or(f64::INFINITY, |entry| entry.regret.factor))
+        cell.tail
+            .as_ref()?
+            .standing(arm)
+            .map(|entry| entry.map_or(f64::INFINITY, |entry| entry.regret.factor))
     };
     let tails: Vec<f64> = cells.iter().filter_map(tail).collect();
-    let tail =
-        tails.iter().copied().max_by(f64::total_cmp).map(|worst| (median(&tails).and_then(finite), finite(worst)));
+    let tail = tails
+        .iter()
+        .copied()
+        .max_by(f64::total_cmp)
+        .map(|worst| (median(&tails).and_then(finite), finite(worst)));
     let bounded = |of: Factor| Some(of).filter(|of| of.factor.is_finite());
     Some(RegretRow {
         arena: arena.to_owned(),
@@ -107,7 +116,10 @@ fn row(arena: &str, arm: &str, cells: &[&Cell]) -> Option<RegretRow> {
 impl Aspect {
     /// The arms that have evidence, those that starved last.
     pub fn arms(&self) -> impl Iterator<Item = &str> {
-        self.entries.iter().map(|entry| entry.arm.as_str()).chain(self.starved.iter().map(|one| one.arm.as_str()))
+        self.entries
+            .iter()
+            .map(|entry| entry.arm.as_str())
+            .chain(self.starved.iter().map(|one| one.arm.as_str()))
     }
 
     /// Where an arm stands: its entry, none within if it starved; none at all without evidence.

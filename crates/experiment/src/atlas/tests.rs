@@ -8,8 +8,10 @@ use crate::record::{Header, Observation, Trial, VoidReason};
 
 /// A cell whose arms have these values, block by block.
 fn cell(key: (&str, &str, &str), metric: &'static str, arms: &[(&'static str, &[f64])]) -> Cell {
-    let direction = if metric.ends_with("_us") { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
-    let blocks = |values: &[f64]| values.iter().enumerate().map(|(at, value)| (at as u32, *value)).collect();
+    let direction =
+        if metric.ends_with("_us") { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
+    let blocks =
+        |values: &[f64]| values.iter().enumerate().map(|(at, value)| (at as u32, *value)).collect();
     let arms = arms.iter().map(|(arm, values)| (*arm, blocks(values))).collect();
     let values = Values { metric, direction, arms, starved: Vec::new(), void: Vec::new() };
     Cell {
@@ -38,7 +40,10 @@ fn recorded(arena: &str, primary: &str, arms: &[(&str, &[Tried<'_>])]) -> Cell {
     let mut plan = crate::plan::Plan::from_toml(text).unwrap();
     plan.workloads[0].primary = Some(primary.to_owned());
     let first = plan.arms[0].clone();
-    plan.arms = arms.iter().map(|(name, _)| crate::plan::Arm { name: (*name).to_owned(), ..first.clone() }).collect();
+    plan.arms = arms
+        .iter()
+        .map(|(name, _)| crate::plan::Arm { name: (*name).to_owned(), ..first.clone() })
+        .collect();
     plan.baseline = Some(arms[0].0.to_owned());
     let mut record = Record::new(Header {
         schema: crate::plan::SCHEMA,
@@ -50,7 +55,8 @@ fn recorded(arena: &str, primary: &str, arms: &[(&str, &[Tried<'_>])]) -> Cell {
     });
     for (arm, trials) in arms {
         for (block, (metrics, void)) in trials.iter().enumerate() {
-            let metrics = metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            let metrics =
+                metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
             let voids = void.iter().map(|void| (*void).clone()).collect();
             record.trials.push(Trial {
                 sequence: record.trials.len() as u64,
@@ -59,7 +65,12 @@ fn recorded(arena: &str, primary: &str, arms: &[(&str, &[Tried<'_>])]) -> Cell {
                 position: 0,
                 arm: (*arm).into(),
                 started_ms: 0,
-                observation: Observation { duration_ns: 1_000_000_000, metrics, voids, ..Observation::default() },
+                observation: Observation {
+                    duration_ns: 1_000_000_000,
+                    metrics,
+                    voids,
+                    ..Observation::default()
+                },
             });
         }
     }
@@ -77,7 +88,8 @@ const ALIKE: &[f64] = &[201.0, 219.0, 182.0, 208.0, 191.0, 199.0];
 
 #[test]
 fn the_best_is_first_and_what_cannot_be_told_from_it_is_among_the_best() {
-    let cell = cell(("sim", "d", "w"), "iops", &[("none", NONE), ("twice", TWICE), ("alike", ALIKE)]);
+    let cell =
+        cell(("sim", "d", "w"), "iops", &[("none", NONE), ("twice", TWICE), ("alike", ALIKE)]);
     assert_eq!(cell.best().map(|entry| entry.arm.as_str()).collect::<Vec<_>>().len(), 2);
     let none = entry(&cell, "none");
     assert!(!none.among_best);
@@ -105,8 +117,15 @@ fn an_arm_that_lacks_blocks_is_compared_over_those_that_both_have() {
 
 #[test]
 fn equal_figures_are_equal_and_a_latency_of_nothing_has_no_ratio() {
-    let cell = cell(("sim", "d", "w"), "latency_mean_us", &[("none", NONE), ("same", NONE), ("stuck", &[0.0, 0.0])]);
-    assert_eq!(entry(&cell, "same").regret, Factor { factor: 1.0, low: Some(1.0), high: Some(1.0) });
+    let cell = cell(
+        ("sim", "d", "w"),
+        "latency_mean_us",
+        &[("none", NONE), ("same", NONE), ("stuck", &[0.0, 0.0])],
+    );
+    assert_eq!(
+        entry(&cell, "same").regret,
+        Factor { factor: 1.0, low: Some(1.0), high: Some(1.0) }
+    );
     assert_eq!(cell.deciding.void.len(), 1);
     assert!(cell.deciding.void[0].1.contains("above 0"), "{:?}", cell.deciding.void);
 }
@@ -126,11 +145,15 @@ fn who_serves_too_little_to_have_the_figure_is_behind_all_who_have_it_and_is_not
     let cell = recorded("sim", "reader.latency_mean_us", &arms);
     assert_eq!(cell.deciding.arms().collect::<Vec<_>>(), ["none", "slow", "never", "once"]);
     assert_eq!(cell.deciding.void, []);
-    let starved = |arm: &str| cell.deciding.starved.iter().find(|one| one.arm == arm).unwrap().trials;
+    let starved =
+        |arm: &str| cell.deciding.starved.iter().find(|one| one.arm == arm).unwrap().trials;
     assert_eq!((starved("never"), starved("once")), ((3, 3), (1, 3)));
     assert!(cell.best().all(|entry| entry.arm == "none"));
     let table = Atlas::of(vec![cell], Vec::new(), Vec::new()).regret;
-    assert_eq!(table.iter().map(|row| row.arm.as_str()).collect::<Vec<_>>(), ["none", "slow", "never", "once"]);
+    assert_eq!(
+        table.iter().map(|row| row.arm.as_str()).collect::<Vec<_>>(),
+        ["none", "slow", "never", "once"]
+    );
     assert_eq!(table.iter().map(|row| row.starved).collect::<Vec<_>>(), [0, 0, 1, 1]);
     assert!(table[1].worst.is_some() && table[2].worst.is_none() && table[2].median.is_none());
     assert_eq!(table[2].cells, (1, 1), "its cells are all of the arena's");
@@ -150,15 +173,26 @@ fn a_rate_of_nothing_starves_and_what_was_disturbed_or_what_no_arm_has_is_void()
     ];
     let found = recorded("sim", "iops", &arms).deciding;
     assert_eq!(found.starved.iter().map(|one| one.arm.as_str()).collect::<Vec<_>>(), ["stuck"]);
-    assert_eq!(found.void.iter().map(|(arm, _)| arm.as_str()).collect::<Vec<_>>(), ["disturbed", "both"]);
-    let found =
-        recorded("sim", "reader.latency_mean_us", &[("none", &[NO_READ, NO_READ]), ("bfq", &[NO_READ, NO_READ])]);
-    assert_eq!((found.deciding.starved.len(), found.deciding.void.len(), found.best().count()), (0, 2, 0));
+    assert_eq!(
+        found.void.iter().map(|(arm, _)| arm.as_str()).collect::<Vec<_>>(),
+        ["disturbed", "both"]
+    );
+    let found = recorded(
+        "sim",
+        "reader.latency_mean_us",
+        &[("none", &[NO_READ, NO_READ]), ("bfq", &[NO_READ, NO_READ])],
+    );
+    assert_eq!(
+        (found.deciding.starved.len(), found.deciding.void.len(), found.best().count()),
+        (0, 2, 0)
+    );
 }
 
 #[test]
 fn a_percentile_starves_below_half_of_what_it_needs_and_is_void_where_little_is_missing() {
-    let of = |ios: f64| [("reader.iops", ios), ("reader.latency_mean_us", 500.0), ("reader.latency_p99_us", 900.0)];
+    let of = |ios: f64| {
+        [("reader.iops", ios), ("reader.latency_mean_us", 500.0), ("reader.latency_p99_us", 900.0)]
+    };
     let (many, fewer, few) = (of(2000.0), of(600.0), of(300.0));
     let arms: [(&str, &[Tried<'_>]); 3] = [
         ("none", &[(&many, None), (&many, None)]),
@@ -172,13 +206,17 @@ fn a_percentile_starves_below_half_of_what_it_needs_and_is_void_where_little_is_
     assert_eq!((tail.starved[0].arm.as_str(), tail.void[0].0.as_str()), ("few", "fewer"));
     let row = &Atlas::of(vec![cell.clone()], Vec::new(), Vec::new()).regret;
     assert_eq!(row.iter().find(|row| row.arm == "few").unwrap().tail, Some((None, None)));
-    assert!(recorded("sim", "reader.latency_mean_us", &arms[1..]).tail.is_none(), "no arm has the percentile");
+    assert!(
+        recorded("sim", "reader.latency_mean_us", &arms[1..]).tail.is_none(),
+        "no arm has the percentile"
+    );
 }
 
 #[test]
 fn a_scheduler_that_starves_in_one_arena_only_is_a_disagreement() {
     let fine: [(&str, &[Tried<'_>]); 2] = [("none", &[READ, READ]), ("bfq", &[SLOW, SLOW])];
-    let starves: [(&str, &[Tried<'_>]); 2] = [("none", &[READ, READ]), ("bfq", &[NO_READ, NO_READ])];
+    let starves: [(&str, &[Tried<'_>]); 2] =
+        [("none", &[READ, READ]), ("bfq", &[NO_READ, NO_READ])];
     let of = |sim, kernel| {
         let metric = "reader.latency_mean_us";
         let cells = vec![recorded("twin", metric, sim), recorded("kernel", metric, kernel)];
@@ -213,28 +251,48 @@ fn the_regret_of_one_choice_is_its_worst_cell_and_the_smallest_leads() {
         cell(("sim", "d", "three"), "iops", &[("none", NONE), ("twice", TWICE), ("new", ALIKE)]),
     ];
     let table = Atlas::of(cells, Vec::new(), Vec::new()).regret;
-    assert_eq!(table.iter().map(|row| row.arm.as_str()).collect::<Vec<_>>(), ["twice", "none", "new"]);
-    assert!((table[1].worst.unwrap().factor - 2.0).abs() < 0.01 && table[1].worst_in.workload != "two");
-    assert_eq!((table[2].cells, table[0].cells), ((1, 3), (3, 3)), "what was tried on less comes last");
+    assert_eq!(
+        table.iter().map(|row| row.arm.as_str()).collect::<Vec<_>>(),
+        ["twice", "none", "new"]
+    );
+    assert!(
+        (table[1].worst.unwrap().factor - 2.0).abs() < 0.01 && table[1].worst_in.workload != "two"
+    );
+    assert_eq!(
+        (table[2].cells, table[0].cells),
+        ((1, 3), (3, 3)),
+        "what was tried on less comes last"
+    );
 }
 
 #[test]
 fn an_order_that_the_kernel_turns_round_is_reported_and_a_small_difference_is_not() {
-    let near: Vec<f64> = TWICE.iter().enumerate().map(|(at, value)| value * (1.005 + 0.0001 * at as f64)).collect();
+    let near: Vec<f64> =
+        TWICE.iter().enumerate().map(|(at, value)| value * (1.005 + 0.0001 * at as f64)).collect();
     let arms: [(&'static str, &[f64]); 3] = [("none", NONE), ("a", TWICE), ("b", TWICE)];
     let turned: [(&'static str, &[f64]); 3] = [("none", TWICE), ("a", NONE), ("b", TWICE)];
     let small: [(&'static str, &[f64]); 3] = [("none", NONE), ("a", &near), ("b", TWICE)];
     let of = |kernel| {
-        let cells = vec![cell(("twin", "d", "w"), "iops", &arms), cell(("kernel", "d", "w"), "iops", kernel)];
+        let cells = vec![
+            cell(("twin", "d", "w"), "iops", &arms),
+            cell(("kernel", "d", "w"), "iops", kernel),
+        ];
         Atlas::of(cells, Vec::new(), Vec::new())
     };
     let atlas = of(&turned);
     assert_eq!(atlas.reversals.len(), 1);
-    assert_eq!((atlas.reversals[0].first.as_str(), atlas.reversals[0].second.as_str()), ("a", "none"));
+    assert_eq!(
+        (atlas.reversals[0].first.as_str(), atlas.reversals[0].second.as_str()),
+        ("a", "none")
+    );
     assert!((atlas.reversals[0].kernel.factor - 2.0).abs() < 0.01, "{:?}", atlas.reversals);
     assert_eq!((atlas.differences.len(), atlas.compared), (2, 2));
     assert!((atlas.differences[0].factor.factor - 0.25).abs() < 0.01, "{:?}", atlas.differences);
-    assert_eq!(of(&small).differences, [], "half a percent is what the arenas are known to differ by");
+    assert_eq!(
+        of(&small).differences,
+        [],
+        "half a percent is what the arenas are known to differ by"
+    );
     assert_eq!(of(&arms).reversals, []);
 }
 
@@ -256,10 +314,11 @@ fn uniform(state: &mut u64) -> f64 {
 /// The law of a cell: with 20 arms of which one is truly best by a hair, the set of the best lacks it in at most alpha of the cells, and the
 /// interval of each arm's regret misses the truth as rarely. An interval around the observed leader fails this.
 #[test]
-fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_is_chosen_by_the_noise() {
+fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_is_chosen_by_the_noise()
+ {
     const NAMES: [&str; 20] = [
-        "none", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12", "a13", "a14", "a15", "a16",
-        "a17", "a18", "a19",
+        "none", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11", "a12", "a13",
+        "a14", "a15", "a16", "a17", "a18", "a19",
     ];
     let (mut state, mut lost, mut missed, mut all) = (7, 0, 0, 0);
     let rounds = 300;
@@ -277,7 +336,8 @@ fn the_true_best_is_among_the_best_and_regrets_are_covered_although_the_leader_i
         lost += u32::from(!entry(&cell, "a19").among_best);
         for (arm, name) in NAMES.iter().enumerate() {
             let (regret, of) = (truth(19) / truth(arm), entry(&cell, name).regret);
-            missed += u32::from(of.low.unwrap() > regret + 1e-9 || of.high.unwrap() < regret - 1e-9);
+            missed +=
+                u32::from(of.low.unwrap() > regret + 1e-9 || of.high.unwrap() < regret - 1e-9);
             all += 1;
         }
     }

@@ -37,7 +37,15 @@ impl Rule {
     pub const fn sequence(blocks: usize) -> Rule {
         let critical = |_: usize, n: usize, level: f64, _: Look| sequence::critical_t(n, level);
         let name = "confidence sequence";
-        Rule { name, planned: blocks, blocks, differ: critical, equal: critical, equal_error: 1.0, gives_up: false }
+        Rule {
+            name,
+            planned: blocks,
+            blocks,
+            differ: critical,
+            equal: critical,
+            equal_error: 1.0,
+            gives_up: false,
+        }
     }
 
     /// Group-sequential bounds for a budget of `blocks`.
@@ -46,8 +54,12 @@ impl Rule {
             name: "spending",
             planned: blocks,
             blocks,
-            differ: |planned, n, level, look| critical_t(Design { planned, look }, n, level, Sides::Two),
-            equal: |planned, n, level, look| critical_t(Design { planned, look }, n, level, Sides::One),
+            differ: |planned, n, level, look| {
+                critical_t(Design { planned, look }, n, level, Sides::Two)
+            },
+            equal: |planned, n, level, look| {
+                critical_t(Design { planned, look }, n, level, Sides::One)
+            },
             equal_error: 2.0,
             gives_up: true,
         }
@@ -118,12 +130,14 @@ impl Table {
     pub(super) fn new(rule: Rule, m: usize, alpha: f64) -> Table {
         let half = |critical: Critical, look: Look| {
             let entry = |k: usize, n: usize| {
-                let t = if n < 2 { None } else { critical(rule.planned, n, alpha / k as f64, look) };
+                let t =
+                    if n < 2 { None } else { critical(rule.planned, n, alpha / k as f64, look) };
                 t.map_or(f64::INFINITY, |t| t / (n as f64).sqrt())
             };
             (1..=m).map(|k| (0..=rule.blocks).map(|n| entry(k, n)).collect()).collect()
         };
-        let halves = |look| Halves { differ: half(rule.differ, look), equal: half(rule.equal, look) };
+        let halves =
+            |look| Halves { differ: half(rule.differ, look), equal: half(rule.equal, look) };
         Table { rule, alpha, planned: halves(Look::Planned), last: halves(Look::Last) }
     }
 
@@ -137,7 +151,8 @@ impl Table {
     }
 
     fn gives_up(&self, arm: &Running, margin: f64) -> bool {
-        self.rule.gives_up && futility::hopeless(&arm.moments(), self.rule.planned, margin, self.alpha).is_some()
+        self.rule.gives_up
+            && futility::hopeless(&arm.moments(), self.rule.planned, margin, self.alpha).is_some()
     }
 }
 
@@ -151,7 +166,9 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
     let mut levels = looks(table, &table.planned, &arms, setup.margin);
     let mut ended = false;
     for block in 1..=table.rule.blocks {
-        measure_block(setup, &mut source, &mut arms, |arm| claims[arm] == Claim::Nothing && !given_up[arm]);
+        measure_block(setup, &mut source, &mut arms, |arm| {
+            claims[arm] == Claim::Nothing && !given_up[arm]
+        });
         ended = block == table.rule.blocks;
         levels = looks(table, &table.planned, &arms, setup.margin);
         claim(&mut claims, &levels, &arms);
@@ -167,7 +184,11 @@ pub(super) fn experiment(setup: &Setup, table: &Table, seed: u64) -> Vec<Ending>
     let at_last: Vec<bool> = (0..m).map(last).collect();
     if at_last.contains(&true) {
         let half = |i: usize, level: f64, kind: fn(&Halves) -> &[Vec<f64>]| {
-            table.interval(kind(if at_last[i] { &table.last } else { &table.planned }), &arms[i], level)
+            table.interval(
+                kind(if at_last[i] { &table.last } else { &table.planned }),
+                &arms[i],
+                level,
+            )
         };
         levels = step_downs(m, table.alpha, setup.margin, half);
         claim(&mut claims, &levels, &arms);
@@ -204,7 +225,11 @@ pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) 
     let different = |ending: &Ending| matches!(ending.claim, Claim::More | Claim::Less);
     let (first, second) = (experiment(setup, first, seed), experiment(setup, second, seed));
     let undecided = first.iter().all(|ending| ending.claim == Claim::Nothing);
-    first.iter().zip(&second).map(|(first, second)| different(first) || undecided && different(second)).collect()
+    first
+        .iter()
+        .zip(&second)
+        .map(|(first, second)| different(first) || undecided && different(second))
+        .collect()
 }
 
 /// Runs one experiment without stopping: for each arm, whether its interval at the whole alpha covered the truth at every look.
@@ -215,14 +240,17 @@ pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<boo
     for _ in 0..table.rule.blocks {
         measure_block(setup, &mut source, &mut arms, |_| true);
         for (i, arm) in arms.iter().enumerate() {
-            covered[i] &= table.interval(&table.planned.differ, arm, table.alpha).contains(setup.effects[i]);
+            covered[i] &=
+                table.interval(&table.planned.differ, arm, table.alpha).contains(setup.effects[i]);
         }
     }
     covered
 }
 
 fn looks(table: &Table, halves: &Halves, arms: &[Running], margin: f64) -> [StepDown; 2] {
-    let at = |i: usize, level: f64, kind: fn(&Halves) -> &[Vec<f64>]| table.interval(kind(halves), &arms[i], level);
+    let at = |i: usize, level: f64, kind: fn(&Halves) -> &[Vec<f64>]| {
+        table.interval(kind(halves), &arms[i], level)
+    };
     step_downs(arms.len(), table.alpha, margin, at)
 }
 
@@ -240,7 +268,12 @@ fn step_downs(
 }
 
 /// One trial of the baseline and of each active arm, in random order.
-fn measure_block(setup: &Setup, source: &mut Source, arms: &mut [Running], active: impl Fn(usize) -> bool) {
+fn measure_block(
+    setup: &Setup,
+    source: &mut Source,
+    arms: &mut [Running],
+    active: impl Fn(usize) -> bool,
+) {
     use rand::RngExt;
     use rand::seq::SliceRandom;
 
@@ -282,7 +315,10 @@ mod tests {
             requests: None,
             voids: Vec::new(),
         };
-        let arms = values.iter().enumerate().filter_map(|(i, log)| Some(sample(format!("arm{i}"), (*log)?)));
+        let arms = values
+            .iter()
+            .enumerate()
+            .filter_map(|(i, log)| Some(sample(format!("arm{i}"), (*log)?)));
         std::iter::once(sample("base".to_string(), baseline)).chain(arms).collect()
     }
 
@@ -297,7 +333,13 @@ mod tests {
         let margin = criteria.margin.ln_1p();
         let table = Table::new(rule, 3, criteria.alpha);
         let arms: Vec<String> = (0..3).map(|i| format!("arm{i}")).collect();
-        let setup = Setup { noise: Noise::Normal, block_sd: 0.015, effects: vec![0.0, 0.04, -0.03], margin, void: 0.0 };
+        let setup = Setup {
+            noise: Noise::Normal,
+            block_sd: 0.015,
+            effects: vec![0.0, 0.04, -0.03],
+            margin,
+            void: 0.0,
+        };
         let question = Question {
             workload: "w",
             metric: "iops",
@@ -332,7 +374,11 @@ mod tests {
                     assert_eq!(judgement.verdict, expected, "seed {seed}, block {block}, arm {i}");
                     if expected == Verdict::Inconclusive {
                         let gives_up = table.gives_up(&running[i], margin);
-                        assert_eq!(judgement.given_up().is_some(), gives_up, "seed {seed}, block {block}, arm {i}");
+                        assert_eq!(
+                            judgement.given_up().is_some(),
+                            gives_up,
+                            "seed {seed}, block {block}, arm {i}"
+                        );
                     }
                     compared += usize::from(expected != Verdict::Inconclusive);
                 }
@@ -343,11 +389,21 @@ mod tests {
 
     #[test]
     fn a_claim_is_false_exactly_when_the_truth_is_elsewhere() {
-        assert!(Claim::More.is_false_difference(0.01, 0.01) && !Claim::More.is_false_difference(0.02, 0.01));
-        assert!(Claim::More.is_false_difference(-0.5, 0.01) && Claim::Less.is_false_difference(0.5, 0.01));
         assert!(
-            Claim::Equivalent.is_false_equivalence(-0.02, 0.01) && !Claim::Equivalent.is_false_equivalence(0.0, 0.01)
+            Claim::More.is_false_difference(0.01, 0.01)
+                && !Claim::More.is_false_difference(0.02, 0.01)
         );
-        assert!(!Claim::Nothing.is_false_difference(0.0, 0.01) && !Claim::Nothing.is_false_equivalence(1.0, 0.01));
+        assert!(
+            Claim::More.is_false_difference(-0.5, 0.01)
+                && Claim::Less.is_false_difference(0.5, 0.01)
+        );
+        assert!(
+            Claim::Equivalent.is_false_equivalence(-0.02, 0.01)
+                && !Claim::Equivalent.is_false_equivalence(0.0, 0.01)
+        );
+        assert!(
+            !Claim::Nothing.is_false_difference(0.0, 0.01)
+                && !Claim::Nothing.is_false_equivalence(1.0, 0.01)
+        );
     }
 }

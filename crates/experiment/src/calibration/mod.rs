@@ -38,7 +38,14 @@ pub struct Calibration {
 
 impl Default for Calibration {
     fn default() -> Self {
-        Calibration { experiments: 10_000, savings: 5_000, alpha: 0.05, seed: 1, noises: &KINDS, rules: &RULES }
+        Calibration {
+            experiments: 10_000,
+            savings: 5_000,
+            alpha: 0.05,
+            seed: 1,
+            noises: &KINDS,
+            rules: &RULES,
+        }
     }
 }
 
@@ -63,7 +70,10 @@ pub fn calibrate(calibration: &Calibration) -> Report {
     let fewer = (experiments / 2).max(1);
     Report {
         experiments,
-        promises: promises_of(calibration).into_iter().chain(promises::happenings(fewer, alpha, seed)).collect(),
+        promises: promises_of(calibration)
+            .into_iter()
+            .chain(promises::happenings(fewer, alpha, seed))
+            .collect(),
         decisions: power::decisions(experiments, alpha, seed),
         powers: power::powers(fewer, alpha, seed),
         savings: power::savings(savings, alpha, seed),
@@ -73,7 +83,10 @@ pub fn calibrate(calibration: &Calibration) -> Report {
 /// Counts the promises only.
 pub fn promises_of(calibration: &Calibration) -> Vec<Promise> {
     let Calibration { experiments, alpha, seed, noises, rules, .. } = *calibration;
-    rules.iter().flat_map(|rule| promises::promises(*rule, noises, experiments, alpha, seed)).collect()
+    rules
+        .iter()
+        .flat_map(|rule| promises::promises(*rule, noises, experiments, alpha, seed))
+        .collect()
 }
 
 impl Report {
@@ -84,7 +97,8 @@ impl Report {
 
     /// Mean blocks of the group-sequential design over the mix of effects, as a share of the fixed design's, at one size of noise.
     pub fn mix_share(&self, block_sd: f64) -> f64 {
-        let rows: Vec<&Saving> = self.savings.iter().filter(|row| row.block_sd == block_sd).collect();
+        let rows: Vec<&Saving> =
+            self.savings.iter().filter(|row| row.block_sd == block_sd).collect();
         let fixed: usize = rows.iter().map(|row| row.fixed_blocks).sum();
         rows.iter().map(|row| row.mean_blocks).sum::<f64>() / fixed as f64
     }
@@ -99,7 +113,10 @@ impl fmt::Display for Report {
              for the confidence sequence\n",
             self.experiments, ARMS
         )?;
-        writeln!(f, "| rule | noise | what must be rare | promised at most | found | bound | kept |")?;
+        writeln!(
+            f,
+            "| rule | noise | what must be rare | promised at most | found | bound | kept |"
+        )?;
         writeln!(f, "|---|---|---|---:|---:|---:|---|")?;
         for row in &self.promises {
             let kept = if row.kept() { "yes" } else { "NO" };
@@ -108,15 +125,23 @@ impl fmt::Display for Report {
             writeln!(f, "| {rule} | {noise} | {what} | {promised} | {found} | {bound} | {kept} |")?;
         }
         self.write_decisions(f)?;
-        writeln!(f, "\nPower at a true effect of +2 %, one arm, normal noise, at most {MOST_BLOCKS} blocks\n")?;
+        writeln!(
+            f,
+            "\nPower at a true effect of +2 %, one arm, normal noise, at most {MOST_BLOCKS} blocks\n"
+        )?;
         writeln!(
             f,
             "| sd of a block | design | calls it better | calls it something false | mean blocks | false alarms if identical |"
         )?;
         writeln!(f, "|---:|---|---:|---:|---:|---:|")?;
         for row in &self.powers {
-            let [sd, power, wrong, alarms] = [row.block_sd, row.power, row.wrong, row.false_alarms].map(percent);
-            writeln!(f, "| {sd} | {} | {power} | {wrong} | {:.1} | {alarms} |", row.design, row.mean_blocks)?;
+            let [sd, power, wrong, alarms] =
+                [row.block_sd, row.power, row.wrong, row.false_alarms].map(percent);
+            writeln!(
+                f,
+                "| {sd} | {} | {power} | {wrong} | {:.1} | {alarms} |",
+                row.design, row.mean_blocks
+            )?;
         }
         self.write_savings(f)
     }
@@ -124,12 +149,19 @@ impl fmt::Display for Report {
 
 impl Report {
     fn write_decisions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\nWhat a budget decides: one arm, margin 0, normal noise; share decided and mean blocks\n")?;
+        writeln!(
+            f,
+            "\nWhat a budget decides: one arm, margin 0, normal noise; share decided and mean blocks\n"
+        )?;
         writeln!(f, "| budget | effect / sd of a block | rule | decided | mean blocks |")?;
         writeln!(f, "|---:|---:|---|---:|---:|")?;
         for row in &self.decisions {
             let decided = percent(row.decided);
-            writeln!(f, "| {} | {} | {} | {decided} | {:.1} |", row.budget, row.deviations, row.rule, row.mean_blocks)?;
+            writeln!(
+                f,
+                "| {} | {} | {} | {decided} | {:.1} |",
+                row.budget, row.deviations, row.rule, row.mean_blocks
+            )?;
         }
         Ok(())
     }
@@ -147,8 +179,10 @@ impl Report {
         writeln!(f, "|---:|---:|---:|---:|---:|---:|---:|---:|")?;
         let mut sizes: Vec<f64> = Vec::new();
         for row in &self.savings {
-            let [sd, effect, fixed_wrong, wrong] = [row.block_sd, row.effect, row.fixed_wrong, row.wrong].map(percent);
-            let [fixed, ours] = [row.fixed_correct, row.correct].map(|share| share.map_or("-".to_string(), percent));
+            let [sd, effect, fixed_wrong, wrong] =
+                [row.block_sd, row.effect, row.fixed_wrong, row.wrong].map(percent);
+            let [fixed, ours] = [row.fixed_correct, row.correct]
+                .map(|share| share.map_or("-".to_string(), percent));
             writeln!(
                 f,
                 "| {sd} | {effect} | {} | {fixed} | {fixed_wrong} | {:.1} | {ours} | {wrong} |",
@@ -161,7 +195,11 @@ impl Report {
         writeln!(f)?;
         for block_sd in sizes {
             let saved = percent(1.0 - self.mix_share(block_sd));
-            writeln!(f, "Over this mix of effects, at {} per block: {saved} of the blocks saved.", percent(block_sd))?;
+            writeln!(
+                f,
+                "Over this mix of effects, at {} per block: {saved} of the blocks saved.",
+                percent(block_sd)
+            )?;
         }
         Ok(())
     }

@@ -92,7 +92,9 @@ mod tests {
 
     #[test]
     fn independent_kinds_have_the_deviation_that_was_asked_for() {
-        for (kind, factor) in [(Noise::Normal, 1.0), (Noise::LogNormal, 15.0), (Noise::Autocorrelated, 1.0)] {
+        for (kind, factor) in
+            [(Noise::Normal, 1.0), (Noise::LogNormal, 15.0), (Noise::Autocorrelated, 1.0)]
+        {
             let mut source = Source::new(kind, 0.02, 4);
             let values: Vec<f64> = (0..100_000).map(|_| source.next()).collect();
             let sd = crate::stats::Moments::of(&values).sd * std::f64::consts::SQRT_2;

@@ -93,7 +93,9 @@ pub(super) fn powers(experiments: u64, alpha: f64, seed: u64) -> Vec<Power> {
         };
         rows.push(row(block_sd, "schedlab, margin 1 %", &sequential(margin)));
         rows.push(row(block_sd, "schedlab, margin 0", &sequential(1e-9)));
-        rows.push(row(block_sd, "3 blocks, paired t", &|effect, seed| three(block_sd, effect, alpha, seed, paired_t)));
+        rows.push(row(block_sd, "3 blocks, paired t", &|effect, seed| {
+            three(block_sd, effect, alpha, seed, paired_t)
+        }));
         rows.push(row(block_sd, "3 runs, three-sigma rule", &|effect, seed| {
             three(block_sd, effect, alpha, seed, three_sigma_rule)
         }));
@@ -113,10 +115,15 @@ pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
         let student = Table::new(one_look(fixed_blocks), 1, alpha);
         for effect in EFFECTS {
             let truth = effect.ln_1p();
-            let ours = Tally::of(experiments, seed, |seed| run(block_sd, truth, margin, &sequential, seed));
-            let theirs = Tally::of(experiments, seed, |seed| run(block_sd, truth, margin, &student, seed));
-            let (right, wrong) =
-                (|tally: &Tally| tally.right(truth, margin), |tally: &Tally| tally.wrong(truth, margin));
+            let ours = Tally::of(experiments, seed, |seed| {
+                run(block_sd, truth, margin, &sequential, seed)
+            });
+            let theirs =
+                Tally::of(experiments, seed, |seed| run(block_sd, truth, margin, &student, seed));
+            let (right, wrong) = (
+                |tally: &Tally| tally.right(truth, margin),
+                |tally: &Tally| tally.wrong(truth, margin),
+            );
             rows.push(Saving {
                 block_sd,
                 effect,
@@ -141,7 +148,9 @@ pub fn fixed_size(distance: f64, block_sd: f64, alpha: f64) -> usize {
         let sum = fixed::critical(degrees, alpha) + fixed::critical(degrees, 0.1);
         sum * block_sd / (*n as f64).sqrt() <= distance
     };
-    (2..100_000).find(enough).expect("a distance above a hundredth of the deviation needs fewer blocks")
+    (2..100_000)
+        .find(enough)
+        .expect("a distance above a hundredth of the deviation needs fewer blocks")
 }
 
 /// The table of decisions.
@@ -150,7 +159,8 @@ pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision
     for budget in BUDGETS {
         // The table is about bounds: giving up would only shorten what is not decided.
         let spending = Rule { gives_up: false, ..Rule::spending(budget) };
-        let tables = [Rule::sequence(budget), spending, one_look(budget)].map(|rule| Table::new(rule, 1, alpha));
+        let tables = [Rule::sequence(budget), spending, one_look(budget)]
+            .map(|rule| Table::new(rule, 1, alpha));
         for deviations in DEVIATIONS {
             for table in &tables {
                 let look = |seed| run(0.02, deviations * 0.02, 1e-9, table, seed);
@@ -170,8 +180,9 @@ pub(super) fn decisions(experiments: u64, alpha: f64, seed: u64) -> Vec<Decision
 
 /// Student's t, once after the last block.
 fn one_look(blocks: usize) -> Rule {
-    let critical =
-        |blocks: usize, n: usize, alpha: f64, _: Look| (n == blocks).then(|| fixed::critical(n as f64 - 1.0, alpha));
+    let critical = |blocks: usize, n: usize, alpha: f64, _: Look| {
+        (n == blocks).then(|| fixed::critical(n as f64 - 1.0, alpha))
+    };
     Rule {
         name: "fixed, one look",
         planned: blocks,

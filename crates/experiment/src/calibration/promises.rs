@@ -37,7 +37,14 @@ impl Promise {
         self.found <= self.bound
     }
 
-    fn new(rule: &'static str, noise: Noise, what: &'static str, failed: u64, cases: u64, promised: f64) -> Promise {
+    fn new(
+        rule: &'static str,
+        noise: Noise,
+        what: &'static str,
+        failed: u64,
+        cases: u64,
+        promised: f64,
+    ) -> Promise {
         let binomial = Binomial::new(promised, cases).expect("a share is a probability");
         let bound = binomial.inverse_cdf(0.9999) as f64 / cases as f64;
         Promise { rule, noise, what, cases, found: failed as f64 / cases as f64, promised, bound }
@@ -45,7 +52,13 @@ impl Promise {
 }
 
 /// Counts all promises under each kind of noise.
-pub(super) fn promises(rule: Rule, noises: &[Noise], experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
+pub(super) fn promises(
+    rule: Rule,
+    noises: &[Noise],
+    experiments: u64,
+    alpha: f64,
+    seed: u64,
+) -> Vec<Promise> {
     noises.iter().flat_map(|noise| of_noise(rule, *noise, experiments, alpha, seed)).collect()
 }
 
@@ -65,7 +78,10 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
 
     let sharp = setup([0.0; ARMS], 1e-9);
     let uncovered: u64 = (0..experiments)
-        .map(|i| always_covered(&sharp, &table, seed + i).iter().filter(|covered| !**covered).count() as u64)
+        .map(|i| {
+            always_covered(&sharp, &table, seed + i).iter().filter(|covered| !**covered).count()
+                as u64
+        })
         .sum();
     let same_sharp = run(&sharp);
     let same = run(&setup([0.0; ARMS], margin));
@@ -90,7 +106,11 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
         promise("0, +5 %, -5 %: any false verdict of difference", planted.false_difference, n),
         promise("0, +5 %, -5 %: any false `equivalent`", planted.false_equivalence, n),
         promise("0, +5 %, -5 %: shown interval misses", planted.missed, n * ARMS as u64),
-        promise("±0.1 %, margin 0: any arm called better that is worse, or the reverse", tiny.false_difference, n),
+        promise(
+            "±0.1 %, margin 0: any arm called better that is worse, or the reverse",
+            tiny.false_difference,
+            n,
+        ),
         promise("all just beyond 1 %: any false `equivalent`", beyond.false_equivalence, n),
     ]
 }
@@ -101,17 +121,27 @@ pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise
     let table = |rule: Rule| Table::new(rule, ARMS, alpha);
     let mut promises = Vec::new();
     for noise in KINDS {
-        let setup = |void: f64| Setup { noise, block_sd: 0.02, effects: vec![0.0; ARMS], margin: 1e-9, void };
-        let promise = |what, failed, promised| Promise::new(whole.name, noise, what, failed, experiments, promised);
+        let setup = |void: f64| Setup {
+            noise,
+            block_sd: 0.02,
+            effects: vec![0.0; ARMS],
+            margin: 1e-9,
+            void,
+        };
+        let promise = |what, failed, promised| {
+            Promise::new(whole.name, noise, what, failed, experiments, promised)
+        };
         for (what, blocks, void) in [
             ("A/A, the time ends after 15 of 24 blocks: any arm called better or worse", 15, 0.0),
             ("A/A, every fifth block is void: any arm called better or worse", PLANNED, 0.2),
         ] {
-            let counts = Counts::of(&setup(void), &table(Rule { blocks, ..whole }), experiments, seed);
+            let counts =
+                Counts::of(&setup(void), &table(Rule { blocks, ..whole }), experiments, seed);
             promises.push(promise(what, counts.false_difference, alpha));
         }
         let tables = [table(Rule { gives_up: false, ..whole }), table(Rule::sequence(LOOKS))];
-        let failed = |i: &u64| continued(&setup(0.0), [&tables[0], &tables[1]], seed + i).contains(&true);
+        let failed =
+            |i: &u64| continued(&setup(0.0), [&tables[0], &tables[1]], seed + i).contains(&true);
         let failed = (0..experiments).filter(failed).count() as u64;
         let what = "A/A, the budget is raised to 100 blocks when nothing is decided: any arm called better or worse";
         promises.push(promise(what, failed, 2.0 * alpha));
@@ -134,10 +164,12 @@ impl Counts {
             let endings = experiment(setup, table, seed + i);
             let pairs = || endings.iter().zip(&setup.effects);
             let margin = setup.margin;
-            counts.false_difference +=
-                u64::from(pairs().any(|(end, effect)| end.claim.is_false_difference(*effect, margin)));
-            counts.false_equivalence +=
-                u64::from(pairs().any(|(end, effect)| end.claim.is_false_equivalence(*effect, margin)));
+            counts.false_difference += u64::from(
+                pairs().any(|(end, effect)| end.claim.is_false_difference(*effect, margin)),
+            );
+            counts.false_equivalence += u64::from(
+                pairs().any(|(end, effect)| end.claim.is_false_equivalence(*effect, margin)),
+            );
             for (end, _) in pairs().filter(|(end, effect)| !end.shown.contains(**effect)) {
                 if end.inside { counts.missed_inside += 1 } else { counts.missed += 1 }
             }

@@ -105,7 +105,11 @@ impl fmt::Display for Finding {
                 )
             }
             Finding::Copied { counts_for, others } => {
-                write!(f, "{counts_for}: its result is also there as that of {}; it counts once", others.join(", "))
+                write!(
+                    f,
+                    "{counts_for}: its result is also there as that of {}; it counts once",
+                    others.join(", ")
+                )
             }
             Finding::SeveralMachines { machine, hardware } => write!(
                 f,
@@ -124,7 +128,10 @@ impl fmt::Display for Finding {
                  wrong"
             ),
             Finding::ClockAhead { machine, days } => {
-                write!(f, "{machine}: its clock is {days} days ahead of this one; nothing is ordered by it")
+                write!(
+                    f,
+                    "{machine}: its clock is {days} days ahead of this one; nothing is ordered by it"
+                )
             }
         }
     }
@@ -154,8 +161,10 @@ pub fn check(results: &[Provenance], now_unix_ms: u64) -> Checked {
             *most = by.max(*most);
         }
     }
-    let clocks =
-        ahead.into_iter().map(|(machine, by)| Finding::ClockAhead { machine: machine.to_owned(), days: by / AHEAD_MS });
+    let clocks = ahead.into_iter().map(|(machine, by)| Finding::ClockAhead {
+        machine: machine.to_owned(),
+        days: by / AHEAD_MS,
+    });
     found.findings.extend(clocks);
     found
 }
@@ -168,9 +177,14 @@ fn once(results: &[Provenance], findings: &mut Vec<Finding>) -> Vec<usize> {
     }
     let mut counting = Vec::new();
     for mut all in by_experiment.into_values() {
-        let key = |at: &usize| (&results[*at].machine, std::cmp::Reverse(results[*at].trials), &results[*at].object);
+        let key = |at: &usize| {
+            (&results[*at].machine, std::cmp::Reverse(results[*at].trials), &results[*at].object)
+        };
         all.sort_by(|a, b| key(a).cmp(&key(b)));
-        for of_machine in all.chunk_by(|a, b| results[*a].machine == results[*b].machine).filter(|of| of.len() > 1) {
+        for of_machine in all
+            .chunk_by(|a, b| results[*a].machine == results[*b].machine)
+            .filter(|of| of.len() > 1)
+        {
             let name = |at: &usize| results[*at].object.clone();
             findings.push(Finding::Repeated {
                 machine: results[of_machine[0]].machine.clone(),
@@ -208,7 +222,8 @@ fn several_machines(results: &[Provenance], counting: &[usize], found: &mut Chec
     for at in counting {
         let Provenance { machine, hardware: own, .. } = &results[*at];
         let is_one = hardware.get(machine.as_str()).is_none_or(|kinds| kinds.len() < 2);
-        found.machines[*at] = Some(if is_one { machine.clone() } else { format!("{machine} ({own})") });
+        found.machines[*at] =
+            Some(if is_one { machine.clone() } else { format!("{machine} ({own})") });
     }
 }
 
@@ -229,7 +244,8 @@ fn two_at_once(results: &[Provenance], counting: &[usize], findings: &mut Vec<Fi
 }
 
 fn drives(results: &[Provenance], counting: &[usize], findings: &mut Vec<Finding>) {
-    let named: Vec<usize> = counting.iter().copied().filter(|at| !results[*at].drive.is_empty()).collect();
+    let named: Vec<usize> =
+        counting.iter().copied().filter(|at| !results[*at].drive.is_empty()).collect();
     let clash = |a: &Provenance, b: &Provenance| a.machine != b.machine && overlap(a, b);
     for [one, other] in clashes(results, &named, |of| of.drive.clone(), clash) {
         findings.push(Finding::DriveTwice {

@@ -65,17 +65,22 @@ struct Case<'a> {
 impl<'a> Case<'a> {
     fn of(of: &'a ArmLevels) -> Case<'a> {
         let (first, second) = (by_machine(&of.first), by_machine(&of.second));
-        let both: Vec<(String, f64)> =
-            first.iter().filter_map(|(name, log)| Some((name.clone(), second.get(name)? - log))).collect();
+        let both: Vec<(String, f64)> = first
+            .iter()
+            .filter_map(|(name, log)| Some((name.clone(), second.get(name)? - log)))
+            .collect();
         let mut outliers = Vec::new();
         // Half of the smaller group, so that the pairs are not a few odd machines of two large groups.
-        let evidence = if both.len() >= LEAST_MACHINES && 2 * both.len() >= first.len().min(second.len()) {
-            Evidence::Pairs(without_far(both, &mut outliers))
-        } else {
-            let mut of = |group: BTreeMap<String, f64>| without_far(group.into_iter().collect(), &mut outliers);
-            let first = of(first);
-            Evidence::Groups(first, of(second))
-        };
+        let evidence =
+            if both.len() >= LEAST_MACHINES && 2 * both.len() >= first.len().min(second.len()) {
+                Evidence::Pairs(without_far(both, &mut outliers))
+            } else {
+                let mut of = |group: BTreeMap<String, f64>| {
+                    without_far(group.into_iter().collect(), &mut outliers)
+                };
+                let first = of(first);
+                Evidence::Groups(first, of(second))
+            };
         Case { arm: &of.arm, evidence, outliers }
     }
 
@@ -122,21 +127,35 @@ fn without_far(of: Vec<(String, f64)>, outliers: &mut Vec<Outlier>) -> Moments {
         logs.iter().map(|log| Occasion { mean: *log, variance: None, degrees: 0.0 }).collect();
     let far = Far::of(&occasions);
     for (at, (machine, log)) in of.into_iter().enumerate().filter(|(at, _)| far.is_left_out[*at]) {
-        outliers.push(Outlier { machine, ratio: (log - far.centre).exp(), distance: far.distance[at] });
+        outliers.push(Outlier {
+            machine,
+            ratio: (log - far.centre).exp(),
+            distance: far.distance[at],
+        });
     }
     far.counted(&logs)
 }
 
 /// Judges the arms of one metric of one workload together.
-pub fn judge_levels(family: &[ArmLevels], direction: Direction, criteria: &Criteria) -> Vec<LevelJudgement> {
+pub fn judge_levels(
+    family: &[ArmLevels],
+    direction: Direction,
+    criteria: &Criteria,
+) -> Vec<LevelJudgement> {
     let cases: Vec<Case<'_>> = family.iter().map(Case::of).collect();
     let margin = criteria.margin.ln_1p();
     let (m, alpha) = (cases.len(), criteria.alpha);
     let at = |i: usize, level: f64| cases[i].interval(level);
-    let differ = step_down(m, alpha, |i, level| !cases[i].is_void() && judge::differs(&at(i, level), margin));
-    let equal = step_down(m, alpha, |i, level| !cases[i].is_void() && judge::equivalent(&at(i, level), margin));
+    let differ = step_down(m, alpha, |i, level| {
+        !cases[i].is_void() && judge::differs(&at(i, level), margin)
+    });
+    let equal = step_down(m, alpha, |i, level| {
+        !cases[i].is_void() && judge::equivalent(&at(i, level), margin)
+    });
     let one = |(i, case): (usize, &Case<'_>)| {
-        let level = differ.decided_at[i].or(equal.decided_at[i]).unwrap_or(differ.current.min(equal.current));
+        let level = differ.decided_at[i]
+            .or(equal.decided_at[i])
+            .unwrap_or(differ.current.min(equal.current));
         let interval = at(i, level);
         let (first_machines, second_machines, paired) = match &case.evidence {
             Evidence::Pairs(moments) => (moments.n, moments.n, true),
@@ -146,7 +165,11 @@ pub fn judge_levels(family: &[ArmLevels], direction: Direction, criteria: &Crite
             arm: case.arm.to_owned(),
             verdict: match (case.is_void(), differ.decided_at[i], equal.decided_at[i]) {
                 (true, ..) => Verdict::Void,
-                (_, Some(_), _) if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) => Verdict::Better,
+                (_, Some(_), _)
+                    if (interval.low > 0.0) == (direction == Direction::HigherIsBetter) =>
+                {
+                    Verdict::Better
+                }
                 (_, Some(_), _) => Verdict::Worse,
                 (_, None, Some(_)) => Verdict::Equivalent,
                 (_, None, None) => Verdict::Inconclusive,

@@ -143,8 +143,12 @@ impl<'a> Case<'a> {
     fn of(of: &'a ArmEffects) -> Case<'a> {
         let (names, all) = by_machine(&of.effects);
         let far = outliers::Far::of(&all);
-        let counted: Vec<Occasion> =
-            all.iter().zip(&far.is_left_out).filter(|(_, out)| !**out).map(|(occasion, _)| *occasion).collect();
+        let counted: Vec<Occasion> = all
+            .iter()
+            .zip(&far.is_left_out)
+            .filter(|(_, out)| !**out)
+            .map(|(occasion, _)| *occasion)
+            .collect();
         let mut pooled = Pooled::of(&counted);
         pooled.means = far.counted(&all.iter().map(|occasion| occasion.mean).collect::<Vec<_>>());
         Case { arm: &of.arm, results: of.effects.len(), names, all, counted, pooled, far }
@@ -163,7 +167,9 @@ impl<'a> Case<'a> {
                 distance: self.far.distance[at],
             })
             .collect();
-        found.sort_by(|a, b| b.distance.total_cmp(&a.distance).then_with(|| a.machine.cmp(&b.machine)));
+        found.sort_by(|a, b| {
+            b.distance.total_cmp(&a.distance).then_with(|| a.machine.cmp(&b.machine))
+        });
         found
     }
 
@@ -179,7 +185,8 @@ impl<'a> Case<'a> {
         let n = sorted.len();
         let rank = outside.saturating_sub(self.all.len() - n) / 2;
         if rank == 0 {
-            let ends = Interval { low: normal.low.min(sorted[0]), high: normal.high.max(sorted[n - 1]) };
+            let ends =
+                Interval { low: normal.low.min(sorted[0]), high: normal.high.max(sorted[n - 1]) };
             return (ends, Prediction::Normal);
         }
         let ends = Interval { low: sorted[rank - 1], high: sorted[n - rank] };
@@ -190,8 +197,11 @@ impl<'a> Case<'a> {
 /// One occasion for each machine, sorted by name: the mean of its results. Its variance is what scatters within its results or between
 /// them, whichever is more.
 pub fn by_machine(effects: &[Effect]) -> (Vec<String>, Vec<Occasion>) {
-    let mut sorted: Vec<&Effect> = effects.iter().filter(|effect| effect.occasion.mean.is_finite()).collect();
-    sorted.sort_by(|a, b| a.machine.cmp(&b.machine).then(a.occasion.mean.total_cmp(&b.occasion.mean)));
+    let mut sorted: Vec<&Effect> =
+        effects.iter().filter(|effect| effect.occasion.mean.is_finite()).collect();
+    sorted.sort_by(|a, b| {
+        a.machine.cmp(&b.machine).then(a.occasion.mean.total_cmp(&b.occasion.mean))
+    });
     let machines = sorted.chunk_by(|a, b| a.machine == b.machine);
     machines.map(|of| (of[0].machine.clone(), joined(of))).unzip()
 }
@@ -207,15 +217,24 @@ fn joined(of: &[&Effect]) -> Occasion {
         (Some(within), Some(among)) => Some(within.max(among)),
         (within, among) => within.or(among),
     };
-    Occasion { mean, variance, degrees: of.iter().map(|effect| effect.occasion.degrees).sum::<f64>().max(count - 1.0) }
+    Occasion {
+        mean,
+        variance,
+        degrees: of.iter().map(|effect| effect.occasion.degrees).sum::<f64>().max(count - 1.0),
+    }
 }
 
 /// Judges the arms of one question together.
-pub fn judge_fleet(family: &[ArmEffects], direction: Direction, criteria: &Criteria) -> Vec<FleetJudgement> {
+pub fn judge_fleet(
+    family: &[ArmEffects],
+    direction: Direction,
+    criteria: &Criteria,
+) -> Vec<FleetJudgement> {
     let cases: Vec<Case<'_>> = family.iter().map(Case::of).collect();
     let margin = criteria.margin.ln_1p();
     let alpha = criteria.alpha;
-    let arms: Vec<(&Pooled, bool)> = cases.iter().map(|case| (&case.pooled, case.is_void())).collect();
+    let arms: Vec<(&Pooled, bool)> =
+        cases.iter().map(|case| (&case.pooled, case.is_void())).collect();
     let (claims, _) = claims(&arms, direction, criteria);
     let one = |(case, claim): (&Case<'_>, &Claim)| {
         let Claim { verdict, level, interval } = *claim;
@@ -228,7 +247,8 @@ pub fn judge_fleet(family: &[ArmEffects], direction: Direction, criteria: &Crite
             arm: case.arm.to_owned(),
             verdict,
             mean: (!case.is_void()).then(|| ratios(mean, interval)),
-            with_outliers: (!outliers.is_empty()).then(|| ratios(all.means.mean, all.interval(level))),
+            with_outliers: (!outliers.is_empty())
+                .then(|| ratios(all.means.mean, all.interval(level))),
             further_machine: (!case.is_void()).then(|| ratios(mean, further)),
             prediction,
             holds_for_one: holds(verdict, mean, &further, margin),
@@ -247,7 +267,9 @@ pub fn judge_fleet(family: &[ArmEffects], direction: Direction, criteria: &Crite
 
 fn holds(verdict: Verdict, mean: f64, further: &Interval, margin: f64) -> bool {
     match verdict {
-        Verdict::Better | Verdict::Worse => judge::differs(further, margin) && (further.low > 0.0) == (mean > 0.0),
+        Verdict::Better | Verdict::Worse => {
+            judge::differs(further, margin) && (further.low > 0.0) == (mean > 0.0)
+        }
         Verdict::Equivalent => judge::equivalent(further, margin),
         Verdict::Inconclusive | Verdict::Void => false,
     }

@@ -56,7 +56,8 @@ impl Far {
     pub(super) fn of(machines: &[Occasion]) -> Far {
         let n = machines.len();
         let centre = median_of(machines.iter().map(|machine| machine.mean));
-        let scale = NORMAL * median_of(machines.iter().map(|machine| (machine.mean - centre).abs()));
+        let scale =
+            NORMAL * median_of(machines.iter().map(|machine| (machine.mean - centre).abs()));
         let typical = median_of(machines.iter().filter_map(|machine| machine.variance));
         let between = (scale * scale - typical).max(0.0);
         let distance = |machine: &Occasion| {
@@ -82,14 +83,16 @@ impl Far {
     /// standard error of that mean, the choice of them included.
     pub(super) fn counted(&self, effects: &[f64]) -> Moments {
         let pairs = || effects.iter().zip(&self.is_left_out);
-        let counted: Vec<f64> = pairs().filter(|(_, is_out)| !**is_out).map(|(effect, _)| *effect).collect();
+        let counted: Vec<f64> =
+            pairs().filter(|(_, is_out)| !**is_out).map(|(effect, _)| *effect).collect();
         let of = Moments::of(&counted);
         if counted.len() == effects.len() || of.n < 2 {
             return of;
         }
         let low = counted.iter().copied().fold(f64::INFINITY, f64::min);
         let high = counted.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let winsorised = Moments::of(&effects.iter().map(|effect| effect.clamp(low, high)).collect::<Vec<_>>());
+        let winsorised =
+            Moments::of(&effects.iter().map(|effect| effect.clamp(low, high)).collect::<Vec<_>>());
         let degrees = |n: usize| n as f64 - 1.0;
         Moments { sd: winsorised.sd * (degrees(winsorised.n) / degrees(of.n)).sqrt(), ..of }
     }

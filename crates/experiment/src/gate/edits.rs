@@ -22,7 +22,8 @@ pub fn edits(now: &Plan, then: &Plan) -> Vec<String> {
 }
 
 fn tree(plan: &Plan) -> Value {
-    let mut tree = serde_json::to_value(plan).expect("a plan has only texts and numbers, which always make JSON");
+    let mut tree = serde_json::to_value(plan)
+        .expect("a plan has only texts and numbers, which always make JSON");
     if let Some(all) = tree.as_object_mut() {
         FREE.iter().for_each(|key| drop(all.remove(*key)));
     }
@@ -46,7 +47,9 @@ fn walk(path: &str, now: Option<&Value>, then: Option<&Value>, found: &mut Vec<S
             (0..most).for_each(|i| walk(&below(&i.to_string()), new.get(i), old.get(i), found));
         }
         (new, old) if new.map(without_directory) != old.map(without_directory) => {
-            let word = |value: Option<&Value>| value.map_or_else(|| "not there".to_owned(), Value::to_string);
+            let word = |value: Option<&Value>| {
+                value.map_or_else(|| "not there".to_owned(), Value::to_string)
+            };
             found.push(format!("{path}: {} (was {})", word(new), word(old)));
         }
         _ => {}
@@ -98,7 +101,8 @@ mod tests {
     #[test]
     fn how_long_and_where_is_no_edit_and_neither_is_another_checkout() {
         let was = plan("");
-        let mut is = plan("name = 'another title'\n[budget]\ntime_s = 5\n[criteria]\nmethod = 'fixed'");
+        let mut is =
+            plan("name = 'another title'\n[budget]\ntime_s = 5\n[criteria]\nmethod = 'fixed'");
         is.device = "sdc".to_owned();
         is.arms[1].scheduler = "kyber@/srv/ci/my.patch".to_owned();
         assert_eq!(edits(&is, &was), [] as [&str; 0]);

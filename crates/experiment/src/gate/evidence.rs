@@ -64,7 +64,9 @@ struct Arm(BTreeMap<u32, Option<f64>>);
 
 impl Arm {
     fn of(samples: &[Sample], workload: &str, metric: &str, arm: &str) -> Arm {
-        let mine = |sample: &&Sample| sample.workload == workload && sample.metric == metric && sample.arm == arm;
+        let mine = |sample: &&Sample| {
+            sample.workload == workload && sample.metric == metric && sample.arm == arm
+        };
         let value = |sample: &Sample| (sample.block.unwrap_or_default(), sample.log());
         Arm(samples.iter().filter(mine).map(value).collect())
     }
@@ -89,15 +91,22 @@ impl Arm {
 /// Every comparison of a gate, in the order of the plan.
 pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
     let plan = &now.header.plan;
-    let named = |workload: &crate::plan::WorkloadSpec| Some((workload.name.clone(), workload.primary.clone()?));
+    let named = |workload: &crate::plan::WorkloadSpec| {
+        Some((workload.name.clone(), workload.primary.clone()?))
+    };
     let primary: BTreeMap<String, String> = plan.workloads.iter().filter_map(named).collect();
     let samples = [now, then].map(|record| of_trials(&record.trials, &primary));
     let baseline = plan.baseline();
     let mut cases = Vec::new();
-    for (workload, metric) in plan.workloads.iter().filter_map(|spec| Some((&spec.name, spec.primary.as_ref()?))) {
-        let arm_of = |name: &str| [0, 1].map(|i: usize| Arm::of(&samples[i], workload, metric, name));
+    for (workload, metric) in
+        plan.workloads.iter().filter_map(|spec| Some((&spec.name, spec.primary.as_ref()?)))
+    {
+        let arm_of =
+            |name: &str| [0, 1].map(|i: usize| Arm::of(&samples[i], workload, metric, name));
         let base = arm_of(baseline);
-        for arm in plan.arms.iter().filter(|arm| choice.arm.as_ref().is_none_or(|name| *name == arm.name)) {
+        for arm in
+            plan.arms.iter().filter(|arm| choice.arm.as_ref().is_none_or(|name| *name == arm.name))
+        {
             if choice.ratios && arm.name == baseline {
                 continue;
             }
@@ -111,7 +120,11 @@ pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
             };
             let (level_now, level_then) = (mine_now.level(), mine_then.level());
             let pairs = mine_now.minus(&mine_then);
-            let nothing = if basis == Basis::Blocks { pairs.is_empty() } else { new.is_empty() || old.is_empty() };
+            let nothing = if basis == Basis::Blocks {
+                pairs.is_empty()
+            } else {
+                new.is_empty() || old.is_empty()
+            };
             cases.push(Case {
                 workload: workload.clone(),
                 metric: metric.clone(),
@@ -123,7 +136,9 @@ pub(super) fn cases(now: &Record, then: &Record, choice: &Choice) -> Vec<Case> {
                 pairs,
                 level_now,
                 level_then,
-                void: nothing || too_void(&level_now, &plan.criteria) || too_void(&level_then, &plan.criteria),
+                void: nothing
+                    || too_void(&level_now, &plan.criteria)
+                    || too_void(&level_then, &plan.criteria),
             });
         }
     }

@@ -64,11 +64,15 @@ pub fn judge(now: &Record, then: &Record, choice: &Choice) -> Vec<Comparison> {
     let criteria = &now.header.plan.criteria;
     let cases = cases(now, then, choice);
     let (m, margin) = (cases.len(), criteria.margin.ln_1p());
-    let differ =
-        step_down(m, criteria.alpha, |i, level| !cases[i].void && differs(&interval(&cases[i], level), margin));
-    let equal =
-        step_down(m, criteria.alpha, |i, level| !cases[i].void && equivalent(&interval(&cases[i], level), margin));
-    let shown_at = |i: usize| differ.decided_at[i].or(equal.decided_at[i]).unwrap_or(differ.current.min(equal.current));
+    let differ = step_down(m, criteria.alpha, |i, level| {
+        !cases[i].void && differs(&interval(&cases[i], level), margin)
+    });
+    let equal = step_down(m, criteria.alpha, |i, level| {
+        !cases[i].void && equivalent(&interval(&cases[i], level), margin)
+    });
+    let shown_at = |i: usize| {
+        differ.decided_at[i].or(equal.decided_at[i]).unwrap_or(differ.current.min(equal.current))
+    };
     cases
         .into_iter()
         .enumerate()
@@ -87,14 +91,18 @@ pub fn outcome(comparisons: &[Comparison]) -> Outcome {
 
 /// Whether nothing is open: every comparison is better or equivalent, so that the record may become the reference.
 pub fn is_green(comparisons: &[Comparison]) -> bool {
-    let good = |comparison: &Comparison| matches!(comparison.verdict, Verdict::Better | Verdict::Equivalent);
+    let good = |comparison: &Comparison| {
+        matches!(comparison.verdict, Verdict::Better | Verdict::Equivalent)
+    };
     !comparisons.is_empty() && comparisons.iter().all(good)
 }
 
 fn interval(case: &Case, alpha: f64) -> Interval {
     match case.basis {
         Basis::Blocks => fixed::paired_t(&Moments::of(&case.pairs), alpha),
-        Basis::Values | Basis::Ratios => fixed::welch(&Moments::of(&case.now), &Moments::of(&case.then), alpha),
+        Basis::Values | Basis::Ratios => {
+            fixed::welch(&Moments::of(&case.now), &Moments::of(&case.then), alpha)
+        }
     }
 }
 
@@ -102,7 +110,9 @@ fn conclude(case: Case, different: bool, same: bool, shown_at: f64) -> Compariso
     let shown = if case.void { Interval::UNBOUNDED } else { interval(&case, shown_at) };
     let verdict = match (case.void, different, same) {
         (true, ..) => Verdict::Void,
-        (_, true, _) if (shown.low > 0.0) == (case.direction == Direction::HigherIsBetter) => Verdict::Better,
+        (_, true, _) if (shown.low > 0.0) == (case.direction == Direction::HigherIsBetter) => {
+            Verdict::Better
+        }
         (_, true, _) => Verdict::Worse,
         (_, _, true) => Verdict::Equivalent,
         _ => Verdict::Inconclusive,
@@ -111,7 +121,9 @@ fn conclude(case: Case, different: bool, same: bool, shown_at: f64) -> Compariso
         Basis::Blocks => Moments::of(&case.pairs).mean,
         Basis::Values | Basis::Ratios => Moments::of(&case.now).mean - Moments::of(&case.then).mean,
     };
-    let finite = |log: f64| Some(log.exp()).filter(|ratio| !case.void && log.is_finite() && ratio.is_finite());
+    let finite = |log: f64| {
+        Some(log.exp()).filter(|ratio| !case.void && log.is_finite() && ratio.is_finite())
+    };
     Comparison {
         ratio: finite(estimate),
         low: finite(shown.low),

@@ -28,7 +28,9 @@ fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64
     for block in 0..blocks {
         // What hits both arms of a block alike.
         let common: f64 = StandardNormal.sample(&mut random);
-        for (position, (arm, level)) in [("base", all), ("mine", all * factor)].into_iter().enumerate() {
+        for (position, (arm, level)) in
+            [("base", all), ("mine", all * factor)].into_iter().enumerate()
+        {
             let own: f64 = StandardNormal.sample(&mut random);
             let iops = 1000.0 * level * (noise * (common + own)).exp();
             record.trials.push(Trial {
@@ -38,7 +40,10 @@ fn record(arena: &str, seed: u64, blocks: u32, factor: f64, all: f64, noise: f64
                 position: position as u32,
                 arm: arm.into(),
                 started_ms: 0,
-                observation: Observation { metrics: [("iops".into(), iops)].into(), ..Observation::default() },
+                observation: Observation {
+                    metrics: [("iops".into(), iops)].into(),
+                    ..Observation::default()
+                },
             });
         }
     }
@@ -54,7 +59,10 @@ fn one_arm_that_became_slower_is_worse_and_the_other_is_not() {
     let then = record("disk", 1, 30, 1.0, 1.0, 0.005);
     let now = record("disk", 2, 30, 0.9, 1.0, 0.005);
     let found = verdicts(&now, &then, &Choice::default());
-    assert_eq!(found, [("base".to_owned(), Verdict::Equivalent), ("mine".to_owned(), Verdict::Worse)]);
+    assert_eq!(
+        found,
+        [("base".to_owned(), Verdict::Equivalent), ("mine".to_owned(), Verdict::Worse)]
+    );
     let better = verdicts(&then, &now, &Choice { arm: Some("mine".into()), ..Choice::default() });
     assert_eq!(better, [("mine".to_owned(), Verdict::Better)]);
 }
@@ -63,7 +71,11 @@ fn one_arm_that_became_slower_is_worse_and_the_other_is_not() {
 fn a_change_that_slows_every_arm_is_seen_in_values_and_not_in_ratios() {
     let then = record("disk", 1, 30, 1.0, 1.0, 0.005);
     let now = record("disk", 2, 30, 1.0, 0.8, 0.005);
-    assert!(verdicts(&now, &then, &Choice::default()).iter().all(|(_, verdict)| *verdict == Verdict::Worse));
+    assert!(
+        verdicts(&now, &then, &Choice::default())
+            .iter()
+            .all(|(_, verdict)| *verdict == Verdict::Worse)
+    );
     let ratios = verdicts(&now, &then, &Choice { ratios: true, ..Choice::default() });
     assert_eq!(ratios, [("mine".to_owned(), Verdict::Equivalent)]);
 }
@@ -72,13 +84,19 @@ fn a_change_that_slows_every_arm_is_seen_in_values_and_not_in_ratios() {
 fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_itself() {
     let then = record("sim", 7, 6, 1.0, 1.0, 0.3);
     let same = judge(&then, &then, &Choice::default());
-    assert!(is_green(&same) && same.iter().all(|found| found.ratio == Some(1.0) && found.basis == Basis::Blocks));
+    assert!(
+        is_green(&same)
+            && same.iter().all(|found| found.ratio == Some(1.0) && found.basis == Basis::Blocks)
+    );
     // The seeds are the same: what a block adds cancels, and a small change shows through noise of 30 %.
     let now = record("sim", 7, 6, 0.95, 1.0, 0.3);
     assert_eq!(verdicts(&now, &then, &Choice::default())[1].1, Verdict::Worse);
     // A longer record adds nothing to pairs.
     let longer = record("sim", 7, 9, 0.95, 1.0, 0.3);
-    assert_eq!(judge(&longer, &then, &Choice::default())[1].ratio, judge(&now, &then, &Choice::default())[1].ratio);
+    assert_eq!(
+        judge(&longer, &then, &Choice::default())[1].ratio,
+        judge(&now, &then, &Choice::default())[1].ratio
+    );
 }
 
 #[test]
@@ -98,7 +116,11 @@ fn void_and_missing_evidence_is_void_and_never_green() {
 }
 
 /// How many of 1,000 gates without any change are red.
-fn false_alarms(arena: &str, choice: &Choice, judge: impl Fn(&Record, &Record, &Choice) -> Vec<Comparison>) -> usize {
+fn false_alarms(
+    arena: &str,
+    choice: &Choice,
+    judge: impl Fn(&Record, &Record, &Choice) -> Vec<Comparison>,
+) -> usize {
     let red = |i: &u64| {
         let [then, now] = [2 * i, 2 * i + 1].map(|seed| record(arena, seed, 8, 1.0, 1.0, 0.05));
         let found = judge(&now, &then, choice);
@@ -110,9 +132,11 @@ fn false_alarms(arena: &str, choice: &Choice, judge: impl Fn(&Record, &Record, &
 #[test]
 fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_holm_more() {
     // 5 % of 1,000 are 50; three standard deviations of counting above that are 71. The margin of 1 % makes it fewer.
-    for (arena, choice) in
-        [("disk", Choice::default()), ("sim", Choice::default()), ("disk", Choice { ratios: true, arm: None })]
-    {
+    for (arena, choice) in [
+        ("disk", Choice::default()),
+        ("sim", Choice::default()),
+        ("disk", Choice { ratios: true, arm: None }),
+    ] {
         let alarms = false_alarms(arena, &choice, judge);
         assert!(alarms <= 71, "{arena}, ratios {}: {alarms}", choice.ratios);
     }
@@ -120,7 +144,9 @@ fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_hol
     let greedy = |now: &Record, then: &Record, choice: &Choice| {
         let mut now = now.clone();
         now.header.plan.criteria.margin = 0.0;
-        ["base", "mine"].map(|arm| judge(&now, then, &Choice { arm: Some(arm.into()), ..choice.clone() })).concat()
+        ["base", "mine"]
+            .map(|arm| judge(&now, then, &Choice { arm: Some(arm.into()), ..choice.clone() }))
+            .concat()
     };
     assert!(false_alarms("sim", &Choice::default(), greedy) > 71);
 }

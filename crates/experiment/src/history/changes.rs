@@ -57,26 +57,32 @@ pub fn changes(entries: &[Entry], run_length: f64) -> Vec<HistoryChange> {
     for entry in entries {
         let Outcome::Measured(measured) = &entry.outcome else { continue };
         let watch = entry.watch.as_str();
-        let effects = measured
-            .effects
-            .iter()
-            .filter_map(|one| Some(((watch, &*one.workload, &*one.metric, &*one.arm, Followed::Effect), one.ratio?)));
-        let levels = measured
-            .levels
-            .iter()
-            .map(|one| ((watch, &*one.workload, &*one.metric, &*one.arm, Followed::Level), one.mean));
-        for (key, value) in effects.chain(levels).filter(|(_, value)| *value > 0.0 && value.is_finite()) {
+        let effects = measured.effects.iter().filter_map(|one| {
+            Some(((watch, &*one.workload, &*one.metric, &*one.arm, Followed::Effect), one.ratio?))
+        });
+        let levels = measured.levels.iter().map(|one| {
+            ((watch, &*one.workload, &*one.metric, &*one.arm, Followed::Level), one.mean)
+        });
+        for (key, value) in
+            effects.chain(levels).filter(|(_, value)| *value > 0.0 && value.is_finite())
+        {
             sequences.entry(key).or_default().push((entry, measured, value.ln()));
         }
     }
     let each = run_length * sequences.len().max(1) as f64;
     let mut found: Vec<HistoryChange> =
         sequences.iter().flat_map(|(key, tests)| of_sequence(*key, tests, each)).collect();
-    found.sort_by(|a, b| (&a.at, &a.watch, &a.workload, &a.arm).cmp(&(&b.at, &b.watch, &b.workload, &b.arm)));
+    found.sort_by(|a, b| {
+        (&a.at, &a.watch, &a.workload, &a.arm).cmp(&(&b.at, &b.watch, &b.workload, &b.arm))
+    });
     found
 }
 
-fn of_sequence(key: Key<'_>, tests: &[(&Entry, &Measured, f64)], run_length: f64) -> Vec<HistoryChange> {
+fn of_sequence(
+    key: Key<'_>,
+    tests: &[(&Entry, &Measured, f64)],
+    run_length: f64,
+) -> Vec<HistoryChange> {
     let logs: Vec<f64> = tests.iter().map(|(.., log)| *log).collect();
     let (watch, workload, metric, arm, followed) = key;
     let of = |change: &cusum::Change| {
@@ -114,8 +120,10 @@ mod tests {
                 mean,
             };
             let kernel = if week < 30 { "6.1.0" } else { "6.12.0" };
-            let environment =
-                [("kernel.release".to_owned(), kernel.to_owned()), ("tools.fio".to_owned(), "3.33".into())];
+            let environment = [
+                ("kernel.release".to_owned(), kernel.to_owned()),
+                ("tools.fio".to_owned(), "3.33".into()),
+            ];
             let measured = Measured {
                 levels: vec![level("none", 1000.0 * noise), level("bfq", 900.0 * noise * drop)],
                 environment: environment.into(),
@@ -142,6 +150,9 @@ mod tests {
         );
         assert!((change.ratio - 0.9).abs() < 0.01 && change.noticed > change.at, "{change:?}");
         let [kernel] = change.differences.as_slice() else { panic!("{change:?}") };
-        assert_eq!((kernel.name.as_str(), kernel.now.as_deref()), ("kernel.release", Some("6.12.0")));
+        assert_eq!(
+            (kernel.name.as_str(), kernel.now.as_deref()),
+            ("kernel.release", Some("6.12.0"))
+        );
     }
 }

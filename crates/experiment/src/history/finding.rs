@@ -56,7 +56,8 @@ impl Standing<'_> {
     /// The finding that a new test changes the verdict, with an error of `alpha` for the test.
     pub fn changed_by(&self, now: &Measured, alpha: f64) -> Option<Finding> {
         let to = now.recommended.as_deref().filter(|to| *to != self.arm)?;
-        let mut workloads: Vec<&str> = now.effects.iter().map(|one| one.workload.as_str()).collect();
+        let mut workloads: Vec<&str> =
+            now.effects.iter().map(|one| one.workload.as_str()).collect();
         workloads.dedup();
         let arms = now.effects.iter().filter(|one| one.workload == workloads[0]).count() + 1;
         let pairs = (arms * (arms - 1) / 2).max(1);
@@ -65,8 +66,10 @@ impl Standing<'_> {
             let contrast = |test: &Measured| Contrast::of(test, workload, to, self.arm);
             let (after, before) = (contrast(now)?, contrast(self.tests.first()?)?);
             let interval = after.minus(&before, each);
-            let scatter: Vec<f64> = self.tests.iter().filter_map(|test| Some(contrast(test)?.mean)).collect();
-            let is_finding = excludes_zero(interval) && excludes_zero(further(&scatter, after.mean, each));
+            let scatter: Vec<f64> =
+                self.tests.iter().filter_map(|test| Some(contrast(test)?.mean)).collect();
+            let is_finding =
+                excludes_zero(interval) && excludes_zero(further(&scatter, after.mean, each));
             let metric = now.effects.iter().find(|one| one.workload == *workload)?.metric.clone();
             is_finding.then(|| Finding {
                 workload: (*workload).to_owned(),
@@ -86,7 +89,10 @@ fn further(tests: &[f64], now: f64, alpha: f64) -> Interval {
         return Interval { low: f64::INFINITY, high: f64::INFINITY };
     }
     let n = moments.n as f64;
-    Interval::around(now - moments.mean, fixed::critical(n - 1.0, alpha) * moments.sd * (1.0 + 1.0 / n).sqrt())
+    Interval::around(
+        now - moments.mean,
+        fixed::critical(n - 1.0, alpha) * moments.sd * (1.0 + 1.0 / n).sqrt(),
+    )
 }
 
 fn excludes_zero(interval: Interval) -> bool {
@@ -113,7 +119,8 @@ impl Contrast {
         };
         let both = [of(arm)?, of(against)?];
         let mean = |moments: &Option<Moments>| moments.map_or(0.0, |moments| moments.mean);
-        let error = |moments: &Moments| (moments.sd.powi(2) / moments.n as f64, moments.n as f64 - 1.0);
+        let error =
+            |moments: &Moments| (moments.sd.powi(2) / moments.n as f64, moments.n as f64 - 1.0);
         let errors = both.iter().flatten().map(error).collect();
         Some(Contrast { mean: mean(&both[0]) - mean(&both[1]), errors })
     }
@@ -126,7 +133,8 @@ impl Contrast {
         if squared == 0.0 {
             return Interval::around(difference, 0.0);
         }
-        let degrees = squared.powi(2) / errors().map(|(error, degrees)| error.powi(2) / degrees).sum::<f64>();
+        let degrees =
+            squared.powi(2) / errors().map(|(error, degrees)| error.powi(2) / degrees).sum::<f64>();
         Interval::around(difference, fixed::critical(degrees, alpha) * squared.sqrt())
     }
 }
@@ -144,7 +152,10 @@ mod tests {
         fn next(&mut self) -> f64 {
             let mut sum = 0.0;
             for _ in 0..12 {
-                self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                self.0 = self
+                    .0
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 sum += (self.0 >> 11) as f64 / (1u64 << 53) as f64;
             }
             sum - 6.0
@@ -157,7 +168,8 @@ mod tests {
         let mut best = ("none", 0.0);
         let mut effects = Vec::new();
         for (arm, gain) in ARMS.into_iter().zip(gains) {
-            let log_ratios: Vec<f64> = baseline.iter().map(|none| gain + sd * noise.next() - none).collect();
+            let log_ratios: Vec<f64> =
+                baseline.iter().map(|none| gain + sd * noise.next() - none).collect();
             let mean = Moments::of(&log_ratios).mean;
             if mean > best.1 {
                 best = (arm, mean);
@@ -181,15 +193,20 @@ mod tests {
             for i in 0..pairs {
                 // Foreign load: the second test is five times as noisy every other time.
                 let loaded = if i % 2 == 0 { 0.02 } else { 0.1 };
-                let (then, now) =
-                    (measure(&mut noise, 0.02, blocks, [0.0; 3]), measure(&mut noise, loaded, blocks, [0.0; 3]));
+                let (then, now) = (
+                    measure(&mut noise, 0.02, blocks, [0.0; 3]),
+                    measure(&mut noise, loaded, blocks, [0.0; 3]),
+                );
                 let arm = then.recommended.clone().expect("an arm");
                 let standing = Standing { arm: &arm, tests: vec![&then] };
                 differ += usize::from(now.recommended != then.recommended);
                 found += usize::from(standing.changed_by(&now, alpha).is_some());
             }
             assert!(differ * 2 > pairs, "the words differ in most pairs: {differ}");
-            assert!(found as f64 <= alpha * pairs as f64, "{found} findings of {pairs} pairs, {blocks} blocks");
+            assert!(
+                found as f64 <= alpha * pairs as f64,
+                "{found} findings of {pairs} pairs, {blocks} blocks"
+            );
         }
     }
 
@@ -200,8 +217,15 @@ mod tests {
         let now = measure(&mut noise, 0.01, 8, [0.0, 0.0, 0.2]);
         let standing = Standing { arm: "kyber", tests: vec![&then] };
         let found = standing.changed_by(&now, 0.05).expect("bfq gained and kyber lost");
-        assert!(found.low < 0.4_f64.exp() && 0.4_f64.exp() < found.high && found.low > 1.3, "{found:?}");
-        assert_eq!(Standing { arm: "bfq", tests: vec![&then] }.changed_by(&now, 0.05), None, "the same arm");
+        assert!(
+            found.low < 0.4_f64.exp() && 0.4_f64.exp() < found.high && found.low > 1.3,
+            "{found:?}"
+        );
+        assert_eq!(
+            Standing { arm: "bfq", tests: vec![&then] }.changed_by(&now, 0.05),
+            None,
+            "the same arm"
+        );
         let void = Measured { recommended: None, ..now };
         assert_eq!(standing.changed_by(&void, 0.05), None, "no advice is no change");
     }
@@ -209,7 +233,8 @@ mod tests {
     #[test]
     fn scatter_between_earlier_tests_bounds_what_is_a_change() {
         let mut noise = Noise(3);
-        let gains = [[0.0, 0.3, 0.0], [0.0, -0.1, 0.1], [0.0, 0.4, 0.1], [0.0, 0.0, 0.2], [0.0, 0.25, 0.0]];
+        let gains =
+            [[0.0, 0.3, 0.0], [0.0, -0.1, 0.1], [0.0, 0.4, 0.1], [0.0, 0.0, 0.2], [0.0, 0.25, 0.0]];
         let tests: Vec<Measured> = gains.map(|gains| measure(&mut noise, 0.005, 12, gains)).into();
         let now = measure(&mut noise, 0.005, 12, [0.0, 0.0, 0.1]);
         let steady = Standing { arm: "kyber", tests: vec![&tests[0]] };
@@ -240,9 +265,18 @@ mod tests {
         ];
         let arm = |name: &str| crate::plan::parse_arm(name).expect("an arm");
         let arms = ["bfq", "kyber", "none"].map(arm);
-        let found = |n: usize| standing(&entries[..n], "w", &arms).map(|standing| (standing.arm, standing.tests.len()));
-        assert_eq!([1, 2, 4, 6].map(found), [None, Some(("bfq", 1)), Some(("bfq", 3)), Some(("none", 2))]);
+        let found = |n: usize| {
+            standing(&entries[..n], "w", &arms).map(|standing| (standing.arm, standing.tests.len()))
+        };
+        assert_eq!(
+            [1, 2, 4, 6].map(found),
+            [None, Some(("bfq", 1)), Some(("bfq", 3)), Some(("none", 2))]
+        );
         assert_eq!(standing(&entries, "another", &arms), None);
-        assert_eq!(standing(&entries[..4], "w", &arms[1..]).map(|standing| standing.arm), Some("kyber"), "bfq is gone");
+        assert_eq!(
+            standing(&entries[..4], "w", &arms[1..]).map(|standing| standing.arm),
+            Some("kyber"),
+            "bfq is gone"
+        );
     }
 }

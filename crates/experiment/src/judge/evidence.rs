@@ -76,16 +76,22 @@ impl Cell<'_> {
         if !self.valid.is_empty() {
             return Value::Measured(mean(&self.valid));
         }
-        let waits: Vec<f64> = self.starved.iter().filter(|s| s.value > 0.0).map(|s| s.value.ln()).collect();
+        let waits: Vec<f64> =
+            self.starved.iter().filter(|s| s.value > 0.0).map(|s| s.value.ln()).collect();
         let bounds = if waits.is_empty() { &other.of_one_request } else { &waits };
-        if self.starved.is_empty() || bounds.is_empty() { Value::Nothing } else { Value::Bound(mean(bounds)) }
+        if self.starved.is_empty() || bounds.is_empty() {
+            Value::Nothing
+        } else {
+            Value::Bound(mean(bounds))
+        }
     }
 
     /// Whether the arm's only trial in the block was cut off by the user: a block that was not finished, like one that a
     /// crash cut off, and nothing that speaks against the evidence of the others.
     fn was_interrupted(&self) -> bool {
-        let interrupted =
-            |sample: &&Sample| sample.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. }));
+        let interrupted = |sample: &&Sample| {
+            sample.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. }))
+        };
         self.valid.is_empty() && self.invalid.iter().any(interrupted)
     }
 }
@@ -101,7 +107,8 @@ impl<'a> Cells<'a> {
             match sample.log() {
                 Some(log) => {
                     cell.valid.push(log);
-                    cell.of_one_request.extend(sample.requests.map(|requests| log - (requests as f64).ln()));
+                    cell.of_one_request
+                        .extend(sample.requests.map(|requests| log - (requests as f64).ln()));
                 }
                 None if sample.is_starved() => cell.starved.push(sample),
                 None => cell.invalid.push(sample),
@@ -126,16 +133,26 @@ impl<'a> Cells<'a> {
                 return Evidence { paired: self.paired, reasons, ..Evidence::default() };
             }
         }
-        if self.paired { pairs(arms, baselines, baseline) } else { groups(&arms[&0], &baselines[&0]) }
+        if self.paired {
+            pairs(arms, baselines, baseline)
+        } else {
+            groups(&arms[&0], &baselines[&0])
+        }
     }
 }
 
-fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, baseline: &str) -> Evidence {
+fn pairs(
+    arms: &BTreeMap<u32, Cell<'_>>,
+    baselines: &BTreeMap<u32, Cell<'_>>,
+    baseline: &str,
+) -> Evidence {
     let mut evidence = Evidence { paired: true, ..Evidence::default() };
     let mut left_out = LeftOut::default();
     let (mut incomplete, mut beside) = (0, 0);
     for (block, cell) in arms {
-        let Some(base) = baselines.get(block).filter(|base| !base.was_interrupted() && !cell.was_interrupted()) else {
+        let Some(base) =
+            baselines.get(block).filter(|base| !base.was_interrupted() && !cell.was_interrupted())
+        else {
             incomplete += 1;
             continue;
         };
@@ -166,7 +183,9 @@ fn pairs(arms: &BTreeMap<u32, Cell<'_>>, baselines: &BTreeMap<u32, Cell<'_>>, ba
     evidence.reasons = left_out.reasons(evidence.total, true);
     evidence.unfinished = incomplete;
     if incomplete > 0 {
-        evidence.reasons.push(Reason::Unfinished { blocks: incomplete, baseline: baseline.to_string() });
+        evidence
+            .reasons
+            .push(Reason::Unfinished { blocks: incomplete, baseline: baseline.to_string() });
     }
     if beside > 0 {
         evidence.reasons.push(Reason::VoidBesideValid { trials: beside });
@@ -206,7 +225,10 @@ impl LeftOut {
             if sample.is_starved() {
                 causes.push(Cause::NothingCompleted);
             } else if causes.is_empty() {
-                causes.push(Cause::NotPositive { metric: sample.metric.clone(), value: sample.value });
+                causes.push(Cause::NotPositive {
+                    metric: sample.metric.clone(),
+                    value: sample.value,
+                });
             }
             for cause in causes {
                 let class = cause.class().to_string();

@@ -20,7 +20,9 @@ use crate::record::{Event, Record};
 use crate::samples::Sample;
 use crate::stats::holm::{StepDown, step_down};
 use crate::stats::spending::{self, Design, Look, Sides};
-use crate::stats::{Interval, Moments, describe, fixed, futility, projection, sequence, three_sigma};
+use crate::stats::{
+    Interval, Moments, describe, fixed, futility, projection, sequence, three_sigma,
+};
 use evidence::{Cells, Evidence};
 
 /// Blocks beyond which "how many more" is not worth saying.
@@ -66,12 +68,21 @@ pub struct Looks {
 /// order of the arms.
 pub fn judge(question: &Question<'_>, samples: &[&Sample]) -> Vec<Judgement> {
     let cells = Cells::of(samples);
-    let cases: Vec<Case> = question.arms.iter().map(|arm| Case::of(&cells, arm, question)).collect();
+    let cases: Vec<Case> =
+        question.arms.iter().map(|arm| Case::of(&cells, arm, question)).collect();
     let margin = question.margin();
     let (m, alpha) = (cases.len(), question.criteria.alpha);
-    let differ = step_down(m, alpha, |i, level| !cases[i].void && differs(&cases[i].interval(level), margin));
-    let equal = step_down(m, alpha, |i, level| !cases[i].void && equivalent(&cases[i].inside(level), margin));
-    cases.iter().enumerate().map(|(i, case)| case.judgement(question, &cells, [&differ, &equal], i)).collect()
+    let differ = step_down(m, alpha, |i, level| {
+        !cases[i].void && differs(&cases[i].interval(level), margin)
+    });
+    let equal = step_down(m, alpha, |i, level| {
+        !cases[i].void && equivalent(&cases[i].inside(level), margin)
+    });
+    cases
+        .iter()
+        .enumerate()
+        .map(|(i, case)| case.judgement(question, &cells, [&differ, &equal], i))
+        .collect()
 }
 
 /// Whether the whole interval of a log ratio lies beyond the margin (also a log ratio) on one side.
@@ -150,7 +161,9 @@ impl Question<'_> {
     fn futile(&self, ratios: &Moments) -> Option<f64> {
         let planned = self.looks.planned.filter(|_| !self.looks.no_early_stop)?;
         (self.criteria.method == Method::Spending)
-            .then(|| futility::hopeless(ratios, planned as usize, self.margin(), self.criteria.alpha))
+            .then(|| {
+                futility::hopeless(ratios, planned as usize, self.margin(), self.criteria.alpha)
+            })
             .flatten()
     }
 }
@@ -231,8 +244,12 @@ impl<'a> Case<'a> {
 
     fn inside_with(&self, alpha: f64, ratios: &Moments) -> Interval {
         match self.rule {
-            Rule::Spending(design) => self.opened(spending::interval(ratios, design, alpha, Sides::One)),
-            Rule::Anytime | Rule::Fixed | Rule::Welch | Rule::ThreeSigma => self.interval_with(alpha, ratios),
+            Rule::Spending(design) => {
+                self.opened(spending::interval(ratios, design, alpha, Sides::One))
+            }
+            Rule::Anytime | Rule::Fixed | Rule::Welch | Rule::ThreeSigma => {
+                self.interval_with(alpha, ratios)
+            }
         }
     }
 
@@ -240,7 +257,13 @@ impl<'a> Case<'a> {
         if self.evidence.paired { self.ratios.mean } else { self.arms.mean - self.baselines.mean }
     }
 
-    fn judgement(&self, question: &Question<'_>, cells: &Cells<'_>, kinds: [&StepDown; 2], i: usize) -> Judgement {
+    fn judgement(
+        &self,
+        question: &Question<'_>,
+        cells: &Cells<'_>,
+        kinds: [&StepDown; 2],
+        i: usize,
+    ) -> Judgement {
         let [differ, equal] = kinds;
         let decided_at = differ.decided_at[i].or(equal.decided_at[i]);
         let shown_at = decided_at.unwrap_or(differ.current.min(equal.current));
@@ -254,7 +277,9 @@ impl<'a> Case<'a> {
         let error = if one_sided { 2.0 * shown_at } else { shown_at };
         let verdict = match (self.void, differ.decided_at[i], equal.decided_at[i]) {
             (true, _, _) => Verdict::Void,
-            (_, Some(_), _) if (interval.low > 0.0) == (question.direction == Direction::HigherIsBetter) => {
+            (_, Some(_), _)
+                if (interval.low > 0.0) == (question.direction == Direction::HigherIsBetter) =>
+            {
                 Verdict::Better
             }
             (_, Some(_), _) => Verdict::Worse,
@@ -265,22 +290,32 @@ impl<'a> Case<'a> {
             Verdict::Inconclusive => self.blocks_to_go(question, differ.current, equal.current),
             _ => (None, None),
         };
-        let finite = |log: f64| Some(log.exp()).filter(|ratio| !self.void && log.is_finite() && ratio.is_finite());
+        let finite = |log: f64| {
+            Some(log.exp()).filter(|ratio| !self.void && log.is_finite() && ratio.is_finite())
+        };
         Judgement {
             workload: question.workload.to_string(),
             metric: question.metric.to_string(),
             primary: question.primary,
             arm: self.arm.to_string(),
             baseline: question.baseline.to_string(),
-            arm_mean: Some(self.arms.mean).filter(|_| !self.evidence.arm.is_empty()).and_then(finite),
-            baseline_mean: Some(self.baselines.mean).filter(|_| !self.evidence.arm.is_empty()).and_then(finite),
+            arm_mean: Some(self.arms.mean)
+                .filter(|_| !self.evidence.arm.is_empty())
+                .and_then(finite),
+            baseline_mean: Some(self.baselines.mean)
+                .filter(|_| !self.evidence.arm.is_empty())
+                .and_then(finite),
             ratio: Some(self.estimate()).filter(|_| !self.evidence.arm.is_empty()).and_then(finite),
             low: finite(interval.low),
             high: finite(interval.high),
             verdict,
             blocks: self.evidence.arm.len() as u32,
             void_blocks: self.evidence.void,
-            confidence: if self.rule == Rule::ThreeSigma { three_sigma::NOMINAL_CONFIDENCE } else { 1.0 - error },
+            confidence: if self.rule == Rule::ThreeSigma {
+                three_sigma::NOMINAL_CONFIDENCE
+            } else {
+                1.0 - error
+            },
             more_blocks,
             new_plan_blocks,
             reasons: self.reasons(question, cells, &interval, shown_at),
@@ -290,7 +325,12 @@ impl<'a> Case<'a> {
 
     /// Blocks until one of the two claims would be settled if mean and deviation stay as they are: more of this experiment, or
     /// those of a new one where the budget of this one does not suffice.
-    fn blocks_to_go(&self, question: &Question<'_>, differ_at: f64, equal_at: f64) -> (Option<u32>, Option<u32>) {
+    fn blocks_to_go(
+        &self,
+        question: &Question<'_>,
+        differ_at: f64,
+        equal_at: f64,
+    ) -> (Option<u32>, Option<u32>) {
         let n = self.ratios.n;
         if !self.evidence.paired || n < 2 || self.rule == Rule::ThreeSigma {
             return (None, None);
@@ -310,19 +350,34 @@ impl<'a> Case<'a> {
             // A new plan looks last at its own end, where its bound is about that of one look.
             let differ = |n: usize| fixed::paired_t(&moments(n), LAST_LOOK * differ_at);
             let equal = |n: usize| fixed::paired_t(&moments(n), 2.0 * LAST_LOOK * equal_at);
-            let differ = projection::values_needed(MOST_BLOCKS, differ, |interval| differs(interval, margin));
-            let equal = projection::values_needed(MOST_BLOCKS, equal, |interval| equivalent(interval, margin));
-            let needed = differ.into_iter().chain(equal).min().map(|n| n.max(spending::FIRST_LOOK) as u32);
+            let differ = projection::values_needed(MOST_BLOCKS, differ, |interval| {
+                differs(interval, margin)
+            });
+            let equal = projection::values_needed(MOST_BLOCKS, equal, |interval| {
+                equivalent(interval, margin)
+            });
+            let needed =
+                differ.into_iter().chain(equal).min().map(|n| n.max(spending::FIRST_LOOK) as u32);
             return (None, needed);
         }
         let at = |alpha: f64| move |n: usize| self.interval_with(alpha, &moments(n));
-        let differ = projection::values_needed(MOST_BLOCKS, at(differ_at), |interval| differs(interval, margin));
-        let equal = projection::values_needed(MOST_BLOCKS, at(equal_at), |interval| equivalent(interval, margin));
+        let differ = projection::values_needed(MOST_BLOCKS, at(differ_at), |interval| {
+            differs(interval, margin)
+        });
+        let equal = projection::values_needed(MOST_BLOCKS, at(equal_at), |interval| {
+            equivalent(interval, margin)
+        });
         let needed = differ.into_iter().chain(equal).min();
         (needed.map(|needed| needed.saturating_sub(n).max(1) as u32), None)
     }
 
-    fn reasons(&self, question: &Question<'_>, cells: &Cells<'_>, interval: &Interval, shown_at: f64) -> Vec<Reason> {
+    fn reasons(
+        &self,
+        question: &Question<'_>,
+        cells: &Cells<'_>,
+        interval: &Interval,
+        shown_at: f64,
+    ) -> Vec<Reason> {
         let mut reasons = self.evidence.reasons.clone();
         let (n, n_baseline) = (self.evidence.arm.len(), self.evidence.baseline.len());
         if self.void {
@@ -335,12 +390,17 @@ impl<'a> Case<'a> {
         } else if !is_bounded && (n == 1 || n_baseline == 1) {
             reasons.push(Reason::OneObservationOf { arm: few.to_string() });
         } else if !is_bounded && n > 0 {
-            reasons.push(Reason::TooFewBlocks { blocks: n, confidence_percent: (1.0 - shown_at) * 100.0 });
+            reasons.push(Reason::TooFewBlocks {
+                blocks: n,
+                confidence_percent: (1.0 - shown_at) * 100.0,
+            });
         }
         if n > 1 && self.ratios.sd == 0.0 && cells.paired() {
             reasons.push(Reason::SameRatio { blocks: n, metric: question.metric.to_string() });
         }
-        let what = metric::find(question.metric).and_then(|row| row.counts).map_or("requests", Counts::words);
+        let what = metric::find(question.metric)
+            .and_then(|row| row.counts)
+            .map_or("requests", Counts::words);
         for (arm, starved) in [self.arm, question.baseline].into_iter().zip(self.evidence.starved) {
             if starved > 0 {
                 reasons.push(Reason::Starved { arm: arm.to_string(), what, starved, blocks: n });
@@ -351,7 +411,10 @@ impl<'a> Case<'a> {
             reasons.push(Reason::Outliers { outliers, blocks: n });
         }
         if let Some(chance) = question.futile(&self.ratios).filter(|_| self.evidence.paired) {
-            reasons.push(Reason::Futile { chance, planned: question.looks.planned.unwrap_or_default() });
+            reasons.push(Reason::Futile {
+                chance,
+                planned: question.looks.planned.unwrap_or_default(),
+            });
         }
         let follows = matches!(question.criteria.method, Method::Anytime | Method::Spending);
         if follows && !cells.paired() && interval.is_bounded() {

@@ -14,7 +14,10 @@ use crate::stats::spending::{Look, Sides, interval};
 use crate::stats::{Moments, Running};
 
 /// The samples that an experiment by this question's rule would have had: all of them, where the rule does not look block by block.
-pub fn as_it_would_have_stopped<'a>(question: &Question<'_>, samples: &[&'a Sample]) -> Vec<&'a Sample> {
+pub fn as_it_would_have_stopped<'a>(
+    question: &Question<'_>,
+    samples: &[&'a Sample],
+) -> Vec<&'a Sample> {
     if question.criteria.method != Method::Spending || question.looks.planned.is_none() {
         return samples.to_vec();
     }
@@ -22,7 +25,8 @@ pub fn as_it_would_have_stopped<'a>(question: &Question<'_>, samples: &[&'a Samp
     if !cells.paired() {
         return samples.to_vec();
     }
-    let arms: Vec<Evidence> = question.arms.iter().map(|arm| cells.evidence(arm, question.baseline)).collect();
+    let arms: Vec<Evidence> =
+        question.arms.iter().map(|arm| cells.evidence(arm, question.baseline)).collect();
     let last = last_blocks(question, &arms);
     let kept = |sample: &&&Sample| match question.arms.iter().position(|arm| *arm == sample.arm) {
         Some(arm) => last[arm].is_none_or(|last| sample.block <= Some(last)),
@@ -57,10 +61,12 @@ fn last_blocks(question: &Question<'_>, arms: &[Evidence]) -> Vec<Option<u32>> {
             }
             _ => unreachable!("the caller asked for looks within a budget"),
         };
-        let differ =
-            step_down(arms.len(), question.criteria.alpha, |i, level| differs(&at(i, level, Sides::Two), margin));
-        let equal =
-            step_down(arms.len(), question.criteria.alpha, |i, level| equivalent(&at(i, level, Sides::One), margin));
+        let differ = step_down(arms.len(), question.criteria.alpha, |i, level| {
+            differs(&at(i, level, Sides::Two), margin)
+        });
+        let equal = step_down(arms.len(), question.criteria.alpha, |i, level| {
+            equivalent(&at(i, level, Sides::One), margin)
+        });
         for (i, last) in last.iter_mut().enumerate() {
             let stops = differ.decided_at[i].is_some()
                 || equal.decided_at[i].is_some()

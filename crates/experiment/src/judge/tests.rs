@@ -10,7 +10,16 @@ pub(crate) const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100
 
 fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
     let (workload, metric) = ("oltp".to_string(), "iops".to_string());
-    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, requests: None, voids: Vec::new() }
+    Sample {
+        workload,
+        metric,
+        arm: arm.to_string(),
+        block,
+        sequence: 0,
+        value,
+        requests: None,
+        voids: Vec::new(),
+    }
 }
 
 /// Eight blocks of a baseline, and of arms that are `factor` times the baseline with a little noise of their own.
@@ -36,7 +45,12 @@ struct Asked {
 impl Asked {
     fn about(arms: &[&str]) -> Asked {
         let arms = arms.iter().map(|arm| arm.to_string()).collect();
-        Asked { arms, direction: Direction::HigherIsBetter, criteria: Criteria::default(), looks: Looks::default() }
+        Asked {
+            arms,
+            direction: Direction::HigherIsBetter,
+            criteria: Criteria::default(),
+            looks: Looks::default(),
+        }
     }
 
     fn judge(&self, samples: &[Sample]) -> Vec<Judgement> {
@@ -82,15 +96,20 @@ fn the_shown_interval_always_agrees_with_the_verdict_and_holds_the_estimate() {
         let asked = Asked::about(&["a", "b", "c"]);
         for judgement in asked.judge(&table(&[("a", factor), ("b", 1.0), ("c", 1.5)])) {
             let log = |end: Option<f64>, otherwise: f64| end.map_or(otherwise, f64::ln);
-            let shown =
-                Interval { low: log(judgement.low, f64::NEG_INFINITY), high: log(judgement.high, f64::INFINITY) };
+            let shown = Interval {
+                low: log(judgement.low, f64::NEG_INFINITY),
+                high: log(judgement.high, f64::INFINITY),
+            };
             assert!(shown.contains(judgement.ratio.unwrap().ln()));
             match judgement.verdict {
                 Verdict::Better => assert!(shown.low > margin, "{judgement:?}"),
                 Verdict::Worse => assert!(shown.high < -margin, "{judgement:?}"),
                 Verdict::Equivalent => assert!(equivalent(&shown, margin), "{judgement:?}"),
                 Verdict::Inconclusive => {
-                    assert!(!differs(&shown, margin) && !equivalent(&shown, margin), "{judgement:?}");
+                    assert!(
+                        !differs(&shown, margin) && !equivalent(&shown, margin),
+                        "{judgement:?}"
+                    );
                 }
                 Verdict::Void => panic!("nothing is void here: {judgement:?}"),
             }
@@ -102,7 +121,11 @@ fn the_shown_interval_always_agrees_with_the_verdict_and_holds_the_estimate() {
 fn holm_lends_the_level_of_a_decided_arm_to_the_others_of_its_kind_and_stopped_arms_still_count() {
     let asked = Asked::about(&["kyber", "bfq", "absent"]);
     let judged = asked.judge(&table(&[("kyber", 1.2), ("bfq", 1.02)]));
-    assert!((judged[0].confidence - (1.0 - 0.05 / 3.0)).abs() < 1e-12, "first of three: {}", judged[0].confidence);
+    assert!(
+        (judged[0].confidence - (1.0 - 0.05 / 3.0)).abs() < 1e-12,
+        "first of three: {}",
+        judged[0].confidence
+    );
     assert_eq!(judged[2].verdict, Verdict::Void);
     assert_eq!(judged[2].reasons, ["there is no value of absent".into()]);
 }
@@ -127,7 +150,10 @@ fn void_blocks_are_left_out_counted_and_named_with_their_first_example() {
     samples[5].voids = vec![foreign];
     let asked = Asked::about(&["kyber"]);
     let judgement = asked.one(&samples);
-    assert_eq!((judgement.verdict, judgement.blocks, judgement.void_blocks), (Verdict::Better, 7, 1));
+    assert_eq!(
+        (judgement.verdict, judgement.blocks, judgement.void_blocks),
+        (Verdict::Better, 7, 1)
+    );
     let words = "1 of 8 blocks void: others used the device (in block 3, kyber: others moved 12.0 % of the device's bytes, \
                  more than the bound of 5.0 %: their work was measured too)";
     assert_eq!(judgement.reasons[0].to_string(), words);
@@ -140,10 +166,16 @@ fn too_many_void_blocks_make_the_judgement_void() {
         samples[i].voids = vec![VoidReason::Throttled { events: 2 }];
     }
     let judgement = Asked::about(&["kyber"]).one(&samples);
-    assert_eq!((judgement.verdict, judgement.void_blocks), (Verdict::Void, 2), "2 of 8 are more than 20 %");
+    assert_eq!(
+        (judgement.verdict, judgement.void_blocks),
+        (Verdict::Void, 2),
+        "2 of 8 are more than 20 %"
+    );
     assert_eq!((judgement.ratio, judgement.low), (None, None));
     assert!(
-        judgement.reasons[0].to_string().starts_with("2 of 8 blocks void: CPU throttled (first in block 1"),
+        judgement.reasons[0]
+            .to_string()
+            .starts_with("2 of 8 blocks void: CPU throttled (first in block 1"),
         "{judgement:?}"
     );
     let mut patient = Asked::about(&["kyber"]);
@@ -158,8 +190,14 @@ fn a_trial_that_the_user_cut_off_leaves_its_block_unfinished_and_the_evidence_va
         samples[i].voids = vec![VoidReason::Interrupted { by: "SIGINT".to_string() }];
     }
     let judgement = Asked::about(&["kyber"]).one(&samples);
-    assert_eq!((judgement.verdict, judgement.blocks, judgement.void_blocks), (Verdict::Better, 5, 0));
-    assert!(judgement.reasons.iter().any(|reason| reason.to_string().contains("3 unfinished")), "{judgement:?}");
+    assert_eq!(
+        (judgement.verdict, judgement.blocks, judgement.void_blocks),
+        (Verdict::Better, 5, 0)
+    );
+    assert!(
+        judgement.reasons.iter().any(|reason| reason.to_string().contains("3 unfinished")),
+        "{judgement:?}"
+    );
 }
 
 #[test]
@@ -199,7 +237,10 @@ fn the_last_block_of_a_cut_record_is_incomplete_and_not_void() {
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!((judgement.blocks, judgement.void_blocks), (7, 0));
     assert!(
-        judgement.reasons.iter().any(|reason| reason.to_string().contains("1 unfinished: no whole pair with none")),
+        judgement
+            .reasons
+            .iter()
+            .any(|reason| reason.to_string().contains("1 unfinished: no whole pair with none")),
         "{judgement:?}"
     );
 }
@@ -216,19 +257,31 @@ fn several_values_in_one_block_are_one_unit_of_evidence() {
 #[test]
 fn one_observation_per_arm_gives_a_ratio_without_an_interval() {
     for block in [None, Some(0)] {
-        let judgement = Asked::about(&["cfq"]).one(&[sample("none", block, 1000.0), sample("cfq", block, 1300.0)]);
-        assert_eq!((judgement.verdict, judgement.low, judgement.high), (Verdict::Inconclusive, None, None));
+        let judgement = Asked::about(&["cfq"])
+            .one(&[sample("none", block, 1000.0), sample("cfq", block, 1300.0)]);
+        assert_eq!(
+            (judgement.verdict, judgement.low, judgement.high),
+            (Verdict::Inconclusive, None, None)
+        );
         assert!((judgement.ratio.unwrap() - 1.3).abs() < 1e-12);
-        assert!(judgement.reasons.contains(&"one observation per arm: no variance, so no interval".into()));
+        assert!(
+            judgement
+                .reasons
+                .contains(&"one observation per arm: no variance, so no interval".into())
+        );
     }
 }
 
 #[test]
 fn without_blocks_welchs_interval_is_used_and_said_so() {
-    let samples: Vec<Sample> = table(&[("kyber", 1.3)]).into_iter().map(|s| Sample { block: None, ..s }).collect();
+    let samples: Vec<Sample> =
+        table(&[("kyber", 1.3)]).into_iter().map(|s| Sample { block: None, ..s }).collect();
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!((judgement.verdict, judgement.blocks), (Verdict::Better, 8));
-    assert!(judgement.reasons.iter().any(|reason| reason.to_string().contains("Welch")), "{judgement:?}");
+    assert!(
+        judgement.reasons.iter().any(|reason| reason.to_string().contains("Welch")),
+        "{judgement:?}"
+    );
     assert!(judgement.log_ratios.is_empty());
 }
 
@@ -242,15 +295,24 @@ fn the_three_sigma_rule_knows_no_margin_and_never_finds_equivalence() {
     assert_eq!(verdicts(&judged), [Verdict::Better, Verdict::Inconclusive, Verdict::Worse]);
     assert_eq!((judged[0].confidence, judged[0].more_blocks), (0.9973, None));
     asked.direction = Direction::LowerIsBetter;
-    assert_eq!(verdicts(&asked.judge(&table(&arms))), [Verdict::Worse, Verdict::Inconclusive, Verdict::Better]);
+    assert_eq!(
+        verdicts(&asked.judge(&table(&arms))),
+        [Verdict::Worse, Verdict::Inconclusive, Verdict::Better]
+    );
     asked.criteria.method = Method::Fixed;
     let judged = asked.judge(&table(&arms));
-    assert_eq!(judged[1].verdict, Verdict::Worse, "twelve steady thousandths are beyond the margin: {:?}", judged[1]);
+    assert_eq!(
+        judged[1].verdict,
+        Verdict::Worse,
+        "twelve steady thousandths are beyond the margin: {:?}",
+        judged[1]
+    );
 }
 
 #[test]
 fn an_inconclusive_judgement_says_how_many_more_blocks_would_probably_settle_it() {
-    let samples: Vec<Sample> = table(&[("kyber", 1.02)]).into_iter().filter(|s| s.block < Some(3)).collect();
+    let samples: Vec<Sample> =
+        table(&[("kyber", 1.02)]).into_iter().filter(|s| s.block < Some(3)).collect();
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!(judgement.verdict, Verdict::Inconclusive);
     let more = judgement.more_blocks.expect("the effect is clear and the noise is small");
@@ -273,13 +335,18 @@ fn outliers_are_flagged_and_kept() {
     samples[7].value *= 3.0;
     let judgement = Asked::about(&["kyber"]).one(&samples);
     assert_eq!(judgement.blocks, 8);
-    assert!(judgement.reasons.contains(&"1 of 8 blocks far from the others, flagged and kept".into()), "{judgement:?}");
+    assert!(
+        judgement.reasons.contains(&"1 of 8 blocks far from the others, flagged and kept".into()),
+        "{judgement:?}"
+    );
 }
 
 #[test]
 fn exactly_equal_ratios_are_settled_late_and_called_coarse() {
     let flat = |blocks: u32| -> Vec<Sample> {
-        (0..blocks).flat_map(|b| [sample("none", Some(b), 84.0), sample("kyber", Some(b), 80.0)]).collect()
+        (0..blocks)
+            .flat_map(|b| [sample("none", Some(b), 84.0), sample("kyber", Some(b), 80.0)])
+            .collect()
     };
     let early = Asked::about(&["kyber"]).one(&flat(3));
     assert_eq!(early.verdict, Verdict::Inconclusive);
@@ -295,7 +362,11 @@ fn counted(arm: &str, block: u32, requests: u64) -> Sample {
 
 /// Eight blocks in which the arm completes this many requests, and the baseline about as many as is said.
 fn starving(arm: impl Fn(u32) -> u64, baseline: impl Fn(u32) -> u64) -> Vec<Sample> {
-    (0..8).flat_map(|block| [counted("none", block, baseline(block)), counted("bfq", block, arm(block))]).collect()
+    (0..8)
+        .flat_map(|block| {
+            [counted("none", block, baseline(block)), counted("bfq", block, arm(block))]
+        })
+        .collect()
 }
 
 #[test]
@@ -303,7 +374,10 @@ fn a_starved_arm_is_worse_and_its_change_a_bound() {
     let judged = Asked::about(&["bfq"]).one(&starving(|_| 0, |block| 98 + u64::from(block)));
     assert_eq!(judged.verdict, Verdict::Worse);
     assert!(judged.low.is_none() && judged.high.unwrap() < 0.02, "{judged:?}");
-    assert!((judged.ratio.unwrap() * 101.5 - 1.0).abs() < 0.01, "less than one request in each trial: {judged:?}");
+    assert!(
+        (judged.ratio.unwrap() * 101.5 - 1.0).abs() < 0.01,
+        "less than one request in each trial: {judged:?}"
+    );
     assert!((judged.arm_mean.unwrap() - 1.0).abs() < 1e-9);
     let words = "bfq completed no requests in 8 of 8 blocks: the change is a bound, and the truth is further out";
     assert!(judged.reasons.contains(&Reason::from(words)), "{:?}", judged.reasons);
@@ -321,7 +395,13 @@ fn a_starved_latency_is_at_least_the_trial() {
     let asked = Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) };
     let waits = |block: u32| {
         let starved = Sample { requests: Some(0), ..sample("bfq", Some(block), 1e6) };
-        [Sample { requests: Some(2000), ..sample("none", Some(block), 500.0 + f64::from(block)) }, starved]
+        [
+            Sample {
+                requests: Some(2000),
+                ..sample("none", Some(block), 500.0 + f64::from(block))
+            },
+            starved,
+        ]
     };
     let judged = asked.one(&(0..8).flat_map(waits).collect::<Vec<_>>());
     assert_eq!(judged.verdict, Verdict::Worse);
@@ -333,8 +413,10 @@ fn starvation_on_both_sides_is_no_evidence() {
     let judged = Asked::about(&["bfq"]).one(&starving(|_| 0, |_| 0));
     assert_eq!(judged.verdict, Verdict::Void);
     assert!(judged.reasons[0].to_string().contains("make it longer"), "{:?}", judged.reasons);
-    let waited = |arm: &str, block: u32| Sample { requests: Some(0), ..sample(arm, Some(block), 1e6) };
-    let waits: Vec<Sample> = (0..8).flat_map(|block| ["none", "bfq"].map(|arm| waited(arm, block))).collect();
+    let waited =
+        |arm: &str, block: u32| Sample { requests: Some(0), ..sample(arm, Some(block), 1e6) };
+    let waits: Vec<Sample> =
+        (0..8).flat_map(|block| ["none", "bfq"].map(|arm| waited(arm, block))).collect();
     let asked = Asked { direction: Direction::LowerIsBetter, ..Asked::about(&["bfq"]) };
     assert_eq!(asked.one(&waits).verdict, Verdict::Void, "two bounds say nothing of their ratio");
 }
@@ -348,8 +430,13 @@ fn a_bound_equal_to_the_baseline_is_not_equivalent() {
 
 #[test]
 fn one_starved_trial_forbids_better() {
-    let judged = Asked::about(&["bfq"]).one(&starving(|block| if block == 3 { 0 } else { 900 }, |_| 100));
-    assert_eq!(judged.verdict, Verdict::Inconclusive, "a starved trial may be worse by any factor: {judged:?}");
+    let judged =
+        Asked::about(&["bfq"]).one(&starving(|block| if block == 3 { 0 } else { 900 }, |_| 100));
+    assert_eq!(
+        judged.verdict,
+        Verdict::Inconclusive,
+        "a starved trial may be worse by any factor: {judged:?}"
+    );
     assert!(judged.low.is_none());
 }
 
@@ -377,6 +464,9 @@ fn equal_arms_that_starve_at_random_give_few_findings() {
             !matches!(asked.one(&samples).verdict, Verdict::Inconclusive | Verdict::Void)
         });
         let found = found.count();
-        assert!(found <= 25, "{mean} requests a trial: {found} findings of 500 where 5 % are allowed");
+        assert!(
+            found <= 25,
+            "{mean} requests a trial: {found} findings of 500 where 5 % are allowed"
+        );
     }
 }

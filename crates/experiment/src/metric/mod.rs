@@ -80,7 +80,8 @@ impl Metric {
     /// The fewest events of a trial whose value says something: a percentile needs ten beyond it, everything else [`FLOOR`].
     pub fn floor(&self) -> u64 {
         // 100 - 99.9 is not exactly 0.1: without the allowance the answer would be 10 001.
-        let beyond = self.percentile.map_or(0.0, |percentile| (1000.0 / (100.0 - percentile) - 1e-6).ceil());
+        let beyond =
+            self.percentile.map_or(0.0, |percentile| (1000.0 / (100.0 - percentile) - 1e-6).ceil());
         FLOOR.max(beyond as u64)
     }
 
@@ -99,7 +100,9 @@ impl Metric {
         self.counts?;
         match self.direction {
             Direction::HigherIsBetter if self.unit.ends_with("/s") => Some(0.0),
-            Direction::LowerIsBetter if self.name.contains("latency") => Some(window_ns as f64 / 1e3),
+            Direction::LowerIsBetter if self.name.contains("latency") => {
+                Some(window_ns as f64 / 1e3)
+            }
             _ => None,
         }
     }
@@ -607,7 +610,10 @@ pub fn direction_of(name: &str) -> Option<Direction> {
 /// The direction that a column of a table of somebody else has: one that is called like a metric of ours that only describes is another
 /// thing, and is named in order to be judged.
 pub fn direction_of_column(name: &str) -> Option<Direction> {
-    find(name).map(|metric| metric.direction).filter(|own| *own != Descriptive).or_else(|| by_words(name))
+    find(name)
+        .map(|metric| metric.direction)
+        .filter(|own| *own != Descriptive)
+        .or_else(|| by_words(name))
 }
 
 #[cfg(test)]
@@ -617,7 +623,11 @@ mod tests {
     #[test]
     fn names_are_unique_and_every_row_has_a_unit_and_a_meaning() {
         for (i, metric) in METRICS.iter().enumerate() {
-            assert!(METRICS[..i].iter().all(|other| other.name != metric.name), "{} stands twice", metric.name);
+            assert!(
+                METRICS[..i].iter().all(|other| other.name != metric.name),
+                "{} stands twice",
+                metric.name
+            );
             assert!(!metric.unit.is_empty() && !metric.help.is_empty(), "{}", metric.name);
         }
     }

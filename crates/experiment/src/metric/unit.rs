@@ -8,16 +8,24 @@ pub fn unit_of(metric_name: &str) -> String {
         return row.unit.into();
     }
     let lower = metric_name.to_ascii_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     match words[..] {
         [.., count, "per", span] => format!("{}/{}", written(count), written(span)),
         [.., count, "s"] if written(count).ends_with('B') || written(count).ends_with("bit") => {
             format!("{}/s", written(count))
         }
-        [.., last] if matches!(last, "percent" | "ns" | "us" | "ms" | "s" | "sec" | "seconds") => written(last).into(),
+        [.., last] if matches!(last, "percent" | "ns" | "us" | "ms" | "s" | "sec" | "seconds") => {
+            written(last).into()
+        }
         _ => {
-            let rates =
-                [("iops", "IO/s"), ("tps", "TPS"), ("kflops", "KFLOPS"), ("mflops", "MFLOPS"), ("gflops", "GFLOPS")];
+            let rates = [
+                ("iops", "IO/s"),
+                ("tps", "TPS"),
+                ("kflops", "KFLOPS"),
+                ("mflops", "MFLOPS"),
+                ("gflops", "GFLOPS"),
+            ];
             let found = rates.into_iter().find(|(word, _)| words.contains(word));
             found.map_or_else(String::new, |(_, unit)| unit.into())
         }

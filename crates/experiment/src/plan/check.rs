@@ -30,7 +30,11 @@ impl Plan {
             return Err(value("device", problem, "leave it out, or write arena = \"disk\""));
         }
         if self.device.trim().is_empty() {
-            return Err(value("device", "is empty", "name one, e.g. device = \"sdb\" or \"loop:512M\""));
+            return Err(value(
+                "device",
+                "is empty",
+                "name one, e.g. device = \"sdb\" or \"loop:512M\"",
+            ));
         }
         self.check_names()?;
         self.workloads.iter().try_for_each(WorkloadSpec::check_flows)?;
@@ -53,7 +57,8 @@ impl Plan {
     fn check_names(&self) -> Result<(), PlanError> {
         let arms: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
         unique("arm", &arms, "")?;
-        let labels: Vec<&str> = self.workloads.iter().map(|workload| workload.name.as_str()).collect();
+        let labels: Vec<&str> =
+            self.workloads.iter().map(|workload| workload.name.as_str()).collect();
         unique("workload", &labels, "")?;
         if arms.len() < 2 {
             let remedy = "a comparison needs at least two (the baseline is one of them), e.g. none and mq-deadline";
@@ -117,25 +122,46 @@ impl Plan {
     fn check_budget(&self) -> Result<(), PlanError> {
         let time_s = self.budget.time_s;
         if !(time_s.is_finite() && time_s > 0.0) {
-            return Err(value("budget.time_s", format!("is {time_s}"), "give seconds above 0, e.g. 60"));
+            return Err(value(
+                "budget.time_s",
+                format!("is {time_s}"),
+                "give seconds above 0, e.g. 60",
+            ));
         }
         if self.budget.blocks == Some(0) {
-            return Err(value("budget.blocks", "is 0", "give at least 1, or leave it out to be limited by time only"));
+            return Err(value(
+                "budget.blocks",
+                "is 0",
+                "give at least 1, or leave it out to be limited by time only",
+            ));
         }
         if let Some(blocks) = self.budget.blocks {
             BLOCKS.check(blocks as usize)?;
-            let trials = (blocks as usize).saturating_mul(self.arms.len()).saturating_mul(self.workloads.len());
+            let trials = (blocks as usize)
+                .saturating_mul(self.arms.len())
+                .saturating_mul(self.workloads.len());
             TRIALS.check(trials)?;
         }
         if time_s > LONGEST_S {
-            return Err(value("budget.time_s", format!("is {time_s}"), "give at most 2592000, which is 30 days"));
+            return Err(value(
+                "budget.time_s",
+                format!("is {time_s}"),
+                "give at most 2592000, which is 30 days",
+            ));
         }
         if self.trial.duration_ms == Some(0) {
             return Err(value("trial.duration_ms", "is 0", "give milliseconds above 0, e.g. 1000"));
         }
-        for (name, ms) in [("trial.duration_ms", self.trial.duration_ms), ("trial.warmup_ms", self.trial.warmup_ms)] {
+        for (name, ms) in [
+            ("trial.duration_ms", self.trial.duration_ms),
+            ("trial.warmup_ms", self.trial.warmup_ms),
+        ] {
             if let Some(ms) = ms.filter(|ms| *ms > LONGEST_TRIAL_MS) {
-                return Err(value(name, format!("is {ms}"), "give at most 86400000, which is a day"));
+                return Err(value(
+                    name,
+                    format!("is {ms}"),
+                    "give at most 86400000, which is a day",
+                ));
             }
         }
         Ok(())
@@ -144,22 +170,49 @@ impl Plan {
     fn check_shares(&self) -> Result<(), PlanError> {
         self.criteria.check()?;
         let limits = &self.limits;
-        within("limits.foreign_io_share", limits.foreign_io_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.05")?;
-        within("limits.reached_share", limits.reached_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.9")?;
-        within("limits.steal_share", limits.steal_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.1")
+        within(
+            "limits.foreign_io_share",
+            limits.foreign_io_share,
+            0.0,
+            1.0,
+            "a fraction from 0 to 1, e.g. 0.05",
+        )?;
+        within(
+            "limits.reached_share",
+            limits.reached_share,
+            0.0,
+            1.0,
+            "a fraction from 0 to 1, e.g. 0.9",
+        )?;
+        within(
+            "limits.steal_share",
+            limits.steal_share,
+            0.0,
+            1.0,
+            "a fraction from 0 to 1, e.g. 0.1",
+        )
     }
 }
 
 impl Share {
     fn check(&self, whose: &str) -> Result<(), PlanError> {
         if self.io_weight.is_some_and(|weight| !(1..=10_000).contains(&weight)) {
-            return Err(value(format!("io_weight in the {whose}"), "is out of range", "give 1 to 10000, e.g. 50"));
+            return Err(value(
+                format!("io_weight in the {whose}"),
+                "is out of range",
+                "give 1 to 10000, e.g. 50",
+            ));
         }
         let is_bound = |word: &str| {
             let (key, bound) = word.split_once('=').unwrap_or((word, ""));
-            ["rbps", "wbps", "riops", "wiops"].contains(&key) && bound.starts_with(|c: char| c.is_ascii_digit())
+            ["rbps", "wbps", "riops", "wiops"].contains(&key)
+                && bound.starts_with(|c: char| c.is_ascii_digit())
         };
-        if self.io_max.as_ref().is_some_and(|text| text.trim().is_empty() || !text.split_whitespace().all(is_bound)) {
+        if self
+            .io_max
+            .as_ref()
+            .is_some_and(|text| text.trim().is_empty() || !text.split_whitespace().all(is_bound))
+        {
             let remedy = "give rbps, wbps, riops or wiops, e.g. io_max = \"wbps=10M wiops=100\"";
             return Err(value(format!("io_max in the {whose}"), "cannot be read", remedy));
         }
@@ -177,9 +230,27 @@ impl Criteria {
     /// # Errors
     /// [`PlanError::Value`], saying what would be right.
     pub fn check(&self) -> Result<(), PlanError> {
-        within("criteria.margin", self.margin, 0.0, 0.999, "a fraction from 0 to below 1, e.g. 0.01 for 1 %")?;
-        within("criteria.alpha", self.alpha, 1e-9, 0.5, "a fraction above 0 and at most 0.5, e.g. 0.05 for 5 %")?;
-        within("criteria.max_void_share", self.max_void_share, 0.0, 1.0, "a fraction from 0 to 1, e.g. 0.2")?;
+        within(
+            "criteria.margin",
+            self.margin,
+            0.0,
+            0.999,
+            "a fraction from 0 to below 1, e.g. 0.01 for 1 %",
+        )?;
+        within(
+            "criteria.alpha",
+            self.alpha,
+            1e-9,
+            0.5,
+            "a fraction above 0 and at most 0.5, e.g. 0.05 for 5 %",
+        )?;
+        within(
+            "criteria.max_void_share",
+            self.max_void_share,
+            0.0,
+            1.0,
+            "a fraction from 0 to 1, e.g. 0.2",
+        )?;
         match (self.planned, self.method) {
             (None, _) => Ok(()),
             (Some(_), Method::Anytime | Method::Fixed | Method::ThreeSigma) => {
@@ -210,7 +281,11 @@ pub(super) fn unique(what: &'static str, names: &[&str], hint: &str) -> Result<(
             return Err(value(format!("{what} {}", i + 1), "has no printable name", remedy));
         }
         if names[..i].contains(name) {
-            return Err(PlanError::Duplicate { what, name: name.to_string(), hint: hint.to_string() });
+            return Err(PlanError::Duplicate {
+                what,
+                name: name.to_string(),
+                hint: hint.to_string(),
+            });
         }
     }
     Ok(())
@@ -225,7 +300,11 @@ fn within(what: &str, found: f64, low: f64, high: f64, remedy: &str) -> Result<(
     }
 }
 
-pub(super) fn value(what: impl Into<String>, problem: impl Into<String>, remedy: impl Into<String>) -> PlanError {
+pub(super) fn value(
+    what: impl Into<String>,
+    problem: impl Into<String>,
+    remedy: impl Into<String>,
+) -> PlanError {
     PlanError::Value { what: what.into(), problem: problem.into(), remedy: remedy.into() }
 }
 
@@ -250,7 +329,9 @@ mod tests {
     #[test]
     fn slips_of_the_keyboard_in_lengths_are_refused() {
         assert!(refused(|plan| plan.budget.time_s = 1e300).to_string().contains("30 days"));
-        assert!(refused(|plan| plan.trial.duration_ms = Some(u64::MAX)).to_string().contains("a day"));
+        assert!(
+            refused(|plan| plan.trial.duration_ms = Some(u64::MAX)).to_string().contains("a day")
+        );
         assert!(refused(|plan| plan.trial.warmup_ms = Some(1 << 62)).to_string().contains("a day"));
     }
 
@@ -266,19 +347,28 @@ mod tests {
     #[test]
     fn a_baseline_that_is_no_arm_is_refused_with_the_nearest_name() {
         let error = refused(|plan| plan.baseline = Some("kybr".to_string()));
-        assert!(matches!(&error, PlanError::NoSuchName { nearest: Some(n), .. } if n == "kyber"), "{error}");
+        assert!(
+            matches!(&error, PlanError::NoSuchName { nearest: Some(n), .. } if n == "kyber"),
+            "{error}"
+        );
     }
 
     #[test]
     fn names_must_be_unique_and_there_must_be_something_to_compare() {
         let twice = |plan: &mut Plan| plan.arms.push(Arm { ..plan.arms[0].clone() });
         assert!(matches!(refused(twice), PlanError::Duplicate { what: "arm", .. }));
-        let twice = |plan: &mut Plan| plan.workloads.push(WorkloadSpec { ..plan.workloads[0].clone() });
+        let twice =
+            |plan: &mut Plan| plan.workloads.push(WorkloadSpec { ..plan.workloads[0].clone() });
         assert!(matches!(refused(twice), PlanError::Duplicate { what: "workload", .. }));
         assert!(refused(|plan| plan.arms.truncate(1)).to_string().contains("at least two"));
         assert!(refused(|plan| plan.workloads.clear()).to_string().contains("workloads is empty"));
         for name in [" ", "a\u{1b}", "a\u{202e}b", "a\u{2028}b"] {
-            assert!(refused(|plan| plan.arms[1].name = name.into()).to_string().contains("printable name"), "{name:?}");
+            assert!(
+                refused(|plan| plan.arms[1].name = name.into())
+                    .to_string()
+                    .contains("printable name"),
+                "{name:?}"
+            );
         }
     }
 
@@ -304,16 +394,31 @@ mod tests {
 
     #[test]
     fn file_systems_and_shares_of_the_device_are_checked() {
-        let files =
-            |kind: &str| Some(super::super::FileSystemSpec { kind: kind.into(), mkfs: "".into(), mount: "".into() });
-        assert!(refused(|plan| plan.files = files("ext5")).to_string().contains("did you mean \"ext4\""));
-        assert!(refused(|plan| plan.workloads[0].share.io_weight = Some(0)).to_string().contains("1 to 10000"));
+        let files = |kind: &str| {
+            Some(super::super::FileSystemSpec {
+                kind: kind.into(),
+                mkfs: "".into(),
+                mount: "".into(),
+            })
+        };
+        assert!(
+            refused(|plan| plan.files = files("ext5"))
+                .to_string()
+                .contains("did you mean \"ext4\"")
+        );
+        assert!(
+            refused(|plan| plan.workloads[0].share.io_weight = Some(0))
+                .to_string()
+                .contains("1 to 10000")
+        );
         for wrong in ["", "wbps", "bps=1", "wbps=fast"] {
-            let error = refused(|plan| plan.workloads[0].share.io_max = Some(wrong.into())).to_string();
+            let error =
+                refused(|plan| plan.workloads[0].share.io_max = Some(wrong.into())).to_string();
             assert!(error.contains("wbps=10M") && error.contains("`oltp`"), "{error}");
         }
         for wrong in ["rt", "idle:3", "best-effort", "best-effort:8"] {
-            let error = refused(|plan| plan.workloads[0].share.ioprio = Some(wrong.into())).to_string();
+            let error =
+                refused(|plan| plan.workloads[0].share.ioprio = Some(wrong.into())).to_string();
             assert!(error.contains("best-effort:0"), "{error}");
         }
         let mut plan = plan();

@@ -21,7 +21,11 @@ impl WorkloadSpec {
                 return Ok(());
             }
             let what = format!("workload `{label}`");
-            return Err(value(what, format!("is of kind {} and has flows", self.kind), "write kind = \"flows\""));
+            return Err(value(
+                what,
+                format!("is of kind {} and has flows", self.kind),
+                "write kind = \"flows\"",
+            ));
         }
         let names: Vec<&str> = self.flows.iter().map(|flow| flow.name.as_str()).collect();
         unique("flow", &names, "")?;
@@ -37,7 +41,11 @@ impl Flow {
             return Err(value(whose("the name"), "cannot be a file's name", remedy));
         }
         if self.kind.trim().is_empty() {
-            return Err(value(whose("the kind"), "is empty", "name a workload, e.g. kind = \"randread\""));
+            return Err(value(
+                whose("the kind"),
+                "is empty",
+                "name a workload, e.g. kind = \"randread\"",
+            ));
         }
         if self.weight.is_some_and(|weight| !(1..=10_000).contains(&weight)) {
             let problem = match self.weight {
@@ -50,13 +58,21 @@ impl Flow {
             if let Some(text) = text
                 && text::parse_size(text).is_none_or(|bytes| bytes == 0)
             {
-                return Err(value(whose(what), format!("is {text}"), "give bytes above 0, e.g. 10M"));
+                return Err(value(
+                    whose(what),
+                    format!("is {text}"),
+                    "give bytes above 0, e.g. 10M",
+                ));
             }
         }
         if let Some(text) = &self.latency
             && text::parse_duration_ns(text).is_none_or(|ns| ns == 0)
         {
-            return Err(value(whose("the latency"), format!("is {text}"), "give a time above 0, e.g. 20ms"));
+            return Err(value(
+                whose("the latency"),
+                format!("is {text}"),
+                "give a time above 0, e.g. 20ms",
+            ));
         }
         if self.latency.is_some() && (self.rate.is_none() || self.burst.is_none()) {
             let remedy = "a bound holds inside an arrival curve: give rate and burst as well, e.g. rate = \"10M\"";
@@ -91,7 +107,10 @@ mod tests {
         let text = "name = 'reader'\nkind = 'randread'\nparams = { clients = 2 }\nweight = 400\nrate = '10M'\n\
                     burst = '1M'\nlatency = '20ms'\nioprio = 'realtime:0'";
         let plan = read(text, "flows").unwrap();
-        assert_eq!((plan.workloads[0].flows[0].weight, plan.workloads[0].flows.len()), (Some(400), 1));
+        assert_eq!(
+            (plan.workloads[0].flows[0].weight, plan.workloads[0].flows.len()),
+            (Some(400), 1)
+        );
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
     }
 
@@ -110,7 +129,11 @@ mod tests {
             assert!(error.contains(says) && error.contains("flow `a` in workload `w`"), "{error}");
         }
         for name in ["../a", "a b", "a/b", "\u{e9}", &"a".repeat(65)] {
-            assert!(refused(&format!("name = \"{name}\"\nkind = 'randread'")).contains("letters, digits"), "{name}");
+            assert!(
+                refused(&format!("name = \"{name}\"\nkind = 'randread'"))
+                    .contains("letters, digits"),
+                "{name}"
+            );
         }
         assert!(refused("name = ''\nkind = 'randread'").contains("printable name"));
         let elsewhere = read("name = 'a'\nkind = 'randread'", "oltp").unwrap_err().to_string();

@@ -34,7 +34,9 @@ pub fn parse_arms<S: AsRef<str>>(words: &[S]) -> Result<Vec<Arm>, PlanError> {
 /// # Errors
 /// As [`parse_arms`].
 pub fn parse_cpu_arms<S: AsRef<str>>(words: &[S], keys: &[&str]) -> Result<Vec<Arm>, PlanError> {
-    distinct(words.iter().map(|word| cpu_arm(word.as_ref().trim(), keys)).collect::<Result<_, _>>()?)
+    distinct(
+        words.iter().map(|word| cpu_arm(word.as_ref().trim(), keys)).collect::<Result<_, _>>()?,
+    )
 }
 
 fn cpu_arm(word: &str, keys: &[&str]) -> Result<Arm, PlanError> {
@@ -46,12 +48,16 @@ fn cpu_arm(word: &str, keys: &[&str]) -> Result<Arm, PlanError> {
     }
     };
     let is_key = |key: &str| {
-        keys.iter()
-            .any(|known| key == *known || known.ends_with(':') && key.len() > known.len() && key.starts_with(known))
+        keys.iter().any(|known| {
+            key == *known
+                || known.ends_with(':') && key.len() > known.len() && key.starts_with(known)
+        })
     };
     let first = word.split('+').next().unwrap_or_default();
     let (name, rest) = match first.split_once('=') {
-        Some((name, value)) if !is_key(name.trim()) && (value.contains('=') || is_scheduler(value)) => {
+        Some((name, value))
+            if !is_key(name.trim()) && (value.contains('=') || is_scheduler(value)) =>
+        {
             (name.trim(), &word[name.len() + 1..])
         }
         _ => (word, word),
@@ -59,7 +65,8 @@ fn cpu_arm(word: &str, keys: &[&str]) -> Result<Arm, PlanError> {
     if name.is_empty() || rest.trim().is_empty() {
         return Err(refuse("it is empty".to_string()));
     }
-    let mut arm = Arm { name: name.to_string(), scheduler: String::new(), tunables: BTreeMap::new() };
+    let mut arm =
+        Arm { name: name.to_string(), scheduler: String::new(), tunables: BTreeMap::new() };
     for setting in rest.split('+').map(str::trim) {
         match setting.split_once('=') {
             Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
@@ -68,7 +75,9 @@ fn cpu_arm(word: &str, keys: &[&str]) -> Result<Arm, PlanError> {
                     return Err(refuse(format!("`{}` is given twice", key.trim())));
                 }
             }
-            None if is_scheduler(setting) && arm.scheduler.is_empty() => arm.scheduler = setting.to_string(),
+            None if is_scheduler(setting) && arm.scheduler.is_empty() => {
+                arm.scheduler = setting.to_string()
+            }
             _ => return Err(refuse(format!("`{setting}` is neither KEY=VALUE nor the scheduler"))),
         }
     }
@@ -97,7 +106,8 @@ pub fn parse_workload(word: &str) -> Result<WorkloadSpec, PlanError> {
     let mut parts = split_workload(word)?;
     let primary = parts.pairs.remove("primary");
     if primary.is_some() && parts.name == word.trim() {
-        let kept: Vec<&str> = parts.name.split(':').filter(|field| !field.trim().starts_with("primary=")).collect();
+        let kept: Vec<&str> =
+            parts.name.split(':').filter(|field| !field.trim().starts_with("primary=")).collect();
         parts.name = kept.join(":");
     }
     let share = share_of(&mut parts.pairs, word)?;
@@ -160,10 +170,12 @@ fn share_of(pairs: &mut BTreeMap<String, String>, word: &str) -> Result<Share, P
 /// # Errors
 /// [`PlanError::Word`], or [`PlanError::Duplicate`] when two would have the same label.
 pub fn parse_workloads<S: AsRef<str>>(words: &[S]) -> Result<Vec<WorkloadSpec>, PlanError> {
-    let workloads = words.iter().map(|word| parse_workload(word.as_ref())).collect::<Result<Vec<_>, _>>()?;
+    let workloads =
+        words.iter().map(|word| parse_workload(word.as_ref())).collect::<Result<Vec<_>, _>>()?;
     let labels: Vec<&str> = workloads.iter().map(|workload| workload.name.as_str()).collect();
     let same = labels.iter().enumerate().find(|(i, label)| labels[..*i].contains(label));
-    let hint = same.map(|(_, label)| format!(", e.g. first={label},second={label}")).unwrap_or_default();
+    let hint =
+        same.map(|(_, label)| format!(", e.g. first={label},second={label}")).unwrap_or_default();
     unique("workload", &labels, &hint)?;
     Ok(workloads)
 }
@@ -215,12 +227,24 @@ mod tests {
     #[test]
     fn an_arm_is_a_scheduler_with_tunables_and_perhaps_a_name() {
         let arm = parse_arm("bfq").unwrap();
-        assert_eq!((arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()), ("bfq", "bfq", 0));
+        assert_eq!(
+            (arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()),
+            ("bfq", "bfq", 0)
+        );
         let arm = parse_arm("bfq:slice_idle=0:nr_requests=64").unwrap();
-        assert_eq!((arm.name.as_str(), arm.scheduler.as_str()), ("bfq:slice_idle=0:nr_requests=64", "bfq"));
-        assert_eq!((arm.tunables["slice_idle"].as_str(), arm.tunables["nr_requests"].as_str()), ("0", "64"));
+        assert_eq!(
+            (arm.name.as_str(), arm.scheduler.as_str()),
+            ("bfq:slice_idle=0:nr_requests=64", "bfq")
+        );
+        assert_eq!(
+            (arm.tunables["slice_idle"].as_str(), arm.tunables["nr_requests"].as_str()),
+            ("0", "64")
+        );
         let arm = parse_arm("quick=bfq:slice_idle=0").unwrap();
-        assert_eq!((arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()), ("quick", "bfq", 1));
+        assert_eq!(
+            (arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()),
+            ("quick", "bfq", 1)
+        );
     }
 
     #[test]
@@ -229,16 +253,28 @@ mod tests {
         let read = |word: &str| parse_cpu_arms(&[word], &keys).map(|mut arms| arms.remove(0));
         let arm = read("affinity=0;2+nice=-20").unwrap();
         assert_eq!((arm.name.as_str(), arm.scheduler.as_str()), ("affinity=0;2+nice=-20", ""));
-        assert_eq!((arm.tunables["affinity"].as_str(), arm.tunables["nice"].as_str()), ("0,2", "-20"));
+        assert_eq!(
+            (arm.tunables["affinity"].as_str(), arm.tunables["nice"].as_str()),
+            ("0,2", "-20")
+        );
         let arm = read("mine=policy=deadline:5ms/10ms/10ms").unwrap();
-        assert_eq!((arm.name.as_str(), arm.tunables["policy"].as_str()), ("mine", "deadline:5ms/10ms/10ms"));
+        assert_eq!(
+            (arm.name.as_str(), arm.tunables["policy"].as_str()),
+            ("mine", "deadline:5ms/10ms/10ms")
+        );
         let arm = read("a=default").unwrap();
-        assert_eq!((arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()), ("a", "default", 0));
+        assert_eq!(
+            (arm.name.as_str(), arm.scheduler.as_str(), arm.tunables.len()),
+            ("a", "default", 0)
+        );
         assert_eq!(read("sched_ext:/x+nice=1").unwrap().scheduler, "sched_ext:/x");
         assert_eq!(read("sysctl:kernel.sched_x=1").unwrap().tunables["sysctl:kernel.sched_x"], "1");
-        for (word, said) in
-            [("", "is empty"), ("nice", "neither"), ("nice=1+nice=2", "given twice"), ("nice=", "neither")]
-        {
+        for (word, said) in [
+            ("", "is empty"),
+            ("nice", "neither"),
+            ("nice=1+nice=2", "given twice"),
+            ("nice=", "neither"),
+        ] {
             assert!(read(word).unwrap_err().to_string().contains(said), "{word}");
         }
         let twice = parse_cpu_arms(&["default", "default"], &keys).unwrap_err().to_string();
@@ -259,32 +295,55 @@ mod tests {
         let workload = parse_workload("mine=oltp:clients=8:primary=latency_p99_us").unwrap();
         assert_eq!((workload.name.as_str(), workload.kind.as_str()), ("mine", "oltp"));
         assert_eq!(workload.primary.as_deref(), Some("latency_p99_us"));
-        assert_eq!(workload.params.into_iter().collect::<Vec<_>>(), [("clients".to_string(), "8".to_string())]);
+        assert_eq!(
+            workload.params.into_iter().collect::<Vec<_>>(),
+            [("clients".to_string(), "8".to_string())]
+        );
         assert_eq!(parse_workload("oltp:primary=iops:clients=8").unwrap().name, "oltp:clients=8");
-        assert!(parse_workloads(&["oltp", "oltp"]).unwrap_err().to_string().contains("first=oltp,second=oltp"));
+        assert!(
+            parse_workloads(&["oltp", "oltp"])
+                .unwrap_err()
+                .to_string()
+                .contains("first=oltp,second=oltp")
+        );
     }
 
     #[test]
     fn a_file_that_comes_first_needs_no_key() {
         let workload = parse_workload("fio:jobs/random.fio:primary=iops").unwrap();
-        assert_eq!((workload.kind.as_str(), workload.params["file"].as_str()), ("fio", "jobs/random.fio"));
+        assert_eq!(
+            (workload.kind.as_str(), workload.params["file"].as_str()),
+            ("fio", "jobs/random.fio")
+        );
         assert_eq!(workload.name, "fio:jobs/random.fio");
         let workload = parse_workload("mine=fio:a.fio:x=1").unwrap();
         assert_eq!(
             (workload.name.as_str(), workload.params["file"].as_str(), workload.params.len()),
             ("mine", "a.fio", 2)
         );
-        assert!(parse_workload("oltp:8k").unwrap_err().to_string().contains("`8k` is not KEY=VALUE"));
+        assert!(
+            parse_workload("oltp:8k").unwrap_err().to_string().contains("`8k` is not KEY=VALUE")
+        );
     }
 
     #[test]
     fn a_share_of_the_device_is_no_parameter_of_the_work() {
-        let load =
-            parse_background("seqwrite:clients=2:io_weight=50:io_max=wbps=10M+wiops=5:ioprio=best-effort/7").unwrap();
-        assert_eq!((load.kind.as_str(), load.params.len(), load.share.io_weight), ("seqwrite", 1, Some(50)));
+        let load = parse_background(
+            "seqwrite:clients=2:io_weight=50:io_max=wbps=10M+wiops=5:ioprio=best-effort/7",
+        )
+        .unwrap();
+        assert_eq!(
+            (load.kind.as_str(), load.params.len(), load.share.io_weight),
+            ("seqwrite", 1, Some(50))
+        );
         assert_eq!(load.share.io_max.as_deref(), Some("wbps=10M wiops=5"));
         assert_eq!(load.share.ioprio.as_deref(), Some("best-effort:7"));
-        assert!(parse_background("seqwrite:io_weight=much").unwrap_err().to_string().contains("io_weight=50"));
+        assert!(
+            parse_background("seqwrite:io_weight=much")
+                .unwrap_err()
+                .to_string()
+                .contains("io_weight=50")
+        );
     }
 
     #[test]
@@ -299,7 +358,10 @@ mod tests {
             ("bfq:a=1:a=2", "`a` is given twice"),
         ] {
             let message = parse_arm(word).unwrap_err().to_string();
-            assert!(message.contains(problem) && message.contains("e.g. bfq:slice_idle=0"), "{word}: {message}");
+            assert!(
+                message.contains(problem) && message.contains("e.g. bfq:slice_idle=0"),
+                "{word}: {message}"
+            );
         }
     }
 }

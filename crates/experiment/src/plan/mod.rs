@@ -24,7 +24,9 @@ mod units;
 pub use arena::{ArenaKind, CPU_DEVICE};
 pub use check::LONGEST_S;
 pub use check_flows::is_flow_name;
-pub use compact::{parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads};
+pub use compact::{
+    parse_arm, parse_arms, parse_background, parse_cpu_arms, parse_workload, parse_workloads,
+};
 pub use flow::{FLOWS, Flow};
 pub use read::PlanError;
 pub use units::{parse_duration_s, parse_percent};
@@ -220,7 +222,10 @@ impl Plan {
     /// metric only describes.
     pub fn direction_of(&self, metric: &str) -> Direction {
         let own = self.metrics.iter().find(|own| own.name == metric);
-        own.map_or_else(|| direction_of(metric).unwrap_or(Direction::Descriptive), |own| own.better.into())
+        own.map_or_else(
+            || direction_of(metric).unwrap_or(Direction::Descriptive),
+            |own| own.better.into(),
+        )
     }
 }
 
@@ -303,7 +308,13 @@ pub struct Criteria {
 
 impl Default for Criteria {
     fn default() -> Self {
-        Criteria { margin: 0.01, alpha: 0.05, method: Method::default(), planned: None, max_void_share: 0.2 }
+        Criteria {
+            margin: 0.01,
+            alpha: 0.05,
+            method: Method::default(),
+            planned: None,
+            max_void_share: 0.2,
+        }
     }
 }
 

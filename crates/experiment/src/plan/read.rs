@@ -116,7 +116,9 @@ impl Plan {
         let text = toml::to_string_pretty(self)
             .expect("a plan has only tables, text and numbers, all of which TOML can write");
         match text::escaped(&text) {
-            Cow::Owned(shown) if toml::from_str::<Plan>(&shown).is_ok_and(|plan| plan == *self) => shown,
+            Cow::Owned(shown) if toml::from_str::<Plan>(&shown).is_ok_and(|plan| plan == *self) => {
+                shown
+            }
             _ => text,
         }
     }
@@ -140,7 +142,8 @@ fn explain(text: &str, error: &toml::de::Error) -> PlanError {
             let mut quoted = rest.split('`').skip(1).step_by(2).map(str::to_string);
             if let Some(word) = quoted.next() {
                 let known: Vec<String> = quoted.collect();
-                let nearest = text::nearest(&word, known.iter().map(String::as_str)).map(str::to_string);
+                let nearest =
+                    text::nearest(&word, known.iter().map(String::as_str)).map(str::to_string);
                 return PlanError::UnknownWord { line, what, word, nearest, known };
             }
         }
@@ -193,7 +196,12 @@ params = { clients = "8" }
         assert_eq!(Plan::from_toml(&plan.to_toml()).unwrap(), plan);
         let error = read("arena = 'cpu'\ndevice = 'sda'").unwrap_err().to_string();
         assert!(error.contains("sda") && error.contains("leave it out"), "{error}");
-        assert!(read("arena = 'host'\ndevice = 'sda'").unwrap_err().to_string().contains("unknown choice `host`"));
+        assert!(
+            read("arena = 'host'\ndevice = 'sda'")
+                .unwrap_err()
+                .to_string()
+                .contains("unknown choice `host`")
+        );
     }
 
     #[test]
@@ -203,7 +211,8 @@ params = { clients = "8" }
             matches!(&error, PlanError::UnknownWord { line: 5, word, nearest: Some(n), .. } if word == "bugdet" && n == "budget"),
             "{error:?}"
         );
-        let error = Plan::from_toml(&GOOD.replace("scheduler = \"bfq\"", "sheduler = \"bfq\"")).unwrap_err();
+        let error = Plan::from_toml(&GOOD.replace("scheduler = \"bfq\"", "sheduler = \"bfq\""))
+            .unwrap_err();
         assert!(
             error.to_string().contains("line 14: unknown key `sheduler` (expected one of ")
                 && error.to_string().ends_with("; did you mean \"scheduler\"?"),
@@ -213,9 +222,13 @@ params = { clients = "8" }
 
     #[test]
     fn a_typo_in_a_choice_names_the_nearest_choice() {
-        let error = Plan::from_toml(&format!("{GOOD}\n[criteria]\nmethod = \"anytme\"\n")).unwrap_err();
+        let error =
+            Plan::from_toml(&format!("{GOOD}\n[criteria]\nmethod = \"anytme\"\n")).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("line 23: unknown choice `anytme` (expected one of spending, anytime, "), "{text}");
+        assert!(
+            text.contains("line 23: unknown choice `anytme` (expected one of spending, anytime, "),
+            "{text}"
+        );
         assert!(text.ends_with("; did you mean \"anytime\"?"), "{text}");
     }
 
@@ -223,7 +236,8 @@ params = { clients = "8" }
     fn a_value_of_the_wrong_kind_and_broken_toml_name_their_line() {
         let error = Plan::from_toml(&GOOD.replace("30.0", "\"long\"")).unwrap_err();
         assert!(matches!(error, PlanError::Syntax { line: 6, .. }), "{error:?}");
-        let error = Plan::from_toml(&GOOD.replace("\"none\"\n\n[budget]", "\"none\n\n[budget]")).unwrap_err();
+        let error = Plan::from_toml(&GOOD.replace("\"none\"\n\n[budget]", "\"none\n\n[budget]"))
+            .unwrap_err();
         assert!(matches!(error, PlanError::Syntax { line: 3, .. }), "{error:?}");
     }
 

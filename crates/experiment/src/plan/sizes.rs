@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use text::limits::{
-    ARMS, BACKGROUND, Exceeded, FLOWS, NAME_BYTES, OWN_METRICS, PUBLISHED, SETTINGS, TEXT_BYTES, WORKLOADS,
+    ARMS, BACKGROUND, Exceeded, FLOWS, NAME_BYTES, OWN_METRICS, PUBLISHED, SETTINGS, TEXT_BYTES,
+    WORKLOADS,
 };
 
 use super::Plan;
@@ -31,8 +32,12 @@ impl Plan {
             values(&workload.params)?;
             FLOWS.check(workload.flows.len())?;
             for flow in &workload.flows {
-                let texts = [&flow.rate, &flow.burst, &flow.latency, &flow.ioprio].into_iter().flatten();
-                [&flow.name, &flow.kind].into_iter().chain(texts).try_for_each(|text| NAME_BYTES.check(text.len()))?;
+                let texts =
+                    [&flow.rate, &flow.burst, &flow.latency, &flow.ioprio].into_iter().flatten();
+                [&flow.name, &flow.kind]
+                    .into_iter()
+                    .chain(texts)
+                    .try_for_each(|text| NAME_BYTES.check(text.len()))?;
                 values(&flow.params)?;
             }
             workload.background.iter().try_for_each(|load| values(&load.params))?;

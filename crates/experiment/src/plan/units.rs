@@ -68,20 +68,30 @@ mod tests {
 
     #[test]
     fn a_share_is_percent_or_a_fraction() {
-        for (word, fraction) in
-            [("1%", 0.01), ("0.5%", 0.005), (" 2 % ", 0.02), ("0.01", 0.01), ("0", 0.0), ("150%", 1.5)]
-        {
+        for (word, fraction) in [
+            ("1%", 0.01),
+            ("0.5%", 0.005),
+            (" 2 % ", 0.02),
+            ("0.01", 0.01),
+            ("0", 0.0),
+            ("150%", 1.5),
+        ] {
             assert_eq!(parse_percent(word), Ok(fraction), "{word}");
         }
         for word in ["1", "5", "-1%", "one", "", "%", "nan", "inf%"] {
             let message = parse_percent(word).unwrap_err().to_string();
-            assert!(message.contains("e.g. 1% or 0.01") && message.contains(&format!("`{word}`")), "{message}");
+            assert!(
+                message.contains("e.g. 1% or 0.01") && message.contains(&format!("`{word}`")),
+                "{message}"
+            );
         }
     }
 
     #[test]
     fn a_duration_has_a_unit_and_comes_out_in_seconds() {
-        for (word, seconds) in [("60s", 60.0), ("2m", 120.0), ("500ms", 0.5), ("1h", 3600.0), ("1.5 min", 90.0)] {
+        for (word, seconds) in
+            [("60s", 60.0), ("2m", 120.0), ("500ms", 0.5), ("1h", 3600.0), ("1.5 min", 90.0)]
+        {
             assert_eq!(parse_duration_s(word), Ok(seconds), "{word}");
         }
         for word in ["60", "2 weeks", "s", "-1s", "0s", "", "1s2", "1us", "infs"] {

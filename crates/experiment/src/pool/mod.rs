@@ -17,7 +17,9 @@ use crate::record::{Environment, Record};
 use crate::samples::{Sample, of_trials};
 use crate::stats::occasions::{Occasion, Pooled as Interval, between};
 use crate::stats::{Moments, projection};
-use crate::study::{ArmSettings, Options, Origin, Study, WorkloadSettings, of_record, study_samples};
+use crate::study::{
+    ArmSettings, Options, Origin, Study, WorkloadSettings, of_record, study_samples,
+};
 
 mod same;
 
@@ -60,8 +62,13 @@ pub fn pool_records(
         study.arms = plan.arms.iter().map(ArmSettings::from).collect();
         study.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
         let trials = records.iter().map(|(_, record)| record.trials.len()).sum();
-        let environment = common_facts(records.iter().map(|(_, record)| &record.header.environment));
-        study.origin = Some(Origin { device: Some(plan.device.clone()), environment, ..Origin::of_table(trials) });
+        let environment =
+            common_facts(records.iter().map(|(_, record)| &record.header.environment));
+        study.origin = Some(Origin {
+            device: Some(plan.device.clone()),
+            environment,
+            ..Origin::of_table(trials)
+        });
     }
     Ok(study)
 }
@@ -71,7 +78,9 @@ fn common_facts<'a>(mut all: impl Iterator<Item = &'a Environment>) -> Environme
     let mut common = all.next().cloned().unwrap_or_default();
     for other in all {
         for (section, facts) in &mut common {
-            facts.retain(|name, value| other.get(section).and_then(|facts| facts.get(name)) == Some(value));
+            facts.retain(|name, value| {
+                other.get(section).and_then(|facts| facts.get(name)) == Some(value)
+            });
         }
     }
     common.retain(|_, facts| !facts.is_empty());
@@ -113,8 +122,9 @@ pub fn pool_samples(
             workloads.push(sample.workload.clone());
         }
     }
-    study.recommendation =
-        recommend(&study.judgements, &workloads, &options.criteria, &|metric| options.direction(metric));
+    study.recommendation = recommend(&study.judgements, &workloads, &options.criteria, &|metric| {
+        options.direction(metric)
+    });
     let there = occasions.len() as u32;
     if let Some(planned) = planned.filter(|planned| *planned > there) {
         study.cautions.insert(0, format!(
@@ -136,8 +146,9 @@ fn joined(occasions: &[OccasionSamples]) -> Vec<Sample> {
             ..sample.clone()
         };
         samples.extend(occasion.samples.iter().map(place));
-        let most =
-            |of: &dyn Fn(&Sample) -> u64| occasion.samples.iter().map(of).max().map_or(0, |n| n.saturating_add(1));
+        let most = |of: &dyn Fn(&Sample) -> u64| {
+            occasion.samples.iter().map(of).max().map_or(0, |n| n.saturating_add(1))
+        };
         blocks = blocks.saturating_add(most(&|sample| sample.block.unwrap_or(0).into()) as u32);
         sequence = sequence.saturating_add(most(&|sample| sample.sequence));
     }
@@ -164,7 +175,8 @@ impl Each {
             let key = (sample.workload.clone(), sample.metric.clone(), sample.arm.clone());
             logs.entry(key).or_default().push(log);
         }
-        let judgements = study.judgements.into_iter().map(|judgement| (key(&judgement), judgement)).collect();
+        let judgements =
+            study.judgements.into_iter().map(|judgement| (key(&judgement), judgement)).collect();
         Each { name: occasion.name.clone(), judgements, logs }
     }
 
@@ -173,7 +185,10 @@ impl Each {
         let key = (of.workload.clone(), of.metric.clone(), of.arm.clone());
         let own = self.judgements.get(&key).ok_or("it has no value of it")?;
         if own.verdict == Verdict::Void {
-            return Err(own.reasons.first().map_or("its evidence is void".to_owned(), ToString::to_string));
+            return Err(own
+                .reasons
+                .first()
+                .map_or("its evidence is void".to_owned(), ToString::to_string));
         }
         if let Some(occasion) = Occasion::of_blocks(&own.log_ratios) {
             return Ok(occasion);
@@ -203,7 +218,8 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     fn of(all: &'a Judgement, each: &'a [Each]) -> Case<'a> {
-        let (mut ratios, mut occasions, mut left_out, mut own) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut ratios, mut occasions, mut left_out, mut own) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let key = (all.workload.clone(), all.metric.clone(), all.arm.clone());
         for one in each {
             match one.occasion(all) {
@@ -230,7 +246,10 @@ impl<'a> Case<'a> {
     /// Whether the arm, and the baseline, starved in some block.
     fn starved(&self) -> [bool; 2] {
         [&self.all.arm, &self.all.baseline].map(|name| {
-            self.all.reasons.iter().any(|reason| matches!(reason, Reason::Starved { arm, .. } if arm == name))
+            self.all
+                .reasons
+                .iter()
+                .any(|reason| matches!(reason, Reason::Starved { arm, .. } if arm == name))
         })
     }
 
@@ -244,8 +263,12 @@ impl<'a> Case<'a> {
             return None;
         }
         let at = |alpha: f64| move |n: usize| self.pooled.interval_of(n, alpha);
-        let differ = projection::values_needed(MOST_BLOCKS, at(levels[0]), |found| judge::differs(found, margin));
-        let equal = projection::values_needed(MOST_BLOCKS, at(levels[1]), |found| judge::equivalent(found, margin));
+        let differ = projection::values_needed(MOST_BLOCKS, at(levels[0]), |found| {
+            judge::differs(found, margin)
+        });
+        let equal = projection::values_needed(MOST_BLOCKS, at(levels[1]), |found| {
+            judge::equivalent(found, margin)
+        });
         let needed = differ.into_iter().chain(equal).min()?;
         Some(needed.saturating_sub(self.occasions.len()).max(1) as u32)
     }
@@ -282,17 +305,27 @@ fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
 }
 
 /// Judges the arms of one metric of one workload together.
-fn of_family(cases: Vec<Case<'_>>, direction: Direction, criteria: &Criteria) -> (Vec<Judgement>, Vec<Effect>) {
+fn of_family(
+    cases: Vec<Case<'_>>,
+    direction: Direction,
+    criteria: &Criteria,
+) -> (Vec<Judgement>, Vec<Effect>) {
     let margin = criteria.margin.ln_1p();
-    let arms: Vec<(&Interval, bool)> = cases.iter().map(|case| (&case.pooled, case.is_void())).collect();
+    let arms: Vec<(&Interval, bool)> =
+        cases.iter().map(|case| (&case.pooled, case.is_void())).collect();
     let (claims, next_levels) = claims(&arms, direction, criteria);
     let finite = |log: f64| Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite());
     let one = |(case, claim): (&Case<'_>, &Claim)| {
         let Claim { verdict, level, interval } = *claim;
         let next = case.pooled.next(level);
         let open = judge::open_ends(case.starved(), direction);
-        let verdict = if is_borne(verdict, interval.low > 0.0, open) { verdict } else { Verdict::Inconclusive };
-        let (low, high) = (Some(interval.low).filter(|_| !open[0]), Some(interval.high).filter(|_| !open[1]));
+        let verdict = if is_borne(verdict, interval.low > 0.0, open) {
+            verdict
+        } else {
+            Verdict::Inconclusive
+        };
+        let (low, high) =
+            (Some(interval.low).filter(|_| !open[0]), Some(interval.high).filter(|_| !open[1]));
         let shown = |log: f64| finite(log).filter(|_| verdict != Verdict::Void);
         let judgement = Judgement {
             arm_mean: case.mean_of(|own| own.arm_mean).and_then(shown),

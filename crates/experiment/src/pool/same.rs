@@ -70,7 +70,9 @@ pub(super) fn records(records: &[(String, &Record)], has_criteria: bool) -> Resu
         }
         let (own, its) = (&record.header.plan.criteria, &base.header.plan.criteria);
         let rules = [("margin", own.margin, its.margin), ("alpha", own.alpha, its.alpha)];
-        if let Some((what, found, expected)) = rules.into_iter().find(|(_, own, its)| own != its && !has_criteria) {
+        if let Some((what, found, expected)) =
+            rules.into_iter().find(|(_, own, its)| own != its && !has_criteria)
+        {
             let percent = |share: f64| format!("{} %", (share * 1e8).round() / 1e6);
             let (occasion, first) = (name.clone(), first.clone());
             return Err(Difference::Criteria {
@@ -82,12 +84,15 @@ pub(super) fn records(records: &[(String, &Record)], has_criteria: bool) -> Resu
             });
         }
         for (earlier, before) in &records[..=at] {
-            let same = |why| Difference::Same { occasion: name.clone(), first: earlier.clone(), why };
+            let same =
+                |why| Difference::Same { occasion: name.clone(), first: earlier.clone(), why };
             let (own, its) = (&record.header, &before.header);
             if own.plan.arena.is_virtual() && own.plan.seed == its.plan.seed {
                 return Err(same("simulated from the same seed"));
             }
-            if own.started_unix_ms == its.started_unix_ms && record.trials.first() == before.trials.first() {
+            if own.started_unix_ms == its.started_unix_ms
+                && record.trials.first() == before.trials.first()
+            {
                 return Err(same("the same record"));
             }
         }
@@ -113,8 +118,11 @@ fn facts(record: &Record) -> Vec<(String, String)> {
             .unwrap_or("unknown".to_owned())
     };
     let temporary = plan.arena == ArenaKind::Disk && plan.device.starts_with("loop:");
-    let identity =
-        if plan.arena == ArenaKind::Disk && !temporary { of("device", "identity") } else { plan.device.clone() };
+    let identity = if plan.arena == ArenaKind::Disk && !temporary {
+        of("device", "identity")
+    } else {
+        plan.device.clone()
+    };
     let listed = |names: Vec<String>| names.join(", ");
     let json = |value: Result<String, serde_json::Error>| value.unwrap_or_default();
     let mut facts: Vec<(String, String)> = [
@@ -126,15 +134,23 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         ("trace", of("traces", "replayed")),
         ("baseline", plan.baseline().to_owned()),
         ("list of arms", listed(plan.arms.iter().map(|arm| arm.name.clone()).collect())),
-        ("list of workloads", listed(plan.workloads.iter().map(|workload| workload.name.clone()).collect())),
+        (
+            "list of workloads",
+            listed(plan.workloads.iter().map(|workload| workload.name.clone()).collect()),
+        ),
         ("file system", json(serde_json::to_string(&plan.files))),
         ("metric of the plan", json(serde_json::to_string(&plan.metrics))),
     ]
     .map(|(what, value)| (what.to_owned(), value))
     .to_vec();
-    facts
-        .extend(plan.arms.iter().map(|arm| (format!("setting of arm {}", arm.name), json(serde_json::to_string(arm)))));
-    let described = |spec: &WorkloadSpec| (format!("workload {}", spec.name), json(serde_json::to_string(spec)));
+    facts.extend(
+        plan.arms
+            .iter()
+            .map(|arm| (format!("setting of arm {}", arm.name), json(serde_json::to_string(arm)))),
+    );
+    let described = |spec: &WorkloadSpec| {
+        (format!("workload {}", spec.name), json(serde_json::to_string(spec)))
+    };
     facts.extend(plan.workloads.iter().map(described));
     if plan.arena == ArenaKind::Kernel {
         facts.push(("kernel".to_owned(), format!("{:?}", record.header.environment.get("kernel"))));
@@ -159,11 +175,14 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
         }
     };
     let release = |record: &Record| {
-        let of = |section: &str, name: &str| record.header.environment.get(section)?.get(name).cloned();
+        let of =
+            |section: &str, name: &str| record.header.environment.get(section)?.get(name).cloned();
         of("kernel", "release").unwrap_or_else(|| "unknown".to_owned())
     };
     differs("kernel", records.iter().map(|(_, record)| release(record)).collect());
-    let length = |plan: &Plan| plan.trial.duration_ms.map_or_else(|| "unknown".to_owned(), |ms| format!("{ms} ms"));
+    let length = |plan: &Plan| {
+        plan.trial.duration_ms.map_or_else(|| "unknown".to_owned(), |ms| format!("{ms} ms"))
+    };
     differs("length of a trial", plans().map(length).collect());
     let programs = |record: &Record| format!("{:?}", record.header.environment.get("programs"));
     let versions: BTreeSet<String> = records.iter().map(|(_, record)| programs(record)).collect();
@@ -172,7 +191,8 @@ pub(super) fn cautions(records: &[(String, &Record)]) -> Vec<String> {
     }
     let stopped = |(_, record): &&(String, &Record)| {
         let at_verdicts = !record.header.plan.budget.no_early_stop;
-        at_verdicts && record.notes.iter().any(|note| matches!(note.event, Event::StoppedArm { .. }))
+        at_verdicts
+            && record.notes.iter().any(|note| matches!(note.event, Event::StoppedArm { .. }))
     };
     let stopped = records.iter().filter(stopped).count();
     if stopped > 0 {
@@ -189,7 +209,8 @@ type Word = fn(&Sample) -> &String;
 
 /// Whether all occasions have the same workloads, metrics and arms.
 pub(super) fn samples(occasions: &[OccasionSamples]) -> Result<(), Difference> {
-    let Some((first, others)) = occasions.split_first().filter(|(_, others)| !others.is_empty()) else {
+    let Some((first, others)) = occasions.split_first().filter(|(_, others)| !others.is_empty())
+    else {
         return Err(Difference::One);
     };
     let names = |samples: &[Sample], of: Word| -> BTreeSet<String> {
@@ -201,8 +222,15 @@ pub(super) fn samples(occasions: &[OccasionSamples]) -> Result<(), Difference> {
         for (what, of) in kinds {
             let (found, expected) = (names(&occasion.samples, of), names(&first.samples, of));
             if found != expected {
-                let listed = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
-                return Err(another(&occasion.name, &first.name, what, listed(found), listed(expected)));
+                let listed =
+                    |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
+                return Err(another(
+                    &occasion.name,
+                    &first.name,
+                    what,
+                    listed(found),
+                    listed(expected),
+                ));
             }
         }
     }

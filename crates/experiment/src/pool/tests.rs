@@ -8,7 +8,16 @@ const BLOCKS: [f64; 8] = [100.0, 101.0, 99.5, 100.5, 99.0, 100.2, 100.8, 99.8];
 
 fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
     let (workload, metric) = ("oltp".to_string(), "iops".to_string());
-    Sample { workload, metric, arm: arm.to_string(), block, sequence: 0, value, requests: None, voids: Vec::new() }
+    Sample {
+        workload,
+        metric,
+        arm: arm.to_string(),
+        block,
+        sequence: 0,
+        value,
+        requests: None,
+        voids: Vec::new(),
+    }
 }
 
 /// An occasion on which `bfq` is `factor` times `none`, with a little noise of its own.
@@ -23,7 +32,11 @@ fn occasion(name: &str, factor: f64) -> OccasionSamples {
 }
 
 fn occasions(factors: &[f64]) -> Vec<OccasionSamples> {
-    factors.iter().enumerate().map(|(i, factor)| occasion(&format!("day {}", i + 1), *factor)).collect()
+    factors
+        .iter()
+        .enumerate()
+        .map(|(i, factor)| occasion(&format!("day {}", i + 1), *factor))
+        .collect()
 }
 
 fn options() -> Options {
@@ -43,10 +56,17 @@ fn days_that_disagree_are_inconclusive_together_however_sure_each_of_them_is() {
     let one = study_samples("x", &occasions(&[3.8])[0].samples, &options());
     assert_eq!(one.judgements[0].verdict, Verdict::Better);
     let effect = &study.pooled.as_ref().unwrap().effects[0];
-    assert!(effect.between_share.unwrap() > 0.99 && effect.between_percent.unwrap() > 50.0, "{effect:?}");
+    assert!(
+        effect.between_share.unwrap() > 0.99 && effect.between_percent.unwrap() > 50.0,
+        "{effect:?}"
+    );
     assert!(effect.next_low.unwrap() < 1.0 && effect.next_high.unwrap() > 3.8, "{effect:?}");
     assert!(effect.more_occasions.unwrap() > 1);
-    assert!(study.recommendation.sentence.starts_with("Keep none"), "{}", study.recommendation.sentence);
+    assert!(
+        study.recommendation.sentence.starts_with("Keep none"),
+        "{}",
+        study.recommendation.sentence
+    );
 }
 
 #[test]
@@ -56,7 +76,10 @@ fn days_that_agree_give_a_verdict_whose_interval_is_students_over_the_days() {
     let logs: Vec<f64> = judgement.log_ratios.clone();
     assert_eq!((judgement.verdict, logs.len()), (Verdict::Better, 3));
     let expected = crate::stats::fixed::paired_t(&Moments::of(&logs), 0.05);
-    assert!((judgement.low.unwrap().ln() - expected.low).abs() < 1e-9, "{judgement:?} {expected:?}");
+    assert!(
+        (judgement.low.unwrap().ln() - expected.low).abs() < 1e-9,
+        "{judgement:?} {expected:?}"
+    );
     assert_eq!(study.recommendation.arm.as_deref(), Some("bfq"));
     assert_eq!(study.pooled.unwrap().to_string(), "over 3 occasions");
 }
@@ -75,25 +98,41 @@ fn an_occasion_with_void_evidence_is_left_out_and_named() {
     let study = pool_samples("x", &all, &options(), None).unwrap();
     let judgement = &study.judgements[0];
     assert_eq!(judgement.verdict, Verdict::Better);
-    assert!(judgement.reasons.iter().any(|reason| reason.to_string().starts_with("day 6 left out: ")), "{judgement:?}");
+    assert!(
+        judgement.reasons.iter().any(|reason| reason.to_string().starts_with("day 6 left out: ")),
+        "{judgement:?}"
+    );
     assert_eq!(study.pooled.unwrap().effects[0].ratios[5], None);
     // One occasion that counts has no interval; none at all is void.
     let mut two = occasions(&[1.1, 1.1]);
     two[1].samples.retain(|sample| sample.block == Some(0) || sample.arm == "none");
-    two[1].samples.iter_mut().filter(|sample| sample.arm == "bfq").for_each(|s| s.voids.push(void.clone()));
+    two[1]
+        .samples
+        .iter_mut()
+        .filter(|sample| sample.arm == "bfq")
+        .for_each(|s| s.voids.push(void.clone()));
     let one = pool_samples("x", &two, &options(), None).unwrap();
     let reasons: Vec<String> = one.judgements[0].reasons.iter().map(ToString::to_string).collect();
     assert_eq!(one.judgements[0].verdict, Verdict::Inconclusive, "{reasons:?}");
-    assert!(reasons.iter().any(|reason| reason.starts_with("one occasion that counts")), "{reasons:?}");
+    assert!(
+        reasons.iter().any(|reason| reason.starts_with("one occasion that counts")),
+        "{reasons:?}"
+    );
 }
 
 #[test]
 fn tables_without_blocks_are_pooled_by_their_means() {
     let mut all = occasions(&[1.11, 1.12, 1.13]);
-    all.iter_mut().flat_map(|occasion| &mut occasion.samples).for_each(|sample| sample.block = None);
+    all.iter_mut()
+        .flat_map(|occasion| &mut occasion.samples)
+        .for_each(|sample| sample.block = None);
     let study = pool_samples("x", &all, &options(), None).unwrap();
     let judgement = &study.judgements[0];
-    assert_eq!((judgement.verdict, judgement.log_ratios.len()), (Verdict::Better, 3), "{judgement:?}");
+    assert_eq!(
+        (judgement.verdict, judgement.log_ratios.len()),
+        (Verdict::Better, 3),
+        "{judgement:?}"
+    );
 }
 
 #[test]
@@ -117,11 +156,21 @@ fn record(seed: u64, started_unix_ms: u64) -> Record {
         command,
     });
     for (at, sample) in occasion("x", 1.1).samples.into_iter().enumerate() {
-        let observation =
-            Observation { metrics: [("iops".to_string(), sample.value)].into(), ..Observation::default() };
+        let observation = Observation {
+            metrics: [("iops".to_string(), sample.value)].into(),
+            ..Observation::default()
+        };
         let (workload, arm, block) = (sample.workload, sample.arm, sample.block.unwrap());
         let position = at as u32 % 2;
-        record.trials.push(Trial { sequence: at as u64, workload, block, position, arm, started_ms: 0, observation });
+        record.trials.push(Trial {
+            sequence: at as u64,
+            workload,
+            block,
+            position,
+            arm,
+            started_ms: 0,
+            observation,
+        });
     }
     record
 }
@@ -133,7 +182,10 @@ fn records_of_another_question_are_refused_and_what_differs_is_named() {
         let mut other = second.clone();
         change(&mut other);
         let records = [("a".to_string(), &first), ("b".to_string(), &other)];
-        pool_records(&records, None, None).err().map(|difference| difference.to_string()).unwrap_or_default()
+        pool_records(&records, None, None)
+            .err()
+            .map(|difference| difference.to_string())
+            .unwrap_or_default()
     };
     assert_eq!(refused(&|_| {}), "", "another seed and another day are what an occasion is");
     type Change = fn(&mut Record);
@@ -161,9 +213,12 @@ fn records_of_another_question_are_refused_and_what_differs_is_named() {
         assert!(said.starts_with("b: ") && said.contains(words), "{words}: {said}");
     }
     let mut virtual_records = [record(1, 0), record(1, 0)];
-    virtual_records.iter_mut().for_each(|record| record.header.plan.arena = crate::plan::ArenaKind::Sim);
+    virtual_records
+        .iter_mut()
+        .for_each(|record| record.header.plan.arena = crate::plan::ArenaKind::Sim);
     let [one, other] = &virtual_records;
-    let same = pool_records(&[("a".to_string(), one), ("b".to_string(), other)], None, None).unwrap_err();
+    let same =
+        pool_records(&[("a".to_string(), one), ("b".to_string(), other)], None, None).unwrap_err();
     assert!(same.to_string().contains("same seed"), "{same}");
     assert_eq!(pool_records(&[("a".to_string(), one)], None, None).unwrap_err(), Difference::One);
 }
@@ -174,10 +229,13 @@ fn what_may_differ_from_day_to_day_is_a_caution() {
     let kernel = [("release".to_string(), "6.13".to_string())].into();
     second.header.environment.insert("kernel".to_string(), kernel);
     second.header.plan.trial.duration_ms = Some(500);
-    let study = pool_records(&[("a".to_string(), &first), ("b".to_string(), &second)], None, None).unwrap();
+    let study =
+        pool_records(&[("a".to_string(), &first), ("b".to_string(), &second)], None, None).unwrap();
     let said = study.cautions.join("\n");
     assert!(
-        said.contains("the kernel differs") && said.contains("6.13") && said.contains("length of a trial"),
+        said.contains("the kernel differs")
+            && said.contains("6.13")
+            && said.contains("length of a trial"),
         "{said}"
     );
 }
@@ -185,11 +243,19 @@ fn what_may_differ_from_day_to_day_is_a_caution() {
 #[test]
 fn the_record_of_one_occasion_says_so_where_it_decides_something() {
     let study = crate::study::study(&record(1, 10), None);
-    assert!(study.cautions.iter().any(|caution| caution.starts_with("one occasion: ")), "{:?}", study.cautions);
+    assert!(
+        study.cautions.iter().any(|caution| caution.starts_with("one occasion: ")),
+        "{:?}",
+        study.cautions
+    );
     let mut simulated = record(1, 0);
     simulated.header.plan.arena = crate::plan::ArenaKind::Sim;
     let study = crate::study::study(&simulated, None);
-    assert!(!study.cautions.iter().any(|caution| caution.starts_with("one occasion: ")), "{:?}", study.cautions);
+    assert!(
+        !study.cautions.iter().any(|caution| caution.starts_with("one occasion: ")),
+        "{:?}",
+        study.cautions
+    );
 }
 
 #[test]
@@ -219,9 +285,13 @@ fn a_starved_block_opens_the_pooled_interval_too() {
             };
             BLOCKS.iter().enumerate().flat_map(of).collect()
         };
-        (0..3).map(|day| OccasionSamples { name: format!("day {day}"), samples: samples(day) }).collect()
+        (0..3)
+            .map(|day| OccasionSamples { name: format!("day {day}"), samples: samples(day) })
+            .collect()
     };
-    let pooled = |completed| pool_samples("x", &days(completed), &options(), None).unwrap().judgements.remove(0);
+    let pooled = |completed| {
+        pool_samples("x", &days(completed), &options(), None).unwrap().judgements.remove(0)
+    };
     let worse = pooled(|_| 0);
     assert_eq!((worse.verdict, worse.low), (Verdict::Worse, None));
     assert!(worse.high.unwrap() < 0.011, "{worse:?}");

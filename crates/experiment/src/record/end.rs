@@ -100,7 +100,9 @@ impl Ending {
 impl fmt::Display for EndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EndReason::VerdictsReached => f.write_str("every verdict that can be reached is reached"),
+            EndReason::VerdictsReached => {
+                f.write_str("every verdict that can be reached is reached")
+            }
             EndReason::BlocksMeasured => f.write_str("every block of the plan is measured"),
             EndReason::BudgetSpent { measured_s } => write!(f, "{measured_s:.1} s of measuring"),
             EndReason::RecordFull { trials } => {
@@ -124,7 +126,8 @@ impl Serialize for End {
             reason: &'a EndReason,
             text: String,
         }
-        Written { at_ms: self.at_ms, reason: &self.reason, text: self.reason.to_string() }.serialize(serializer)
+        Written { at_ms: self.at_ms, reason: &self.reason, text: self.reason.to_string() }
+            .serialize(serializer)
     }
 }
 
@@ -161,9 +164,10 @@ mod tests {
 
     #[test]
     fn an_unknown_word_or_a_missing_field_is_refused() {
-        for line in
-            [r#"{"at_ms":1,"why":"later-word","text":"x"}"#, r#"{"at_ms":1,"why":"budget-spent","text":"6.5 s"}"#]
-        {
+        for line in [
+            r#"{"at_ms":1,"why":"later-word","text":"x"}"#,
+            r#"{"at_ms":1,"why":"budget-spent","text":"6.5 s"}"#,
+        ] {
             assert!(serde_json::from_str::<End>(line).is_err(), "{line}");
         }
     }

@@ -7,17 +7,26 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serializer};
 
-pub(super) fn serialize<S: Serializer>(values: &BTreeMap<String, f64>, s: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize<S: Serializer>(
+    values: &BTreeMap<String, f64>,
+    s: S,
+) -> Result<S::Ok, S::Error> {
     s.collect_map(values.iter().map(|(name, value)| (name, Value::from(*value))))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<String, f64>, D::Error> {
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    d: D,
+) -> Result<BTreeMap<String, f64>, D::Error> {
     let values = BTreeMap::<String, Value>::deserialize(d)?;
     let number = |(name, value)| match value {
         Value::Number(number) => Ok((name, number)),
         Value::Word(word) => match word.as_str() {
-            "NaN" | "inf" | "-inf" => Ok((name, word.parse().expect("f64 reads the words that it writes"))),
-            _ => Err(serde::de::Error::custom(format!("{name} is {word:?}, which is not a number"))),
+            "NaN" | "inf" | "-inf" => {
+                Ok((name, word.parse().expect("f64 reads the words that it writes")))
+            }
+            _ => {
+                Err(serde::de::Error::custom(format!("{name} is {word:?}, which is not a number")))
+            }
         },
     };
     values.into_iter().map(number).collect()

@@ -110,7 +110,8 @@ impl fmt::Display for Event {
         match self {
             Event::Resumed { trials, at } => {
                 let at = at.as_ref().map_or(String::new(), |at| format!("{at}; "));
-                let (trials, were) = (counted(*trials, "trial"), if *trials == 1 { "was" } else { "were" });
+                let (trials, were) =
+                    (counted(*trials, "trial"), if *trials == 1 { "was" } else { "were" });
                 write!(f, "{at}{trials} {were} there")
             }
             Event::Planned { blocks } => write!(f, "{blocks} blocks of each workload"),
@@ -121,7 +122,9 @@ impl fmt::Display for Event {
             Event::FutileArm { workload, arm, blocks, chance } => {
                 write!(f, "{workload}: {arm} after block {blocks}, chance of a verdict {chance:.3}")
             }
-            Event::StoppedArm { workload, arm, blocks } => write!(f, "{workload}: {arm} after block {blocks}"),
+            Event::StoppedArm { workload, arm, blocks } => {
+                write!(f, "{workload}: {arm} after block {blocks}")
+            }
             Event::RefusedArm { arm, cause } => write!(f, "{arm}: {cause}"),
             Event::Precondition { workload, arm, metric, value, void } => {
                 write!(f, "{workload} under {arm}, not counted")?;
@@ -148,7 +151,8 @@ impl Serialize for Note {
             event: &'a Event,
             text: String,
         }
-        Written { at_ms: self.at_ms, event: &self.event, text: self.event.to_string() }.serialize(serializer)
+        Written { at_ms: self.at_ms, event: &self.event, text: self.event.to_string() }
+            .serialize(serializer)
     }
 }
 
@@ -176,11 +180,22 @@ mod tests {
             (Event::Planned { blocks: 24 }, "24 blocks of each workload"),
             (Event::BudgetChanged { time_s: 60.0, blocks: Some(7) }, "60 s, 7 blocks"),
             (
-                Event::FutileArm { workload: workload.clone(), arm: arm.clone(), blocks: 12, chance: 0.0123 },
+                Event::FutileArm {
+                    workload: workload.clone(),
+                    arm: arm.clone(),
+                    blocks: 12,
+                    chance: 0.0123,
+                },
                 "oltp: bfq after block 12, chance of a verdict 0.012",
             ),
-            (Event::StoppedArm { workload: workload.clone(), arm: arm.clone(), blocks: 3 }, "oltp: bfq after block 3"),
-            (Event::RefusedArm { arm: arm.clone(), cause: cause.clone() }, "bfq: the CPU was throttled 2 times"),
+            (
+                Event::StoppedArm { workload: workload.clone(), arm: arm.clone(), blocks: 3 },
+                "oltp: bfq after block 3",
+            ),
+            (
+                Event::RefusedArm { arm: arm.clone(), cause: cause.clone() },
+                "bfq: the CPU was throttled 2 times",
+            ),
             (precondition(Some(12.5), None), "oltp under bfq, not counted: iops 12.5000"),
             (precondition(None, Some(cause)), "oltp under bfq, not counted: the CPU was throttled"),
             (
@@ -206,7 +221,10 @@ mod tests {
 
     #[test]
     fn an_unknown_word_or_a_missing_field_is_refused() {
-        for line in [r#"{"at_ms":1,"event":"later","text":"x"}"#, r#"{"at_ms":1,"event":"resumed","text":"x"}"#] {
+        for line in [
+            r#"{"at_ms":1,"event":"later","text":"x"}"#,
+            r#"{"at_ms":1,"event":"resumed","text":"x"}"#,
+        ] {
             assert!(serde_json::from_str::<Note>(line).is_err(), "{line}");
         }
     }

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use text::limits::{Exceeded, JUDGEMENTS, NOTES, RECORD_BYTES, RECORD_LINE, RECORD_VALUES, SAMPLES, TRIALS};
+use text::limits::{
+    Exceeded, JUDGEMENTS, NOTES, RECORD_BYTES, RECORD_LINE, RECORD_VALUES, SAMPLES, TRIALS,
+};
 use thiserror::Error;
 
 use super::{End, Header, Line, Note, Trial};
@@ -42,10 +44,14 @@ pub struct Cut {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// Nothing in it.
-    #[error("record: empty: the experiment ended before its first line was written; start it again")]
+    #[error(
+        "record: empty: the experiment ended before its first line was written; start it again"
+    )]
     Empty,
     /// The first line is not a header.
-    #[error("record: the first line is no header (found {found}); name a record.jsonl that schedlab wrote")]
+    #[error(
+        "record: the first line is no header (found {found}); name a record.jsonl that schedlab wrote"
+    )]
     NoHeader {
         /// What the first line is instead.
         found: String,
@@ -76,8 +82,8 @@ pub enum RecordError {
 impl Line {
     /// The line as text, without the line end. What steers a terminal is escaped, which means the same in JSON.
     pub fn to_json_line(&self) -> String {
-        let text =
-            serde_json::to_string(self).expect("a line has only text keys and numbers, all of which JSON can write");
+        let text = serde_json::to_string(self)
+            .expect("a line has only text keys and numbers, all of which JSON can write");
         text::escaped(&text).into_owned()
     }
 }
@@ -85,13 +91,22 @@ impl Line {
 impl Record {
     /// The record of an experiment that has not begun.
     pub fn new(header: Header) -> Record {
-        Record { header, trials: Vec::new(), notes: Vec::new(), end: None, cut: None, needs_newline: false }
+        Record {
+            header,
+            trials: Vec::new(),
+            notes: Vec::new(),
+            end: None,
+            cut: None,
+            needs_newline: false,
+        }
     }
 
     /// How long after the start of the experiment the last thing was seen, in milliseconds: where its clock goes on when it is
     /// resumed.
     pub fn last_ms(&self) -> u64 {
-        let end = |trial: &Trial| trial.started_ms.saturating_add(trial.observation.duration_ns / 1_000_000);
+        let end = |trial: &Trial| {
+            trial.started_ms.saturating_add(trial.observation.duration_ns / 1_000_000)
+        };
         let trials = self.trials.iter().map(end);
         let notes = self.notes.iter().map(|note| note.at_ms);
         trials.chain(notes).chain(self.end.iter().map(|end| end.at_ms)).max().unwrap_or(0)
@@ -139,7 +154,10 @@ impl Record {
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), RecordError> {
         // No record has more blocks than trials, and the numbers that follow a trial's own are reckoned from it.
         if u64::from(trial.block) >= TRIALS.most || trial.sequence >= u64::MAX / 2 {
-            let problem = format!("a trial of number {} in block {}, beyond any record", trial.sequence, trial.block);
+            let problem = format!(
+                "a trial of number {} in block {}, beyond any record",
+                trial.sequence, trial.block
+            );
             return Err(RecordError::Garbage { line, problem });
         }
         let plan = &self.header.plan;
@@ -151,7 +169,10 @@ impl Record {
         } else {
             return Ok(());
         };
-        Err(RecordError::Garbage { line, problem: format!("a trial of {stranger}, which is not in the header's plan") })
+        Err(RecordError::Garbage {
+            line,
+            problem: format!("a trial of {stranger}, which is not in the header's plan"),
+        })
     }
 }
 
@@ -181,7 +202,11 @@ impl RecordReader {
             return Ok(());
         }
         let complete = line.ends_with(b"\n");
-        let line = RawLine { number: self.number, content: &line[..line.len() - usize::from(complete)], complete };
+        let line = RawLine {
+            number: self.number,
+            content: &line[..line.len() - usize::from(complete)],
+            complete,
+        };
         let Some((record, size)) = &mut self.read else {
             let header = read_header(&line)?;
             let size = Size::of(&header);
@@ -199,7 +224,9 @@ impl RecordReader {
                 record.cut = Some(Cut { offset, text });
                 record.needs_newline = false;
             }
-            Err(error) => return Err(RecordError::Garbage { line: line.number, problem: error.to_string() }),
+            Err(error) => {
+                return Err(RecordError::Garbage { line: line.number, problem: error.to_string() });
+            }
         }
         Ok(())
     }
@@ -235,7 +262,9 @@ impl Size {
     fn grow(&mut self, record: &Record) -> Result<(), Exceeded> {
         NOTES.check(record.notes.len())?;
         TRIALS.check(record.trials.len())?;
-        let Some(trial) = record.trials.last().filter(|_| record.trials.len() > self.trials) else { return Ok(()) };
+        let Some(trial) = record.trials.last().filter(|_| record.trials.len() > self.trials) else {
+            return Ok(());
+        };
         self.trials = record.trials.len();
         let seen = &trial.observation;
         let points: usize = seen.latency.iter().map(|curve| 1 + curve.points.len()).sum();
@@ -243,10 +272,13 @@ impl Size {
         RECORD_VALUES.check(self.values)?;
         let (metrics, trials) = self.metrics.entry(trial.workload.clone()).or_default();
         *trials += 1;
-        for name in seen.metrics.keys().filter(|name| !metrics.contains(*name)).collect::<Vec<_>>() {
+        for name in seen.metrics.keys().filter(|name| !metrics.contains(*name)).collect::<Vec<_>>()
+        {
             metrics.insert(name.clone());
         }
-        let of = |sizes: fn(&(BTreeSet<String>, usize)) -> usize| self.metrics.values().map(sizes).sum::<usize>();
+        let of = |sizes: fn(&(BTreeSet<String>, usize)) -> usize| {
+            self.metrics.values().map(sizes).sum::<usize>()
+        };
         JUDGEMENTS.check(of(|(metrics, _)| metrics.len()).saturating_mul(self.arms))?;
         SAMPLES.check(of(|(metrics, trials)| metrics.len().saturating_mul(*trials)))
     }
@@ -260,12 +292,17 @@ struct RawLine<'a> {
 
 fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {
     let value: serde_json::Value = serde_json::from_slice(line.content).map_err(|error| {
-        let found = if line.complete { format!("not JSON: {error}") } else { "its first line was cut off".to_string() };
+        let found = if line.complete {
+            format!("not JSON: {error}")
+        } else {
+            "its first line was cut off".to_string()
+        };
         RecordError::NoHeader { found }
     })?;
     if value["kind"] != "header" {
-        let found =
-            value["kind"].as_str().map_or("a line of no kind".to_string(), |kind| format!("a line of kind {kind}"));
+        let found = value["kind"]
+            .as_str()
+            .map_or("a line of no kind".to_string(), |kind| format!("a line of kind {kind}"));
         return Err(RecordError::NoHeader { found });
     }
     // Before reading the rest: a header of another version may have parts that this build does not know.
@@ -274,7 +311,8 @@ fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {
         return Err(RecordError::Schema { found: value["schema"].to_string(), build });
     }
     let garbage = |problem: String| RecordError::Garbage { line: line.number, problem };
-    let header: Header = serde_json::from_value(value).map_err(|error| garbage(error.to_string()))?;
+    let header: Header =
+        serde_json::from_value(value).map_err(|error| garbage(error.to_string()))?;
     header.plan.check().map_err(|error| garbage(error.to_string()))?;
     Ok(header)
 }
@@ -295,15 +333,24 @@ mod tests {
             schema: SCHEMA,
             schedlab: "0.1.0".to_string(),
             plan,
-            environment: [("kernel".to_string(), [("release".to_string(), "6.12".to_string())].into())].into(),
+            environment: [(
+                "kernel".to_string(),
+                [("release".to_string(), "6.12".to_string())].into(),
+            )]
+            .into(),
             started_unix_ms: 1,
             command: "schedlab compare".to_string(),
         }
     }
 
     fn trial(sequence: u64) -> Trial {
-        let metrics = [("iops".to_string(), 100.5), ("latency_p99_us".to_string(), f64::NAN)].into();
-        let voids = vec![VoidReason::TooFewIos { metric: "latency_p99_us".to_string(), count: 3, needed: 1000 }];
+        let metrics =
+            [("iops".to_string(), 100.5), ("latency_p99_us".to_string(), f64::NAN)].into();
+        let voids = vec![VoidReason::TooFewIos {
+            metric: "latency_p99_us".to_string(),
+            count: 3,
+            needed: 1000,
+        }];
         let observation = Observation { duration_ns: 5, metrics, voids, ..Observation::default() };
         let (workload, arm) = ("oltp — größer".to_string(), "none".to_string());
         Trial { sequence, workload, block: 0, position: 0, arm, started_ms: 7, observation }
@@ -366,7 +413,10 @@ mod tests {
         assert!(matches!(error, RecordError::Garbage { line: 3, .. }), "{error}");
         lines[2] = lines[0].clone();
         let error = Record::parse(&(lines.join("\n") + "\n")).unwrap_err();
-        assert!(error.to_string().contains("line 3") && error.to_string().contains("second header"), "{error}");
+        assert!(
+            error.to_string().contains("line 3") && error.to_string().contains("second header"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -387,7 +437,8 @@ mod tests {
         let other = whole().replacen("\"schema\":2", "\"schema\":4,\"new\":true", 1);
         let message = Record::parse(&other).unwrap_err().to_string();
         assert!(
-            message.contains("found 4, of build 0.1.0") && message.contains("expected 2, of this build unnamed"),
+            message.contains("found 4, of build 0.1.0")
+                && message.contains("expected 2, of this build unnamed"),
             "{message}"
         );
     }
@@ -396,10 +447,13 @@ mod tests {
     fn a_record_without_its_header_is_refused() {
         assert_eq!(Record::parse(""), Err(RecordError::Empty));
         assert_eq!(Record::parse("\n \n"), Err(RecordError::Empty));
-        let headless: String = whole().lines().skip(1).map(|line| line.to_string() + "\n").collect();
-        for (text, words) in
-            [(headless.as_str(), "kind trial"), ("a,b\n1,2\n", "not JSON"), ("{\"kind\":\"hea", "cut off")]
-        {
+        let headless: String =
+            whole().lines().skip(1).map(|line| line.to_string() + "\n").collect();
+        for (text, words) in [
+            (headless.as_str(), "kind trial"),
+            ("a,b\n1,2\n", "not JSON"),
+            ("{\"kind\":\"hea", "cut off"),
+        ] {
             let message = Record::parse(text).unwrap_err().to_string();
             assert!(message.contains(words) && message.contains("header"), "{message}");
         }

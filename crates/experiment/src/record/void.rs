@@ -139,7 +139,10 @@ impl fmt::Display for VoidReason {
                 )
             }
             VoidReason::WriteFailed { attribute, wanted, error } => {
-                write!(f, "{attribute} could not be set to {wanted} ({error}): the setting was never measured")
+                write!(
+                    f,
+                    "{attribute} could not be set to {wanted} ({error}): the setting was never measured"
+                )
             }
             VoidReason::ChangedMeanwhile { attribute, wanted, found } => {
                 write!(
@@ -155,10 +158,17 @@ impl fmt::Display for VoidReason {
                 text::format_bytes_decimal(*issued_bytes)
             ),
             VoidReason::DeviceErrors { count, first } => {
-                write!(f, "{count} request{} failed (first: {first}): failed requests have no speed", plural(*count))
+                write!(
+                    f,
+                    "{count} request{} failed (first: {first}): failed requests have no speed",
+                    plural(*count)
+                )
             }
             VoidReason::DeviceVanished { detail } => {
-                write!(f, "the device went away ({detail}): what was measured before is not a whole trial")
+                write!(
+                    f,
+                    "the device went away ({detail}): what was measured before is not a whole trial"
+                )
             }
             VoidReason::ForeignIo { share, limit } => write!(
                 f,
@@ -178,10 +188,17 @@ impl fmt::Display for VoidReason {
                 plural(*events)
             ),
             VoidReason::TooFewIos { metric, count, needed } => {
-                write!(f, "{count} requests, and {metric} takes at least {needed}: it would rest on a handful of them")
+                write!(
+                    f,
+                    "{count} requests, and {metric} takes at least {needed}: it would rest on a handful of them"
+                )
             }
-            VoidReason::Interrupted { by } => write!(f, "the trial was cut off by {by} before its end"),
-            VoidReason::ProgramFailed { detail } => write!(f, "the program gave no figures: {detail}"),
+            VoidReason::Interrupted { by } => {
+                write!(f, "the trial was cut off by {by} before its end")
+            }
+            VoidReason::ProgramFailed { detail } => {
+                write!(f, "the program gave no figures: {detail}")
+            }
             VoidReason::Foreign { text } => f.write_str(text),
         }
     }
@@ -210,14 +227,20 @@ mod tests {
     fn bytes_are_told_in_a_unit_that_one_can_read() {
         let reason = VoidReason::NeverReached { issued_bytes: 536_870_912, device_bytes: 999 };
         assert!(
-            reason.to_string().starts_with("the device moved 999 B while the workload moved 536.9 MB: "),
+            reason
+                .to_string()
+                .starts_with("the device moved 999 B while the workload moved 536.9 MB: "),
             "{reason}"
         );
     }
 
     #[test]
     fn too_few_requests_spoil_one_percentile_and_every_other_reason_spoils_the_trial() {
-        let few = VoidReason::TooFewIos { metric: "latency_p999_us".to_string(), count: 10, needed: 10_000 };
+        let few = VoidReason::TooFewIos {
+            metric: "latency_p999_us".to_string(),
+            count: 10,
+            needed: 10_000,
+        };
         assert!(few.applies_to("latency_p999_us") && !few.applies_to("iops"));
         assert!(VoidReason::Throttled { events: 1 }.applies_to("iops"));
         assert!(VoidReason::Throttled { events: 1 }.to_string().contains("throttled 1 time by"));

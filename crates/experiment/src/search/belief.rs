@@ -26,7 +26,13 @@ pub const FRESH: f64 = 0.8;
 /// The interval of the winner's effect at confidence 1 − `alpha`: from the effects of the confirmation's blocks, and from those of the
 /// search, which were seen before the winner was chosen. The ends of an empty intersection (of probability below `alpha`) are put
 /// in order.
-pub fn interval(space: &Space, winner: &Point, search: &[f64], fresh: &[f64], alpha: f64) -> Interval {
+pub fn interval(
+    space: &Space,
+    winner: &Point,
+    search: &[f64],
+    fresh: &[f64],
+    alpha: f64,
+) -> Interval {
     let alone = sequence::interval(&Moments::of(fresh), FRESH * alpha);
     if search.is_empty() {
         return alone;
@@ -41,7 +47,11 @@ pub fn interval(space: &Space, winner: &Point, search: &[f64], fresh: &[f64], al
 /// The winner's part of the error of the sequences over all evidence: w(p)·v(n).
 pub fn weight(space: &Space, winner: &Point, search_blocks: usize) -> f64 {
     let (d, n) = (space.departures(winner) as f64, search_blocks as f64);
-    1.0 / ((d + 1.0) * (d + 2.0) * space.count_departing(space.departures(winner)).max(1.0) * (n + 1.0) * (n + 2.0))
+    1.0 / ((d + 1.0)
+        * (d + 2.0)
+        * space.count_departing(space.departures(winner)).max(1.0)
+        * (n + 1.0)
+        * (n + 2.0))
 }
 
 #[cfg(test)]
@@ -52,7 +62,10 @@ mod tests {
     #[test]
     fn the_weights_of_all_points_and_numbers_of_blocks_sum_to_at_most_one() {
         let space = small();
-        let sum: f64 = space.points().map(|point| (0..10_000).map(|n| weight(&space, &point, n)).sum::<f64>()).sum();
+        let sum: f64 = space
+            .points()
+            .map(|point| (0..10_000).map(|n| weight(&space, &point, n)).sum::<f64>())
+            .sum();
         assert!(sum <= 1.0 && sum > 0.7, "{sum}");
     }
 
@@ -60,7 +73,8 @@ mod tests {
     fn the_interval_is_what_fresh_evidence_and_all_evidence_allow_each_at_its_own_level() {
         let space = small();
         let winner = Point { branch: 0, levels: vec![2, 0] };
-        let (seen, fresh) = ([0.11, 0.12, 0.13, 0.12, 0.1, 0.11, 0.13], [0.08, 0.1, 0.09, 0.1, 0.08, 0.11]);
+        let (seen, fresh) =
+            ([0.11, 0.12, 0.13, 0.12, 0.1, 0.11, 0.13], [0.08, 0.1, 0.09, 0.1, 0.08, 0.11]);
         let all: Vec<f64> = seen.iter().chain(&fresh).copied().collect();
         // One thing is turned; three points turn one: 1/(2·3·3); seven blocks: 1/(8·9).
         let level = 0.2 * 0.05 / (6.0 * 3.0 * 72.0);
@@ -84,6 +98,9 @@ mod tests {
         let few = interval(&space, &winner, &wobble(2, 0.1), &fresh, 0.05);
         let many = interval(&space, &winner, &wobble(30, 0.1), &fresh, 0.05);
         let width = |i: &Interval| i.high - i.low;
-        assert!(width(&few) <= width(&alone) && width(&many) < 0.8 * width(&alone), "{alone:?} {few:?} {many:?}");
+        assert!(
+            width(&few) <= width(&alone) && width(&many) < 0.8 * width(&alone),
+            "{alone:?} {few:?} {many:?}"
+        );
     }
 }

@@ -70,8 +70,15 @@ impl Bisection {
 
     #[must_use]
     pub fn bracket(&self) -> Bracket {
-        let bad = self.steps.iter().position(|state| *state == StepState::Bad).expect("the last step is bad");
-        let good = self.steps[..bad].iter().rposition(|state| *state == StepState::Good).expect("the first is good");
+        let bad = self
+            .steps
+            .iter()
+            .position(|state| *state == StepState::Bad)
+            .expect("the last step is bad");
+        let good = self.steps[..bad]
+            .iter()
+            .rposition(|state| *state == StepState::Good)
+            .expect("the first is good");
         Bracket { good, bad }
     }
 
@@ -80,12 +87,15 @@ impl Bisection {
     pub fn next_step(&self) -> Option<usize> {
         let Bracket { good, bad } = self.bracket();
         let between = good + 1..bad;
-        let skipped = between.clone().filter(|step| self.steps[*step] == StepState::Skipped).count();
+        let skipped =
+            between.clone().filter(|step| self.steps[*step] == StepState::Skipped).count();
         let middle = good + (bad - good) / 2;
         // 0, 1, 2, 4, … steps away from the middle, on the side where more is left to be learnt.
-        let away = if skipped == 0 { 0 } else { 1_usize << (skipped - 1).min(usize::BITS as usize - 2) };
+        let away =
+            if skipped == 0 { 0 } else { 1_usize << (skipped - 1).min(usize::BITS as usize - 2) };
         let untested = between.filter(|step| self.steps[*step] == StepState::Untested);
-        untested.min_by_key(|step| (step.abs_diff(middle).abs_diff(away), step.abs_diff(middle), *step))
+        untested
+            .min_by_key(|step| (step.abs_diff(middle).abs_diff(away), step.abs_diff(middle), *step))
     }
 
     /// Takes in what a trial of a step between the ends showed.
@@ -107,7 +117,8 @@ impl Bisection {
     #[must_use]
     pub fn verdicts_left(&self) -> u32 {
         let Bracket { good, bad } = self.bracket();
-        let untested = (good + 1..bad).filter(|step| self.steps[*step] == StepState::Untested).count();
+        let untested =
+            (good + 1..bad).filter(|step| self.steps[*step] == StepState::Untested).count();
         halvings(bad - good).min(u32::try_from(untested).unwrap_or(u32::MAX))
     }
 }
@@ -145,7 +156,9 @@ impl ErrorShares {
         match further {
             None => PLANNED_SHARE * self.alpha / f64::from(self.planned),
             Some(number) => {
-                (1.0 - PLANNED_SHARE) * self.alpha * 0.5_f64.powi(i32::try_from(number).unwrap_or(i32::MAX - 1) + 1)
+                (1.0 - PLANNED_SHARE)
+                    * self.alpha
+                    * 0.5_f64.powi(i32::try_from(number).unwrap_or(i32::MAX - 1) + 1)
             }
         }
     }
@@ -190,7 +203,11 @@ mod tests {
         let broken: Vec<usize> = (20..=44).collect();
         let (bracket, tried) = bisect(64, 50, &broken);
         assert_eq!(bracket, Bracket { good: 49, bad: 50 });
-        assert_eq!(&tried[..6], [32, 31, 30, 28, 24, 16], "the middle, then 1, 2, 4, 8 and 16 away from it");
+        assert_eq!(
+            &tried[..6],
+            [32, 31, 30, 28, 24, 16],
+            "the middle, then 1, 2, 4, 8 and 16 away from it"
+        );
         let (bracket, _) = bisect(64, 37, &broken);
         assert_eq!(bracket, Bracket { good: 19, bad: 45 }, "any of these may be to blame");
     }

@@ -30,8 +30,12 @@ mod tests {
     fn each_decision_has_chance_of_its_own_that_a_resumed_search_finds_again() {
         let drawn = |seed, purpose, count| generator(seed, purpose, count).next_u64();
         assert_eq!(drawn(1, b"proposal", 5), drawn(1, b"proposal", 5));
-        let others =
-            [drawn(1, b"proposal", 5), drawn(1, b"proposal", 6), drawn(2, b"proposal", 5), drawn(1, b"anything", 5)];
+        let others = [
+            drawn(1, b"proposal", 5),
+            drawn(1, b"proposal", 6),
+            drawn(2, b"proposal", 5),
+            drawn(1, b"anything", 5),
+        ];
         assert!((1..4).all(|i| !others[..i].contains(&others[i])), "{others:?}");
     }
 

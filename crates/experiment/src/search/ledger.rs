@@ -105,8 +105,11 @@ pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     if !(a.feasible() && b.feasible()) {
         return (a.utility() - b.utility(), a.blocks().min(b.blocks()));
     }
-    let common: Vec<f64> =
-        a.effects.iter().filter_map(|(block, effect)| Some(effect - b.effects.get(block)?)).collect();
+    let common: Vec<f64> = a
+        .effects
+        .iter()
+        .filter_map(|(block, effect)| Some(effect - b.effects.get(block)?))
+        .collect();
     if common.is_empty() {
         return (a.effect() - b.effect(), a.blocks().min(b.blocks()));
     }
@@ -116,7 +119,11 @@ pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
 
 /// Whether both were seen in some block, and did exactly the same in every such block: what they differ in does not matter.
 pub(crate) fn alike(a: &Candidate, b: &Candidate) -> bool {
-    let mut pairs = a.effects.iter().filter_map(|(block, effect)| Some((effect, b.effects.get(block)?))).peekable();
+    let mut pairs = a
+        .effects
+        .iter()
+        .filter_map(|(block, effect)| Some((effect, b.effects.get(block)?)))
+        .peekable();
     pairs.peek().is_some() && pairs.all(|(one, other)| one == other)
 }
 

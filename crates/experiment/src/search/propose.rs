@@ -7,7 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chacha20::ChaCha12Rng;
-use tpe::{TpeOptimizer, TpeOptimizerBuilder, categorical_range, histogram_estimator, parzen_estimator, range};
+use tpe::{
+    TpeOptimizer, TpeOptimizerBuilder, categorical_range, histogram_estimator, parzen_estimator,
+    range,
+};
 
 use crate::search::chance::{below, generator, share};
 use crate::search::ledger::Candidate;
@@ -72,18 +75,29 @@ impl Proposer {
     }
 
     /// The next point, none if nothing new was found. `incumbent` is the best so far.
-    pub(crate) fn next(&mut self, space: &Space, seen: &[Candidate], incumbent: Option<&Point>) -> Option<Point> {
+    pub(crate) fn next(
+        &mut self,
+        space: &Space,
+        seen: &[Candidate],
+        incumbent: Option<&Point>,
+    ) -> Option<Point> {
         let mut rng = generator(self.seed, b"proposal", self.count);
         self.count += 1;
         let point = match self.proposals {
             Proposals::Random => None,
             Proposals::Mixed => self.default(space).or_else(|| match self.count % 4 {
-                1 | 3 => self.step(space, seen, incumbent, &mut rng).or_else(|| self.draw(space, seen, &mut rng)),
+                1 | 3 => self
+                    .step(space, seen, incumbent, &mut rng)
+                    .or_else(|| self.draw(space, seen, &mut rng)),
                 2 => self.draw(space, seen, &mut rng),
                 _ => None,
             }),
-            Proposals::Estimator => self.default(space).or_else(|| self.draw(space, seen, &mut rng)),
-            Proposals::Steps => self.default(space).or_else(|| self.step(space, seen, incumbent, &mut rng)),
+            Proposals::Estimator => {
+                self.default(space).or_else(|| self.draw(space, seen, &mut rng))
+            }
+            Proposals::Steps => {
+                self.default(space).or_else(|| self.step(space, seen, incumbent, &mut rng))
+            }
         };
         let point = point.or_else(|| self.anything(space, &mut rng))?;
         self.tried.insert(point.clone());
@@ -91,7 +105,9 @@ impl Proposer {
     }
 
     fn default(&self, space: &Space) -> Option<Point> {
-        (0..space.branches().len()).map(|branch| space.default_of(branch)).find(|point| !self.tried.contains(point))
+        (0..space.branches().len())
+            .map(|branch| space.default_of(branch))
+            .find(|point| !self.tried.contains(point))
     }
 
     /// One level of one dimension away from the incumbent, or now and then from the best point of another branch.
@@ -103,7 +119,8 @@ impl Proposer {
         rng: &mut ChaCha12Rng,
     ) -> Option<Point> {
         let mut bases: Vec<Point> = incumbent.into_iter().cloned().collect();
-        let others = best_of_branches(space, seen).into_iter().filter(|point| Some(point) != incumbent);
+        let others =
+            best_of_branches(space, seen).into_iter().filter(|point| Some(point) != incumbent);
         if share(rng) < 0.3 {
             bases.splice(0..0, others)
         } else {
@@ -152,7 +169,8 @@ impl Proposer {
 /// A point of the space: each branch equally likely, each level too.
 fn uniform(space: &Space, rng: &mut ChaCha12Rng) -> Point {
     let branch = below(rng, space.branches().len());
-    let levels = space.branches()[branch].dimensions.iter().map(|d| below(rng, d.levels.len())).collect();
+    let levels =
+        space.branches()[branch].dimensions.iter().map(|d| below(rng, d.levels.len())).collect();
     Point { branch, levels }
 }
 
@@ -188,10 +206,14 @@ struct Model {
 impl Model {
     fn of(space: &Space, seen: &[Candidate]) -> Model {
         let build = |estimator, range| {
-            TpeOptimizerBuilder::new().gamma(GAMMA).build(estimator, range).expect("gamma is a share")
+            TpeOptimizerBuilder::new()
+                .gamma(GAMMA)
+                .build(estimator, range)
+                .expect("gamma is a share")
         };
         let choices = categorical_range(space.branches().len()).expect("a space has branches");
-        let mut model = Model { branch: build(histogram_estimator(), choices), dimensions: BTreeMap::new() };
+        let mut model =
+            Model { branch: build(histogram_estimator(), choices), dimensions: BTreeMap::new() };
         for dimension in space.branches().iter().flat_map(|branch| &branch.dimensions) {
             let levels = range(0.0, dimension.levels.len() as f64).expect("a dimension has levels");
             let identity = (dimension.name.clone(), dimension.levels.clone());
@@ -200,11 +222,18 @@ impl Model {
         for candidate in seen.iter().filter(|candidate| candidate.blocks() > 0) {
             let Some(point) = &candidate.point else { continue };
             let cost = -candidate.utility();
-            model.branch.tell(point.branch as f64, cost).expect("an index is in its range, a mean is a number");
-            for (dimension, level) in space.branches()[point.branch].dimensions.iter().zip(&point.levels) {
-                let of = model.dimensions.get_mut(&(dimension.name.clone(), dimension.levels.clone()));
+            model
+                .branch
+                .tell(point.branch as f64, cost)
+                .expect("an index is in its range, a mean is a number");
+            for (dimension, level) in
+                space.branches()[point.branch].dimensions.iter().zip(&point.levels)
+            {
+                let of =
+                    model.dimensions.get_mut(&(dimension.name.clone(), dimension.levels.clone()));
                 // The middle of the level's place, since a draw is cut down to the level below it.
-                let told = of.expect("every dimension has its estimator").tell(*level as f64 + 0.5, cost);
+                let told =
+                    of.expect("every dimension has its estimator").tell(*level as f64 + 0.5, cost);
                 told.expect("a level is in its range, a mean is a number");
             }
         }
@@ -216,7 +245,8 @@ impl Model {
         let branch = (drawn as usize).min(space.branches().len() - 1);
         let levels = space.branches()[branch].dimensions.iter().map(|dimension| {
             let of = self.dimensions.get_mut(&(dimension.name.clone(), dimension.levels.clone()));
-            let drawn = of.expect("every dimension has its estimator").ask(rng).expect("it cannot fail");
+            let drawn =
+                of.expect("every dimension has its estimator").ask(rng).expect("it cannot fail");
             (drawn as usize).min(dimension.levels.len() - 1)
         });
         Point { branch, levels: levels.collect() }

@@ -77,16 +77,21 @@ impl Pruner {
         let turned = (0..point.levels.len()).filter(|i| point.levels[*i] != defaults.levels[*i]);
         let loss = |dimension: usize| {
             let reverted = put_back(&space, &point, &[dimension]);
-            let known = candidates.iter().find(|c| c.point.as_ref() == Some(&reverted) && c.blocks() > 0);
+            let known =
+                candidates.iter().find(|c| c.point.as_ref() == Some(&reverted) && c.blocks() > 0);
             known.map_or(0.0, |known| candidates[winner].effect() - known.effect())
         };
-        let mut all: Vec<(f64, usize)> = turned.map(|dimension| (loss(dimension), dimension)).collect();
+        let mut all: Vec<(f64, usize)> =
+            turned.map(|dimension| (loss(dimension), dimension)).collect();
         // Stable: settings that did the same go in the order of the space.
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (unneeded, needed): (Vec<_>, Vec<_>) = all.into_iter().partition(|(loss, _)| *loss <= margin);
-        let mut waiting: Vec<Vec<usize>> = needed.into_iter().rev().map(|(_, dimension)| vec![dimension]).collect();
+        let (unneeded, needed): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(loss, _)| *loss <= margin);
+        let mut waiting: Vec<Vec<usize>> =
+            needed.into_iter().rev().map(|(_, dimension)| vec![dimension]).collect();
         waiting.extend(
-            Some(unneeded.into_iter().map(|(_, dimension)| dimension).collect()).filter(|g: &Vec<_>| !g.is_empty()),
+            Some(unneeded.into_iter().map(|(_, dimension)| dimension).collect())
+                .filter(|g: &Vec<_>| !g.is_empty()),
         );
         Pruner { space, current: point, waiting, alpha, margin, loss: None }
     }
@@ -207,7 +212,9 @@ mod tests {
     fn noise(state: &mut u64, sd: f64) -> f64 {
         let mut sum = 0.0;
         for _ in 0..12 {
-            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             sum += (*state >> 11) as f64 / (1_u64 << 53) as f64;
         }
         sd * (sum - 6.0)
@@ -223,7 +230,8 @@ mod tests {
         let mut state = seed;
         while let Some(step) = pruner.next() {
             let difference = truth(&step.point) - full;
-            let values: Vec<f64> = (0..blocks).map(|_| difference + noise(&mut state, sd)).collect();
+            let values: Vec<f64> =
+                (0..blocks).map(|_| difference + noise(&mut state, sd)).collect();
             rule(&mut pruner, &sequence::interval(&Moments::of(&values), step.alpha));
         }
         (pruner.left().clone(), full - truth(pruner.left()))

@@ -155,12 +155,18 @@ impl Search {
 
     /// Where a candidate stands in words: its settings, or `default` for one that is not in the space.
     pub fn key(&self, candidate: usize) -> String {
-        self.candidates[candidate].point.as_ref().map_or_else(|| "default".to_owned(), |point| self.space.key(point))
+        self.candidates[candidate]
+            .point
+            .as_ref()
+            .map_or_else(|| "default".to_owned(), |point| self.space.key(point))
     }
 
     /// The trials that are wanted next, blocks in order and the default first in each; none when the search has ended. They are the
     /// same until the outcomes of all of them are reported.
-    #[allow(clippy::should_implement_trait, reason = "each call waits for what `tell` brings: no iterator")]
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "each call waits for what `tell` brings: no iterator"
+    )]
     pub fn next(&mut self) -> Vec<Request> {
         if self.pending.is_empty() && self.ended.is_none() {
             let wanted = self.wanted();
@@ -193,12 +199,17 @@ impl Search {
         let careful = |c: &Candidate| c.utility() - spread / (c.blocks() as f64).sqrt();
         let baseline = &self.candidates[BASELINE];
         let worth = |c: &Candidate| c.feasible() && (c.effect() > 0.0 || !baseline.feasible());
-        let measured = self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.blocks() > 0 && worth(c));
+        let measured =
+            self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.blocks() > 0 && worth(c));
         let best = measured.clone().max_by(|(_, a), (_, b)| careful(a).total_cmp(&careful(b)))?.1;
-        let close =
-            measured.filter(|(_, c)| careful(c) >= careful(best) - 0.5 * self.options.margin || self.same(c, best));
-        let turned = |c: &Candidate| c.point.as_ref().map_or(0, |point| self.space.departures(point));
-        let order = |a: &Candidate, b: &Candidate| turned(a).cmp(&turned(b)).then(careful(b).total_cmp(&careful(a)));
+        let close = measured.filter(|(_, c)| {
+            careful(c) >= careful(best) - 0.5 * self.options.margin || self.same(c, best)
+        });
+        let turned =
+            |c: &Candidate| c.point.as_ref().map_or(0, |point| self.space.departures(point));
+        let order = |a: &Candidate, b: &Candidate| {
+            turned(a).cmp(&turned(b)).then(careful(b).total_cmp(&careful(a)))
+        };
         close.min_by(|(_, a), (_, b)| order(a, b)).map(|(number, _)| number)
     }
 
@@ -224,10 +235,13 @@ impl Search {
             self.ended = Some(Ended::Budget);
             return Vec::new();
         }
-        if self.options.patience.is_some_and(|patience| self.fruitless >= patience) && self.racing.is_empty() {
+        if self.options.patience.is_some_and(|patience| self.fruitless >= patience)
+            && self.racing.is_empty()
+        {
             self.exhausted = true;
         }
-        let polishing = self.exhausted || f64::from(self.spent) >= f64::from(self.options.trials) * (1.0 - POLISH);
+        let polishing = self.exhausted
+            || f64::from(self.spent) >= f64::from(self.options.trials) * (1.0 - POLISH);
         let mut measured = if polishing { self.simpler() } else { self.racers() };
         if measured.is_empty() {
             measured = self.contenders();
@@ -279,7 +293,8 @@ impl Search {
         challengers.truncate(self.options.width);
         while challengers.len() < self.options.width {
             let incumbent = self.candidates[self.incumbent].point.clone();
-            let Some(point) = self.proposer.next(&self.space, &self.candidates, incumbent.as_ref()) else {
+            let Some(point) = self.proposer.next(&self.space, &self.candidates, incumbent.as_ref())
+            else {
                 self.exhausted = true;
                 break;
             };
@@ -323,7 +338,8 @@ impl Search {
         let spread = self.spread();
         let hope = |c: &Candidate| c.utility() + DOUBT * spread / (c.blocks() as f64).sqrt();
         let known = |c: &Candidate| c.utility() - DOUBT * spread / (c.blocks() as f64).sqrt();
-        let measured = || self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.blocks() > 0);
+        let measured =
+            || self.candidates.iter().enumerate().skip(1).filter(|(_, c)| c.blocks() > 0);
         let floor = measured().map(|(_, c)| known(c)).fold(0.0, f64::max);
         let mut open: Vec<(usize, &Candidate)> =
             measured().filter(|(_, c)| hope(c) >= floor && (c.asked as usize) < MOST).collect();
@@ -334,7 +350,9 @@ impl Search {
         open.sort_by(|(_, a), (_, b)| hope(b).total_cmp(&hope(a)));
         let mut kept: Vec<(usize, &Candidate)> = Vec::new();
         for (number, candidate) in open {
-            if kept.len() < self.options.width.max(2) && !kept.iter().any(|(_, other)| self.same(candidate, other)) {
+            if kept.len() < self.options.width.max(2)
+                && !kept.iter().any(|(_, other)| self.same(candidate, other))
+            {
                 kept.push((number, candidate));
             }
         }
@@ -345,7 +363,8 @@ impl Search {
     fn settle(&mut self) {
         let spread = self.spread();
         for number in self.racing.clone() {
-            let (challenger, incumbent) = (&self.candidates[number], &self.candidates[self.incumbent]);
+            let (challenger, incumbent) =
+                (&self.candidates[number], &self.candidates[self.incumbent]);
             if challenger.is_hopeless() {
                 self.leave(number, State::Hopeless);
                 continue;
@@ -362,7 +381,8 @@ impl Search {
                 _ => incumbent.blocks().min(ENOUGH),
             };
             let same = self.same(challenger, incumbent);
-            let turned = |c: &Candidate| c.point.as_ref().map_or(0, |point| self.space.departures(point));
+            let turned =
+                |c: &Candidate| c.point.as_ref().map_or(0, |point| self.space.departures(point));
             if same && self.incumbent != BASELINE && turned(challenger) < turned(incumbent) {
                 self.leave(number, State::Incumbent);
                 self.incumbent = number;
@@ -382,7 +402,9 @@ impl Search {
         self.candidates[number].state = state;
         let won = state == State::Incumbent;
         self.fruitless = if won { 0 } else { self.fruitless + 1 };
-        if let (Some(origin), Some(point)) = (self.origins.get(&number), &self.candidates[number].point) {
+        if let (Some(origin), Some(point)) =
+            (self.origins.get(&number), &self.candidates[number].point)
+        {
             self.proposer.heard(origin, point, won);
         }
     }

@@ -75,7 +75,9 @@ impl Space {
         for branch in &branches {
             unique(branch.dimensions.iter().map(|dimension| &dimension.name))?;
             if let Some(bad) = branch.dimensions.iter().find(|d| d.default >= d.levels.len()) {
-                return Err(SpaceError::NoDefault { name: format!("{} of {}", bad.name, branch.name) });
+                return Err(SpaceError::NoDefault {
+                    name: format!("{} of {}", bad.name, branch.name),
+                });
             }
         }
         Ok(Space { branches })
@@ -88,13 +90,17 @@ impl Space {
 
     /// How many points there are, saturating at `u64::MAX`.
     pub fn size(&self) -> u64 {
-        let of = |branch: &Branch| branch.dimensions.iter().fold(1_u64, |n, d| n.saturating_mul(d.levels.len() as u64));
+        let of = |branch: &Branch| {
+            branch.dimensions.iter().fold(1_u64, |n, d| n.saturating_mul(d.levels.len() as u64))
+        };
         self.branches.iter().fold(0, |n, branch| n.saturating_add(of(branch)))
     }
 
     /// How many settings a sweep of one dimension at a time looks at: each branch as it is, and each other level of each dimension.
     pub fn one_at_a_time(&self) -> u64 {
-        let of = |branch: &Branch| 1 + branch.dimensions.iter().map(|d| d.levels.len() as u64 - 1).sum::<u64>();
+        let of = |branch: &Branch| {
+            1 + branch.dimensions.iter().map(|d| d.levels.len() as u64 - 1).sum::<u64>()
+        };
         self.branches.iter().map(of).sum()
     }
 
@@ -103,14 +109,21 @@ impl Space {
     /// # Panics
     /// If there is no such branch.
     pub fn default_of(&self, branch: usize) -> Point {
-        Point { branch, levels: self.branches[branch].dimensions.iter().map(|d| d.default).collect() }
+        Point {
+            branch,
+            levels: self.branches[branch].dimensions.iter().map(|d| d.default).collect(),
+        }
     }
 
     /// Whether the point is one of the space's.
     pub fn contains(&self, point: &Point) -> bool {
         self.branches.get(point.branch).is_some_and(|branch| {
             branch.dimensions.len() == point.levels.len()
-                && branch.dimensions.iter().zip(&point.levels).all(|(d, level)| *level < d.levels.len())
+                && branch
+                    .dimensions
+                    .iter()
+                    .zip(&point.levels)
+                    .all(|(d, level)| *level < d.levels.len())
         })
     }
 
@@ -127,7 +140,9 @@ impl Space {
     /// The point in words, `bfq:slice_idle=0`; two points have the same words only if they are the same.
     pub fn key(&self, point: &Point) -> String {
         let mut words = vec![self.branches[point.branch].name.clone()];
-        words.extend(self.settings(point).into_iter().map(|(name, level)| format!("{name}={level}")));
+        words.extend(
+            self.settings(point).into_iter().map(|(name, level)| format!("{name}={level}")),
+        );
         words.join(":")
     }
 
@@ -190,14 +205,15 @@ impl Space {
             let mut next = Some(Point { branch, levels: vec![0; dimensions.len()] });
             std::iter::from_fn(move || {
                 let point = next.clone()?;
-                next = (0..dimensions.len()).rev().find(|i| point.levels[*i] + 1 < dimensions[*i].levels.len()).map(
-                    |turned| {
+                next = (0..dimensions.len())
+                    .rev()
+                    .find(|i| point.levels[*i] + 1 < dimensions[*i].levels.len())
+                    .map(|turned| {
                         let mut other = point.clone();
                         other.levels[turned] += 1;
                         other.levels[turned + 1..].fill(0);
                         other
-                    },
-                );
+                    });
                 Some(point)
             })
         })
@@ -219,11 +235,18 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn dimension(name: &str, levels: usize, default: usize) -> Dimension {
-        Dimension { name: name.to_owned(), levels: (0..levels).map(|i| i.to_string()).collect(), default }
+        Dimension {
+            name: name.to_owned(),
+            levels: (0..levels).map(|i| i.to_string()).collect(),
+            default,
+        }
     }
 
     pub(crate) fn small() -> Space {
-        let a = Branch { name: "a".to_owned(), dimensions: vec![dimension("x", 3, 1), dimension("q", 2, 0)] };
+        let a = Branch {
+            name: "a".to_owned(),
+            dimensions: vec![dimension("x", 3, 1), dimension("q", 2, 0)],
+        };
         let b = Branch { name: "b".to_owned(), dimensions: Vec::new() };
         Space::new(vec![a, b]).unwrap()
     }
@@ -236,7 +259,8 @@ pub(crate) mod tests {
         assert_eq!((points.len() as u64, keys.len() as u64), (space.size(), 7));
         assert!(points.iter().all(|point| space.contains(point)));
         for departures in 0..4 {
-            let counted = points.iter().filter(|point| space.departures(point) == departures).count();
+            let counted =
+                points.iter().filter(|point| space.departures(point) == departures).count();
             assert_eq!(space.count_departing(departures), counted as f64, "{departures}");
         }
         assert_eq!(space.one_at_a_time(), 1 + 2 + 1 + 1);
@@ -248,10 +272,12 @@ pub(crate) mod tests {
     fn neighbours_are_one_level_away_or_at_an_end() {
         let wide = Branch { name: "w".to_owned(), dimensions: vec![dimension("x", 7, 3)] };
         let space = Space::new(vec![wide]).unwrap();
-        let found: Vec<usize> = space.neighbours(&space.default_of(0)).iter().map(|point| point.levels[0]).collect();
+        let found: Vec<usize> =
+            space.neighbours(&space.default_of(0)).iter().map(|point| point.levels[0]).collect();
         assert_eq!(found, [0, 2, 4, 6]);
         let space = small();
-        let found: Vec<String> = space.neighbours(&space.default_of(0)).iter().map(|point| space.key(point)).collect();
+        let found: Vec<String> =
+            space.neighbours(&space.default_of(0)).iter().map(|point| space.key(point)).collect();
         assert_eq!(found, ["a:x=0", "a:x=2", "a:q=1"]);
         assert!(space.neighbours(&space.default_of(1)).is_empty());
     }
@@ -260,7 +286,8 @@ pub(crate) mod tests {
     fn what_is_no_space_is_refused_by_name() {
         assert_eq!(Space::new(Vec::new()), Err(SpaceError::Empty));
         let branch = |dimensions| Branch { name: "a".to_owned(), dimensions };
-        let twice = Space::new(vec![branch(vec![dimension("x", 2, 0), dimension("x", 2, 0)])]).unwrap_err();
+        let twice =
+            Space::new(vec![branch(vec![dimension("x", 2, 0), dimension("x", 2, 0)])]).unwrap_err();
         assert_eq!(twice, SpaceError::Twice { name: "x".to_owned() });
         let none = Space::new(vec![branch(vec![dimension("x", 0, 0)])]).unwrap_err();
         assert!(none.to_string().contains("x of a"), "{none}");

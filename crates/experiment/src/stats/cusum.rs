@@ -95,7 +95,8 @@ fn surprise(before: &Moments, value: f64) -> f64 {
         return if distance.abs() <= rounding { 0.0 } else { MOST.copysign(distance) };
     }
     let t = distance / before.sd * (n / (n + 1.0)).sqrt();
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).expect("two values or more have a degree of freedom");
+    let student =
+        StudentsT::new(0.0, 1.0, n - 1.0).expect("two values or more have a degree of freedom");
     let tail = student.sf(t.abs());
     let normal = Normal::standard();
     // By the tail, which keeps its digits where the other side is 1.
@@ -197,14 +198,18 @@ mod tests {
 
     #[test]
     fn a_change_is_noticed_after_some_tests_and_placed_where_it_was() {
-        for (shift, at, slowest, farthest) in [(1.0, 60, 40.0, 8.0), (2.0, 30, 8.0, 1.5), (-2.0, 30, 8.0, 1.5)] {
+        for (shift, at, slowest, farthest) in
+            [(1.0, 60, 40.0, 8.0), (2.0, 30, 8.0, 1.5), (-2.0, 30, 8.0, 1.5)]
+        {
             let (mut delays, mut misplaced) = (Vec::new(), Vec::new());
             for seed in 0..100 {
                 let mut values = normal(seed);
                 values.truncate(at + 100);
                 values[at..].iter_mut().for_each(|value| *value += shift);
                 let found = changes(&values, RUN_LENGTH);
-                let Some(change) = found.iter().find(|change| change.noticed >= at) else { continue };
+                let Some(change) = found.iter().find(|change| change.noticed >= at) else {
+                    continue;
+                };
                 delays.push((change.noticed - at + 1) as f64);
                 misplaced.push(change.first.abs_diff(at) as f64);
                 assert_eq!(change.after > change.before, shift > 0.0);
@@ -231,7 +236,8 @@ mod tests {
         assert_eq!((found.len(), found[0].first), (1, 12));
         assert_eq!((found[0].before, found[0].after), (3.0, 2.0));
         // Two changes, one after the other.
-        let twice: Vec<f64> = (0..60).map(|i| [1.0, 5.0, 2.0][i / 20] + f64::from(i as u32 % 3) * 0.1).collect();
+        let twice: Vec<f64> =
+            (0..60).map(|i| [1.0, 5.0, 2.0][i / 20] + f64::from(i as u32 % 3) * 0.1).collect();
         let found: Vec<usize> = changes(&twice, 500.0).iter().map(|change| change.first).collect();
         assert_eq!(found, [20, 40]);
     }

@@ -48,9 +48,12 @@ pub fn describe(values: &[f64]) -> Option<Description> {
 
 /// Positions of the outliers. None among fewer than [`LEAST_FOR_OUTLIERS`] values, and none where more than half of the values are equal: there the deviation is 0 and says nothing.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
-    let Some(centre) = median(values).filter(|_| values.len() >= LEAST_FOR_OUTLIERS) else { return Vec::new() };
+    let Some(centre) = median(values).filter(|_| values.len() >= LEAST_FOR_OUTLIERS) else {
+        return Vec::new();
+    };
     let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
-    let scaled = 1.4826 * median(&distances).expect("as many distances as values, and there are values");
+    let scaled =
+        1.4826 * median(&distances).expect("as many distances as values, and there are values");
     if scaled == 0.0 {
         return Vec::new();
     }
@@ -84,7 +87,10 @@ mod tests {
 
     #[test]
     fn the_median_of_an_even_number_is_between_its_neighbours() {
-        assert_eq!([&[3.0, 1.0, 2.0, 10.0][..], &[], &[4.0]].map(median), [Some(2.5), None, Some(4.0)]);
+        assert_eq!(
+            [&[3.0, 1.0, 2.0, 10.0][..], &[], &[4.0]].map(median),
+            [Some(2.5), None, Some(4.0)]
+        );
     }
 
     #[test]
@@ -101,7 +107,11 @@ mod tests {
         assert_eq!(outliers(&values), [5]);
         let description = describe(&values).unwrap();
         assert_eq!((description.n, description.max, description.outliers), (6, 14.0, 1));
-        assert_eq!(outliers(&[1.0, 1.0, 1.0, 1.0, 1.1, 9.0]), [] as [usize; 0], "more than half are equal");
+        assert_eq!(
+            outliers(&[1.0, 1.0, 1.0, 1.0, 1.1, 9.0]),
+            [] as [usize; 0],
+            "more than half are equal"
+        );
         assert_eq!(outliers(&[1.0, 1.01, 9.0]), [] as [usize; 0], "too few to tell");
     }
 

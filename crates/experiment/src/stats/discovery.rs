@@ -31,8 +31,8 @@ mod tests {
     fn the_example_of_the_paper_rejects_its_first_four_of_fifteen() {
         // Benjamini and Hochberg 1995, section 3.2: thrombolysis, fifteen p-values, q = 0.05.
         let p = [
-            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
-            0.7590, 1.0000,
+            0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
+            0.5719, 0.6528, 0.7590, 1.0000,
         ];
         let selected = select(&p, 0.05);
         assert_eq!(selected.rejected.iter().filter(|rejected| **rejected).count(), 4);

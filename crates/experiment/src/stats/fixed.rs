@@ -26,7 +26,8 @@ pub fn paired_p(moments: &Moments) -> f64 {
         return 0.0;
     }
     let n = moments.n as f64;
-    let student = StudentsT::new(0.0, 1.0, n - 1.0).expect("degrees of freedom are positive with two values or more");
+    let student = StudentsT::new(0.0, 1.0, n - 1.0)
+        .expect("degrees of freedom are positive with two values or more");
     2.0 * student.cdf(-(moments.mean.abs() / (moments.sd / n.sqrt())))
 }
 
@@ -47,12 +48,14 @@ pub fn welch(a: &Moments, b: &Moments, alpha: f64) -> Interval {
 /// Satterthwaite's degrees of freedom for the difference of two means; both groups need two values and one of them a spread.
 pub fn degrees_of_freedom(a: &Moments, b: &Moments) -> f64 {
     let (a_error, b_error) = (squared_error(a), squared_error(b));
-    (a_error + b_error).powi(2) / (a_error.powi(2) / (a.n as f64 - 1.0) + b_error.powi(2) / (b.n as f64 - 1.0))
+    (a_error + b_error).powi(2)
+        / (a_error.powi(2) / (a.n as f64 - 1.0) + b_error.powi(2) / (b.n as f64 - 1.0))
 }
 
 /// The two-sided critical value of Student's t.
 pub fn critical(degrees: f64, alpha: f64) -> f64 {
-    let student = StudentsT::new(0.0, 1.0, degrees).expect("degrees of freedom are positive with two values or more");
+    let student = StudentsT::new(0.0, 1.0, degrees)
+        .expect("degrees of freedom are positive with two values or more");
     student.inverse_cdf(1.0 - alpha / 2.0)
 }
 
@@ -68,9 +71,13 @@ mod tests {
 
     #[test]
     fn critical_values_are_those_of_the_printed_tables() {
-        for (degrees, alpha, table) in
-            [(1.0, 0.05, 12.706), (2.0, 0.05, 4.303), (10.0, 0.05, 2.228), (30.0, 0.01, 2.750), (4.0, 0.10, 2.132)]
-        {
+        for (degrees, alpha, table) in [
+            (1.0, 0.05, 12.706),
+            (2.0, 0.05, 4.303),
+            (10.0, 0.05, 2.228),
+            (30.0, 0.01, 2.750),
+            (4.0, 0.10, 2.132),
+        ] {
             assert!((critical(degrees, alpha) - table).abs() < 6e-4, "df {degrees}, alpha {alpha}");
         }
     }

@@ -26,7 +26,9 @@ pub const LEAST_CHANCE: f64 = 0.05;
 /// The chance of a verdict at the end, if it is below [`LEAST_CHANCE`]; `margin` is a log ratio, `alpha` the level of the family.
 pub fn hopeless(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> Option<f64> {
     let late = moments.n >= FIRST_LOOK.max(planned.div_ceil(2)) && moments.n < planned;
-    (late && moments.sd > 0.0).then(|| chance(moments, planned, margin, alpha))?.filter(|chance| *chance < LEAST_CHANCE)
+    (late && moments.sd > 0.0)
+        .then(|| chance(moments, planned, margin, alpha))?
+        .filter(|chance| *chance < LEAST_CHANCE)
 }
 
 /// The predicted probability of a verdict after `planned` values; none where there are no bounds or no spread.
@@ -55,9 +57,17 @@ mod tests {
     #[test]
     fn an_arm_at_the_edge_of_the_margin_is_given_up_late_and_one_with_an_effect_never() {
         let margin = 0.01;
-        assert_eq!(hopeless(&at(11, 0.01, 0.02), 24, margin, 0.05), None, "before half of the budget");
+        assert_eq!(
+            hopeless(&at(11, 0.01, 0.02), 24, margin, 0.05),
+            None,
+            "before half of the budget"
+        );
         assert!(hopeless(&at(22, 0.01, 0.02), 24, margin, 0.05).is_some());
-        assert_eq!(hopeless(&at(24, 0.01, 0.02), 24, margin, 0.05), None, "at the end there is nothing to save");
+        assert_eq!(
+            hopeless(&at(24, 0.01, 0.02), 24, margin, 0.05),
+            None,
+            "at the end there is nothing to save"
+        );
         assert_eq!(hopeless(&at(20, 0.025, 0.02), 24, margin, 0.05), None);
         assert_eq!(hopeless(&at(20, 0.0, 0.002), 24, margin, 0.05), None, "it will be equivalent");
     }

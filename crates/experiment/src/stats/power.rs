@@ -33,7 +33,8 @@ pub fn power(n: usize, effect: f64, critical: f64) -> f64 {
     let shift = effect * (n as f64).sqrt();
     let normal = Normal::new(0.0, 1.0).expect("a deviation of 1 is positive");
     let passes = |s: f64| normal.cdf(shift - critical * s) + normal.cdf(-shift - critical * s);
-    let log_constant = std::f64::consts::LN_2 + 0.5 * degrees * (0.5 * degrees).ln() - ln_gamma(0.5 * degrees);
+    let log_constant =
+        std::f64::consts::LN_2 + 0.5 * degrees * (0.5 * degrees).ln() - ln_gamma(0.5 * degrees);
     let density = |s: f64| match s {
         0.0 if degrees == 1.0 => log_constant.exp(),
         0.0 => 0.0,
@@ -88,11 +89,21 @@ mod tests {
     fn powers_are_those_of_the_one_sample_t_test() {
         // R's power.t.test(type = "one.sample"), significance 5 %, two-sided.
         for (n, effect, known) in [(10, 1.0, 0.8031), (20, 0.5, 0.5645)] {
-            assert!((of_test(n, effect) - known).abs() < 5e-4, "{n}, {effect}: {}", of_test(n, effect));
+            assert!(
+                (of_test(n, effect) - known).abs() < 5e-4,
+                "{n}, {effect}: {}",
+                of_test(n, effect)
+            );
         }
         // A fixed design in 300,000 simulated experiments, in percent.
-        for (n, effect, known) in [(12, 1.0, 88.0), (24, 0.5, 65.0), (24, 0.7, 91.0), (48, 0.5, 93.0)] {
-            assert!((of_test(n, effect) * 100.0 - known).abs() < 1.0, "{n}, {effect}: {}", of_test(n, effect));
+        for (n, effect, known) in
+            [(12, 1.0, 88.0), (24, 0.5, 65.0), (24, 0.7, 91.0), (48, 0.5, 93.0)]
+        {
+            assert!(
+                (of_test(n, effect) * 100.0 - known).abs() < 1.0,
+                "{n}, {effect}: {}",
+                of_test(n, effect)
+            );
         }
     }
 

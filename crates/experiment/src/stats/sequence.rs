@@ -142,15 +142,27 @@ mod tests {
         assert_eq!(interval(&moments(0), 0.05), Interval::UNBOUNDED);
         assert_eq!(interval(&moments(1), 0.05), Interval::UNBOUNDED);
         assert_eq!(critical_t(2, 0.05), None);
-        assert_eq!(interval(&moments(5), 0.05), Interval::UNBOUNDED, "five equal values may be equal by rounding");
-        assert_eq!(interval(&moments(6), 0.05), Interval { low: 1.0, high: 1.0 }, "no spread, infinite t");
+        assert_eq!(
+            interval(&moments(5), 0.05),
+            Interval::UNBOUNDED,
+            "five equal values may be equal by rounding"
+        );
+        assert_eq!(
+            interval(&moments(6), 0.05),
+            Interval { low: 1.0, high: 1.0 },
+            "no spread, infinite t"
+        );
     }
 
     #[test]
     fn the_interval_is_wider_than_students_for_one_look_and_not_by_much() {
         let moments = Moments { n: 20, mean: 0.0, sd: 1.0 };
-        let (sequence, student) = (interval(&moments, 0.05), super::super::fixed::paired_t(&moments, 0.05));
-        assert!(sequence.high > student.high && sequence.high < 2.0 * student.high, "{sequence:?} {student:?}");
+        let (sequence, student) =
+            (interval(&moments, 0.05), super::super::fixed::paired_t(&moments, 0.05));
+        assert!(
+            sequence.high > student.high && sequence.high < 2.0 * student.high,
+            "{sequence:?} {student:?}"
+        );
     }
 
     proptest! {

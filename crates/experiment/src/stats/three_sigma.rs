@@ -36,8 +36,8 @@ mod tests {
             return 1.0;
         }
         let n = f64::from(n);
-        let student =
-            StudentsT::new(0.0, 1.0, n - 1.0).expect("degrees of freedom are positive with two values or more");
+        let student = StudentsT::new(0.0, 1.0, n - 1.0)
+            .expect("degrees of freedom are positive with two values or more");
         2.0 * student.sf(3.0 * (n / 2.0).sqrt())
     }
 
@@ -54,8 +54,12 @@ mod tests {
     fn its_false_alarms_are_those_that_were_counted() {
         // docs/src/explanation/verdicts.md counts 6.8 to 6.9 % in 10,000 experiments at three runs; the closed forms are those of t with 1 and
         // 2 degrees of freedom.
-        assert!((false_alarms(3) - (1.0 - 3.0 * 1.5_f64.sqrt() / (13.5_f64 + 2.0).sqrt())).abs() < 1e-9);
-        assert!((false_alarms(2) - (1.0 - 2.0 / std::f64::consts::PI * 3.0_f64.atan())).abs() < 1e-9);
+        assert!(
+            (false_alarms(3) - (1.0 - 3.0 * 1.5_f64.sqrt() / (13.5_f64 + 2.0).sqrt())).abs() < 1e-9
+        );
+        assert!(
+            (false_alarms(2) - (1.0 - 2.0 / std::f64::consts::PI * 3.0_f64.atan())).abs() < 1e-9
+        );
         let percent = [2, 3, 5, 10].map(|n| (false_alarms(n) * 1e3).round() / 10.0);
         assert_eq!(percent, [20.5, 6.7, 0.9, 0.0]);
         assert_eq!(false_alarms(1), 1.0);

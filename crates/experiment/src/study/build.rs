@@ -4,7 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ArmSettings, Judgement, MetricMeaning, Origin, SCHEMA, Study, Summary, Verdict, WorkloadSettings};
+use super::{
+    ArmSettings, Judgement, MetricMeaning, Origin, SCHEMA, Study, Summary, Verdict,
+    WorkloadSettings,
+};
 use crate::advice::recommend;
 use crate::judge::{Looks, Question, as_it_would_have_stopped, judge};
 use crate::metric::{Direction, METRICS, direction_of, direction_of_column, find};
@@ -18,7 +21,8 @@ use crate::stats::describe::describe;
 use crate::sweep::responses;
 
 /// What the interval of a single experiment on a machine does not hold.
-const ONE_OCCASION: &str = "one occasion: what differs from day to day is not in this interval (--occasions N)";
+const ONE_OCCASION: &str =
+    "one occasion: what differs from day to day is not in this interval (--occasions N)";
 
 /// What samples do not say about themselves. What is empty is found in the samples, with a caution where that is a guess.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -54,15 +58,20 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     study.origin = Some(Origin::of(record));
     study.arms = plan.arms.iter().map(ArmSettings::from).collect();
     study.workloads = plan.workloads.iter().map(WorkloadSettings::from).collect();
-    study.responses =
-        responses(plan, &record.header.environment, &study.judgements, &|metric| options.direction(metric));
+    study.responses = responses(plan, &record.header.environment, &study.judgements, &|metric| {
+        options.direction(metric)
+    });
     // Workloads of the plan that were never reached must not vanish from the report.
     for workload in &plan.workloads {
         if !record.trials.iter().any(|trial| trial.workload == workload.name) {
-            study.cautions.push(format!("no trial of {} was made: the experiment ended before it", workload.name));
+            study.cautions.push(format!(
+                "no trial of {} was made: the experiment ended before it",
+                workload.name
+            ));
         }
     }
-    let is_decided = |judgement: &Judgement| !matches!(judgement.verdict, Verdict::Void | Verdict::Inconclusive);
+    let is_decided =
+        |judgement: &Judgement| !matches!(judgement.verdict, Verdict::Void | Verdict::Inconclusive);
     if !plan.arena.is_virtual() && study.judgements.iter().any(is_decided) {
         study.cautions.push(ONE_OCCASION.to_string());
     }
@@ -72,11 +81,15 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
 /// In virtual time, an arm whose trials equal the baseline's to the last nanosecond did the same work in the same order: no metric is
 /// too coarse to tell them apart. CPU time is charged for each scheduler and differs even then.
 fn drop_remarks_on_identical_arms(judgements: &mut [Judgement]) {
-    let same = |one: &Judgement| one.log_ratios.iter().all(|ratio| *ratio == 0.0) || one.metric.starts_with("cpu_");
-    let is_fine = |one: &Judgement| one.metric.starts_with("latency_mean") || one.metric.starts_with("wall");
+    let same = |one: &Judgement| {
+        one.log_ratios.iter().all(|ratio| *ratio == 0.0) || one.metric.starts_with("cpu_")
+    };
+    let is_fine =
+        |one: &Judgement| one.metric.starts_with("latency_mean") || one.metric.starts_with("wall");
     let mut arms: BTreeMap<(String, String), (bool, bool)> = BTreeMap::new();
     for one in judgements.iter() {
-        let (identical, fine) = arms.entry((one.workload.clone(), one.arm.clone())).or_insert((true, false));
+        let (identical, fine) =
+            arms.entry((one.workload.clone(), one.arm.clone())).or_insert((true, false));
         *identical &= same(one);
         *fine |= is_fine(one) && !one.log_ratios.is_empty();
     }
@@ -93,7 +106,9 @@ pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options
     let own = criteria.is_none_or(|criteria| criteria.method == plan.criteria.method);
     let criteria_used = criteria.unwrap_or(&plan.criteria);
     let looks = Looks::of(record, criteria_used);
-    let named = |workload: &crate::plan::WorkloadSpec| Some((workload.name.clone(), workload.primary.clone()?));
+    let named = |workload: &crate::plan::WorkloadSpec| {
+        Some((workload.name.clone(), workload.primary.clone()?))
+    };
     Options {
         arena: plan.arena.name().to_string(),
         baseline: Some(plan.baseline().to_string()),
@@ -110,10 +125,15 @@ pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options
 /// The arms whose comparison omits CPU time on flash. The same scheduler twice costs the same, whatever a request costs.
 fn without_cpu_time(record: &Record) -> BTreeSet<String> {
     let plan = &record.header.plan;
-    let Some(omitted) = record.header.environment.get(CPU_TIME_OMITTED) else { return BTreeSet::new() };
-    let Some(baseline) = plan.arms.iter().find(|arm| arm.name == plan.baseline()) else { return BTreeSet::new() };
+    let Some(omitted) = record.header.environment.get(CPU_TIME_OMITTED) else {
+        return BTreeSet::new();
+    };
+    let Some(baseline) = plan.arms.iter().find(|arm| arm.name == plan.baseline()) else {
+        return BTreeSet::new();
+    };
     let is_without = |arm: &&Arm| {
-        (omitted.contains_key(&arm.name) || omitted.contains_key(&baseline.name)) && arm.scheduler != baseline.scheduler
+        (omitted.contains_key(&arm.name) || omitted.contains_key(&baseline.name))
+            && arm.scheduler != baseline.scheduler
     };
     plan.arms.iter().filter(is_without).map(|arm| arm.name.clone()).collect()
 }
@@ -131,12 +151,16 @@ pub fn study_samples(name: &str, samples: &[Sample], options: &Options) -> Study
         }
     }
     let Builder { mut judgements, summaries, cautions, arms, .. } = builder;
-    let metrics = groups.all_metrics().into_iter().map(|name| MetricMeaning::of(&name, options.direction(&name)));
+    let metrics = groups
+        .all_metrics()
+        .into_iter()
+        .map(|name| MetricMeaning::of(&name, options.direction(&name)));
     judgements.sort_by_key(|judgement| !judgement.primary);
     if [ArenaKind::Sim, ArenaKind::Kernel].iter().any(|arena| arena.name() == options.arena) {
         drop_remarks_on_identical_arms(&mut judgements);
     }
-    let recommendation = recommend(&judgements, &workloads, &options.criteria, &|metric| options.direction(metric));
+    let recommendation =
+        recommend(&judgements, &workloads, &options.criteria, &|metric| options.direction(metric));
     let arena = if options.arena.is_empty() { "foreign" } else { &options.arena };
     Study {
         schema: SCHEMA,
@@ -167,12 +191,15 @@ impl Options {
 
     /// Takes "equivalent" back where CPU time is omitted that would decide.
     pub(crate) fn withhold_equivalence(&self, judgements: &mut [Judgement]) {
-        let omitted = judgements.iter_mut().filter(|judgement| self.without_cpu_time.contains(&judgement.arm));
+        let omitted = judgements
+            .iter_mut()
+            .filter(|judgement| self.without_cpu_time.contains(&judgement.arm));
         omitted.for_each(Judgement::withhold_equivalence);
     }
 
     pub(crate) fn direction(&self, metric: &str) -> Direction {
-        let told = || if self.is_foreign() { direction_of_column(metric) } else { direction_of(metric) };
+        let told =
+            || if self.is_foreign() { direction_of_column(metric) } else { direction_of(metric) };
         self.directions.get(metric).copied().or_else(told).unwrap_or(Direction::Descriptive)
     }
 }
@@ -190,13 +217,28 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(samples: &[Sample], options: &'a Options) -> Builder<'a> {
         let mut cautions = options.cautions.clone();
-        let arms = if options.arms.is_empty() { in_order(samples, |sample| &sample.arm) } else { options.arms.clone() };
-        let baseline = options.baseline.clone().or_else(|| arms.first().cloned()).unwrap_or_default();
+        let arms = if options.arms.is_empty() {
+            in_order(samples, |sample| &sample.arm)
+        } else {
+            options.arms.clone()
+        };
+        let baseline =
+            options.baseline.clone().or_else(|| arms.first().cloned()).unwrap_or_default();
         if options.baseline.is_none() && arms.len() > 1 {
-            cautions.push(format!("no baseline was named: {baseline} is taken for it, being the first"));
+            cautions.push(format!(
+                "no baseline was named: {baseline} is taken for it, being the first"
+            ));
         }
         let others = arms.iter().filter(|arm| **arm != baseline).cloned().collect();
-        Builder { options, arms, others, baseline, judgements: Vec::new(), summaries: Vec::new(), cautions }
+        Builder {
+            options,
+            arms,
+            others,
+            baseline,
+            judgements: Vec::new(),
+            summaries: Vec::new(),
+            cautions,
+        }
     }
 
     fn primary(&mut self, workload: &str, metrics: &[String]) -> String {
@@ -240,7 +282,9 @@ impl<'a> Builder<'a> {
         let mut by_arm: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         // The rate of a trial in which nothing completed is 0; its latency is not known.
         let is_value = |sample: &&&Sample| {
-            sample.voids.is_empty() && sample.value.is_finite() && (!sample.is_starved() || sample.value == 0.0)
+            sample.voids.is_empty()
+                && sample.value.is_finite()
+                && (!sample.is_starved() || sample.value == 0.0)
         };
         for sample in group.iter().filter(is_value) {
             by_arm.entry(&sample.arm).or_default().push(sample.value);
@@ -263,7 +307,12 @@ impl<'a> Groups<'a> {
     fn of(samples: &'a [Sample]) -> Groups<'a> {
         let mut groups: BTreeMap<&str, BTreeMap<&str, Vec<&Sample>>> = BTreeMap::new();
         for sample in samples {
-            groups.entry(&sample.workload).or_default().entry(&sample.metric).or_default().push(sample);
+            groups
+                .entry(&sample.workload)
+                .or_default()
+                .entry(&sample.metric)
+                .or_default()
+                .push(sample);
         }
         Groups(groups)
     }
@@ -280,7 +329,9 @@ impl<'a> Groups<'a> {
     }
 
     fn ordered(mut metrics: Vec<String>) -> Vec<String> {
-        let place = |name: &str| METRICS.iter().position(|metric| metric.name == name).unwrap_or(METRICS.len());
+        let place = |name: &str| {
+            METRICS.iter().position(|metric| metric.name == name).unwrap_or(METRICS.len())
+        };
         metrics.sort_by_key(|name| place(name));
         metrics
     }
@@ -293,7 +344,8 @@ impl<'a> Groups<'a> {
 /// `values` are the arm's valid ones.
 fn summary(question: &Question<'_>, arm: &str, values: &[f64]) -> Option<Summary> {
     let description = describe(values)?;
-    let logs: Vec<f64> = values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
+    let logs: Vec<f64> =
+        values.iter().filter(|value| **value > 0.0).map(|value| value.ln()).collect();
     let cv = |sd: f64| Some(100.0 * sd / description.mean).filter(|percent| percent.is_finite());
     Some(Summary {
         workload: question.workload.to_string(),
@@ -316,7 +368,9 @@ fn summary(question: &Question<'_>, arm: &str, values: &[f64]) -> Option<Summary
 fn with_planned(criteria: &Criteria, looks: Looks) -> Criteria {
     match (criteria.method, looks.planned) {
         // Without a number there are no bounds; the confidence sequence took their place.
-        (Method::Spending, None) => Criteria { method: Method::Anytime, planned: None, ..criteria.clone() },
+        (Method::Spending, None) => {
+            Criteria { method: Method::Anytime, planned: None, ..criteria.clone() }
+        }
         (Method::Spending, planned) => Criteria { planned, ..criteria.clone() },
         _ => criteria.clone(),
     }
@@ -329,17 +383,27 @@ fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> 
         cautions.push("the last line of the record was cut off and is left out".to_string());
     }
     match &record.end {
-        None => cautions.push("the experiment was cut off before its end; it can be resumed".to_string()),
+        None => cautions
+            .push("the experiment was cut off before its end; it can be resumed".to_string()),
         Some(end) if end.reason.ending().is_early() => {
-            cautions.push(format!("the experiment ended early ({}): {}", end.reason.word(), end.reason));
+            cautions.push(format!(
+                "the experiment ended early ({}): {}",
+                end.reason.word(),
+                end.reason
+            ));
         }
         Some(_) => {}
     }
     let planned = &record.header.plan;
     if let Some(criteria) = criteria.filter(|criteria| **criteria != planned.criteria) {
-        cautions.push("the criteria are not those of the plan: they were chosen after the measuring".to_string());
-        let looks_each_block = |method: Method| matches!(method, Method::Anytime | Method::Spending);
-        let stopped_early = looks_each_block(planned.criteria.method) && !planned.budget.no_early_stop;
+        cautions.push(
+            "the criteria are not those of the plan: they were chosen after the measuring"
+                .to_string(),
+        );
+        let looks_each_block =
+            |method: Method| matches!(method, Method::Anytime | Method::Spending);
+        let stopped_early =
+            looks_each_block(planned.criteria.method) && !planned.budget.no_early_stop;
         if !looks_each_block(criteria.method) && stopped_early {
             let caution = "arms stopped when their verdict was reached: an interval for a number of blocks fixed \
                            beforehand does not hold here";
@@ -352,8 +416,12 @@ fn record_cautions(record: &Record, criteria: Option<&Criteria>) -> Vec<String> 
         cautions.push(caution.to_string());
     }
     for workload in &planned.workloads {
-        if let Some(primary) = workload.primary.as_deref().filter(|primary| find(primary).is_none()) {
-            cautions.push(format!("{primary}, which decides for {}, is no metric of schedlab", workload.name));
+        if let Some(primary) = workload.primary.as_deref().filter(|primary| find(primary).is_none())
+        {
+            cautions.push(format!(
+                "{primary}, which decides for {}, is no metric of schedlab",
+                workload.name
+            ));
         }
     }
     cautions
@@ -393,20 +461,35 @@ mod tests {
                 sample("iops", "none", block, 7.0),
                 sample("iops", "kyber", block, 7.0),
                 sample("latency_mean_us", "none", block, latency),
-                sample("latency_mean_us", "kyber", block, latency * (1.0 + (ratio - 1.0) * f64::from(block))),
+                sample(
+                    "latency_mean_us",
+                    "kyber",
+                    block,
+                    latency * (1.0 + (ratio - 1.0) * f64::from(block)),
+                ),
             ]
         };
         let samples: Vec<Sample> = (0..5).flat_map(of_block).collect();
         let options = Options { arena: arena.into(), ..Options::default() };
         let study = study_samples("x", &samples, &options);
-        study.judgements.into_iter().filter(|one| one.metric == "iops").flat_map(|one| one.reasons).collect()
+        study
+            .judgements
+            .into_iter()
+            .filter(|one| one.metric == "iops")
+            .flat_map(|one| one.reasons)
+            .collect()
     }
 
     #[test]
     fn identical_arms_in_virtual_time_blame_no_metric() {
-        let is_blamed = |reasons: &[Reason]| reasons.iter().any(|reason| matches!(reason, Reason::SameRatio { .. }));
+        let is_blamed = |reasons: &[Reason]| {
+            reasons.iter().any(|reason| matches!(reason, Reason::SameRatio { .. }))
+        };
         assert!(!is_blamed(&reasons("sim", 1.0)) && !is_blamed(&reasons("kernel", 1.0)));
-        assert!(is_blamed(&reasons("disk", 1.0)), "a machine never repeats itself to the nanosecond");
+        assert!(
+            is_blamed(&reasons("disk", 1.0)),
+            "a machine never repeats itself to the nanosecond"
+        );
         assert!(is_blamed(&reasons("sim", 1.1)), "the latencies differ, so the rate is too coarse");
     }
 }

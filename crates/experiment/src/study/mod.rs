@@ -156,7 +156,9 @@ mod direction {
             "higher" => Ok(Direction::HigherIsBetter),
             "lower" => Ok(Direction::LowerIsBetter),
             "descriptive" => Ok(Direction::Descriptive),
-            other => Err(serde::de::Error::custom(format!("direction is higher, lower or descriptive, not {other:?}"))),
+            other => Err(serde::de::Error::custom(format!(
+                "direction is higher, lower or descriptive, not {other:?}"
+            ))),
         }
     }
 }

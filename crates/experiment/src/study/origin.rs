@@ -78,7 +78,11 @@ pub struct MetricMeaning {
 impl Origin {
     /// The origin of a table of `values` numbers.
     pub fn of_table(values: usize) -> Origin {
-        Origin { judged_by: text::build::identity().to_owned(), trials: values as u64, ..Origin::default() }
+        Origin {
+            judged_by: text::build::identity().to_owned(),
+            trials: values as u64,
+            ..Origin::default()
+        }
     }
 
     /// The origin of a record.
@@ -99,7 +103,11 @@ impl Origin {
 
 impl From<&Arm> for ArmSettings {
     fn from(arm: &Arm) -> ArmSettings {
-        ArmSettings { name: arm.name.clone(), scheduler: Some(arm.scheduler.clone()), settings: arm.tunables.clone() }
+        ArmSettings {
+            name: arm.name.clone(),
+            scheduler: Some(arm.scheduler.clone()),
+            settings: arm.tunables.clone(),
+        }
     }
 }
 

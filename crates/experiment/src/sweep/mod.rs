@@ -47,7 +47,9 @@ pub fn of_plan(plan: &Plan) -> Option<Sweep> {
     let mut tunables: Vec<Turned> = Vec::new();
     for arm in plan.arms.iter().filter(|arm| arm.scheduler == baseline.scheduler) {
         let Some((name, value)) = only_difference(baseline, arm) else { continue };
-        if plan.arena.is_cpu() && !is_on_a_scale(name, [baseline.tunables.get(name).map(String::as_str), Some(value)]) {
+        if plan.arena.is_cpu()
+            && !is_on_a_scale(name, [baseline.tunables.get(name).map(String::as_str), Some(value)])
+        {
             continue;
         }
         let point = (arm.name.clone(), value.to_string());
@@ -83,7 +85,11 @@ pub fn number(value: &str) -> Option<f64> {
         "false" => Some(0.0),
         text => {
             let time = || text::parse_duration_ns(text).map(|ns| ns as f64 / 1000.0);
-            text.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite()).or_else(time)
+            text.replace('_', "")
+                .parse::<f64>()
+                .ok()
+                .filter(|number| number.is_finite())
+                .or_else(time)
         }
     }
 }
@@ -98,7 +104,8 @@ fn only_difference<'a>(baseline: &Arm, arm: &'a Arm) -> Option<(&'a str, &'a str
     if baseline.tunables.keys().any(|name| !arm.tunables.contains_key(name)) {
         return None;
     }
-    let mut others = arm.tunables.iter().filter(|(name, value)| baseline.tunables.get(*name) != Some(value));
+    let mut others =
+        arm.tunables.iter().filter(|(name, value)| baseline.tunables.get(*name) != Some(value));
     let (name, value) = others.next()?;
     others.next().is_none().then_some((name, value))
 }
@@ -185,11 +192,13 @@ pub(crate) fn responses(
     let noted = environment.get(DEFAULTS);
     let mut found = Vec::new();
     for workload in &plan.workloads {
-        let primary: Vec<&Judgement> = judgements.iter().filter(|j| j.primary && j.workload == workload.name).collect();
+        let primary: Vec<&Judgement> =
+            judgements.iter().filter(|j| j.primary && j.workload == workload.name).collect();
         let Some(first) = primary.first() else { continue };
         for turned in &sweep.tunables {
-            let of_arm =
-                |(arm, value): &(String, String)| Some(point(value, primary.iter().find(|of| of.arm == *arm)?));
+            let of_arm = |(arm, value): &(String, String)| {
+                Some(point(value, primary.iter().find(|of| of.arm == *arm)?))
+            };
             let points: Vec<Point> = turned.points.iter().filter_map(of_arm).collect();
             let default = turned.asked.as_ref().or_else(|| noted?.get(&turned.name));
             found.push(Response {
@@ -236,7 +245,8 @@ fn effect(points: &[Point], direction: Direction) -> Effect {
     }
     if of(Verdict::Inconclusive).next().is_some() {
         // All of them, or nothing is promised.
-        let more: Option<Vec<u32>> = of(Verdict::Inconclusive).map(|point| point.more_blocks).collect();
+        let more: Option<Vec<u32>> =
+            of(Verdict::Inconclusive).map(|point| point.more_blocks).collect();
         return Effect::Open { more_blocks: more.and_then(|more| more.into_iter().max()) };
     }
     if of(Verdict::Equivalent).next().is_some() { Effect::Nothing } else { Effect::Void }

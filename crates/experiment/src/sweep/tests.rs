@@ -33,34 +33,58 @@ fn arms_that_differ_in_one_tunable_are_points_in_ascending_order() {
 
 #[test]
 fn other_schedulers_and_arms_with_two_differences_are_no_points() {
-    assert_eq!(turned(&["d=bfq", "x=bfq:a=1:b=2", "n=none:a=4", "c=bfq:a=1", "b=bfq:a=2"]), [one("a", &["1", "2"])]);
+    assert_eq!(
+        turned(&["d=bfq", "x=bfq:a=1:b=2", "n=none:a=4", "c=bfq:a=1", "b=bfq:a=2"]),
+        [one("a", &["1", "2"])]
+    );
     assert_eq!(turned(&["none", "kyber", "bfq"]), []);
-    assert_eq!(turned(&["d=bfq", "b=bfq:a=1", "none"]), [], "one point is a comparison and no curve");
-    assert_eq!(turned(&["d=bfq", "same=bfq", "b=bfq:a=1"]), [], "an arm that is the baseline is no point");
+    assert_eq!(
+        turned(&["d=bfq", "b=bfq:a=1", "none"]),
+        [],
+        "one point is a comparison and no curve"
+    );
+    assert_eq!(
+        turned(&["d=bfq", "same=bfq", "b=bfq:a=1"]),
+        [],
+        "an arm that is the baseline is no point"
+    );
 }
 
 #[test]
 fn the_baseline_may_be_tuned_itself() {
-    let arms = ["d=bfq:a=1:b=2", "x=bfq:a=5:b=2", "y=bfq:a=1:b=3", "z=bfq:a=1", "w=bfq:a=1:b=2:c=7"];
+    let arms =
+        ["d=bfq:a=1:b=2", "x=bfq:a=5:b=2", "y=bfq:a=1:b=3", "z=bfq:a=1", "w=bfq:a=1:b=2:c=7"];
     assert_eq!(turned(&arms), [one("a", &["5"]), one("b", &["3"]), one("c", &["7"])]);
     let sweep = of_plan(&plan(&arms)).unwrap();
-    let asked: Vec<Option<&str>> = sweep.tunables.iter().map(|turned| turned.asked.as_deref()).collect();
+    let asked: Vec<Option<&str>> =
+        sweep.tunables.iter().map(|turned| turned.asked.as_deref()).collect();
     assert_eq!(asked, [Some("1"), Some("2"), None]);
 }
 
 #[test]
 fn a_baseline_that_is_named_last_is_the_baseline() {
     let mut plan = plan(&["b=bfq:a=2", "c=bfq:a=1", "d=bfq"]);
-    assert_eq!(of_plan(&plan).map(|sweep| sweep.tunables[0].points.len()), None, "b sets what the others leave alone");
+    assert_eq!(
+        of_plan(&plan).map(|sweep| sweep.tunables[0].points.len()),
+        None,
+        "b sets what the others leave alone"
+    );
     plan.baseline = Some("d".to_string());
     assert_eq!(of_plan(&plan).map(|sweep| sweep.tunables[0].points.len()), Some(2));
 }
 
 #[test]
 fn values_are_read_as_the_kernel_and_plans_write_them() {
-    assert_eq!(["5", " 5 ", "1_000", "true", "false", "-1"].map(number), [5.0, 5.0, 1000.0, 1.0, 0.0, -1.0].map(Some));
+    assert_eq!(
+        ["5", " 5 ", "1_000", "true", "false", "-1"].map(number),
+        [5.0, 5.0, 1000.0, 1.0, 0.0, -1.0].map(Some)
+    );
     assert_eq!(["", "ext4", "inf", "nan"].map(number), [None; 4]);
-    assert_eq!(["350us", "3ms"].map(number), [Some(350.0), Some(3000.0)], "a time is in microseconds");
+    assert_eq!(
+        ["350us", "3ms"].map(number),
+        [Some(350.0), Some(3000.0)],
+        "a time is in microseconds"
+    );
 }
 
 /// A record of `oltp` in which each arm gets `factor` times what the baseline gets, the baseline itself in eight blocks and the
@@ -72,7 +96,10 @@ fn record(arms: &[&str], factors: &[f64]) -> Record {
         schema: crate::plan::SCHEMA,
         schedlab: String::new(),
         plan,
-        environment: BTreeMap::from([(DEFAULTS.to_string(), BTreeMap::from([("a".to_string(), "3".to_string())]))]),
+        environment: BTreeMap::from([(
+            DEFAULTS.to_string(),
+            BTreeMap::from([("a".to_string(), "3".to_string())]),
+        )]),
         started_unix_ms: 0,
         command: String::new(),
     });
@@ -105,13 +132,20 @@ fn a_response_has_the_verdicts_of_its_arms_and_values_of_the_same_blocks() {
     let arms: Vec<&str> = arms.iter().map(String::as_str).collect();
     let study = study(&record(&arms, &[1.0, 1.1, 0.8, 1.0, 1.0]), None);
     let [a, b] = &study.responses[..] else { panic!("{:?}", study.responses) };
-    assert_eq!((a.tunable.as_str(), a.default.as_deref(), b.default.as_deref()), ("a", Some("3"), None));
+    assert_eq!(
+        (a.tunable.as_str(), a.default.as_deref(), b.default.as_deref()),
+        ("a", Some("3"), None)
+    );
     assert_eq!(a.effect, Effect::Helps { arm: "a4".to_string() });
     assert_eq!(b.effect, Effect::Nothing);
     for point in a.points.iter().chain(&b.points) {
         let judgement = study.judgements.iter().find(|j| j.arm == point.arm).unwrap();
-        assert_eq!((point.verdict, point.low, point.high), (judgement.verdict, judgement.low, judgement.high));
-        let (default, value, ratio) = (point.at_default.unwrap(), point.at_value.unwrap(), point.ratio.unwrap());
+        assert_eq!(
+            (point.verdict, point.low, point.high),
+            (judgement.verdict, judgement.low, judgement.high)
+        );
+        let (default, value, ratio) =
+            (point.at_default.unwrap(), point.at_value.unwrap(), point.ratio.unwrap());
         assert!((value / default - ratio).abs() < 1e-12, "{value} / {default} is {ratio}");
         // The baseline's last blocks, which are slow, are not among them.
         assert!((570.0..590.0).contains(&default), "{default}");
@@ -139,16 +173,28 @@ fn the_effect_is_the_best_gain_else_the_worst_loss_else_what_is_open() {
     use Verdict::{Better, Equivalent, Inconclusive, Void, Worse};
     let up = |verdicts: &[_]| effect(&points(verdicts), Direction::HigherIsBetter);
     let arm = |i: usize| format!("arm{i}");
-    assert_eq!(up(&[(Worse, 0.5, None), (Better, 1.1, None), (Better, 1.3, None)]), Effect::Helps { arm: arm(2) });
-    assert_eq!(up(&[(Worse, 0.9, None), (Worse, 0.5, None), (Inconclusive, 1.9, None)]), Effect::Hurts { arm: arm(1) });
-    let open = [(Inconclusive, 1.0, Some(5)), (Inconclusive, 1.0, Some(40)), (Equivalent, 1.0, None)];
+    assert_eq!(
+        up(&[(Worse, 0.5, None), (Better, 1.1, None), (Better, 1.3, None)]),
+        Effect::Helps { arm: arm(2) }
+    );
+    assert_eq!(
+        up(&[(Worse, 0.9, None), (Worse, 0.5, None), (Inconclusive, 1.9, None)]),
+        Effect::Hurts { arm: arm(1) }
+    );
+    let open =
+        [(Inconclusive, 1.0, Some(5)), (Inconclusive, 1.0, Some(40)), (Equivalent, 1.0, None)];
     assert_eq!(up(&open), Effect::Open { more_blocks: Some(40) });
     let never = [(Inconclusive, 1.0, Some(5)), (Inconclusive, 1.0, None)];
-    assert_eq!(up(&never), Effect::Open { more_blocks: None }, "one that is never settled is not promised");
+    assert_eq!(
+        up(&never),
+        Effect::Open { more_blocks: None },
+        "one that is never settled is not promised"
+    );
     assert_eq!(up(&[(Equivalent, 1.0, None), (Void, 1.0, None)]), Effect::Nothing);
     assert_eq!(up(&[(Void, 1.0, None)]), Effect::Void);
     assert_eq!(up(&[]), Effect::Void);
-    let down = effect(&points(&[(Better, 0.9, None), (Better, 0.5, None)]), Direction::LowerIsBetter);
+    let down =
+        effect(&points(&[(Better, 0.9, None), (Better, 0.5, None)]), Direction::LowerIsBetter);
     assert_eq!(down, Effect::Helps { arm: arm(1) }, "less latency is a gain");
 }
 
@@ -171,16 +217,29 @@ fn cpu_settings_beside_a_baseline_without_them_are_no_sweep() {
 fn cpu_settings_with_numbers_are_a_sweep_where_the_baseline_has_them_too() {
     let of_cpus = |arms: &[&str]| {
         let mut plan = plan(arms);
-        (plan.arena, plan.device) = (crate::plan::ArenaKind::Cpu, crate::plan::CPU_DEVICE.to_owned());
+        (plan.arena, plan.device) =
+            (crate::plan::ArenaKind::Cpu, crate::plan::CPU_DEVICE.to_owned());
         of_plan(&plan).map(|sweep| sweep.tunables)
     };
-    let swept = of_cpus(&["d=default:nice=0:slice=3ms", "a=default:nice=19:slice=3ms", "b=default:nice=-20:slice=3ms"]);
+    let swept = of_cpus(&[
+        "d=default:nice=0:slice=3ms",
+        "a=default:nice=19:slice=3ms",
+        "b=default:nice=-20:slice=3ms",
+    ]);
     let [nice] = &swept.unwrap()[..] else { panic!("one tunable") };
     let point = |arm: &str, value: &str| (arm.to_owned(), value.to_owned());
     assert_eq!((nice.name.as_str(), nice.asked.as_deref()), ("nice", Some("0")));
     assert_eq!(nice.points, [point("b", "-20"), point("a", "19")]);
-    let slices = of_cpus(&["d=default:slice=3ms", "a=default:slice=12000us", "b=default:slice=750us"]).unwrap();
+    let slices =
+        of_cpus(&["d=default:slice=3ms", "a=default:slice=12000us", "b=default:slice=750us"])
+            .unwrap();
     assert_eq!(slices[0].points, [point("b", "750us"), point("a", "12000us")]);
-    assert_eq!(of_cpus(&["d=default:affinity=0", "a=default:affinity=1", "b=default:affinity=2"]), None);
-    assert_eq!(of_cpus(&["d=default:policy=other", "a=default:policy=batch", "b=default:policy=idle"]), None);
+    assert_eq!(
+        of_cpus(&["d=default:affinity=0", "a=default:affinity=1", "b=default:affinity=2"]),
+        None
+    );
+    assert_eq!(
+        of_cpus(&["d=default:policy=other", "a=default:policy=batch", "b=default:policy=idle"]),
+        None
+    );
 }

@@ -3,7 +3,9 @@
 //!
 //! Rules that are known to be wrong are counted too: a calibration that does not catch them would prove nothing.
 
-use experiment::calibration::{Calibration, Decision, Noise, Promise, Rule, calibrate, promises_of};
+use experiment::calibration::{
+    Calibration, Decision, Noise, Promise, Rule, calibrate, promises_of,
+};
 use experiment::stats::spending::{Design, Look, Sides, critical_t};
 use experiment::stats::{fixed, sequence};
 
@@ -22,10 +24,15 @@ fn every_promise_is_kept_under_every_kind_of_noise() {
     assert!(report.broken().is_empty(), "broken promises: {:#?}", report.broken());
     for block_sd in [0.01, 0.02] {
         let share = report.mix_share(block_sd);
-        assert!(share <= 0.5, "the sequential design takes {share:.2} of the fixed design's blocks at sd {block_sd}");
+        assert!(
+            share <= 0.5,
+            "the sequential design takes {share:.2} of the fixed design's blocks at sd {block_sd}"
+        );
     }
     for (deviations, least) in [(0.5, 0.55), (0.7, 0.84), (1.0, 0.98)] {
-        let row = |row: &&Decision| row.budget == 24 && row.deviations == deviations && row.rule == "spending";
+        let row = |row: &&Decision| {
+            row.budget == 24 && row.deviations == deviations && row.rule == "spending"
+        };
         let decided = report.decisions.iter().find(row).expect("the table has it").decided;
         assert!(decided >= least, "at {deviations} deviations {decided:.3} are decided");
     }
@@ -52,15 +59,21 @@ fn students_interval_looked_at_after_every_block_is_caught() {
         differ: |_, n, alpha, _| Some(fixed::critical(n as f64 - 1.0, alpha)),
         ..Rule::sequence(100)
     }];
-    let worst = broken(&PEEKING, &[Noise::Normal]).iter().map(|promise| promise.found).fold(0.0, f64::max);
-    assert!(worst > 0.3, "peeking should alarm falsely in over 30 % of the experiments, found {worst}");
+    let worst =
+        broken(&PEEKING, &[Noise::Normal]).iter().map(|promise| promise.found).fold(0.0, f64::max);
+    assert!(
+        worst > 0.3,
+        "peeking should alarm falsely in over 30 % of the experiments, found {worst}"
+    );
 }
 
 #[test]
 fn a_sequence_that_does_not_divide_its_level_among_the_arms_is_caught() {
     // Undoes the division by up to three arms.
-    static UNDIVIDED: [Rule; 1] =
-        [Rule { differ: |_, n, alpha, _| sequence::critical_t(n, (alpha * 3.0).min(0.05)), ..Rule::sequence(100) }];
+    static UNDIVIDED: [Rule; 1] = [Rule {
+        differ: |_, n, alpha, _| sequence::critical_t(n, (alpha * 3.0).min(0.05)),
+        ..Rule::sequence(100)
+    }];
     assert!(alarms(&broken(&UNDIVIDED, &[Noise::Normal])));
 }
 
@@ -76,7 +89,9 @@ fn alpha_that_is_spent_twice_is_caught() {
 #[test]
 fn spending_that_counts_only_the_last_look_is_caught() {
     static LAST: [Rule; 1] = [Rule {
-        differ: |planned, n, alpha, _| critical_t(Design { planned, look: Look::Last }, n, alpha, Sides::Two),
+        differ: |planned, n, alpha, _| {
+            critical_t(Design { planned, look: Look::Last }, n, alpha, Sides::Two)
+        },
         ..Rule::spending(24)
     }];
     assert!(alarms(&broken(&LAST, &[Noise::Normal])));
@@ -99,6 +114,8 @@ fn an_equivalence_at_twice_its_level_is_caught() {
         ..Rule::spending(24)
     }];
     assert!(
-        broken(&DOUBLE, &[Noise::Autocorrelated]).iter().any(|promise| promise.what.contains("false `equivalent`"))
+        broken(&DOUBLE, &[Noise::Autocorrelated])
+            .iter()
+            .any(|promise| promise.what.contains("false `equivalent`"))
     );
 }

@@ -26,8 +26,15 @@ struct Fleet {
     heavy: bool,
 }
 
-const FLEET: Fleet =
-    Fleet { machines: 1000, mean: -0.2, between: 0.06, within: 0.05, liars: 0.03, lie: 0.6, heavy: false };
+const FLEET: Fleet = Fleet {
+    machines: 1000,
+    mean: -0.2,
+    between: 0.06,
+    within: 0.05,
+    liars: 0.03,
+    lie: 0.6,
+    heavy: false,
+};
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
@@ -35,8 +42,11 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 
 /// An honest machine's result: the mean of 4 to 30 blocks.
 fn honest(of: &Fleet, rng: &mut ChaCha8Rng) -> Occasion {
-    let deviation =
-        if of.heavy { StudentT::new(3.0).expect("a distribution").sample(rng) / 3_f64.sqrt() } else { normal(rng) };
+    let deviation = if of.heavy {
+        StudentT::new(3.0).expect("a distribution").sample(rng) / 3_f64.sqrt()
+    } else {
+        normal(rng)
+    };
     let effect = of.mean + of.between * deviation;
     let blocks = 4 + (rng.next_u32() % 27) as usize;
     let ratios: Vec<f64> = (0..blocks).map(|_| effect + of.within * normal(rng)).collect();
@@ -88,11 +98,14 @@ fn two_hundred_fleets_of_a_thousand_machines_with_liars_keep_what_their_interval
         further_covered += usize::from(covers(found.further_machine, further));
         mean_width += width(found.mean) / 200.0;
         further_width += width(found.further_machine) / 200.0;
-        let caught = found.outliers.iter().filter(|outlier| liars.contains(&outlier.machine)).count();
+        let caught =
+            found.outliers.iter().filter(|outlier| liars.contains(&outlier.machine)).count();
         named += caught;
         honest_named += found.outliers.len() - caught;
     }
-    println!("of 200 fleets: mean covered {mean_covered}, a further machine covered {further_covered}");
+    println!(
+        "of 200 fleets: mean covered {mean_covered}, a further machine covered {further_covered}"
+    );
     println!("liars named {named} of 6000, honest machines named {honest_named} of 194000");
     // 95 % of 200 are 190; 181 is three standard deviations below.
     assert!(mean_covered >= 181 && further_covered >= 181);
@@ -112,7 +125,8 @@ fn an_honest_fleet_of_any_size_has_a_machine_named_in_about_one_of_twenty_cases(
     for machines in [6, 8, 10, 15, 25, 50, 200, 1000] {
         let fleets = if machines > 100 { 400 } else { 2000 };
         let of = Fleet { machines, liars: 0.0, ..FLEET };
-        let named = (0..fleets).filter(|seed| !judged(&made(&of, *seed).0).outliers.is_empty()).count();
+        let named =
+            (0..fleets).filter(|seed| !judged(&made(&of, *seed).0).outliers.is_empty()).count();
         let share = 100.0 * named as f64 / fleets as f64;
         println!("{machines} honest machines: one is named in {share:.1} % of the fleets");
         assert!(share < 8.0, "{machines}: {share}");
@@ -120,7 +134,8 @@ fn an_honest_fleet_of_any_size_has_a_machine_named_in_about_one_of_twenty_cases(
 }
 
 #[test]
-fn the_interval_for_a_further_machine_covers_it_for_normal_and_heavy_tailed_effects_and_few_machines() {
+fn the_interval_for_a_further_machine_covers_it_for_normal_and_heavy_tailed_effects_and_few_machines()
+ {
     // No more than three standard errors below 95 %. The heavy tails are Student's t with 3 degrees of freedom, for which the t interval of
     // few machines does not hold, and at 39 none for a further machine that leaves any out: what they cover in 20,000 fleets each, with as
     // much room below.
@@ -148,8 +163,13 @@ fn the_interval_for_a_further_machine_covers_it_for_normal_and_heavy_tailed_effe
             covered += usize::from(covers(found.further_machine, further));
             mean += usize::from(covers(found.mean, of.mean));
         }
-        println!("{machines} machines, heavy {heavy}: a further one covered {covered}, the mean {mean} of {fleets}");
-        assert!(covered >= least(share) && mean >= least(0.95), "{machines} {heavy}: {covered} {mean} of {fleets}");
+        println!(
+            "{machines} machines, heavy {heavy}: a further one covered {covered}, the mean {mean} of {fleets}"
+        );
+        assert!(
+            covered >= least(share) && mean >= least(0.95),
+            "{machines} {heavy}: {covered} {mean} of {fleets}"
+        );
     }
 }
 
@@ -169,7 +189,10 @@ fn a_noisy_machine_is_not_named_and_a_machine_with_many_results_counts_once() {
     assert!(judged(&effects).outliers.is_empty(), "its own scatter explains its distance");
     effects.effects[0].occasion = Occasion { mean: 0.5, variance: Some(1e-9), degrees: 3.0 };
     let alone = judged(&effects);
-    assert_eq!(alone.outliers.iter().map(|outlier| outlier.machine.as_str()).collect::<Vec<_>>(), ["m0000"]);
+    assert_eq!(
+        alone.outliers.iter().map(|outlier| outlier.machine.as_str()).collect::<Vec<_>>(),
+        ["m0000"]
+    );
     let again = effects.effects[0].clone();
     effects.effects.extend(std::iter::repeat_n(again, 500));
     let often = judged(&effects);
@@ -233,7 +256,10 @@ mod comparisons {
         second[3].1 += 3.0;
         let found = compared(levels(0..20, 0.0, 1), second);
         assert_eq!(found.verdict, Verdict::Equivalent);
-        assert_eq!(found.outliers.iter().map(|outlier| outlier.machine.as_str()).collect::<Vec<_>>(), ["m3"]);
+        assert_eq!(
+            found.outliers.iter().map(|outlier| outlier.machine.as_str()).collect::<Vec<_>>(),
+            ["m3"]
+        );
         assert_eq!(compared(levels(0..2, 0.0, 1), levels(5..9, 0.0, 1)).verdict, Verdict::Void);
     }
 }
@@ -273,10 +299,17 @@ mod identities {
 
     #[test]
     fn a_result_that_two_machines_report_counts_once() {
-        let copy = Provenance { machine: "thief".to_owned(), object: "z".to_owned(), ..result("a", "honest") };
+        let copy = Provenance {
+            machine: "thief".to_owned(),
+            object: "z".to_owned(),
+            ..result("a", "honest")
+        };
         let (counts, findings) = machines(&[copy, result("a", "honest")]);
         assert_eq!(counts, [None, Some("honest".to_owned())]);
-        assert!(matches!(&findings[0], Finding::Copied { others, .. } if others == &["thief"]), "{findings:?}");
+        assert!(
+            matches!(&findings[0], Finding::Copied { others, .. } if others == &["thief"]),
+            "{findings:?}"
+        );
     }
 
     #[test]
@@ -305,13 +338,17 @@ mod identities {
         assert_eq!(counts, [Some("x".to_owned()), Some("x".to_owned())]);
         assert!(matches!(&findings[..], [Finding::TwoAtOnce { .. }]));
         let moved = Provenance { drive: "drive of x".to_owned(), ..result("b", "y") };
-        assert!(matches!(&machines(&[result("a", "x"), moved]).1[..], [Finding::DriveTwice { .. }]));
+        assert!(matches!(
+            &machines(&[result("a", "x"), moved]).1[..],
+            [Finding::DriveTwice { .. }]
+        ));
     }
 
     #[test]
     fn a_wrong_clock_is_reported_and_changes_no_count() {
         let days = 86_400_000;
-        let ahead = Provenance { started_unix_ms: 40 * days, ended_unix_ms: 41 * days, ..result("a", "x") };
+        let ahead =
+            Provenance { started_unix_ms: 40 * days, ended_unix_ms: 41 * days, ..result("a", "x") };
         let before = Provenance { started_unix_ms: 0, ended_unix_ms: 0, ..result("b", "y") };
         let (counts, findings) = machines(&[ahead, before]);
         assert_eq!(counts, [Some("x".to_owned()), Some("y".to_owned())]);

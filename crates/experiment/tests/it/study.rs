@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use experiment::plan::{Criteria, Method, Plan, parse_arms, parse_workloads};
 use experiment::reason::Reason;
-use experiment::record::{CPU_TIME_OMITTED, End, EndReason, Header, Line, Observation, Record, Trial, VoidReason};
+use experiment::record::{
+    CPU_TIME_OMITTED, End, EndReason, Header, Line, Observation, Record, Trial, VoidReason,
+};
 use experiment::samples::Sample;
 use experiment::schedule::order;
 use experiment::study::{Study, Verdict, sha256_of};
@@ -21,7 +23,8 @@ fn plan() -> Plan {
     let empty = r#"{"name":"golden","device":"loop:64M","arm":[],"workload":[]}"#;
     let mut plan: Plan = serde_json::from_str(empty).unwrap();
     plan.arms = parse_arms(&["none", "kyber", "bfq"]).unwrap();
-    plan.workloads = parse_workloads(&["oltp:primary=iops", "seqread:primary=read_mb_per_s"]).unwrap();
+    plan.workloads =
+        parse_workloads(&["oltp:primary=iops", "seqread:primary=read_mb_per_s"]).unwrap();
     plan.check().unwrap();
     plan
 }
@@ -98,11 +101,19 @@ fn a_small_record_gives_this_study() {
     assert_eq!(rounded["origin"]["judged_by"], text::build::UNNAMED);
     rounded["origin"]["judged_by"] = "this version".into();
     let hash = rounded["origin"]["plan_sha256"].as_str().unwrap();
-    assert_eq!(hash, sha256_of(&record.header.plan), "of plan.toml, with the defaults of this version");
+    assert_eq!(
+        hash,
+        sha256_of(&record.header.plan),
+        "of plan.toml, with the defaults of this version"
+    );
     rounded["origin"]["plan_sha256"] = "0".repeat(hash.len()).into();
     insta::assert_json_snapshot!("small_record", rounded);
     let written = serde_json::to_string(&study).unwrap();
-    assert_eq!(serde_json::from_str::<Study>(&written).unwrap(), study, "study.json can be read again");
+    assert_eq!(
+        serde_json::from_str::<Study>(&written).unwrap(),
+        study,
+        "study.json can be read again"
+    );
 }
 
 #[test]
@@ -117,21 +128,36 @@ fn arms_without_cpu_time_on_flash_are_not_equivalent() {
         let arms = BTreeMap::from([(omitted.to_string(), "cpu_percent=0".to_string())]);
         record.header.environment.insert(CPU_TIME_OMITTED.to_string(), arms);
         let found = of(&record, "kyber");
-        assert_eq!((found.verdict, found.reasons.last()), (Verdict::Inconclusive, Some(&Reason::CpuTimeOmitted)));
+        assert_eq!(
+            (found.verdict, found.reasons.last()),
+            (Verdict::Inconclusive, Some(&Reason::CpuTimeOmitted))
+        );
     }
-    assert_eq!(of(&record, "bfq").verdict, Verdict::Equivalent, "both sides of this comparison have CPU time");
+    assert_eq!(
+        of(&record, "bfq").verdict,
+        Verdict::Equivalent,
+        "both sides of this comparison have CPU time"
+    );
     record.header.plan.arms.iter_mut().for_each(|arm| arm.scheduler = "none".to_string());
-    assert_eq!(of(&record, "kyber").verdict, Verdict::Equivalent, "the same scheduler costs the same");
+    assert_eq!(
+        of(&record, "kyber").verdict,
+        Verdict::Equivalent,
+        "the same scheduler costs the same"
+    );
 }
 
 #[test]
 fn the_study_reaches_the_verdicts_at_which_the_runner_stopped() {
     let record = Record::parse(&record_text()).unwrap();
-    let trials_of = |arm: &str| record.trials.iter().filter(|t| t.workload == "oltp" && t.arm == arm).count();
+    let trials_of =
+        |arm: &str| record.trials.iter().filter(|t| t.workload == "oltp" && t.arm == arm).count();
     assert!(trials_of("kyber") < 20 && trials_of("bfq") < 20, "the runner stopped early");
     let study = study(&record, None);
     for judgement in study.judgements.iter().filter(|judgement| judgement.primary) {
-        assert!(!matches!(judgement.verdict, Verdict::Inconclusive | Verdict::Void), "{judgement:?}");
+        assert!(
+            !matches!(judgement.verdict, Verdict::Inconclusive | Verdict::Void),
+            "{judgement:?}"
+        );
     }
     assert_eq!(study.recommendation.arm.as_deref(), Some("kyber"));
     let one = "one occasion: what differs from day to day is not in this interval (--occasions N)";
@@ -145,8 +171,17 @@ fn a_cut_record_is_studied_with_a_caution_and_criteria_changed_afterwards_are_ca
     assert!(record.cut.is_some());
     let criteria = Criteria { method: Method::Fixed, ..Criteria::default() };
     let study = study(&record, Some(&criteria));
-    for words in ["last line of the record was cut off", "before its end", "chosen after", "does not hold here"] {
-        assert!(study.cautions.iter().any(|caution| caution.contains(words)), "{words}: {:?}", study.cautions);
+    for words in [
+        "last line of the record was cut off",
+        "before its end",
+        "chosen after",
+        "does not hold here",
+    ] {
+        assert!(
+            study.cautions.iter().any(|caution| caution.contains(words)),
+            "{words}: {:?}",
+            study.cautions
+        );
     }
 }
 
@@ -171,17 +206,27 @@ fn higher() -> Options {
 }
 
 #[test]
-fn a_foreign_table_without_blocks_is_judged_with_the_cautions_that_it_deserves_and_not_at_all_without_a_direction() {
-    let rows: Vec<(&str, Option<u32>, f64)> =
-        (0..6).flat_map(|i| [("a", None, 10.0 + f64::from(i % 3)), ("b", None, 30.0 + f64::from(i % 2))]).collect();
+fn a_foreign_table_without_blocks_is_judged_with_the_cautions_that_it_deserves_and_not_at_all_without_a_direction()
+ {
+    let rows: Vec<(&str, Option<u32>, f64)> = (0..6)
+        .flat_map(|i| [("a", None, 10.0 + f64::from(i % 3)), ("b", None, 30.0 + f64::from(i % 2))])
+        .collect();
     let study = study_samples("table.csv", &foreign(&rows), &Options::default());
     assert_eq!((study.judgements.as_slice(), study.recommendation.arm), ([].as_slice(), None));
-    assert!(study.cautions.iter().any(|caution| caution.contains("score is not judged")), "{:?}", study.cautions);
+    assert!(
+        study.cautions.iter().any(|caution| caution.contains("score is not judged")),
+        "{:?}",
+        study.cautions
+    );
     let study = study_samples("table.csv", &foreign(&rows), &higher());
     assert_eq!(study.arena, "foreign");
     assert_eq!(study.judgements[0].verdict, Verdict::Better);
     for words in ["no baseline was named: a is taken", "there are no blocks"] {
-        assert!(study.cautions.iter().any(|caution| caution.contains(words)), "{words}: {:?}", study.cautions);
+        assert!(
+            study.cautions.iter().any(|caution| caution.contains(words)),
+            "{words}: {:?}",
+            study.cautions
+        );
     }
 }
 
@@ -191,15 +236,25 @@ fn one_run_each_as_in_the_published_pgbench_table_supports_no_verdict() {
     let study = study_samples("pgbench.csv", &foreign(&rows), &higher());
     for judgement in &study.judgements {
         assert_eq!((judgement.verdict, judgement.low), (Verdict::Inconclusive, None));
-        assert!(judgement.reasons.contains(&"one observation per arm: no variance, so no interval".into()));
+        assert!(
+            judgement
+                .reasons
+                .contains(&"one observation per arm: no variance, so no interval".into())
+        );
     }
-    assert_eq!(study.recommendation.arm.as_deref(), Some("cfq"), "{}", study.recommendation.sentence);
+    assert_eq!(
+        study.recommendation.arm.as_deref(),
+        Some("cfq"),
+        "{}",
+        study.recommendation.sentence
+    );
 }
 
 #[test]
 fn a_baseline_that_is_not_in_the_data_leaves_nothing_to_judge() {
     let options = Options { baseline: Some("zzz".to_string()), ..higher() };
-    let study = study_samples("table.csv", &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]), &options);
+    let study =
+        study_samples("table.csv", &foreign(&[("a", Some(0), 1.0), ("b", Some(0), 2.0)]), &options);
     assert!(study.judgements.iter().all(|judgement| judgement.verdict == Verdict::Void));
     assert_eq!(study.judgements[0].reasons, ["there is no value of zzz".into()]);
     assert_eq!(study.recommendation.arm, None);

@@ -30,12 +30,17 @@ pub(crate) fn fragment(debug: bool) -> String {
 /// # Errors
 /// Names each option that differs.
 pub(crate) fn check(config: &str, debug: bool) -> Result<(), Error> {
-    let off = |line: &str| line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")).map(str::to_owned);
-    let last = |line: &str| wanted(debug).filter(|other| name(other) == name(line)).last() == Some(line);
+    let off = |line: &str| {
+        line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")).map(str::to_owned)
+    };
+    let last =
+        |line: &str| wanted(debug).filter(|other| name(other) == name(line)).last() == Some(line);
     let refused: Vec<String> = wanted(debug)
         .filter(|line| !line.ends_with(IF_THERE) && last(line))
         .filter(|line| match off(line) {
-            Some(option) => config.lines().any(|l| l.strip_prefix(&option).is_some_and(|rest| rest.starts_with('='))),
+            Some(option) => config
+                .lines()
+                .any(|l| l.strip_prefix(&option).is_some_and(|rest| rest.starts_with('='))),
             None => !config.lines().any(|l| l == *line),
         })
         .map(|line| off(line).map_or_else(|| line.to_owned(), |option| format!("{option}=n")))
@@ -45,7 +50,10 @@ pub(crate) fn check(config: &str, debug: bool) -> Result<(), Error> {
 
 fn wanted(debug: bool) -> impl Iterator<Item = &'static str> {
     let more = if debug { DEBUG } else { "" };
-    PLAIN.lines().chain(more.lines()).filter(|line| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_"))
+    PLAIN
+        .lines()
+        .chain(more.lines())
+        .filter(|line| line.starts_with("CONFIG_") || line.starts_with("# CONFIG_"))
 }
 
 fn name(line: &str) -> &str {
@@ -64,9 +72,12 @@ mod tests {
             check(&whole, debug).unwrap();
             assert!(!whole.contains(IF_THERE));
         }
-        let poorer =
-            fragment(false).replace("CONFIG_IOSCHED_BFQ=y\n", "").replace("# CONFIG_NET is not set", "CONFIG_NET=y");
-        let Err(Error::Config { refused }) = check(&poorer, false) else { panic!("two options differ") };
+        let poorer = fragment(false)
+            .replace("CONFIG_IOSCHED_BFQ=y\n", "")
+            .replace("# CONFIG_NET is not set", "CONFIG_NET=y");
+        let Err(Error::Config { refused }) = check(&poorer, false) else {
+            panic!("two options differ")
+        };
         assert_eq!(refused, ["CONFIG_IOSCHED_BFQ=y", "CONFIG_NET=n"]);
     }
 

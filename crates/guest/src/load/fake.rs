@@ -118,14 +118,20 @@ impl Fake {
         self.started = true;
         self.now = self.now.max(at);
         self.close = self.now + self.times.0 + self.times.1;
-        self.out.push_back(Record { submitted_ns: self.now, kind: wire::STARTED, ..Record::default() });
+        self.out.push_back(Record {
+            submitted_ns: self.now,
+            kind: wire::STARTED,
+            ..Record::default()
+        });
         (0..self.clients.len()).for_each(|number| self.wake(number, ClientState::Due, self.now));
     }
 
     /// The clients that need steps, if any.
     fn rooms(&self) -> Vec<Record> {
         let needs = |client: &Client| {
-            !client.last_written && client.state != ClientState::Ended && client.steps.len() < RING / 2
+            !client.last_written
+                && client.state != ClientState::Ended
+                && client.steps.len() < RING / 2
         };
         if !self.clients.iter().any(needs) {
             return Vec::new();
@@ -137,7 +143,12 @@ impl Fake {
             offset: (RING - client.turns.len()) as u64,
             ..Record::default()
         };
-        self.clients.iter().enumerate().filter(|(_, client)| !client.last_written).map(room).collect()
+        self.clients
+            .iter()
+            .enumerate()
+            .filter(|(_, client)| !client.last_written)
+            .map(room)
+            .collect()
     }
 
     /// Handles the next event, completions before clients.
@@ -214,7 +225,10 @@ impl Fake {
                         self.stopping = true;
                         let due = |number: &usize| self.clients[*number].state == ClientState::Due;
                         let others: Vec<usize> = (0..self.clients.len()).filter(due).collect();
-                        others.into_iter().filter(|other| *other != number).for_each(|other| self.close(other));
+                        others
+                            .into_iter()
+                            .filter(|other| *other != number)
+                            .for_each(|other| self.close(other));
                     }
                     return self.close(number);
                 }
@@ -269,12 +283,19 @@ impl Fake {
         let client = &mut self.clients[number];
         client.in_flight -= 1;
         match client.state {
-            ClientState::Full | ClientState::Flushing | ClientState::Syncing | ClientState::Closing if over => {
+            ClientState::Full
+            | ClientState::Flushing
+            | ClientState::Syncing
+            | ClientState::Closing
+                if over =>
+            {
                 self.close(number)
             }
             ClientState::Closing => self.close(number),
             ClientState::Full | ClientState::Flushing => self.wake_turned(number, ClientState::Due),
-            ClientState::Syncing if client.in_flight == 0 => self.wake_turned(number, ClientState::DueFlush),
+            ClientState::Syncing if client.in_flight == 0 => {
+                self.wake_turned(number, ClientState::DueFlush)
+            }
             _ => {}
         }
     }
@@ -300,7 +321,9 @@ impl Write for Fake {
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         match u32::from_ne_bytes(wire::part(message, 0)) {
             wire::MESSAGE_SETUP => self.set_up(message),
-            wire::MESSAGE_STEPS => message[wire::HEAD..].chunks(wire::STEP).for_each(|step| self.take(step)),
+            wire::MESSAGE_STEPS => {
+                message[wire::HEAD..].chunks(wire::STEP).for_each(|step| self.take(step))
+            }
             wire::MESSAGE_START => self.begin(u64::from_ne_bytes(wire::part(message, wire::HEAD))),
             what => panic!("message {what}"),
         }

@@ -46,7 +46,13 @@ impl Turns {
             if drawn.sent == drawn.turns.len() {
                 drawn.turns.push_back(self.source.draw(client.into()));
             }
-            steps.push(wire::Step { arg: drawn.turns[drawn.sent], bytes: 0, client, kind: wire::TURN, op: 0 });
+            steps.push(wire::Step {
+                arg: drawn.turns[drawn.sent],
+                bytes: 0,
+                client,
+                kind: wire::TURN,
+                op: 0,
+            });
             drawn.sent += 1;
         }
     }
@@ -54,7 +60,10 @@ impl Turns {
     /// Ends a pass for a client that has used this number of turnarounds.
     pub(super) fn used(&mut self, client: u16, used: usize) {
         let drawn = &mut self.clients[client as usize];
-        assert!(used <= drawn.sent || self.source.constant().is_some(), "no client uses what it was not given");
+        assert!(
+            used <= drawn.sent || self.source.constant().is_some(),
+            "no client uses what it was not given"
+        );
         drawn.turns.drain(..used.min(drawn.sent));
         drawn.sent = 0;
     }
@@ -72,7 +81,12 @@ impl Feed {
     }
 
     /// Appends the next steps of a client, as far as it has room, and its turnarounds.
-    pub(super) fn feed(&mut self, room: &wire::Record, turns: &mut Turns, steps: &mut Vec<wire::Step>) {
+    pub(super) fn feed(
+        &mut self,
+        room: &wire::Record,
+        turns: &mut Turns,
+        steps: &mut Vec<wire::Step>,
+    ) {
         let client = room.client;
         turns.feed(client, room.offset, steps);
         let member = &mut self.members[client as usize];
@@ -92,7 +106,13 @@ fn coded(client: u16, base: u64, step: Step) -> wire::Step {
     match step {
         Step::Io(request) => {
             let op = u8::from(request.op == Op::Write);
-            wire::Step { arg: base + request.offset, bytes: request.len, client, kind: wire::IO, op }
+            wire::Step {
+                arg: base + request.offset,
+                bytes: request.len,
+                client,
+                kind: wire::IO,
+                op,
+            }
         }
         Step::Think(ns) => plain(wire::THINK, ns),
         Step::Await(_) => unreachable!("only clients that go by what has completed wait for it"),
@@ -123,7 +143,9 @@ mod tests {
                     let step = along.program.next(now, last.take().as_ref());
                     assert_eq!(ahead.program.next(Time::ZERO, None), step, "{}", kind.name);
                     match step {
-                        Step::Io(request) => last = Some(Completion { request, submitted: now, completed: now + 9 }),
+                        Step::Io(request) => {
+                            last = Some(Completion { request, submitted: now, completed: now + 9 })
+                        }
                         Step::End => break,
                         _ => {}
                     }
@@ -136,7 +158,11 @@ mod tests {
     impl Client for Counts {
         fn next(&mut self, _: Time, _: Option<&Completion>) -> Step {
             self.0 += 1;
-            if self.0 > 3 { Step::End } else { Step::Io(Request::new(Op::Write, self.0 * 512, 512)) }
+            if self.0 > 3 {
+                Step::End
+            } else {
+                Step::Io(Request::new(Op::Write, self.0 * 512, 512))
+            }
         }
     }
 
@@ -145,14 +171,23 @@ mod tests {
         let member = || Member::new(Box::new(Counts(0)), 4096, 1);
         let mut feed = Feed::new(vec![member(), member()]);
         let mut turns = Turns::new(Turnarounds::new(1, 10, 0), 2);
-        let room = wire::Record { kind: wire::ROOM, client: 1, bytes: 3, offset: 9, ..wire::Record::default() };
+        let room = wire::Record {
+            kind: wire::ROOM,
+            client: 1,
+            bytes: 3,
+            offset: 9,
+            ..wire::Record::default()
+        };
         let mut steps = Vec::new();
         feed.feed(&room, &mut turns, &mut steps);
         let io = |arg| wire::Step { arg, bytes: 512, client: 1, kind: wire::IO, op: 1 };
         assert_eq!(steps, [4608, 5120, 5632].map(io));
         feed.feed(&room, &mut turns, &mut steps);
         feed.feed(&room, &mut turns, &mut steps);
-        assert_eq!(steps[3..], [wire::Step { arg: 0, bytes: 0, client: 1, kind: wire::END, op: 0 }]);
+        assert_eq!(
+            steps[3..],
+            [wire::Step { arg: 0, bytes: 0, client: 1, kind: wire::END, op: 0 }]
+        );
     }
 
     #[test]

@@ -82,7 +82,9 @@ pub enum LoadError {
     #[error("{DEVICE}: cannot {doing}: {cause}; load the module modelload")]
     Device { doing: &'static str, cause: io::Error },
     /// The module returned an invalid record, which is a bug of schedlab.
-    #[error("{DEVICE}: unexpected answer ({what}); this is a mistake in schedlab: please report it")]
+    #[error(
+        "{DEVICE}: unexpected answer ({what}); this is a mistake in schedlab: please report it"
+    )]
     Nonsense { what: String },
 }
 
@@ -115,7 +117,11 @@ fn drive_on<D: Read + Write>(
     mut open: impl FnMut() -> io::Result<D>,
 ) -> Result<LoadOutcome, LoadError> {
     possible(load.kind, load.params)?;
-    let times = [("warmup", load.warmup_ns), ("duration", load.duration_ns), ("turnaround", load.turnaround_ns)];
+    let times = [
+        ("warmup", load.warmup_ns),
+        ("duration", load.duration_ns),
+        ("turnaround", load.turnaround_ns),
+    ];
     for (what, ns) in times {
         if ns > LONGEST_NS / 2 {
             return Err(LoadError::TooLong { what, ns });
@@ -124,14 +130,20 @@ fn drive_on<D: Read + Write>(
     let extents = load.kind.extents(load.params, load.disk_bytes, load.logical_block)?;
     let source = Turnarounds::new(load.seed, load.turnaround_ns, load.turnaround_spread_ns);
     let mut turns = Turns::new(source, extents.len());
-    let mut outcome = LoadOutcome { measured: Measured::default(), longest_wait_ns: 0, elapsed_ns: 0 };
+    let mut outcome =
+        LoadOutcome { measured: Measured::default(), longest_wait_ns: 0, elapsed_ns: 0 };
     let mut at_start = load.at_start;
     load.kind.passes(load.params, load.warmup_ns, load.duration_ns, |pass| {
         let device = open().map_err(|cause| LoadError::Device { doing: "open", cause })?;
-        let took = one_pass(load, &extents, pass, device, &mut turns, &mut outcome, at_start.take())?;
+        let took =
+            one_pass(load, &extents, pass, device, &mut turns, &mut outcome, at_start.take())?;
         outcome.elapsed_ns += took;
         // Do not repeat passes if the disk is gone.
-        Ok::<u64, LoadError>(if outcome.measured.vanished.is_some() { u64::MAX } else { took.max(1) })
+        Ok::<u64, LoadError>(if outcome.measured.vanished.is_some() {
+            u64::MAX
+        } else {
+            took.max(1)
+        })
     })?;
     Ok(outcome)
 }
@@ -164,7 +176,9 @@ fn one_pass<D: Read + Write>(
         }
         for record in bytes[..read].chunks_exact(wire::RECORD).map(wire::record) {
             if usize::from(record.client) >= clients {
-                return Err(LoadError::Nonsense { what: format!("{record:?} of {clients} clients") });
+                return Err(LoadError::Nonsense {
+                    what: format!("{record:?} of {clients} clients"),
+                });
             }
             match record.kind {
                 wire::ROOM => feed.feed(&record, turns, &mut steps),
@@ -211,7 +225,9 @@ fn say(device: &mut impl Write, message: &[u8]) -> Result<(), LoadError> {
     let failed = |cause| LoadError::Device { doing: "write to", cause };
     match device.write(message).map_err(failed)? {
         written if written == message.len() => Ok(()),
-        written => Err(LoadError::Nonsense { what: format!("{written} of {} bytes to be enough", message.len()) }),
+        written => Err(LoadError::Nonsense {
+            what: format!("{written} of {} bytes to be enough", message.len()),
+        }),
     }
 }
 

@@ -29,9 +29,19 @@ impl<'a> Tally<'a> {
         times: (u64, u64),
         counts: bool,
     ) -> Tally<'a> {
-        let unborn = Lived { totals: ClientTotals::default(), began: Time::ZERO, ended: Time::ZERO };
+        let unborn =
+            Lived { totals: ClientTotals::default(), began: Time::ZERO, ended: Time::ZERO };
         let (start, open, close) = (Time::ZERO, Time::ZERO, Time::ZERO);
-        Tally { measured, longest_wait_ns, counts, times, start, open, close, clients: vec![unborn; clients] }
+        Tally {
+            measured,
+            longest_wait_ns,
+            counts,
+            times,
+            start,
+            open,
+            close,
+            clients: vec![unborn; clients],
+        }
     }
 
     pub(super) fn started(&mut self, record: &Record) {
@@ -43,19 +53,27 @@ impl<'a> Tally<'a> {
 
     pub(super) fn done(&mut self, record: &Record) {
         let op = if record.op == 0 { Op::Read } else { Op::Write };
-        let (submitted, now) = (Time::from_ns(record.submitted_ns), Time::from_ns(record.completed_ns));
+        let (submitted, now) =
+            (Time::from_ns(record.submitted_ns), Time::from_ns(record.completed_ns));
         if self.counts && now >= self.open {
             let seen = now.min(self.close).as_ns().saturating_sub(submitted.as_ns());
             *self.longest_wait_ns = seen.max(*self.longest_wait_ns);
         }
         if record.error != 0 {
-            let totals = if op == Op::Read { &mut self.measured.reads } else { &mut self.measured.writes };
+            let totals =
+                if op == Op::Read { &mut self.measured.reads } else { &mut self.measured.writes };
             totals.errors += 1;
             return self.failed(&op.to_string(), record);
         }
         let request = Request::new(op, record.offset, record.bytes);
         let window = self.counts.then_some((self.open, self.close));
-        self.measured.done(now, &mut self.clients[record.client as usize].totals, &request, submitted, window);
+        self.measured.done(
+            now,
+            &mut self.clients[record.client as usize].totals,
+            &request,
+            submitted,
+            window,
+        );
     }
 
     pub(super) fn synced(&mut self, record: &Record) {
@@ -86,7 +104,11 @@ impl<'a> Tally<'a> {
         let cause = std::io::Error::from_raw_os_error(-record.error);
         let words = match record.kind {
             wire::SYNCED => format!("flush: {cause}"),
-            _ => format!("{what} of {} bytes at sector {}: {cause}", record.bytes, record.offset / SECTOR_BYTES),
+            _ => format!(
+                "{what} of {} bytes at sector {}: {cause}",
+                record.bytes,
+                record.offset / SECTOR_BYTES
+            ),
         };
         if GONE.contains(&-record.error) {
             self.measured.vanished.get_or_insert_with(|| words.clone());

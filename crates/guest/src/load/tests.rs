@@ -65,7 +65,18 @@ impl DeviceModel for Server {
 
 /// The compared parts of a result: all but the histograms, of which the sums are compared.
 fn seen(measured: &Measured, longest_wait_ns: u64) -> String {
-    let Measured { window_ns, reads, writes, syncs, clients, issued, passes, sum_of_rates, errors, .. } = measured;
+    let Measured {
+        window_ns,
+        reads,
+        writes,
+        syncs,
+        clients,
+        issued,
+        passes,
+        sum_of_rates,
+        errors,
+        ..
+    } = measured;
     let reads = (reads.count, reads.bytes, reads.latency_sum_ns, reads.latency.max());
     let writes = (writes.count, writes.bytes, writes.latency_sum_ns, writes.latency.max());
     format!(
@@ -74,7 +85,12 @@ fn seen(measured: &Measured, longest_wait_ns: u64) -> String {
 }
 
 /// Runs a load for a number of virtual milliseconds through the fake.
-fn driven(name: &str, pairs: &[(&str, &str)], turnaround: (u64, u64), fake: fn() -> Fake) -> LoadOutcome {
+fn driven(
+    name: &str,
+    pairs: &[(&str, &str)],
+    turnaround: (u64, u64),
+    fake: fn() -> Fake,
+) -> LoadOutcome {
     let kind = find(name).unwrap();
     let params = kind.params(pairs.iter().copied()).unwrap();
     let load = Load {
@@ -122,7 +138,10 @@ fn the_driver_shows_what_the_simulator_shows() {
         ("randread", &[("clients", "2"), ("iodepth", "40"), ("think_time", "2ms")]),
         ("randread", &[("clients", "3"), ("amount", "200k")]),
         ("randwrite", &[("clients", "3"), ("iodepth", "4"), ("sync_every", "3")]),
-        ("randwrite", &[("clients", "2"), ("sync_every", "1"), ("think_time", "1ms"), ("amount", "100k")]),
+        (
+            "randwrite",
+            &[("clients", "2"), ("sync_every", "1"), ("think_time", "1ms"), ("amount", "100k")],
+        ),
         ("oltp", &[("clients", "6"), ("sync_every", "5")]),
         ("think-mix", &[("clients", "4"), ("random_share", "50"), ("think_dist", "exponential")]),
         ("iozone", &[("clients", "3"), ("phase", "read"), ("file_size", "256k")]),
@@ -148,7 +167,10 @@ fn a_request_that_fails_is_counted_and_named_and_the_others_go_on() {
     let outcome = driven("seqread", &[("block_size", "4k"), ("amount", "40k")], (0, 0), bad);
     let measured = outcome.measured;
     assert_eq!((measured.errors, measured.reads.errors, measured.clients[0].errors), (1, 1, 1));
-    assert_eq!((measured.reads.count, measured.issued.reads, measured.clients[0].finished), (9, 9, true));
+    assert_eq!(
+        (measured.reads.count, measured.issued.reads, measured.clients[0].finished),
+        (9, 9, true)
+    );
     let words = measured.first_error.unwrap();
     assert!(words.starts_with("read of 4096 bytes at sector 16: Input/output error"), "{words}");
     assert_eq!(measured.vanished, None);
@@ -166,7 +188,8 @@ fn what_needs_system_calls_is_refused_with_the_reason() {
     let refused = |name: &str, pairs: &[(&str, &str)]| {
         let kind = find(name).unwrap();
         let params = (kind.defaults)();
-        let params = if pairs.is_empty() { params } else { kind.params(pairs.iter().copied()).unwrap() };
+        let params =
+            if pairs.is_empty() { params } else { kind.params(pairs.iter().copied()).unwrap() };
         possible(kind, &params).unwrap_err().to_string()
     };
     assert!(refused("replay", &[]).contains("what has completed"));

@@ -79,7 +79,11 @@ pub(super) fn setup(setup: &Setup, depths: &[u32]) -> Vec<u8> {
     bytes.extend(setup.disk_fd.to_ne_bytes());
     bytes.extend(setup.rules.to_ne_bytes());
     bytes.extend(setup.max_bytes.to_ne_bytes());
-    bytes.extend([setup.warmup_ns, setup.duration_ns, setup.turnaround_ns].map(u64::to_ne_bytes).as_flattened());
+    bytes.extend(
+        [setup.warmup_ns, setup.duration_ns, setup.turnaround_ns]
+            .map(u64::to_ne_bytes)
+            .as_flattened(),
+    );
     depths.iter().for_each(|depth| bytes.extend(depth.to_ne_bytes()));
     bytes
 }
@@ -125,7 +129,8 @@ pub(super) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 /// Encodes a record as the kernel does.
 #[cfg(test)]
 pub(super) fn told(record: &Record) -> Vec<u8> {
-    let mut bytes: Vec<u8> = [record.submitted_ns, record.completed_ns, record.offset].map(u64::to_ne_bytes).concat();
+    let mut bytes: Vec<u8> =
+        [record.submitted_ns, record.completed_ns, record.offset].map(u64::to_ne_bytes).concat();
     bytes.extend(record.bytes.to_ne_bytes());
     bytes.extend(record.error.to_ne_bytes());
     bytes.extend(record.client.to_ne_bytes());
@@ -147,8 +152,11 @@ mod tests {
             .find(|line| line.split_whitespace().any(|word| word == name))
             .unwrap_or_else(|| panic!("{name} is in the header"));
         let (_, value) = line.split_once(name).unwrap();
-        let value: String =
-            value.trim_start_matches([' ', '=', '\t']).chars().take_while(|c| *c != ',' && *c != '/').collect();
+        let value: String = value
+            .trim_start_matches([' ', '=', '\t'])
+            .chars()
+            .take_while(|c| *c != ',' && *c != '/')
+            .collect();
         match value.trim() {
             "(1U << 0)" => 1,
             "(1U << 1)" => 2,
@@ -208,28 +216,55 @@ mod tests {
 
     #[test]
     fn the_layouts_are_those_of_the_header() {
-        let places = |name| layout(name).0.into_iter().map(|(field, at)| format!("{field} {at}")).collect::<Vec<_>>();
+        let places = |name| {
+            layout(name)
+                .0
+                .into_iter()
+                .map(|(field, at)| format!("{field} {at}"))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(places("modelload_step"), ["arg 0", "bytes 8", "client 12", "kind 14", "op 15"]);
-        let record = ["submitted_ns 0", "completed_ns 8", "offset 16", "bytes 24", "error 28", "client 32"];
+        let record =
+            ["submitted_ns 0", "completed_ns 8", "offset 16", "bytes 24", "error 28", "client 32"];
         assert_eq!(places("modelload_record")[..6], record);
         assert_eq!(places("modelload_record")[6..], ["kind 34", "op 35", "unused 36"]);
-        let setup = ["head 0", "version 8", "disk_fd 12", "rules 16", "max_bytes 20", "warmup_ns 24"];
+        let setup =
+            ["head 0", "version 8", "disk_fd 12", "rules 16", "max_bytes 20", "warmup_ns 24"];
         assert_eq!(places("modelload_setup")[..6], setup);
         assert_eq!(places("modelload_setup")[6..], ["duration_ns 32", "turnaround_ns 40"]);
-        let sizes = ["head", "setup", "step", "record"].map(|name| layout(&format!("modelload_{name}")).1);
+        let sizes =
+            ["head", "setup", "step", "record"].map(|name| layout(&format!("modelload_{name}")).1);
         assert_eq!(sizes, [HEAD, SETUP, STEP, RECORD]);
     }
 
     #[test]
     fn messages_and_records_have_their_fields_in_their_places() {
-        let setup = Setup { disk_fd: -2, rules: 3, max_bytes: 4096, warmup_ns: 5, duration_ns: 6, turnaround_ns: 7 };
+        let setup = Setup {
+            disk_fd: -2,
+            rules: 3,
+            max_bytes: 4096,
+            warmup_ns: 5,
+            duration_ns: 6,
+            turnaround_ns: 7,
+        };
         let bytes = super::setup(&setup, &[8, 9]);
         assert_eq!(bytes.len(), SETUP + 8);
         assert_eq!(i32::from_ne_bytes(part(&bytes, 12)), -2);
         assert_eq!([24, 32, 40].map(|at| u64::from_ne_bytes(part(&bytes, at))), [5, 6, 7]);
-        assert_eq!([4, 16, 20, 48, 52].map(|at| u32::from_ne_bytes(part(&bytes, at))), [2, 3, 4096, 8, 9]);
-        let told_of =
-            Record { submitted_ns: 1, completed_ns: 2, offset: 3, bytes: 4, error: -5, client: 6, kind: 7, op: 1 };
+        assert_eq!(
+            [4, 16, 20, 48, 52].map(|at| u32::from_ne_bytes(part(&bytes, at))),
+            [2, 3, 4096, 8, 9]
+        );
+        let told_of = Record {
+            submitted_ns: 1,
+            completed_ns: 2,
+            offset: 3,
+            bytes: 4,
+            error: -5,
+            client: 6,
+            kind: 7,
+            op: 1,
+        };
         assert_eq!((record(&told(&told_of)), told(&told_of).len()), (told_of, RECORD));
     }
 }

@@ -35,7 +35,9 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
     fs::write(&source, INIT).map_err(|cause| Error::io("write", &source, cause))?;
     fs::create_dir_all(&uml).map_err(|cause| Error::io("create", &uml, cause))?;
     let mut gcc = programs::helper("gcc");
-    gcc.args(["-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-O2", "-o"]).arg(&init).arg(&source);
+    gcc.args(["-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-O2", "-o"])
+        .arg(&init)
+        .arg(&source);
     // A compiler that is killed leaves its temporary files.
     gcc.env("TMPDIR", scratch);
     let said = Run::new(stop).quiet(gcc)?;
@@ -50,7 +52,9 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
     for _ in 0..ATTEMPTS {
         let guest = guest(linux, scratch, &uml, &init)?;
         let said = match Run::new(stop).at_most(LIMIT).quiet(guest) {
-            Err(Error::Slow { seconds, .. }) => return Err(failed(format!("it did not come up within {seconds} s"))),
+            Err(Error::Slow { seconds, .. }) => {
+                return Err(failed(format!("it did not come up within {seconds} s")));
+            }
             other => other?,
         };
         let release = said.text.lines().find_map(|line| line.trim().strip_prefix(UP));
@@ -69,11 +73,28 @@ pub(crate) fn boot(linux: &Path, scratch: &Path, stop: &AtomicBool) -> Result<St
 fn guest(linux: &Path, scratch: &Path, uml: &Path, init: &Path) -> Result<Command, Error> {
     let mut guest = programs::bare(linux);
     guest
-        .args(["mem=128M", "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1"])
-        .args(["time-travel=inf-cpu", &format!("uml_dir={}", uml.display()), &format!("init={}", init.display())]);
+        .args([
+            "mem=128M",
+            "rootfstype=hostfs",
+            "rootflags=/",
+            "ro",
+            "con=null",
+            "con0=fd:0,fd:1",
+            "quiet",
+            "panic=-1",
+        ])
+        .args([
+            "time-travel=inf-cpu",
+            &format!("uml_dir={}", uml.display()),
+            &format!("init={}", init.display()),
+        ]);
     guest.env("TMPDIR", scratch);
-    let confined = |error: machine::confine::Error| Error::Boot { linux: linux.to_owned(), why: error.to_string() };
-    let landlock = Landlock::read_all_write_only(&[scratch, Path::new("/dev/null")]).map_err(confined)?;
+    let confined = |error: machine::confine::Error| Error::Boot {
+        linux: linux.to_owned(),
+        why: error.to_string(),
+    };
+    let landlock =
+        Landlock::read_all_write_only(&[scratch, Path::new("/dev/null")]).map_err(confined)?;
     Seal::new(landlock, LIMITS).map_err(confined)?.on(&mut guest);
     Ok(guest)
 }
@@ -96,6 +117,8 @@ mod tests {
     #[test]
     fn a_kernel_that_said_anything_is_not_booted_again() {
         assert!(is_silent("") && is_silent("Warning: tempdir /x is not on tmpfs\n\n"));
-        assert!(!is_silent("Warning: tempdir /x is not on tmpfs\nKernel panic - not syncing: no init\n"));
+        assert!(!is_silent(
+            "Warning: tempdir /x is not on tmpfs\nKernel panic - not syncing: no init\n"
+        ));
     }
 }

@@ -41,7 +41,14 @@ unsafe extern "C" {
     fn core_disk_queue_depth(disk: *const CoreDisk) -> u32;
     fn core_disk_has_arm(disk: *const CoreDisk) -> bool;
     fn core_disk_has_volatile_cache(disk: *const CoreDisk) -> bool;
-    fn core_disk_submit(disk: *mut CoreDisk, now: u64, tag: u32, write: bool, sector: u64, nr: u32) -> bool;
+    fn core_disk_submit(
+        disk: *mut CoreDisk,
+        now: u64,
+        tag: u32,
+        write: bool,
+        sector: u64,
+        nr: u32,
+    ) -> bool;
     fn core_disk_flush(disk: *mut CoreDisk, now: u64, tag: u32) -> bool;
     fn core_disk_next_event(disk: *const CoreDisk) -> u64;
     fn core_disk_advance(disk: *mut CoreDisk, now: u64, done: Done, ctx: *mut c_void);
@@ -79,7 +86,12 @@ impl CDisk {
         // SAFETY: the memory is as large as required, zeroed and aligned to 8, the tables are those just checked, and both
         // live in boxes that this disk keeps unchanged.
         let disk = unsafe { core_disk_init(memory.as_mut_ptr().cast(), address, tables.len()) };
-        Some(CDisk { disk: NonNull::new(disk)?, _memory: memory, _tables: tables, geometry: Geometry::default() })
+        Some(CDisk {
+            disk: NonNull::new(disk)?,
+            _memory: memory,
+            _tables: tables,
+            geometry: Geometry::default(),
+        })
     }
 
     /// The counterpart of a newly created device of the simulator; None if the kernel does not have its model.

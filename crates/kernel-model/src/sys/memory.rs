@@ -15,7 +15,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new(bytes: usize) -> Memory {
-        let layout = Layout::from_size_align(bytes.max(8), 8).expect("a core needs a few megabytes at most");
+        let layout =
+            Layout::from_size_align(bytes.max(8), 8).expect("a core needs a few megabytes at most");
         // SAFETY: the size is not 0.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) });
         Memory { start: start.unwrap_or_else(|| handle_alloc_error(layout)), layout }

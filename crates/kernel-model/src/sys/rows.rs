@@ -53,13 +53,21 @@ mod tests {
             let expected: Vec<Row> = like
                 .tunables
                 .iter()
-                .map(|t| Row { name: t.name, unit: t.unit, min: t.min, max: t.max, initial: rust.get(t.name) })
+                .map(|t| Row {
+                    name: t.name,
+                    unit: t.unit,
+                    min: t.min,
+                    max: t.max,
+                    initial: rust.get(t.name),
+                })
                 .collect();
             assert_eq!(ops.tunables().collect::<Vec<_>>(), expected);
             let made = (kind.build)(&Build::default());
             let internal = like.tunables.iter().filter(|t| t.role == Role::Internal).count();
             assert_eq!(ops.nr_internal(), internal, "of {}", ops.name());
-            assert!(like.tunables[expected.len() - internal..].iter().all(|t| t.role == Role::Internal));
+            assert!(
+                like.tunables[expected.len() - internal..].iter().all(|t| t.role == Role::Internal)
+            );
             assert!(expected.iter().all(|row| made.get(row.name) == row.initial), "{}", kind.name);
         }
     }

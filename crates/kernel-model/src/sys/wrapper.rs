@@ -9,7 +9,10 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use elevator::{Anticipation, BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Merge, Op, PrioClass, Time};
+use elevator::{
+    Anticipation, BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Merge, Op, PrioClass,
+    Time,
+};
 
 use super::ffi::{Config, Counts, Curve, How, NEVER, NONE, Ops, Process, Request};
 use super::memory::Memory;
@@ -110,7 +113,8 @@ impl CElevator {
     }
 
     fn has_requests(&self, record: &Memory) -> bool {
-        let mut owners = self.requests.iter().zip(&self.owners).filter(|(request, _)| request.is_some());
+        let mut owners =
+            self.requests.iter().zip(&self.owners).filter(|(request, _)| request.is_some());
         owners.any(|(_, owner)| *owner == record.start())
     }
 
@@ -138,11 +142,17 @@ impl Elevator for CElevator {
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt) {
         // One that comes back keeps its record, which may be of a process that has exited.
         let known = self.slot(request.tag).replace(request).is_some();
-        let process = if known { self.owners[request.tag as usize] } else { self.record_or_new(request.process) };
+        let process = if known {
+            self.owners[request.tag as usize]
+        } else {
+            self.record_or_new(request.process)
+        };
         self.owners[request.tag as usize] = process;
         let request = self.core_request(&request, process);
         // SAFETY: state and record are zeroed or were written by the core, and are not moved; the tag is below the number of tags.
-        unsafe { (self.ops.insert)(self.core(), now.as_ns(), &raw const request, at == InsertAt::Head) };
+        unsafe {
+            (self.ops.insert)(self.core(), now.as_ns(), &raw const request, at == InsertAt::Head)
+        };
     }
 
     fn dispatch(&mut self, now: Time, _disk: &dyn Disk) -> Option<BlockRequest> {
@@ -177,7 +187,8 @@ impl Elevator for CElevator {
 
     fn may_exceed(&self, process: u32) -> bool {
         // SAFETY: the state is the core's own, and the record is alive.
-        self.record(process).is_some_and(|record| unsafe { (self.ops.may_exceed)(self.core(), record) })
+        self.record(process)
+            .is_some_and(|record| unsafe { (self.ops.may_exceed)(self.core(), record) })
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
@@ -211,7 +222,9 @@ impl Elevator for CElevator {
     }
 
     fn exited(&mut self, now: Time, process: u32) {
-        let Some(record) = self.processes.get_mut(process as usize).and_then(Option::take) else { return };
+        let Some(record) = self.processes.get_mut(process as usize).and_then(Option::take) else {
+            return;
+        };
         if self.ops.shares() && self.has_requests(&record) {
             self.leaving.push(record);
         } else {
@@ -241,6 +254,10 @@ impl Elevator for CElevator {
 impl fmt::Debug for CElevator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CElevator { ops, tags, .. } = self;
-        f.debug_struct("CElevator").field("ops", ops).field("tags", tags).field("held", &self.len()).finish()
+        f.debug_struct("CElevator")
+            .field("ops", ops)
+            .field("tags", tags)
+            .field("held", &self.len())
+            .finish()
     }
 }

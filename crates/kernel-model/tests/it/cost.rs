@@ -64,7 +64,9 @@ fn linear(name: &'static str, build: fn(&Build) -> Box<dyn Elevator>) -> Elevato
 fn asked_for_by_the_other_tests() {
     let faulty = [
         linear("all-requests", |_| Box::new(Linear { held: VecDeque::new(), by_process: None })),
-        linear("all-flows", |_| Box::new(Linear { held: VecDeque::new(), by_process: Some(Vec::new()) })),
+        linear("all-flows", |_| {
+            Box::new(Linear { held: VecDeque::new(), by_process: Some(Vec::new()) })
+        }),
     ];
     let rows = kernel_model::rows();
     let all: Vec<&ElevatorKind> = rows.iter().chain(&faulty).collect();
@@ -108,7 +110,8 @@ fn instructions_of_a_request_grow_with_the_logarithm_of_requests_and_flows() {
     if !testbed::require(&["valgrind"]) {
         return;
     }
-    let of_row = |name| series(name).into_iter().flat_map(|(_, cases)| cases).map(move |case| (name, case));
+    let of_row =
+        |name| series(name).into_iter().flat_map(|(_, cases)| cases).map(move |case| (name, case));
     let mut asked: Vec<(&str, Case)> = Vec::new();
     for one in ROWS.into_iter().flat_map(of_row) {
         if !asked.contains(&one) {
@@ -118,11 +121,18 @@ fn instructions_of_a_request_grow_with_the_logarithm_of_requests_and_flows() {
     let counts = instructions(&asked, &OWN);
     for name in ROWS {
         for (what, cases) in series(name) {
-            let of = |case| counts[asked.iter().position(|one| *one == (name, case)).expect("all are asked for")];
+            let of = |case| {
+                counts
+                    [asked.iter().position(|one| *one == (name, case)).expect("all are asked for")]
+            };
             let counts = cases.map(of);
             println!("{name:<12} {what:<18} {counts:>6.0?}");
             let looks_at_all = name.starts_with("all");
-            assert_eq!(is_logarithmic(counts), !looks_at_all, "{name}: instructions by {what}: {counts:?}");
+            assert_eq!(
+                is_logarithmic(counts),
+                !looks_at_all,
+                "{name}: instructions by {what}: {counts:?}"
+            );
         }
     }
 }

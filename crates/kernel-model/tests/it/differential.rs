@@ -18,22 +18,40 @@ fn from_env(name: &str, default: u64) -> u64 {
 
 fn agree(c: &'static Ops) {
     let rust = find(c.name()).expect("the core is called as its counterpart");
-    let (operations, first) = (from_env("LOCKSTEP_OPERATIONS", OPERATIONS), from_env("LOCKSTEP_SEED", 0));
+    let (operations, first) =
+        (from_env("LOCKSTEP_OPERATIONS", OPERATIONS), from_env("LOCKSTEP_SEED", 0));
     let mut tally = Tally::default();
     for seed in first..first + operations.div_ceil(OF_A_WORLD) {
-        let of_seed = run(rust, c, seed, OF_A_WORLD).unwrap_or_else(|what| panic!("{} differs: {what}", c.name()));
+        let of_seed = run(rust, c, seed, OF_A_WORLD)
+            .unwrap_or_else(|what| panic!("{} differs: {what}", c.name()));
         tally.add(&of_seed);
     }
     println!("{}: {tally:#?}", c.name());
     assert!(tally.operations >= operations);
-    let Tally { waits, successes, failures, merged, fronts_found, coalesced, given_back, at_head, .. } = tally;
+    let Tally {
+        waits,
+        successes,
+        failures,
+        merged,
+        fronts_found,
+        coalesced,
+        given_back,
+        at_head,
+        ..
+    } = tally;
     let Tally { exits_with_requests, numbers_given_anew, tunables_set, refused, .. } = tally;
     let rare = [waits, successes, failures, merged, coalesced, given_back, at_head];
     let rarer = [numbers_given_anew, tunables_set, refused];
     let least = operations / 3000;
-    assert!(rare.iter().chain(&rarer).all(|count| *count > least), "everything happened often: {tally:#?}");
+    assert!(
+        rare.iter().chain(&rarer).all(|count| *count > least),
+        "everything happened often: {tally:#?}"
+    );
     let of_some = [fronts_found, exits_with_requests];
-    assert!(c.shares() || of_some.iter().all(|count| *count > least), "everything happened often: {tally:#?}");
+    assert!(
+        c.shares() || of_some.iter().all(|count| *count > least),
+        "everything happened often: {tally:#?}"
+    );
 }
 
 #[test]

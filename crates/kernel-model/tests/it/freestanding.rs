@@ -18,23 +18,33 @@ fn the_cores_compile_freestanding_without_floating_point_and_link_against_memory
         let mut needed = BTreeSet::new();
         for (nr, source) in sources(&core()).into_iter().enumerate() {
             let object = dir.path().join(format!("{nr}{level}.o"));
-            let mut flags = vec!["-ffreestanding", "-fno-stack-protector", "-Wframe-larger-than=1024", level];
+            let mut flags =
+                vec!["-ffreestanding", "-fno-stack-protector", "-Wframe-larger-than=1024", level];
             if cfg!(target_arch = "x86_64") {
                 flags.extend(["-mno-sse", "-mno-mmx", "-mno-80387"]);
             }
             let mut arguments: Vec<_> = flags.into_iter().map(Into::into).collect();
             arguments.extend(["-c".into(), source.into(), "-o".into(), object.clone().into()]);
             compile(&arguments);
-            let listed = Command::new("nm").arg("-P").arg(&object).output().expect("nm comes with the compiler");
+            let listed = Command::new("nm")
+                .arg("-P")
+                .arg(&object)
+                .output()
+                .expect("nm comes with the compiler");
             for line in String::from_utf8(listed.stdout).unwrap().lines() {
                 let (name, kind) = line.split_once(' ').unwrap();
                 let set = if kind.starts_with('U') { &mut needed } else { &mut defined };
                 set.insert(name.to_owned());
             }
         }
-        let missing: Vec<_> = needed.difference(&defined).filter(|name| !LENT.contains(&name.as_str())).collect();
+        let missing: Vec<_> =
+            needed.difference(&defined).filter(|name| !LENT.contains(&name.as_str())).collect();
         assert!(missing.is_empty(), "at {level} a kernel would have to have {missing:?}");
-        assert!(["anticipatory", "wpcas", "occupancy"].iter().all(|name| defined.contains(&format!("core_{name}"))));
+        assert!(
+            ["anticipatory", "wpcas", "occupancy"]
+                .iter()
+                .all(|name| defined.contains(&format!("core_{name}")))
+        );
     }
 }
 

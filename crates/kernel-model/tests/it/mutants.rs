@@ -293,7 +293,11 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
                 fault,
                 loaded.map(|cores| {
                     let which = made_of(fault.file);
-                    let laws = if testbed::is_soak() { broken(cores, which.clone(), &inputs) } else { Vec::new() };
+                    let laws = if testbed::is_soak() {
+                        broken(cores, which.clone(), &inputs)
+                    } else {
+                        Vec::new()
+                    };
                     (parts(cores, which), laws)
                 }),
             )
@@ -304,13 +308,20 @@ fn every_fault_is_found_by_the_differential_test_and_none_in_the_sources_as_they
             Err(why) => println!("{:<48} NOT MADE: {why}", fault.name),
             Ok((None, laws)) => println!("{:<48} SURVIVED; laws: {laws:?}", fault.name),
             Ok((Some((after, what)), laws)) => {
-                println!("{:<48} after {after:>6}+ {what:<60.60} laws: {}", fault.name, laws.join(", "));
+                println!(
+                    "{:<48} after {after:>6}+ {what:<60.60} laws: {}",
+                    fault.name,
+                    laws.join(", ")
+                );
             }
         }
     }
     assert_eq!(healthy, (vec![], None), "the unchanged sources pass");
     let found = judged.iter().filter(|(_, judged)| matches!(judged, Ok((Some(_), _)))).count();
-    let by_laws = judged.iter().filter(|(_, judged)| matches!(judged, Ok((_, laws)) if !laws.is_empty())).count();
+    let by_laws = judged
+        .iter()
+        .filter(|(_, judged)| matches!(judged, Ok((_, laws)) if !laws.is_empty()))
+        .count();
     println!("{} faults, {found} found by the differential test", FAULTS.len());
     if testbed::is_soak() {
         println!("{by_laws} found by a law");

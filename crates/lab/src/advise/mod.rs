@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::judgement::{Judgement, Verdict};
-use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, WorkloadSpec};
+use experiment::plan::{
+    self, ArenaKind, Arm, Budget, Criteria, Limits, Plan, SCHEMA, TrialLength, WorkloadSpec,
+};
 use experiment::study::Study;
 use machine::files::Bounded;
 use recorder::file::ReadOptions;
@@ -138,20 +140,23 @@ pub fn case(request: &Request) -> Result<Case> {
     let recording = recordings::read(&request.trace, &ReadOptions::default())?;
     let profile = profile::of(&recording);
     let device = profile.devices.first().cloned();
-    let device =
-        device.ok_or_else(|| usage(format!("{shown}: no requests (found 0); record a disk while it works")))?;
+    let device = device.ok_or_else(|| {
+        usage(format!("{shown}: no requests (found 0); record a disk while it works"))
+    })?;
     let model = Model::read(&request.model)?;
-    let (sectors, has_arm, in_kernel) =
-        model.look(|model| (model.sectors(), model.geometry().cylinders > 0, model.tables().is_some()));
+    let (sectors, has_arm, in_kernel) = model
+        .look(|model| (model.sectors(), model.geometry().cylinders > 0, model.tables().is_some()));
     let kernel = if in_kernel { built_kernel(request.cache_dir.as_deref()) } else { None };
     let arena = match request.arena {
         Some(arena) => arena,
         None if kernel.is_some() => ArenaKind::Kernel,
         None => ArenaKind::Sim,
     };
-    let of_device = |io: &&trace::Io| io.device == device.device && matches!(io.kind, Kind::Read | Kind::Write);
+    let of_device =
+        |io: &&trace::Io| io.device == device.device && matches!(io.kind, Kind::Read | Kind::Write);
     let last = recording.ios.iter().filter(of_device).map(trace::Io::end).max().unwrap_or(0);
-    let nr_writes = recording.ios.iter().filter(of_device).filter(|io| io.kind == Kind::Write).count() as u64;
+    let nr_writes =
+        recording.ios.iter().filter(of_device).filter(|io| io.kind == Kind::Write).count() as u64;
     let is_open = request.open_loop || !recording.ios.iter().any(|io| io.completed.get().is_some());
     let span_ms = device.span_ns() / 1_000_000;
     let replayed = Replayed { file: &request.trace, is_open, is_scaled: last > sectors, span_ms };
@@ -187,7 +192,10 @@ struct Replayed<'a> {
 /// The source of a kernel that is built already.
 fn built_kernel(dir: Option<&Path>) -> Option<String> {
     let kernels = cache(dir).ok()?.list().ok()?;
-    kernels.into_iter().find(|kernel| kernel.patches.is_empty() && !kernel.debug).map(|kernel| kernel.source)
+    kernels
+        .into_iter()
+        .find(|kernel| kernel.patches.is_empty() && !kernel.debug)
+        .map(|kernel| kernel.source)
 }
 
 fn workload(replayed: &Replayed<'_>) -> Result<WorkloadSpec> {
@@ -207,7 +215,12 @@ fn workload(replayed: &Replayed<'_>) -> Result<WorkloadSpec> {
     Ok(spec)
 }
 
-fn planned(arena: ArenaKind, device: &str, schedulers: &[String], replayed: &Replayed<'_>) -> Result<Plan> {
+fn planned(
+    arena: ArenaKind,
+    device: &str,
+    schedulers: &[String],
+    replayed: &Replayed<'_>,
+) -> Result<Plan> {
     let duration_ms = replayed.span_ms.clamp(SHORTEST_MS, LONGEST_MS);
     let arms = plan::parse_arms(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?;
     let time_s = 4.0 * f64::from(BLOCKS) * arms.len() as f64 * duration_ms as f64 / 1000.0;
@@ -233,8 +246,13 @@ fn planned(arena: ArenaKind, device: &str, schedulers: &[String], replayed: &Rep
 
 /// The arm of the scheduler that was in effect most, if it is among the arms; else the first one.
 fn baseline(plan: &Plan, device: &DeviceProfile) -> Option<String> {
-    let most = device.schedulers.iter().max_by_key(|(_, requests)| *requests).map(|(name, _)| name.as_str());
-    let of = |name: &str| plan.arms.iter().find(|arm| arm.scheduler == name && arm.tunables.is_empty());
+    let most = device
+        .schedulers
+        .iter()
+        .max_by_key(|(_, requests)| *requests)
+        .map(|(name, _)| name.as_str());
+    let of =
+        |name: &str| plan.arms.iter().find(|arm| arm.scheduler == name && arm.tunables.is_empty());
     most.and_then(of).or(plan.arms.first()).map(|arm| arm.name.clone())
 }
 
@@ -251,22 +269,39 @@ pub(crate) fn held_out_line(words: &str) -> String {
     format!("{HELD_OUT}{words}\n")
 }
 
-fn cautions(recording: &Recording, profile: &profile::Profile, replayed: &Replayed<'_>) -> Vec<String> {
+fn cautions(
+    recording: &Recording,
+    profile: &profile::Profile,
+    replayed: &Replayed<'_>,
+) -> Vec<String> {
     let mut found = Vec::new();
     let mut say = |is: bool, text: String| found.extend(is.then_some(text));
     let about = &recording.about;
     say(
         about.lost > 0,
-        format!("{} events of the recording were lost: the work was more than is replayed", about.lost),
+        format!(
+            "{} events of the recording were lost: the work was more than is replayed",
+            about.lost
+        ),
     );
-    say(!about.cut_short.is_empty(), format!("the recording ended before its time: {}", about.cut_short));
-    let others: Vec<&str> = profile.devices.iter().skip(1).map(|device| device.name.as_str()).collect();
-    say(!others.is_empty(), format!("only the busiest disk is replayed; left out: {}", others.join(", ")));
+    say(
+        !about.cut_short.is_empty(),
+        format!("the recording ended before its time: {}", about.cut_short),
+    );
+    let others: Vec<&str> =
+        profile.devices.iter().skip(1).map(|device| device.name.as_str()).collect();
+    say(
+        !others.is_empty(),
+        format!("only the busiest disk is replayed; left out: {}", others.join(", ")),
+    );
     say(
         replayed.is_open,
         "the times of the recording are kept (open loop): a faster scheduler gets no more work, a slower one a longer queue".to_owned(),
     );
-    say(replayed.is_scaled, "the recorded disk is larger than the model: places are shrunk in proportion".to_owned());
+    say(
+        replayed.is_scaled,
+        "the recorded disk is larger than the model: places are shrunk in proportion".to_owned(),
+    );
     say(
         replayed.span_ms < 10_000,
         format!(
@@ -282,10 +317,12 @@ impl Case {
     pub fn advice(&self, study: &Study) -> Advice {
         let baseline = self.plan.baseline.clone().unwrap_or_default();
         let mean = |arm: &str, metric: &str| {
-            let found = study.summaries.iter().find(|of| of.arm == arm && of.metric == metric && of.n > 0);
+            let found =
+                study.summaries.iter().find(|of| of.arm == arm && of.metric == metric && of.n > 0);
             found.map(|of| of.mean)
         };
-        let judged = |arm: &str| study.judgements.iter().find(|of| of.arm == arm && of.metric == METRIC);
+        let judged =
+            |arm: &str| study.judgements.iter().find(|of| of.arm == arm && of.metric == METRIC);
         let mut expected: Vec<Expected> = self
             .plan
             .arms
@@ -307,7 +344,8 @@ impl Case {
         expected.sort_by(|a, b| key(a).total_cmp(&key(b)));
         let better = expected.iter().find(|of| of.verdict == Some(Verdict::Better));
         let best = better.map(|of| of.arm.clone());
-        let advised = best.as_ref().and_then(|best| self.plan.arms.iter().find(|arm| arm.name == *best));
+        let advised =
+            best.as_ref().and_then(|best| self.plan.arms.iter().find(|arm| arm.name == *best));
         let recorded = &self.device.total.latency_ns;
         let recorded_mean_us = (recorded.count > 0).then_some(recorded.mean / 1000.0);
         let replayed_mean_us = mean(&baseline, METRIC);
@@ -323,7 +361,9 @@ impl Case {
                 model: self.held_out.clone(),
                 recorded_mean_us,
                 replayed_mean_us,
-                replayed_to_recorded: recorded_mean_us.zip(replayed_mean_us).map(|(of, is)| is / of),
+                replayed_to_recorded: recorded_mean_us
+                    .zip(replayed_mean_us)
+                    .map(|(of, is)| is / of),
             },
             reasons: reasons(&self.device, self.has_arm, advised.is_some_and(waits)),
             cautions: self.cautions.clone(),
@@ -372,7 +412,9 @@ pub fn set_words(arm: &Arm) -> Vec<String> {
 
 /// Whether the arm's scheduler may leave the disk idle for a process that has not asked yet.
 fn waits(arm: &Arm) -> bool {
-    let has = |name: &str| elevator::find(&arm.scheduler).is_some_and(|kind| kind.tunable(name).is_some());
+    let has = |name: &str| {
+        elevator::find(&arm.scheduler).is_some_and(|kind| kind.tunable(name).is_some())
+    };
     WAITING.iter().any(|name| has(name) && arm.tunables.get(*name).is_none_or(|value| value != "0"))
 }
 
@@ -399,8 +441,10 @@ fn sentence(baseline: &str, best: Option<&Judgement>, expected: &[Expected]) -> 
 /// # Errors
 /// It cannot be written.
 pub fn write(path: &Path, plan: &Plan, comments: &[String]) -> Result<()> {
-    let comments: String =
-        comments.iter().map(|line| format!("# {}\n", text::escaped(&line.replace('\n', " ")))).collect();
+    let comments: String = comments
+        .iter()
+        .map(|line| format!("# {}\n", text::escaped(&line.replace('\n', " "))))
+        .collect();
     let text = format!("{comments}{}", plan.to_toml());
     machine::files::replace_at(path, text.as_bytes())
         .with_context(|| format!("{}: cannot write the plan", path.display()))

@@ -65,7 +65,10 @@ fn depth_words(of: &DeviceProfile, has_arm: bool) -> String {
             "a scheduler has requests to choose from, but without an actuator order saves nothing: what it can do is favour one before others"
         }
     };
-    format!("on average {queued:.1} requests were outstanding ({} at most): {consequence}", of.depth.queued_max)
+    format!(
+        "on average {queued:.1} requests were outstanding ({} at most): {consequence}",
+        of.depth.queued_max
+    )
 }
 
 /// What waiting for the last process would have done, by the best of the rules that a scheduler could follow.
@@ -126,7 +129,8 @@ mod tests {
         let (mut at, mut ios) = (0, Vec::new());
         for round in 0..400_u64 {
             for process in 0..2_u64 {
-                let io = Io::asked(at, Kind::Read, process * 1_000_000 + round * 8, 8, process as u32);
+                let io =
+                    Io::asked(at, Kind::Read, process * 1_000_000 + round * 8, 8, process as u32);
                 at += 8_000_000;
                 ios.push(Io { issued: At::ns(at - 7_500_000), completed: At::ns(at), ..io });
             }
@@ -155,7 +159,9 @@ mod tests {
     fn advice_to_wait_is_not_contradicted_by_its_reasons() {
         let profile = profile::of(&two_readers());
         let said = |waits| reasons(&profile.devices[0], false, waits).join("; ");
-        let speaks_against = |said: &str| said.contains("does not pay") || said.contains("nothing to gain by waiting");
+        let speaks_against = |said: &str| {
+            said.contains("does not pay") || said.contains("nothing to gain by waiting")
+        };
         assert!(speaks_against(&said(false)), "without an actuator no wait pays: {}", said(false));
         assert!(!speaks_against(&said(true)), "{}", said(true));
     }

@@ -36,7 +36,8 @@ struct Wider {
 /// The orders are the same until the 8166th of 9171 completions on one disk and the 5th on the other; which of the queues that begin
 /// together are merged, and when, decides what follows. What differs was not found: with four sequential readers, and with 16 or 40
 /// random ones, no order parts so early.
-const BFQ: &str = "ten processes that read small files in turn are merged in another order; why was not found";
+const BFQ: &str =
+    "ten processes that read small files in turn are merged in another order; why was not found";
 
 /// Expiries count whole ticks of a millisecond (core/antic.c and crates/elevator alike). A request is 0.4 µs later in the guest; in the
 /// long run one falls beyond the end of a tick, a turn ends a request sooner or later, and all that follows is another history. Up to
@@ -89,7 +90,8 @@ impl Bound {
 /// How far the arenas may be apart on one of [`DISKS`]; on a disk that they were not compared on, as far as on the worst of these.
 pub fn bound(disk: &str, workload: &str, scheduler: &str) -> Bound {
     let known = DISKS.contains(&disk);
-    let fits = |wider: &&Wider| (!known || wider.of[0] == disk) && wider.of[1..] == [workload, scheduler];
+    let fits =
+        |wider: &&Wider| (!known || wider.of[0] == disk) && wider.of[1..] == [workload, scheduler];
     let found = || WIDER.iter().filter(fits);
     let most = |of: fn(&Wider) -> f64| found().map(of).fold(USUAL, f64::max);
     let exact = scheduler == "none" && found().next().is_none();
@@ -113,7 +115,8 @@ pub fn workload_of(spec: &WorkloadSpec) -> String {
 
 /// The version of Linux whose rules the simulator has: the nearest to that of a kernel.
 pub fn linux(release: &str) -> u32 {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
     let version = (numbers.next(), numbers.next());
     if version < (Some(6), Some(12)) { 601 } else { 612 }
 }
@@ -126,7 +129,11 @@ pub fn linux(release: &str) -> u32 {
 pub fn as_in_guest(scheduler: &str, linux: u32, has_arm: bool) -> BTreeMap<String, String> {
     let mut tunables: Vec<(&str, String)> = Vec::new();
     if !MODULES.contains(&scheduler) {
-        tunables.extend([("hz", "100".to_owned()), ("one_cpu", "1".to_owned()), ("linux", linux.to_string())]);
+        tunables.extend([
+            ("hz", "100".to_owned()),
+            ("one_cpu", "1".to_owned()),
+            ("linux", linux.to_string()),
+        ]);
     } else if !ONE_AT_A_TIME.contains(&scheduler) {
         tunables.push(("one_cpu", "1".to_owned()));
     } else if has_arm {
@@ -147,21 +154,31 @@ mod tests {
         let of = |disk| bound(disk, "think-mix", "wpcas").of("latency_mean_us");
         assert_eq!([of("hp97560"), of("wd4tb7200"), of("st2000dm006")], [10.0, USUAL, 50.0]);
         let bfq = bound("cheetah9lp", "iozone-10", "bfq");
-        assert_eq!((bfq.of("reader.latency_p99_us"), bfq.of("iops"), bfq.note), (11.0, USUAL, Some(BFQ)));
+        assert_eq!(
+            (bfq.of("reader.latency_p99_us"), bfq.of("iops"), bfq.note),
+            (11.0, USUAL, Some(BFQ))
+        );
         let none = bound("cheetah9lp", "iozone-10", "none");
         assert_eq!((none.exact, none.of("elapsed_s")), (true, END_OF_NONE));
     }
 
     #[test]
     fn the_rules_of_linux_are_those_of_the_nearest_version() {
-        assert_eq!(["6.1.100", "5.10", "6.12.3-um", "7.0", ""].map(linux), [601, 601, 612, 612, 601]);
+        assert_eq!(
+            ["6.1.100", "5.10", "6.12.3-um", "7.0", ""].map(linux),
+            [601, 601, 612, 612, 601]
+        );
     }
 
     #[test]
     fn every_scheduler_of_the_guest_can_be_the_guests_in_the_simulator() {
         for name in elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied()) {
-            let arm = experiment::plan::Arm { tunables: as_in_guest(name, 612, true), ..crate::resolve::bare(name) };
-            crate::arena::sim::Setting::of(&arm).unwrap_or_else(|error| panic!("{name}: {error:#}"));
+            let arm = experiment::plan::Arm {
+                tunables: as_in_guest(name, 612, true),
+                ..crate::resolve::bare(name)
+            };
+            crate::arena::sim::Setting::of(&arm)
+                .unwrap_or_else(|error| panic!("{name}: {error:#}"));
         }
     }
 }

@@ -31,7 +31,9 @@ struct Trials {
 
 impl Trials {
     fn knows(&self, key: &Key) -> bool {
-        self.running.contains(key) || self.done.contains_key(key) || self.waiting.iter().any(|(known, _)| known == key)
+        self.running.contains(key)
+            || self.done.contains_key(key)
+            || self.waiting.iter().any(|(known, _)| known == key)
     }
 }
 
@@ -196,7 +198,8 @@ mod tests {
     fn every_trial_is_handed_out_once_whatever_the_number_of_threads() {
         for threads in [1, 2, 7] {
             let mut ahead = Ahead::on(threads);
-            let keys: Vec<Key> = (0..20).flat_map(|seed| [key(0, 0, seed), key(0, 1, seed)]).collect();
+            let keys: Vec<Key> =
+                (0..20).flat_map(|seed| [key(0, 0, seed), key(0, 1, seed)]).collect();
             for block in 0..20 {
                 ahead.announce(&keys[2 * block..], 2, job);
                 // Backwards: the order in which they are asked for is not that of measuring.
@@ -225,9 +228,11 @@ mod tests {
     #[test]
     fn what_is_asked_for_next_is_measured_before_what_may_follow() {
         let order: Arc<Mutex<Vec<Key>>> = Arc::default();
-        let (gate, begun, hold) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)), key(9, 0, 0));
+        let (gate, begun, hold) =
+            (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)), key(9, 0, 0));
         let logged = |at: &Key| -> Job {
-            let (at, order, gate, begun) = (*at, Arc::clone(&order), Arc::clone(&gate), Arc::clone(&begun));
+            let (at, order, gate, begun) =
+                (*at, Arc::clone(&order), Arc::clone(&gate), Arc::clone(&begun));
             Box::new(move |_| {
                 begun.store(true, Ordering::Relaxed);
                 while at == hold && !gate.load(Ordering::Relaxed) {

@@ -40,6 +40,9 @@ impl<S> Arms<S> {
 
     /// Every arm with its number.
     pub fn iter(&self) -> impl Iterator<Item = (ArmIndex, &str, &S)> {
-        self.0.iter().enumerate().map(|(at, (name, setting))| (ArmIndex(at), name.as_str(), setting))
+        self.0
+            .iter()
+            .enumerate()
+            .map(|(at, (name, setting))| (ArmIndex(at), name.as_str(), setting))
     }
 }

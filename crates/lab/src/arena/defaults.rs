@@ -29,9 +29,16 @@ pub(super) fn baseline(plan: &Plan) -> Option<&Arm> {
 }
 
 /// The values of the simulator's baseline on this device.
-pub(super) fn simulated(plan: &Plan, setting: Option<&Setting>, device: &dyn DeviceModel) -> Defaults {
+pub(super) fn simulated(
+    plan: &Plan,
+    setting: Option<&Setting>,
+    device: &dyn DeviceModel,
+) -> Defaults {
     let names = swept(plan);
-    let values = setting.filter(|_| !names.is_empty()).map(|setting| setting.values(device)).unwrap_or_default();
+    let values = setting
+        .filter(|_| !names.is_empty())
+        .map(|setting| setting.values(device))
+        .unwrap_or_default();
     let wanted = values.into_iter().filter(|(name, _)| names.iter().any(|n| n == name));
     wanted.map(|(name, value)| (name.to_owned(), value.to_string())).collect()
 }
@@ -40,7 +47,8 @@ pub(super) fn simulated(plan: &Plan, setting: Option<&Setting>, device: &dyn Dev
 pub(super) fn tabled(plan: &Plan) -> Defaults {
     let names = swept(plan);
     let scheduler = baseline(plan).map(|arm| arm.scheduler.as_str()).unwrap_or_default();
-    let knobs = elevator::find(scheduler).map(|kind| kind.knobs(&Build::default())).unwrap_or_default();
+    let knobs =
+        elevator::find(scheduler).map(|kind| kind.knobs(&Build::default())).unwrap_or_default();
     let known = knobs.into_iter().filter(|knob| knob.row.role != Role::Window);
     let wanted = known.filter(|knob| names.iter().any(|name| name == knob.row.name));
     wanted.map(|knob| (knob.row.name.to_owned(), knob.default.to_string())).collect()
@@ -87,7 +95,8 @@ mod tests {
 
     #[test]
     fn the_table_tells_nothing_that_hangs_on_the_queue_and_nothing_of_what_is_not_swept() {
-        let plan = plan(&["d=mq-deadline", "x=mq-deadline:fifo_batch=1", "y=mq-deadline:async_depth=4"]);
+        let plan =
+            plan(&["d=mq-deadline", "x=mq-deadline:fifo_batch=1", "y=mq-deadline:async_depth=4"]);
         assert_eq!(tabled(&plan), Defaults::from([("fifo_batch".to_owned(), "16".to_owned())]));
     }
 

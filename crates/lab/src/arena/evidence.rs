@@ -33,7 +33,8 @@ impl Evidence<'_> {
         let mut voids = Vec::new();
         let errors = measured.errors.max(device.device_errors);
         if errors > 0 {
-            let first = measured.first_error.clone().unwrap_or_else(|| "counted by the device".to_owned());
+            let first =
+                measured.first_error.clone().unwrap_or_else(|| "counted by the device".to_owned());
             voids.push(VoidReason::DeviceErrors { count: errors, first });
         } else if !measured.interrupted {
             // Requests that failed, or that nobody waited for, make the two accounts differ without anybody's doing.
@@ -73,7 +74,11 @@ impl Evidence<'_> {
 }
 
 /// What a modelled device's count of bytes says against a trial: caches served the clients' requests.
-pub(super) fn never_reached(issued: &Issued, device_bytes: u64, limits: &Limits) -> Option<VoidReason> {
+pub(super) fn never_reached(
+    issued: &Issued,
+    device_bytes: u64,
+    limits: &Limits,
+) -> Option<VoidReason> {
     let issued_bytes = issued.read_bytes + issued.written_bytes;
     let is_little = (device_bytes as f64) < limits.reached_share * issued_bytes as f64;
     is_little.then_some(VoidReason::NeverReached { issued_bytes, device_bytes })
@@ -93,7 +98,10 @@ pub(super) fn of_system(system: &SystemDelta, limits: &Limits) -> Vec<VoidReason
 }
 
 /// What the device and the system counted, as the record keeps it.
-pub(super) fn counters(device: &DeviceDelta, system: &SystemDelta) -> impl Iterator<Item = (String, f64)> {
+pub(super) fn counters(
+    device: &DeviceDelta,
+    system: &SystemDelta,
+) -> impl Iterator<Item = (String, f64)> {
     let counters = [
         ("device_read_bytes", device.read_bytes as f64),
         ("device_written_bytes", device.written_bytes as f64),
@@ -113,7 +121,11 @@ pub(super) fn counters(device: &DeviceDelta, system: &SystemDelta) -> impl Itera
 pub(super) fn curves(measured: &Measured) -> Vec<LatencyCurve> {
     load::latency_curves(measured)
         .into_iter()
-        .map(|curve| LatencyCurve { op: curve.op.to_owned(), count: curve.count, points: curve.points })
+        .map(|curve| LatencyCurve {
+            op: curve.op.to_owned(),
+            count: curve.count,
+            points: curve.points,
+        })
         .collect()
 }
 
@@ -165,38 +177,59 @@ mod tests {
         let found = voids(&issued(1000), cached, SystemDelta::default());
         assert_eq!(found, [VoidReason::NeverReached { issued_bytes: 1000, device_bytes: 100 }]);
 
-        let shared = DeviceDelta { read_bytes: 1000, written_bytes: 1000, ..DeviceDelta::default() };
+        let shared =
+            DeviceDelta { read_bytes: 1000, written_bytes: 1000, ..DeviceDelta::default() };
         let found = voids(&issued(1000), shared, SystemDelta::default());
         assert_eq!(found, [VoidReason::ForeignIo { share: 0.5, limit: 0.05 }]);
 
         let fine = DeviceDelta { read_bytes: 1000, ..DeviceDelta::default() };
-        let system = SystemDelta { ticks: 100, steal_share: 0.5, throttle_events: 3, ..SystemDelta::default() };
+        let system = SystemDelta {
+            ticks: 100,
+            steal_share: 0.5,
+            throttle_events: 3,
+            ..SystemDelta::default()
+        };
         let found = voids(&issued(1000), fine, system);
         let short = voids(&issued(1000), fine, SystemDelta { ticks: 20, ..system });
-        assert_eq!(short, [VoidReason::Throttled { events: 3 }], "a share of a few ticks says nothing");
+        assert_eq!(
+            short,
+            [VoidReason::Throttled { events: 3 }],
+            "a share of a few ticks says nothing"
+        );
         let steal = VoidReason::Steal { share: 0.5, limit: Limits::default().steal_share };
         assert_eq!(found, [steal, VoidReason::Throttled { events: 3 }]);
     }
 
     #[test]
     fn a_model_that_no_byte_reached_voids_the_trial_by_the_same_reason() {
-        let of = |device_bytes| never_reached(&issued(1000).issued, device_bytes, &Limits::default());
+        let of =
+            |device_bytes| never_reached(&issued(1000).issued, device_bytes, &Limits::default());
         assert_eq!(of(0), Some(VoidReason::NeverReached { issued_bytes: 1000, device_bytes: 0 }));
         assert_eq!((of(1000), of(5000)), (None, None));
-        assert_eq!(never_reached(&Issued::default(), 0, &Limits::default()), None, "nothing was asked for");
+        assert_eq!(
+            never_reached(&Issued::default(), 0, &Limits::default()),
+            None,
+            "nothing was asked for"
+        );
     }
 
     #[test]
     fn errors_that_only_the_device_counted_void_the_trial_too() {
         let device = DeviceDelta { read_bytes: 1000, device_errors: 2, ..DeviceDelta::default() };
         let found = voids(&issued(1000), device, SystemDelta::default());
-        assert_eq!(found, [VoidReason::DeviceErrors { count: 2, first: "counted by the device".to_owned() }]);
+        assert_eq!(
+            found,
+            [VoidReason::DeviceErrors { count: 2, first: "counted by the device".to_owned() }]
+        );
     }
 
     #[test]
     fn the_metrics_of_the_engine_are_the_rows_of_the_metric_table_up_to_those_of_the_simulator() {
-        let mut table: Vec<&str> =
-            METRICS.iter().map(|metric| metric.name).take_while(|name| *name != "fairness_jain").collect();
+        let mut table: Vec<&str> = METRICS
+            .iter()
+            .map(|metric| metric.name)
+            .take_while(|name| *name != "fairness_jain")
+            .collect();
         let mut engine: Vec<&str> = load::METRIC_NAMES.to_vec();
         table.sort_unstable();
         engine.sort_unstable();
@@ -206,7 +239,12 @@ mod tests {
     #[test]
     fn every_workload_is_decided_by_a_metric_of_the_table() {
         for kind in sim::workload::WORKLOADS {
-            assert!(experiment::metric::find(kind.primary).is_some(), "{}: {}", kind.name, kind.primary);
+            assert!(
+                experiment::metric::find(kind.primary).is_some(),
+                "{}: {}",
+                kind.name,
+                kind.primary
+            );
         }
     }
 }

@@ -14,7 +14,8 @@ use anyhow::{Context, Result, anyhow};
 use load::{ClientFile, Drive, Submission};
 use serde::{Deserialize, Serialize};
 use sim::workload::{
-    ClientTotals, Contract, DeadlineTotals, FlowMeasured, FlowWork, Intervals, Issued, Measured, OpTotals, Params,
+    ClientTotals, Contract, DeadlineTotals, FlowMeasured, FlowWork, Intervals, Issued, Measured,
+    OpTotals, Params,
 };
 
 use crate::role::{DONE, line};
@@ -73,7 +74,12 @@ pub fn lead(flows: usize) -> Duration {
 ///
 /// # Errors
 /// Wrong usage: parameters that need another device.
-pub fn place_on_device(work: &Work, path: &Path, len: u64, logical_block: u32) -> Result<Vec<Vec<ClientFile>>> {
+pub fn place_on_device(
+    work: &Work,
+    path: &Path,
+    len: u64,
+    logical_block: u32,
+) -> Result<Vec<Vec<ClientFile>>> {
     let Work { kind, params } = work;
     let mut files = load::place_on_device(kind, params, path, len, logical_block)?;
     if params.flows.is_empty() {
@@ -87,8 +93,14 @@ pub fn place_on_device(work: &Work, path: &Path, len: u64, logical_block: u32) -
 ///
 /// # Errors
 /// No room, any error of writing, parameters that need another target.
-pub fn place_in_directory(work: &Work, dir: &Path, logical_block: u32) -> Result<Vec<Vec<ClientFile>>> {
-    let made = |kind, params: &Params, dir: &Path| load::place_in_directory(kind, params, dir, logical_block);
+pub fn place_in_directory(
+    work: &Work,
+    dir: &Path,
+    logical_block: u32,
+) -> Result<Vec<Vec<ClientFile>>> {
+    let made = |kind, params: &Params, dir: &Path| {
+        load::place_in_directory(kind, params, dir, logical_block)
+    };
     let Work { kind, params } = work;
     if params.flows.is_empty() {
         return Ok(vec![made(kind, params, dir)?]);
@@ -105,12 +117,20 @@ impl FlowRequest {
     /// The request for the flow with this number among the flows of a workload.
     pub fn new(flow: &FlowWork, number: usize, files: &[ClientFile], span: &Span) -> FlowRequest {
         let FlowWork { name, kind, params, .. } = flow;
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
+        let ns = |time: Duration| {
+            u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years")
+        };
         FlowRequest {
             flow: name.clone(),
             kind: kind.name.to_owned(),
-            params: kind.show(params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
-            contract: params.contract.map(|Contract { rate, burst, latency_ns }| (rate, burst, latency_ns)),
+            params: kind
+                .show(params)
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), value))
+                .collect(),
+            contract: params
+                .contract
+                .map(|Contract { rate, burst, latency_ns }| (rate, burst, latency_ns)),
             files: files.iter().map(|file| (file.path.clone(), file.base, file.len)).collect(),
             seed: FlowWork::seed(span.seed, number),
             start_ns: span.start_ns,
@@ -129,7 +149,8 @@ impl FlowRequest {
     /// # Errors
     /// A path that is not UTF-8.
     pub fn to_json(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self).with_context(|| format!("flow {}: its request cannot be written as JSON", self.flow))
+        serde_json::to_vec(self)
+            .with_context(|| format!("flow {}: its request cannot be written as JSON", self.flow))
     }
 
     /// The work; clients without a warm-up begin when the window of the others opens, so that all windows are one.
@@ -137,16 +158,22 @@ impl FlowRequest {
         let params = self.params.iter().cloned().collect();
         let spec = workloads::alone(self.flow.clone(), &self.kind, &params);
         let Work { kind, params } = workloads::work_of(&spec)?;
-        let contract = self.contract.map(|(rate, burst, latency_ns)| Contract { rate, burst, latency_ns });
+        let contract =
+            self.contract.map(|(rate, burst, latency_ns)| Contract { rate, burst, latency_ns });
         let params = Params { contract, ..params };
-        let files =
-            self.files.iter().map(|(path, base, len)| ClientFile { path: path.clone(), base: *base, len: *len });
+        let files = self.files.iter().map(|(path, base, len)| ClientFile {
+            path: path.clone(),
+            base: *base,
+            len: *len,
+        });
         let [duration, warmup, patience] =
             [self.duration_ns, self.warmup_ns, self.patience_ns].map(Duration::from_nanos);
-        let submission =
-            self.turnaround_ns.map_or(Submission::IoUring, |turnaround_ns| Submission::Aio { turnaround_ns });
+        let submission = self
+            .turnaround_ns
+            .map_or(Submission::IoUring, |turnaround_ns| Submission::Aio { turnaround_ns });
         let files = files.collect();
-        let drive = Drive { kind, params, files, seed: self.seed, duration, warmup, patience, submission };
+        let drive =
+            Drive { kind, params, files, seed: self.seed, duration, warmup, patience, submission };
         let start_ns = self.start_ns + if drive.has_warmup() { 0 } else { self.warmup_ns };
         Ok((drive, start_ns))
     }
@@ -167,7 +194,8 @@ impl FlowReport {
     /// # Errors
     /// It has printed no report: it has failed, and standard error says why.
     pub fn read(flow: &str, stdout: &str, stderr: &str) -> Result<FlowReport> {
-        let report = stdout.lines().last().and_then(|line| serde_json::from_str::<FlowReport>(line).ok());
+        let report =
+            stdout.lines().last().and_then(|line| serde_json::from_str::<FlowReport>(line).ok());
         report.filter(|report| report.flow == flow).ok_or_else(|| {
             let why = stderr.trim().trim_start_matches("schedlab: ");
             let why = if why.is_empty() { "it said nothing" } else { why };
@@ -178,8 +206,9 @@ impl FlowReport {
     /// That it began late, in words, which speaks against the trial.
     pub fn late(&self) -> Option<String> {
         let ms = self.late_ns as f64 / 1e6;
-        (self.late_ns > LATE_NS)
-            .then(|| format!("flow {} began {ms:.1} ms after the others; the machine was busy", self.flow))
+        (self.late_ns > LATE_NS).then(|| {
+            format!("flow {} began {ms:.1} ms after the others; the machine was busy", self.flow)
+        })
     }
 
     /// What its clients have done.
@@ -195,7 +224,9 @@ pub fn merged(flows: &[FlowWork], reports: Vec<FlowReport>) -> Measured {
         let named = |text: &mut Option<String>| {
             *text = text.take().map(|text| format!("flow {}: {text}", flow.name));
         };
-        [&mut measured.first_error, &mut measured.vanished, &mut measured.no_space].into_iter().for_each(named);
+        [&mut measured.first_error, &mut measured.vanished, &mut measured.no_space]
+            .into_iter()
+            .for_each(named);
         FlowMeasured { measured, ..flow.unmeasured() }
     };
     let mut all = Measured::default();
@@ -239,24 +270,36 @@ struct OfOp {
 impl OfOp {
     fn of(totals: &OpTotals) -> OfOp {
         let OpTotals { count, bytes, errors, latency_sum_ns, ref latency } = *totals;
-        let latency = latency.iter_recorded().map(|at| (at.value_iterated_to(), at.count_at_value())).collect();
+        let latency = latency
+            .iter_recorded()
+            .map(|at| (at.value_iterated_to(), at.count_at_value()))
+            .collect();
         OfOp { count, bytes, errors, latency_sum_ns, latency }
     }
 
     fn totals(self) -> OpTotals {
         let OfOp { count, bytes, errors, latency_sum_ns, latency } = self;
         let mut totals = OpTotals { count, bytes, errors, latency_sum_ns, ..OpTotals::default() };
-        latency.into_iter().for_each(|(value, count)| totals.latency.saturating_record_n(value, count));
+        latency
+            .into_iter()
+            .for_each(|(value, count)| totals.latency.saturating_record_n(value, count));
         totals
     }
 }
 
 impl Totals {
     fn of(measured: Measured) -> Totals {
-        let client = |c: &ClientTotals| (c.ios, c.bytes, c.elapsed_ns, c.cpu_ns, c.errors, c.finished);
+        let client =
+            |c: &ClientTotals| (c.ios, c.bytes, c.elapsed_ns, c.cpu_ns, c.errors, c.finished);
         let Issued { reads, read_bytes, writes, written_bytes } = measured.issued;
-        let DeadlineTotals { count, missed, tardiness_sum_ns, tardiness_max_ns, best_effort, arrival_wait_max_ns } =
-            measured.deadlines;
+        let DeadlineTotals {
+            count,
+            missed,
+            tardiness_sum_ns,
+            tardiness_max_ns,
+            best_effort,
+            arrival_wait_max_ns,
+        } = measured.deadlines;
         Totals {
             window_ns: measured.window_ns,
             reads: OfOp::of(&measured.reads),
@@ -323,9 +366,11 @@ impl Totals {
 pub fn inside() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the request")?;
-    let request: FlowRequest =
-        serde_json::from_str(&text).context("standard input: not a request; this command is internal to schedlab")?;
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .context("standard input: cannot read the request")?;
+    let request: FlowRequest = serde_json::from_str(&text)
+        .context("standard input: not a request; this command is internal to schedlab")?;
     let (drive, start_ns) = request.drive()?;
     let (measured, late_ns) = load::run_at(&drive, start_ns, &stop.flag())?;
     let report = FlowReport { flow: request.flow, late_ns, measured: Totals::of(measured) };
@@ -352,7 +397,12 @@ mod tests {
         };
         let ios = latencies_us.len() as u64;
         let elapsed_ns = 1_000_000;
-        measured.clients.push(ClientTotals { ios, bytes: 4096 * ios, elapsed_ns, ..ClientTotals::default() });
+        measured.clients.push(ClientTotals {
+            ios,
+            bytes: 4096 * ios,
+            elapsed_ns,
+            ..ClientTotals::default()
+        });
         measured
     }
 
@@ -369,7 +419,8 @@ mod tests {
     #[test]
     fn a_report_brings_every_figure_of_its_flow_over() {
         let sent = measured(&[3, 50, 50, 7_000, 4_000_000]);
-        let text = serde_json::to_string(&report("reader", 5, &[3, 50, 50, 7_000, 4_000_000])).unwrap();
+        let text =
+            serde_json::to_string(&report("reader", 5, &[3, 50, 50, 7_000, 4_000_000])).unwrap();
         let read = FlowReport::read("reader", &format!("noise\n{text}\n"), "").unwrap();
         assert_eq!(read.late(), None);
         let got = read.measured();
@@ -392,8 +443,13 @@ mod tests {
 
     #[test]
     fn a_process_without_a_report_or_with_that_of_another_flow_has_failed() {
-        let failed = |stdout: &str, stderr: &str| FlowReport::read("a", stdout, stderr).unwrap_err().to_string();
-        assert!(failed("", "schedlab: /dev/x: cannot open\n").ends_with("without a result: /dev/x: cannot open"));
+        let failed = |stdout: &str, stderr: &str| {
+            FlowReport::read("a", stdout, stderr).unwrap_err().to_string()
+        };
+        assert!(
+            failed("", "schedlab: /dev/x: cannot open\n")
+                .ends_with("without a result: /dev/x: cannot open")
+        );
         assert!(failed("{}", "").contains("said nothing"));
         let other = serde_json::to_string(&report("b", 0, &[1])).unwrap();
         assert!(failed(&other, "").contains("flow a"));
@@ -408,13 +464,25 @@ mod tests {
         assert_eq!((files.len(), files[0].len(), files[1].len()), (2, 1, 16));
         assert!(files[0][0].base + files[0][0].len <= files[1][0].base, "{files:?}");
         let [duration, warmup, patience] = [3, 1, 9].map(Duration::from_secs);
-        let span = Span { start_ns: 5, warmup, duration, patience, seed: 7, submission: Submission::IoUring };
+        let span = Span {
+            start_ns: 5,
+            warmup,
+            duration,
+            patience,
+            seed: 7,
+            submission: Submission::IoUring,
+        };
         let of = |work: &Work, number: usize| {
-            let text = FlowRequest::new(&work.params.flows[number], number, &files[number], &span).to_json().unwrap();
+            let text = FlowRequest::new(&work.params.flows[number], number, &files[number], &span)
+                .to_json()
+                .unwrap();
             serde_json::from_slice::<FlowRequest>(&text).unwrap().drive().unwrap()
         };
         let ((reader, start), (writers, _)) = (of(&work, 0), of(&work, 1));
-        assert_eq!((reader.kind.name, start, reader.duration, reader.warmup), ("randread", 5, duration, warmup));
+        assert_eq!(
+            (reader.kind.name, start, reader.duration, reader.warmup),
+            ("randread", 5, duration, warmup)
+        );
         assert_eq!(reader.params, work.params.flows[0].params);
         assert_eq!(writers.params, work.params.flows[1].params);
         assert!(reader.seed != writers.seed && reader.files == files[0]);

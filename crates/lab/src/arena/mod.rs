@@ -89,7 +89,9 @@ impl Upcoming<'_> {
 
     /// Block and arm of what is asked for next, then of whole blocks that may follow, until these have `more` trials.
     pub fn trials(&self, more: usize) -> impl Iterator<Item = (u32, ArmIndex)> {
-        let each = |block: u32, arms: &[ArmIndex]| arms.iter().map(|arm| (block, *arm)).collect::<Vec<_>>();
+        let each = |block: u32, arms: &[ArmIndex]| {
+            arms.iter().map(|arm| (block, *arm)).collect::<Vec<_>>()
+        };
         let last = self.next.last().map_or(&[][..], |group| &group.arms);
         let blocks = more.div_ceil(last.len().max(1));
         let next = self.next.iter().flat_map(move |group| each(group.block, &group.arms));

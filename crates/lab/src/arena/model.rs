@@ -27,14 +27,16 @@ fn description(name: &str) -> Result<String> {
             "{name}: a real device, which the simulator cannot measure; use --arena disk, or a model of schedlab list devices"
         )));
     }
-    let cannot = |why: String| usage(format!("{name}: cannot read the description of a device: {why}"));
+    let cannot =
+        |why: String| usage(format!("{name}: cannot read the description of a device: {why}"));
     DEVICE_BYTES.read_text_file(name).map_err(|e| cannot(e.to_string()))
 }
 
 impl Model {
     /// Reads the file that the word names, if it names one; whether the device can be made is tried at once.
     pub fn read(word: &str) -> Result<Model> {
-        let (name, changes) = word.split_once(':').map_or((word, ""), |(name, changes)| (name, changes));
+        let (name, changes) =
+            word.split_once(':').map_or((word, ""), |(name, changes)| (name, changes));
         let own = if name.ends_with(".toml") || name.contains('/') {
             let text = description(name)?;
             let changes = changes.split(':').filter(|change| !change.is_empty()).map(|change| {
@@ -55,7 +57,8 @@ impl Model {
 
     /// A device for a trial with this seed.
     pub fn make(&self, seed: u64) -> Result<Box<dyn DeviceModel>> {
-        self.look(|device| device.copy(seed)).map_or_else(|| made(&self.word, self.own.as_ref(), seed), Ok)
+        self.look(|device| device.copy(seed))
+            .map_or_else(|| made(&self.word, self.own.as_ref(), seed), Ok)
     }
 
     /// As in the plan.
@@ -73,7 +76,13 @@ impl Model {
         let name = self.word.split(':').next().unwrap_or_default();
         let row = sim::device::DEVICES.iter().find(|row| row.name == name && self.own.is_none())?;
         let title = row.help.split(':').next().unwrap_or_default();
-        Some(["an ", "a "].into_iter().find_map(|article| title.strip_prefix(article)).unwrap_or(title).to_owned())
+        Some(
+            ["an ", "a "]
+                .into_iter()
+                .find_map(|article| title.strip_prefix(article))
+                .unwrap_or(title)
+                .to_owned(),
+        )
     }
 
     /// Looks at a device that nothing has been done to.
@@ -83,12 +92,18 @@ impl Model {
 }
 
 /// A new device.
-fn made(word: &str, own: Option<&(String, Vec<(String, String)>)>, seed: u64) -> Result<Box<dyn DeviceModel>> {
+fn made(
+    word: &str,
+    own: Option<&(String, Vec<(String, String)>)>,
+    seed: u64,
+) -> Result<Box<dyn DeviceModel>> {
     match own {
         None => sim::device::device(word, seed).map_err(|e| usage(e.to_string())),
         Some((text, changes)) => {
-            let changes: Vec<(&str, &str)> = changes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-            sim::device::device_from_toml(text, &changes, seed).map_err(|e| usage(format!("{word}: {e}")))
+            let changes: Vec<(&str, &str)> =
+                changes.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+            sim::device::device_from_toml(text, &changes, seed)
+                .map_err(|e| usage(format!("{word}: {e}")))
         }
     }
 }

@@ -96,7 +96,9 @@ pub fn within<T>(
             Ok(done)
         }
         (Ok(_), Err(error)) | (Err(error), Ok(_)) => Err(error),
-        (Err(error), Err(also)) => Err(error.context(format!("and the settings could not be restored: {also:#}"))),
+        (Err(error), Err(also)) => {
+            Err(error.context(format!("and the settings could not be restored: {also:#}")))
+        }
     }
 }
 
@@ -106,7 +108,9 @@ impl OpenOptions {
         let what = match under_test {
             UnderTest::Disk { .. } => None,
             UnderTest::Cpu { .. } => Some("CPUs hold no data"),
-            UnderTest::Sim { .. } | UnderTest::Kernel { .. } => Some("a modelled device holds no data"),
+            UnderTest::Sim { .. } | UnderTest::Kernel { .. } => {
+                Some("a modelled device holds no data")
+            }
         };
         if let Some(what) = what.filter(|_| self.destroy_data.is_some()) {
             return Err(usage(format!("--destroy-data: {what}; leave it out")));
@@ -134,7 +138,10 @@ impl OpenOptions {
 /// # Errors
 /// The journal cannot be read.
 pub fn restore_leftovers(root: &Root, progress: &dyn Progress) -> Result<()> {
-    for outcome in machine::restore_all(root, &machine::cpu::UNDO)?.iter().filter(|outcome| outcome.owner_is_dead()) {
+    for outcome in machine::restore_all(root, &machine::cpu::UNDO)?
+        .iter()
+        .filter(|outcome| outcome.owner_is_dead())
+    {
         progress.say(&format!("an earlier schedlab ended uncleanly: {outcome}"));
     }
     Ok(())

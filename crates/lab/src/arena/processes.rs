@@ -35,7 +35,10 @@ impl Processes {
         for (name, running, _) in &mut all.running {
             while !running.printed().starts_with(BEGUN) {
                 if !running.is_alive() {
-                    bail!("background load {name}: ended before it began: {}", running.complained().trim());
+                    bail!(
+                        "background load {name}: ended before it began: {}",
+                        running.complained().trim()
+                    );
                 }
                 if began.elapsed() > PATIENCE {
                     bail!("background load {name}: did not begin within {} s", PATIENCE.as_secs());
@@ -58,8 +61,10 @@ impl Processes {
             all.push(if was_alive && !ended.too_long {
                 Ok((name, ended))
             } else if was_alive {
-                let detail =
-                    format!("the background load {name} did not end within {} s and was killed", PATIENCE.as_secs());
+                let detail = format!(
+                    "the background load {name} did not end within {} s and was killed",
+                    PATIENCE.as_secs()
+                );
                 Err(VoidReason::ProgramFailed { detail })
             } else {
                 Err(ended_early(&name, &ended))
@@ -72,5 +77,7 @@ impl Processes {
 /// Why a trial whose load ended during it is no evidence.
 pub(super) fn ended_early(name: &str, ended: &Ended) -> VoidReason {
     let said = ended.stderr.lines().last().unwrap_or("it said nothing").to_owned();
-    VoidReason::ProgramFailed { detail: format!("the background load {name} ended during the trial: {said}") }
+    VoidReason::ProgramFailed {
+        detail: format!("the background load {name} ended during the trial: {said}"),
+    }
 }

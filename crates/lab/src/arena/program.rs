@@ -8,7 +8,9 @@ use experiment::metric;
 use experiment::plan::Limits;
 use experiment::record::VoidReason;
 use load::Issued;
-use load::programs::{Bench, Form, Measurement, Moved, Opt, ProcessStats, Runner, RunnerError, Trial};
+use load::programs::{
+    Bench, Form, Measurement, Moved, Opt, ProcessStats, Runner, RunnerError, Trial,
+};
 use load::{Allowance, account};
 use machine::files::open_input;
 use machine::placement::Placement;
@@ -58,7 +60,10 @@ pub(super) struct TrialContext<'a> {
 }
 
 impl TrialContext<'_> {
-    fn with<T>(&self, work: impl FnOnce(&Bench<'_>) -> Result<T, RunnerError>) -> Result<T, RunnerError> {
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&Bench<'_>) -> Result<T, RunnerError>,
+    ) -> Result<T, RunnerError> {
         let say = |text: &str| self.progress.phase(text);
         let directory = self.session.directory();
         work(&Bench {
@@ -84,8 +89,9 @@ impl Programs {
             let Some(program) = workload.program() else { continue };
             let label = &workload.name;
             let mut runner = (program.kind.make)(&program.options);
-            let version =
-                place.with(|bench| runner.version(bench)).map_err(|e| usage(format!("workload {label}: {e}")))?;
+            let version = place
+                .with(|bench| runner.version(bench))
+                .map_err(|e| usage(format!("workload {label}: {e}")))?;
             all.versions.insert(label.clone(), version);
             all.versions.extend(files_of(label, program)?);
             all.all.insert(number, Prepared { workload: workload.clone(), runner, proven: false });
@@ -99,7 +105,9 @@ impl Programs {
     /// Whatever makes the experiment impossible.
     pub(super) fn prepare(&mut self, place: &TrialContext<'_>) -> Result<()> {
         for Prepared { workload, runner, .. } in self.all.values_mut() {
-            place.with(|bench| runner.prepare(bench)).map_err(|e| anyhow!("workload {}: {e}", workload.name))?;
+            place
+                .with(|bench| runner.prepare(bench))
+                .map_err(|e| anyhow!("workload {}: {e}", workload.name))?;
             runner.remarks().iter().for_each(|remark| place.progress.remark(remark));
         }
         Ok(())
@@ -112,8 +120,12 @@ impl Programs {
 
     /// Restores a program's files as its first trial found them.
     pub(super) fn reset(&mut self, workload: usize, place: &TrialContext<'_>) -> Result<()> {
-        let Some(Prepared { workload, runner, .. }) = self.all.get_mut(&workload) else { return Ok(()) };
-        place.with(|bench| runner.reset(bench)).map_err(|e| anyhow!("workload {}: {e}", workload.name))
+        let Some(Prepared { workload, runner, .. }) = self.all.get_mut(&workload) else {
+            return Ok(());
+        };
+        place
+            .with(|bench| runner.reset(bench))
+            .map_err(|e| anyhow!("workload {}: {e}", workload.name))
     }
 
     /// Measures one trial of a program.
@@ -126,7 +138,8 @@ impl Programs {
         placement: &Placement,
         place: &TrialContext<'_>,
     ) -> Result<Result<Measurement, VoidReason>> {
-        let prepared = self.all.get_mut(&spec.workload).expect("a program is prepared before it is measured");
+        let prepared =
+            self.all.get_mut(&spec.workload).expect("a program is prepared before it is measured");
         let trial = Trial {
             seed: spec.seed,
             duration: spec.duration,
@@ -140,8 +153,12 @@ impl Programs {
                 prepared.proven = true;
                 Ok(Ok(seen))
             }
-            Err(RunnerError::Interrupted) => Ok(Err(VoidReason::Interrupted { by: "a signal".to_owned() })),
-            Err(error) if prepared.proven => Ok(Err(VoidReason::ProgramFailed { detail: error.to_string() })),
+            Err(RunnerError::Interrupted) => {
+                Ok(Err(VoidReason::Interrupted { by: "a signal".to_owned() }))
+            }
+            Err(error) if prepared.proven => {
+                Ok(Err(VoidReason::ProgramFailed { detail: error.to_string() }))
+            }
             Err(error) => Err(anyhow!("workload {}: {error}", prepared.workload.name)),
         }
     }
@@ -154,7 +171,8 @@ impl Programs {
         device: &DeviceDelta,
         limits: &Limits,
     ) -> Vec<VoidReason> {
-        let program = self.all.get(&workload).expect("a program is prepared before it is measured").program();
+        let program =
+            self.all.get(&workload).expect("a program is prepared before it is measured").program();
         let mut voids = reached(seen, device, limits);
         if !(program.kind.reaches_device)(&program.options) && voids.is_empty() {
             let (issued_bytes, device_bytes) = (0, device.read_bytes + device.written_bytes);
@@ -170,9 +188,12 @@ fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
     let digest = |option: &'static Opt| -> Option<Result<(String, String)>> {
         let path = program.options.text(option.name)?;
         let mut hash = Sha256::new();
-        let read = open_input(path.as_ref()).and_then(|mut file| std::io::copy(&mut file, &mut hash));
+        let read =
+            open_input(path.as_ref()).and_then(|mut file| std::io::copy(&mut file, &mut hash));
         let read = read.with_context(|| format!("workload {label}: cannot read {path}"));
-        Some(read.map(|_| (format!("{label}, {}", option.name), format!("sha256 {:x}", hash.finalize()))))
+        Some(read.map(|_| {
+            (format!("{label}, {}", option.name), format!("sha256 {:x}", hash.finalize()))
+        }))
     };
     files.filter_map(digest).collect()
 }
@@ -195,7 +216,10 @@ fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<Voi
         voids.push(VoidReason::NeverReached { issued_bytes: account.issued_bytes, device_bytes });
     }
     if exact && account.foreign_share > limits.foreign_io_share {
-        voids.push(VoidReason::ForeignIo { share: account.foreign_share, limit: limits.foreign_io_share });
+        voids.push(VoidReason::ForeignIo {
+            share: account.foreign_share,
+            limit: limits.foreign_io_share,
+        });
     }
     voids
 }
@@ -222,11 +246,15 @@ mod tests {
     }
 
     fn moved(read_bytes: u64, written_bytes: u64, exact: bool) -> Measurement {
-        Measurement { moved: Some(Moved { read_bytes, written_bytes, exact }), ..Measurement::default() }
+        Measurement {
+            moved: Some(Moved { read_bytes, written_bytes, exact }),
+            ..Measurement::default()
+        }
     }
 
     #[test]
-    fn a_program_whose_bytes_stayed_in_memory_is_void_and_one_that_knows_nothing_must_move_the_device() {
+    fn a_program_whose_bytes_stayed_in_memory_is_void_and_one_that_knows_nothing_must_move_the_device()
+     {
         let limits = Limits::default();
         let classes = |seen: &Measurement, delta: DeviceDelta| -> Vec<String> {
             reached(seen, &delta, &limits).iter().map(|void| void.class().to_owned()).collect()
@@ -236,7 +264,10 @@ mod tests {
         assert_eq!(classes(&moved(0, 100 << 20, false), device(9 << 20, 300 << 20)), [""; 0]);
         assert_eq!(classes(&Measurement::default(), device(0, 0)), never);
         assert_eq!(classes(&Measurement::default(), device(0, 4096)), [""; 0]);
-        assert_eq!(classes(&moved(100 << 20, 0, true), device(100 << 20, 50 << 20)), ["others used the device"]);
+        assert_eq!(
+            classes(&moved(100 << 20, 0, true), device(100 << 20, 50 << 20)),
+            ["others used the device"]
+        );
         assert_eq!(classes(&moved(100 << 20, 0, true), device(101 << 20, 0)), [""; 0]);
     }
 

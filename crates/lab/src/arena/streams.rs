@@ -27,7 +27,10 @@ enum End {
 ///
 /// # Errors
 /// The first one of `measure`; a trial in which no deadline lies.
-pub(super) fn schedulable(most: u32, mut measure: impl FnMut(u32) -> Result<Observation>) -> Result<Observation> {
+pub(super) fn schedulable(
+    most: u32,
+    mut measure: impl FnMut(u32) -> Result<Observation>,
+) -> Result<Observation> {
     let mut best: Option<(u32, Observation)> = None;
     let found = sim::workload::largest(1, most, |streams| {
         let observation = measure(streams).map_err(End::Failed)?;
@@ -35,11 +38,15 @@ pub(super) fn schedulable(most: u32, mut measure: impl FnMut(u32) -> Result<Obse
             return Err(End::Interrupted(Box::new(observation)));
         }
         let Some(&misses) = observation.metrics.get(MISSES) else {
-            let problem = format!("{streams} streams: no deadline lies within the trial; make it longer than a period");
+            let problem = format!(
+                "{streams} streams: no deadline lies within the trial; make it longer than a period"
+            );
             return Err(End::Failed(usage(problem)));
         };
         let serves = misses == 0.0;
-        if serves && best.as_ref().is_none_or(|(most, _)| streams > *most) || !serves && streams == 1 {
+        if serves && best.as_ref().is_none_or(|(most, _)| streams > *most)
+            || !serves && streams == 1
+        {
             best = Some((streams, observation));
         }
         Ok(serves)
@@ -89,7 +96,8 @@ mod tests {
     fn trial(streams: u32, limit: u32) -> Observation {
         let misses = f64::from(streams.saturating_sub(limit));
         let metrics = [(MISSES, misses), ("iops", f64::from(streams))];
-        let metrics: BTreeMap<String, f64> = metrics.map(|(name, value)| (name.to_owned(), value)).into();
+        let metrics: BTreeMap<String, f64> =
+            metrics.map(|(name, value)| (name.to_owned(), value)).into();
         Observation { metrics, ..Observation::default() }
     }
 
@@ -98,14 +106,21 @@ mod tests {
         for (limit, most) in [(1, 1), (7, 64), (64, 64), (63, 64), (100, 10)] {
             let found = schedulable(most, |streams| Ok(trial(streams, limit))).unwrap();
             let expected = f64::from(limit.min(most));
-            assert_eq!((found.metrics[STREAMS], found.metrics["iops"]), (expected, expected), "{limit} of {most}");
+            assert_eq!(
+                (found.metrics[STREAMS], found.metrics["iops"]),
+                (expected, expected),
+                "{limit} of {most}"
+            );
         }
     }
 
     #[test]
     fn not_even_one_stream_is_0_and_shows_what_one_gets() {
         let found = schedulable(50, |streams| Ok(trial(streams, 0))).unwrap();
-        assert_eq!((found.metrics[STREAMS], found.metrics["iops"], found.metrics[MISSES]), (0.0, 1.0, 1.0));
+        assert_eq!(
+            (found.metrics[STREAMS], found.metrics["iops"], found.metrics[MISSES]),
+            (0.0, 1.0, 1.0)
+        );
     }
 
     #[test]

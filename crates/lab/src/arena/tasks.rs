@@ -22,7 +22,11 @@ pub(super) fn check_tasks(model: &Model, workloads: &Workloads) -> Result<()> {
                 nr_sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
             };
             if let Some(found) = impossible_alone(&services, &[task]).first() {
-                return Err(usage(format!("workload {label} on {}: {}", model.word(), words(&name, found))));
+                return Err(usage(format!(
+                    "workload {label} on {}: {}",
+                    model.word(),
+                    words(&name, found)
+                )));
             }
         }
     }

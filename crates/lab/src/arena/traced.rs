@@ -32,7 +32,11 @@ impl Traces {
 
     /// The trace of the next trial of a workload and arm, each with its name; None where an earlier trial has one, or had one in an
     /// earlier session.
-    pub(super) fn next(&mut self, workload: (usize, &str), arm: (ArmIndex, &str)) -> Option<TraceTo> {
+    pub(super) fn next(
+        &mut self,
+        workload: (usize, &str),
+        arm: (ArmIndex, &str),
+    ) -> Option<TraceTo> {
         let file = self.file.clone()?;
         if !self.traced.insert((workload.0, arm.0)) {
             return None;

@@ -86,8 +86,10 @@ impl<V: Virtual> Arena for V {
     fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
         let Upcoming { workload, duration, warmup, seed, .. } = *upcoming;
         let mut ahead = std::mem::take(&mut self.course().ahead);
-        let keys: Vec<Key> =
-            upcoming.trials(ahead.depth()).map(|(block, arm)| Key { arm, workload, seed: seed(block) }).collect();
+        let keys: Vec<Key> = upcoming
+            .trials(ahead.depth())
+            .map(|(block, arm)| Key { arm, workload, seed: seed(block) })
+            .collect();
         ahead.announce(&keys, upcoming.nr_next(), |key| {
             self.job(key, &TrialSpec { workload, seed: key.seed, duration, warmup })
         });

@@ -16,12 +16,18 @@ pub(super) fn share_of(share: &plan::Share) -> Share {
 /// A problem with a setting as a reason against a trial.
 pub(super) fn void_of(problem: Problem) -> VoidReason {
     match problem {
-        Problem::WriteFailed { attribute, wanted, error } => VoidReason::WriteFailed { attribute, wanted, error },
-        Problem::NotInEffect { attribute, wanted, found } => VoidReason::NotInEffect { attribute, wanted, found },
+        Problem::WriteFailed { attribute, wanted, error } => {
+            VoidReason::WriteFailed { attribute, wanted, error }
+        }
+        Problem::NotInEffect { attribute, wanted, found } => {
+            VoidReason::NotInEffect { attribute, wanted, found }
+        }
         Problem::ChangedMeanwhile { attribute, wanted, found } => {
             VoidReason::ChangedMeanwhile { attribute, wanted, found }
         }
-        Problem::DeviceGone { device } => VoidReason::DeviceVanished { detail: format!("{device} is gone") },
+        Problem::DeviceGone { device } => {
+            VoidReason::DeviceVanished { detail: format!("{device} is gone") }
+        }
     }
 }
 

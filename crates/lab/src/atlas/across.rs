@@ -26,7 +26,15 @@ impl Progress for Across<'_> {
         // Less than a second of work says nothing about an hour's.
         let left = left.filter(|_| elapsed >= Duration::from_secs(1));
         let workload = format!("{} of {} · {}", self.done + 1, self.of, self.name);
-        self.shown.trial(&Step { share, elapsed, simulated: false, left, workload: &workload, standing: "", ..*step });
+        self.shown.trial(&Step {
+            share,
+            elapsed,
+            simulated: false,
+            left,
+            workload: &workload,
+            standing: "",
+            ..*step
+        });
     }
 
     fn measured(&self, trial: &Trial, metric: &str) {

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use experiment::atlas::{About, Hole, Key};
-use experiment::plan::{self, ArenaKind, Arm, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength};
+use experiment::plan::{
+    self, ArenaKind, Arm, Budget, Criteria, LONGEST_S, Method, Plan, TrialLength,
+};
 use machine::files::{Bounded, Dir};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -24,7 +26,8 @@ use crate::resolve::{bare, checked};
 const SCHEMA: u32 = 2;
 
 /// The devices without another choice: five disks, a SATA SSD and an NVMe SSD.
-const DEVICES: [&str; 7] = ["hp97560", "barracuda7200", "cheetah9lp", "wd4tb7200", "st2000dm006", "sata-ssd", "nvme"];
+const DEVICES: [&str; 7] =
+    ["hp97560", "barracuda7200", "cheetah9lp", "wd4tb7200", "st2000dm006", "sata-ssd", "nvme"];
 
 /// Schedulers that order by deadlines alone: without them they are first come, first served.
 const BY_DEADLINE: &[&str] = &["edf", "scan-edf", "dm-scan", "rg-scan", "gsr"];
@@ -89,7 +92,12 @@ pub struct Planned {
 impl Planned {
     /// What the statistics have to know of it.
     pub fn about(&self) -> About<'_> {
-        About { key: self.key.clone(), fairness: &self.fairness, special: BY_DEADLINE, known: &self.known }
+        About {
+            key: self.key.clone(),
+            fairness: &self.fairness,
+            special: BY_DEADLINE,
+            known: &self.known,
+        }
     }
 }
 
@@ -117,16 +125,23 @@ impl Design {
         let table = rows()?;
         let loads: Vec<&str> = table.iter().map(|row| row.spec.name.as_str()).collect();
         let models: Vec<&str> = sim::DEVICES.iter().map(|row| row.name).collect();
-        let (own, named): (Vec<String>, Vec<String>) = choice.devices.iter().cloned().partition(|word| is_file(word));
+        let (own, named): (Vec<String>, Vec<String>) =
+            choice.devices.iter().cloned().partition(|word| is_file(word));
         let mut devices: Vec<String> = match (choice.devices.is_empty(), named.is_empty()) {
             (true, _) => DEVICES.map(str::to_owned).to_vec(),
             (false, true) => Vec::new(),
-            (false, false) => names::chosen("--devices", &named, &models)?.into_iter().map(str::to_owned).collect(),
+            (false, false) => names::chosen("--devices", &named, &models)?
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
         };
         // Shards and a later session may start elsewhere.
         let whole = |word: &String| {
-            let path = std::fs::canonicalize(word).with_context(|| format!("{word}: cannot read the device"))?;
-            path.into_os_string().into_string().map_err(|_| usage(format!("{word}: its path is not UTF-8; rename it")))
+            let path = std::fs::canonicalize(word)
+                .with_context(|| format!("{word}: cannot read the device"))?;
+            path.into_os_string()
+                .into_string()
+                .map_err(|_| usage(format!("{word}: its path is not UTF-8; rename it")))
         };
         devices.extend(own.iter().map(whole).collect::<Result<Vec<_>>>()?);
         let design = Design {
@@ -159,13 +174,24 @@ impl Design {
         let Some(file) = dir.open_if_there(DESIGN)? else { return Ok(None) };
         let text = ATLAS_BYTES.read_text(file).map_err(|error| wrong(error.to_string()))?;
         let written = toml::from_str::<toml::Table>(&text).unwrap_or_default();
-        if let Some(found) = written.get("schema").filter(|found| found.as_integer() != Some(i64::from(SCHEMA))) {
-            let why = build::other_format(found, SCHEMA, written.get("schedlab").and_then(toml::Value::as_str));
-            return Err(wrong(format!("{why}; use the schedlab that wrote it, or name another --out")));
+        if let Some(found) =
+            written.get("schema").filter(|found| found.as_integer() != Some(i64::from(SCHEMA)))
+        {
+            let why = build::other_format(
+                found,
+                SCHEMA,
+                written.get("schedlab").and_then(toml::Value::as_str),
+            );
+            return Err(wrong(format!(
+                "{why}; use the schedlab that wrote it, or name another --out"
+            )));
         }
-        let design: Design = toml::from_str(&text).map_err(|e| wrong(format!("not the design of an atlas: {e}")))?;
+        let design: Design =
+            toml::from_str(&text).map_err(|e| wrong(format!("not the design of an atlas: {e}")))?;
         if let Some(why) = build::difference(&design.schedlab, build::identity()) {
-            return Err(wrong(format!("{why}; continue it with that build, or name another --out")));
+            return Err(wrong(format!(
+                "{why}; continue it with that build, or name another --out"
+            )));
         }
         design.check().with_context(|| path.display().to_string())?;
         Ok(Some(design))
@@ -205,10 +231,13 @@ impl Design {
             }
         }
         // Each cell of the kernel has a twin.
-        let arenas = self.arenas.len() + self.arenas.iter().filter(|arena| **arena == ArenaKind::Kernel).count();
+        let arenas = self.arenas.len()
+            + self.arenas.iter().filter(|arena| **arena == ArenaKind::Kernel).count();
         check_number([arenas, self.devices.len(), self.workloads.len()].iter().product())?;
         if self.linux.is_some_and(|linux| ![601, 612].contains(&linux)) {
-            return Err(usage("linux: not a version whose rules the simulator has; write 601 or 612"));
+            return Err(usage(
+                "linux: not a version whose rules the simulator has; write 601 or 612",
+            ));
         }
         for arena in &self.arenas {
             if !arena.is_virtual() {
@@ -219,9 +248,13 @@ impl Design {
             }
         }
         if let Some(name) = self.schedulers.iter().find(|name| elevator::find(name).is_none()) {
-            return Err(usage(format!("scheduler {name:?}: unknown to this schedlab; see schedlab list schedulers")));
+            return Err(usage(format!(
+                "scheduler {name:?}: unknown to this schedlab; see schedlab list schedulers"
+            )));
         }
-        if let Some(name) = self.workloads.iter().find(|name| table.iter().all(|row| row.spec.name != **name)) {
+        if let Some(name) =
+            self.workloads.iter().find(|name| table.iter().all(|row| row.spec.name != **name))
+        {
             return Err(usage(format!(
                 "workload {name:?}: unknown to this schedlab; take those of the schedlab that wrote it"
             )));
@@ -229,7 +262,9 @@ impl Design {
         let mut short: Vec<&str> = self.devices.iter().map(|device| name_of(device)).collect();
         short.sort_unstable();
         match short.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(usage(format!("device {}: two have this name; rename a file", pair[0]))),
+            Some(pair) => {
+                Err(usage(format!("device {}: two have this name; rename a file", pair[0])))
+            }
             None => Ok(()),
         }
     }
@@ -244,17 +279,19 @@ impl Design {
         let left = self.schedulers.iter().filter(|name| BY_DEADLINE.contains(&name.as_str()));
         let left: Vec<&str> = left.map(String::as_str).collect();
         if !left.is_empty() {
-            plans
-                .notes
-                .push(format!("{}: on real-time workloads only, since they order by deadlines", left.join(", ")));
+            plans.notes.push(format!(
+                "{}: on real-time workloads only, since they order by deadlines",
+                left.join(", ")
+            ));
         }
         for arena in &self.arenas {
             for device_word in &self.devices {
                 let model = Model::read(device_word)?;
                 if *arena == ArenaKind::Kernel && model.look(|device| device.tables().is_none()) {
-                    plans
-                        .notes
-                        .push(format!("{}: not in the kernel arena, which has no such model", name_of(device_word)));
+                    plans.notes.push(format!(
+                        "{}: not in the kernel arena, which has no such model",
+                        name_of(device_word)
+                    ));
                     continue;
                 }
                 let on = model.look(|device| Device {
@@ -272,7 +309,9 @@ impl Design {
         }
         if self.arenas.contains(&ArenaKind::Kernel) {
             let not = self.schedulers.iter().filter(|name| !is_of_kernel(name)).count();
-            plans.notes.push(format!("{not} schedulers are the simulator's alone: no module of a kernel has them"));
+            plans.notes.push(format!(
+                "{not} schedulers are the simulator's alone: no module of a kernel has them"
+            ));
         }
         Ok(plans)
     }
@@ -280,23 +319,33 @@ impl Design {
     /// A scheduler by itself, or as the guest has it.
     fn arm(&self, arena: &str, name: &str, on: &Device<'_>) -> Arm {
         match self.linux.filter(|_| arena == TWIN) {
-            Some(linux) => Arm { tunables: agreement::as_in_guest(name, linux, on.has_arm), ..bare(name) },
+            Some(linux) => {
+                Arm { tunables: agreement::as_in_guest(name, linux, on.has_arm), ..bare(name) }
+            }
             None => bare(name),
         }
     }
 
     fn plan(&self, arena: &str, on: &Device<'_>, row: &Row, plans: &mut Plans) {
-        let (kind, device, usual_ms) =
-            (if arena == "kernel" { ArenaKind::Kernel } else { ArenaKind::Sim }, on.word, on.usual_ms);
+        let (kind, device, usual_ms) = (
+            if arena == "kernel" { ArenaKind::Kernel } else { ArenaKind::Sim },
+            on.word,
+            on.usual_ms,
+        );
         let part = if self.quick { QUICK_PART } else { PART };
         // The bounds are those of a whole map's trials.
         let bound = |ms: u64| (ms / part).saturating_mul(PART);
         let duration_ms = (usual_ms / part).max(bound(row.least_ms)).min(bound(row.most_ms)).max(1);
         let warmup_ms = (usual_ms / part).min(bound(row.most_ms)) / WARMUP_PART;
         let arms = self.schedulers.iter().filter(|name| {
-            (arena == "sim" || is_of_kernel(name)) && (row.real_time || !BY_DEADLINE.contains(&name.as_str()))
+            (arena == "sim" || is_of_kernel(name))
+                && (row.real_time || !BY_DEADLINE.contains(&name.as_str()))
         });
-        let key = Key { arena: arena.to_owned(), device: name_of(device).to_owned(), workload: row.spec.name.clone() };
+        let key = Key {
+            arena: arena.to_owned(),
+            device: name_of(device).to_owned(),
+            workload: row.spec.name.clone(),
+        };
         let plan = Plan {
             schema: plan::SCHEMA,
             name: format!("{} on {}: {}", row.spec.name, key.device, row.about),
@@ -311,7 +360,10 @@ impl Design {
                 no_early_stop: true,
                 figures_only: false,
             },
-            trial: TrialLength { duration_ms: Some(duration_ms), warmup_ms: Some(warmup_ms.max(1)) },
+            trial: TrialLength {
+                duration_ms: Some(duration_ms),
+                warmup_ms: Some(warmup_ms.max(1)),
+            },
             criteria: Criteria { method: Method::Fixed, ..Criteria::default() },
             limits: plan::Limits::default(),
             arms: arms.map(|name| self.arm(arena, name, on)).collect(),
@@ -326,7 +378,9 @@ impl Design {
                 let known = known(&plan, &key.device);
                 plans.cells.push(Planned { key, dir, plan, fairness: row.fairness.clone(), known });
             }
-            Err(error) => plans.holes.push(Hole { key, why: format!("cannot be measured: {error:#}") }),
+            Err(error) => {
+                plans.holes.push(Hole { key, why: format!("cannot be measured: {error:#}") })
+            }
         }
     }
 }
@@ -372,7 +426,10 @@ fn slug(name: &str) -> String {
         return name.to_owned();
     }
     let kept: String = name.chars().filter(|c| plain(*c)).take(40).collect();
-    let sum = Sha256::digest(name).iter().take(6).fold(String::new(), |sum, byte| format!("{sum}{byte:02x}"));
+    let sum = Sha256::digest(name)
+        .iter()
+        .take(6)
+        .fold(String::new(), |sum, byte| format!("{sum}{byte:02x}"));
     format!("{kept}-{sum}")
 }
 
@@ -381,7 +438,8 @@ mod tests {
     use super::*;
 
     fn design(choice: Choice) -> Result<Design> {
-        let arenas = if choice.arenas.is_empty() { vec![ArenaKind::Sim] } else { choice.arenas.clone() };
+        let arenas =
+            if choice.arenas.is_empty() { vec![ArenaKind::Sim] } else { choice.arenas.clone() };
         Design::of(&Choice { arenas, ..choice })
     }
 
@@ -401,10 +459,15 @@ mod tests {
     fn the_kernel_has_disks_and_its_own_schedulers() {
         let arenas = vec![ArenaKind::Sim, ArenaKind::Kernel];
         let plans = design(Choice { arenas, ..Choice::default() }).unwrap().plans().unwrap();
-        let kernel: Vec<&Planned> = plans.cells.iter().filter(|cell| cell.key.arena == "kernel").collect();
+        let kernel: Vec<&Planned> =
+            plans.cells.iter().filter(|cell| cell.key.arena == "kernel").collect();
         assert_eq!(kernel.len(), 5 * rows().unwrap().len(), "{:?} {:?}", plans.notes, plans.holes);
         assert!(kernel.iter().all(|cell| cell.plan.arms.len() >= 6));
-        assert!(plans.notes.iter().any(|note| note.starts_with("nvme: not in the kernel arena")), "{:?}", plans.notes);
+        assert!(
+            plans.notes.iter().any(|note| note.starts_with("nvme: not in the kernel arena")),
+            "{:?}",
+            plans.notes
+        );
     }
 
     #[test]
@@ -422,21 +485,31 @@ mod tests {
                 (twin.trial.clone(), twin.budget.blocks),
                 (kernel.plan.trial.clone(), kernel.plan.budget.blocks)
             );
-            let names = |plan: &Plan| plan.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>();
+            let names =
+                |plan: &Plan| plan.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>();
             assert_eq!(names(twin), names(&kernel.plan));
             for arm in &twin.arms {
-                assert_eq!(arm.tunables, agreement::as_in_guest(&arm.scheduler, 601, true), "{}", arm.name);
+                assert_eq!(
+                    arm.tunables,
+                    agreement::as_in_guest(&arm.scheduler, 601, true),
+                    "{}",
+                    arm.name
+                );
             }
         }
         let own = plans.cells.iter().filter(|cell| cell.key.arena == "sim");
-        assert!(own.flat_map(|cell| &cell.plan.arms).all(|arm| arm.tunables.is_empty()), "the map is of the defaults");
+        assert!(
+            own.flat_map(|cell| &cell.plan.arms).all(|arm| arm.tunables.is_empty()),
+            "the map is of the defaults"
+        );
     }
 
     #[test]
     fn a_design_of_another_build_or_with_a_foreign_name_is_refused() {
         let at = tempfile::tempdir().unwrap();
         let dir = Dir::open(at.path()).unwrap();
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let words =
+            |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let bfq = design(Choice { schedulers: words(&["bfq"]), ..Choice::default() }).unwrap();
         bfq.keep(&dir).unwrap();
         assert_eq!(Design::read(&dir).unwrap(), Some(bfq.clone()));

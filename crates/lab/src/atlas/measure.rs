@@ -49,7 +49,10 @@ pub fn look(dir: &Dir, cell: &Planned) -> Looked {
         return Looked::Foreign(format!("{}: {why}; {remove}", at().display()));
     }
     if !is_of(&record, &cell.plan) {
-        return Looked::Foreign(format!("{}: the record of another plan; {remove}", at().display()));
+        return Looked::Foreign(format!(
+            "{}: the record of another plan; {remove}",
+            at().display()
+        ));
     }
     if !is_whole(&record) {
         return Looked::Unfinished;
@@ -76,7 +79,10 @@ fn is_whole(record: &Record) -> bool {
 
 /// Whether a record is of this plan, whatever budget of time it was given.
 fn is_of(record: &Record, plan: &Plan) -> bool {
-    let comparable = |plan: &Plan| Plan { budget: Budget { time_s: 0.0, ..plan.budget.clone() }, ..plan.clone() };
+    let comparable = |plan: &Plan| Plan {
+        budget: Budget { time_s: 0.0, ..plan.budget.clone() },
+        ..plan.clone()
+    };
     comparable(&record.header.plan) == comparable(plan)
 }
 
@@ -85,7 +91,12 @@ fn is_of(record: &Record, plan: &Plan) -> bool {
 ///
 /// # Errors
 /// An arena or a directory failed; the records keep what was measured.
-pub fn measure(dir: &Dir, cells: &[&Planned], opening: &OpenOptions, console: Console<'_>) -> Result<Option<End>> {
+pub fn measure(
+    dir: &Dir,
+    cells: &[&Planned],
+    opening: &OpenOptions,
+    console: Console<'_>,
+) -> Result<Option<End>> {
     let progress = console.progress;
     let (began, of) = (Instant::now(), cells.len());
     for (done, cell) in cells.iter().enumerate() {
@@ -105,11 +116,17 @@ fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, console: Console<'_>) -
     let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
     let begun = at.open_if_there(RECORD)?.map(|file| file.metadata()).transpose()?;
     let resume = begun.is_some_and(|found| found.len() > 0);
-    let options = RecordOptions { output: Output::Named(at.path().to_owned()), resume, command: COMMAND.to_owned() };
+    let options = RecordOptions {
+        output: Output::Named(at.path().to_owned()),
+        resume,
+        command: COMMAND.to_owned(),
+    };
     let experiment = Experiment {
         plan: cell.plan.clone(),
         place: Place::New { root: &Root::real(), opening },
-        pilot: Pilot::Skipped("a cell is one plan on every machine that measures a part of the atlas"),
+        pilot: Pilot::Skipped(
+            "a cell is one plan on every machine that measures a part of the atlas",
+        ),
         results: Results::Directory(options),
         hooks: &(),
     };
@@ -142,7 +159,9 @@ pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
         let Some(source) = held(from, cell)? else { continue };
         let at = dir.subdir(CELLS)?.subdir(&cell.dir)?;
         let missing = || format!("{}: cannot copy", source.file(RECORD).display());
-        let bytes = RECORD_BYTES.read(source.open_if_there(RECORD)?.with_context(missing)?).with_context(missing)?;
+        let bytes = RECORD_BYTES
+            .read(source.open_if_there(RECORD)?.with_context(missing)?)
+            .with_context(missing)?;
         // The plan of the design, not the file beside the record: a part is made elsewhere, and may hold another one.
         at.replace("plan.toml", cell.plan.to_toml().as_bytes())?;
         at.replace(RECORD, &bytes)?;

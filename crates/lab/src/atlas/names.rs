@@ -9,7 +9,10 @@ fn means(word: &str, name: &str) -> bool {
     match word.split_once('*') {
         None => word == name,
         Some((start, rest)) => name.strip_prefix(start).is_some_and(|left| {
-            left.char_indices().map(|(at, _)| at).chain([left.len()]).any(|at| means(rest, &left[at..]))
+            left.char_indices()
+                .map(|(at, _)| at)
+                .chain([left.len()])
+                .any(|at| means(rest, &left[at..]))
         }),
     }
 }
@@ -18,11 +21,18 @@ fn means(word: &str, name: &str) -> bool {
 ///
 /// # Errors
 /// Wrong usage: a word that means none.
-pub(super) fn chosen<'a>(option: &str, words: &[String], names: &[&'a str]) -> Result<Vec<&'a str>> {
+pub(super) fn chosen<'a>(
+    option: &str,
+    words: &[String],
+    names: &[&'a str],
+) -> Result<Vec<&'a str>> {
     for word in words {
         if word.matches('*').count() > 4 || !names.iter().any(|name| means(word, name)) {
             let nearest = text::did_you_mean(word, names.iter().copied());
-            return Err(usage(format!("{option} {word}: names none of {}{nearest}", names.join(", "))));
+            return Err(usage(format!(
+                "{option} {word}: names none of {}{nearest}",
+                names.join(", ")
+            )));
         }
     }
     let is_chosen = |name: &str| words.is_empty() || words.iter().any(|word| means(word, name));

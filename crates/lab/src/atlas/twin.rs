@@ -13,8 +13,11 @@ use crate::failure::usage;
 /// By what share each arm's deciding figure is known to differ between the arenas.
 pub(super) fn known(plan: &Plan, device: &str) -> Vec<(String, f64)> {
     let Some(spec) = plan.workloads.first() else { return Vec::new() };
-    let (work, metric) = (agreement::workload_of(spec), spec.primary.as_deref().unwrap_or_default());
-    let of = |arm: &Arm| (arm.name.clone(), agreement::bound(device, &work, &arm.scheduler).of(metric) / 100.0);
+    let (work, metric) =
+        (agreement::workload_of(spec), spec.primary.as_deref().unwrap_or_default());
+    let of = |arm: &Arm| {
+        (arm.name.clone(), agreement::bound(device, &work, &arm.scheduler).of(metric) / 100.0)
+    };
     plan.arms.iter().map(of).collect()
 }
 
@@ -25,14 +28,19 @@ pub(super) fn linux_of(kernel: Option<&str>) -> Result<u32> {
         Source::Newest => return Ok(612),
         Source::Directory(tree) => {
             let makefile = tree.join("Makefile");
-            let unreadable =
-                || usage(format!("{}: cannot read its version; name the tree of a kernel", makefile.display()));
+            let unreadable = || {
+                usage(format!(
+                    "{}: cannot read its version; name the tree of a kernel",
+                    makefile.display()
+                ))
+            };
             let file = machine::files::open_input(&makefile).map_err(|_| unreadable())?;
             let mut head = Vec::new();
             file.take(4096).read_to_end(&mut head).map_err(|_| unreadable())?;
             let head = String::from_utf8_lossy(&head);
             let number = |key: &str| {
-                let value = head.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_prefix('='));
+                let value =
+                    head.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_prefix('='));
                 value.map(|value| value.trim().to_owned()).ok_or_else(unreadable)
             };
             format!("{}.{}", number("VERSION")?, number("PATCHLEVEL")?)
@@ -48,11 +56,18 @@ mod tests {
     #[test]
     fn the_rules_of_the_twin_are_those_of_the_kernel_that_is_named() {
         assert_eq!(linux_of(None).unwrap(), 601);
-        assert_eq!((linux_of(Some("debian:6.12")).unwrap(), linux_of(Some("debian:newest")).unwrap()), (612, 612));
+        assert_eq!(
+            (linux_of(Some("debian:6.12")).unwrap(), linux_of(Some("debian:newest")).unwrap()),
+            (612, 612)
+        );
         let tree = tempfile::tempdir().unwrap();
         let word = tree.path().display().to_string();
         assert!(linux_of(Some(&word)).unwrap_err().to_string().contains("cannot read its version"));
-        std::fs::write(tree.path().join("Makefile"), "# SPDX\nVERSION = 6\nPATCHLEVEL = 14\nSUBLEVEL = 0\n").unwrap();
+        std::fs::write(
+            tree.path().join("Makefile"),
+            "# SPDX\nVERSION = 6\nPATCHLEVEL = 14\nSUBLEVEL = 0\n",
+        )
+        .unwrap();
         assert_eq!(linux_of(Some(&word)).unwrap(), 612);
     }
 }

@@ -50,7 +50,10 @@ impl Default for Beside {
 /// The table is malformed, which a test excludes.
 pub(super) fn rows() -> Result<Vec<Row>> {
     let table: toml::Table = toml::from_str(TABLE)?;
-    let rows = table.get("workload").and_then(toml::Value::as_array).context("workloads: the table is empty")?;
+    let rows = table
+        .get("workload")
+        .and_then(toml::Value::as_array)
+        .context("workloads: the table is empty")?;
     rows.iter().map(row).collect()
 }
 

@@ -43,7 +43,9 @@ impl Evidence {
 
     /// The side on which the candidate lies; None where the evidence does not suffice.
     pub(super) fn side(&self, direction: Direction, margin: f64) -> Option<Finding> {
-        let within = |bound: Option<f64>, inside: &dyn Fn(f64) -> bool| bound.is_some_and(|ratio| inside(ratio.ln()));
+        let within = |bound: Option<f64>, inside: &dyn Fn(f64) -> bool| {
+            bound.is_some_and(|ratio| inside(ratio.ln()))
+        };
         match self.verdict {
             Verdict::Worse => Some(Finding::Bad),
             Verdict::Better | Verdict::Equivalent => Some(Finding::Good),
@@ -95,7 +97,11 @@ mod tests {
             (Verdict::Equivalent, Some(Finding::Good)),
             (Verdict::Void, None),
         ] {
-            assert_eq!(evidence(verdict, 0.999, 1.001).side(Direction::LowerIsBetter, 0.01), side, "{verdict:?}");
+            assert_eq!(
+                evidence(verdict, 0.999, 1.001).side(Direction::LowerIsBetter, 0.01),
+                side,
+                "{verdict:?}"
+            );
         }
     }
 }

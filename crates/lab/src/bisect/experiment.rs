@@ -45,7 +45,12 @@ pub(super) enum StepOutcome {
 }
 
 /// The plan of an experiment: the arms of two steps, and the error that its verdict may have.
-pub(super) fn plan_of(base: &Plan, [baseline, step]: [Arm; 2], alpha: f64, attempt: u32) -> Result<Plan> {
+pub(super) fn plan_of(
+    base: &Plan,
+    [baseline, step]: [Arm; 2],
+    alpha: f64,
+    attempt: u32,
+) -> Result<Plan> {
     let mut plan = base.clone();
     plan.name = format!("{}: {} against {}", base.name, step.name, baseline.name);
     plan.baseline = Some(baseline.name.clone());
@@ -56,7 +61,8 @@ pub(super) fn plan_of(base: &Plan, [baseline, step]: [Arm; 2], alpha: f64, attem
         plan.seed = base.seed.wrapping_add(u64::from(attempt - 1));
         plan.budget.time_s = (base.budget.time_s * f64::from(LONGER)).min(LONGEST_S);
         let most = u32::try_from(BLOCKS.most).unwrap_or(u32::MAX);
-        plan.budget.blocks = base.budget.blocks.map(|blocks| blocks.saturating_mul(LONGER).min(most));
+        plan.budget.blocks =
+            base.budget.blocks.map(|blocks| blocks.saturating_mul(LONGER).min(most));
     }
     // A bisection lives on verdicts, which figures alone are not.
     plan.budget.figures_only = false;
@@ -78,12 +84,18 @@ impl Bench<'_> {
             Ok(built) => Ok(Ok(built)),
             Err(error) => match error.downcast_ref::<guest::Error>() {
                 Some(guest::Error::Compile { .. }) => {
-                    Ok(Err(StepOutcome::Done(AnswerResult::DoesNotBuild { message: format!("{error:#}") })))
+                    Ok(Err(StepOutcome::Done(AnswerResult::DoesNotBuild {
+                        message: format!("{error:#}"),
+                    })))
                 }
                 Some(guest::Error::Boot { .. }) => {
-                    Ok(Err(StepOutcome::Done(AnswerResult::DoesNotBoot { message: format!("{error:#}") })))
+                    Ok(Err(StepOutcome::Done(AnswerResult::DoesNotBoot {
+                        message: format!("{error:#}"),
+                    })))
                 }
-                Some(guest::Error::Interrupted) => Ok(Err(StepOutcome::Interrupted { by: self.signal() })),
+                Some(guest::Error::Interrupted) => {
+                    Ok(Err(StepOutcome::Interrupted { by: self.signal() }))
+                }
                 _ => Err(error),
             },
         }
@@ -117,7 +129,9 @@ impl Bench<'_> {
             Err(error) => match error.downcast_ref::<BootError>() {
                 Some(BootError::Interrupted) => Ok(StepOutcome::Interrupted { by: self.signal() }),
                 Some(BootError::Panic { .. } | BootError::Hung { .. } | BootError::Died { .. }) => {
-                    Ok(StepOutcome::Done(AnswerResult::GuestFailed { message: format!("{error:#}") }))
+                    Ok(StepOutcome::Done(AnswerResult::GuestFailed {
+                        message: format!("{error:#}"),
+                    }))
                 }
                 _ => Err(error),
             },
@@ -134,8 +148,10 @@ fn judged(plan: &Plan, dir: &Path) -> Result<Evidence> {
     let record = crate::store::read(dir)?;
     let study = experiment::study(&record, None);
     let arm = &plan.arms[1].name;
-    let found = study.judgements.iter().find(|judgement| judgement.primary && judgement.arm == *arm);
-    let found = found.ok_or_else(|| anyhow!("arm {arm}: has no verdict; begin again with another --out"));
+    let found =
+        study.judgements.iter().find(|judgement| judgement.primary && judgement.arm == *arm);
+    let found =
+        found.ok_or_else(|| anyhow!("arm {arm}: has no verdict; begin again with another --out"));
     Ok(Evidence::of(found.with_context(|| dir.display().to_string())?))
 }
 

@@ -38,9 +38,12 @@ pub(super) struct Commit {
 
 impl Git {
     pub(super) fn open(dir: &Path) -> Result<Git> {
-        let dir = dir.canonicalize().map_err(|cause| usage(format!("git:{}: cannot find: {cause}", dir.display())))?;
+        let dir = dir
+            .canonicalize()
+            .map_err(|cause| usage(format!("git:{}: cannot find: {cause}", dir.display())))?;
         let git = Git { dir };
-        git.said(&["rev-parse", "--git-dir"], &BISECT_BYTES).map_err(|error| usage(format!("{error:#}")))?;
+        git.said(&["rev-parse", "--git-dir"], &BISECT_BYTES)
+            .map_err(|error| usage(format!("{error:#}")))?;
         Ok(git)
     }
 
@@ -51,14 +54,26 @@ impl Git {
     pub(super) fn commits(&self, good: &str, bad: &str) -> Result<Vec<Commit>> {
         let (good_id, bad_id) = (self.commit(good)?, self.commit(bad)?);
         if good_id == bad_id {
-            return Err(usage(format!("--good {good}, --bad {bad}: the same commit; name two different ones")));
+            return Err(usage(format!(
+                "--good {good}, --bad {bad}: the same commit; name two different ones"
+            )));
         }
         let range = format!("{good_id}..{bad_id}");
-        let list = ["log", "--first-parent", "--reverse", "--no-show-signature", "--format=%H %P%x00%s", &range, "--"];
+        let list = [
+            "log",
+            "--first-parent",
+            "--reverse",
+            "--no-show-signature",
+            "--format=%H %P%x00%s",
+            &range,
+            "--",
+        ];
         let text = self.text(&list, &BISECT_BYTES)?;
         let lines: Vec<&str> = text.lines().collect();
         check_number(lines.len())?;
-        let parent = |line: &&str| line.split('\0').next().and_then(|ids| ids.split(' ').nth(1)).map(str::to_owned);
+        let parent = |line: &&str| {
+            line.split('\0').next().and_then(|ids| ids.split(' ').nth(1)).map(str::to_owned)
+        };
         if lines.first().and_then(parent) != Some(good_id.clone()) {
             return Err(usage(format!(
                 "--good {good}: does not lead to {bad} along first parents; name an ancestor: git -C {} merge-base {good} {bad}",
@@ -67,17 +82,26 @@ impl Git {
         }
         let commit = |line: &&str| {
             let (ids, subject) = line.split_once('\0').unwrap_or((line, ""));
-            Commit { id: ids.split(' ').next().unwrap_or_default().to_owned(), subject: subject.to_owned() }
+            Commit {
+                id: ids.split(' ').next().unwrap_or_default().to_owned(),
+                subject: subject.to_owned(),
+            }
         };
-        let subject = self.text(&["log", "-1", "--no-show-signature", "--format=%s", &good_id, "--"], &BISECT_BYTES)?;
+        let subject = self.text(
+            &["log", "-1", "--no-show-signature", "--format=%s", &good_id, "--"],
+            &BISECT_BYTES,
+        )?;
         let first = Commit { id: good_id, subject: subject.trim().to_owned() };
         Ok(std::iter::once(first).chain(lines.iter().map(commit)).collect())
     }
 
     /// The difference between two commits as a patch.
     pub(super) fn difference(&self, from: &str, to: &str) -> Result<Vec<u8>> {
-        let plain = ["--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index"];
-        let words = [&["diff"], plain.as_slice(), &["--src-prefix=a/", "--dst-prefix=b/", from, to, "--"]].concat();
+        let plain =
+            ["--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index"];
+        let words =
+            [&["diff"], plain.as_slice(), &["--src-prefix=a/", "--dst-prefix=b/", from, to, "--"]]
+                .concat();
         self.said(&words, &PATCH_BYTES)
     }
 
@@ -91,7 +115,11 @@ impl Git {
         let unpacked = tar.status().context("tar: cannot run")?;
         let written = archive.wait().context("git: lost")?;
         if !(unpacked.success() && written.success()) {
-            bail!("{}: cannot write the tree of {id} into {}; is there space?", self.dir.display(), to.display());
+            bail!(
+                "{}: cannot write the tree of {id} into {}; is there space?",
+                self.dir.display(),
+                to.display()
+            );
         }
         Ok(())
     }
@@ -99,9 +127,13 @@ impl Git {
     fn commit(&self, word: &str) -> Result<String> {
         let wanted = format!("{word}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
-        let id = self.text(&words, &BISECT_BYTES).map(|id| id.trim().to_owned()).unwrap_or_default();
+        let id =
+            self.text(&words, &BISECT_BYTES).map(|id| id.trim().to_owned()).unwrap_or_default();
         if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(usage(format!("{word:?}: no commit of {}; name a revision of it", self.dir.display())));
+            return Err(usage(format!(
+                "{word:?}: no commit of {}; name a revision of it",
+                self.dir.display()
+            )));
         }
         Ok(id)
     }
@@ -113,7 +145,9 @@ impl Git {
     /// The output of git.
     fn said(&self, words: &[&str], limit: &'static Limit) -> Result<Vec<u8>> {
         let mut child = self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let child = child.as_mut().map_err(|cause| usage(format!("git: cannot run: {cause}; apt-get install git")))?;
+        let child = child
+            .as_mut()
+            .map_err(|cause| usage(format!("git: cannot run: {cause}; apt-get install git")))?;
         let output = child.stdout.take().expect("standard output is a pipe");
         // What is not read any more ends git by a closed pipe.
         let bytes = limit.read(output);
@@ -133,7 +167,14 @@ impl Git {
         let mut git = programs::helper("git");
         // Under sudo git trusts the repositories of the user who called it.
         programs::pass(&mut git, &["SUDO_UID"]);
-        git.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager", "-C"]);
+        git.args([
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.hooksPath=/dev/null",
+            "--no-pager",
+            "-C",
+        ]);
         git.arg(&self.dir).args(words).env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
         git
     }
@@ -152,7 +193,12 @@ mod tests {
         let git = |words: &[&str]| {
             let who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
             let mut command = programs::helper("git");
-            command.current_dir(dir.path()).args(who).args(words).stdout(Stdio::null()).stderr(Stdio::null());
+            command
+                .current_dir(dir.path())
+                .args(who)
+                .args(words)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
             assert!(command.status().unwrap().success(), "{words:?}");
         };
         git(&["init", "-q", "-b", "main"]);
@@ -177,7 +223,8 @@ mod tests {
         let commits = git.commits("main~3", "main").unwrap();
         let subjects: Vec<&str> = commits.iter().map(|commit| commit.subject.as_str()).collect();
         assert_eq!(subjects, ["number 0", "number 1", "number 2", "merge"]);
-        let patch = String::from_utf8(git.difference(&commits[0].id, &commits[3].id).unwrap()).unwrap();
+        let patch =
+            String::from_utf8(git.difference(&commits[0].id, &commits[3].id).unwrap()).unwrap();
         assert!(patch.contains("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-0\n+2\n"), "{patch}");
         assert!(patch.contains("--- /dev/null\n+++ b/y\n"), "the merge brought it: {patch}");
         let tree = tempfile::tempdir().unwrap();

@@ -103,9 +103,16 @@ impl Log {
         let path = dir.file(LOG);
         let there = dir.has(LOG);
         if resume && !there {
-            return Err(usage(format!("{}: cannot resume: there is no log; leave out --resume", path.display())));
+            return Err(usage(format!(
+                "{}: cannot resume: there is no log; leave out --resume",
+                path.display()
+            )));
         }
-        let mut log = Log { file: LogFile::open(dir, LOG, &BISECT_BYTES)?, answers: Vec::new(), built: Vec::new() };
+        let mut log = Log {
+            file: LogFile::open(dir, LOG, &BISECT_BYTES)?,
+            answers: Vec::new(),
+            built: Vec::new(),
+        };
         if log.file.is_empty() {
             log.append(&LogLine::Begin(Box::new(begin.clone())))?;
             return Ok(log);
@@ -125,8 +132,9 @@ impl Log {
 
     fn read(&mut self, text: &str, begin: &Begin) -> Result<()> {
         for (number, line) in (1..).zip(text.lines()) {
-            let read: LogLine = serde_json::from_str(line)
-                .map_err(|cause| usage(format!("line {number}: no line of a bisection: {cause}")))?;
+            let read: LogLine = serde_json::from_str(line).map_err(|cause| {
+                usage(format!("line {number}: no line of a bisection: {cause}"))
+            })?;
             match (number, read) {
                 (1, LogLine::Begin(then)) => same_search(&then, begin)?,
                 (1, _) | (_, LogLine::Begin(_)) => {
@@ -158,21 +166,27 @@ impl Log {
 
     /// What the log answers to an experiment.
     pub(super) fn answer(&self, baseline: usize, step: usize, attempt: u32) -> Option<&Answer> {
-        self.answers.iter().find(|answer| (answer.baseline, answer.step, answer.attempt) == (baseline, step, attempt))
+        self.answers.iter().find(|answer| {
+            (answer.baseline, answer.step, answer.attempt) == (baseline, step, attempt)
+        })
     }
 }
 
 /// Whether a log is of the search that is to be continued.
 fn same_search(then: &Begin, now: &Begin) -> Result<()> {
     let other = |what: String| {
-        Err(usage(format!("--resume: {what}, and answers of different searches are never joined; name another --out")))
+        Err(usage(format!(
+            "--resume: {what}, and answers of different searches are never joined; name another --out"
+        )))
     };
     if then.schema != now.schema {
         let why = build::other_format(then.schema, now.schema, Some(&then.schedlab));
         return Err(usage(format!("--resume: {why}; name another --out")));
     }
     if let Some(why) = build::difference(&then.schedlab, &now.schedlab) {
-        return Err(usage(format!("--resume: {why}; continue it with that build, or name another --out")));
+        return Err(usage(format!(
+            "--resume: {why}; continue it with that build, or name another --out"
+        )));
     }
     if then.plan != now.plan {
         return other("another plan, arm or workload".to_owned());
@@ -185,7 +199,10 @@ fn same_search(then: &Begin, now: &Begin) -> Result<()> {
         ));
     }
     match then.steps.iter().zip(&now.steps).position(|(then, now)| then.sum != now.sum) {
-        Some(step) => other(format!("step {step}, {}: changed since the bisection began", now.steps[step].name)),
+        Some(step) => other(format!(
+            "step {step}, {}: changed since the bisection began",
+            now.steps[step].name
+        )),
         None => Ok(()),
     }
 }
@@ -199,7 +216,11 @@ mod tests {
     fn begin(sums: &[&str]) -> Begin {
         let plan = "device = 'hp97560'\narena = 'kernel'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\nname = 'b'\n\
                     scheduler = 'bfq'\n[[workload]]\nname = 'w'\nkind = 'randread'\n";
-        let step = |sum: &&str| Step { name: format!("{sum}.patch"), subject: String::new(), sum: (*sum).to_owned() };
+        let step = |sum: &&str| Step {
+            name: format!("{sum}.patch"),
+            subject: String::new(),
+            sum: (*sum).to_owned(),
+        };
         Begin {
             schema: SCHEMA,
             schedlab: "1".to_owned(),
@@ -243,7 +264,9 @@ mod tests {
         let mut log = Log::open(&dir, &begun, false).unwrap();
         log.append(&answer(2)).unwrap();
         log.append(&LogLine::Built { step: 2, key: "6.1-x".to_owned() }).unwrap();
-        assert!(Log::open(&dir, &begun, true).unwrap_err().to_string().contains("another schedlab"));
+        assert!(
+            Log::open(&dir, &begun, true).unwrap_err().to_string().contains("another schedlab")
+        );
         drop(log);
         let path = at.path().join(LOG);
         let whole = fs::read_to_string(&path).unwrap();
@@ -252,9 +275,15 @@ mod tests {
         assert!(again.contains("add --resume"), "{again}");
         let log = Log::open(&dir, &begun, true).unwrap();
         assert_eq!((log.answers.len(), log.built.len()), (1, 1));
-        assert!(log.answer(0, 2, 1).is_some() && log.answer(0, 2, 2).is_none() && log.answer(1, 2, 1).is_none());
+        assert!(
+            log.answer(0, 2, 1).is_some()
+                && log.answer(0, 2, 2).is_none()
+                && log.answer(1, 2, 1).is_none()
+        );
         drop(log);
-        assert!(fs::read_to_string(&path).unwrap().ends_with("{\"kind\":\"resumed\",\"answers\":1}\n"));
+        assert!(
+            fs::read_to_string(&path).unwrap().ends_with("{\"kind\":\"resumed\",\"answers\":1}\n")
+        );
     }
 
     #[test]
@@ -272,7 +301,9 @@ mod tests {
         assert!(refused(&begin(&["a", "x", "c"])).contains("step 1, x.patch: changed since"));
         assert!(refused(&begin(&["a", "b"])).contains("found 1, expected 2"));
         let of_build = |build: &str| Begin { schedlab: build.to_owned(), ..begun.clone() };
-        assert!(refused(&of_build("2")).contains("another build of schedlab (found 1, expected 2)"));
+        assert!(
+            refused(&of_build("2")).contains("another build of schedlab (found 1, expected 2)")
+        );
         Log::open(&dir, &begun, true).unwrap();
     }
 
@@ -280,9 +311,11 @@ mod tests {
     fn lines_that_are_none_of_a_bisection_are_named() {
         let at = tempfile::tempdir().unwrap();
         let dir = Dir::open(at.path()).unwrap();
-        for (text, says) in
-            [("x\n", "line 1"), ("{\"kind\":\"resumed\",\"answers\":1}\n", "first line"), ("half", "unfinished")]
-        {
+        for (text, says) in [
+            ("x\n", "line 1"),
+            ("{\"kind\":\"resumed\",\"answers\":1}\n", "first line"),
+            ("half", "unfinished"),
+        ] {
             fs::write(at.path().join(LOG), text).unwrap();
             let refused = format!("{:#}", Log::open(&dir, &begin(&["a", "b"]), true).unwrap_err());
             assert!(refused.contains(says), "{text}: {refused}");

@@ -72,7 +72,12 @@ pub struct BisectSpec<'a> {
 ///
 /// # Errors
 /// Wrong usage; a patch that does not apply; a kernel, guest or file system that fails for another reason than the step.
-pub fn bisect(root: &Root, spec: &BisectSpec<'_>, opening: &OpenOptions, console: Console<'_>) -> Result<BisectResult> {
+pub fn bisect(
+    root: &Root,
+    spec: &BisectSpec<'_>,
+    opening: &OpenOptions,
+    console: Console<'_>,
+) -> Result<BisectResult> {
     let Console { stop, progress } = console;
     let steps = Steps::of(spec.source, spec.good, spec.bad)?;
     let plan = base_plan(spec)?;
@@ -125,7 +130,9 @@ fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
     let arm = spec.arm.unwrap_or_else(|| plan.baseline()).to_owned();
     let found = plan.arms.iter().find(|known| known.name == arm).cloned().ok_or_else(|| {
         let known = names(plan.arms.iter().map(|arm| arm.name.as_str()).collect());
-        usage(format!("--arm {arm}: no arm of the plan (expected one of {known}); name one of these"))
+        usage(format!(
+            "--arm {arm}: no arm of the plan (expected one of {known}); name one of these"
+        ))
     })?;
     if found.scheduler.contains('@') || found.tunables.contains_key(kernel::KERNEL) {
         return Err(usage(format!(
@@ -136,14 +143,16 @@ fn base_plan(spec: &BisectSpec<'_>) -> Result<Plan> {
     match (spec.workload, plan.workloads.len()) {
         (None, 1) => {}
         (None, count) => {
-            let known = names(plan.workloads.iter().map(|workload| workload.name.as_str()).collect());
+            let known =
+                names(plan.workloads.iter().map(|workload| workload.name.as_str()).collect());
             return Err(usage(format!(
                 "plan {:?}: has {count} workloads, and one decides; name it with --workload (one of {known})",
                 plan.name
             )));
         }
         (Some(word), _) => {
-            let known: Vec<String> = plan.workloads.iter().map(|workload| workload.name.clone()).collect();
+            let known: Vec<String> =
+                plan.workloads.iter().map(|workload| workload.name.clone()).collect();
             plan.workloads.retain(|workload| workload.name == word);
             if plan.workloads.is_empty() {
                 return Err(usage(format!(
@@ -234,8 +243,11 @@ impl Run<'_> {
         let primary = self.plan.workloads[0].primary.clone().unwrap_or_default();
         let (direction, margin) = (self.plan.direction_of(&primary), self.plan.criteria.margin);
         for attempt in 1..=2 {
-            if self.log.answer(pair.0, pair.1, attempt).is_none() && self.next_share(attempt).0 < LEAST_SHARE {
-                self.progress.remark("the error that verdicts may have is spent; what is left is skipped");
+            if self.log.answer(pair.0, pair.1, attempt).is_none()
+                && self.next_share(attempt).0 < LEAST_SHARE
+            {
+                self.progress
+                    .remark("the error that verdicts may have is spent; what is left is skipped");
                 return Ok(Shown::Nothing);
             }
             let answer = match self.answer(pair.0, pair.1, attempt, later)? {
@@ -256,14 +268,23 @@ impl Run<'_> {
                     self.progress.remark(&format!("{words}: skipped"));
                     return Ok(Shown::Nothing);
                 }
-                None => self.progress.remark(&format!("{words}: measured again, {} times as long", experiment::LONGER)),
+                None => self.progress.remark(&format!(
+                    "{words}: measured again, {} times as long",
+                    experiment::LONGER
+                )),
             }
         }
         Ok(Shown::Nothing)
     }
 
     /// The log's answer, or a new one; the name of the signal that interrupted it.
-    fn answer(&mut self, baseline: usize, step: usize, attempt: u32, later: u32) -> Result<Result<Answer, String>> {
+    fn answer(
+        &mut self,
+        baseline: usize,
+        step: usize,
+        attempt: u32,
+        later: u32,
+    ) -> Result<Result<Answer, String>> {
         if let Some(answer) = self.log.answer(baseline, step, attempt).cloned() {
             self.count(&answer);
             return Ok(Ok(answer));
@@ -272,12 +293,24 @@ impl Run<'_> {
         let (alpha, _) = self.next_share(attempt);
         let arms = [self.arm(baseline)?, self.arm(step)?];
         let plan = plan_of(&self.plan, arms, alpha, attempt)?;
-        let directory = format!("experiment-{step}-against-{baseline}{}", if attempt > 1 { "-longer" } else { "" });
-        let each = self.measured.iter().sum::<Duration>().checked_div(u32::try_from(self.measured.len()).unwrap_or(1));
+        let directory = format!(
+            "experiment-{step}-against-{baseline}{}",
+            if attempt > 1 { "-longer" } else { "" }
+        );
+        let each = self
+            .measured
+            .iter()
+            .sum::<Duration>()
+            .checked_div(u32::try_from(self.measured.len()).unwrap_or(1));
         let done = u32::try_from(self.log.answers.len()).unwrap_or(u32::MAX);
         let progress = StepProgress {
             shown: self.progress,
-            prefix: format!("{} of about {} · {}", done + 1, done + 1 + later, self.steps.list[step].name),
+            prefix: format!(
+                "{} of about {} · {}",
+                done + 1,
+                done + 1 + later,
+                self.steps.list[step].name
+            ),
             done,
             total: done + 1 + later,
             each,
@@ -301,7 +334,9 @@ impl Run<'_> {
         }
         let outcome = match outcome {
             Some(outcome) => outcome,
-            None => self.bench.measure(&plan, &self.dir.file(&directory), self.command, &progress)?,
+            None => {
+                self.bench.measure(&plan, &self.dir.file(&directory), self.command, &progress)?
+            }
         };
         let result = match outcome {
             StepOutcome::Interrupted { by } => return Ok(Err(by)),
@@ -310,7 +345,15 @@ impl Run<'_> {
         let took = begun.elapsed();
         self.measured.push(took);
         let alpha = if matches!(result, AnswerResult::Judged(_)) { alpha } else { 0.0 };
-        let answer = Answer { baseline, step, attempt, alpha, directory, result, seconds: took.as_secs_f64() };
+        let answer = Answer {
+            baseline,
+            step,
+            attempt,
+            alpha,
+            directory,
+            result,
+            seconds: took.as_secs_f64(),
+        };
         self.log.append(&LogLine::Answer(answer.clone()))?;
         self.count(&answer);
         Ok(Ok(answer))
@@ -368,7 +411,13 @@ impl Run<'_> {
         shown.baseline = Some(shown.arms[0].name.clone());
         shown.name = format!("{}: {}", self.plan.name, self.steps.list[pair[1]].name);
         self.dir.replace(SHOWN, shown.to_toml().as_bytes()).context("plan of the two kernels")?;
-        Ok(BisectResult::of(&self.plan, &self.steps.list, &self.log.answers, conclusion, self.dir.path()))
+        Ok(BisectResult::of(
+            &self.plan,
+            &self.steps.list,
+            &self.log.answers,
+            conclusion,
+            self.dir.path(),
+        ))
     }
 }
 

@@ -47,7 +47,11 @@ pub enum Conclusion {
 impl Conclusion {
     pub(super) fn of(bracket: Bracket) -> Conclusion {
         let Bracket { good, bad } = bracket;
-        if bracket.is_one_step() { Conclusion::Found { good, bad } } else { Conclusion::Range { good, bad } }
+        if bracket.is_one_step() {
+            Conclusion::Found { good, bad }
+        } else {
+            Conclusion::Range { good, bad }
+        }
     }
 
     /// The steps on both sides.
@@ -116,7 +120,10 @@ impl BisectResult {
     ) -> BisectResult {
         let last = steps.len() - 1;
         let last_judged = |baseline: usize, step: usize| {
-            let of_pair = answers.iter().rev().filter(|answer| (answer.baseline, answer.step) == (baseline, step));
+            let of_pair = answers
+                .iter()
+                .rev()
+                .filter(|answer| (answer.baseline, answer.step) == (baseline, step));
             let mut judged = of_pair.filter_map(|answer| match &answer.result {
                 AnswerResult::Judged(evidence) => Some(evidence.clone()),
                 _ => None,
@@ -126,7 +133,8 @@ impl BisectResult {
         let bracket = conclusion.bracket();
         let neighbours = bracket.and_then(|(good, bad)| last_judged(good, bad));
         let ends = last_judged(0, last);
-        let log_ratio = |evidence: &Option<Evidence>| evidence.as_ref().and_then(|it| it.ratio).map(f64::ln);
+        let log_ratio =
+            |evidence: &Option<Evidence>| evidence.as_ref().and_then(|it| it.ratio).map(f64::ln);
         let share = match (log_ratio(&neighbours), log_ratio(&ends)) {
             (Some(of), Some(whole)) if whole != 0.0 => Some(of / whole),
             _ => None,
@@ -144,7 +152,9 @@ impl BisectResult {
             good_end: steps[0].clone(),
             bad_end: steps[last].clone(),
             blamed: bracket.map_or_else(Vec::new, |(good, bad)| steps[good + 1..=bad].to_vec()),
-            last_good: bracket.filter(|(good, _)| *good > 0).and_then(|(good, _)| last_judged(0, good)),
+            last_good: bracket
+                .filter(|(good, _)| *good > 0)
+                .and_then(|(good, _)| last_judged(0, good)),
             first_bad: bracket.and_then(|(_, bad)| last_judged(0, bad)),
             ends,
             neighbours,
@@ -164,11 +174,14 @@ impl BisectResult {
 
 /// Steps whose last answer is none.
 fn skipped(steps: &[Step], answers: &[Answer], bracket: Option<(usize, usize)>) -> Vec<Skipped> {
-    let of = |step: usize| answers.iter().rfind(|answer| answer.step == step && answer.baseline == 0);
+    let of =
+        |step: usize| answers.iter().rfind(|answer| answer.step == step && answer.baseline == 0);
     let between = bracket.map_or(1..steps.len(), |(good, bad)| good + 1..bad);
     let of_step = |step: usize| {
         let why = match &of(step)?.result {
-            AnswerResult::Judged(evidence) if bracket.is_some() || is_open(evidence) => in_words(evidence),
+            AnswerResult::Judged(evidence) if bracket.is_some() || is_open(evidence) => {
+                in_words(evidence)
+            }
             AnswerResult::Judged(_) => return None,
             failed => failure(failed).unwrap_or_default(),
         };
@@ -187,7 +200,9 @@ pub(super) fn failure(result: &AnswerResult) -> Option<String> {
         AnswerResult::Judged(_) => None,
         AnswerResult::DoesNotBuild { message } => Some(format!("does not build: {message}")),
         AnswerResult::DoesNotBoot { message } => Some(format!("does not boot: {message}")),
-        AnswerResult::GuestFailed { message } => Some(format!("fails under the workload: {message}")),
+        AnswerResult::GuestFailed { message } => {
+            Some(format!("fails under the workload: {message}"))
+        }
     }
 }
 
@@ -202,9 +217,11 @@ pub fn in_words(evidence: &Evidence) -> String {
         Verdict::Void => return format!("void: {}", evidence.reasons.join("; ")),
     };
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    let bound =
-        |ratio: Option<f64>, none: &str| ratio.map_or_else(|| none.to_owned(), |r| format!("{:+.1}", percent(r)));
-    let change = evidence.ratio.map_or_else(|| "?".to_owned(), |ratio| format!("{:+.1} %", percent(ratio)));
+    let bound = |ratio: Option<f64>, none: &str| {
+        ratio.map_or_else(|| none.to_owned(), |r| format!("{:+.1}", percent(r)))
+    };
+    let change =
+        evidence.ratio.map_or_else(|| "?".to_owned(), |ratio| format!("{:+.1} %", percent(ratio)));
     format!("{verdict}, {change} [{}, {}]", bound(evidence.low, "-100"), bound(evidence.high, "∞"))
 }
 

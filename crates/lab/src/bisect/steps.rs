@@ -80,8 +80,12 @@ impl Steps {
     /// Whether it builds kernels of what is no package.
     pub(super) fn announced(&self) -> Option<String> {
         match &self.source {
-            StepSource::Patches { files, .. } => Some(format!("kernels with {} patches are built", files.len())),
-            StepSource::Git { .. } => Some("kernels of the git tree are built, by its own makefiles".to_owned()),
+            StepSource::Patches { files, .. } => {
+                Some(format!("kernels with {} patches are built", files.len()))
+            }
+            StepSource::Git { .. } => {
+                Some("kernels of the git tree are built, by its own makefiles".to_owned())
+            }
             StepSource::Versions => None,
         }
     }
@@ -99,7 +103,11 @@ impl Steps {
             StepSource::Git { git } => {
                 dir.subdir(PATCHES)?;
                 let tree = dir.subdir(TREE)?;
-                if tree.names()?.is_empty() { git.export(&self.list[0].sum, tree.path()) } else { Ok(()) }
+                if tree.names()?.is_empty() {
+                    git.export(&self.list[0].sum, tree.path())
+                } else {
+                    Ok(())
+                }
             }
             StepSource::Versions => Ok(()),
         }
@@ -108,7 +116,8 @@ impl Steps {
     /// The arm that runs `base` on the kernel of a step.
     pub(super) fn arm(&self, step: usize, base: &Arm, dir: &Dir) -> Result<Arm> {
         let mut arm = Arm { name: format!("step-{step}"), ..base.clone() };
-        let below = |name: &str| std::path::absolute(dir.file(name)).map(|path| path.display().to_string());
+        let below =
+            |name: &str| std::path::absolute(dir.file(name)).map(|path| path.display().to_string());
         match &self.source {
             StepSource::Patches { first, .. } => {
                 let count = first + step;
@@ -122,9 +131,13 @@ impl Steps {
                     let name = format!("{step}-{}.patch", &self.list[step].sum[..12]);
                     let patches = dir.subdir(PATCHES)?;
                     if !patches.has(&name) {
-                        patches.replace(&name, &git.difference(&self.list[0].sum, &self.list[step].sum)?)?;
+                        patches.replace(
+                            &name,
+                            &git.difference(&self.list[0].sum, &self.list[step].sum)?,
+                        )?;
                     }
-                    arm.scheduler = format!("{}@{}", base.scheduler, below(&format!("{PATCHES}/{name}"))?);
+                    arm.scheduler =
+                        format!("{}@{}", base.scheduler, below(&format!("{PATCHES}/{name}"))?);
                 }
             }
             StepSource::Versions => {
@@ -137,14 +150,17 @@ impl Steps {
 
 /// The name of a copied patch: its number keeps the order.
 fn copied(number: usize, file: &Path) -> String {
-    let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name =
+        file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.+".contains(c) { c } else { '_' };
     let name: String = name.chars().map(plain).take(180).collect();
     format!("{:04}-{}.patch", number + 1, name.trim_end_matches(".patch"))
 }
 
 fn read_patch(file: &Path) -> Result<Vec<u8>> {
-    PATCH_BYTES.read_file(file).with_context(|| format!("{}: cannot read the patch", file.display()))
+    PATCH_BYTES
+        .read_file(file)
+        .with_context(|| format!("{}: cannot read the patch", file.display()))
 }
 
 fn of_patches(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Steps> {
@@ -163,10 +179,14 @@ fn of_patches(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Step
         }
     }
     if files.is_empty() {
-        return Err(usage("--source: holds no patch; name a directory of patches, or patches separated by commas"));
+        return Err(usage(
+            "--source: holds no patch; name a directory of patches, or patches separated by commas",
+        ));
     }
-    let names: Vec<String> =
-        files.iter().map(|file| file.file_name().unwrap_or_default().to_string_lossy().into_owned()).collect();
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| file.file_name().unwrap_or_default().to_string_lossy().into_owned())
+        .collect();
     let count = |flag: &str, word: &str| -> Result<usize> {
         let by_number = word.parse::<usize>().ok().filter(|count| *count <= files.len());
         by_number.or_else(|| names.iter().position(|name| name == word).map(|at| at + 1)).ok_or_else(|| {
@@ -202,7 +222,8 @@ fn of_patches(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Step
 fn step_of(file: &Path) -> Result<Step> {
     let bytes = read_patch(file)?;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(1 << 16)]).into_owned();
-    let head = text.lines().take_while(|line| !line.starts_with("--- ") && !line.starts_with("diff "));
+    let head =
+        text.lines().take_while(|line| !line.starts_with("--- ") && !line.starts_with("diff "));
     let subject = head.filter_map(|line| line.strip_prefix("Subject: ")).next().unwrap_or_default();
     Ok(Step {
         name: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -213,7 +234,9 @@ fn step_of(file: &Path) -> Result<Step> {
 
 fn of_git(dir: &Path, good: Option<&str>, bad: Option<&str>) -> Result<Steps> {
     let (Some(good), Some(bad)) = (good, bad) else {
-        return Err(usage("--source git: has no default ends; name both, --good REVISION --bad REVISION"));
+        return Err(usage(
+            "--source git: has no default ends; name both, --good REVISION --bad REVISION",
+        ));
     };
     let git = Git::open(dir)?;
     let step = |Commit { id, subject }| Step { name: id[..12].to_owned(), subject, sum: id };
@@ -234,10 +257,14 @@ fn of_versions(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Ste
         }
     }
     if let Some(again) = (1..versions.len()).find(|at| versions[..*at].contains(&versions[*at])) {
-        return Err(usage(format!("--source: {} is named twice; name each version once, in order", versions[again])));
+        return Err(usage(format!(
+            "--source: {} is named twice; name each version once, in order",
+            versions[again]
+        )));
     }
     let at = |flag: &str, word: &str| {
-        let named = |version: &String| version == word || version.strip_prefix("debian:") == Some(word);
+        let named =
+            |version: &String| version == word || version.strip_prefix("debian:") == Some(word);
         versions.iter().position(named).ok_or_else(|| {
             let expected = versions.join(", ");
             usage(format!(
@@ -248,14 +275,23 @@ fn of_versions(words: &str, good: Option<&str>, bad: Option<&str>) -> Result<Ste
     let first = good.map_or(Ok(0), |word| at("--good", word))?;
     let last = bad.map_or(Ok(versions.len().saturating_sub(1)), |word| at("--bad", word))?;
     check_order(first, last, &versions[first], &versions[last])?;
-    let step = |version: &String| Step { name: version.clone(), subject: String::new(), sum: version.clone() };
-    Ok(Steps { list: versions[first..=last].iter().map(step).collect(), source: StepSource::Versions })
+    let step = |version: &String| Step {
+        name: version.clone(),
+        subject: String::new(),
+        sum: version.clone(),
+    };
+    Ok(Steps {
+        list: versions[first..=last].iter().map(step).collect(),
+        source: StepSource::Versions,
+    })
 }
 
 /// Whether the good end comes before the bad one.
 fn check_order(first: usize, last: usize, good: &str, bad: &str) -> Result<()> {
     if first == last {
-        return Err(usage(format!("--good and --bad: the same step, {good}; name two different ones")));
+        return Err(usage(format!(
+            "--good and --bad: the same step, {good}; name two different ones"
+        )));
     }
     if first > last {
         return Err(usage(format!(
@@ -275,8 +311,11 @@ mod tests {
     fn patches(count: usize) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for number in 1..=count {
-            fs::write(dir.path().join(format!("{number:02}.patch")), format!("Subject: change {number}\n--- a/x\n"))
-                .unwrap();
+            fs::write(
+                dir.path().join(format!("{number:02}.patch")),
+                format!("Subject: change {number}\n--- a/x\n"),
+            )
+            .unwrap();
         }
         dir
     }
@@ -293,7 +332,10 @@ mod tests {
         let word = from.path().display().to_string();
         let steps = Steps::of(&word, Some("01.patch"), Some("4")).unwrap();
         let names: Vec<&str> = steps.list.iter().map(|step| step.name.as_str()).collect();
-        assert_eq!((names, steps.last()), (vec!["01.patch", "02.patch", "03.patch", "04.patch"], 3));
+        assert_eq!(
+            (names, steps.last()),
+            (vec!["01.patch", "02.patch", "03.patch", "04.patch"], 3)
+        );
         assert_eq!(steps.list[2].subject, "change 3");
         let to = tempfile::tempdir().unwrap();
         let dir = Dir::open(to.path()).unwrap();
@@ -305,7 +347,11 @@ mod tests {
         assert_eq!((setting.kernel.patches.len(), setting.nr_requests), (3, Some(64)));
         assert!(setting.kernel.patches[2].ends_with("0003-03.patch"), "{setting:?}");
         let whole = Steps::of(&format!("{word}/02.patch,{word}/01.patch"), None, None).unwrap();
-        assert_eq!(whole.arm(0, &base, &dir).unwrap().scheduler, "kyber", "the good end is the kernel itself");
+        assert_eq!(
+            whole.arm(0, &base, &dir).unwrap().scheduler,
+            "kyber",
+            "the good end is the kernel itself"
+        );
         assert_eq!(whole.list[1].name, "02.patch", "the order is the user's");
     }
 
@@ -328,12 +374,16 @@ mod tests {
         assert!(refused(&word, Some("3"), Some("1")).contains("comes after the bad one"));
         assert!(refused(&word, Some("03.pach"), None).contains("did you mean \"03.patch\""));
         assert!(refused(&word, None, Some("4")).contains("0 to 3"));
-        assert!(refused(&empty.path().display().to_string(), None, None).contains("holds no patch"));
+        assert!(
+            refused(&empty.path().display().to_string(), None, None).contains("holds no patch")
+        );
         assert!(refused(",", None, None).contains("holds no patch"));
         assert!(refused("/nowhere", None, None).contains("no such directory or patch"));
         assert!(refused("debian:6.1", None, None).contains("the same step"));
         assert!(refused("debian:6.1,debian:6.1", None, None).contains("named twice"));
-        assert!(refused("debian:6.1,debian:6.12", Some("5.10"), None).contains("none of the versions"));
+        assert!(
+            refused("debian:6.1,debian:6.12", Some("5.10"), None).contains("none of the versions")
+        );
         assert!(refused("debian:six", None, None).contains("debian:X.Y"));
         assert!(refused("git:/nowhere", Some("a"), None).contains("name both, --good"));
         assert!(refused("git:/nowhere", Some("a"), Some("b")).contains("/nowhere"));

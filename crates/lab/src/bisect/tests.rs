@@ -31,10 +31,18 @@ fn a_plan_gives_one_arm_and_one_workload_to_every_experiment() {
         (PLAN.to_owned(), None, Some("three"), "expected one of one, two"),
         (PLAN.to_owned(), Some("c"), Some("one"), "expected one of a, b"),
         (PLAN.to_owned(), Some("b"), Some("one"), "kernel or patch of its own"),
-        (PLAN.replace("'kernel'", "'sim'").replace("@Cargo.toml", ""), None, Some("one"), "in the kernel arena"),
+        (
+            PLAN.replace("'kernel'", "'sim'").replace("@Cargo.toml", ""),
+            None,
+            Some("one"),
+            "in the kernel arena",
+        ),
     ] {
         let refused = base_plan(&spec(&plan, arm, workload)).unwrap_err();
-        assert!(crate::failure::is_usage(&refused) && refused.to_string().contains(says), "{refused:#}");
+        assert!(
+            crate::failure::is_usage(&refused) && refused.to_string().contains(says),
+            "{refused:#}"
+        );
     }
 }
 
@@ -42,7 +50,12 @@ fn step(name: &str) -> Step {
     Step { name: name.to_owned(), subject: String::new(), sum: name.to_owned() }
 }
 
-fn judged(baseline: usize, step: usize, verdict: ::experiment::study::Verdict, ratio: f64) -> Answer {
+fn judged(
+    baseline: usize,
+    step: usize,
+    verdict: ::experiment::study::Verdict,
+    ratio: f64,
+) -> Answer {
     let evidence = Evidence {
         verdict,
         ratio: Some(ratio),
@@ -53,7 +66,15 @@ fn judged(baseline: usize, step: usize, verdict: ::experiment::study::Verdict, r
         reasons: Vec::new(),
     };
     let result = AnswerResult::Judged(evidence);
-    Answer { baseline, step, attempt: 1, alpha: 0.005, directory: "x".to_owned(), result, seconds: 2.0 }
+    Answer {
+        baseline,
+        step,
+        attempt: 1,
+        alpha: 0.005,
+        directory: "x".to_owned(),
+        result,
+        seconds: 2.0,
+    }
 }
 
 #[test]
@@ -61,8 +82,10 @@ fn a_result_holds_the_verdicts_on_both_sides_and_the_part_of_the_difference() {
     use ::experiment::study::Verdict::{Equivalent, Worse};
     let plan = base_plan(&spec(PLAN, None, Some("one"))).unwrap();
     let steps: Vec<Step> = ["0", "1", "2", "3", "4"].map(step).into();
-    let broken =
-        Answer { result: AnswerResult::DoesNotBuild { message: "error: x".to_owned() }, ..judged(0, 2, Worse, 1.0) };
+    let broken = Answer {
+        result: AnswerResult::DoesNotBuild { message: "error: x".to_owned() },
+        ..judged(0, 2, Worse, 1.0)
+    };
     let answers = [
         judged(0, 4, Worse, 0.25),
         broken,
@@ -74,9 +97,18 @@ fn a_result_holds_the_verdicts_on_both_sides_and_the_part_of_the_difference() {
     let result = BisectResult::of(&plan, &steps, &answers, range, std::path::Path::new("/tmp/a b"));
     assert_eq!(result.blamed, [step("2"), step("3")]);
     assert_eq!(result.last_good.as_ref().unwrap().verdict, Equivalent);
-    assert!((result.share_of_difference.unwrap() - 0.5).abs() < 1e-12, "half of the way on a scale of ratios");
-    assert_eq!((result.skipped.len(), result.skipped[0].why.as_str()), (1, "does not build: error: x"));
-    assert_eq!(result.command, "schedlab run '/tmp/a b/found.toml' --allow-commands --out '/tmp/a b/shown'");
+    assert!(
+        (result.share_of_difference.unwrap() - 0.5).abs() < 1e-12,
+        "half of the way on a scale of ratios"
+    );
+    assert_eq!(
+        (result.skipped.len(), result.skipped[0].why.as_str()),
+        (1, "does not build: error: x")
+    );
+    assert_eq!(
+        result.command,
+        "schedlab run '/tmp/a b/found.toml' --allow-commands --out '/tmp/a b/shown'"
+    );
     let json = serde_json::to_value(&result).unwrap();
     assert_eq!((json["conclusion"].as_str(), json["bad"].as_u64()), (Some("range"), Some(3)));
     assert_eq!(result::in_words(result.ends.as_ref().unwrap()), "worse, -75.0 % [-75.2, -74.8]");

@@ -221,9 +221,13 @@ pub fn read(arm: &str, word: &str, text: &str) -> Result<Option<Control>> {
             )));
         }
         (Scope::Device, Some(flow)) => {
-            return Err(usage(format!("arm {arm}: {name} is a setting of the device; remove @{flow}")));
+            return Err(usage(format!(
+                "arm {arm}: {name} is a setting of the device; remove @{flow}"
+            )));
         }
-        (Scope::Flow, Some(flow)) => check_name(flow).map_err(|why| usage(format!("arm {arm}: {word}: {why}")))?,
+        (Scope::Flow, Some(flow)) => {
+            check_name(flow).map_err(|why| usage(format!("arm {arm}: {word}: {why}")))?
+        }
         (Scope::Device, None) => {}
     }
     let value = (row.read)(text.trim()).ok_or_else(|| {
@@ -272,7 +276,9 @@ pub fn check_flows(arm: &str, controls: &[Control], flows: &[&str]) -> Result<()
 /// What of an arm's settings is without effect under a scheduler, as far as that is known.
 pub fn remarks(arm: &str, scheduler: &str, controls: &[Control]) -> Vec<String> {
     let in_linux = elevator::LINUX.iter().any(|row| row.name == scheduler);
-    let has_cost = controls.iter().any(|c| c.name == "io.cost.qos" && c.pair("enable").is_some_and(|on| on != "0"));
+    let has_cost = controls
+        .iter()
+        .any(|c| c.name == "io.cost.qos" && c.pair("enable").is_some_and(|on| on != "0"));
     let why = |control: &Control| match control.name.as_str() {
         "io.weight" if !has_cost => Some(match scheduler {
             "bfq" => "io.cost is off, and bfq reads io.bfq.weight",
@@ -291,7 +297,11 @@ pub fn remarks(arm: &str, scheduler: &str, controls: &[Control]) -> Vec<String> 
     let mut remarks: Vec<String> = controls
         .iter()
         .filter_map(|control| {
-            Some(format!("WARNING: arm {arm}: {} has no effect under {scheduler}: {}", control.word(), why(control)?))
+            Some(format!(
+                "WARNING: arm {arm}: {} has no effect under {scheduler}: {}",
+                control.word(),
+                why(control)?
+            ))
         })
         .collect();
     remarks.dedup();
@@ -329,16 +339,24 @@ impl Control {
             Form::Plain if self.value == "-1" => found.trim().parse::<u64>().is_ok_and(|us| us > 0),
             Form::Plain => self.value == found.trim(),
             Form::Weight => {
-                let weight = found.lines().find_map(|line| match line.trim().strip_prefix("default ") {
-                    Some(weight) => Some(weight),
-                    None => line.trim().bytes().all(|b| b.is_ascii_digit()).then_some(line.trim()),
-                });
+                let weight =
+                    found.lines().find_map(|line| match line.trim().strip_prefix("default ") {
+                        Some(weight) => Some(weight),
+                        None => {
+                            line.trim().bytes().all(|b| b.is_ascii_digit()).then_some(line.trim())
+                        }
+                    });
                 weight == Some(self.value.as_str())
             }
             Form::Pairs => {
-                let line = found.lines().find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(' '));
+                let line = found
+                    .lines()
+                    .find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(' '));
                 let shown = |key: &str| {
-                    line?.split_whitespace().filter_map(|word| word.split_once('=')).find(|(k, _)| *k == key)
+                    line?
+                        .split_whitespace()
+                        .filter_map(|word| word.split_once('='))
+                        .find(|(k, _)| *k == key)
                 };
                 // A file without a line for the device has no bound for it.
                 self.pairs().all(|(key, value)| match shown(key) {

@@ -3,7 +3,9 @@
 use super::*;
 
 fn one(word: &str, text: &str) -> Control {
-    read("a", word, text).unwrap_or_else(|e| panic!("{word} = {text}: {e}")).expect("it is a controller's")
+    read("a", word, text)
+        .unwrap_or_else(|e| panic!("{word} = {text}: {e}"))
+        .expect("it is a controller's")
 }
 
 fn refused(word: &str, text: &str) -> String {
@@ -67,7 +69,10 @@ fn what_cannot_be_is_refused_with_what_can() {
 fn a_flow_that_would_be_a_path_or_a_line_is_no_flow_and_no_value_brings_a_second_line() {
     for flow in ["", "..", "a/b", "a\nb", "a b", "ä", "a.b", &"x".repeat(65)] {
         assert!(check_name(flow).is_err(), "{flow:?}");
-        assert!(refused(&format!("io.weight@{flow}"), "1").contains("no name of a flow"), "{flow:?}");
+        assert!(
+            refused(&format!("io.weight@{flow}"), "1").contains("no name of a flow"),
+            "{flow:?}"
+        );
     }
     check_name("Reader-2_x").unwrap();
     for (word, text) in [
@@ -78,7 +83,14 @@ fn a_flow_that_would_be_a_path_or_a_line_is_no_flow_and_no_value_brings_a_second
         ("ioprio@r", "realtime:0\n"),
     ] {
         let read = read("a", word, text);
-        assert!(read.as_ref().map_or(true, |found| !found.as_ref().unwrap().value.contains(['\n', '\t'])), "{text:?}");
+        assert!(
+            read.as_ref().map_or(true, |found| !found
+                .as_ref()
+                .unwrap()
+                .value
+                .contains(['\n', '\t'])),
+            "{text:?}"
+        );
     }
 }
 
@@ -87,7 +99,10 @@ fn a_flow_that_no_workload_has_is_refused_with_the_nearest() {
     let controls = [one("io.weight@reader", "400"), one("io.max@writters", "wbps=1M")];
     check_flows("a", &controls[..1], &["reader", "writers"]).unwrap();
     let error = check_flows("a", &controls, &["reader", "writers"]).unwrap_err().to_string();
-    assert!(error.contains("io.max@writters") && error.contains("did you mean \"writers\""), "{error}");
+    assert!(
+        error.contains("io.max@writters") && error.contains("did you mean \"writers\""),
+        "{error}"
+    );
     let error = check_flows("a", &controls, &[]).unwrap_err().to_string();
     assert!(error.contains("no workload has flows"), "{error}");
     check_flows("a", &[one("wbt_lat_usec", "0")], &[]).unwrap();
@@ -106,7 +121,10 @@ fn a_weight_that_the_scheduler_ignores_is_a_loud_remark() {
         ("bfq", vec![one("ioprio@r", "realtime:0")], "within a control group"),
     ] {
         let said = remarks("a", scheduler, &controls);
-        assert!(said.len() == 1 && said[0].starts_with("WARNING: arm a: ") && said[0].contains(says), "{said:?}");
+        assert!(
+            said.len() == 1 && said[0].starts_with("WARNING: arm a: ") && said[0].contains(says),
+            "{said:?}"
+        );
     }
     for (scheduler, controls) in [
         ("none", vec![weight, cost]),
@@ -123,13 +141,23 @@ fn what_the_kernel_shows_is_compared_by_its_numbers() {
     let qos = one("io.cost.qos", "enable=1 rpct=95 max=150");
     let shown = "8:16 enable=0\n8:0 enable=1 ctrl=user rpct=95.00 rlat=0 wpct=0.00 wlat=0 min=1.00 max=150.00\n";
     assert!(qos.is_in("8:0", shown) && !qos.is_in("8:16", shown) && !qos.is_in("8:1", shown));
-    assert!(!qos.is_in("8:0", "8:0 enable=1 rpct=95.00 max=151.00\n"), "one of the numbers is another one");
+    assert!(
+        !qos.is_in("8:0", "8:0 enable=1 rpct=95.00 max=151.00\n"),
+        "one of the numbers is another one"
+    );
     let max = one("io.max@w", "wbps=10M");
     assert!(max.is_in("8:0", "8:0 rbps=max wbps=10485760 riops=max wiops=max\n"));
-    assert!(!max.is_in("8:0", "8:0 rbps=max wbps=10485761 riops=max wiops=max\n") && !max.is_in("8:0", ""));
+    assert!(
+        !max.is_in("8:0", "8:0 rbps=max wbps=10485761 riops=max wiops=max\n")
+            && !max.is_in("8:0", "")
+    );
     assert!(one("io.max@w", "wbps=max").is_in("8:0", ""), "no line is no bound");
     let weight = one("io.weight@r", "400");
-    assert!(weight.is_in("8:0", "default 400\n") && weight.is_in("8:0", "400") && !weight.is_in("8:0", "default 40\n"));
+    assert!(
+        weight.is_in("8:0", "default 400\n")
+            && weight.is_in("8:0", "400")
+            && !weight.is_in("8:0", "default 40\n")
+    );
     assert!(one("io.latency@r", "75ms").is_in("8:0", "8:0 target=75000\n"));
     assert!(one("io.prio.class@r", "idle").is_in("8:0", "idle\n"));
     let wbt = one("wbt_lat_usec", "-1");
@@ -139,7 +167,11 @@ fn what_the_kernel_shows_is_compared_by_its_numbers() {
 
 #[test]
 fn a_cost_model_is_written_before_it_is_switched_on() {
-    let mut all = [one("io.weight@r", "1"), one("io.cost.qos", "enable=1"), one("io.cost.model", "ctrl=auto")];
+    let mut all = [
+        one("io.weight@r", "1"),
+        one("io.cost.qos", "enable=1"),
+        one("io.cost.model", "ctrl=auto"),
+    ];
     sort(&mut all);
     assert_eq!(all.each_ref().map(|c| c.row().name), ["io.cost.model", "io.cost.qos", "io.weight"]);
 }
@@ -149,6 +181,8 @@ fn names_are_unique_and_no_scheduler_has_a_tunable_of_such_a_name() {
     for (at, row) in CONTROLLERS.iter().enumerate() {
         assert!(CONTROLLERS[..at].iter().all(|other| other.name != row.name), "{}", row.name);
         assert!(elevator::LINUX.iter().all(|kind| kind.name != row.name), "{}", row.name);
-        assert!(row.config.starts_with("CONFIG_") && !row.values.is_empty() && !row.help.is_empty());
+        assert!(
+            row.config.starts_with("CONFIG_") && !row.values.is_empty() && !row.help.is_empty()
+        );
     }
 }

@@ -125,15 +125,18 @@ fn of_device(
 fn seek_error(description: &str, truth: &elevator::Geometry) -> Result<Option<f64>> {
     let fitted = sim::device::device_from_toml(description, &[], 0)?.geometry();
     let distances = 1..fitted.cylinders.min(truth.cylinders);
-    let off =
-        |distance| (fitted.seek.seek_ns(distance) as f64 / truth.seek.seek_ns(distance).max(1) as f64 - 1.0).abs();
+    let off = |distance| {
+        (fitted.seek.seek_ns(distance) as f64 / truth.seek.seek_ns(distance).max(1) as f64 - 1.0)
+            .abs()
+    };
     Ok(distances.map(off).max_by(f64::total_cmp))
 }
 
 /// Fits a model to whatever answers reads.
 fn of_drive(drive: &mut dyn Drive, request: &Request, progress: &dyn Progress) -> Result<Fitted> {
     let (began, wall) = (drive.now(), Instant::now());
-    let wanted = request.kind.unwrap_or(if drive.facts().rotational { Kind::Hdd } else { Kind::Ssd });
+    let wanted =
+        request.kind.unwrap_or(if drive.facts().rotational { Kind::Hdd } else { Kind::Ssd });
     let mut fitted = match wanted {
         Kind::Hdd => match of_spindle(drive, request, progress) {
             // A virtual disk that says that it turns.
@@ -150,7 +153,11 @@ fn of_drive(drive: &mut dyn Drive, request: &Request, progress: &dyn Progress) -
         Kind::Ssd => of_latencies(drive, request, progress)?,
     };
     progress.clear();
-    fitted.seconds = if request.simulated { (drive.now() - began) as f64 / 1e9 } else { wall.elapsed().as_secs_f64() };
+    fitted.seconds = if request.simulated {
+        (drive.now() - began) as f64 / 1e9
+    } else {
+        wall.elapsed().as_secs_f64()
+    };
     Ok(fitted)
 }
 
@@ -182,7 +189,10 @@ fn of_spindle(
     description += &found.keys();
     let mut warnings = Vec::new();
     if request.writes_from.is_some() {
-        warnings.push("writes: of a hard disk they are not learnt from recordings, and count as its reads".to_owned());
+        warnings.push(
+            "writes: of a hard disk they are not learnt from recordings, and count as its reads"
+                .to_owned(),
+        );
     }
     Ok(Fitted {
         device: request.device.clone(),
@@ -201,7 +211,11 @@ fn of_spindle(
     })
 }
 
-fn of_latencies(drive: &mut dyn Drive, request: &Request, progress: &dyn Progress) -> Result<Fitted> {
+fn of_latencies(
+    drive: &mut dyn Drive,
+    request: &Request,
+    progress: &dyn Progress,
+) -> Result<Fitted> {
     let mut steps = 0;
     let mut say = |what: &str| {
         steps += 1;
@@ -228,9 +242,14 @@ fn of_latencies(drive: &mut dyn Drive, request: &Request, progress: &dyn Progres
             )),
         }
     }
-    let cells = found.errors(&found.keys(), request.seed.wrapping_add(1)).map_err(|e| anyhow!(e))?;
-    let description = head(request, source) + &held_out_line(&cells_in_words(&cells)) + &found.keys();
-    findings.push(format!("latencies at {} sizes and depths", cells.iter().filter(|cell| cell.in_grid).count()));
+    let cells =
+        found.errors(&found.keys(), request.seed.wrapping_add(1)).map_err(|e| anyhow!(e))?;
+    let description =
+        head(request, source) + &held_out_line(&cells_in_words(&cells)) + &found.keys();
+    findings.push(format!(
+        "latencies at {} sizes and depths",
+        cells.iter().filter(|cell| cell.in_grid).count()
+    ));
     Ok(Fitted {
         device: request.device.clone(),
         kind: Kind::Ssd,
@@ -252,14 +271,16 @@ fn of_latencies(drive: &mut dyn Drive, request: &Request, progress: &dyn Progres
 pub fn fit_recording(path: &Path, seed: u64) -> Result<Fitted> {
     let shown = path.display();
     let recording = recordings::read(path, &ReadOptions::default())?;
-    let found = Recorded::of(&recording).with_context(|| format!("{shown}: no model can be made of it"))?;
+    let found =
+        Recorded::of(&recording).with_context(|| format!("{shown}: no model can be made of it"))?;
     let keys = found.keys();
     let work = found.errors(&keys, seed).map_err(|e| anyhow!(e))?;
     let request = Request { device: shown.to_string(), ..Request::default() };
     let source = "a recording alone: latencies by size and depth, and none of places";
     let description = head(&request, source) + &held_out_line(&work_in_words(&work)) + &keys;
     let (reads, writes) = found.seen();
-    let mut findings = vec![format!("{}: {reads} reads and {writes} writes of the recording", found.name)];
+    let mut findings =
+        vec![format!("{}: {reads} reads and {writes} writes of the recording", found.name)];
     if found.beside_percent() != 100 {
         findings.push(format!("beside several writes a read takes {} %", found.beside_percent()));
     }
@@ -273,13 +294,25 @@ pub fn fit_recording(path: &Path, seed: u64) -> Result<Fitted> {
     }
     let (kind, seconds) = (Kind::Ssd, 0.0);
     let (device, cells) = (request.device, Vec::new());
-    Ok(Fitted { device, kind, description, findings, seek_error: None, error: None, cells, work, warnings, seconds })
+    Ok(Fitted {
+        device,
+        kind,
+        description,
+        findings,
+        seek_error: None,
+        error: None,
+        cells,
+        work,
+        warnings,
+        seconds,
+    })
 }
 
 /// By how much each kind of requests is off.
 fn work_in_words(work: &[KindError]) -> String {
     let words = work.iter().map(|KindError { kind, error, .. }| {
-        let off = [("mean", error.mean()), ("median", error.median()), ("99th percentile", error.p99())];
+        let off =
+            [("mean", error.mean()), ("median", error.median()), ("99th percentile", error.p99())];
         let off = off.map(|(what, off)| format!("{what} {:+.1} %", off * 100.0)).join(", ");
         format!("{} {}s: {off}", error.reads, kind.name())
     });
@@ -288,7 +321,8 @@ fn work_in_words(work: &[KindError]) -> String {
 
 /// How many sizes and depths are within what a model of latencies is expected to reach.
 fn cells_in_words(cells: &[CellError]) -> String {
-    let within = |of: fn(&Error) -> f64| cells.iter().filter(|cell| of(&cell.error).abs() <= GOOD).count();
+    let within =
+        |of: fn(&Error) -> f64| cells.iter().filter(|cell| of(&cell.error).abs() <= GOOD).count();
     let (median, p99) = (within(Error::median), within(Error::p99));
     let percent = GOOD * 100.0;
     format!(
@@ -299,8 +333,14 @@ fn cells_in_words(cells: &[CellError]) -> String {
 
 /// The comment at the top of the file. The name may hold anything, a line's end too.
 fn head(request: &Request, source: &str) -> String {
-    let name: String =
-        request.device.chars().map(|c| if c.is_control() || text::steers(c) { '?' } else { c }).collect();
+    let name: String = request
+        .device
+        .chars()
+        .map(|c| if c.is_control() || text::steers(c) { '?' } else { c })
+        .collect();
     let arena = if request.simulated { " --arena sim" } else { "" };
-    format!("# Fitted by schedlab {}: schedlab fit{arena} {name}\n# From {source}.\n", text::build::identity())
+    format!(
+        "# Fitted by schedlab {}: schedlab fit{arena} {name}\n# From {source}.\n",
+        text::build::identity()
+    )
 }

@@ -48,7 +48,9 @@ impl RealDrive {
     pub(super) fn open(root: &Root, device: &Device, stop: &Stop) -> Result<RealDrive> {
         let shown = device.path.display();
         if device.size_bytes == 0 {
-            return Err(usage(format!("{shown}: no medium or file to measure (found 0 bytes); name another device")));
+            return Err(usage(format!(
+                "{shown}: no medium or file to measure (found 0 bytes); name another device"
+            )));
         }
         let held = device.hold(root)?;
         let path = root.path(&device.path);
@@ -58,8 +60,11 @@ impl RealDrive {
         })?;
         device.check_is(root, &file)?;
         let unit = device.logical_block_size.unwrap_or(512).clamp(512, 65_536);
-        let number = |name: &str| device.queue.get(name).and_then(|attribute| attribute.value.parse::<u64>().ok());
-        let largest = number("max_sectors_kb").map_or(MOST_SECTORS, |kb| (kb * 2).min(MOST_SECTORS.into()) as u32);
+        let number = |name: &str| {
+            device.queue.get(name).and_then(|attribute| attribute.value.parse::<u64>().ok())
+        };
+        let largest = number("max_sectors_kb")
+            .map_or(MOST_SECTORS, |kb| (kb * 2).min(MOST_SECTORS.into()) as u32);
         let tags = machine::device::tags(root, &device.name).or(device.nr_requests).unwrap_or(1);
         let facts = Facts {
             name: device.name.clone(),
@@ -67,13 +72,23 @@ impl RealDrive {
             unit: (unit / 512) as u32,
             largest,
             queue_depth: tags.clamp(1, 4096) as u32,
-            rotational: device.kind == machine::device::Kind::Rotational || number("rotational") == Some(1),
+            rotational: device.kind == machine::device::Kind::Rotational
+                || number("rotational") == Some(1),
         };
         let reads = TimedReads::new(file, &device.path, MOST_DEPTH, largest * 512)?;
         let directory = root.sys("block").join(&device.name);
         let before = DeviceCounters::read(&directory).ok();
         let flag = stop.flag();
-        Ok(RealDrive { facts, reads, _held: held, stop: stop.clone(), flag, directory, before, read_bytes: 0 })
+        Ok(RealDrive {
+            facts,
+            reads,
+            _held: held,
+            stop: stop.clone(),
+            flag,
+            directory,
+            before,
+            read_bytes: 0,
+        })
     }
 
     fn stopped(&self) -> FitError {

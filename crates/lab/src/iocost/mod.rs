@@ -93,9 +93,30 @@ const MB: f64 = 1e6;
 
 /// In the order in which they are measured: what writes comes last, since it leaves a drive that has to clean up.
 const LOADS: [Load; 8] = [
-    Load { name: "rbps", kind: "seqread", params: LARGE, metric: "read_mb_per_s", scale: MB, writes: false },
-    Load { name: "rseqiops", kind: "seqread", params: SMALL, metric: "read_iops", scale: 1.0, writes: false },
-    Load { name: "rrandiops", kind: "randread", params: SMALL, metric: "read_iops", scale: 1.0, writes: false },
+    Load {
+        name: "rbps",
+        kind: "seqread",
+        params: LARGE,
+        metric: "read_mb_per_s",
+        scale: MB,
+        writes: false,
+    },
+    Load {
+        name: "rseqiops",
+        kind: "seqread",
+        params: SMALL,
+        metric: "read_iops",
+        scale: 1.0,
+        writes: false,
+    },
+    Load {
+        name: "rrandiops",
+        kind: "randread",
+        params: SMALL,
+        metric: "read_iops",
+        scale: 1.0,
+        writes: false,
+    },
     Load {
         name: LARGE_READS,
         kind: "randread",
@@ -104,9 +125,30 @@ const LOADS: [Load; 8] = [
         scale: 1.0,
         writes: false,
     },
-    Load { name: "wbps", kind: "seqwrite", params: LARGE, metric: "write_mb_per_s", scale: MB, writes: true },
-    Load { name: "wseqiops", kind: "seqwrite", params: SMALL, metric: "write_iops", scale: 1.0, writes: true },
-    Load { name: "wrandiops", kind: "randwrite", params: SMALL, metric: "write_iops", scale: 1.0, writes: true },
+    Load {
+        name: "wbps",
+        kind: "seqwrite",
+        params: LARGE,
+        metric: "write_mb_per_s",
+        scale: MB,
+        writes: true,
+    },
+    Load {
+        name: "wseqiops",
+        kind: "seqwrite",
+        params: SMALL,
+        metric: "write_iops",
+        scale: 1.0,
+        writes: true,
+    },
+    Load {
+        name: "wrandiops",
+        kind: "randwrite",
+        params: SMALL,
+        metric: "write_iops",
+        scale: 1.0,
+        writes: true,
+    },
     Load {
         name: MIXED,
         kind: "oltp",
@@ -161,7 +203,9 @@ pub struct Report {
 pub fn plan(root: &Root, request: &Request) -> Result<Plan> {
     let depth = match request.arena {
         // What waits in the queue could be merged, and the simulator has no switch for that.
-        ArenaKind::Sim => Device::read(&request.device)?.look(|device| u64::from(device.queue_depth())).min(DEPTH),
+        ArenaKind::Sim => {
+            Device::read(&request.device)?.look(|device| u64::from(device.queue_depth())).min(DEPTH)
+        }
         _ => DEPTH,
     };
     let mut plan = Plan {
@@ -185,10 +229,12 @@ pub fn plan(root: &Root, request: &Request) -> Result<Plan> {
     for load in loads(request) {
         let mut spec = experiment::plan::parse_workload(load.kind)?;
         load.name.clone_into(&mut spec.name);
-        let given = load.params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let given =
+            load.params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let open = if load.params == LARGE { depth.min(32) } else { depth };
         let sizes = [("clients", u64::from(request.clients)), ("iodepth", open)];
-        spec.params = given.chain(sizes.map(|(name, value)| (name.to_owned(), value.to_string()))).collect();
+        spec.params =
+            given.chain(sizes.map(|(name, value)| (name.to_owned(), value.to_string()))).collect();
         plan.workloads.push(spec);
     }
     Ok(plan)
@@ -217,16 +263,28 @@ fn tunables(root: &Root, arena: ArenaKind) -> BTreeMap<String, String> {
 ///
 /// # Errors
 /// Wrong usage; those of the arena; a signal.
-pub fn run(root: &Root, request: &Request, opening: &OpenOptions, console: Console<'_>) -> Result<Report> {
+pub fn run(
+    root: &Root,
+    request: &Request,
+    opening: &OpenOptions,
+    console: Console<'_>,
+) -> Result<Report> {
     let resolved = Resolved::of(plan(root, request)?)?;
     within(root, resolved, opening, console, |plan, arena| measure(request, plan, arena, console))
 }
 
-fn measure(request: &Request, plan: &Plan, arena: &mut dyn Arena, console: Console<'_>) -> Result<Report> {
+fn measure(
+    request: &Request,
+    plan: &Plan,
+    arena: &mut dyn Arena,
+    console: Console<'_>,
+) -> Result<Report> {
     let Console { stop, progress } = console;
     let facts = arena.capture()?;
     let duration = match request.arena {
-        ArenaKind::Sim => Duration::from_millis(Device::read(&plan.device)?.look(|device| device.trial_ms())),
+        ArenaKind::Sim => {
+            Duration::from_millis(Device::read(&plan.device)?.look(|device| device.trial_ms()))
+        }
         _ => Duration::from_secs(10),
     };
     let duration = request.trial.unwrap_or(duration);
@@ -254,7 +312,9 @@ fn measure(request: &Request, plan: &Plan, arena: &mut dyn Arena, console: Conso
             trials[workload].push(trial(arena, load, &spec)?);
             done += 1;
             if let Some(signal) = stop.signal() {
-                bail!("iocost: interrupted by {signal}; nothing was concluded, and the settings are restored");
+                bail!(
+                    "iocost: interrupted by {signal}; nothing was concluded, and the settings are restored"
+                );
             }
         }
     }
@@ -274,13 +334,15 @@ struct Trial {
 fn trial(arena: &mut dyn Arena, load: &Load, spec: &TrialSpec) -> Result<Trial> {
     let mut voids: Vec<VoidReason> = arena.apply(ArmIndex(0))?;
     if !voids.is_empty() {
-        return Ok(Trial { voids: voids.iter().map(ToString::to_string).collect(), ..Trial::default() });
+        return Ok(Trial {
+            voids: voids.iter().map(ToString::to_string).collect(),
+            ..Trial::default()
+        });
     }
     let seen = arena.measure(spec)?;
     voids.extend(seen.voids);
     // Too few requests speak against a percentile, and against nothing else.
-    let of_other =
-        |void: &VoidReason, name: &str| matches!(void, VoidReason::TooFewIos { metric, .. } if metric != name);
+    let of_other = |void: &VoidReason, name: &str| matches!(void, VoidReason::TooFewIos { metric, .. } if metric != name);
     let metric = |name: &str| {
         let is_evidence = voids.iter().all(|void| of_other(void, name));
         seen.metrics.get(name).copied().filter(|_| is_evidence)
@@ -301,20 +363,29 @@ fn report(
     duration: Duration,
     trials: &[(&Load, Vec<Trial>)],
 ) -> Report {
-    let figures: Vec<Figure> = trials.iter().map(|(load, trials)| Figure::of(load.name, trials)).collect();
-    let value = |name: &str| figures.iter().find(|figure| figure.name == name).and_then(|figure| figure.value);
+    let figures: Vec<Figure> =
+        trials.iter().map(|(load, trials)| Figure::of(load.name, trials)).collect();
+    let value = |name: &str| {
+        figures.iter().find(|figure| figure.name == name).and_then(|figure| figure.value)
+    };
     let rates = |letter: char| {
-        let of = |name: &str| value(&format!("{letter}{name}")).map(|value| (value.round() as u64).max(1));
+        let of = |name: &str| {
+            value(&format!("{letter}{name}")).map(|value| (value.round() as u64).max(1))
+        };
         Some(Rates { bps: of("bps")?, seqiops: of("seqiops")?, randiops: of("randiops")? })
     };
     let (read, write) = (rates('r'), rates('w'));
-    let model = read.filter(|_| request.reads_only || write.is_some()).map(|read| Model { read, write });
+    let model =
+        read.filter(|_| request.reads_only || write.is_some()).map(|read| Model { read, write });
     let p99 = |name: &str, of: fn(&Trial) -> Option<f64>| {
         let (_, trials) = trials.iter().find(|(load, _)| load.name == name)?;
         median(&trials.iter().filter_map(of).collect::<Vec<_>>()).map(|us| us.ceil() as u64)
     };
     let qos = model.and_then(|model| {
-        let reached = [reached(&model, LARGE_READS, value(LARGE_READS)), reached(&model, MIXED, value(MIXED))];
+        let reached = [
+            reached(&model, LARGE_READS, value(LARGE_READS)),
+            reached(&model, MIXED, value(MIXED)),
+        ];
         let reached = || reached.iter().flatten().copied();
         let percent = |share: f64| (share * 100.0).round();
         Some(Qos {
@@ -328,8 +399,9 @@ fn report(
     });
     let fact = |section: &str, name: &str| facts.get(section).and_then(|of| of.get(name));
     // hwdb looks drives up by what they call themselves, which a model has not.
-    let drive =
-        fact("device", "model").filter(|name| *name != "not exposed" && request.arena == ArenaKind::Disk).cloned();
+    let drive = fact("device", "model")
+        .filter(|name| *name != "not exposed" && request.arena == ArenaKind::Disk)
+        .cloned();
     let depth = fact("device", "hardware_tags").and_then(|text| text.parse().ok());
     let preset = fact("queue", "rotational").map(|text| published::chosen(text == "1", depth));
     Report {
@@ -361,7 +433,9 @@ impl Figure {
     fn of(name: &'static str, trials: &[Trial]) -> Figure {
         let values: Vec<f64> = trials.iter().filter_map(|trial| trial.value).collect();
         let value = median(&values).filter(|value| *value > 0.0);
-        let (least, most) = values.iter().fold((f64::MAX, 0.0f64), |(least, most), v| (least.min(*v), most.max(*v)));
+        let (least, most) = values
+            .iter()
+            .fold((f64::MAX, 0.0f64), |(least, most), v| (least.min(*v), most.max(*v)));
         let mut voids: Vec<String> = trials.iter().flat_map(|trial| trial.voids.clone()).collect();
         voids.sort();
         voids.dedup();

@@ -62,7 +62,10 @@ impl Model {
     pub fn words(&self) -> String {
         let of = |letter: char, rates: &Rates| {
             let pairs = Rates::NAMES.iter().zip(rates.all());
-            pairs.map(|(name, value)| format!("{letter}{name}={value}")).collect::<Vec<_>>().join(" ")
+            pairs
+                .map(|(name, value)| format!("{letter}{name}={value}"))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         let write = self.write.as_ref().map(|rates| format!(" {}", of('w', rates)));
         format!("{}{}", of('r', &self.read), write.unwrap_or_default())
@@ -124,9 +127,15 @@ mod tests {
             "8:0 ctrl=user model=linear rbps=174019176 rseqiops=41708 rrandiops=370 wbps=1 wseqiops=2 wrandiops=3"
         );
         let qos = Qos { rpct: 99.0, rlat: 5000, wpct: 99.0, wlat: None, min: 75.0, max: 100.0 };
-        assert_eq!(qos_line("8:0", &qos), "8:0 enable=1 ctrl=user rpct=99.00 rlat=5000 min=75.00 max=100.00");
+        assert_eq!(
+            qos_line("8:0", &qos),
+            "8:0 enable=1 ctrl=user rpct=99.00 rlat=5000 min=75.00 max=100.00"
+        );
         assert!(!Model { write: None, ..model }.words().contains('w'));
         let lines = hwdb_lines("ACME X*\n1", &model, &qos);
-        assert!(lines.starts_with("block::name:ACME?X??1:fwrev:*:\n IOCOST_SOLUTIONS=schedlab\n"), "{lines}");
+        assert!(
+            lines.starts_with("block::name:ACME?X??1:fwrev:*:\n IOCOST_SOLUTIONS=schedlab\n"),
+            "{lines}"
+        );
     }
 }

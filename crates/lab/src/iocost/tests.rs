@@ -52,7 +52,12 @@ fn four_servers_of_a_tenth_of_a_millisecond_do_forty_thousand_requests_a_second_
     }
     let qos = report.qos.expect("all is measured");
     // A histogram's bucket, rounded up.
-    assert!([qos.rlat, qos.wlat.expect("writes are measured")].iter().all(|us| (100..=101).contains(us)), "{qos:?}");
+    assert!(
+        [qos.rlat, qos.wlat.expect("writes are measured")]
+            .iter()
+            .all(|us| (100..=101).contains(us)),
+        "{qos:?}"
+    );
     // A random read of 64 KiB takes no longer than one of 4 KiB, and costs 15 pages more by the model: 1 + 15 · 4 KiB / 512 KiB.
     assert!((qos.min - 100.0).abs() <= 1.0 && (qos.max - 112.0).abs() <= 1.0, "{qos:?}");
     assert!(report.figures.iter().all(|figure| figure.spread.is_some_and(|spread| spread < 0.01)));

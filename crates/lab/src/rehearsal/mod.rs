@@ -54,7 +54,8 @@ struct Short {
 impl Short {
     /// The length that would have held enough, by the rate of the rehearsal.
     fn needed(&self, duration: Duration) -> Duration {
-        duration.mul_f64(RESERVE * self.resolution.floor as f64 / self.resolution.events.max(1) as f64)
+        duration
+            .mul_f64(RESERVE * self.resolution.floor as f64 / self.resolution.events.max(1) as f64)
     }
 }
 
@@ -75,10 +76,17 @@ pub fn rehearse(
     let mut notes = Notes::default();
     let Pilots { short, round } = pilots(&mut driver, arms, asked, &mut notes)?;
     check_budget(plan, round, driver.spent(), progress)?;
-    let (spent, at_ms) = if plan.arena.is_virtual() { (Duration::ZERO, 0) } else { (driver.spent(), driver.at_ms()) };
+    let (spent, at_ms) = if plan.arena.is_virtual() {
+        (Duration::ZERO, 0)
+    } else {
+        (driver.spent(), driver.at_ms())
+    };
     let mut plan = plan.clone();
     let longest = longest(&plan, asked, spent);
-    let most = short.iter().filter(|of| of.by_time && asked.duration_ms.is_none()).max_by_key(|of| of.needed(duration));
+    let most = short
+        .iter()
+        .filter(|of| of.by_time && asked.duration_ms.is_none())
+        .max_by_key(|of| of.needed(duration));
     let to = most.map_or(duration, |most| whole(most.needed(duration)).min(longest).max(duration));
     if let Some(most) = most.filter(|_| to > duration) {
         plan.trial.duration_ms = Some(ms(to));
@@ -112,7 +120,12 @@ struct Pilots {
 }
 
 /// Rehearses every workload.
-fn pilots(driver: &mut Driver<'_>, arms: &[ArmIndex], asked: &TrialLength, notes: &mut Notes) -> Result<Pilots> {
+fn pilots(
+    driver: &mut Driver<'_>,
+    arms: &[ArmIndex],
+    asked: &TrialLength,
+    notes: &mut Notes,
+) -> Result<Pilots> {
     let plan = driver.plan;
     let (duration, _) = length::trial_length(plan);
     let mut pilots = Pilots::default();
@@ -124,12 +137,18 @@ fn pilots(driver: &mut Driver<'_>, arms: &[ArmIndex], asked: &TrialLength, notes
         let of = |observation: &Observation| {
             let resolution = resolution::of_trial(observation, metric)?;
             let by_time = Duration::from_nanos(observation.duration_ns) <= duration.mul_f64(1.2);
-            Some(Short { workload: spec.name.clone(), metric: metric.to_owned(), resolution, by_time })
+            Some(Short {
+                workload: spec.name.clone(),
+                metric: metric.to_owned(),
+                resolution,
+                by_time,
+            })
         };
         let began = driver.spent();
         let observed = observe(driver, workload, arms, asked, notes)?;
         if !plan.arena.is_virtual() && !observed.is_empty() {
-            pilots.round += (driver.spent() - began).mul_f64(arms.len() as f64 / observed.len() as f64);
+            pilots.round +=
+                (driver.spent() - began).mul_f64(arms.len() as f64 / observed.len() as f64);
         }
         pilots.short.extend(shortest(observed.iter().filter_map(of).collect()));
     }
@@ -148,14 +167,21 @@ fn shortest(mut found: Vec<Short>) -> Option<Short> {
 
 /// A program takes its own time, which nobody knows before its first run. A budget in which not one round fits is refused; one that
 /// is too short for an interval is warned of.
-fn check_budget(plan: &Plan, round: Duration, spent: Duration, progress: &dyn Progress) -> Result<()> {
+fn check_budget(
+    plan: &Plan,
+    round: Duration,
+    spent: Duration,
+    progress: &dyn Progress,
+) -> Result<()> {
     let (round_s, left_s) = (round.as_secs_f64(), plan.budget.time_s - spent.as_secs_f64());
     if round_s <= length::TOLERATED * length::block_s(plan) {
         return Ok(());
     }
     let least = if plan.budget.figures_only { 1 } else { feasibility::of(plan).least_blocks };
     let needed = (spent.as_secs_f64() + round_s * f64::from(least)).ceil();
-    let why = format!("one trial of every arm takes {round_s:.0} s, and {left_s:.0} s are left after the first trial");
+    let why = format!(
+        "one trial of every arm takes {round_s:.0} s, and {left_s:.0} s are left after the first trial"
+    );
     if left_s < round_s {
         return Err(usage(format!(
             "--budget: too short for these programs (found {:.0} s, expected at least {needed:.0} s): {why}; give --budget {needed:.0}s, \
@@ -181,7 +207,11 @@ fn observe(
     notes: &mut Notes,
 ) -> Result<Vec<Observation>> {
     let plan = driver.plan;
-    let baseline = plan.arms.iter().position(|arm| arm.name == plan.baseline()).expect("a checked plan has it");
+    let baseline = plan
+        .arms
+        .iter()
+        .position(|arm| arm.name == plan.baseline())
+        .expect("a checked plan has it");
     if driver.arena.preconditions() {
         return Ok(vec![driver.precondition(workload, arms[baseline], plan.baseline(), notes)?]);
     }
@@ -220,16 +250,28 @@ fn lengthened(of: &Short, from: Duration, to: Duration) -> Event {
 }
 
 /// Warns of a workload whose trials will hold too few events all the same.
-fn warn(of: &Short, duration: Duration, to: Duration, asked: &TrialLength, progress: &dyn Progress) {
+fn warn(
+    of: &Short,
+    duration: Duration,
+    to: Duration,
+    asked: &TrialLength,
+    progress: &dyn Progress,
+) {
     let Resolution { what, events, floor } = &of.resolution;
-    let expected = if of.by_time { *events as f64 * to.as_secs_f64() / duration.as_secs_f64() } else { *events as f64 };
+    let expected = if of.by_time {
+        *events as f64 * to.as_secs_f64() / duration.as_secs_f64()
+    } else {
+        *events as f64
+    };
     if expected >= *floor as f64 {
         return;
     }
     let needed = ms(whole(of.needed(duration)));
     let remedy = match (of.by_time, asked.duration_ms) {
         (false, _) => "give the program more to do".to_owned(),
-        (true, Some(_)) => format!("leave out --trial-time (trial.duration_ms in a plan), or give {needed} ms"),
+        (true, Some(_)) => {
+            format!("leave out --trial-time (trial.duration_ms in a plan), or give {needed} ms")
+        }
         (true, None) => format!("give a larger --budget, with room for trials of {needed} ms"),
     };
     progress.say(&format!(
@@ -271,7 +313,12 @@ impl Series for Notes {
     }
 
     fn status(&self, _: &Driver<'_>, workload: &str) -> Status {
-        Status { share: 0.0, left: None, label: format!("{workload} · rehearsal"), standing: String::new() }
+        Status {
+            share: 0.0,
+            left: None,
+            label: format!("{workload} · rehearsal"),
+            standing: String::new(),
+        }
     }
 
     fn measured(&mut self, _: &Driver<'_>, _: ArmIndex, _: &Trial) -> Result<()> {

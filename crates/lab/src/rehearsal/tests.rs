@@ -118,14 +118,24 @@ fn trials_become_as_long_as_the_metric_takes_and_a_quarter_longer() {
     let chosen = TrialLength::default();
     let done = run(rated([200.0, 1.0], false), 60.0, &chosen);
     // 40 requests in 200 ms; 125 take 625 ms.
-    assert_eq!((done.ms(), done.trials), ((630, 126), 1), "only the baseline is rehearsed on a machine");
+    assert_eq!(
+        (done.ms(), done.trials),
+        ((630, 126), 1),
+        "only the baseline is rehearsed on a machine"
+    );
     assert!(done.warnings.is_empty(), "{:?}", done.warnings);
     let events: Vec<_> = done.rehearsed.notes.iter().map(|note| &note.event).collect();
     assert!(matches!(
         events[..],
-        [Event::Precondition { .. }, Event::LengthenedTrials { events: 40, floor: 100, from_ms: 200, to_ms: 630, .. }]
+        [
+            Event::Precondition { .. },
+            Event::LengthenedTrials { events: 40, floor: 100, from_ms: 200, to_ms: 630, .. }
+        ]
     ));
-    assert!(done.rehearsed.notes.iter().all(|note| note.at_ms == 240), "the rehearsal is spent of the budget");
+    assert!(
+        done.rehearsed.notes.iter().all(|note| note.at_ms == 240),
+        "the rehearsal is spent of the budget"
+    );
     // In virtual time the slowest arm counts.
     let done = run(rated([200.0, 100.0], true), 60.0, &chosen);
     assert_eq!((done.ms(), done.trials), ((1250, 250), 2));
@@ -155,7 +165,10 @@ fn what_the_user_has_set_stays_and_is_warned_of() {
     let asked = TrialLength { duration_ms: Some(200), warmup_ms: None };
     let done = run(rated([200.0, 200.0], true), 60.0, &asked);
     assert_eq!((done.ms(), done.trials), ((200, 40), 1));
-    assert!(done.warnings[0].starts_with("CAUTION: r: a trial will hold about 40 requests, and iops takes 100"));
+    assert!(
+        done.warnings[0]
+            .starts_with("CAUTION: r: a trial will hold about 40 requests, and iops takes 100")
+    );
     assert!(done.warnings[0].contains("or give 630 ms"), "{:?}", done.warnings);
 }
 
@@ -174,15 +187,27 @@ fn a_program_that_runs_to_its_end_is_not_lengthened_but_warned_of() {
     let arena = Rated { runs_for: Some(Duration::from_secs(2)), ..rated([10.0, 10.0], false) };
     let done = run(arena, 60.0, &TrialLength::default());
     assert_eq!(done.ms(), (200, 40));
-    assert!(done.warnings[0].contains("about 20 requests") && done.warnings[0].contains("more to do"));
+    assert!(
+        done.warnings[0].contains("about 20 requests") && done.warnings[0].contains("more to do")
+    );
 }
 
 #[test]
 fn a_budget_that_holds_no_round_of_a_program_is_refused() {
-    let program = || Rated { runs_for: Some(Duration::from_secs(83)), ..rated([900.0, 900.0], false) };
-    let error = try_run(program(), 100.0, &TrialLength::default()).expect_err("two arms take 166 s").to_string();
-    assert!(error.contains("found 100 s") && error.contains("one trial of every arm takes 166 s"), "{error}");
+    let program =
+        || Rated { runs_for: Some(Duration::from_secs(83)), ..rated([900.0, 900.0], false) };
+    let error = try_run(program(), 100.0, &TrialLength::default())
+        .expect_err("two arms take 166 s")
+        .to_string();
+    assert!(
+        error.contains("found 100 s") && error.contains("one trial of every arm takes 166 s"),
+        "{error}"
+    );
     // 83 s for the first trial, 166 s a round: 2 fit, and an interval takes more.
     let done = run(program(), 450.0, &TrialLength::default());
-    assert!(done.warnings[0].contains("2 blocks fit, and an interval takes"), "{:?}", done.warnings);
+    assert!(
+        done.warnings[0].contains("2 blocks fit, and an interval takes"),
+        "{:?}",
+        done.warnings
+    );
 }

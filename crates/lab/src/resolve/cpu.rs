@@ -66,7 +66,9 @@ pub(super) fn settle(plan: &mut Plan) {
         return;
     }
     for spec in plan.workloads.iter_mut() {
-        if load::programs::find(&spec.kind).is_some_and(|kind| kind.options.iter().any(|option| option.name == "on")) {
+        if load::programs::find(&spec.kind)
+            .is_some_and(|kind| kind.options.iter().any(|option| option.name == "on"))
+        {
             spec.params.entry("on".to_owned()).or_insert_with(|| "cpu".to_owned());
         }
     }

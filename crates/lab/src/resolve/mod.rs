@@ -11,7 +11,8 @@ use elevator::Named;
 use experiment::metric;
 use experiment::metric::Direction;
 use experiment::plan::{
-    ArenaKind, Arm, Better, Budget, FLOWS, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength, WorkloadSpec,
+    ArenaKind, Arm, Better, Budget, FLOWS, FileSystemSpec, LONGEST_S, OwnMetric, Plan, TrialLength,
+    WorkloadSpec,
 };
 use load::programs::{Form, RunnerKind};
 use sim::workload::WorkloadKind;
@@ -48,7 +49,8 @@ pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
         for option in kind.all_options().filter(|option| option.form == Form::File) {
             let Some(named) = spec.params.get_mut(option.name) else { continue };
             let places = [Some(Path::new("").join(&*named)), beside.map(|dir| dir.join(&*named))];
-            let found = places.into_iter().flatten().find_map(|place| std::fs::canonicalize(place).ok());
+            let found =
+                places.into_iter().flatten().find_map(|place| std::fs::canonicalize(place).ok());
             if let Some(found) = found.as_deref().and_then(Path::to_str) {
                 found.clone_into(named);
             }
@@ -75,7 +77,8 @@ pub fn locate_patch(arm: &mut Arm, beside: Option<&Path>) -> Result<()> {
              {name}@DIR#3 with the first three",
             arm.name,
             path.display(),
-            beside.map_or_else(String::new, |dir| format!(", neither here nor in {}", dir.display()))
+            beside
+                .map_or_else(String::new, |dir| format!(", neither here nor in {}", dir.display()))
         ))),
     }
 }
@@ -114,12 +117,16 @@ impl Resolved {
                 arms: Arms::resolve(&plan.arms, cpu_arena::setting_of)?,
                 loads: cpu_arena::background::BackgroundLoads::of(&plan)?,
             },
-            ArenaKind::Sim => {
-                UnderTest::Sim { model: Model::read(&plan.device)?, arms: Arms::resolve(&plan.arms, Setting::of)? }
-            }
+            ArenaKind::Sim => UnderTest::Sim {
+                model: Model::read(&plan.device)?,
+                arms: Arms::resolve(&plan.arms, Setting::of)?,
+            },
             ArenaKind::Kernel => UnderTest::Kernel {
                 model: Model::read(&plan.device)?,
-                source: plan.kernel.as_deref().map_or(Ok(guest::Source::default()), kernel::source)?,
+                source: plan
+                    .kernel
+                    .as_deref()
+                    .map_or(Ok(guest::Source::default()), kernel::source)?,
                 arms: Arms::resolve(&plan.arms, kernel::Setting::of)?,
             },
         };
@@ -151,7 +158,8 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
                 continue;
             }
             let kind = workloads::find_load(&spec.name, &load.kind)?;
-            load.params = complete(kind, &load.params, &format!("{}, background {}", spec.name, load.kind))?;
+            load.params =
+                complete(kind, &load.params, &format!("{}, background {}", spec.name, load.kind))?;
         }
     }
     plan.check().map_err(|e| usage(e.to_string()))?;
@@ -159,14 +167,17 @@ pub fn checked(mut plan: Plan, say: &mut dyn FnMut(&str)) -> Result<Plan> {
     check_controls(&plan, say)?;
     if plan.arena != ArenaKind::Kernel && plan.kernel.is_some() {
         return Err(usage(
-            "--kernel (kernel in a plan): only the kernel arena chooses its kernel; leave it out".to_owned(),
+            "--kernel (kernel in a plan): only the kernel arena chooses its kernel; leave it out"
+                .to_owned(),
         ));
     }
     if plan.arena.is_virtual() {
         in_virtual_time(&mut plan)?;
     }
     let (duration, warmup) = length::trial_length(&plan);
-    let ms = |d: std::time::Duration| u64::try_from(d.as_millis()).expect("a trial is shorter than 584 million years");
+    let ms = |d: std::time::Duration| {
+        u64::try_from(d.as_millis()).expect("a trial is shorter than 584 million years")
+    };
     plan.trial = TrialLength { duration_ms: Some(ms(duration)), warmup_ms: Some(ms(warmup)) };
     let round_s = length::round_s(&plan);
     if plan.budget.time_s < round_s {
@@ -214,9 +225,14 @@ fn complete_program(
     metrics: &mut Vec<OwnMetric>,
 ) -> Result<()> {
     let program = Program::of(kind, spec)?;
-    spec.params = program.options.pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    spec.params =
+        program.options.pairs().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     if program.needs_files() && files.is_none() {
-        *files = Some(FileSystemSpec { kind: "ext4".to_owned(), mkfs: String::new(), mount: String::new() });
+        *files = Some(FileSystemSpec {
+            kind: "ext4".to_owned(),
+            mkfs: String::new(),
+            mount: String::new(),
+        });
     }
     for (name, more_is_better) in (kind.own_metrics)(&program.options) {
         let better = if more_is_better { Better::Higher } else { Better::Lower };
@@ -249,7 +265,9 @@ fn check_virtual(plan: &Plan) -> Result<()> {
         )));
     }
     if plan.files.is_some() {
-        return Err(usage("--fs (files in a plan): only on this machine; in the kernel arena an arm takes fs=ext4"));
+        return Err(usage(
+            "--fs (files in a plan): only on this machine; in the kernel arena an arm takes fs=ext4",
+        ));
     }
     if plan.workloads.iter().any(|spec| !spec.background.is_empty()) {
         return Err(usage(
@@ -260,7 +278,12 @@ fn check_virtual(plan: &Plan) -> Result<()> {
 }
 
 /// An arm's scheduler exists and takes its tunables, as far as that can be known without the device.
-pub fn check_arm(arena: ArenaKind, kernel: Option<&str>, arm: &mut Arm, say: &mut dyn FnMut(&str)) -> Result<()> {
+pub fn check_arm(
+    arena: ArenaKind,
+    kernel: Option<&str>,
+    arm: &mut Arm,
+    say: &mut dyn FnMut(&str),
+) -> Result<()> {
     match arena {
         ArenaKind::Cpu => cpu::check_arm(arm),
         ArenaKind::Disk => current_name(arm, say),
@@ -359,11 +382,17 @@ mod tests {
             }
             let plan = Plan::from_toml(&std::fs::read_to_string(&path).unwrap());
             let mut plan = plan.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-            locate_patches(&mut plan, path.parent()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            locate_patches(&mut plan, path.parent())
+                .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             locate_files(&mut plan, path.parent());
             let plan = checked(plan).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
             // What is written into an experiment's directory gives the same experiment again.
-            assert_eq!(checked(Plan::from_toml(&plan.to_toml()).unwrap()).unwrap(), plan, "{}", path.display());
+            assert_eq!(
+                checked(Plan::from_toml(&plan.to_toml()).unwrap()).unwrap(),
+                plan,
+                "{}",
+                path.display()
+            );
             seen += 1;
         }
         assert!(seen >= 3, "the plans of record are in plans/");
@@ -380,13 +409,19 @@ mod tests {
             assert!(!published.is_empty(), "{name}");
             for figure in published {
                 let table = figure.source.split([':', ',']).next().unwrap();
-                let table = std::fs::read_to_string(root.join("data/published").join(table)).unwrap();
-                let numbers: Vec<f64> = table.split([',', '\n']).filter_map(|cell| cell.parse().ok()).collect();
+                let table =
+                    std::fs::read_to_string(root.join("data/published").join(table)).unwrap();
+                let numbers: Vec<f64> =
+                    table.split([',', '\n']).filter_map(|cell| cell.parse().ok()).collect();
                 // A table with several runs has the columns run, cached reads and buffered reads, three rows a scheduler.
-                let cells = |row: &str| row.split(',').filter_map(|cell| cell.parse::<f64>().ok()).collect::<Vec<_>>();
-                let rows: Vec<Vec<f64>> = table.lines().map(cells).filter(|row| row.len() == 3).collect();
-                let means =
-                    rows.chunks(3).flat_map(|runs| (1..3).map(|i| runs.iter().map(|run| run[i]).sum::<f64>() / 3.0));
+                let cells = |row: &str| {
+                    row.split(',').filter_map(|cell| cell.parse::<f64>().ok()).collect::<Vec<_>>()
+                };
+                let rows: Vec<Vec<f64>> =
+                    table.lines().map(cells).filter(|row| row.len() == 3).collect();
+                let means = rows.chunks(3).flat_map(|runs| {
+                    (1..3).map(|i| runs.iter().map(|run| run[i]).sum::<f64>() / 3.0)
+                });
                 let is_it = |mb: f64| (mb * 1.048_576 - figure.value).abs() < 0.011;
                 assert!(numbers.iter().copied().chain(means).any(is_it), "{name}: {figure:?}");
             }
@@ -398,7 +433,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("my.patch"), "").unwrap();
         let located = |scheduler: &str, beside| {
-            let mut arm = Arm { scheduler: scheduler.to_owned(), ..experiment::plan::parse_arm("a=kyber").unwrap() };
+            let mut arm = Arm {
+                scheduler: scheduler.to_owned(),
+                ..experiment::plan::parse_arm("a=kyber").unwrap()
+            };
             locate_patch(&mut arm, beside).map(|()| arm.scheduler)
         };
         let there = format!("kyber@{}", dir.path().join("my.patch").display());
@@ -408,7 +446,10 @@ mod tests {
         let error = located("kyber@my.patch", None).unwrap_err().to_string();
         assert!(error.contains("no patch my.patch"), "{error}");
         let error = located("kyber@other.patch", Some(dir.path())).unwrap_err().to_string();
-        assert!(error.contains(&format!("neither here nor in {}", dir.path().display())), "{error}");
+        assert!(
+            error.contains(&format!("neither here nor in {}", dir.path().display())),
+            "{error}"
+        );
     }
 
     #[test]
@@ -420,10 +461,19 @@ mod tests {
             )
         };
         let length = |budget: &str| checked(Plan::from_toml(&text(budget)).unwrap()).unwrap().trial;
-        let of = |ms: u64, warmup: u64| TrialLength { duration_ms: Some(ms), warmup_ms: Some(warmup) };
+        let of =
+            |ms: u64, warmup: u64| TrialLength { duration_ms: Some(ms), warmup_ms: Some(warmup) };
         assert_eq!(length("time_s = 60"), of(2058, 411));
-        assert_eq!(length("time_s = 2"), of(100, 20), "shorter than a tenth of a second measures the start only");
-        assert_eq!(length("time_s = 100000"), of(10_000, 2000), "more blocks are better than longer trials");
+        assert_eq!(
+            length("time_s = 2"),
+            of(100, 20),
+            "shorter than a tenth of a second measures the start only"
+        );
+        assert_eq!(
+            length("time_s = 100000"),
+            of(10_000, 2000),
+            "more blocks are better than longer trials"
+        );
     }
 
     #[test]

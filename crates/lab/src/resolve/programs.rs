@@ -44,33 +44,52 @@ pub struct ProgramOptions {
 /// # Errors
 /// Wrong usage: words of the plan that cannot be read.
 pub fn named(plan: &Plan) -> Result<Vec<NamedProgram>> {
-    let programs = plan.workloads.iter().filter_map(|spec| Some((spec, load::programs::find(&spec.kind)?)));
-    let programs: Vec<(&str, Program)> =
-        programs.map(|(spec, kind)| Ok((&*spec.name, Program::of(kind, spec)?))).collect::<Result<_>>()?;
+    let programs =
+        plan.workloads.iter().filter_map(|spec| Some((spec, load::programs::find(&spec.kind)?)));
+    let programs: Vec<(&str, Program)> = programs
+        .map(|(spec, kind)| Ok((&*spec.name, Program::of(kind, spec)?)))
+        .collect::<Result<_>>()?;
     let of_workloads = programs.iter().filter_map(|(label, program)| {
         let starts = (program.kind.starts)(&program.options);
-        let words = format!("workload {}: {} {}", label.escape_debug(), program.kind.name, starts.join(", "));
+        let words = format!(
+            "workload {}: {} {}",
+            label.escape_debug(),
+            program.kind.name,
+            starts.join(", ")
+        );
         (!starts.is_empty()).then_some(NamedProgram { words, needs_root: false })
     });
     let of_arms = plan.arms.iter().filter_map(|arm| {
         let what = match plan.arena {
-            ArenaKind::Cpu => arm.scheduler.strip_prefix("sched_ext:").map(|binary| format!("loads {binary:?}")),
+            ArenaKind::Cpu => {
+                arm.scheduler.strip_prefix("sched_ext:").map(|binary| format!("loads {binary:?}"))
+            }
             ArenaKind::Kernel => {
-                let own = arm.tunables.get(KERNEL).map(String::as_str).filter(|word| is_directory(word));
+                let own =
+                    arm.tunables.get(KERNEL).map(String::as_str).filter(|word| is_directory(word));
                 let patches = arm.scheduler.split_once('@').map(|(_, patches)| patches);
                 match (own, patches) {
-                    (Some(dir), Some(patches)) => Some(format!("builds the directory {dir:?} with {patches:?}")),
+                    (Some(dir), Some(patches)) => {
+                        Some(format!("builds the directory {dir:?} with {patches:?}"))
+                    }
                     (Some(dir), None) => Some(format!("builds the directory {dir:?}")),
-                    (None, patches) => patches.map(|patches| format!("builds a kernel with {patches:?}")),
+                    (None, patches) => {
+                        patches.map(|patches| format!("builds a kernel with {patches:?}"))
+                    }
                 }
             }
             ArenaKind::Disk | ArenaKind::Sim => None,
         };
-        what.map(|what| NamedProgram { words: format!("arm {}: {what}", arm.name.escape_debug()), needs_root: true })
+        what.map(|what| NamedProgram {
+            words: format!("arm {}: {what}", arm.name.escape_debug()),
+            needs_root: true,
+        })
     });
     let source = plan.kernel.iter().filter(|source| is_directory(source));
-    let of_kernel = source
-        .map(|source| NamedProgram { words: format!("kernel: builds the directory {source:?}"), needs_root: true });
+    let of_kernel = source.map(|source| NamedProgram {
+        words: format!("kernel: builds the directory {source:?}"),
+        needs_root: true,
+    });
     Ok(of_workloads.chain(of_arms).chain(of_kernel).collect())
 }
 
@@ -92,12 +111,16 @@ impl ProgramOptions {
     pub fn check(&self, plan: &Plan, progress: &dyn Progress) -> Result<()> {
         let is_root = rustix::process::geteuid().is_root();
         if let Some(user) = self.user.as_ref().filter(|_| !is_root) {
-            return Err(usage(format!("--as {user}: only root can run programs as another user; leave it out")));
+            return Err(usage(format!(
+                "--as {user}: only root can run programs as another user; leave it out"
+            )));
         }
         let named = named(plan)?;
         let refused: Vec<&str> = named
             .iter()
-            .filter(|program| is_root && self.agreement == Agreement::Missing && !self.covers(program))
+            .filter(|program| {
+                is_root && self.agreement == Agreement::Missing && !self.covers(program)
+            })
             .map(|program| program.words.as_str())
             .collect();
         if !refused.is_empty() {
@@ -148,12 +171,17 @@ mod tests {
     }
 
     fn words(plan: &Plan) -> Vec<(String, bool)> {
-        named(plan).unwrap().into_iter().map(|program| (program.words, program.needs_root)).collect()
+        named(plan)
+            .unwrap()
+            .into_iter()
+            .map(|program| (program.words, program.needs_root))
+            .collect()
     }
 
     #[test]
     fn what_a_plan_starts_is_named_with_its_workload_or_arm_and_escaped() {
-        let command = "kind = 'command'\nparams = { on = 'cpu', setup = 'a', run = \"b\\u001b[2J\" }\n";
+        let command =
+            "kind = 'command'\nparams = { on = 'cpu', setup = 'a', run = \"b\\u001b[2J\" }\n";
         let both = words(&plan("arena = 'cpu'", "sched_ext:/x", command));
         let expected = [
             ("workload w: command setup \"a\", run \"b\\u{1b}[2J\"".to_owned(), false),

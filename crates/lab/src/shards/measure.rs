@@ -47,7 +47,11 @@ pub struct ShardRequest<'a> {
 ///
 /// # Errors
 /// As [`Prepared::of`] and [`measure`].
-pub fn shard(request: ShardRequest<'_>, opening: &OpenOptions, console: Console<'_>) -> Result<Shard> {
+pub fn shard(
+    request: ShardRequest<'_>,
+    opening: &OpenOptions,
+    console: Console<'_>,
+) -> Result<Shard> {
     let ShardRequest { plan, asked, command, blocks } = request;
     super::prepared::check_virtual(&plan)?;
     let resolved = Resolved::of(plan)?;
@@ -65,9 +69,16 @@ pub fn shard(request: ShardRequest<'_>, opening: &OpenOptions, console: Console<
 /// # Errors
 /// Wrong usage: a unit that the plan does not have, or a machine on which its environment is another; or the arena failed, or a signal
 /// came.
-pub fn measure(prepared: &Prepared, units: &[Unit], opening: &OpenOptions, console: Console<'_>) -> Result<Vec<u8>> {
+pub fn measure(
+    prepared: &Prepared,
+    units: &[Unit],
+    opening: &OpenOptions,
+    console: Console<'_>,
+) -> Result<Vec<u8>> {
     let resolved = Resolved::of(prepared.plan().clone())?;
-    within(&Root::real(), resolved, opening, console, |_, arena| measured(prepared, units, arena, console))
+    within(&Root::real(), resolved, opening, console, |_, arena| {
+        measured(prepared, units, arena, console)
+    })
 }
 
 /// One trial of a segment.
@@ -79,7 +90,12 @@ struct Wanted {
     arm: usize,
 }
 
-fn measured(prepared: &Prepared, units: &[Unit], arena: &mut dyn Arena, console: Console<'_>) -> Result<Vec<u8>> {
+fn measured(
+    prepared: &Prepared,
+    units: &[Unit],
+    arena: &mut dyn Arena,
+    console: Console<'_>,
+) -> Result<Vec<u8>> {
     let Console { stop, progress } = console;
     let environment = arena.capture()?;
     let here = prepared.with_environment(environment);
@@ -92,7 +108,8 @@ fn measured(prepared: &Prepared, units: &[Unit], arena: &mut dyn Arena, console:
     let plan = prepared.plan();
     let (wanted, arms) = wanted(plan, units)?;
     let indexes: Vec<ArmIndex> = arms.iter().map(|arm| arena.admit(arm)).collect::<Result<_>>()?;
-    let blocks = wanted.first().map_or(0, |first| first.block)..wanted.last().map_or(0, |last| last.block + 1);
+    let blocks = wanted.first().map_or(0, |first| first.block)
+        ..wanted.last().map_or(0, |last| last.block + 1);
     let mut writer = Writer::new(prepared, &arms, blocks);
     let began = Instant::now();
     for (at, trial) in wanted.iter().enumerate() {
@@ -102,11 +119,15 @@ fn measured(prepared: &Prepared, units: &[Unit], arena: &mut dyn Arena, console:
         }
         show(plan, &arms[trial.arm], trial, at, wanted.len(), began.elapsed(), progress);
         let (duration, warmup) = trial_length(plan);
-        let seed = schedule::trial_seed(plan.seed, &plan.workloads[trial.workload].name, trial.block, 0);
+        let seed =
+            schedule::trial_seed(plan.seed, &plan.workloads[trial.workload].name, trial.block, 0);
         arena.apply(indexes[trial.arm])?;
-        let observation = arena.measure(&TrialSpec { workload: trial.workload, seed, duration, warmup })?;
+        let observation =
+            arena.measure(&TrialSpec { workload: trial.workload, seed, duration, warmup })?;
         not_stopped(stop)?;
-        debug_assert!(!observation.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })));
+        debug_assert!(
+            !observation.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. }))
+        );
         writer.trial(trial.workload, trial.block, trial.arm, &observation)?;
     }
     Ok(writer.finish())
@@ -114,20 +135,26 @@ fn measured(prepared: &Prepared, units: &[Unit], arena: &mut dyn Arena, console:
 
 /// The trials of units in the order in which an experiment asks for them, each once, and their arms.
 fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Arm>)> {
-    TRIALS.check(usize::try_from(units.iter().map(Unit::trials).fold(0, u64::saturating_add)).unwrap_or(usize::MAX))?;
+    TRIALS.check(
+        usize::try_from(units.iter().map(Unit::trials).fold(0, u64::saturating_add))
+            .unwrap_or(usize::MAX),
+    )?;
     let (mut wanted, mut arms) = (Vec::new(), Vec::<Arm>::new());
     for unit in units {
         BLOCKS.check(unit.blocks.end as usize)?;
-        let workload = plan.workloads.iter().position(|spec| spec.name == unit.workload).ok_or_else(|| {
-            let known = plan.workloads.iter().map(|spec| spec.name.as_str());
-            usage(format!(
-                "unit: unknown workload {:?}; take one of the plan{}",
-                unit.workload,
-                text::did_you_mean(&unit.workload, known)
-            ))
-        })?;
+        let workload =
+            plan.workloads.iter().position(|spec| spec.name == unit.workload).ok_or_else(|| {
+                let known = plan.workloads.iter().map(|spec| spec.name.as_str());
+                usage(format!(
+                    "unit: unknown workload {:?}; take one of the plan{}",
+                    unit.workload,
+                    text::did_you_mean(&unit.workload, known)
+                ))
+            })?;
         for arm in &unit.arms {
-            if let Some(known) = plan.arms.iter().find(|known| known.name == arm.name && *known != arm) {
+            if let Some(known) =
+                plan.arms.iter().find(|known| known.name == arm.name && *known != arm)
+            {
                 return Err(usage(format!(
                     "unit: arm {:?} is set otherwise in the plan; give it another name",
                     known.name
@@ -146,7 +173,12 @@ fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Arm>)> {
 }
 
 /// Announces trials, each workload's at once.
-fn announce(plan: &Plan, trials: &[Wanted], arms: &[ArmIndex], arena: &mut dyn Arena) -> Result<()> {
+fn announce(
+    plan: &Plan,
+    trials: &[Wanted],
+    arms: &[ArmIndex],
+    arena: &mut dyn Arena,
+) -> Result<()> {
     let (duration, warmup) = trial_length(plan);
     let mut groups: BTreeMap<usize, Vec<Group>> = BTreeMap::new();
     for trial in trials {
@@ -166,7 +198,15 @@ fn announce(plan: &Plan, trials: &[Wanted], arms: &[ArmIndex], arena: &mut dyn A
     Ok(())
 }
 
-fn show(plan: &Plan, arm: &Arm, trial: &Wanted, done: usize, of: usize, wall: Duration, progress: &dyn Progress) {
+fn show(
+    plan: &Plan,
+    arm: &Arm,
+    trial: &Wanted,
+    done: usize,
+    of: usize,
+    wall: Duration,
+    progress: &dyn Progress,
+) {
     let share = done as f64 / of as f64;
     let left = (done > 0).then(|| wall.mul_f64((1.0 - share) / share));
     let workload = plan.workloads[trial.workload].name.as_str();

@@ -86,7 +86,9 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
         }
         Err(error) => match units(prepared, &arena.lacks()) {
             units if units.is_empty() => Err(error),
-            units => Ok(Merged::Missing(Box::new(Missing { prepared: prepared.clone(), found, units }))),
+            units => {
+                Ok(Merged::Missing(Box::new(Missing { prepared: prepared.clone(), found, units })))
+            }
         },
     }
 }
@@ -99,7 +101,9 @@ fn read(log: &Transcript<'_>) -> Result<Record> {
     match read() {
         Ok(()) => Ok(reader.finish()?),
         Err(RecordError::Garbage { line, problem }) => match log.origin(line) {
-            Some(segment) => Err(anyhow!("{segment}: segment: a trial that is none: {problem}; measure it again")),
+            Some(segment) => Err(anyhow!(
+                "{segment}: segment: a trial that is none: {problem}; measure it again"
+            )),
             None => Err(RecordError::Garbage { line, problem }.into()),
         },
         Err(error) => Err(error.into()),
@@ -114,7 +118,9 @@ fn units(prepared: &Prepared, lacks: &[(usize, u32, Vec<usize>)]) -> Vec<Unit> {
         let workload = plan.workloads[*workload].name.clone();
         let arms = arms.iter().map(|arm| plan.arms[*arm].clone()).collect::<Vec<_>>();
         match units.last_mut() {
-            Some(last) if last.workload == workload && last.blocks.end == *block && last.arms == arms => {
+            Some(last)
+                if last.workload == workload && last.blocks.end == *block && last.arms == arms =>
+            {
                 last.blocks.end += 1
             }
             _ => units.push(Unit { workload, blocks: *block..block + 1, arms }),

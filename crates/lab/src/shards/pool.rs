@@ -42,14 +42,19 @@ impl Pool {
     /// One cannot be read, they are of several plans, or two disagree.
     pub(super) fn of(inputs: Vec<(String, Vec<u8>)>) -> Result<Pool> {
         SEGMENTS.check(inputs.len())?;
-        SEGMENTS_BYTES.check(inputs.iter().map(|(_, bytes)| bytes.len()).fold(0, usize::saturating_add))?;
+        SEGMENTS_BYTES
+            .check(inputs.iter().map(|(_, bytes)| bytes.len()).fold(0, usize::saturating_add))?;
         let inputs: Vec<Mutex<(String, Vec<u8>)>> = inputs.into_iter().map(Mutex::new).collect();
-        let read = on_all_cpus(&inputs, &|input: &Mutex<(String, Vec<u8>)>| -> Result<(Segment, Vec<Observation>)> {
-            let (name, bytes) = std::mem::take(&mut *input.lock().unwrap_or_else(PoisonError::into_inner));
-            let segment = Segment::read(&name, bytes)?;
-            let sketches = sketches(&segment).context(name)?;
-            Ok((segment, sketches))
-        });
+        let read = on_all_cpus(
+            &inputs,
+            &|input: &Mutex<(String, Vec<u8>)>| -> Result<(Segment, Vec<Observation>)> {
+                let (name, bytes) =
+                    std::mem::take(&mut *input.lock().unwrap_or_else(PoisonError::into_inner));
+                let segment = Segment::read(&name, bytes)?;
+                let sketches = sketches(&segment).context(name)?;
+                Ok((segment, sketches))
+            },
+        );
         let (mut segments, mut all): (Vec<Segment>, Vec<_>) = (Vec::new(), Vec::new());
         for found in read {
             let (segment, sketches) = found?;
@@ -59,17 +64,22 @@ impl Pool {
             segments.push(segment);
             all.push(sketches);
         }
-        let first = segments.first().ok_or_else(|| usage("segments: none; name those that schedlab shard wrote"))?;
+        let first = segments
+            .first()
+            .ok_or_else(|| usage("segments: none; name those that schedlab shard wrote"))?;
         // The same whatever the order of the segments.
-        let command =
-            segments.iter().map(|segment| &segment.prepared().header().command).min_by_key(|word| (word.len(), *word));
+        let command = segments
+            .iter()
+            .map(|segment| &segment.prepared().header().command)
+            .min_by_key(|word| (word.len(), *word));
         let prepared = first.prepared().clone().with_command(command.cloned().unwrap_or_default());
         let trials = index(&prepared, &segments)?;
         let (plan, mut blocks) = (prepared.plan(), BTreeMap::new());
         let mut last = None;
         for ((workload, block, _), ..) in &trials {
             if last.replace((*workload, *block)) != Some((*workload, *block)) {
-                let seed = schedule::trial_seed(plan.seed, &plan.workloads[*workload].name, *block, 0);
+                let seed =
+                    schedule::trial_seed(plan.seed, &plan.workloads[*workload].name, *block, 0);
                 blocks.insert((*workload, seed), *block);
             }
         }
@@ -101,15 +111,17 @@ impl Pool {
 fn sketches(segment: &Segment) -> Result<Vec<Observation>> {
     let plan = segment.prepared().plan();
     let one = |place: &StoredTrial| -> Result<Observation> {
-        let named =
-            || format!("segment: the trial of workload {}, block {}, arm {}", place.workload, place.block, place.arm);
+        let named = || {
+            format!(
+                "segment: the trial of workload {}, block {}, arm {}",
+                place.workload, place.block, place.arm
+            )
+        };
         let metric = plan.workloads[place.workload as usize].primary.as_deref().unwrap_or_default();
         let found = sketch(segment.text(place), metric).with_context(named)?;
-        if found
-            .voids
-            .iter()
-            .any(|void| matches!(void, VoidReason::Interrupted { .. } | VoidReason::DeviceVanished { .. }))
-        {
+        if found.voids.iter().any(|void| {
+            matches!(void, VoidReason::Interrupted { .. } | VoidReason::DeviceVanished { .. })
+        }) {
             bail!("{}: was cut short, which no trial of a segment is", named());
         }
         Ok(found)
@@ -146,12 +158,20 @@ fn index(prepared: &Prepared, segments: &[Segment]) -> Result<Vec<(Key, usize, u
             .collect::<Result<Vec<usize>>>()
             .with_context(|| segment.name().to_owned())?;
         for (at, place) in segment.places.iter().enumerate() {
-            trials.push(((place.workload as usize, place.block, arms[place.arm as usize]), number, at));
+            trials.push((
+                (place.workload as usize, place.block, arms[place.arm as usize]),
+                number,
+                at,
+            ));
         }
     }
     trials.sort_unstable();
-    let text = |(_, segment, place): &(Key, usize, usize)| segments[*segment].text(&segments[*segment].places[*place]);
-    if let Some(pair) = trials.windows(2).find(|pair| pair[0].0 == pair[1].0 && text(&pair[0]) != text(&pair[1])) {
+    let text = |(_, segment, place): &(Key, usize, usize)| {
+        segments[*segment].text(&segments[*segment].places[*place])
+    };
+    if let Some(pair) =
+        trials.windows(2).find(|pair| pair[0].0 == pair[1].0 && text(&pair[0]) != text(&pair[1]))
+    {
         let (workload, block, arm) = pair[0].0;
         return Err(anyhow!(
             "{}: disagrees with {} on block {block} of workload {} under arm {}, which is the same on every machine; measure that block on a third \
@@ -199,9 +219,13 @@ impl<'p> Collected<'p> {
         let mut all = Vec::new();
         for (workload, announced) in self.announced.iter().enumerate() {
             let (first, end, arms) = match announced {
-                Some((Group { block, arms }, end)) => (*block, *end, arms.iter().map(|arm| arm.0).collect()),
+                Some((Group { block, arms }, end)) => {
+                    (*block, *end, arms.iter().map(|arm| arm.0).collect())
+                }
                 // Its first turn has not come.
-                None => (0, u32::MAX, (0..self.pool.prepared.plan().arms.len()).collect::<Vec<_>>()),
+                None => {
+                    (0, u32::MAX, (0..self.pool.prepared.plan().arms.len()).collect::<Vec<_>>())
+                }
             };
             // A workload whose turn has come and which was not announced has all its verdicts.
             if first + u32::from(workload > at) < gap {
@@ -210,8 +234,11 @@ impl<'p> Collected<'p> {
             // Before the first round has ended it is not known how many blocks there are.
             let end = if gap == 0 { end.min(self.pool.prepared.most_blocks()) } else { end };
             for block in first..end.max(first + 1) {
-                let lacking: Vec<usize> =
-                    arms.iter().copied().filter(|arm| self.pool.find(&(workload, block, *arm)).is_none()).collect();
+                let lacking: Vec<usize> = arms
+                    .iter()
+                    .copied()
+                    .filter(|arm| self.pool.find(&(workload, block, *arm)).is_none())
+                    .collect();
                 if !lacking.is_empty() {
                     all.push((workload, block, lacking));
                 }

@@ -65,7 +65,12 @@ impl Prepared {
     ///
     /// # Errors
     /// A plan of real time, or the arena failed.
-    pub fn as_it_is(plan: Plan, command: String, opening: &OpenOptions, console: Console<'_>) -> Result<Prepared> {
+    pub fn as_it_is(
+        plan: Plan,
+        command: String,
+        opening: &OpenOptions,
+        console: Console<'_>,
+    ) -> Result<Prepared> {
         check_virtual(&plan)?;
         let resolved = Resolved::of(plan)?;
         within(&machine::Root::real(), resolved, opening, console, |plan, arena| {
@@ -167,7 +172,11 @@ impl Prepared {
         BLOCKS.check(end as usize).map_err(|exceeded| usage(exceeded.to_string()))?;
         let plan = self.plan();
         let end = plan.budget.blocks.map_or(end, |most| end.min(most));
-        let of = |name: &str| Unit { workload: name.to_owned(), blocks: start.min(end)..end, arms: plan.arms.clone() };
+        let of = |name: &str| Unit {
+            workload: name.to_owned(),
+            blocks: start.min(end)..end,
+            arms: plan.arms.clone(),
+        };
         Ok(plan.workloads.iter().map(|spec| of(&spec.name)).collect())
     }
 
@@ -195,14 +204,20 @@ impl Prepared {
     pub(super) fn from_value(value: Value) -> Result<Prepared> {
         let header = &value["header"];
         // Before the rest is read, which another build may write differently.
-        if let Some(why) = build::difference(header["schedlab"].as_str().unwrap_or_default(), build::identity()) {
+        if let Some(why) =
+            build::difference(header["schedlab"].as_str().unwrap_or_default(), build::identity())
+        {
             bail!("prepared plan: {why}; measure it again with this one");
         }
-        let beginning: Beginning = serde_json::from_value(value).context("prepared plan: cannot be read")?;
+        let beginning: Beginning =
+            serde_json::from_value(value).context("prepared plan: cannot be read")?;
         let plan = &beginning.header.plan;
         plan.check().map_err(|error| usage(error.to_string()))?;
         check_virtual(plan)?;
-        if beginning.header.started_unix_ms != 0 || plan.trial.duration_ms.is_none() || plan.trial.warmup_ms.is_none() {
+        if beginning.header.started_unix_ms != 0
+            || plan.trial.duration_ms.is_none()
+            || plan.trial.warmup_ms.is_none()
+        {
             bail!("prepared plan: not complete; make it of the plan again");
         }
         Ok(Prepared::new(beginning))

@@ -79,14 +79,18 @@ impl State {
     /// Trials that are wanted, not back and not out: certain ones first, then by block.
     fn open(&self, most: usize) -> Vec<Key> {
         let all = || {
-            self.announced.iter().enumerate().filter_map(|(workload, announced)| Some((workload, announced.as_ref()?)))
+            self.announced
+                .iter()
+                .enumerate()
+                .filter_map(|(workload, announced)| Some((workload, announced.as_ref()?)))
         };
         let keys = |workload: usize, block: u32, arms: &[ArmIndex]| {
             arms.iter().map(|arm| (workload, block, arm.0)).collect::<Vec<_>>()
         };
         let mut open = Vec::new();
         for (workload, announced) in all() {
-            let next = announced.next.iter().flat_map(|group| keys(workload, group.block, &group.arms));
+            let next =
+                announced.next.iter().flat_map(|group| keys(workload, group.block, &group.arms));
             open.extend(next.filter(|key| self.is_open(key)).take(most - open.len()));
         }
         // Round by round, as they will be asked for.
@@ -94,9 +98,13 @@ impl State {
             all().map(|(at, one)| (at, one, one.then.clone())).collect();
         while open.len() < most && blocks.iter().any(|(.., then)| !then.is_empty()) {
             for (workload, announced, then) in &mut blocks {
-                let (Some(block), Some(last)) = (then.next(), announced.next.last()) else { continue };
+                let (Some(block), Some(last)) = (then.next(), announced.next.last()) else {
+                    continue;
+                };
                 let these = keys(*workload, block, &last.arms);
-                open.extend(these.into_iter().filter(|key| self.is_open(key)).take(most - open.len()));
+                open.extend(
+                    these.into_iter().filter(|key| self.is_open(key)).take(most - open.len()),
+                );
             }
         }
         open
@@ -114,7 +122,11 @@ pub(super) struct Desk {
 impl Desk {
     pub(super) fn of(prepared: Prepared) -> Desk {
         let plan = prepared.plan();
-        let state = State { announced: vec![None; plan.workloads.len()], arms: plan.arms.clone(), ..State::default() };
+        let state = State {
+            announced: vec![None; plan.workloads.len()],
+            arms: plan.arms.clone(),
+            ..State::default()
+        };
         Desk { state: Mutex::new(state), changed: Condvar::new(), prepared }
     }
 
@@ -142,7 +154,11 @@ impl Desk {
             let workload = self.prepared.plan().workloads[workload].name.clone();
             let arms: Vec<Arm> = block.iter().map(|(.., arm)| state.arms[*arm].clone()).collect();
             match units.last_mut() {
-                Some(last) if last.workload == workload && last.blocks.end == number && last.arms == arms => {
+                Some(last)
+                    if last.workload == workload
+                        && last.blocks.end == number
+                        && last.arms == arms =>
+                {
                     last.blocks.end += 1
                 }
                 _ => units.push(Unit { workload, blocks: number..number + 1, arms }),
@@ -155,14 +171,16 @@ impl Desk {
     pub(super) fn give_back(&self, units: &[Unit]) {
         let mut state = self.lock();
         for unit in units {
-            let Some(workload) = self.prepared.plan().workloads.iter().position(|spec| spec.name == unit.workload)
+            let Some(workload) =
+                self.prepared.plan().workloads.iter().position(|spec| spec.name == unit.workload)
             else {
                 continue;
             };
-            let arms: Vec<usize> = (0..state.arms.len()).filter(|at| unit.arms.contains(&state.arms[*at])).collect();
-            state
-                .out
-                .retain(|(of, block, arm)| !(*of == workload && unit.blocks.contains(block) && arms.contains(arm)));
+            let arms: Vec<usize> =
+                (0..state.arms.len()).filter(|at| unit.arms.contains(&state.arms[*at])).collect();
+            state.out.retain(|(of, block, arm)| {
+                !(*of == workload && unit.blocks.contains(block) && arms.contains(arm))
+            });
         }
         self.changed.notify_all();
     }
@@ -179,7 +197,8 @@ impl Desk {
             )));
         }
         let mut state = self.lock();
-        let numbers = segment.arms().iter().map(|arm| state.arms.iter().position(|known| known == arm));
+        let numbers =
+            segment.arms().iter().map(|arm| state.arms.iter().position(|known| known == arm));
         let numbers: Vec<Option<usize>> = numbers.collect();
         for place in &segment.places {
             let arm = numbers[place.arm as usize]
@@ -207,8 +226,10 @@ impl Desk {
     /// Waits until something is wanted or the experiment has ended, at most for this time; whether it is so.
     pub(super) fn wait(&self, most: Duration) -> bool {
         let idle = |state: &mut State| !state.ended && state.open(1).is_empty();
-        let (state, _) =
-            self.changed.wait_timeout_while(self.lock(), most, idle).unwrap_or_else(PoisonError::into_inner);
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(self.lock(), most, idle)
+            .unwrap_or_else(PoisonError::into_inner);
         state.ended || !state.open(1).is_empty()
     }
 
@@ -248,8 +269,9 @@ impl RemoteArena {
         let mut state = self.desk.lock();
         let announced = state.announced[trial.workload].as_ref();
         let block = announced.and_then(|announced| announced.seeds.get(&trial.seed)).copied();
-        let block =
-            block.ok_or_else(|| anyhow!("trial: asked for and not announced; report this as a fault of schedlab"))?;
+        let block = block.ok_or_else(|| {
+            anyhow!("trial: asked for and not announced; report this as a fault of schedlab")
+        })?;
         let key = (trial.workload, block, self.arm);
         loop {
             if let Some(Answer::Waiting(text)) = state.answers.get_mut(&key) {
@@ -263,7 +285,8 @@ impl RemoteArena {
             if self.stop.signal().is_some() {
                 return Ok(None);
             }
-            let (next, _) = self.desk.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            let (next, _) =
+                self.desk.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
             state = next;
         }
     }
@@ -294,9 +317,13 @@ impl Arena for RemoteArena {
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation> {
         let Some(text) = self.answer(trial)? else {
             let by = self.stop.signal().unwrap_or("a signal").to_owned();
-            return Ok(Observation { voids: vec![VoidReason::Interrupted { by }], ..Observation::default() });
+            return Ok(Observation {
+                voids: vec![VoidReason::Interrupted { by }],
+                ..Observation::default()
+            });
         };
-        let observation: Observation = serde_json::from_slice(&text).context("segment: a trial that is none")?;
+        let observation: Observation =
+            serde_json::from_slice(&text).context("segment: a trial that is none")?;
         self.elapsed += trial.took(&observation);
         Ok(observation)
     }
@@ -306,8 +333,10 @@ impl Arena for RemoteArena {
     }
 
     fn announce(&mut self, upcoming: &Upcoming<'_>) -> Result<()> {
-        let seeds = upcoming.next.iter().map(|group| ((upcoming.seed)(group.block), group.block)).collect();
-        let announced = Announced { next: upcoming.next.clone(), then: upcoming.then.clone(), seeds };
+        let seeds =
+            upcoming.next.iter().map(|group| ((upcoming.seed)(group.block), group.block)).collect();
+        let announced =
+            Announced { next: upcoming.next.clone(), then: upcoming.then.clone(), seeds };
         self.desk.lock().announced[upcoming.workload] = Some(announced);
         self.desk.changed.notify_all();
         Ok(())

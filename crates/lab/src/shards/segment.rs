@@ -70,12 +70,22 @@ impl Writer {
         Writer(line(&head), 0)
     }
 
-    pub(super) fn trial(&mut self, workload: usize, block: u32, arm: usize, observation: &Observation) -> Result<()> {
-        let number = |number: usize| u32::try_from(number).expect("a plan has fewer workloads and arms");
-        let observation = serde_json::value::to_raw_value(observation).expect("it has only text keys and numbers");
+    pub(super) fn trial(
+        &mut self,
+        workload: usize,
+        block: u32,
+        arm: usize,
+        observation: &Observation,
+    ) -> Result<()> {
+        let number =
+            |number: usize| u32::try_from(number).expect("a plan has fewer workloads and arms");
+        let observation = serde_json::value::to_raw_value(observation)
+            .expect("it has only text keys and numbers");
         let (workload, arm) = (number(workload), number(arm));
         let mut trial = line(&TrialLine { workload, block, arm, observation: &observation });
-        RECORD_LINE.check(trial.len()).and_then(|()| SEGMENT_BYTES.check(self.0.len() + trial.len()))?;
+        RECORD_LINE
+            .check(trial.len())
+            .and_then(|()| SEGMENT_BYTES.check(self.0.len() + trial.len()))?;
         self.0.append(&mut trial);
         self.1 += 1;
         Ok(())
@@ -173,10 +183,13 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
     let prepared = Prepared::from_value(head["prepared"].take())?;
     let [from, to] = [0, 1].map(|end| head["blocks"][end].as_u64().unwrap_or_default());
     let torn = |what: String| {
-        anyhow!("segment: {what}; make it again: schedlab shard PLAN --blocks {from}..{to} --out {name}")
+        anyhow!(
+            "segment: {what}; make it again: schedlab shard PLAN --blocks {from}..{to} --out {name}"
+        )
     };
     let body_end = end_of_body(&bytes).filter(|at| *at > head_end);
-    let found = body_end.and_then(|at| Some((at, serde_json::from_slice::<End>(&bytes[at..]).ok()?)));
+    let found =
+        body_end.and_then(|at| Some((at, serde_json::from_slice::<End>(&bytes[at..]).ok()?)));
     let Some((body_end, end)) = found.filter(|(_, end)| end.kind == "end") else {
         return Err(torn("cut off, its last line is missing".to_owned()));
     };
@@ -186,9 +199,11 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Segment> {
     if head["identity"] != prepared.identity() {
         return Err(torn("its identity is not that of its plan".to_owned()));
     }
-    let arms: Vec<Arm> = serde_json::from_value(head["arms"].take()).context("segment: its arms cannot be read")?;
+    let arms: Vec<Arm> =
+        serde_json::from_value(head["arms"].take()).context("segment: its arms cannot be read")?;
     ARMS.check(arms.len())?;
-    let places = places(&bytes, head_end + 1..body_end, prepared.plan().workloads.len(), arms.len())?;
+    let places =
+        places(&bytes, head_end + 1..body_end, prepared.plan().workloads.len(), arms.len())?;
     if places.len() as u64 != end.trials {
         return Err(torn(format!("{} trials (expected {})", places.len(), end.trials)));
     }
@@ -201,7 +216,12 @@ fn end_of_body(bytes: &[u8]) -> Option<usize> {
     Some(rest.iter().rposition(|byte| *byte == b'\n')? + 1)
 }
 
-fn places(bytes: &[u8], body: Range<usize>, workloads: usize, arms: usize) -> Result<Vec<StoredTrial>> {
+fn places(
+    bytes: &[u8],
+    body: Range<usize>,
+    workloads: usize,
+    arms: usize,
+) -> Result<Vec<StoredTrial>> {
     let (mut places, mut at) = (Vec::new(), body.start);
     for (number, line) in bytes[body].split_inclusive(|byte| *byte == b'\n').enumerate() {
         let named = || format!("segment, line {}", number + 2);
@@ -228,11 +248,17 @@ fn places(bytes: &[u8], body: Range<usize>, workloads: usize, arms: usize) -> Re
 
 /// The trial of a line that begins at `at`.
 fn place(line: &[u8], at: usize) -> Option<StoredTrial> {
-    let TrialLine { workload, block, arm, observation } = serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
+    let TrialLine { workload, block, arm, observation } =
+        serde_json::from_slice(line.strip_suffix(b"\n")?).ok()?;
     let text = observation.get();
     // It is a part of the line.
     let start = at + text.as_ptr().addr() - line.as_ptr().addr();
-    text.starts_with('{').then(|| StoredTrial { workload, block, arm, text: start..start + text.len() })
+    text.starts_with('{').then(|| StoredTrial {
+        workload,
+        block,
+        arm,
+        text: start..start + text.len(),
+    })
 }
 
 #[cfg(test)]

@@ -146,12 +146,21 @@ mod tests {
 
     #[test]
     fn a_sketch_has_what_judging_takes_of_the_whole() {
-        let voids = vec![VoidReason::TooFewIos { metric: "latency_p99_us".to_owned(), count: 3, needed: 1000 }];
+        let voids = vec![VoidReason::TooFewIos {
+            metric: "latency_p99_us".to_owned(),
+            count: 3,
+            needed: 1000,
+        }];
         for value in [12.25, f64::INFINITY, 1e-300] {
             let metrics = [("iops".to_owned(), value), ("read_iops".to_owned(), 7.0)].into();
             let counters = [("passes".to_owned(), f64::NAN)].into();
-            let whole =
-                Observation { duration_ns: 9, metrics, voids: voids.clone(), counters, ..Observation::default() };
+            let whole = Observation {
+                duration_ns: 9,
+                metrics,
+                voids: voids.clone(),
+                counters,
+                ..Observation::default()
+            };
             let text = serde_json::to_string(&whole).unwrap();
             let found = sketch(text.as_bytes(), "iops").unwrap();
             assert_eq!(found.metrics, [("iops".to_owned(), value)].into());

@@ -45,7 +45,8 @@ impl<'p> Transcript<'p> {
         let plan = pool.prepared.plan();
         let workloads = plan.workloads.iter().map(|spec| spec.name.clone()).zip(0..).collect();
         let arms = plan.arms.iter().map(|arm| arm.name.clone()).zip(0..).collect();
-        let mut all = Transcript { pool, text: Vec::new(), origins: Vec::new(), workloads, arms, end: None };
+        let mut all =
+            Transcript { pool, text: Vec::new(), origins: Vec::new(), workloads, arms, end: None };
         all.line(&Line::Header(Box::new(pool.prepared.header().clone())))?;
         pool.prepared.notes().iter().try_for_each(|note| all.line(&Line::Note(note.clone())))?;
         Ok(all)
@@ -75,8 +76,11 @@ impl TrialLog for Transcript<'_> {
     fn append_trial(&mut self, trial: &Trial) -> Result<()> {
         let Trial { sequence, workload, block, position, arm, started_ms, observation: _ } = trial;
         let unknown = || anyhow!("segments: a trial of no workload or arm of the plan");
-        let key =
-            (*self.workloads.get(workload).ok_or_else(unknown)?, *block, *self.arms.get(arm).ok_or_else(unknown)?);
+        let key = (
+            *self.workloads.get(workload).ok_or_else(unknown)?,
+            *block,
+            *self.arms.get(arm).ok_or_else(unknown)?,
+        );
         let (text, segment) = self.pool.text(&key).ok_or_else(unknown)?;
         let (kind, observation) = ("trial", serde_json::from_slice(text)?);
         let line = TrialLine {

@@ -159,18 +159,35 @@ impl Offered {
 
 /// A row for what belongs to the queue.
 fn attribute(name: &'static str, unit: &'static str, min: u64, max: u64) -> Tunable {
-    Tunable { name, unit, min, max, evidence: Evidence::Confirmed, help: "an attribute of the queue", role: Role::Knob }
+    Tunable {
+        name,
+        unit,
+        min,
+        max,
+        evidence: Evidence::Confirmed,
+        help: "an attribute of the queue",
+        role: Role::Knob,
+    }
 }
 
 /// The scheduler's own, as it is on this device, and what belongs to the simulated kernel.
 fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
     let host = setting.host(device);
-    let queue = sim::queue_for(setting.kind, &[], setting.hz, host, setting.nr_requests, setting.queue_depth, device);
+    let queue = sim::queue_for(
+        setting.kind,
+        &[],
+        setting.hz,
+        host,
+        setting.nr_requests,
+        setting.queue_depth,
+        device,
+    );
     let (elevator, limits) = (queue.elevator(), queue.limits());
     let rows = setting.kind.tunables.iter().filter(|row| !matches!(row.role, Role::Alias(_)));
     let window = limits.nr_requests.into();
-    let mut all: Vec<Offered> =
-        rows.map(|row| Offered::known(Knob::new(*row, elevator.get(row.name), window), row.is_knob())).collect();
+    let mut all: Vec<Offered> = rows
+        .map(|row| Offered::known(Knob::new(*row, elevator.get(row.name), window), row.is_knob()))
+        .collect();
     all.extend(ATTRIBUTES.iter().map(|known| {
         let default = match known.name {
             "hz" => setting.hz.into(),
@@ -181,7 +198,10 @@ fn simulated(setting: &Setting, device: &dyn DeviceModel) -> Vec<Offered> {
             "queue_depth" => limits.queue_depth.into(),
             _ => setting.turnaround_ns / 1000,
         };
-        Offered::known(Knob::new(attribute(known.name, "", known.range.0, known.range.1), default, window), false)
+        Offered::known(
+            Knob::new(attribute(known.name, "", known.range.0, known.range.1), default, window),
+            false,
+        )
     }));
     all
 }
@@ -221,7 +241,9 @@ fn of_cpus(root: &Root, baseline: &Arm) -> Vec<Offered> {
     let counts = |knob: &machine::cpu::Knob| {
         let text = knob.text(knob.default);
         let set = baseline.tunables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let set = set.filter(|(key, _)| *key != knob.scale.name).chain([(knob.scale.name, text.as_str())]);
+        let set = set
+            .filter(|(key, _)| *key != knob.scale.name)
+            .chain([(knob.scale.name, text.as_str())]);
         knob.is_of_program() && machine::cpu::Setting::read(&baseline.scheduler, set).is_ok()
     };
     let known = machine::cpu::knobs(root).into_iter().map(|knob| Offered {
@@ -237,14 +259,19 @@ fn of_cpus(root: &Root, baseline: &Arm) -> Vec<Offered> {
 /// What this kernel offers on this device.
 fn of_host(root: &Root, word: &str, scheduler: &str) -> Result<Vec<Offered>> {
     let temporary = Target::is_temporary(word)?;
-    let device = if temporary { None } else { Some(device::find(root, word).map_err(|e| usage(e.to_string()))?) };
+    let device = if temporary {
+        None
+    } else {
+        Some(device::find(root, word).map_err(|e| usage(e.to_string()))?)
+    };
     let all = device::list(root)?;
     // Any loop device stands for one that is not made yet.
     let like = device.as_ref().or_else(|| all.iter().find(|one| one.kind == device::Kind::Loop));
     let runs = |one: &&Device| one.scheduler.as_deref() == Some(scheduler);
     let running = device.iter().chain(&all).find(runs);
     let nr_requests = nr_requests(device.as_ref(), scheduler);
-    let tabled = elevator::find(scheduler).map_or_else(Vec::new, |kind| of_table(kind, nr_requests));
+    let tabled =
+        elevator::find(scheduler).map_or_else(Vec::new, |kind| of_table(kind, nr_requests));
     let mut offered = match running {
         Some(running) => seen(running, &tabled, elevator::find(scheduler)),
         None => tabled,
@@ -256,9 +283,15 @@ fn of_host(root: &Root, word: &str, scheduler: &str) -> Result<Vec<Offered>> {
         Knob::new(attribute("nr_requests", "requests", 4, 65_536), nr_requests.into(), ANY),
         false,
     ));
-    offered.push(Offered::known(Knob::new(attribute("read_ahead_kb", "KiB", 0, ANY), read_ahead, ANY), false));
+    offered.push(Offered::known(
+        Knob::new(attribute("read_ahead_kb", "KiB", 0, ANY), read_ahead, ANY),
+        false,
+    ));
     for (name, attribute) in like.iter().flat_map(|one| &one.queue) {
-        if attribute.writable && name != "scheduler" && offered.iter().all(|known| known.name != *name) {
+        if attribute.writable
+            && name != "scheduler"
+            && offered.iter().all(|known| known.name != *name)
+        {
             offered.push(Offered::unknown(name, attribute.value.parse().ok(), false));
         }
     }
@@ -268,13 +301,15 @@ fn of_host(root: &Root, word: &str, scheduler: &str) -> Result<Vec<Offered>> {
 /// The tunables that a device shows for the scheduler: those of the table with what is known of them, and others by name alone. Their
 /// present values are no defaults, since somebody may have turned them.
 fn seen(running: &Device, tabled: &[Offered], kind: Option<&ElevatorKind>) -> Vec<Offered> {
-    let writable = running.tunables.iter().filter(|(_, attribute)| attribute.writable).map(|(name, _)| name);
+    let writable =
+        running.tunables.iter().filter(|(_, attribute)| attribute.writable).map(|(name, _)| name);
     let is_alias = |name: &str| {
         let row = kind.and_then(|kind| kind.tunable(name));
         row.is_some_and(|row| matches!(row.role, Role::Alias(_)))
     };
     let shown: Vec<&String> = writable.filter(|name| !is_alias(name)).collect();
-    let known = tabled.iter().filter(|offered| shown.iter().any(|name| **name == offered.name)).cloned();
+    let known =
+        tabled.iter().filter(|offered| shown.iter().any(|name| **name == offered.name)).cloned();
     let others = shown.iter().filter(|name| tabled.iter().all(|offered| offered.name != ***name));
     known.chain(others.map(|name| Offered::unknown(name, None, true))).collect()
 }
@@ -297,11 +332,14 @@ mod tests {
     use super::*;
 
     fn device(scheduler: &str, tunables: &[&str], nr_requests: u64) -> Device {
-        let attribute = |name: &&str| (name.to_string(), device::Attribute { value: "1".into(), writable: true });
+        let attribute = |name: &&str| {
+            (name.to_string(), device::Attribute { value: "1".into(), writable: true })
+        };
         let tunables: BTreeMap<_, _> = tunables.iter().map(attribute).collect();
         // The device that the fields do not matter of.
         let mut any = device::list(&Root::real()).unwrap().remove(0);
-        (any.scheduler, any.tunables, any.nr_requests) = (Some(scheduler.into()), tunables, Some(nr_requests));
+        (any.scheduler, any.tunables, any.nr_requests) =
+            (Some(scheduler.into()), tunables, Some(nr_requests));
         any
     }
 
@@ -312,9 +350,13 @@ mod tests {
     #[test]
     fn what_the_kernel_shows_decides_and_what_the_table_does_not_know_is_named() {
         let bfq = elevator::find("bfq").unwrap();
-        let device = device("bfq", &["slice_idle", "slice_idle_us", "low_latency", "brand_new"], 64);
+        let device =
+            device("bfq", &["slice_idle", "slice_idle_us", "low_latency", "brand_new"], 64);
         let found = seen(&device, &of_table(bfq, 64), Some(bfq));
-        assert_eq!(names(&found), [("slice_idle", true), ("low_latency", true), ("brand_new", false)]);
+        assert_eq!(
+            names(&found),
+            [("slice_idle", true), ("low_latency", true), ("brand_new", false)]
+        );
     }
 
     #[test]
@@ -327,7 +369,9 @@ mod tests {
 
     #[test]
     fn the_simulator_is_asked_for_its_own_and_the_kernel_around_it() {
-        let setting = Setting::of(&experiment::plan::parse_arm("mq-deadline:nr_requests=32").unwrap()).unwrap();
+        let setting =
+            Setting::of(&experiment::plan::parse_arm("mq-deadline:nr_requests=32").unwrap())
+                .unwrap();
         let found = Model::read("hp97560").unwrap().look(|device| simulated(&setting, device));
         let of = |name: &str| found.iter().find(|one| one.name == name).unwrap();
         assert_eq!(of("async_depth").default, Some(32));

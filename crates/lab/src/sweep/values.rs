@@ -25,11 +25,18 @@ pub struct Turn {
 ///
 /// # Errors
 /// Wrong usage: a name or value that the offer does not have.
-pub fn choose(offer: &Offer, tunables: &[String], values: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<Turn>> {
+pub fn choose(
+    offer: &Offer,
+    tunables: &[String],
+    values: &[String],
+    say: &mut dyn FnMut(&str),
+) -> Result<Vec<Turn>> {
     let given = values.iter().map(|word| read(offer, word)).collect::<Result<Vec<_>>>()?;
     for (i, (name, _)) in given.iter().enumerate() {
         if given[..i].iter().any(|(other, _)| other == name) {
-            return Err(usage(format!("--values {name}: given twice; write all values of {name} behind one --values")));
+            return Err(usage(format!(
+                "--values {name}: given twice; write all values of {name} behind one --values"
+            )));
         }
     }
     let named: Vec<String> = if tunables.is_empty() && !given.is_empty() {
@@ -38,13 +45,17 @@ pub fn choose(offer: &Offer, tunables: &[String], values: &[String], say: &mut d
         tunables.to_vec()
     };
     let swept = selected(offer, &named)?;
-    if let Some((name, _)) = given.iter().find(|(name, _)| swept.iter().all(|one| one.name != *name)) {
+    if let Some((name, _)) =
+        given.iter().find(|(name, _)| swept.iter().all(|one| one.name != *name))
+    {
         return Err(usage(format!(
             "--values {name}: {name} is not swept; add it, --tunables {},{name}",
             if named.is_empty() { "all".to_owned() } else { named.join(",") }
         )));
     }
-    let of = |one: &Offered| given.iter().find(|(name, _)| *name == one.name).map(|(_, values)| values.clone());
+    let of = |one: &Offered| {
+        given.iter().find(|(name, _)| *name == one.name).map(|(_, values)| values.clone())
+    };
     swept.into_iter().map(|one| turn(offer, one, of(one), say)).collect()
 }
 
@@ -80,7 +91,9 @@ fn selected<'o>(offer: &'o Offer, words: &[String]) -> Result<Vec<&'o Offered>> 
 /// The name and the values of one `--values`.
 fn read(offer: &Offer, word: &str) -> Result<(String, Vec<i64>)> {
     let Some((name, list)) = word.split_once('=').map(|(name, list)| (name.trim(), list)) else {
-        return Err(usage(format!("--values {word}: no values; write NAME=VALUE,VALUE…, e.g. fifo_batch=1,4,64")));
+        return Err(usage(format!(
+            "--values {word}: no values; write NAME=VALUE,VALUE…, e.g. fifo_batch=1,4,64"
+        )));
     };
     let known = offer.find(name).ok_or_else(|| unknown(offer, "--values", name))?;
     let mut values = Vec::new();
@@ -102,7 +115,10 @@ fn read(offer: &Offer, word: &str) -> Result<(String, Vec<i64>)> {
         values.push(value);
     }
     if values.len() > MOST_VALUES {
-        return Err(usage(format!("--values {name}: {} values are more than {MOST_VALUES}", values.len())));
+        return Err(usage(format!(
+            "--values {name}: {} values are more than {MOST_VALUES}",
+            values.len()
+        )));
     }
     values.sort_unstable();
     Ok((name.to_owned(), values))
@@ -120,13 +136,22 @@ fn whole(offer: &Offer, known: &Offered, text: &str) -> Option<i64> {
 
 fn out_of_range(known: &Offered, text: &str) -> anyhow::Error {
     let range = known.knob.map_or_else(String::new, |knob| {
-        let unit = if knob.unit().is_empty() { String::new() } else { format!(" ({})", knob.unit()) };
+        let unit =
+            if knob.unit().is_empty() { String::new() } else { format!(" ({})", knob.unit()) };
         format!(" from {} to {}{unit}", knob.range().start(), knob.range().end())
     });
-    usage(format!("--values {}: {text:?} is out of range; it takes a whole number{range}", known.name))
+    usage(format!(
+        "--values {}: {text:?} is out of range; it takes a whole number{range}",
+        known.name
+    ))
 }
 
-fn turn(offer: &Offer, one: &Offered, given: Option<Vec<i64>>, say: &mut dyn FnMut(&str)) -> Result<Turn> {
+fn turn(
+    offer: &Offer,
+    one: &Offered,
+    given: Option<Vec<i64>>,
+    say: &mut dyn FnMut(&str),
+) -> Result<Turn> {
     let asked = given.is_some();
     let mut values = match (given, one.knob) {
         (Some(values), _) => values,
@@ -135,7 +160,11 @@ fn turn(offer: &Offer, one: &Offered, given: Option<Vec<i64>>, say: &mut dyn FnM
             let name = &one.name;
             return Err(usage(format!(
                 "{name}: schedlab does not know which values of it make sense; name them, --values {name}=V,V…{}",
-                if one.usual { ", or name the tunables to sweep without it, --tunables NAME,…" } else { "" }
+                if one.usual {
+                    ", or name the tunables to sweep without it, --tunables NAME,…"
+                } else {
+                    ""
+                }
             )));
         }
     };
@@ -148,7 +177,10 @@ fn turn(offer: &Offer, one: &Offered, given: Option<Vec<i64>>, say: &mut dyn FnM
             )));
         }
         if asked {
-            say(&format!("note: {}={default} is the default: it is the baseline and no arm of its own", one.name));
+            say(&format!(
+                "note: {}={default} is the default: it is the baseline and no arm of its own",
+                one.name
+            ));
         }
     }
     Ok(Turn { name: one.name.clone(), values, of: one.clone() })

@@ -37,8 +37,12 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(file: File) -> Result<Writer> {
         let schema = Arc::new(parse_message_type(SCHEMA)?);
-        let properties = Arc::new(WriterProperties::builder().set_compression(Compression::SNAPPY).build());
-        Ok(Writer { file: SerializedFileWriter::new(file, schema, properties)?, group: Vec::with_capacity(GROUP) })
+        let properties =
+            Arc::new(WriterProperties::builder().set_compression(Compression::SNAPPY).build());
+        Ok(Writer {
+            file: SerializedFileWriter::new(file, schema, properties)?,
+            group: Vec::with_capacity(GROUP),
+        })
     }
 }
 
@@ -62,16 +66,18 @@ impl Writer {
         }
         let rows = &self.group;
         let mut group = self.file.next_row_group()?;
-        let signed =
-            |number: u64| i64::try_from(number).map_err(|_| anyhow!("trace: {number} does not fit into 63 bits"));
+        let signed = |number: u64| {
+            i64::try_from(number).map_err(|_| anyhow!("trace: {number} does not fit into 63 bits"))
+        };
         // Numbers of processes, tags and lengths are 32 bits without a sign; the bits are kept.
         let bits = |number: u32| number.cast_signed();
         let times = rows.iter().map(|e| signed(e.at.as_ns())).collect::<Result<Vec<i64>>>()?;
         let sectors = rows.iter().map(|e| signed(e.sector)).collect::<Result<Vec<i64>>>()?;
         let words: Vec<ByteArray> = rows.iter().map(|e| ByteArray::from(e.kind.name())).collect();
         let lengths: Vec<i32> = rows.iter().map(|e| bits(e.nr_sectors)).collect();
-        let optional =
-            |of: &dyn Fn(&Event) -> Option<u32>| -> Vec<Option<i32>> { rows.iter().map(|e| of(e).map(bits)).collect() };
+        let optional = |of: &dyn Fn(&Event) -> Option<u32>| -> Vec<Option<i32>> {
+            rows.iter().map(|e| of(e).map(bits)).collect()
+        };
         let ops: Vec<Option<ByteArray>> =
             rows.iter().map(|e| e.op.map(|op| ByteArray::from(op_name(Some(op))))).collect();
         required::<Int64Type>(&mut group, &times)?;
@@ -108,7 +114,9 @@ fn write<T: parquet::data_type::DataType>(
     values: &[T::T],
     levels: Option<&[i16]>,
 ) -> Result<()> {
-    let mut column = group.next_column()?.ok_or_else(|| anyhow!("trace: the schema has fewer columns than values"))?;
+    let mut column = group
+        .next_column()?
+        .ok_or_else(|| anyhow!("trace: the schema has fewer columns than values"))?;
     column.typed::<T>().write_batch(values, levels, None)?;
     column.close()?;
     Ok(())
@@ -119,7 +127,11 @@ pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Re
     let schema = reader.metadata().file_metadata().schema();
     let names: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
     if names != COLUMNS {
-        return Err(anyhow!("trace: other columns (found {}, expected {})", names.join(", "), COLUMNS.join(", ")));
+        return Err(anyhow!(
+            "trace: other columns (found {}, expected {})",
+            names.join(", "),
+            COLUMNS.join(", ")
+        ));
     }
     for row in reader.get_row_iter(None)? {
         each(&event(&row?)?)?;
@@ -129,7 +141,11 @@ pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Re
 
 fn event(row: &Row) -> Result<Event> {
     let optional = |column: usize| -> Result<Option<u32>> {
-        if row.is_null_at(column) { Ok(None) } else { Ok(Some(row.get_int(column)?.cast_unsigned())) }
+        if row.is_null_at(column) {
+            Ok(None)
+        } else {
+            Ok(Some(row.get_int(column)?.cast_unsigned()))
+        }
     };
     Ok(Event {
         at: time_of(row.get_long(0)?)?,
@@ -148,6 +164,8 @@ trait NullAt {
 
 impl NullAt for Row {
     fn is_null_at(&self, column: usize) -> bool {
-        self.get_column_iter().nth(column).is_none_or(|(_, field)| matches!(field, parquet::record::Field::Null))
+        self.get_column_iter()
+            .nth(column)
+            .is_none_or(|(_, field)| matches!(field, parquet::record::Field::Null))
     }
 }

@@ -5,7 +5,8 @@ use elevator::{Op, Time};
 use sim::EventKind;
 
 /// The columns, in this order: nanoseconds, word, number or nothing, number or nothing, word or nothing, number, number.
-pub(super) const COLUMNS: [&str; 7] = ["at_ns", "event", "process", "tag", "op", "sector", "nr_sectors"];
+pub(super) const COLUMNS: [&str; 7] =
+    ["at_ns", "event", "process", "tag", "op", "sector", "nr_sectors"];
 
 pub(super) fn kind_of(word: &str) -> Result<EventKind> {
     let known = || EventKind::ALL.iter().map(|kind| kind.name());

@@ -25,7 +25,8 @@ impl Writer {
 
 impl Sink for Writer {
     fn push(&mut self, event: &Event) -> Result<()> {
-        let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+        let number =
+            |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
         self.csv.write_record([
             &event.at.as_ns().to_string(),
             event.kind.name(),
@@ -48,14 +49,22 @@ impl Sink for Writer {
 pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Result<()> {
     let (mut reader, mut line) = (BufReader::new(file), Vec::new());
     for number in 1.. {
-        if EVENTS_LINE.read_line(&mut reader, &mut line).with_context(|| format!("line {number}"))? == 0 {
+        if EVENTS_LINE
+            .read_line(&mut reader, &mut line)
+            .with_context(|| format!("line {number}"))?
+            == 0
+        {
             break;
         }
-        let text = std::str::from_utf8(line.trim_ascii_end()).with_context(|| format!("line {number}"))?;
+        let text =
+            std::str::from_utf8(line.trim_ascii_end()).with_context(|| format!("line {number}"))?;
         let cells: Vec<&str> = text.split(',').collect();
         match number {
             1 if cells != COLUMNS => {
-                return Err(anyhow!("trace: other columns (found {text}, expected {})", COLUMNS.join(", ")));
+                return Err(anyhow!(
+                    "trace: other columns (found {text}, expected {})",
+                    COLUMNS.join(", ")
+                ));
             }
             1 => {}
             _ => each(&event(&cells).with_context(|| format!("line {number}"))?)?,
@@ -66,12 +75,20 @@ pub(super) fn read(file: File, each: &mut dyn FnMut(&Event) -> Result<()>) -> Re
 
 fn event(row: &[&str]) -> Result<Event> {
     if row.len() != COLUMNS.len() {
-        return Err(anyhow!("columns: another number of them (found {}, expected {})", row.len(), COLUMNS.len()));
+        return Err(anyhow!(
+            "columns: another number of them (found {}, expected {})",
+            row.len(),
+            COLUMNS.len()
+        ));
     }
     fn number<T: std::str::FromStr>(row: &[&str], column: usize) -> Result<T> {
-        row[column].parse().map_err(|_| anyhow!("{}: {:?} is not a whole number", COLUMNS[column], row[column]))
+        row[column]
+            .parse()
+            .map_err(|_| anyhow!("{}: {:?} is not a whole number", COLUMNS[column], row[column]))
     }
-    let optional = |column: usize| if row[column].is_empty() { Ok(None) } else { number(row, column).map(Some) };
+    let optional = |column: usize| {
+        if row[column].is_empty() { Ok(None) } else { number(row, column).map(Some) }
+    };
     Ok(Event {
         at: time_of(number(row, 0)?)?,
         kind: kind_of(row[1])?,

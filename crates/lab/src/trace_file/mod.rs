@@ -91,7 +91,10 @@ pub fn name(format: Format, workload: &str, arm: &str, taken: &[String]) -> Stri
     let extension = format.extension();
     let numbered = (2..).map(|number| format!("{name}-{number}.{extension}"));
     let plain = format!("{name}.{extension}");
-    std::iter::once(plain).chain(numbered).find(|name| !taken.contains(name)).expect("numbers do not end")
+    std::iter::once(plain)
+        .chain(numbered)
+        .find(|name| !taken.contains(name))
+        .expect("numbers do not end")
 }
 
 impl TraceFile {
@@ -101,7 +104,8 @@ impl TraceFile {
 
     /// The same for a record that is resumed: a trace of a first trial stays.
     pub fn keep_earlier(self, record: &Record) -> TraceFile {
-        let earlier = record.trials.iter().map(|trial| (trial.workload.clone(), trial.arm.clone())).collect();
+        let earlier =
+            record.trials.iter().map(|trial| (trial.workload.clone(), trial.arm.clone())).collect();
         TraceFile { earlier, ..self }
     }
 
@@ -126,7 +130,9 @@ impl TraceFile {
     /// The format is one of events, or the file cannot be written.
     pub fn recording(&self, name: &str, recording: &Recording) -> Result<()> {
         if self.format != Format::Perfetto {
-            return Err(crate::failure::usage("trace: this format has the events of the simulator; choose perfetto"));
+            return Err(crate::failure::usage(
+                "trace: this format has the events of the simulator; choose perfetto",
+            ));
         }
         let written = recorder::file::write_tracks(self.dir.create_anew(name)?, recording);
         written.with_context(|| unwritten(&self.dir.file(name)))
@@ -211,7 +217,9 @@ pub fn read(path: &Path, each: &mut dyn FnMut(&Event)) -> Result<()> {
 }
 
 fn unread() -> anyhow::Error {
-    crate::failure::usage("trace: one of Perfetto is written, not read; name a .parquet or a .csv file")
+    crate::failure::usage(
+        "trace: one of Perfetto is written, not read; name a .parquet or a .csv file",
+    )
 }
 
 /// Writes the events of one file into another, new one.
@@ -219,7 +227,12 @@ pub fn convert(from: &Path, to: &Path) -> Result<()> {
     let format = Format::of(to)?;
     let (dir, name) = Dir::of_file(to)?;
     let file = dir.create(&name).map_err(|error| {
-        let taken = || crate::failure::usage(format!("{}: exists already; name a new file with --to", to.display()));
+        let taken = || {
+            crate::failure::usage(format!(
+                "{}: exists already; name a new file with --to",
+                to.display()
+            ))
+        };
         if error.is_already_there() { taken() } else { error.into() }
     })?;
     let mut writer = Writer::create(format, file, to.to_owned())?;
@@ -247,8 +260,24 @@ mod tests {
         (0..150_000u64)
             .flat_map(|n| {
                 [
-                    one(10 * n, EventKind::Submit, Some(n as u32 % 7), None, Some(Op::Write), n * 8, 8),
-                    one(10 * n + 5, EventKind::Issue, Some(0), Some(3), Some(Op::Read), 1 << 40, 1024),
+                    one(
+                        10 * n,
+                        EventKind::Submit,
+                        Some(n as u32 % 7),
+                        None,
+                        Some(Op::Write),
+                        n * 8,
+                        8,
+                    ),
+                    one(
+                        10 * n + 5,
+                        EventKind::Issue,
+                        Some(0),
+                        Some(3),
+                        Some(Op::Read),
+                        1 << 40,
+                        1024,
+                    ),
                     one(10 * n + 9, EventKind::Timer, None, None, None, 0, 0),
                 ]
             })
@@ -260,7 +289,8 @@ mod tests {
     fn the_minimal_build_refuses_parquet_before_any_file_is_made() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let csv = dir.path().join("a.csv");
-        let traces_of_csv = TraceFile::new(Format::Csv, Dir::open(dir.path()).expect("ours")).expect("CSV is there");
+        let traces_of_csv = TraceFile::new(Format::Csv, Dir::open(dir.path()).expect("ours"))
+            .expect("CSV is there");
         let mut writer = traces_of_csv.writer("a.csv").expect("the file is made");
         writer.event(&events()[0]);
         writer.finish().expect("the file is written");
@@ -284,14 +314,20 @@ mod tests {
     fn events_survive_both_formats_and_the_way_from_one_to_the_other() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         for format in [Format::Parquet, Format::Csv] {
-            let file = TraceFile::new(format, Dir::open(dir.path()).expect("ours")).expect("it is available");
+            let file = TraceFile::new(format, Dir::open(dir.path()).expect("ours"))
+                .expect("it is available");
             let name = file.name("a b", "x/y", &[]);
-            assert_ne!(file.name("a-b", "x-y", std::slice::from_ref(&name)), name, "two arms never share a file");
+            assert_ne!(
+                file.name("a-b", "x-y", std::slice::from_ref(&name)),
+                name,
+                "two arms never share a file"
+            );
             let mut writer = file.writer(&name).expect("the file is made");
             let path = dir.path().join(&name);
             events().iter().for_each(|event| writer.event(event));
             writer.finish().expect("the file is written");
-            let other = dir.path().join(if format == Format::Csv { "other.parquet" } else { "other.csv" });
+            let other =
+                dir.path().join(if format == Format::Csv { "other.parquet" } else { "other.csv" });
             convert(&path, &other).expect("it can be converted");
             for path in [path, other] {
                 let mut seen = Vec::new();
@@ -305,8 +341,16 @@ mod tests {
     fn a_file_that_is_no_trace_is_named_with_what_is_wrong() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let cases = [
-            ("a.csv", "at_ns,event,process,tag,op,sector,nr_sectors\n5,isue,0,0,read,0,8\n", "did you mean \"issue\""),
-            ("b.csv", "at_ns,event,process,tag,op,sector,nr_sectors\n5,issue,0,0,read,x,8\n", "line 2"),
+            (
+                "a.csv",
+                "at_ns,event,process,tag,op,sector,nr_sectors\n5,isue,0,0,read,0,8\n",
+                "did you mean \"issue\"",
+            ),
+            (
+                "b.csv",
+                "at_ns,event,process,tag,op,sector,nr_sectors\n5,issue,0,0,read,x,8\n",
+                "line 2",
+            ),
             ("c.csv", "time,what\n", "at_ns"),
             (
                 "f.csv",

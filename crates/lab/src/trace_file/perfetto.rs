@@ -28,7 +28,9 @@ impl Sink for Writer {
     fn finish(self: Box<Self>) -> Result<()> {
         let recording = self.recorder.finish();
         if recording.about.lost > 0 {
-            bail!("trace: too many requests for Perfetto's tracks; choose a shorter --trial-time, or --trace parquet");
+            bail!(
+                "trace: too many requests for Perfetto's tracks; choose a shorter --trial-time, or --trace parquet"
+            );
         }
         recorder::file::write_tracks(self.file, &recording)
     }

@@ -61,7 +61,8 @@ impl Commission {
     /// It is none, or not of virtual time.
     pub fn from_json(text: &str) -> Result<Commission> {
         RECORD_LINE.check(text.len())?;
-        let commission: Commission = serde_json::from_str(text).context("search: cannot be read")?;
+        let commission: Commission =
+            serde_json::from_str(text).context("search: cannot be read")?;
         commission.header.plan.check().map_err(|e| usage(e.to_string()))?;
         crate::shards::check_virtual(&commission.header.plan)?;
         Ok(commission)
@@ -71,7 +72,12 @@ impl Commission {
     ///
     /// # Errors
     /// The arena failed.
-    pub fn prepared(&self, command: String, opening: &OpenOptions, console: Console<'_>) -> Result<Prepared> {
+    pub fn prepared(
+        &self,
+        command: String,
+        opening: &OpenOptions,
+        console: Console<'_>,
+    ) -> Result<Prepared> {
         Prepared::as_it_is(self.header.plan.clone(), command, opening, console)
     }
 
@@ -83,17 +89,30 @@ impl Commission {
         let model = Model::read(&self.header.plan.device)?;
         let attributes = |scheduler: &str| modelled_attributes(&model, scheduler);
         let field = Field::of(&self.request, &build_on(&model), attributes)?;
-        Live::spawn(prepared, stop, move |arena, console| self.searched(&field, out, arena, console))
+        Live::spawn(prepared, stop, move |arena, console| {
+            self.searched(&field, out, arena, console)
+        })
     }
 
-    fn searched(&self, field: &Field, out: PathBuf, arena: &mut dyn Arena, console: Console<'_>) -> Result<PathBuf> {
+    fn searched(
+        &self,
+        field: &Field,
+        out: PathBuf,
+        arena: &mut dyn Arena,
+        console: Console<'_>,
+    ) -> Result<PathBuf> {
         let objective = Objective::parse(self.objective.as_deref())?;
-        let constraints: Vec<Constraint> =
-            self.header.constraints.iter().map(|word| Constraint::parse(word)).collect::<Result<_>>()?;
+        let constraints: Vec<Constraint> = self
+            .header
+            .constraints
+            .iter()
+            .map(|word| Constraint::parse(word))
+            .collect::<Result<_>>()?;
         let mut scored = Scored { inner: arena, objective: &objective };
         let mut log = Log::create(&Dir::make(&out)?, &self.header, &scored.capture()?)?;
         let plain = field.plain(&self.header.plan.arms[0].scheduler);
-        let mut search = Search::new(field.space.clone(), plain, options(&self.header, self.trials));
+        let mut search =
+            Search::new(field.space.clone(), plain, options(&self.header, self.trials));
         let seen = LoggedSearch::default();
         let session = Session { field, constraints: &constraints, log: &mut log, seen, time: None };
         session.run(&mut search, &self.header.plan, &mut scored, console)?;

@@ -86,7 +86,8 @@ pub fn run(design: &Design, order: &Order<'_>, console: Console<'_>) -> Result<(
             (Log::create(&dir, &design.header(), &environment)?, LoggedSearch::default())
         };
         order.hooks.begin(&design.plan, Some(dir.path()))?;
-        let mut search = Search::new(design.field.space.clone(), design.baseline_point(), design.options());
+        let mut search =
+            Search::new(design.field.space.clone(), design.baseline_point(), design.options());
         let course = Session {
             field: &design.field,
             constraints: &design.constraints,
@@ -125,10 +126,22 @@ impl Bench<'_> {
         let record = self.conclude(CONFIRM)?;
         let study = experiment::study(&record, None);
         let Design { alpha, constraints, .. } = self.design;
-        let shown = confirmed(&confirmation.plan, search, winner, &record.trials, &study, *alpha, constraints);
+        let shown = confirmed(
+            &confirmation.plan,
+            search,
+            winner,
+            &record.trials,
+            &study,
+            *alpha,
+            constraints,
+        );
         if shown.holds() {
             let remaining = Remaining {
-                trials: self.design.trials.saturating_sub(course.trials).saturating_sub(record.trials.len() as u32),
+                trials: self
+                    .design
+                    .trials
+                    .saturating_sub(course.trials)
+                    .saturating_sub(record.trials.len() as u32),
                 time_s: self
                     .design
                     .time_s
@@ -149,7 +162,11 @@ impl Bench<'_> {
             plan: plan.clone(),
             place: Place::Open(arena),
             pilot: Pilot::Skipped("the search was made of trials of this length"),
-            results: Results::Directory(RecordOptions { output: Output::Named(below), resume, command }),
+            results: Results::Directory(RecordOptions {
+                output: Output::Named(below),
+                resume,
+                command,
+            }),
             hooks: &(),
         };
         Ok(crate::run::run(experiment, self.console)?.end)

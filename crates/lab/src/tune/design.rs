@@ -80,24 +80,40 @@ impl Design {
 
     /// The plan of the comparison that has the last word: fresh seeds, the default and the winner, at the part of alpha that fresh
     /// evidence is judged at.
-    pub fn confirmation_plan(&self, search: &Search, course: &SearchSummary, winner: usize) -> Result<Plan> {
-        let point = search.candidates()[winner].point.as_ref().expect("a winner is a point of the space");
+    pub fn confirmation_plan(
+        &self,
+        search: &Search,
+        course: &SearchSummary,
+        winner: usize,
+    ) -> Result<Plan> {
+        let point =
+            search.candidates()[winner].point.as_ref().expect("a winner is a point of the space");
         let mut plan = self.plan.clone();
         let winner = self.field.arm(point);
-        plan.name = format!("{} against the default, {}: the confirmation of a search", winner.name, plan.arms[0].name);
+        plan.name = format!(
+            "{} against the default, {}: the confirmation of a search",
+            winner.name, plan.arms[0].name
+        );
         plan.arms.truncate(1);
         plan.arms.push(winner);
         plan.seed ^= FRESH_SEEDS;
         plan.criteria.alpha = belief::FRESH * self.alpha;
         let pair = 2 * plan.workloads.len() as u32;
         let by_trials = (self.trials.saturating_sub(course.trials) / pair).max(CONFIRM_BLOCKS.0);
-        let left = self.time_s.map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
-        let blocks = left.map_or(by_trials, |blocks| (blocks as u32).clamp(CONFIRM_BLOCKS.0, by_trials));
+        let left = self
+            .time_s
+            .map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
+        let blocks =
+            left.map_or(by_trials, |blocks| (blocks as u32).clamp(CONFIRM_BLOCKS.0, by_trials));
         // Several workloads are judged together, and a constraint may take longer to show: then every block is measured.
         let to_the_end = plan.workloads.len() > 1 || !self.constraints.is_empty();
         let time_s = 4.0 * f64::from(blocks * pair) * each_s(&plan);
-        let budget =
-            Budget { time_s: time_s.max(1.0), blocks: Some(blocks), no_early_stop: to_the_end, ..Budget::default() };
+        let budget = Budget {
+            time_s: time_s.max(1.0),
+            blocks: Some(blocks),
+            no_early_stop: to_the_end,
+            ..Budget::default()
+        };
         plan.budget = budget;
         plan.check().map_err(|e| usage(e.to_string()))?;
         Ok(plan)
@@ -148,6 +164,11 @@ mod tests {
     fn the_seeds_of_the_confirmation_are_none_of_the_searchs() {
         use experiment::schedule::trial_seed;
         let search: Vec<u64> = (0..1000).map(|block| trial_seed(1, "oltp", block, 0)).collect();
-        assert!((0..1000).all(|block| !search.contains(&trial_seed(1 ^ FRESH_SEEDS, "oltp", block, 0))));
+        assert!((0..1000).all(|block| !search.contains(&trial_seed(
+            1 ^ FRESH_SEEDS,
+            "oltp",
+            block,
+            0
+        ))));
     }
 }

@@ -111,15 +111,23 @@ impl Log {
     }
 
     /// The search to go on with: only the budget and the time of each trial's kind may not differ.
-    pub fn resume(dir: &Dir, header: &Header, environment: &Environment) -> Result<(Log, LoggedSearch)> {
+    pub fn resume(
+        dir: &Dir,
+        header: &Header,
+        environment: &Environment,
+    ) -> Result<(Log, LoggedSearch)> {
         let (path, dir_path) = (dir.file(SEARCH), dir.path());
         if !dir.has(SEARCH) {
-            bail!("{}: missing, so nothing to resume; leave out --resume to begin a new search", path.display());
+            bail!(
+                "{}: missing, so nothing to resume; leave out --resume to begin a new search",
+                path.display()
+            );
         }
         let mut log = LogFile::open_existing(dir, SEARCH, &SEARCH_BYTES)?;
         let text = log.read_lines()?;
         log.cut(text.len() as u64)?;
-        check_format(&text).map_err(|why| usage(format!("{}: {why}; name another --out", dir_path.display())))?;
+        check_format(&text)
+            .map_err(|why| usage(format!("{}: {why}; name another --out", dir_path.display())))?;
         let mut lines = text.lines().enumerate().map(|(i, line)| {
             serde_json::from_str::<Line>(line)
                 .with_context(|| format!("{}, line {}: cannot be read", path.display(), i + 1))
@@ -150,7 +158,11 @@ impl Log {
 
 /// Whether the first line, if it can be read at all, is of this format and this build.
 fn check_format(text: &str) -> Result<(), String> {
-    let header = text.lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
+    let header = text
+        .lines()
+        .next()
+        .and_then(|line| serde_json::from_str::<Value>(line).ok())
+        .unwrap_or_default();
     let (schema, writer) = (&header["schema"], header["schedlab"].as_str());
     if !schema.is_null() && *schema != SCHEMA {
         return Err(build::other_format(schema, SCHEMA, writer));
@@ -172,8 +184,12 @@ impl LoggedSearch {
     fn take(&mut self, line: Line, environment: &Environment, dir: &Path) -> Result<()> {
         match line {
             Line::Environment(then) => {
-                for (section, name) in [("kernel", "release"), ("device", "size_bytes"), ("device", "description")] {
-                    let of = |env: &Environment| env.get(section).and_then(|facts| facts.get(name)).cloned();
+                for (section, name) in
+                    [("kernel", "release"), ("device", "size_bytes"), ("device", "description")]
+                {
+                    let of = |env: &Environment| {
+                        env.get(section).and_then(|facts| facts.get(name)).cloned()
+                    };
                     if of(&then) != of(environment) {
                         return Err(usage(format!(
                             "{}: the {section}'s {name} was another: trials of different machines are never joined; name another --out",
@@ -187,7 +203,8 @@ impl LoggedSearch {
                 let end = trial.started_ms + trial.observation.duration_ns / 1_000_000;
                 self.last = Some((trial.sequence, end));
                 if !is_cut_short(&trial) {
-                    self.trials.insert((trial.arm.clone(), trial.workload.clone(), trial.block), *trial);
+                    self.trials
+                        .insert((trial.arm.clone(), trial.workload.clone(), trial.block), *trial);
                 }
             }
             Line::Note(_) => {}

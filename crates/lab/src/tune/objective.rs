@@ -65,7 +65,8 @@ impl Objective {
             Some(("max", text)) => (text.trim(), "objective"),
             _ => (word, "objective"),
         };
-        let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let is_name =
+            !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if is_name {
             let row = find(text, "--objective")?;
             let minimise = name == "objective_cost";
@@ -114,14 +115,20 @@ impl Objective {
             return;
         }
         let environment = Environment::new();
-        let compiled = environment.compile_expression(text).expect("it was compiled when it was read");
-        let mut values: Vec<(String, f64)> = observation.metrics.iter().map(|(k, v)| (k.clone(), *v)).collect();
+        let compiled =
+            environment.compile_expression(text).expect("it was compiled when it was read");
+        let mut values: Vec<(String, f64)> =
+            observation.metrics.iter().map(|(k, v)| (k.clone(), *v)).collect();
         for (alias, metric) in ALIASES {
             values.extend(observation.metrics.get(metric).map(|value| (alias.to_owned(), *value)));
         }
         let used = compiled.undeclared_variables(false);
-        let full =
-            |name: &str| ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name.to_owned(), |a| a.1.to_owned());
+        let full = |name: &str| {
+            ALIASES
+                .iter()
+                .find(|(alias, _)| *alias == name)
+                .map_or(name.to_owned(), |a| a.1.to_owned())
+        };
         for reason in observation.voids.clone() {
             if let VoidReason::TooFewIos { metric, count, needed } = reason
                 && used.iter().any(|name| full(name) == metric)
@@ -130,7 +137,10 @@ impl Objective {
                 observation.voids.push(VoidReason::TooFewIos { metric, count, needed });
             }
         }
-        let value = compiled.eval(Value::from_iter(values)).ok().and_then(|value| f64::try_from(value).ok());
+        let value = compiled
+            .eval(Value::from_iter(values))
+            .ok()
+            .and_then(|value| f64::try_from(value).ok());
         if let Some(value) = value.filter(|value| value.is_finite()) {
             observation.metrics.insert((*name).to_owned(), value);
         }
@@ -166,8 +176,10 @@ impl Constraint {
         let row = find(name, "--constraint")?;
         let below = rest.starts_with('<');
         let value = rest[1..].trim_start_matches('=').trim();
-        let unit_at = value.find(|c: char| c.is_alphabetic() || c == 'µ' || c == '%').unwrap_or(value.len());
-        let number: f64 = value[..unit_at].trim().parse().map_err(|_| refuse("its bound is not a number"))?;
+        let unit_at =
+            value.find(|c: char| c.is_alphabetic() || c == 'µ' || c == '%').unwrap_or(value.len());
+        let number: f64 =
+            value[..unit_at].trim().parse().map_err(|_| refuse("its bound is not a number"))?;
         let unit = value[unit_at..].trim();
         let scale = scale(row, unit).ok_or_else(|| {
             let units = units(row).iter().map(|(unit, _)| *unit).collect::<Vec<_>>().join(", ");
@@ -189,8 +201,10 @@ impl Constraint {
         if observation.voids.iter().any(|reason| reason.applies_to(self.metric)) {
             return None;
         }
-        let value = observation.metrics.get(self.metric).copied().filter(|value| value.is_finite())?;
-        let ratio = if self.below { value / self.bound } else { self.bound / value.max(f64::MIN_POSITIVE) };
+        let value =
+            observation.metrics.get(self.metric).copied().filter(|value| value.is_finite())?;
+        let ratio =
+            if self.below { value / self.bound } else { self.bound / value.max(f64::MIN_POSITIVE) };
         Some(ratio.max(f64::MIN_POSITIVE).ln())
     }
 }
@@ -216,8 +230,12 @@ fn find(name: &str, flag: &str) -> Result<&'static Metric> {
     let full = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, metric)| metric);
     let own = |row: &&Metric| !row.name.starts_with("objective");
     metric::METRICS.iter().filter(own).find(|row| row.name == full).ok_or_else(|| {
-        let known =
-            || ALIASES.iter().map(|(alias, _)| *alias).chain(metric::METRICS.iter().filter(own).map(|row| row.name));
+        let known = || {
+            ALIASES
+                .iter()
+                .map(|(alias, _)| *alias)
+                .chain(metric::METRICS.iter().filter(own).map(|row| row.name))
+        };
         usage(format!(
             "{flag}: unknown metric {name:?} (expected one of {}); see schedlab list metrics{}",
             known().collect::<Vec<_>>().join(", "),
@@ -274,11 +292,16 @@ mod tests {
 
     #[test]
     fn a_constraint_is_told_in_any_unit_of_its_metric() {
-        let seen = observation(&[("latency_p99_us", 25_000.0), ("iops", 400.0), ("fairness_jain", 0.95)]);
+        let seen =
+            observation(&[("latency_p99_us", 25_000.0), ("iops", 400.0), ("fairness_jain", 0.95)]);
         let excess = |word: &str| Constraint::parse(word).unwrap().excess(&seen).unwrap();
         assert!((excess("p99<20ms") - (25.0_f64 / 20.0).ln()).abs() < 1e-12);
         assert!((excess("latency_p99_us <= 50000us") - 0.5_f64.ln()).abs() < 1e-12);
-        assert!(excess("iops>500") > 0.0 && excess("tps > 0.3k") < 0.0 && excess("fairness_jain>=90%") < 0.0);
+        assert!(
+            excess("iops>500") > 0.0
+                && excess("tps > 0.3k") < 0.0
+                && excess("fairness_jain>=90%") < 0.0
+        );
         assert_eq!(Constraint::parse("write_p99<1s").unwrap().excess(&seen), None);
     }
 

@@ -37,7 +37,9 @@ pub(super) fn prune(
     let design = bench.design;
     let margin = design.plan.criteria.margin.ln_1p();
     let mut pruner = Pruner::new(search, winner, margin, design.alpha);
-    let whole = design.field.arm(search.candidates()[winner].point.as_ref().expect("a winner is a point of the space"));
+    let whole = design
+        .field
+        .arm(search.candidates()[winner].point.as_ref().expect("a winner is a point of the space"));
     let departures = |pruner: &Pruner| search.space().departures(pruner.left());
     let settings = departures(&pruner);
     let (mut steps, mut ratio, mut early) = (Vec::new(), None, None);
@@ -49,7 +51,8 @@ pub(super) fn prune(
         };
         let name = format!("prune-{}", steps.len() + 1);
         let plan = step_plan(design, &whole, &step, blocks, steps.len() as u64)?;
-        let Compared { mut shown, interval, trials, end } = compare(bench, &plan, &step, &name, arena)?;
+        let Compared { mut shown, interval, trials, end } =
+            compare(bench, &plan, &step, &name, arena)?;
         if end.reason.ending().is_early() {
             early = Some(end);
             break;
@@ -96,15 +99,20 @@ impl Remaining {
 fn step_plan(design: &Design, whole: &Arm, step: &Step, blocks: u32, number: u64) -> Result<Plan> {
     let mut plan = design.plan.clone();
     let left = design.field.arm(&step.point);
-    plan.name = format!("{} against the winner, {}: is what it lacks needed?", left.name, whole.name);
+    plan.name =
+        format!("{} against the winner, {}: is what it lacks needed?", left.name, whole.name);
     plan.arms = vec![whole.clone(), left];
     plan.baseline = Some(whole.name.clone());
     plan.seed = (plan.seed ^ FRESH_SEEDS).wrapping_add(number + 1);
     plan.criteria.alpha = step.alpha;
     let to_the_end = plan.workloads.len() > 1 || !design.constraints.is_empty();
     let time_s = 4.0 * f64::from(blocks * 2 * plan.workloads.len() as u32) * each_s(&plan);
-    plan.budget =
-        Budget { time_s: time_s.max(1.0), blocks: Some(blocks), no_early_stop: to_the_end, ..Budget::default() };
+    plan.budget = Budget {
+        time_s: time_s.max(1.0),
+        blocks: Some(blocks),
+        no_early_stop: to_the_end,
+        ..Budget::default()
+    };
     plan.check().map_err(|e| usage(e.to_string()))?;
     Ok(plan)
 }
@@ -118,13 +126,21 @@ struct Compared {
     end: End,
 }
 
-fn compare(bench: &Bench<'_>, plan: &Plan, step: &Step, name: &str, arena: &mut Scored<'_>) -> Result<Compared> {
+fn compare(
+    bench: &Bench<'_>,
+    plan: &Plan,
+    step: &Step,
+    name: &str,
+    arena: &mut Scored<'_>,
+) -> Result<Compared> {
     let ended = bench.compare(plan, name, arena)?;
     let record = bench.conclude(name)?;
     let Design { alpha, constraints, .. } = bench.design;
     let values = effects(plan, &record.trials);
     let interval = sequence::interval(&Moments::of(&values), step.alpha);
-    let holds = constraints_shown(plan, &record.trials, *alpha, constraints).iter().all(|(_, shown)| *shown);
+    let holds = constraints_shown(plan, &record.trials, *alpha, constraints)
+        .iter()
+        .all(|(_, shown)| *shown);
     let shown = PruneStep {
         dir: name.to_owned(),
         settings: step.settings.iter().map(|(name, value)| format!("{name}={value}")).collect(),

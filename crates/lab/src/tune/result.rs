@@ -207,8 +207,14 @@ pub struct Why {
 }
 
 /// The search's part of tune.json.
-pub fn searched(search: &Search, course: &SearchSummary, arms: &[String], constrained: bool) -> SearchOut {
-    let candidates = search.candidates().iter().enumerate().filter(|(number, _)| *number < course.first.len());
+pub fn searched(
+    search: &Search,
+    course: &SearchSummary,
+    arms: &[String],
+    constrained: bool,
+) -> SearchOut {
+    let candidates =
+        search.candidates().iter().enumerate().filter(|(number, _)| *number < course.first.len());
     let of = |(number, c): (usize, &experiment::search::Candidate)| CandidateOut {
         arm: arms[number].clone(),
         after_trials: course.first[number],
@@ -231,19 +237,30 @@ pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
     let mut blocks: BTreeMap<u32, (Vec<Trial>, Vec<Trial>)> = BTreeMap::new();
     for trial in trials {
         let (own, baseline) = blocks.entry(trial.block).or_default();
-        if trial.arm == plan.baseline() { baseline.push(trial.clone()) } else { own.push(trial.clone()) }
+        if trial.arm == plan.baseline() {
+            baseline.push(trial.clone())
+        } else {
+            own.push(trial.clone())
+        }
     }
     blocks.values().filter_map(|(own, baseline)| effect(plan, own, baseline)).collect()
 }
 
 /// Each constraint, and whether these trials show that it holds for the arm that is not the baseline: every workload that reports the
 /// metric has to show it.
-pub fn constraints_shown(plan: &Plan, trials: &[Trial], alpha: f64, constraints: &[Constraint]) -> Vec<(String, bool)> {
+pub fn constraints_shown(
+    plan: &Plan,
+    trials: &[Trial],
+    alpha: f64,
+    constraints: &[Constraint],
+) -> Vec<(String, bool)> {
     let shown = |c: &Constraint| {
         let mut told = plan.workloads.iter().filter_map(|workload| {
-            let of = trials.iter().filter(|t| t.arm != plan.baseline() && t.workload == workload.name);
+            let of =
+                trials.iter().filter(|t| t.arm != plan.baseline() && t.workload == workload.name);
             let excesses: Vec<f64> = of.filter_map(|trial| c.excess(&trial.observation)).collect();
-            (!excesses.is_empty()).then(|| sequence::interval(&Moments::of(&excesses), alpha).high < 0.0)
+            (!excesses.is_empty())
+                .then(|| sequence::interval(&Moments::of(&excesses), alpha).high < 0.0)
         });
         let first = told.next();
         first.is_some_and(|first| first && told.all(|shown| shown))
@@ -271,7 +288,10 @@ pub fn confirmed(
     let seen: Vec<f64> = candidate.effects.values().copied().collect();
     let point: &Point = candidate.point.as_ref().expect("a winner is a point of the space");
     let interval = belief::interval(search.space(), point, &seen, &fresh, alpha);
-    let void = study.judgements.iter().any(|judgement| judgement.primary && judgement.verdict == Verdict::Void);
+    let void = study
+        .judgements
+        .iter()
+        .any(|judgement| judgement.primary && judgement.verdict == Verdict::Void);
     Confirmation {
         dir: "confirm".to_owned(),
         blocks: fresh.len(),
@@ -325,13 +345,19 @@ impl Pruning {
     pub fn gain_words(&self, winner: &Confirmation) -> String {
         let ratio = winner.ratio.zip(self.ratio).map(|(winner, loss)| winner * loss);
         let least = self.least_gain.map_or("open".to_owned(), |least| percent(least - 1.0));
-        format!("{} %, at least {least} %", ratio.map_or("no value".to_owned(), |ratio| percent(ratio - 1.0)))
+        format!(
+            "{} %, at least {least} %",
+            ratio.map_or("no value".to_owned(), |ratio| percent(ratio - 1.0))
+        )
     }
 }
 
 /// The settings that nothing shows to be needed, of a recommendation of more than [`MAX_UNPRUNED`]: `NAME=VALUE`. A setting is needed if
 /// what is left without it alone is worse.
-pub fn not_shown_needed(tunables: &BTreeMap<String, String>, pruning: Option<&Pruning>) -> Vec<String> {
+pub fn not_shown_needed(
+    tunables: &BTreeMap<String, String>,
+    pruning: Option<&Pruning>,
+) -> Vec<String> {
     let all: Vec<String> = tunables.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if all.len() <= MAX_UNPRUNED {
         return Vec::new();
@@ -339,7 +365,9 @@ pub fn not_shown_needed(tunables: &BTreeMap<String, String>, pruning: Option<&Pr
     let steps = || pruning.into_iter().flat_map(|pruning| &pruning.steps);
     let is_needed = |setting: &String| {
         steps().any(|step| {
-            step.settings == [setting.clone()] && !step.put_back && step.high.is_some_and(|high| high < 1.0)
+            step.settings == [setting.clone()]
+                && !step.put_back
+                && step.high.is_some_and(|high| high < 1.0)
         })
     };
     all.into_iter().filter(|setting| !is_needed(setting)).collect()
@@ -366,10 +394,17 @@ impl fmt::Display for Pruning {
             self.put_back, self.settings, self.arm
         )?;
         if self.put_back > 0 {
-            writeln!(f, "  against the winner {} in fresh blocks", change_words(self.ratio, self.low, self.high))?;
+            writeln!(
+                f,
+                "  against the winner {} in fresh blocks",
+                change_words(self.ratio, self.low, self.high)
+            )?;
         }
         if self.put_back > 0 && !self.accepted {
-            writeln!(f, "  not recommended: the gain that is left is not shown to exceed the margin")?;
+            writeln!(
+                f,
+                "  not recommended: the gain that is left is not shown to exceed the margin"
+            )?;
         }
         for step in &self.steps {
             let stays = if step.put_back { "put back" } else { "not shown to be unneeded" };
@@ -434,7 +469,11 @@ impl fmt::Display for Tuned {
                 word(confirmation.verdict)
             )?;
             for (constraint, shown) in &confirmation.constraints {
-                writeln!(f, "  {constraint}: {}", if *shown { "holds" } else { "not shown to hold" })?;
+                writeln!(
+                    f,
+                    "  {constraint}: {}",
+                    if *shown { "holds" } else { "not shown to hold" }
+                )?;
             }
         }
         if let Some(pruning) = &self.pruning {
@@ -479,7 +518,9 @@ mod tests {
 
     #[test]
     fn more_than_three_settings_are_minimal_only_if_each_is_shown_to_be_needed() {
-        let tunables = |n: usize| (0..n).map(|i| (format!("t{i}"), "1".to_owned())).collect::<BTreeMap<_, _>>();
+        let tunables = |n: usize| {
+            (0..n).map(|i| (format!("t{i}"), "1".to_owned())).collect::<BTreeMap<_, _>>()
+        };
         let mut pruning = Pruning {
             steps: vec![
                 step(&["t0=1"], false, Some(0.99)),
@@ -500,7 +541,10 @@ mod tests {
         assert_eq!(not_shown_needed(&tunables(4), Some(&pruning)), ["t1=1", "t2=1", "t3=1"]);
         assert_eq!(not_shown_needed(&tunables(4), None).len(), 4, "nothing was pruned");
         assert!(not_shown_needed(&tunables(3), None).is_empty());
-        pruning.steps = ["t0=1", "t1=1", "t2=1", "t3=1"].iter().map(|one| step(&[one], false, Some(0.99))).collect();
+        pruning.steps = ["t0=1", "t1=1", "t2=1", "t3=1"]
+            .iter()
+            .map(|one| step(&[one], false, Some(0.99)))
+            .collect();
         assert!(not_shown_needed(&tunables(4), Some(&pruning)).is_empty());
     }
 }

@@ -69,7 +69,8 @@ impl Session<'_> {
             search,
         };
         let why = state.walk(&mut driver)?;
-        let (SearchState { session, curve, nr_trials: trials, first, .. }, spent) = (state, driver.spent());
+        let (SearchState { session, curve, nr_trials: trials, first, .. }, spent) =
+            (state, driver.spent());
         if why != SearchEnd::Interrupted && session.seen.ended.is_none() {
             session.log.append(&Line::Chosen { trials, why })?;
         }
@@ -101,7 +102,9 @@ impl SearchState<'_, '_> {
     fn walk(&mut self, driver: &mut Driver<'_>) -> Result<SearchEnd> {
         let mut warm = false;
         loop {
-            if let Some((_, why)) = self.session.seen.ended.filter(|(trials, _)| self.nr_trials >= *trials) {
+            if let Some((_, why)) =
+                self.session.seen.ended.filter(|(trials, _)| self.nr_trials >= *trials)
+            {
                 return Ok(why);
             }
             let wanted = self.search.next();
@@ -147,7 +150,8 @@ impl SearchState<'_, '_> {
     }
 
     fn kept(&self, candidate: usize, workload: usize, block: u32) -> Option<&Trial> {
-        let (arm, workload) = (self.arms[candidate].1.clone(), self.plan.workloads[workload].name.clone());
+        let (arm, workload) =
+            (self.arms[candidate].1.clone(), self.plan.workloads[workload].name.clone());
         self.session.seen.trials.get(&(arm, workload, block))
     }
 
@@ -158,7 +162,8 @@ impl SearchState<'_, '_> {
             let is_kept = |request: &Request, workload| {
                 self.kept(request.candidate, workload, request.block + self.torn).is_some()
             };
-            let of = |request| (0..workloads).filter(|workload| is_kept(request, *workload)).count();
+            let of =
+                |request| (0..workloads).filter(|workload| is_kept(request, *workload)).count();
             let there: usize = wanted.iter().map(of).sum();
             if there == wanted.len() * workloads {
                 return true;
@@ -177,7 +182,8 @@ impl SearchState<'_, '_> {
             blocks.entry(request.block).or_default().push(request.candidate);
         }
         let workloads = 0..self.plan.workloads.len();
-        let lacking: Vec<Vec<Group>> = workloads.clone().map(|workload| self.lacking(workload, &blocks)).collect();
+        let lacking: Vec<Vec<Group>> =
+            workloads.clone().map(|workload| self.lacking(workload, &blocks)).collect();
         // All of a round at once: its candidates are measured side by side.
         for (workload, groups) in lacking.iter().enumerate() {
             driver.announce(workload, groups.clone(), 0..0)?;
@@ -190,10 +196,16 @@ impl SearchState<'_, '_> {
                         self.trials.entry((candidate, block)).or_default().push(trial);
                     }
                 }
-                let Some(group) = lacking[workload].iter().find(|group| group.block == number) else { continue };
-                let arms: Vec<_> = candidates.iter().map(|candidate| self.arms[*candidate].clone()).collect();
+                let Some(group) = lacking[workload].iter().find(|group| group.block == number)
+                else {
+                    continue;
+                };
+                let arms: Vec<_> =
+                    candidates.iter().map(|candidate| self.arms[*candidate].clone()).collect();
                 let arms: Vec<_> = arms.iter().map(|(arm, name)| (*arm, name.as_str())).collect();
-                match driver.block(&Block { workload, number, arms: &arms, missing: &group.arms }, self)? {
+                match driver
+                    .block(&Block { workload, number, arms: &arms, missing: &group.arms }, self)?
+                {
                     Some(Halt::Interrupted { .. }) => return Ok(false),
                     Some(Halt::DeviceVanished { detail }) => {
                         bail!("device: disappeared ({detail}); earlier trials are retained")
@@ -210,16 +222,22 @@ impl SearchState<'_, '_> {
     fn lacking(&self, workload: usize, blocks: &BTreeMap<u32, Vec<usize>>) -> Vec<Group> {
         let of = |(block, candidates): (&u32, &Vec<usize>)| {
             let number = block + self.torn;
-            let missing = candidates.iter().filter(|candidate| self.kept(**candidate, workload, number).is_none());
-            Group { block: number, arms: missing.map(|candidate| self.arms[*candidate].0).collect() }
+            let missing = candidates
+                .iter()
+                .filter(|candidate| self.kept(**candidate, workload, number).is_none());
+            Group {
+                block: number,
+                arms: missing.map(|candidate| self.arms[*candidate].0).collect(),
+            }
         };
         blocks.iter().map(of).filter(|group| !group.arms.is_empty()).collect()
     }
 
     fn precondition(&mut self, driver: &mut Driver<'_>) -> Result<()> {
         let name = self.plan.arms[0].name.as_str();
-        (0..self.plan.workloads.len())
-            .try_for_each(|workload| driver.precondition(workload, self.arms[BASELINE].0, name, self).map(drop))
+        (0..self.plan.workloads.len()).try_for_each(|workload| {
+            driver.precondition(workload, self.arms[BASELINE].0, name, self).map(drop)
+        })
     }
 
     /// Reports the results of its trials to the search.
@@ -227,7 +245,8 @@ impl SearchState<'_, '_> {
         self.nr_trials += (wanted.len() * self.plan.workloads.len()) as u32;
         for request in wanted {
             let own = &self.trials[&(request.candidate, request.block)];
-            let default = self.trials.get(&(BASELINE, request.block)).expect("the default is in every block");
+            let default =
+                self.trials.get(&(BASELINE, request.block)).expect("the default is in every block");
             if request.candidate == BASELINE && request.block == 0 {
                 check_default(self.plan, self.session.constraints, own)?;
             }
@@ -238,7 +257,11 @@ impl SearchState<'_, '_> {
         let incumbent = self.search.incumbent();
         let effect = self.search.candidates()[incumbent].effect();
         let step = Step { trials: self.nr_trials, candidate: incumbent, effect };
-        if self.curve.last().is_none_or(|last| (last.candidate, last.effect) != (step.candidate, step.effect)) {
+        if self
+            .curve
+            .last()
+            .is_none_or(|last| (last.candidate, last.effect) != (step.candidate, step.effect))
+        {
             self.curve.push(step);
         }
         Ok(())
@@ -262,7 +285,12 @@ impl Series for SearchState<'_, '_> {
                 format!("{} {:+.1} %", self.search.key(best), (effect.exp() - 1.0) * 100.0)
             }
         };
-        Status { share, left: Some(left), label: workload.to_owned(), standing: format!("best so far: {best}") }
+        Status {
+            share,
+            left: Some(left),
+            label: workload.to_owned(),
+            standing: format!("best so far: {best}"),
+        }
     }
 
     fn measured(&mut self, _driver: &Driver<'_>, arm: ArmIndex, trial: &Trial) -> Result<()> {
@@ -315,7 +343,8 @@ pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
         let value = |trials: &[Trial]| {
             let trial = trials.iter().find(|trial| trial.workload == workload.name)?;
             let sample = experiment::samples::sample(trial, metric);
-            Some(sample.value).filter(|value| sample.voids.is_empty() && value.is_finite() && *value > 0.0)
+            Some(sample.value)
+                .filter(|value| sample.voids.is_empty() && value.is_finite() && *value > 0.0)
         };
         let ratio = (value(own)? / value(default)?).ln();
         sum += if plan.direction_of(metric) == Direction::LowerIsBetter { -ratio } else { ratio };
@@ -325,7 +354,9 @@ pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
 
 /// By how much the worst of the constraints is violated in the worst workload that reports it; none without constraints.
 pub fn excess(constraints: &[Constraint], own: &[Trial]) -> Option<f64> {
-    let all = constraints.iter().flat_map(|c| own.iter().filter_map(|trial| c.excess(&trial.observation)));
+    let all = constraints
+        .iter()
+        .flat_map(|c| own.iter().filter_map(|trial| c.excess(&trial.observation)));
     all.max_by(f64::total_cmp)
 }
 

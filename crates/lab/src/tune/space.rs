@@ -48,17 +48,31 @@ impl Field {
     ///
     /// # Errors
     /// Wrong usage: a tunable that no scheduler of the request has, or nothing to choose.
-    pub fn of(request: &SpaceRequest, build: &Build, attributes: impl Fn(&str) -> Vec<Attribute>) -> Result<Field> {
+    pub fn of(
+        request: &SpaceRequest,
+        build: &Build,
+        attributes: impl Fn(&str) -> Vec<Attribute>,
+    ) -> Result<Field> {
         let (mut branches, mut fixed) = (Vec::new(), BTreeMap::new());
         let mut known: Vec<String> = Vec::new();
         for scheduler in &request.schedulers {
-            let mut dimensions = elevator::find(scheduler).map_or_else(Vec::new, |kind| knobs(kind, build));
+            let mut dimensions =
+                elevator::find(scheduler).map_or_else(Vec::new, |kind| knobs(kind, build));
             dimensions.extend(attributes(scheduler).iter().map(dimension));
             known.extend(dimensions.iter().map(|dimension| dimension.name.clone()));
-            let set = request.fixed.iter().filter(|(name, _)| dimensions.iter().any(|d| d.name == **name));
-            fixed.insert(scheduler.clone(), set.map(|(name, value)| (name.clone(), value.clone())).collect());
-            let turned = |d: &Dimension| request.tunables.is_empty() || request.tunables.contains(&d.name);
-            dimensions.retain(|d| d.levels.len() > 1 && turned(d) && !request.fixed.contains_key(&d.name));
+            let set = request
+                .fixed
+                .iter()
+                .filter(|(name, _)| dimensions.iter().any(|d| d.name == **name));
+            fixed.insert(
+                scheduler.clone(),
+                set.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            );
+            let turned =
+                |d: &Dimension| request.tunables.is_empty() || request.tunables.contains(&d.name);
+            dimensions.retain(|d| {
+                d.levels.len() > 1 && turned(d) && !request.fixed.contains_key(&d.name)
+            });
             branches.push(Branch { name: scheduler.clone(), dimensions });
         }
         for (flag, name) in request
@@ -91,8 +105,12 @@ impl Field {
     pub fn arm(&self, point: &Point) -> Arm {
         let scheduler = &self.space.branches()[point.branch].name;
         let mut tunables = self.fixed[scheduler].clone();
-        tunables
-            .extend(self.space.settings(point).into_iter().map(|(name, level)| (name.to_owned(), level.to_owned())));
+        tunables.extend(
+            self.space
+                .settings(point)
+                .into_iter()
+                .map(|(name, level)| (name.to_owned(), level.to_owned())),
+        );
         let mut words = vec![scheduler.clone()];
         words.extend(tunables.iter().map(|(name, value)| format!("{name}={value}")));
         Arm { name: words.join(":"), scheduler: scheduler.clone(), tunables }
@@ -110,7 +128,10 @@ fn knobs(kind: &ElevatorKind, build: &Build) -> Vec<Dimension> {
         .iter()
         .map(|knob| {
             let levels = knob.levels();
-            let default = levels.iter().position(|level| *level == knob.default).expect("the default is a level");
+            let default = levels
+                .iter()
+                .position(|level| *level == knob.default)
+                .expect("the default is a level");
             Dimension {
                 name: knob.row.name.to_owned(),
                 levels: levels.iter().map(ToString::to_string).collect(),
@@ -146,13 +167,18 @@ pub fn build_on(model: &Model) -> Build {
 /// The attributes of the simulated queue under a scheduler.
 pub fn modelled_attributes(model: &Model, scheduler: &str) -> Vec<Attribute> {
     let Some(kind) = elevator::find(scheduler) else { return Vec::new() };
-    let now = model
-        .look(|device| sim::queue_for(kind, &[], 1000, sim::Host::default(), None, None, device).limits().nr_requests);
+    let now = model.look(|device| {
+        sim::queue_for(kind, &[], 1000, sim::Host::default(), None, None, device)
+            .limits()
+            .nr_requests
+    });
     vec![ratios("nr_requests", now.into(), 4, 1..=4096)]
 }
 
 /// An attribute whose effect goes by ratios: values around its present one.
 pub fn ratios(name: &str, now: u64, step: u64, range: std::ops::RangeInclusive<u64>) -> Attribute {
-    let levels = [now / (step * step), now / step, now * step].into_iter().filter(|value| range.contains(value));
+    let levels = [now / (step * step), now / step, now * step]
+        .into_iter()
+        .filter(|value| range.contains(value));
     Attribute { name: name.to_owned(), default: Some(now), levels: levels.collect() }
 }

@@ -70,15 +70,18 @@ impl History {
 
     /// What this watch measured last.
     pub fn last_measured(&self, watch: &str) -> Option<&Measured> {
-        self.entries.iter().rev().filter(|entry| entry.watch == watch).find_map(|entry| match &entry.outcome {
-            Outcome::Measured(measured) => Some(measured.as_ref()),
-            _ => None,
-        })
+        self.entries.iter().rev().filter(|entry| entry.watch == watch).find_map(
+            |entry| match &entry.outcome {
+                Outcome::Measured(measured) => Some(measured.as_ref()),
+                _ => None,
+            },
+        )
     }
 
     /// Adds a line, and waits until it is on the disk.
     pub fn append(&mut self, root: &Root, entry: Entry) -> Result<()> {
-        let line = serde_json::to_string(&entry).expect("an entry has only texts and numbers, which always make JSON");
+        let line = serde_json::to_string(&entry)
+            .expect("an entry has only texts and numbers, which always make JSON");
         let mut line = text::escaped(&line).into_owned();
         line.push('\n');
         let dir = root.state_dir()?.subdir(DIR)?.subdir(&self.key)?;
@@ -93,7 +96,12 @@ impl History {
             })?;
             if new { Ok(dir.sync()?) } else { Ok(()) }
         };
-        let cannot = || format!("{}: cannot write (make room; the former history is kept)", dir.file(FILE).display());
+        let cannot = || {
+            format!(
+                "{}: cannot write (make room; the former history is kept)",
+                dir.file(FILE).display()
+            )
+        };
         write().with_context(cannot)?;
         self.entries.push(entry);
         Ok(())
@@ -112,9 +120,13 @@ impl History {
             .collect();
         let old = reports.len().saturating_sub(keep as usize);
         // What an entry names is a directory of ours below the history, and nothing else is removed.
-        let ours = |report: &&&str| !report.is_empty() && !report.contains('/') && !report.starts_with('.');
-        let removed =
-            reports[..old].iter().filter(ours).filter(|report| fs::remove_dir_all(self.dir.join(report)).is_ok());
+        let ours = |report: &&&str| {
+            !report.is_empty() && !report.contains('/') && !report.starts_with('.')
+        };
+        let removed = reports[..old]
+            .iter()
+            .filter(ours)
+            .filter(|report| fs::remove_dir_all(self.dir.join(report)).is_ok());
         removed.count()
     }
 }
@@ -141,7 +153,12 @@ mod tests {
                 ..Measured::default()
             })),
         };
-        Entry { at: "2026-11-22T02:00:07Z".to_owned(), watch: watch.to_owned(), device: "/dev/sdb".to_owned(), outcome }
+        Entry {
+            at: "2026-11-22T02:00:07Z".to_owned(),
+            watch: watch.to_owned(),
+            device: "/dev/sdb".to_owned(),
+            outcome,
+        }
     }
 
     #[test]
@@ -199,7 +216,9 @@ mod tests {
             history.append(&root, entry("x", Some(arm))).unwrap();
         }
         assert_eq!(history.prune("x", 2), 1);
-        assert!(!history.dir().join("report-a").exists() && history.dir().join("report-b").exists());
+        assert!(
+            !history.dir().join("report-a").exists() && history.dir().join("report-b").exists()
+        );
         assert_eq!(History::of(&root, "a").unwrap().entries.len(), 3);
     }
 }

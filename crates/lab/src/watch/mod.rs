@@ -80,7 +80,13 @@ pub struct Watch {
 
 impl Watch {
     /// A watch with this name for this device; the other fields are the caller's.
-    pub fn new(name: &str, identity: &str, hours: (Window, Days), program: PathBuf, plan: Plan) -> Result<Watch> {
+    pub fn new(
+        name: &str,
+        identity: &str,
+        hours: (Window, Days),
+        program: PathBuf,
+        plan: Plan,
+    ) -> Result<Watch> {
         check_name(name)?;
         Ok(Watch {
             schema: SCHEMA,
@@ -122,8 +128,9 @@ impl Watch {
         })?;
         WATCH_BYTES.check(bytes.len())?;
         let text = String::from_utf8_lossy(&bytes);
-        let watch: Watch = toml::from_str(&text)
-            .with_context(|| format!("{}: invalid (fix it, or remove the watch and add it again)", path.display()))?;
+        let watch: Watch = toml::from_str(&text).with_context(|| {
+            format!("{}: invalid (fix it, or remove the watch and add it again)", path.display())
+        })?;
         if watch.schema != SCHEMA {
             let why = text::build::other_format(watch.schema, SCHEMA, None);
             bail!("{}: {why}; remove it and add it again", path.display());
@@ -145,7 +152,8 @@ impl Watch {
 
     /// As it is written down.
     pub fn to_toml(&self) -> String {
-        toml::to_string_pretty(self).expect("a watch has only texts and numbers, which always make TOML")
+        toml::to_string_pretty(self)
+            .expect("a watch has only texts and numbers, which always make TOML")
     }
 
     /// Exclusive ownership of this watch's tests, for as long as the lock lives; none while another process has it.
@@ -178,7 +186,8 @@ fn there(root: &Root) -> Result<Option<Dir>> {
 
 /// A name for a device's watch: what of the device's name can be in the name of a file and a unit.
 pub fn name_for(device: &Path) -> String {
-    let name = device.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name =
+        device.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     name.chars().filter(|c| is_plain(*c)).collect()
 }
 
@@ -206,7 +215,14 @@ mod tests {
         let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
                     [[workload]]\nname = 'r'\nkind = 'randread'\n";
         let hours = ("02:00-05:00".parse().unwrap(), "weekly".parse().unwrap());
-        Watch::new("sdb", "wwid naa.5", hours, "/usr/bin/schedlab".into(), Plan::from_toml(plan).unwrap()).unwrap()
+        Watch::new(
+            "sdb",
+            "wwid naa.5",
+            hours,
+            "/usr/bin/schedlab".into(),
+            Plan::from_toml(plan).unwrap(),
+        )
+        .unwrap()
     }
 
     fn save(root: &Root) {
@@ -221,7 +237,9 @@ mod tests {
         assert!(Watch::load(&root, "sdb").unwrap_err().to_string().contains("watch add"));
         save(&root);
         assert_eq!(Watch::load(&root, "sdb").unwrap(), watch());
-        assert!(Watch::load(&root, "sdc").unwrap_err().to_string().contains("did you mean \"sdb\""));
+        assert!(
+            Watch::load(&root, "sdc").unwrap_err().to_string().contains("did you mean \"sdb\"")
+        );
         assert_eq!(names(&root), ["sdb"]);
     }
 
@@ -230,9 +248,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::at(dir.path());
         save(&root);
-        for (from, to) in
-            [("weekly", "now and then"), ("02:00-05:00", "night"), ("schema = 1", "schema = 2"), ("max_load", "load")]
-        {
+        for (from, to) in [
+            ("weekly", "now and then"),
+            ("02:00-05:00", "night"),
+            ("schema = 1", "schema = 2"),
+            ("max_load", "load"),
+        ] {
             fs::write(path(&root, "sdb"), watch().to_toml().replacen(from, to, 1)).unwrap();
             let error = format!("{:#}", Watch::load(&root, "sdb").unwrap_err());
             assert!(error.contains("sdb.toml"), "{from}: {error}");
@@ -242,7 +263,13 @@ mod tests {
     #[test]
     fn a_name_cannot_lead_out_of_the_directory() {
         for name in ["", "../x", "a/b", ".x", "a b", "ä"] {
-            assert!(Watch::load(&Root::at("/nowhere"), name).unwrap_err().to_string().contains("--name"), "{name}");
+            assert!(
+                Watch::load(&Root::at("/nowhere"), name)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("--name"),
+                "{name}"
+            );
         }
         assert_eq!(name_for(Path::new("/dev/cciss!c0d0")), "ccissc0d0");
     }

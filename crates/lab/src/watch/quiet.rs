@@ -50,7 +50,9 @@ pub enum NotNow {
 impl fmt::Display for NotNow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotNow::Late { left, .. } if left.is_zero() => f.write_str("the time is outside its window"),
+            NotNow::Late { left, .. } if left.is_zero() => {
+                f.write_str("the time is outside its window")
+            }
             NotNow::Late { left, needed } => write!(
                 f,
                 "{} min of its window are left, and a test needs {} min",
@@ -71,12 +73,12 @@ impl fmt::Display for NotNow {
 /// Looks at the machine for a few seconds.
 pub fn listen(root: &Root, device: &str) -> Result<Noise> {
     let path = root.proc("loadavg");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
-    let load: f64 = text
-        .split_whitespace()
-        .next()
-        .and_then(|word| word.parse().ok())
-        .with_context(|| format!("{} holds {text:?} where a load average belongs", path.display()))?;
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("{}: cannot read", path.display()))?;
+    let load: f64 =
+        text.split_whitespace().next().and_then(|word| word.parse().ok()).with_context(|| {
+            format!("{} holds {text:?} where a load average belongs", path.display())
+        })?;
     let nr_cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let busy = busy(&root.sys("block").join(device))?;
     Ok(Noise { load: load / nr_cpus as f64, busy })

@@ -28,7 +28,8 @@ impl Needs {
     fn of(watch: &Watch) -> Needs {
         let plan = &watch.plan;
         let is_program = |kind: &str| load::programs::find(kind).is_some();
-        let programs = plan.workloads.iter().any(|spec| is_program(&spec.kind) || !spec.background.is_empty());
+        let programs =
+            plan.workloads.iter().any(|spec| is_program(&spec.kind) || !spec.background.is_empty());
         // A plan that cannot be read is refused elsewhere; it does not get the stricter rule here.
         let writes = Workloads::of(plan).map_or(true, |workloads| workloads.write());
         Needs { files: plan.files.is_some(), programs, tell: watch.tell.is_some(), writes }
@@ -70,9 +71,15 @@ pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, machine::Erro
     let mut lines: Vec<String> = ALWAYS.iter().map(ToString::to_string).collect();
     lines.push(format!("ReadWritePaths={}", writable(needs, state, watch.textfile.as_deref())?));
     lines.push("DevicePolicy=closed".to_owned());
-    lines.push(format!("DeviceAllow=block-* {}", if needs.writes || needs.files { "rw" } else { "r" }));
+    lines.push(format!(
+        "DeviceAllow=block-* {}",
+        if needs.writes || needs.files { "rw" } else { "r" }
+    ));
     lines.push(format!("CapabilityBoundingSet={}", capabilities(needs).join(" ")));
-    lines.push(format!("SystemCallFilter=@system-service{}", if needs.files { " @mount" } else { "" }));
+    lines.push(format!(
+        "SystemCallFilter=@system-service{}",
+        if needs.files { " @mount" } else { "" }
+    ));
     if !needs.programs && !needs.files && !needs.tell {
         lines.extend(WITHOUT_PROGRAMS.map(str::to_owned));
         lines.push("PrivateMounts=true".to_owned());
@@ -80,8 +87,10 @@ pub(super) fn lines(watch: &Watch, state: &Path) -> Result<String, machine::Erro
     if needs.tell {
         lines.push("RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6".to_owned());
     } else {
-        lines
-            .extend(["RestrictAddressFamilies=AF_UNIX", "PrivateNetwork=true", "IPAddressDeny=any"].map(str::to_owned));
+        lines.extend(
+            ["RestrictAddressFamilies=AF_UNIX", "PrivateNetwork=true", "IPAddressDeny=any"]
+                .map(str::to_owned),
+        );
     }
     Ok(lines.iter().map(|line| format!("{line}\n")).collect())
 }
@@ -107,9 +116,17 @@ fn writable(needs: Needs, state: &Path, textfile: Option<&Path>) -> Result<Strin
 fn capabilities(needs: Needs) -> Vec<&'static str> {
     let of_writes: &[&str] = &["CAP_SYS_PTRACE"];
     let of_files: &[&str] = &["CAP_SYS_ADMIN"];
-    let of_programs: &[&str] =
-        &["CAP_MKNOD", "CAP_SETPCAP", "CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SYS_NICE", "CAP_SYS_PTRACE", "CAP_KILL"];
-    let of_other_users: &[&str] = &["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID"];
+    let of_programs: &[&str] = &[
+        "CAP_MKNOD",
+        "CAP_SETPCAP",
+        "CAP_SYS_ADMIN",
+        "CAP_SYS_CHROOT",
+        "CAP_SYS_NICE",
+        "CAP_SYS_PTRACE",
+        "CAP_KILL",
+    ];
+    let of_other_users: &[&str] =
+        &["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_SETGID", "CAP_SETUID"];
     let mut all = Vec::new();
     for (is_needed, some) in [
         (needs.writes || needs.files, of_writes),
@@ -136,7 +153,8 @@ mod tests {
         );
         let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());
         let plan = Plan::from_toml(&plan).unwrap();
-        let mut watch = Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), plan).unwrap();
+        let mut watch =
+            Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), plan).unwrap();
         watch.tell = tell.then(|| "mail root".to_owned());
         lines(&watch, Path::new("/var/lib/schedlab")).unwrap()
     }
@@ -157,14 +175,28 @@ mod tests {
 
     #[test]
     fn what_a_plan_needs_is_granted_and_no_more() {
-        let text = lines_of("[files]\nkind = 'ext4'\n", "kind = 'oltp'\nparams = { file_size = '16M' }\n", false);
+        let text = lines_of(
+            "[files]\nkind = 'ext4'\n",
+            "kind = 'oltp'\nparams = { file_size = '16M' }\n",
+            false,
+        );
         assert!(text.contains("CapabilityBoundingSet=CAP_SYS_ADMIN CAP_SYS_PTRACE\n"), "{text}");
         assert!(text.contains("@mount"), "{text}");
-        assert!(text.contains("DeviceAllow=block-* rw\n") && text.contains("\"/var/lib/schedlab\" /run\n"), "{text}");
-        let text = lines_of("", "kind = 'command'\nparams = { run = 'true', on = 'device' }\n", false);
+        assert!(
+            text.contains("DeviceAllow=block-* rw\n")
+                && text.contains("\"/var/lib/schedlab\" /run\n"),
+            "{text}"
+        );
+        let text =
+            lines_of("", "kind = 'command'\nparams = { run = 'true', on = 'device' }\n", false);
         assert!(text.contains("CAP_SETUID") && !text.contains("MemoryDenyWriteExecute"), "{text}");
         let text = lines_of("", "kind = 'randread'\n", true);
-        assert!(text.contains("AF_INET6") && text.contains("/var/spool") && !text.contains("CAP_SYS_ADMIN"), "{text}");
+        assert!(
+            text.contains("AF_INET6")
+                && text.contains("/var/spool")
+                && !text.contains("CAP_SYS_ADMIN"),
+            "{text}"
+        );
     }
     /// The figures of docs/src/howto/watch.md, by kind of plan.
     #[test]
@@ -183,13 +215,22 @@ mod tests {
             (4.3, lines_of("", reads, true)),
         ] {
             let unit = dir.path().join("schedlab-watch-test.service");
-            std::fs::write(&unit, format!("[Service]\nType=oneshot\nExecStart=/bin/true\n{text}")).unwrap();
+            std::fs::write(&unit, format!("[Service]\nType=oneshot\nExecStart=/bin/true\n{text}"))
+                .unwrap();
             let mut analyze = std::process::Command::new("systemd-analyze");
-            let ran = analyze.args(["security", "--offline=true", "--no-pager"]).arg(&unit).output().unwrap();
+            let ran = analyze
+                .args(["security", "--offline=true", "--no-pager"])
+                .arg(&unit)
+                .output()
+                .unwrap();
             let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
             let line = printed.lines().find(|line| line.contains("Overall exposure level"));
-            let words = line.and_then(|line| line.rsplit_once(": ")).unwrap_or_else(|| panic!("{printed}")).1;
-            let found: f64 = words.split(' ').next().and_then(|word| word.parse().ok()).expect("a figure");
+            let words = line
+                .and_then(|line| line.rsplit_once(": "))
+                .unwrap_or_else(|| panic!("{printed}"))
+                .1;
+            let found: f64 =
+                words.split(' ').next().and_then(|word| word.parse().ok()).expect("a figure");
             // Versions of systemd weigh alike; one more check of a newer one is worth a tenth or two.
             assert!(found <= most + 0.3, "{found}, at most {most}\n{text}");
         }

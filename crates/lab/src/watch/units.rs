@@ -67,7 +67,8 @@ pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
 /// The words by which a unit agrees to the programs of its plan: root has typed them when the watch was added.
 fn consent(watch: &Watch) -> Result<String, machine::Error> {
     let named = programs::named(&watch.plan).unwrap_or_default();
-    let user = watch.run_as.as_ref().map(unit_word).transpose()?.map(|user| format!(" --as {user}"));
+    let user =
+        watch.run_as.as_ref().map(unit_word).transpose()?.map(|user| format!(" --as {user}"));
     let needed = named.iter().any(|program| user.is_none() || program.needs_root);
     Ok(format!("{}{}", if needed { " --allow-commands" } else { "" }, user.unwrap_or_default()))
 }
@@ -90,9 +91,14 @@ mod tests {
         let plan = "device = 'sdb'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'bfq'\nscheduler = 'bfq'\n\
                     [[workload]]\nname = 'r'\nkind = 'randread'\n";
         let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());
-        let watch =
-            Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), Plan::from_toml(plan).unwrap())
-                .unwrap();
+        let watch = Watch::new(
+            "nightly",
+            "wwid naa.5",
+            hours,
+            "/usr/bin/schedlab".into(),
+            Plan::from_toml(plan).unwrap(),
+        )
+        .unwrap();
         let [service, timer] = units(&Root::at("/r"), &watch).unwrap();
         assert_eq!(service.path, Path::new("/r/etc/systemd/system/schedlab-watch-nightly.service"));
         assert!(
@@ -100,7 +106,10 @@ mod tests {
                 .text
                 .contains("ExecStart=\"/usr/bin/schedlab\" --state-dir \"/r/var/lib/schedlab\" watch run nightly\n")
         );
-        assert!(timer.text.contains("OnCalendar=*-*-* 23:00:00\n") && timer.text.contains("Persistent=false\n"));
+        assert!(
+            timer.text.contains("OnCalendar=*-*-* 23:00:00\n")
+                && timer.text.contains("Persistent=false\n")
+        );
     }
     #[test]
     fn a_service_says_that_root_agreed_to_the_programs_of_its_plan_or_as_whom_they_run() {
@@ -108,9 +117,14 @@ mod tests {
                     [[workload]]\nname = 'r'\nkind = 'command'\nparams = { run = 'true' }\n";
         let hours = ("23:00-02:00".parse().unwrap(), "daily".parse().unwrap());
         let plan = Plan::from_toml(plan).unwrap();
-        let mut watch = Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), plan).unwrap();
+        let mut watch =
+            Watch::new("nightly", "wwid naa.5", hours, "/usr/bin/schedlab".into(), plan).unwrap();
         let start = |watch: &Watch| units(&Root::at("/r"), watch).unwrap()[0].text.clone();
-        assert!(start(&watch).contains("watch run nightly --allow-commands\n"), "{}", start(&watch));
+        assert!(
+            start(&watch).contains("watch run nightly --allow-commands\n"),
+            "{}",
+            start(&watch)
+        );
         watch.run_as = Some("nobody".to_owned());
         assert!(start(&watch).contains("watch run nightly --as \"nobody\"\n"), "{}", start(&watch));
     }

@@ -22,7 +22,8 @@ pub struct Window {
 impl Window {
     /// How long it stays open, where it is open at this time of day.
     pub fn left(&self, now: Time) -> Option<Duration> {
-        let second = i64::from(now.hour()) * 3600 + i64::from(now.minute()) * 60 + i64::from(now.second());
+        let second =
+            i64::from(now.hour()) * 3600 + i64::from(now.minute()) * 60 + i64::from(now.second());
         let since = (second - self.from * 60).rem_euclid(DAY_S);
         let length = (self.to - self.from).rem_euclid(24 * 60) * 60;
         (since < length).then(|| Duration::from_secs((length - since).unsigned_abs()))
@@ -67,8 +68,11 @@ impl FromStr for Window {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Window, String> {
-        let refused =
-            || format!("{text:?} is not a time window; write two different times, e.g. 02:00-05:00 or 23:00-02:00");
+        let refused = || {
+            format!(
+                "{text:?} is not a time window; write two different times, e.g. 02:00-05:00 or 23:00-02:00"
+            )
+        };
         let minutes = |part: &str| -> Option<i64> {
             let time = Time::strptime("%H:%M", part.trim()).ok()?;
             Some(i64::from(time.hour()) * 60 + i64::from(time.minute()))

@@ -41,7 +41,8 @@ impl Program {
     /// Wrong usage: an unknown option, a value that cannot be.
     pub fn of(kind: &'static RunnerKind, spec: &WorkloadSpec) -> Result<Program> {
         let pairs = spec.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let options = kind.read(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
+        let options =
+            kind.read(pairs).map_err(|e| usage(format!("workload {}: {e}", spec.name)))?;
         Ok(Program { kind, options })
     }
 
@@ -113,7 +114,11 @@ impl Workloads {
     /// # Errors
     /// Wrong usage: an unknown workload or parameter, a trace that cannot be read.
     pub fn of(plan: &Plan) -> Result<Workloads> {
-        plan.workloads.iter().map(|spec| Workload::of(spec, plan.arena)).collect::<Result<_>>().map(Workloads)
+        plan.workloads
+            .iter()
+            .map(|spec| Workload::of(spec, plan.arena))
+            .collect::<Result<_>>()
+            .map(Workloads)
     }
 
     pub fn get(&self, number: usize) -> &Workload {
@@ -243,7 +248,11 @@ pub fn alone(name: String, kind: &str, params: &BTreeMap<String, String>) -> Wor
 
 fn load_of(spec: &WorkloadSpec, load: &Background) -> Result<Load> {
     find_load(&spec.name, &load.kind)?;
-    let work = work_of(&alone(format!("{}, background {}", spec.name, load.kind), &load.kind, &load.params))?;
+    let work = work_of(&alone(
+        format!("{}, background {}", spec.name, load.kind),
+        &load.kind,
+        &load.params,
+    ))?;
     Ok(Load { work, share: load.share.clone() })
 }
 
@@ -304,7 +313,8 @@ fn with_trace(spec: &WorkloadSpec, params: Params) -> Result<Params> {
         let skip = if is_line && !own.skip_bad { "; skip_bad=true skips broken lines" } else { "" };
         usage(format!("workload {label}: {e:#}{skip}"))
     })?;
-    let replay = Replay::of(&recording, &own.options()).map_err(|e| usage(format!("workload {label}: {file}: {e}")))?;
+    let replay = Replay::of(&recording, &own.options())
+        .map_err(|e| usage(format!("workload {label}: {file}: {e}")))?;
     Ok(params.with_trace(Arc::new(replay)))
 }
 
@@ -314,7 +324,9 @@ fn remark(params: &Params) -> Option<String> {
     let Summary { requests, left_out, bad, others, part, .. } = &replay.summary;
     let mut said = Vec::new();
     if bad + left_out > 0 {
-        said.push(format!("{bad} broken lines and {left_out} flushes, discards and the like are not replayed"));
+        said.push(format!(
+            "{bad} broken lines and {left_out} flushes, discards and the like are not replayed"
+        ));
     }
     if !others.is_empty() {
         said.push(format!("{} not replayed (device=NAME chooses)", others.join(", ")));
@@ -327,8 +339,11 @@ fn remark(params: &Params) -> Option<String> {
 
 /// Which part, and why.
 fn of_part(part: &Part) -> String {
-    let features: Vec<String> =
-        part.features.iter().map(|(name, part, whole)| format!("{name} {part:.4} ({whole:.4})")).collect();
+    let features: Vec<String> = part
+        .features
+        .iter()
+        .map(|(name, part, whole)| format!("{name} {part:.4} ({whole:.4})"))
+        .collect();
     format!(
         "the part from {} on, {} long, stands for the whole: of {} windows the nearest to it, {:.2} standard deviations off, in {} (the whole)",
         text::format_duration(part.from_ns),
@@ -344,7 +359,8 @@ mod tests {
     use super::*;
 
     fn spec(params: &[(&str, &str)]) -> WorkloadSpec {
-        let params = params.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let params =
+            params.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         WorkloadSpec {
             name: "mine".to_owned(),
             kind: "replay".to_owned(),
@@ -363,14 +379,20 @@ mod tests {
         let file = path.to_str().unwrap();
         let missing = work_of(&spec(&[("file", file)])).unwrap_err().to_string();
         assert!(missing.contains("cannot read the trace") && missing.contains(file), "{missing}");
-        std::fs::write(&path, "fio version 2 iolog\n/f read 0 4096\n/f sync 0 0\nrubbish\n").unwrap();
+        std::fs::write(&path, "fio version 2 iolog\n/f read 0 4096\n/f sync 0 0\nrubbish\n")
+            .unwrap();
         let broken = work_of(&spec(&[("file", file)])).unwrap_err().to_string();
         assert!(
-            broken.contains(file) && broken.contains("line 4: expected") && broken.contains("skip_bad=true"),
+            broken.contains(file)
+                && broken.contains("line 4: expected")
+                && broken.contains("skip_bad=true"),
             "{broken}"
         );
         let work = work_of(&spec(&[("file", file), ("skip_bad", "true")])).unwrap();
-        assert!(!work.kind.writes_with(&work.params), "a trace that only reads needs no consent to overwrite");
+        assert!(
+            !work.kind.writes_with(&work.params),
+            "a trace that only reads needs no consent to overwrite"
+        );
         assert!(remark(&work.params).unwrap().contains("1 requests; 1 broken lines and 1 flushes"));
     }
 

@@ -30,7 +30,11 @@ fn plan() -> Plan {
 
 /// Begins a record in a directory, or goes on with it.
 fn open(dir: &Path, resume: bool) -> Result<(), String> {
-    let options = RecordOptions { output: Output::Named(dir.to_owned()), resume, command: "schedlab run".to_owned() };
+    let options = RecordOptions {
+        output: Output::Named(dir.to_owned()),
+        resume,
+        command: "schedlab run".to_owned(),
+    };
     let (stop, resolved) = (Stop::manual(), Resolved::of(plan()).unwrap());
     let opened = within(
         &machine::Root::real(),
@@ -58,7 +62,8 @@ fn a_record_of_another_build_is_not_resumed_and_no_reference() {
     disguise(&dir.path().join(RECORD));
     let refusal = open(dir.path(), true).unwrap_err();
     assert!(refusal.contains(REFUSAL), "{refusal}");
-    let refusal = same_plan(&plan(), &store::read(dir.path()).unwrap(), dir.path()).unwrap_err().to_string();
+    let refusal =
+        same_plan(&plan(), &store::read(dir.path()).unwrap(), dir.path()).unwrap_err().to_string();
     assert!(refusal.contains(REFUSAL), "{refusal}");
 }
 
@@ -91,7 +96,9 @@ fn a_search_of_another_build_or_format_is_not_resumed() {
         patience: None,
     };
     drop(Log::create(&dir, &header, &Default::default()).unwrap());
-    let resume = || Log::resume(&dir, &header, &Default::default()).map(drop).map_err(|error| error.to_string());
+    let resume = || {
+        Log::resume(&dir, &header, &Default::default()).map(drop).map_err(|error| error.to_string())
+    };
     resume().unwrap();
     let path = at.path().join(SEARCH);
     disguise(&path);
@@ -99,9 +106,13 @@ fn a_search_of_another_build_or_format_is_not_resumed() {
     assert!(refusal.contains(REFUSAL), "{refusal}");
     // A search of the previous build had no name of its build.
     let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replacen("\"schema\":2,\"schedlab\":\"other\"", "\"schema\":1", 1)).unwrap();
+    fs::write(&path, text.replacen("\"schema\":2,\"schedlab\":\"other\"", "\"schema\":1", 1))
+        .unwrap();
     let refusal = resume().unwrap_err();
-    assert!(refusal.contains("another format (found 1, of an unknown build; expected 2"), "{refusal}");
+    assert!(
+        refusal.contains("another format (found 1, of an unknown build; expected 2"),
+        "{refusal}"
+    );
 }
 
 #[test]
@@ -119,7 +130,13 @@ fn a_cell_of_another_build_is_neither_taken_nor_adopted() {
     let [cell] = cells.as_slice() else { panic!("{cells:?}") };
     let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (ours, theirs) = (Dir::open(here.path()).unwrap(), Dir::open(there.path()).unwrap());
-    lab::atlas::measure(&theirs, &[cell], &OpenOptions::default(), Console::new(&Stop::manual(), &Silent)).unwrap();
+    lab::atlas::measure(
+        &theirs,
+        &[cell],
+        &OpenOptions::default(),
+        Console::new(&Stop::manual(), &Silent),
+    )
+    .unwrap();
     assert!(matches!(look(&theirs, cell), Looked::Whole(_)));
     disguise(&there.path().join("cells").join(&cell.dir).join(RECORD));
     let Looked::Foreign(why) = look(&theirs, cell) else { panic!("it was taken") };

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::fs::File;
 
-use experiment::plan::{Background, Better, Flow, OwnMetric, Plan, Published, parse_arm, parse_workload};
+use experiment::plan::{
+    Background, Better, Flow, OwnMetric, Plan, Published, parse_arm, parse_workload,
+};
 use experiment::record::{Header, LatencyCurve, Line, Observation, Record, RecordReader, Trial};
 use import::table::{self, Columns};
 use lab::occasions;
@@ -24,28 +26,39 @@ const INPUTS: &[(&Limit, Input)] = &[
     (&WORKLOADS, |n| {
         of_plan(|plan| {
             let spec = plan.workloads[0].clone();
-            plan.workloads = (0..n).map(|at| with(&spec, |spec| spec.name = format!("w{at}"))).collect();
+            plan.workloads =
+                (0..n).map(|at| with(&spec, |spec| spec.name = format!("w{at}"))).collect();
         })
     }),
     (&BACKGROUND, |n| {
-        let load = Background { kind: "oltp".into(), params: Default::default(), share: Default::default() };
+        let load = Background {
+            kind: "oltp".into(),
+            params: Default::default(),
+            share: Default::default(),
+        };
         of_plan(|plan| plan.workloads[0].background = vec![load; n])
     }),
     (&FLOWS, |n| {
         of_plan(|plan| {
-            let flow = |at| Flow { name: format!("f{at}"), kind: "randread".into(), ..Flow::default() };
+            let flow =
+                |at| Flow { name: format!("f{at}"), kind: "randread".into(), ..Flow::default() };
             plan.workloads[0].kind = "flows".into();
             plan.workloads[0].flows = (0..n).map(flow).collect();
         })
     }),
-    (&SETTINGS, |n| of_plan(|plan| plan.arms[0].tunables = (0..n).map(|at| (at.to_string(), String::new())).collect())),
+    (&SETTINGS, |n| {
+        of_plan(|plan| {
+            plan.arms[0].tunables = (0..n).map(|at| (at.to_string(), String::new())).collect()
+        })
+    }),
     (&OWN_METRICS, |n| {
         let metric = |at| OwnMetric { name: format!("m{at}"), better: Better::Higher };
         of_plan(|plan| plan.metrics = (0..n).map(metric).collect())
     }),
     (&PUBLISHED, |n| {
         let name = || "x".to_owned();
-        let figure = Published { workload: name(), metric: name(), arm: name(), value: 1.0, source: name() };
+        let figure =
+            Published { workload: name(), metric: name(), arm: name(), value: 1.0, source: name() };
         of_plan(|plan| plan.published = vec![figure; n])
     }),
     (&NAME_BYTES, |n| of_plan(|plan| plan.arms[1].name = "a".repeat(n))),
@@ -56,7 +69,9 @@ const INPUTS: &[(&Limit, Input)] = &[
     }),
     (&BLOCKS, |n| of_plan(|plan| plan.budget.blocks = Some(u32::try_from(n).unwrap()))),
     (&TRIALS, |n| {
-        let arms = (2..1000).find(|arms| n % arms == 0 && n / arms <= 10_000).expect("the number has such a factor");
+        let arms = (2..1000)
+            .find(|arms| n % arms == 0 && n / arms <= 10_000)
+            .expect("the number has such a factor");
         let mut plan = plan(arms);
         plan.budget.blocks = Some(u32::try_from(n / arms).unwrap());
         said(plan.check())
@@ -66,18 +81,24 @@ const INPUTS: &[(&Limit, Input)] = &[
         let head = line(&header(plan(2)));
         reader.line(head.as_bytes()).unwrap();
         let blank = vec![b' '; 1 << 20];
-        said((head.len()..n).step_by(blank.len()).try_for_each(|at| reader.line(&blank[..blank.len().min(n - at)])))
+        said(
+            (head.len()..n)
+                .step_by(blank.len())
+                .try_for_each(|at| reader.line(&blank[..blank.len().min(n - at)])),
+        )
     }),
     (&RECORD_LINE, |n| {
         let note = |text: String| {
-            format!("{{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"blocks\":1,\"text\":\"{text}\"}}\n")
+            format!(
+                "{{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"blocks\":1,\"text\":\"{text}\"}}\n"
+            )
         };
         let text = line(&header(plan(2))) + &note("a".repeat(n - note(String::new()).len()));
         read_record(&text)
     }),
     (&NOTES, |n| {
-        let text =
-            line(&header(plan(2))) + &"{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"blocks\":1}\n".repeat(n);
+        let text = line(&header(plan(2)))
+            + &"{\"kind\":\"note\",\"at_ms\":1,\"event\":\"planned\",\"blocks\":1}\n".repeat(n);
         read_record(&text)
     }),
     (&SAMPLES, |n| {
@@ -89,20 +110,28 @@ const INPUTS: &[(&Limit, Input)] = &[
         read_record(&text)
     }),
     (&JUDGEMENTS, |n| {
-        let arms = (2..1000).find(|arms| n % arms == 0 && n / arms < 20_000).expect("the number has such a factor");
+        let arms = (2..1000)
+            .find(|arms| n % arms == 0 && n / arms < 20_000)
+            .expect("the number has such a factor");
         let text = line(&header(plan(arms))) + &trial(0, "oltp", metrics(n / arms));
         read_record(&text)
     }),
     (&OCCASIONS, |n| said(occasions::check(n))),
     (&ATLAS_CELLS, |n| said(lab::atlas::check_number(n))),
-    (&TABLE_COLUMNS, |n| read_table(&format!("arm,v{}\nnone,1{}\n", ",c".repeat(n - 2), ",1".repeat(n - 2)))),
+    (&TABLE_COLUMNS, |n| {
+        read_table(&format!("arm,v{}\nnone,1{}\n", ",c".repeat(n - 2), ",1".repeat(n - 2)))
+    }),
     (&TABLE_CELL, |n| read_table(&format!("arm,v,why\nnone,1,{}\n", "a".repeat(n)))),
     (&TABLE_ROWS, |n| read_table(&format!("arm,v\n{}", "a,1\n".repeat(n)))),
     (&IMPORT_FILES, |n| {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into();
         said(lab::sources::files(import::find("hyperfine").expect("a format"), &vec![file; n]))
     }),
-    (&TRACE_LINE, |n| said(trace_parser(trace::formats::Format::Fio, "fio version 2 iolog\n").feed(&vec![b' '; n]))),
+    (&TRACE_LINE, |n| {
+        said(
+            trace_parser(trace::formats::Format::Fio, "fio version 2 iolog\n").feed(&vec![b' '; n]),
+        )
+    }),
     (&TRACE_DEVICES, |n| {
         let mut parser = trace_parser(trace::formats::Format::Fio, "fio version 2 iolog\n");
         said((0..n).try_for_each(|file| parser.feed(format!("/f{file} read 0 512\n").as_bytes())))
@@ -135,13 +164,18 @@ const GROWING: &[(&Limit, Growing)] = &[
         // The curve itself is counted, too.
         let mut read = |values: usize| {
             let curve = LatencyCurve { op: "all".into(), count: 1, points: vec![(1.0, 1)] };
-            let text = trial(sequence, "oltp", Observation { latency: vec![curve], ..Observation::default() });
+            let text = trial(
+                sequence,
+                "oltp",
+                Observation { latency: vec![curve], ..Observation::default() },
+            );
             sequence += 1;
             let point = "[1.0,1]";
             assert!(text.contains(point), "{text}");
             reader.line(text.replacen(point, &vec![point; values - 1].join(","), 1).as_bytes())
         };
-        let pieces = (0..n / 400_000).map(|_| 400_000).chain(Some(n % 400_000)).filter(|piece| *piece > 0);
+        let pieces =
+            (0..n / 400_000).map(|_| 400_000).chain(Some(n % 400_000)).filter(|piece| *piece > 0);
         let whole = pieces.into_iter().try_for_each(&mut read);
         [said(whole), said(read(1))]
     }),
@@ -154,14 +188,17 @@ const GROWING: &[(&Limit, Growing)] = &[
     }),
     (&TRACE_PROCESSES, |n| {
         let mut parser = trace_parser(trace::formats::Format::Blkparse, "");
-        let mut feed = |pid: usize| parser.feed(format!("8,0 0 1 0.000000000 {pid} Q R 0 + 8 [a]\n").as_bytes());
+        let mut feed = |pid: usize| {
+            parser.feed(format!("8,0 0 1 0.000000000 {pid} Q R 0 + 8 [a]\n").as_bytes())
+        };
         let whole = (0..n).try_for_each(&mut feed);
         [said(whole), said(feed(n))]
     }),
 ];
 
 fn trace_parser(format: trace::formats::Format, begin: &str) -> trace::formats::Parser {
-    let mut parser = trace::formats::Parser::new(format, trace::formats::Options { skip_bad: true });
+    let mut parser =
+        trace::formats::Parser::new(format, trace::formats::Options { skip_bad: true });
     parser.feed(begin.as_bytes()).expect("the beginning");
     parser
 }
@@ -202,10 +239,13 @@ fn with<T: Clone>(value: &T, change: impl FnOnce(&mut T)) -> T {
 }
 
 fn plan(arms: usize) -> Plan {
-    let mut text = "device = 'null'\narena = 'sim'\n[[workload]]\nname = 'oltp'\nkind = 'oltp'\n".to_owned();
+    let mut text =
+        "device = 'null'\narena = 'sim'\n[[workload]]\nname = 'oltp'\nkind = 'oltp'\n".to_owned();
     text += "[[arm]]\nname = 'x'\nscheduler = 'none'\n[[arm]]\nname = 'y'\nscheduler = 'none'\n";
     let mut plan = Plan::from_toml(&text).unwrap();
-    plan.arms = (0..arms).map(|at| with(&parse_arm("none").unwrap(), |arm| arm.name = format!("a{at}"))).collect();
+    plan.arms = (0..arms)
+        .map(|at| with(&parse_arm("none").unwrap(), |arm| arm.name = format!("a{at}")))
+        .collect();
     plan
 }
 
@@ -235,7 +275,15 @@ fn metrics(number: usize) -> Observation {
 
 fn trial(sequence: u64, workload: &str, observation: Observation) -> String {
     let (workload, arm) = (workload.to_owned(), "a0".to_owned());
-    line(&Line::Trial(Box::new(Trial { sequence, workload, block: 0, position: 0, arm, started_ms: 0, observation })))
+    line(&Line::Trial(Box::new(Trial {
+        sequence,
+        workload,
+        block: 0,
+        position: 0,
+        arm,
+        started_ms: 0,
+        observation,
+    })))
 }
 
 fn read_record(text: &str) -> Result<(), String> {
@@ -244,7 +292,10 @@ fn read_record(text: &str) -> Result<(), String> {
 
 fn read_table(text: &str) -> Result<(), String> {
     let metrics = ["v".to_owned()];
-    said(table::parse(text, &Columns { arm: "arm", metrics: &metrics, block: None, workload: None, void_if: None }))
+    said(table::parse(
+        text,
+        &Columns { arm: "arm", metrics: &metrics, block: None, workload: None, void_if: None },
+    ))
 }
 
 /// A file of this length without any block: fast to read.

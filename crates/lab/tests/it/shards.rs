@@ -55,7 +55,14 @@ fn plan() -> Plan {
 fn prepared() -> Prepared {
     let asked = Plan::from_toml(PLAN).unwrap().trial;
     let stop = Stop::manual();
-    Prepared::of(plan(), &asked, COMMAND.to_owned(), &OpenOptions::default(), Console::new(&stop, &Silent)).unwrap()
+    Prepared::of(
+        plan(),
+        &asked,
+        COMMAND.to_owned(),
+        &OpenOptions::default(),
+        Console::new(&stop, &Silent),
+    )
+    .unwrap()
 }
 
 fn request(plan: Plan, asked: &TrialLength, blocks: Range<u32>) -> ShardRequest<'_> {
@@ -63,7 +70,11 @@ fn request(plan: Plan, asked: &TrialLength, blocks: Range<u32>) -> ShardRequest<
 }
 
 fn options(dir: &Path) -> RecordOptions {
-    RecordOptions { output: Output::Named(dir.to_path_buf()), resume: false, command: COMMAND.to_owned() }
+    RecordOptions {
+        output: Output::Named(dir.to_path_buf()),
+        resume: false,
+        command: COMMAND.to_owned(),
+    }
 }
 
 /// The record of one machine.
@@ -82,7 +93,8 @@ fn of_one_machine() -> Vec<u8> {
 }
 
 fn segment(prepared: &Prepared, units: &[Unit]) -> Vec<u8> {
-    measure(prepared, units, &OpenOptions::default(), Console::new(&Stop::manual(), &Silent)).unwrap()
+    measure(prepared, units, &OpenOptions::default(), Console::new(&Stop::manual(), &Silent))
+        .unwrap()
 }
 
 fn blocks(prepared: &Prepared, blocks: std::ops::Range<u32>) -> Vec<u8> {
@@ -90,7 +102,8 @@ fn blocks(prepared: &Prepared, blocks: std::ops::Range<u32>) -> Vec<u8> {
 }
 
 fn merged(segments: &[(&str, &[u8])]) -> Result<Merged, String> {
-    let segments = segments.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
+    let segments =
+        segments.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
     merge(segments, &Stop::manual()).map_err(|error| format!("{error:#}"))
 }
 
@@ -114,33 +127,46 @@ fn sealed(segment: &[u8], change: impl Fn(String) -> String) -> Vec<u8> {
     let body_end = text.trim_end().rfind('\n').unwrap() + 1;
     let body = change(text[..body_end].to_owned());
     let (trials, digest) = (body.lines().count() - 1, Sha256::digest(&body));
-    format!("{body}{{\"kind\":\"end\",\"trials\":{trials},\"sha256\":\"{digest:x}\"}}\n").into_bytes()
+    format!("{body}{{\"kind\":\"end\",\"trials\":{trials},\"sha256\":\"{digest:x}\"}}\n")
+        .into_bytes()
 }
 
 #[test]
 fn pieces_of_any_number_order_and_repetition_give_the_record_of_one_machine() {
     let (one, prepared) = (of_one_machine(), prepared());
-    assert!(String::from_utf8_lossy(&one).contains("lengthened-trials"), "the rehearsal is part of the test");
+    assert!(
+        String::from_utf8_lossy(&one).contains("lengthened-trials"),
+        "the rehearsal is part of the test"
+    );
     let most = prepared.most_blocks();
     let all = blocks(&prepared, 0..most);
     assert_eq!(whole(&[("all", &all)]), one);
     // Cut anywhere, overlapping, twice, in another order, on another number of threads; the last blocks are speculative.
     let (a, b, c) = (blocks(&prepared, 3..most), blocks(&prepared, 0..2), blocks(&prepared, 1..5));
     let narrow = OpenOptions { threads: std::num::NonZeroUsize::new(1), ..OpenOptions::default() };
-    let again =
-        measure(&prepared, &prepared.units(0..2).unwrap(), &narrow, Console::new(&Stop::manual(), &Silent)).unwrap();
+    let again = measure(
+        &prepared,
+        &prepared.units(0..2).unwrap(),
+        &narrow,
+        Console::new(&Stop::manual(), &Silent),
+    )
+    .unwrap();
     assert_eq!(again, b);
     for order in [[0, 1, 2, 3, 4], [4, 2, 0, 1, 3], [3, 4, 2, 1, 0]] {
         let all = [("a", &a), ("b", &b), ("c", &c), ("b again", &again), ("a again", &a)];
-        let segments: Vec<(&str, &[u8])> = order.iter().map(|at| (all[*at].0, all[*at].1.as_slice())).collect();
+        let segments: Vec<(&str, &[u8])> =
+            order.iter().map(|at| (all[*at].0, all[*at].1.as_slice())).collect();
         assert_eq!(whole(&segments), one, "{order:?}");
     }
     // Each trial by itself.
     let units: Vec<Unit> = prepared.units(0..most).unwrap();
-    let single = |unit: &Unit, arm: &Arm| segment(&prepared, &[Unit { arms: vec![arm.clone()], ..unit.clone() }]);
+    let single = |unit: &Unit, arm: &Arm| {
+        segment(&prepared, &[Unit { arms: vec![arm.clone()], ..unit.clone() }])
+    };
     let singles: Vec<Vec<u8>> =
         units.iter().flat_map(|unit| unit.arms.iter().map(move |arm| single(unit, arm))).collect();
-    let named: Vec<(&str, &[u8])> = singles.iter().rev().map(|bytes| ("single", bytes.as_slice())).collect();
+    let named: Vec<(&str, &[u8])> =
+        singles.iter().rev().map(|bytes| ("single", bytes.as_slice())).collect();
     assert_eq!(whole(&named), one);
 }
 
@@ -152,7 +178,8 @@ fn a_worker_measures_by_the_prepared_plan_that_was_sent_to_it() {
     assert_eq!(prepared.clone().with_command("other".to_owned()).identity(), prepared.identity());
     let asked = Plan::from_toml(PLAN).unwrap().trial;
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
-    let made = shard(request(plan(), &asked, 0..2), &opening, Console::new(&stop, &Silent)).unwrap();
+    let made =
+        shard(request(plan(), &asked, 0..2), &opening, Console::new(&stop, &Silent)).unwrap();
     assert_eq!((made.trials, made.blocks.clone()), (12, 0..2));
     assert!(made.segment == blocks(&sent, 0..2), "by the plan or by what was prepared of it");
     let unit = sent.units(0..1).unwrap().remove(0);
@@ -179,7 +206,8 @@ fn what_is_missing_is_named_and_is_enough() {
     // By nothing but what is named as missing, round after round.
     let mut segments = vec![a, c];
     loop {
-        let named: Vec<(&str, &[u8])> = segments.iter().map(|bytes| ("piece", bytes.as_slice())).collect();
+        let named: Vec<(&str, &[u8])> =
+            segments.iter().map(|bytes| ("piece", bytes.as_slice())).collect();
         match merged(&named).unwrap() {
             Merged::Whole { text, .. } => break assert_eq!(text, of_one_machine()),
             Merged::Missing(missing) => {
@@ -201,7 +229,10 @@ fn two_segments_that_disagree_are_both_named() {
     let other = sealed(&a, |text| text.replacen("\"iops\":", "\"iops\":1", 1));
     for order in [[("a", &a), ("liar", &other)], [("liar", &other), ("a", &a)]] {
         let error = merged(&order.map(|(name, bytes)| (name, bytes.as_slice()))).unwrap_err();
-        assert!(error.contains("disagrees with") && error.contains("liar") && error.contains("block 0"), "{error}");
+        assert!(
+            error.contains("disagrees with") && error.contains("liar") && error.contains("block 0"),
+            "{error}"
+        );
     }
 }
 
@@ -209,27 +240,32 @@ fn two_segments_that_disagree_are_both_named() {
 fn a_segment_of_an_edited_plan_or_another_build_is_refused() {
     let prepared = prepared();
     let a = blocks(&prepared, 0..2);
-    let edited =
-        PLAN.replace("seed = 5", "seed = 6").replace("warmup_ms = 500", "duration_ms = 20000, warmup_ms = 500");
+    let edited = PLAN
+        .replace("seed = 5", "seed = 6")
+        .replace("warmup_ms = 500", "duration_ms = 20000, warmup_ms = 500");
     let plan = checked(Plan::from_toml(&edited).unwrap(), &mut |_| ()).unwrap();
     let asked = Plan::from_toml(&edited).unwrap().trial;
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
-    let b = shard(request(plan, &asked, 2..3), &opening, Console::new(&stop, &Silent)).unwrap().segment;
+    let b =
+        shard(request(plan, &asked, 2..3), &opening, Console::new(&stop, &Silent)).unwrap().segment;
     let error = merged(&[("a", &a), ("b", &b)]).unwrap_err();
     assert!(error.contains("b: of another plan than a: plan.seed: found 6, expected 5"), "{error}");
-    let old = sealed(&a, |text| text.replacen("\"schedlab\":\"unnamed\"", "\"schedlab\":\"other\"", 1));
+    let old =
+        sealed(&a, |text| text.replacen("\"schedlab\":\"unnamed\"", "\"schedlab\":\"other\"", 1));
     let error = merged(&[("a", &a), ("old", &old)]).unwrap_err();
     assert!(
         error.contains("old: prepared plan: measured by another build of schedlab (found other, expected unnamed)"),
         "{error}"
     );
-    let later = sealed(&a, |text| text.replacen("\"segment\",\"schema\":1", "\"segment\",\"schema\":2", 1));
+    let later =
+        sealed(&a, |text| text.replacen("\"segment\",\"schema\":1", "\"segment\",\"schema\":2", 1));
     let error = merged(&[("later", &later)]).unwrap_err();
     assert!(
         error.contains("later: segment: another format (found 2, of build unnamed; expected 1, of this build unnamed)"),
         "{error}"
     );
-    let elsewhere = sealed(&a, |text| text.replacen("\"identity\":\"", "\"identity\":\"another-", 1));
+    let elsewhere =
+        sealed(&a, |text| text.replacen("\"identity\":\"", "\"identity\":\"another-", 1));
     let error = merged(&[("elsewhere", &elsewhere)]).unwrap_err();
     assert!(error.contains("its identity is not that of its plan"), "{error}");
 }
@@ -268,9 +304,21 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
             "{\"workload\":9,\"block\":0,\"arm\":0",
             "that its plan does not have (workload 9",
         ),
-        ("{\"workload\":0,\"block\":0,\"arm\":0", "{\"workload\":0,\"block\":4000000000,\"arm\":0", "block 4000000000"),
-        ("{\"workload\":0,\"block\":0,\"arm\":0", "{\"workload\":0,\"block\":0,\"arm\":70", "arm 70"),
-        ("{\"workload\":0,\"block\":0,\"arm\":0", "{\"workload\":-1,\"block\":0,\"arm\":0", "line 2: not a trial"),
+        (
+            "{\"workload\":0,\"block\":0,\"arm\":0",
+            "{\"workload\":0,\"block\":4000000000,\"arm\":0",
+            "block 4000000000",
+        ),
+        (
+            "{\"workload\":0,\"block\":0,\"arm\":0",
+            "{\"workload\":0,\"block\":0,\"arm\":70",
+            "arm 70",
+        ),
+        (
+            "{\"workload\":0,\"block\":0,\"arm\":0",
+            "{\"workload\":-1,\"block\":0,\"arm\":0",
+            "line 2: not a trial",
+        ),
         (
             "\"arms\":[{\"name\":\"none\",\"scheduler\":\"none\"}",
             "\"arms\":[{\"name\":\"none\",\"scheduler\":\"sstf\"}",
@@ -299,7 +347,12 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
 
 /// Measures what is wanted, with `workers` units out at a time, of which every `lost`-th never comes back; how many trials one unit had at
 /// most.
-fn drive<T: Send + 'static>(live: &Live<T>, prepared: &Prepared, workers: usize, lost: usize) -> u64 {
+fn drive<T: Send + 'static>(
+    live: &Live<T>,
+    prepared: &Prepared,
+    workers: usize,
+    lost: usize,
+) -> u64 {
     let (mut out, mut nr, mut most) = (Vec::<Vec<Unit>>::new(), 0, 0);
     while !live.is_done() {
         let units = live.take(7);
@@ -327,7 +380,12 @@ fn drive<T: Send + 'static>(live: &Live<T>, prepared: &Prepared, workers: usize,
 }
 
 /// The log of a search over an arena.
-fn search(arena: &mut dyn Arena, plan: &Plan, dir: &Path, console: Console<'_>) -> anyhow::Result<Vec<u8>> {
+fn search(
+    arena: &mut dyn Arena,
+    plan: &Plan,
+    dir: &Path,
+    console: Console<'_>,
+) -> anyhow::Result<Vec<u8>> {
     let schedulers = ["deadline", "anticipatory"].map(str::to_owned).into();
     let request = SpaceRequest { schedulers, ..SpaceRequest::default() };
     let field = Field::of(&request, &elevator::Build::default(), |_| Vec::new())?;
@@ -364,11 +422,16 @@ fn a_search_whose_candidates_are_measured_elsewhere_side_by_side_has_the_log_of_
     let (prepared, dir) = (prepared(), tempfile::tempdir().unwrap());
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
     let resolved = Resolved::of(prepared.plan().clone()).unwrap();
-    let one = within(&machine::Root::real(), resolved, &opening, Console::new(&stop, &Silent), |plan, arena| {
-        search(arena, plan, &dir.path().join("one"), Console::new(&stop, &Silent))
-    });
+    let one = within(
+        &machine::Root::real(),
+        resolved,
+        &opening,
+        Console::new(&stop, &Silent),
+        |plan, arena| search(arena, plan, &dir.path().join("one"), Console::new(&stop, &Silent)),
+    );
     let (plan, many) = (prepared.plan().clone(), dir.path().join("many"));
-    let work = move |arena: &mut dyn Arena, console: Console<'_>| search(arena, &plan, &many, console);
+    let work =
+        move |arena: &mut dyn Arena, console: Console<'_>| search(arena, &plan, &many, console);
     let live = Live::spawn(prepared.clone(), Stop::manual(), work).unwrap();
     let most = drive(&live, &prepared, 3, 4);
     assert!(most > 2, "the candidates of a round are wanted together ({most} trials at most)");
@@ -380,7 +443,9 @@ fn trials_that_arrive_in_any_order_from_workers_that_are_lost_give_the_record_of
     let (one, prepared) = (of_one_machine(), prepared());
     for (workers, lost) in [(1, 1000), (4, 3)] {
         let dir = tempfile::tempdir().unwrap();
-        let live = Live::experiment(prepared.clone(), options(&dir.path().join("out")), Stop::manual()).unwrap();
+        let live =
+            Live::experiment(prepared.clone(), options(&dir.path().join("out")), Stop::manual())
+                .unwrap();
         drive(&live, &prepared, workers, lost);
         let dir = live.finish().unwrap();
         assert!(std::fs::read(dir.join(RECORD)).unwrap() == one, "{workers} workers");
@@ -390,7 +455,8 @@ fn trials_that_arrive_in_any_order_from_workers_that_are_lost_give_the_record_of
 #[test]
 fn an_experiment_that_is_abandoned_or_asked_to_end_ends_and_one_that_is_lied_to_says_so() {
     let (prepared, dir) = (prepared(), tempfile::tempdir().unwrap());
-    let live = Live::experiment(prepared.clone(), options(&dir.path().join("a")), Stop::manual()).unwrap();
+    let live =
+        Live::experiment(prepared.clone(), options(&dir.path().join("a")), Stop::manual()).unwrap();
     assert!(live.wait(LONG));
     let units = live.take(1);
     assert_eq!(units.iter().map(Unit::trials).sum::<u64>(), 1);
@@ -414,11 +480,14 @@ fn an_experiment_that_is_abandoned_or_asked_to_end_ends_and_one_that_is_lied_to_
 
 #[test]
 fn a_plan_of_real_time_is_not_measured_in_pieces() {
-    let text =
-        PLAN.replace("arena = \"sim\"", "arena = \"disk\"").replace("hp97560", "loop:16M").replace("sstf", "bfq");
+    let text = PLAN
+        .replace("arena = \"sim\"", "arena = \"disk\"")
+        .replace("hp97560", "loop:16M")
+        .replace("sstf", "bfq");
     let plan = checked(Plan::from_toml(&text).unwrap(), &mut |_| ()).unwrap();
     let asked = plan.trial.clone();
     let (stop, opening) = (Stop::manual(), OpenOptions::default());
-    let error = Prepared::of(plan, &asked, String::new(), &opening, Console::new(&stop, &Silent)).unwrap_err();
+    let error = Prepared::of(plan, &asked, String::new(), &opening, Console::new(&stop, &Silent))
+        .unwrap_err();
     assert!(error.to_string().starts_with("arena disk: a plan of real time"), "{error}");
 }

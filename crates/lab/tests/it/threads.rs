@@ -35,9 +35,11 @@ workload = [
 /// The record, and the number of blocks of its first workload.
 fn record_on(threads: usize) -> (Vec<u8>, usize) {
     let (stop, dir) = (Stop::install().unwrap(), tempfile::tempdir().unwrap());
-    let Resolved { plan, workloads, under_test } = Resolved::of(Plan::from_toml(PLAN).unwrap()).unwrap();
+    let Resolved { plan, workloads, under_test } =
+        Resolved::of(Plan::from_toml(PLAN).unwrap()).unwrap();
     let UnderTest::Sim { model, arms } = under_test else { panic!("the plan is the simulator's") };
-    let mut arena = SimArena::open(&plan, model, arms, workloads, &stop).unwrap().with_threads(threads);
+    let mut arena =
+        SimArena::open(&plan, model, arms, workloads, &stop).unwrap().with_threads(threads);
     let header = Header {
         schema: SCHEMA,
         schedlab: String::new(),

@@ -20,7 +20,9 @@ pub(crate) fn timespec(ns: u64) -> Timespec {
 
 /// Sleeps until a moment of the monotonic clock; a signal does not end it.
 pub(crate) fn sleep_until(ns: u64) {
-    while clock_nanosleep_absolute(ClockId::Monotonic, &timespec(ns)) == Err(rustix::io::Errno::INTR) {}
+    while clock_nanosleep_absolute(ClockId::Monotonic, &timespec(ns))
+        == Err(rustix::io::Errno::INTR)
+    {}
 }
 
 /// Computes for so long.

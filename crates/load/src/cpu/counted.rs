@@ -30,7 +30,9 @@ impl Counted {
     /// The calling thread's figures until now; `dir` is [`OWN`] but in tests.
     pub(crate) fn read(dir: &str) -> Counted {
         let mut buffer = [0; 8192];
-        let mut stat = text(dir, "/schedstat", &mut buffer).split_ascii_whitespace().map(|word| word.parse().ok());
+        let mut stat = text(dir, "/schedstat", &mut buffer)
+            .split_ascii_whitespace()
+            .map(|word| word.parse().ok());
         let (run, wait) = (stat.next().flatten(), stat.next().flatten());
         let migrations = line(text(dir, "/sched", &mut buffer), "se.nr_migrations");
         let status = text(dir, "/status", &mut buffer);
@@ -86,7 +88,9 @@ impl Counted {
     /// By the names of a record's counters.
     fn counters(&self) -> BTreeMap<String, f64> {
         let named = NAMES.iter().zip(self.0);
-        named.filter_map(|((name, unit), figure)| Some(((*name).to_string(), figure? as f64 * unit))).collect()
+        named
+            .filter_map(|((name, unit), figure)| Some(((*name).to_string(), figure? as f64 * unit)))
+            .collect()
     }
 }
 
@@ -96,7 +100,9 @@ fn text<'a>(dir: &str, name: &str, buffer: &'a mut [u8]) -> &'a str {
     let Some(place) = path.get_mut(..dir.len() + name.len()) else { return "" };
     place[..dir.len()].copy_from_slice(dir.as_bytes());
     place[dir.len()..].copy_from_slice(name.as_bytes());
-    let Ok(file) = open(&*place, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { return "" };
+    let Ok(file) = open(&*place, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
+        return "";
+    };
     let mut filled = 0;
     while let Ok(more @ 1..) = rustix::io::read(&file, &mut buffer[filled..]) {
         filled += more;
@@ -126,9 +132,12 @@ mod tests {
     #[test]
     fn figures_are_read_subtracted_summed_and_named() {
         let dir = tempfile::tempdir().unwrap();
-        let sched = |n: u32| format!("head (1, #threads: 1)\nse.nr_migrations            :        {n}\n");
+        let sched =
+            |n: u32| format!("head (1, #threads: 1)\nse.nr_migrations            :        {n}\n");
         let status = |own: u32, forced: u32| {
-            format!("Name:\thead\nvoluntary_ctxt_switches:\t{own}\nnonvoluntary_ctxt_switches:\t{forced}\n")
+            format!(
+                "Name:\thead\nvoluntary_ctxt_switches:\t{own}\nnonvoluntary_ctxt_switches:\t{forced}\n"
+            )
         };
         let before = written(
             dir.path(),
@@ -136,7 +145,11 @@ mod tests {
         );
         let after = written(
             dir.path(),
-            [("schedstat", "4000000 9000000 8\n"), ("sched", &sched(3)), ("status", &status(8, 10))],
+            [
+                ("schedstat", "4000000 9000000 8\n"),
+                ("sched", &sched(3)),
+                ("status", &status(8, 10)),
+            ],
         );
         let one = after.since(&before);
         let both = Counted::together([one, one]);
@@ -156,7 +169,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("schedstat"), "1000000 2000000 3\n").unwrap();
         let seen = Counted::read(dir.path().to_str().unwrap());
-        assert_eq!(seen.counters().into_keys().collect::<Vec<_>>(), ["task_run_ms", "task_wait_ms"]);
+        assert_eq!(
+            seen.counters().into_keys().collect::<Vec<_>>(),
+            ["task_run_ms", "task_wait_ms"]
+        );
         let shared = [const { AtomicU64::new(0) }; FIGURES];
         seen.store(&shared);
         assert_eq!(Counted::load(&shared), seen);

@@ -37,13 +37,19 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let began = now_ns();
     let end = began.saturating_add(spec.duration_ns);
     let seen = thread::scope(|scope| {
-        let one = |at: u32| one(spec, began + spec.interval_ns * u64::from(at) / u64::from(spec.threads), end, stop);
+        let one = |at: u32| {
+            one(spec, began + spec.interval_ns * u64::from(at) / u64::from(spec.threads), end, stop)
+        };
         let others: Vec<_> = (1..spec.threads)
-            .map(|at| thread::Builder::new().spawn_scoped(scope, move || one(at)).map_err(no_thread))
+            .map(|at| {
+                thread::Builder::new().spawn_scoped(scope, move || one(at)).map_err(no_thread)
+            })
             .collect::<Result<_, _>>()
             .inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
         let mut seen = vec![one(0)];
-        seen.extend(others.into_iter().map(|other| other.join().expect("a sleeper does not panic")));
+        seen.extend(
+            others.into_iter().map(|other| other.join().expect("a sleeper does not panic")),
+        );
         Ok(seen)
     })?;
     let missed: u64 = seen.iter().map(|(.., missed)| missed).sum();
@@ -59,7 +65,8 @@ fn one(spec: &Spec, first: u64, end: u64, stop: &AtomicBool) -> (Latencies, Coun
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let mut latencies = Latencies::new();
     let before = Counted::read(OWN);
-    let mut moments = Moments { next: first + spec.interval_ns, interval: spec.interval_ns, missed: 0 };
+    let mut moments =
+        Moments { next: first + spec.interval_ns, interval: spec.interval_ns, missed: 0 };
     while moments.next < end && !stop.load(Ordering::Relaxed) {
         sleep_until(moments.next);
         latencies.record(moments.late(now_ns()));
@@ -98,7 +105,10 @@ mod tests {
         let (met, missed) = (report.counters["wakeups"], report.counters["missed_wakeups"]);
         // From the first to the one before the end, 49 of each thread; a late one may skip some beyond the end.
         assert!(met + missed >= 98.0 && met <= 98.0, "{report:?}");
-        assert!(report.metrics.values().all(|us| *us > 0.0) && report.metrics.len() == 3, "{report:?}");
+        assert!(
+            report.metrics.values().all(|us| *us > 0.0) && report.metrics.len() == 3,
+            "{report:?}"
+        );
         assert!(report.metrics["timer_latency_p50_us"] <= report.metrics["timer_latency_max_us"]);
         assert_eq!(report.counts["timer_latency_p99_us"] as f64, met);
     }
@@ -111,7 +121,11 @@ mod tests {
         assert_eq!(at(1199), (99, 1200, 0));
         assert_eq!(at(1550), (350, 1600, 3));
         assert_eq!(at(1700), (100, 1800, 4));
-        assert_eq!(at(1799), (0, 1900, 4), "no clock goes back, and if it does nothing is counted twice");
+        assert_eq!(
+            at(1799),
+            (0, 1900, 4),
+            "no clock goes back, and if it does nothing is counted twice"
+        );
     }
 
     #[test]

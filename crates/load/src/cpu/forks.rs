@@ -30,8 +30,11 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     // Each thread has its part of the rate, and they begin one after the other.
     let interval = u64::from(processes) * 1_000_000_000 / u64::from(spec.rate.max(1));
     let first = |at: u32| began + interval * u64::from(at) / u64::from(processes);
-    let one = |at: u32| storm(first(at), if spec.rate == 0 { 0 } else { interval }, spec.work_ns, stop);
-    beside(processes, stop, one, |forks, seconds| vec![("forks_per_s", forks.iter().sum::<u64>() as f64 / seconds)])
+    let one =
+        |at: u32| storm(first(at), if spec.rate == 0 { 0 } else { interval }, spec.work_ns, stop);
+    beside(processes, stop, one, |forks, seconds| {
+        vec![("forks_per_s", forks.iter().sum::<u64>() as f64 / seconds)]
+    })
 }
 
 /// Forks one process after the other, each not before its moment; how many.
@@ -45,8 +48,10 @@ fn storm(first: u64, interval: u64, work_ns: u64, stop: &AtomicBool) -> Result<u
         }
         moment += interval;
         let forked = fork_computing(work_ns);
-        let child =
-            forked.map_err(|cause| Failure::Refused { what: "fork (is there a limit of processes?)", cause })?;
+        let child = forked.map_err(|cause| Failure::Refused {
+            what: "fork (is there a limit of processes?)",
+            cause,
+        })?;
         wait(child);
         forks += 1;
     }
@@ -65,10 +70,12 @@ mod tests {
 
     #[test]
     fn it_forks_until_it_is_stopped_and_leaves_no_process() {
-        let report = stopped_after(60, |stop| run(&Spec { processes: 3, rate: 0, work_ns: 50_000 }, stop));
+        let report =
+            stopped_after(60, |stop| run(&Spec { processes: 3, rate: 0, work_ns: 50_000 }, stop));
         assert!(report.counters["forks_per_s"] > 20.0, "{report:?}");
         let left = std::thread::spawn(|| {
-            let report = stopped_after(20, |stop| run(&Spec { processes: 1, rate: 0, work_ns: 0 }, stop));
+            let report =
+                stopped_after(20, |stop| run(&Spec { processes: 1, rate: 0, work_ns: 0 }, stop));
             (report, children_of_this_thread())
         });
         assert_eq!(left.join().unwrap().1, "");
@@ -76,7 +83,8 @@ mod tests {
 
     #[test]
     fn a_rate_is_not_exceeded() {
-        let report = stopped_after(200, |stop| run(&Spec { processes: 2, rate: 50, work_ns: 0 }, stop));
+        let report =
+            stopped_after(200, |stop| run(&Spec { processes: 2, rate: 50, work_ns: 0 }, stop));
         let rate = report.counters["forks_per_s"];
         assert!(rate > 0.0 && rate <= 60.0, "{report:?}");
     }

@@ -37,7 +37,8 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
         stop,
         |_| one(spec, stop),
         |done, seconds| {
-            let (writes, syncs) = done.iter().fold((0u64, 0u64), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            let (writes, syncs) =
+                done.iter().fold((0u64, 0u64), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             let bytes = writes as f64 * spec.block as f64;
             vec![("write_mb_per_s", bytes / 1e6 / seconds), ("syncs_per_s", syncs as f64 / seconds)]
         },
@@ -46,10 +47,13 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
 
 /// How many writes and syncs.
 fn one(spec: &Spec, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
-    let refused = |what: &'static str| move |errno: Errno| Failure::Refused { what, cause: errno.into() };
-    let file = unnamed(&spec.dir)
-        .map_err(refused("make a file without a name in dir=… (name a directory on ext4, xfs, btrfs or tmpfs)"))?;
-    let block: Vec<u8> = (0..spec.block).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let refused =
+        |what: &'static str| move |errno: Errno| Failure::Refused { what, cause: errno.into() };
+    let file = unnamed(&spec.dir).map_err(refused(
+        "make a file without a name in dir=… (name a directory on ext4, xfs, btrfs or tmpfs)",
+    ))?;
+    let block: Vec<u8> =
+        (0..spec.block).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let (mut writes, mut syncs) = (0, 0);
     let blocks = (spec.size / spec.block).max(1);
     while !stop.load(Ordering::Relaxed) {
@@ -59,7 +63,11 @@ fn one(spec: &Spec, stop: &AtomicBool) -> Result<(u64, u64), Failure> {
             match pwrite(&file, rest, at) {
                 Ok(written) => rest = &rest[written..],
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(refused("write in dir=… (name a directory with more room)")(errno)),
+                Err(errno) => {
+                    return Err(refused("write in dir=… (name a directory with more room)")(
+                        errno,
+                    ));
+                }
             }
         }
         writes += 1;
@@ -95,7 +103,9 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_not_there_is_refused() {
-        let refused = run(&spec(Path::new("/nowhere/at/all")), &AtomicBool::new(false)).unwrap_err().to_string();
+        let refused = run(&spec(Path::new("/nowhere/at/all")), &AtomicBool::new(false))
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("dir=") && refused.contains("No such file"), "{refused}");
     }
 }

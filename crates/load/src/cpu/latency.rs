@@ -16,7 +16,10 @@ pub(crate) struct Latencies(Histogram<u32>);
 
 impl Latencies {
     pub(crate) fn new() -> Latencies {
-        Latencies(Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are those of every histogram here"))
+        Latencies(
+            Histogram::new_with_bounds(1, LONGEST_NS, 3)
+                .expect("the bounds are those of every histogram here"),
+        )
     }
 
     pub(crate) fn record(&mut self, ns: u64) {
@@ -37,10 +40,13 @@ pub(crate) fn report(prefix: &str, window_ns: u64, threads: Vec<(Latencies, Coun
         return report;
     }
     let us = |ns: u64| ns as f64 / 1e3;
-    let percentiles = [("p50", us(all.value_at_quantile(0.5))), ("p99", us(all.value_at_quantile(0.99)))];
+    let percentiles =
+        [("p50", us(all.value_at_quantile(0.5))), ("p99", us(all.value_at_quantile(0.99)))];
     report.counts = percentiles.map(|(name, _)| (format!("{prefix}_{name}_us"), all.len())).into();
     let figures = percentiles.into_iter().chain([("max", us(all.max()))]);
-    report.metrics = figures.map(|(name, value)| (format!("{prefix}_{name}_us"), value)).collect::<BTreeMap<_, _>>();
+    report.metrics = figures
+        .map(|(name, value)| (format!("{prefix}_{name}_us"), value))
+        .collect::<BTreeMap<_, _>>();
     report
 }
 
@@ -53,7 +59,8 @@ mod tests {
         let (mut one, mut other) = (Latencies::new(), Latencies::new());
         (1..=50).for_each(|us| one.record(us * 1000));
         (51..=100).for_each(|us| other.record(us * 1000));
-        let report = report("wakeup", 7, vec![(one, Counted::default()), (other, Counted::default())]);
+        let report =
+            report("wakeup", 7, vec![(one, Counted::default()), (other, Counted::default())]);
         let of = |name: &str| report.metrics[name];
         let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 0.002;
         assert!(near(of("wakeup_p50_us"), 50.0) && near(of("wakeup_p99_us"), 99.0), "{report:?}");

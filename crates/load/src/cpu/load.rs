@@ -26,10 +26,15 @@ pub(crate) fn beside<T: Send>(
     let work = &|at: u32| one(at).inspect_err(|_| stop.store(true, Ordering::Relaxed));
     let done: Vec<T> = thread::scope(|scope| {
         let made: Result<Vec<_>, Failure> = (0..threads)
-            .map(|at| thread::Builder::new().spawn_scoped(scope, move || work(at)).map_err(no_thread))
+            .map(|at| {
+                thread::Builder::new().spawn_scoped(scope, move || work(at)).map_err(no_thread)
+            })
             .collect();
         let threads = made.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        threads.into_iter().map(|thread| thread.join().expect("a load does not panic")).collect::<Result<_, _>>()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("a load does not panic"))
+            .collect::<Result<_, _>>()
     })?;
     let took = began.elapsed();
     let counters = counters(&done, took.as_secs_f64().max(1e-9));
@@ -43,7 +48,10 @@ pub(crate) fn beside<T: Send>(
 /// Runs a load for some milliseconds, then tells it to end, which it must do within a tenth of a second; tests are patient where the
 /// machine is loaded, and only a load that does not end at all fails them.
 #[cfg(test)]
-pub(crate) fn stopped_after(ms: u64, load: impl FnOnce(&AtomicBool) -> Result<Report, Failure> + Send) -> Report {
+pub(crate) fn stopped_after(
+    ms: u64,
+    load: impl FnOnce(&AtomicBool) -> Result<Report, Failure> + Send,
+) -> Report {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let running = scope.spawn(|| load(&stop));

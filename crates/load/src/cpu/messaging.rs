@@ -77,14 +77,22 @@ fn channel(pipes: bool) -> rustix::io::Result<Channel> {
 }
 
 /// Returns when it began.
-fn in_threads(spec: &Spec, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &AtomicBool) -> Result<u64, Failure> {
+fn in_threads(
+    spec: &Spec,
+    roles: &[Role<'_>],
+    numbers: &[AtomicU64],
+    stop: &AtomicBool,
+) -> Result<u64, Failure> {
     thread::scope(|scope| {
         let made: Result<Vec<_>, Failure> = roles
             .iter()
             .zip(numbers[HEAD..].chunks(SLOT))
             .map(|(role, slot)| {
                 let work = move || task(*role, spec.bytes as usize, numbers, slot);
-                thread::Builder::new().stack_size(1 << 16).spawn_scoped(scope, work).map_err(no_thread)
+                thread::Builder::new()
+                    .stack_size(1 << 16)
+                    .spawn_scoped(scope, work)
+                    .map_err(no_thread)
             })
             .collect();
         // Those that wait for the beginning end without one.
@@ -96,11 +104,20 @@ fn in_threads(spec: &Spec, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &Ato
 }
 
 /// Returns when it began.
-fn in_processes(spec: &Spec, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &AtomicBool) -> Result<u64, Failure> {
+fn in_processes(
+    spec: &Spec,
+    roles: &[Role<'_>],
+    numbers: &[AtomicU64],
+    stop: &AtomicBool,
+) -> Result<u64, Failure> {
     let mut children = Children::default();
     for (role, slot) in roles.iter().zip(numbers[HEAD..].chunks(SLOT)) {
         let child = fork_messenger(*role, spec.bytes as usize, numbers, slot);
-        children.0.push(child.map_err(refused("fork (a policy of deadline and a limit of processes forbid it)"))?);
+        children.0.push(
+            child.map_err(refused(
+                "fork (a policy of deadline and a limit of processes forbid it)",
+            ))?,
+        );
     }
     let children = std::cell::RefCell::new(children);
     let began = begin(spec, roles.len(), numbers, || children.borrow_mut().reap())?;
@@ -109,7 +126,12 @@ fn in_processes(spec: &Spec, roles: &[Role<'_>], numbers: &[AtomicU64], stop: &A
 }
 
 /// Waits until every task is ready, and lets them begin.
-fn begin(spec: &Spec, tasks: usize, numbers: &[AtomicU64], well: impl Fn() -> bool) -> Result<u64, Failure> {
+fn begin(
+    spec: &Spec,
+    tasks: usize,
+    numbers: &[AtomicU64],
+    well: impl Fn() -> bool,
+) -> Result<u64, Failure> {
     while numbers[READY].load(Ordering::Acquire) < tasks as u64 {
         if !well() {
             return Err(lost());
@@ -169,7 +191,12 @@ fn summed(roles: &[Role<'_>], numbers: &[AtomicU64], began: u64) -> Result<Repor
     let rate = received as f64 * 1e9 / window_ns.max(1) as f64;
     let mut counters = Counted::together(counted);
     counters.insert("messages".to_string(), received as f64);
-    Ok(Report { window_ns, metrics: [("messages_per_s".to_string(), rate)].into(), counters, ..Report::default() })
+    Ok(Report {
+        window_ns,
+        metrics: [("messages_per_s".to_string(), rate)].into(),
+        counters,
+        ..Report::default()
+    })
 }
 
 fn equal(sent: u64, received: u64) -> Result<(), Failure> {
@@ -188,11 +215,16 @@ mod tests {
 
     #[test]
     fn every_message_that_was_sent_was_received_in_every_way() {
-        for (threads, pipes, bytes) in [(true, true, 1), (true, false, 100), (false, true, 4096), (false, false, 100)] {
+        for (threads, pipes, bytes) in
+            [(true, true, 1), (true, false, 100), (false, true, 4096), (false, false, 100)]
+        {
             let spec = Spec { groups: 2, fds: 3, bytes, threads, pipes, duration_ns: 30 * MS };
             let report = run(&spec, &AtomicBool::new(false)).unwrap();
             let messages = report.counters["messages"];
-            assert!(messages > 0.0 && messages % 3.0 == 0.0, "whole rounds of 3: {spec:?} {report:?}");
+            assert!(
+                messages > 0.0 && messages % 3.0 == 0.0,
+                "whole rounds of 3: {spec:?} {report:?}"
+            );
             let rate = messages * 1e9 / report.window_ns as f64;
             assert!((report.metrics["messages_per_s"] / rate - 1.0).abs() < 1e-9, "{report:?}");
             assert!(report.window_ns >= 30 * MS, "{report:?}");
@@ -219,7 +251,14 @@ mod tests {
 
     #[test]
     fn a_stop_ends_it_and_still_nothing_is_lost() {
-        let spec = Spec { groups: 1, fds: 4, bytes: 100, threads: false, pipes: false, duration_ns: u64::MAX };
+        let spec = Spec {
+            groups: 1,
+            fds: 4,
+            bytes: 100,
+            threads: false,
+            pipes: false,
+            duration_ns: u64::MAX,
+        };
         let report = run(&spec, &AtomicBool::new(true)).unwrap();
         assert!(report.counters.contains_key("messages"), "{report:?}");
     }

@@ -43,7 +43,12 @@ pub(crate) enum Role<'a> {
 }
 
 /// One sender or receiver. False if a channel failed.
-pub(crate) fn task(role: Role<'_>, bytes: usize, numbers: &[AtomicU64], slot: &[AtomicU64]) -> bool {
+pub(crate) fn task(
+    role: Role<'_>,
+    bytes: usize,
+    numbers: &[AtomicU64],
+    slot: &[AtomicU64],
+) -> bool {
     numbers[READY].fetch_add(1, Ordering::AcqRel);
     // A look every millisecond: waking all of them at once would be the first thing that is measured.
     while numbers[END].load(Ordering::Acquire) == 0 {
@@ -66,7 +71,11 @@ pub(crate) fn task(role: Role<'_>, bytes: usize, numbers: &[AtomicU64], slot: &[
 }
 
 /// Rounds of messages until it is over; how many messages.
-pub(crate) fn send(channels: &[Channel], bytes: usize, over: impl Fn() -> bool) -> Result<u64, Errno> {
+pub(crate) fn send(
+    channels: &[Channel],
+    bytes: usize,
+    over: impl Fn() -> bool,
+) -> Result<u64, Errno> {
     let mut message = [MESSAGE; LONGEST];
     let mut sent = 0;
     while !over() {
@@ -76,7 +85,9 @@ pub(crate) fn send(channels: &[Channel], bytes: usize, over: impl Fn() -> bool) 
         }
     }
     message[0] = GOODBYE;
-    channels.iter().try_for_each(|channel| whole(&message[..bytes], |rest| write(&channel.to, rest)))?;
+    channels
+        .iter()
+        .try_for_each(|channel| whole(&message[..bytes], |rest| write(&channel.to, rest)))?;
     Ok(sent)
 }
 

@@ -31,10 +31,16 @@ pub enum Failure {
 }
 
 pub(crate) fn no_thread(cause: std::io::Error) -> Failure {
-    Failure::Refused { what: "make a thread (a policy of deadline and a limit of processes forbid it)", cause }
+    Failure::Refused {
+        what: "make a thread (a policy of deadline and a limit of processes forbid it)",
+        cause,
+    }
 }
 
 pub(crate) fn no_memory() -> Failure {
     let cause = std::io::ErrorKind::OutOfMemory.into();
-    Failure::Refused { what: "get the memory that it streams through (name a smaller size=…)", cause }
+    Failure::Refused {
+        what: "get the memory that it streams through (name a smaller size=…)",
+        cause,
+    }
 }

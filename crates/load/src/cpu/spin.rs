@@ -26,7 +26,9 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
         for_each_cpu(spec.threads),
         stop,
         |_| Ok(one(stop)),
-        |rounds, seconds| vec![("spins_per_s", rounds.iter().sum::<u64>() as f64 * ROUND as f64 / seconds)],
+        |rounds, seconds| {
+            vec![("spins_per_s", rounds.iter().sum::<u64>() as f64 * ROUND as f64 / seconds)]
+        },
     )
 }
 

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicU64;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal, waitpid,
+    Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal,
+    waitpid,
 };
 
 use crate::cpu::clock::compute;
@@ -28,9 +29,15 @@ impl Shared {
         let bytes = len.max(1) * size_of::<AtomicU64>();
         // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in use.
         let start = unsafe {
-            mmap_anonymous(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)?
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+            )?
         };
-        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("memory at address 0"))?;
+        let start =
+            NonNull::new(start.cast()).ok_or_else(|| io::Error::other("memory at address 0"))?;
         Ok(Shared { start, len })
     }
 
@@ -43,7 +50,8 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         // SAFETY: it is the whole mapping that `new` made, and no reference to it outlives `self`.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len.max(1) * size_of::<AtomicU64>()) };
+        let _ =
+            unsafe { munmap(self.start.as_ptr().cast(), self.len.max(1) * size_of::<AtomicU64>()) };
     }
 }
 
@@ -179,6 +187,9 @@ mod tests {
         let hanging = unsafe { fork(hang) };
         let hanging = hanging.unwrap();
         drop(Children(vec![hanging]));
-        assert!(waitpid(Some(hanging), WaitOptions::NOHANG).is_err(), "it was killed and waited for");
+        assert!(
+            waitpid(Some(hanging), WaitOptions::NOHANG).is_err(),
+            "it was killed and waited for"
+        );
     }
 }

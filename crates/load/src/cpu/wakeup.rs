@@ -52,7 +52,10 @@ struct Team {
 /// # Errors
 /// [`Failure::Refused`] when no thread can be made.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
-    let team = || Team { asked: AtomicU32::new(0), workers: (0..spec.workers).map(|_| Worker::default()).collect() };
+    let team = || Team {
+        asked: AtomicU32::new(0),
+        workers: (0..spec.workers).map(|_| Worker::default()).collect(),
+    };
     let teams: Vec<Team> = (0..spec.messengers).map(|_| team()).collect();
     let began = now_ns();
     let end = began.saturating_add(spec.duration_ns);
@@ -61,7 +64,9 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
         let mut workers = Vec::new();
         let made: Result<(), Failure> = teams.iter().try_for_each(|team| {
             let new = || thread::Builder::new();
-            messengers.push(new().spawn_scoped(scope, move || messenger(team, end, stop)).map_err(no_thread)?);
+            messengers.push(
+                new().spawn_scoped(scope, move || messenger(team, end, stop)).map_err(no_thread)?,
+            );
             team.workers.iter().try_for_each(|own| {
                 let work = move || worker(team, own, spec.work_ns);
                 workers.push(new().spawn_scoped(scope, work).map_err(no_thread)?);
@@ -70,10 +75,14 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
         });
         // Messengers end their workers when they have to end.
         made.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        let counted: Vec<Counted> =
-            messengers.into_iter().map(|thread| thread.join().expect("a messenger does not panic")).collect();
-        let mut seen: Vec<(Latencies, Counted)> =
-            workers.into_iter().map(|thread| thread.join().expect("a worker does not panic")).collect();
+        let counted: Vec<Counted> = messengers
+            .into_iter()
+            .map(|thread| thread.join().expect("a messenger does not panic"))
+            .collect();
+        let mut seen: Vec<(Latencies, Counted)> = workers
+            .into_iter()
+            .map(|thread| thread.join().expect("a worker does not panic"))
+            .collect();
         seen.extend(counted.into_iter().map(|counted| (Latencies::new(), counted)));
         Ok(seen)
     })?;
@@ -124,7 +133,8 @@ fn worker(team: &Team, own: &Worker, work_ns: u64) -> (Latencies, Counted) {
 
 /// Wakes who sleeps on it.
 fn wake(word: &AtomicU32) {
-    futex::wake(word, futex::Flags::PRIVATE, 1).expect("the word is there as long as the threads are");
+    futex::wake(word, futex::Flags::PRIVATE, 1)
+        .expect("the word is there as long as the threads are");
 }
 
 /// Sleeps until it is woken, the word is another, or it is time to look around; a woken thread looks at the word.
@@ -150,11 +160,20 @@ mod tests {
     fn every_wake_up_is_a_positive_latency_that_is_counted() {
         let spec = Spec { messengers: 2, workers: 3, work_ns: 10_000, duration_ns: 60_000_000 };
         let report = run(&spec, &AtomicBool::new(false)).unwrap();
-        assert!(report.counters["wakeups"] >= 6.0, "each worker is woken at least once: {report:?}");
+        assert!(
+            report.counters["wakeups"] >= 6.0,
+            "each worker is woken at least once: {report:?}"
+        );
         assert_eq!(report.counts["wakeup_p99_us"] as f64, report.counters["wakeups"]);
-        assert!(report.metrics.len() == 3 && report.metrics.values().all(|us| *us > 0.0), "{report:?}");
+        assert!(
+            report.metrics.len() == 3 && report.metrics.values().all(|us| *us > 0.0),
+            "{report:?}"
+        );
         assert!(report.metrics["wakeup_p50_us"] <= report.metrics["wakeup_p99_us"]);
-        assert!(report.counters.get("task_voluntary_switches").is_none_or(|n| *n > 0.0), "{report:?}");
+        assert!(
+            report.counters.get("task_voluntary_switches").is_none_or(|n| *n > 0.0),
+            "{report:?}"
+        );
     }
 
     #[test]

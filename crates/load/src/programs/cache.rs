@@ -34,7 +34,9 @@ pub(crate) fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunnerError>
     let mut open = vec![directory.to_path_buf()];
     while let Some(directory) = open.pop() {
         let failed = RunnerError::file("read", &directory);
-        let entries = fs::read_dir(&directory).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
+        let entries = fs::read_dir(&directory)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(failed)?;
         for entry in entries {
             let kind = entry.file_type().map_err(RunnerError::file("read", &entry.path()))?;
             if kind.is_dir() {
@@ -63,7 +65,8 @@ pub(crate) fn forget(files: &[PathBuf]) -> Result<(), RunnerError> {
 pub(crate) fn resident_bytes(files: &[PathBuf]) -> Result<u64, RunnerError> {
     let mut pages = 0;
     for path in files {
-        pages += sys::resident_pages(path).map_err(RunnerError::file("count its pages in memory", path))?;
+        pages += sys::resident_pages(path)
+            .map_err(RunnerError::file("count its pages in memory", path))?;
     }
     Ok(pages * page_size() as u64)
 }

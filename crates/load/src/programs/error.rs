@@ -19,13 +19,17 @@ pub enum RunnerError {
     Version { program: String, found: String, needed: String, remedy: String },
     #[error("{program}: ended with {status}{tail}")]
     Failed { program: String, status: String, tail: String },
-    #[error("{program}: still running after {seconds} s, and was ended; allow more with deadline={tail}")]
+    #[error(
+        "{program}: still running after {seconds} s, and was ended; allow more with deadline={tail}"
+    )]
     TooLong { program: String, seconds: u64, tail: String },
     /// The output is not that of a known version.
     #[error("{program}: printed no {missing}{tail}")]
     Unreadable { program: String, missing: String, tail: String },
     /// Before the program starts.
-    #[error("{what}: not enough space (found {free_mib} MiB, expected about {needed_mib} MiB); {remedy}")]
+    #[error(
+        "{what}: not enough space (found {free_mib} MiB, expected about {needed_mib} MiB); {remedy}"
+    )]
     NoRoom { what: String, needed_mib: u64, free_mib: u64, remedy: String },
     /// While the program runs.
     #[error("file system on the device: full ({line}); {remedy}")]
@@ -41,7 +45,10 @@ pub enum RunnerError {
 
 impl RunnerError {
     /// Turns the system's answer about a file into an error.
-    pub(crate) fn file(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> RunnerError + use<> {
+    pub(crate) fn file(
+        doing: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(std::io::Error) -> RunnerError + use<> {
         let path = path.to_path_buf();
         move |cause| RunnerError::File { doing, path, cause }
     }
@@ -56,8 +63,9 @@ pub(crate) fn tail(ended: &Ended) -> String {
 pub(crate) fn tail_of(first: &str, second: &str) -> String {
     let last = |text: &str| -> Vec<String> {
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let shown =
-            |line: &&str| line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
+        let shown = |line: &&str| {
+            line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+        };
         lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(shown).collect()
     };
     let said = Some(last(first)).filter(|lines| !lines.is_empty()).unwrap_or_else(|| last(second));

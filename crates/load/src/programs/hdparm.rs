@@ -70,7 +70,11 @@ impl Runner for Hdparm {
         self.program = bench.program(PROGRAM, PROGRAM)?;
         let ended = bench.run(&self.launch(vec!["-V".into()]), self.deadline)?;
         let found = ended.stdout.trim();
-        if found.starts_with("hdparm v") { Ok(found.to_string()) } else { Err(unreadable("version", &ended)) }
+        if found.starts_with("hdparm v") {
+            Ok(found.to_string())
+        } else {
+            Err(unreadable("version", &ended))
+        }
     }
 
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
@@ -93,26 +97,38 @@ impl Hdparm {
 }
 
 fn unreadable(missing: &str, ended: &Ended) -> RunnerError {
-    RunnerError::Unreadable { program: PROGRAM.into(), missing: missing.to_string(), tail: tail(ended) }
+    RunnerError::Unreadable {
+        program: PROGRAM.into(),
+        missing: missing.to_string(),
+        tail: tail(ended),
+    }
 }
 
 /// Reads ` Timing buffered disk reads: 2968 MB in  3.00 seconds = 989.21 MB/sec`.
 fn read(stdout: &str, cached: bool) -> Result<Measurement, String> {
     let begin = if cached { "Timing cached reads:" } else { "Timing buffered disk reads:" };
-    let figures =
-        stdout.lines().find_map(|line| line.trim().strip_prefix(begin)).ok_or_else(|| format!("line `{begin}`"))?;
+    let figures = stdout
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(begin))
+        .ok_or_else(|| format!("line `{begin}`"))?;
     let words: Vec<&str> = figures.split_whitespace().collect();
-    let [amount, "MB", "in", seconds, "seconds", "=", rate, unit @ ("MB/sec" | "kB/sec")] = words[..] else {
+    let [amount, "MB", "in", seconds, "seconds", "=", rate, unit @ ("MB/sec" | "kB/sec")] =
+        words[..]
+    else {
         return Err(format!("`AMOUNT MB in TIME seconds = RATE MB/sec`, but `{}`", figures.trim()));
     };
     let number = |what: &str, text: &str| {
         let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
         value.ok_or_else(|| format!("{what} above 0, but `{text}`"))
     };
-    let (amount, seconds, rate) = (number("amount", amount)?, number("time", seconds)?, number("rate", rate)?);
+    let (amount, seconds, rate) =
+        (number("amount", amount)?, number("time", seconds)?, number("rate", rate)?);
     let rate = if unit == "MB/sec" { rate } else { rate / 1024.0 };
     let within = amount / (seconds + ROUNDED)..=amount / (seconds - ROUNDED).max(f64::MIN_POSITIVE);
-    if !within.contains(&(rate - ROUNDED)) && !within.contains(&(rate + ROUNDED)) && !within.contains(&rate) {
+    if !within.contains(&(rate - ROUNDED))
+        && !within.contains(&(rate + ROUNDED))
+        && !within.contains(&rate)
+    {
         return Err(format!("figures that agree, but `{}`", figures.trim()));
     }
     Ok(Measurement {
@@ -130,31 +146,52 @@ mod tests {
 
     #[test]
     fn megabytes_of_2_to_the_20_become_those_of_10_to_the_6() {
-        let seen = read("\n/dev/sda:\n Timing buffered disk reads: 2968 MB in  3.00 seconds = 989.21 MB/sec\n", false)
-            .unwrap();
+        let seen = read(
+            "\n/dev/sda:\n Timing buffered disk reads: 2968 MB in  3.00 seconds = 989.21 MB/sec\n",
+            false,
+        )
+        .unwrap();
         assert!((seen.metrics["throughput_mb_per_s"] - 1_037.261_865).abs() < 1e-3, "{seen:?}");
-        assert_eq!(seen.moved, Some(Moved { read_bytes: 2968 << 20, written_bytes: 0, exact: false }));
+        assert_eq!(
+            seen.moved,
+            Some(Moved { read_bytes: 2968 << 20, written_bytes: 0, exact: false })
+        );
         assert!((seen.window.as_secs_f64() - 3.0).abs() < 0.005, "{seen:?}");
     }
 
     #[test]
     fn a_short_time_takes_its_rate_from_what_was_not_rounded() {
-        let seen = read(" Timing buffered disk reads:  64 MB in  0.08 seconds = 819.79 MB/sec\n", false).unwrap();
-        assert!((seen.metrics["throughput_mb_per_s"] - 819.79 * 1.048_576).abs() < 1e-9, "{seen:?}");
+        let seen =
+            read(" Timing buffered disk reads:  64 MB in  0.08 seconds = 819.79 MB/sec\n", false)
+                .unwrap();
+        assert!(
+            (seen.metrics["throughput_mb_per_s"] - 819.79 * 1.048_576).abs() < 1e-9,
+            "{seen:?}"
+        );
     }
 
     #[test]
     fn a_slow_device_is_read_in_thousands_of_bytes() {
-        let seen = read(" Timing buffered disk reads:   2 MB in  4.00 seconds = 512.00 kB/sec\n", false).unwrap();
+        let seen =
+            read(" Timing buffered disk reads:   2 MB in  4.00 seconds = 512.00 kB/sec\n", false)
+                .unwrap();
         assert!((seen.metrics["throughput_mb_per_s"] - 0.524_288).abs() < 1e-9, "{seen:?}");
     }
 
     #[test]
     fn cached_reads_never_reach_a_scheduler_and_say_so() {
         let cached = HDPARM.read([("test", "cached")]).unwrap();
-        assert!(!(HDPARM.reaches_device)(&cached) && (HDPARM.reaches_device)(&HDPARM.read([]).unwrap()));
+        assert!(
+            !(HDPARM.reaches_device)(&cached) && (HDPARM.reaches_device)(&HDPARM.read([]).unwrap())
+        );
         assert!((HDPARM.make)(&cached).remarks()[0].contains("no scheduler ever sees it"));
-        assert!(HDPARM.read([("test", "both")]).unwrap_err().to_string().contains("buffered (-t) or cached (-T)"));
+        assert!(
+            HDPARM
+                .read([("test", "both")])
+                .unwrap_err()
+                .to_string()
+                .contains("buffered (-t) or cached (-T)")
+        );
     }
 
     #[test]

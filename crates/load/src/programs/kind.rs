@@ -73,7 +73,8 @@ impl RunnerKind {
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Options, OptionsError> {
         let options = Options::read(self.name, || self.all_options(), pairs)?;
-        (self.check)(&options).map_err(|problem| OptionsError::Impossible { runner: self.name, problem })?;
+        (self.check)(&options)
+            .map_err(|problem| OptionsError::Impossible { runner: self.name, problem })?;
         Ok(options)
     }
 }
@@ -135,7 +136,12 @@ impl Bench<'_> {
     }
 
     /// Waits for the end of a program that was started; `name` is what messages call it.
-    pub fn finish(&self, running: Running, name: &str, deadline: Duration) -> Result<Ended, RunnerError> {
+    pub fn finish(
+        &self,
+        running: Running,
+        name: &str,
+        deadline: Duration,
+    ) -> Result<Ended, RunnerError> {
         let ended = running.wait(deadline, self.stop)?;
         self.stats.own_cpu.set(self.stats.own_cpu.get() + ended.own_cpu);
         self.stats.wall.set(ended.wall);
@@ -146,10 +152,18 @@ impl Bench<'_> {
             return Err(RunnerError::Interrupted);
         }
         if ended.too_long {
-            return Err(RunnerError::TooLong { program, seconds: deadline.as_secs(), tail: tail(&ended) });
+            return Err(RunnerError::TooLong {
+                program,
+                seconds: deadline.as_secs(),
+                tail: tail(&ended),
+            });
         }
         if !ended.status.success() {
-            return Err(RunnerError::Failed { program, status: ended.status.to_string(), tail: tail(&ended) });
+            return Err(RunnerError::Failed {
+                program,
+                status: ended.status.to_string(),
+                tail: tail(&ended),
+            });
         }
         Ok(ended)
     }

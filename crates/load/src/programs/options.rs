@@ -12,7 +12,12 @@ pub struct Opt {
     pub help: &'static str,
 }
 
-pub(crate) const fn opt(name: &'static str, default: &'static str, form: Form, help: &'static str) -> Opt {
+pub(crate) const fn opt(
+    name: &'static str,
+    default: &'static str,
+    form: Form,
+    help: &'static str,
+) -> Opt {
     Opt { name, default, form, help }
 }
 
@@ -56,8 +61,12 @@ impl Form {
 }
 
 /// The option that every runner has.
-pub(crate) static DEADLINE: Opt =
-    opt("deadline", "30min", Form::Time, "a trial of the program that takes longer is ended and void");
+pub(crate) static DEADLINE: Opt = opt(
+    "deadline",
+    "30min",
+    Form::Time,
+    "a trial of the program that takes longer is ended and void",
+);
 
 /// Options that were read and checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -67,7 +76,12 @@ pub struct Options(BTreeMap<&'static str, String>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     #[error("{runner}: unknown option {key} (expected one of {}){}", .known.join(", "), text::suggestion(*.nearest))]
-    NoSuchKey { runner: &'static str, key: String, nearest: Option<&'static str>, known: Vec<&'static str> },
+    NoSuchKey {
+        runner: &'static str,
+        key: String,
+        nearest: Option<&'static str>,
+        known: Vec<&'static str>,
+    },
     #[error("{runner}: {key}={text} is invalid; expected {form}")]
     Unreadable { runner: &'static str, key: &'static str, text: String, form: &'static str },
     #[error("{runner}: {problem}")]
@@ -81,15 +95,18 @@ impl Options {
         rows: impl Fn() -> I,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Options, OptionsError> {
-        let mut all: BTreeMap<&'static str, String> =
-            rows().filter(|row| !row.default.is_empty()).map(|row| (row.name, row.default.to_string())).collect();
+        let mut all: BTreeMap<&'static str, String> = rows()
+            .filter(|row| !row.default.is_empty())
+            .map(|row| (row.name, row.default.to_string()))
+            .collect();
         for (key, text) in pairs {
-            let row = rows().find(|row| row.name == key).ok_or_else(|| OptionsError::NoSuchKey {
-                runner,
-                key: key.to_string(),
-                nearest: text::nearest(key, rows().map(|row| row.name)),
-                known: rows().map(|row| row.name).collect(),
-            })?;
+            let row =
+                rows().find(|row| row.name == key).ok_or_else(|| OptionsError::NoSuchKey {
+                    runner,
+                    key: key.to_string(),
+                    nearest: text::nearest(key, rows().map(|row| row.name)),
+                    known: rows().map(|row| row.name).collect(),
+                })?;
             if !row.form.reads(text) {
                 let (key, form) = (row.name, row.form.words());
                 return Err(OptionsError::Unreadable { runner, key, text: text.to_string(), form });
@@ -128,7 +145,10 @@ impl Options {
 
     /// The options of these names that have a value, as `name "value"`: what a plan starts, for people. Control characters are escaped.
     pub(crate) fn words_of(&self, names: &[&str]) -> Vec<String> {
-        names.iter().filter_map(|name| self.text(name).map(|text| format!("{name} {text:?}"))).collect()
+        names
+            .iter()
+            .filter_map(|name| self.text(name).map(|text| format!("{name} {text:?}")))
+            .collect()
     }
 
     /// How long a trial of the program may take.

@@ -19,7 +19,8 @@ pub(crate) fn resident_pages(path: &Path) -> io::Result<u64> {
     // The map's own length: the file may have grown or shrunk since.
     let mut present = vec![0u8; map.len().div_ceil(page_size())];
     // SAFETY: the mapping has `map.len()` bytes from a page's start, and `present` a byte for each of its pages.
-    let answer = unsafe { libc::mincore(map.as_ptr().cast_mut().cast(), map.len(), present.as_mut_ptr()) };
+    let answer =
+        unsafe { libc::mincore(map.as_ptr().cast_mut().cast(), map.len(), present.as_mut_ptr()) };
     if answer != 0 {
         return Err(io::Error::last_os_error());
     }

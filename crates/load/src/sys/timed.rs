@@ -44,7 +44,12 @@ impl TimedReads {
     ///
     /// # Errors
     /// No memory, no io_uring.
-    pub fn new(file: File, path: &Path, depth: u32, largest: u32) -> Result<TimedReads, EngineError> {
+    pub fn new(
+        file: File,
+        path: &Path,
+        depth: u32,
+        largest: u32,
+    ) -> Result<TimedReads, EngineError> {
         let failed = |cause| EngineError::Setup {
             doing: "cannot set up io_uring",
             cause,
@@ -76,12 +81,17 @@ impl TimedReads {
         stop: &AtomicBool,
     ) -> Result<Vec<(u64, u64)>, EngineError> {
         let depth = (depth.max(1) as usize).min(self.slots);
-        assert!(reads.iter().all(|(_, len)| *len as usize <= self.slot_bytes), "a read fits into its slot");
+        assert!(
+            reads.iter().all(|(_, len)| *len as usize <= self.slot_bytes),
+            "a read fits into its slot"
+        );
         let mut times = vec![(0, 0); reads.len()];
         let (mut next, mut free) = (0, (0..depth).collect::<Vec<_>>());
         let mut last_ns = monotonic_ns();
         let mut failure = None;
-        while next < reads.len() && failure.is_none() && !stop.load(Ordering::Relaxed) || self.in_flight > 0 {
+        while next < reads.len() && failure.is_none() && !stop.load(Ordering::Relaxed)
+            || self.in_flight > 0
+        {
             while next < reads.len() && failure.is_none() && !stop.load(Ordering::Relaxed) {
                 let Some(slot) = free.pop() else { break };
                 let (offset, len) = reads[next];
@@ -98,7 +108,8 @@ impl TimedReads {
             }
             let now = monotonic_ns();
             for done in self.ring.completion() {
-                let (slot, at) = ((done.user_data() >> 32) as usize, done.user_data() as u32 as usize);
+                let (slot, at) =
+                    ((done.user_data() >> 32) as usize, done.user_data() as u32 as usize);
                 (last_ns, self.in_flight) = (now, self.in_flight - 1);
                 free.push(slot);
                 times[at].1 = now;
@@ -107,14 +118,18 @@ impl TimedReads {
                 }
             }
             if self.in_flight > 0 && now.saturating_sub(last_ns) > PATIENCE.as_nanos() as u64 {
-                return Err(EngineError::Hung { clients: 1, path: self.path.clone(), seconds: PATIENCE.as_secs() });
+                return Err(EngineError::Hung {
+                    clients: 1,
+                    path: self.path.clone(),
+                    seconds: PATIENCE.as_secs(),
+                });
             }
         }
         match failure {
-            Some(result @ 0..) => {
-                Err(self
-                    .failed(io::Error::new(io::ErrorKind::UnexpectedEof, format!("a read ended after {result} bytes"))))
-            }
+            Some(result @ 0..) => Err(self.failed(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("a read ended after {result} bytes"),
+            ))),
             Some(errno) => Err(self.failed(io::Error::from_raw_os_error(-errno))),
             None => {
                 times.truncate(next);
@@ -136,7 +151,8 @@ impl TimedReads {
         // SAFETY: the entry names a file that lives as long as the ring and a range of the buffer that belongs to this slot alone until its
         // completion is taken; the range is within the buffer, because a read is no longer than a slot. The buffer is unmapped after
         // the last completion, or never.
-        unsafe { self.ring.submission().push(&entry) }.expect("the ring has an entry for each slot");
+        unsafe { self.ring.submission().push(&entry) }
+            .expect("the ring has an entry for each slot");
         self.in_flight += 1;
     }
 }
@@ -170,10 +186,14 @@ mod tests {
         assert_eq!(times.len(), 100);
         assert!(times.iter().all(|(began, ended)| began <= ended));
         for (began, _) in &times {
-            let open = times.iter().filter(|(other, ended)| other <= began && ended > began).count();
+            let open =
+                times.iter().filter(|(other, ended)| other <= began && ended > began).count();
             assert!(open <= 4, "{open} open at once");
         }
-        assert!(timed.read_many(1, &reads, &AtomicBool::new(true)).unwrap().is_empty(), "stopped before the first");
+        assert!(
+            timed.read_many(1, &reads, &AtomicBool::new(true)).unwrap().is_empty(),
+            "stopped before the first"
+        );
     }
 
     #[test]
@@ -181,8 +201,16 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&[7; 4096]).unwrap();
         let mut timed = TimedReads::new(file.reopen().unwrap(), file.path(), 1, 4096).unwrap();
-        let error = timed.read_many(1, &[(2048, 4096)], &AtomicBool::new(false)).unwrap_err().to_string();
-        assert!(error.starts_with("cannot read /") && error.contains("ended after 2048 bytes"), "{error}");
-        assert_eq!(timed.read_many(1, &[(0, 4096)], &AtomicBool::new(false)).unwrap().len(), 1, "and goes on");
+        let error =
+            timed.read_many(1, &[(2048, 4096)], &AtomicBool::new(false)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("cannot read /") && error.contains("ended after 2048 bytes"),
+            "{error}"
+        );
+        assert_eq!(
+            timed.read_many(1, &[(0, 4096)], &AtomicBool::new(false)).unwrap().len(),
+            1,
+            "and goes on"
+        );
     }
 }

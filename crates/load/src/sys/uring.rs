@@ -99,9 +99,10 @@ impl Ring {
             "cannot register memory with io_uring",
             "run as root or raise the limit of locked memory (ulimit -l), or use a smaller iodepth or block_size",
         ))?;
-        ring.submitter()
-            .register_files(&[target.file.as_raw_fd()])
-            .map_err(failed("cannot register the target with io_uring", "iodepth = 1 does without"))?;
+        ring.submitter().register_files(&[target.file.as_raw_fd()]).map_err(failed(
+            "cannot register the target with io_uring",
+            "iodepth = 1 does without",
+        ))?;
         Ok(Ring::with(Calls::Uring(ring), buffer, size, depth))
     }
 
@@ -175,7 +176,9 @@ impl Ring {
                         state = RingState::Working;
                     }
                     RingState::Working | RingState::Awaiting(_) => {
-                        unreachable!("a client that works or waits for completions has something in flight")
+                        unreachable!(
+                            "a client that works or waits for completions has something in flight"
+                        )
                     }
                 }
             }
@@ -201,7 +204,8 @@ impl Ring {
                 Step::Io(request) => {
                     self.free.pop();
                     self.slots[slot as usize] = InFlight { request, submitted: now };
-                    let range = slot as usize * self.slot_size..slot as usize * self.slot_size + request.len as usize;
+                    let range = slot as usize * self.slot_size
+                        ..slot as usize * self.slot_size + request.len as usize;
                     let bytes = &mut self.buffer.all()[range];
                     match &mut *self.ring {
                         Calls::Uring(ring) => {
@@ -212,7 +216,13 @@ impl Ring {
                                 .expect("the ring has an entry for each slot and one for the tick");
                         }
                         Calls::Aio(aio) => {
-                            aio.queue(slot, request.op, target.file.as_raw_fd(), bytes, target.base + request.offset);
+                            aio.queue(
+                                slot,
+                                request.op,
+                                target.file.as_raw_fd(),
+                                bytes,
+                                target.base + request.offset,
+                            );
                         }
                     }
                 }
@@ -241,7 +251,11 @@ impl Ring {
                 // SAFETY: each request has a slot of the buffer, which is its own until the completion is taken; the buffer is unmapped
                 // after the last completion, or never.
                 return match unsafe { aio.submit() }.and_then(|()| aio.wait(rest_ns)) {
-                    Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) => Ok(()),
+                    Err(error)
+                        if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) =>
+                    {
+                        Ok(())
+                    }
                     other => other,
                 };
             }
@@ -269,7 +283,13 @@ impl Ring {
     }
 
     /// Takes all completions; false if the client must not go on.
-    fn reap(&mut self, target: &Target, now: u64, last: &mut Option<Completion>, tally: &mut Tally) -> bool {
+    fn reap(
+        &mut self,
+        target: &Target,
+        now: u64,
+        last: &mut Option<Completion>,
+        tally: &mut Tally,
+    ) -> bool {
         let mut go_on = true;
         loop {
             let (id, moved) = match &mut *self.ring {
@@ -289,7 +309,11 @@ impl Ring {
             let slot = id as u32;
             let InFlight { request, submitted } = self.slots[slot as usize];
             self.free.push(slot);
-            *last = Some(Completion { request, submitted: Time::from_ns(submitted), completed: Time::from_ns(now) });
+            *last = Some(Completion {
+                request,
+                submitted: Time::from_ns(submitted),
+                completed: Time::from_ns(now),
+            });
             if moved == request.len as i32 {
                 tally.completed(&request, submitted, now);
                 continue;
@@ -298,12 +322,16 @@ impl Ring {
             let bytes = &mut self.buffer.all()[start..start + request.len as usize];
             let result = match moved {
                 moved @ 0.. => finish(target, &request, bytes, moved as usize),
-                errno if matches!(-errno, libc::EINTR | libc::EAGAIN) => finish(target, &request, bytes, 0),
+                errno if matches!(-errno, libc::EINTR | libc::EAGAIN) => {
+                    finish(target, &request, bytes, 0)
+                }
                 errno => Err(Failure::Error(io::Error::from_raw_os_error(-errno))),
             };
             match result {
                 Ok(()) => tally.completed(&request, submitted, now),
-                Err(failure) => go_on &= tally.failed(&request, &target.path, target.is_device, &failure),
+                Err(failure) => {
+                    go_on &= tally.failed(&request, &target.path, target.is_device, &failure)
+                }
             }
         }
         go_on
@@ -336,7 +364,11 @@ pub(super) fn build(depth: u32) -> io::Result<IoUring> {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => IoUring::new(depth + 1)?,
         other => other?,
     };
-    if ring.params().is_feature_ext_arg() { Ok(ring) } else { Err(io::Error::from_raw_os_error(libc::ENOSYS)) }
+    if ring.params().is_feature_ext_arg() {
+        Ok(ring)
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ENOSYS))
+    }
 }
 
 #[inline]

@@ -11,7 +11,11 @@ use testbed::{Directory, Tmpfs, eventually, require};
 use crate::fixture::{Disk, command, drive, measure};
 
 /// Runs a drive of ten minutes during which `fault` happens: it must end by itself.
-fn measure_with_fault(device: &Disk, params: &[(&str, &str)], fault: impl FnOnce() + Send) -> Measured {
+fn measure_with_fault(
+    device: &Disk,
+    params: &[(&str, &str)],
+    fault: impl FnOnce() + Send,
+) -> Measured {
     let mut drive = device.drive("randread", params);
     drive.duration = Duration::from_secs(600);
     let before = device.counters().reads;
@@ -35,10 +39,19 @@ fn errors_of_the_medium_are_counted_and_the_first_one_is_named() {
     for iodepth in ["1", "8"] {
         let device = Disk::new(8 << 20);
         // The loop driver answers reads behind the end of its file with EIO.
-        let measured = measure_with_fault(&device, &[("clients", "2"), ("iodepth", iodepth)], || truncate(&device, 0));
+        let measured =
+            measure_with_fault(&device, &[("clients", "2"), ("iodepth", iodepth)], || {
+                truncate(&device, 0)
+            });
         let first = measured.first_error.as_deref().expect("there was an error");
-        assert!(first.contains("Input/output error") && first.contains(device.path.to_str().unwrap()), "{first}");
-        assert!((200..600).contains(&measured.errors), "each client gives up after a hundred: {measured:?}");
+        assert!(
+            first.contains("Input/output error") && first.contains(device.path.to_str().unwrap()),
+            "{first}"
+        );
+        assert!(
+            (200..600).contains(&measured.errors),
+            "each client gives up after a hundred: {measured:?}"
+        );
         assert_eq!(measured.reads.errors, measured.errors);
         assert!(measured.reads.count > 0 && measured.vanished.is_none(), "{measured:?}");
         assert!(!measured.interrupted && measured.window_ns < 600_000_000_000);
@@ -76,9 +89,14 @@ fn a_device_that_shrinks_is_reported_as_such() {
         // Between the two commands the device only gives errors, and on a busy machine enough of them to end the drive: that is
         // another fault than the one meant here.
         let meant = |measured: &Measured| measured.vanished.is_some() || measured.errors == 0;
-        let measured = (0..20).map(|_| shrink()).find(meant).expect("twenty times too slow to shrink a device");
-        let seen =
-            measured.vanished.as_deref().unwrap_or_else(|| panic!("direct={direct} iodepth={iodepth}: {measured:?}"));
+        let measured = (0..20)
+            .map(|_| shrink())
+            .find(meant)
+            .expect("twenty times too slow to shrink a device");
+        let seen = measured
+            .vanished
+            .as_deref()
+            .unwrap_or_else(|| panic!("direct={direct} iodepth={iodepth}: {measured:?}"));
         assert!(seen.contains("shrank or went away"), "{seen}");
         assert!(measured.reads.count > 0 && measured.window_ns < 600_000_000_000);
     }
@@ -108,7 +126,10 @@ fn a_full_file_system_is_named_while_preparing_and_while_writing() {
     let tmpfs = Tmpfs::mount(directory.path(), 2);
     let error = prepare_files(tmpfs.path(), &[1 << 20, 4 << 20]).unwrap_err();
     assert!(matches!(error, EngineError::NoSpace { needed, .. } if needed == 5 << 20), "{error}");
-    assert!(error.to_string().contains("5242880") && error.to_string().contains("2097152"), "{error}");
+    assert!(
+        error.to_string().contains("5242880") && error.to_string().contains("2097152"),
+        "{error}"
+    );
     assert_eq!(std::fs::read_dir(tmpfs.path()).unwrap().count(), 0, "half-made files stay behind");
 
     for iodepth in ["1", "4"] {
@@ -116,7 +137,8 @@ fn a_full_file_system_is_named_while_preparing_and_while_writing() {
         std::fs::write(&path, "").unwrap();
         let pairs = [("direct", "false"), ("block_size", "64k"), ("iodepth", iodepth)];
         let params = find("seqwrite").unwrap().params(pairs).unwrap();
-        let measured = measure(&drive("seqwrite", params, vec![ClientFile { path, base: 0, len: 8 << 20 }]));
+        let measured =
+            measure(&drive("seqwrite", params, vec![ClientFile { path, base: 0, len: 8 << 20 }]));
         let seen = measured.no_space.as_deref().expect("there is no space");
         assert!(seen.contains("growing") && measured.vanished.is_none(), "{seen}");
         assert!(measured.writes.count > 0);
@@ -130,7 +152,9 @@ fn what_cannot_be_opened_is_named_with_the_kernels_answer() {
     let drive = drive("seqread", params, vec![ClientFile { path, base: 0, len: 1 << 20 }]);
     let error = run(&drive, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(
-        error.contains("cannot open") && error.contains("nothing-here") && error.contains("No such file"),
+        error.contains("cannot open")
+            && error.contains("nothing-here")
+            && error.contains("No such file"),
         "{error}"
     );
 }
@@ -165,13 +189,19 @@ fn a_device_that_hangs_is_given_up_after_the_patience() {
     command("fsfreeze", &["-u", mount]);
     for result in results {
         let error = result.expect_err("a hanging device must not look measured");
-        assert!(matches!(&error, EngineError::Hung { clients: 2, path, .. } if *path == device.path), "{error}");
+        assert!(
+            matches!(&error, EngineError::Hung { clients: 2, path, .. } if *path == device.path),
+            "{error}"
+        );
     }
     let again = measure(&device.drive("randwrite", &[]));
     assert!(again.writes.count > 0 && again.errors == 0, "the device works again: {again:?}");
     drop(device);
     // The clients that were left behind have their answers now and let go of the device.
     eventually("clients that were left behind let go of the device", || {
-        std::process::Command::new("umount").arg(mount).status().is_ok_and(|status| status.success())
+        std::process::Command::new("umount")
+            .arg(mount)
+            .status()
+            .is_ok_and(|status| status.success())
     });
 }

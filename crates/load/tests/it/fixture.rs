@@ -12,8 +12,13 @@ use testbed::{Directory, Loop, eventually};
 
 /// Runs a command that must succeed; its output.
 pub(crate) fn command(program: &str, args: &[&str]) -> String {
-    let output = Command::new(program).args(args).output().unwrap_or_else(|e| panic!("{program}: {e}"));
-    assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output =
+        Command::new(program).args(args).output().unwrap_or_else(|e| panic!("{program}: {e}"));
+    assert!(
+        output.status.success(),
+        "{program} {args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -81,7 +86,11 @@ fn with_trace(params: sim::workload::Params) -> sim::workload::Params {
 }
 
 /// A drive of 200 ms without warm-up.
-pub(crate) fn drive(workload: &str, params: sim::workload::Params, files: Vec<ClientFile>) -> Drive {
+pub(crate) fn drive(
+    workload: &str,
+    params: sim::workload::Params,
+    files: Vec<ClientFile>,
+) -> Drive {
     let (duration, warmup) = (Duration::from_millis(200), Duration::ZERO);
     Drive {
         kind: find(workload).unwrap(),

@@ -14,7 +14,10 @@ use std::time::{Duration, Instant};
 
 use fixture::{Disk, drive, measure};
 use load::{Allowance, account};
-use load::{ClientFile, Drive, Issued, METRIC_NAMES, Measured, Submission, metrics, place_in_directory, run, run_at};
+use load::{
+    ClientFile, Drive, Issued, METRIC_NAMES, Measured, Submission, metrics, place_in_directory,
+    run, run_at,
+};
 use sim::workload::{WORKLOADS, find};
 use testbed::{Directory, require};
 
@@ -22,7 +25,10 @@ use testbed::{Directory, require};
 #[track_caller]
 fn clean(measured: &Measured) {
     assert_eq!((measured.errors, &measured.first_error), (0, &None));
-    assert_eq!((&measured.vanished, &measured.no_space, measured.interrupted), (&None, &None, false));
+    assert_eq!(
+        (&measured.vanished, &measured.no_space, measured.interrupted),
+        (&None, &None, false)
+    );
 }
 
 #[test]
@@ -42,9 +48,18 @@ fn every_byte_of_every_direct_workload_is_counted_by_the_device() {
             assert!(measured.ios() > 0, "{}", kind.name);
             let allowance = Allowance { read_bytes: 1 << 20, written_bytes: 0 };
             let account = account(&measured.issued, &delta, allowance);
-            assert_eq!((account.reached_share, account.foreign_share), (1.0, 0.0), "{} {account:?}", kind.name);
+            assert_eq!(
+                (account.reached_share, account.foreign_share),
+                (1.0, 0.0),
+                "{} {account:?}",
+                kind.name
+            );
             let found = metrics(&measured);
-            assert!(found.contains_key(kind.primary), "{} lacks its primary metric: {found:?}", kind.name);
+            assert!(
+                found.contains_key(kind.primary),
+                "{} lacks its primary metric: {found:?}",
+                kind.name
+            );
             assert!(found.keys().all(|name| METRIC_NAMES.contains(&name.as_str())), "{found:?}");
         }
     }
@@ -58,13 +73,19 @@ fn buffered_clients_alone_on_a_device_are_never_taken_for_others() {
     let device = Disk::new(32 << 20);
     for phase in ["write", "read", "reread", "randread", "randwrite"] {
         for block_size in ["512", "4k", "1M"] {
-            let params = [("direct", "false"), ("file_size", "2M"), ("block_size", block_size), ("phase", phase)];
+            let params = [
+                ("direct", "false"),
+                ("file_size", "2M"),
+                ("block_size", block_size),
+                ("phase", phase),
+            ];
             let drive = device.drive("iozone", &params);
             let before = device.counters();
             let measured = measure(&drive);
             let delta = device.counters().since(&before);
             clean(&measured);
-            let allowance = Allowance::of(&drive.params, drive.files.len() as u64, &measured, &device.sys());
+            let allowance =
+                Allowance::of(&drive.params, drive.files.len() as u64, &measured, &device.sys());
             let account = account(&measured.issued, &delta, allowance);
             assert_eq!(account.foreign_share, 0.0, "{phase} {block_size}: {account:?}");
         }
@@ -100,7 +121,10 @@ fn a_buffered_read_passes_over_the_device_once_and_the_cache_is_cold_each_time()
         drive.duration = Duration::from_secs(600);
         let measured = measure(&drive);
         clean(&measured);
-        assert_eq!(measured.issued, Issued { reads: 16, read_bytes: 32 << 20, ..Issued::default() });
+        assert_eq!(
+            measured.issued,
+            Issued { reads: 16, read_bytes: 32 << 20, ..Issued::default() }
+        );
         assert!(measured.clients[0].finished && measured.window_ns < 600_000_000_000);
         // Whatever looks at every new device, such as udev's blkid or the list of another test, reads its first and last blocks; a
         // second pass would be 32 MiB more, and a warm cache none.
@@ -136,7 +160,10 @@ fn a_client_with_an_amount_does_it_and_ends() {
         drive.warmup = Duration::from_secs(300);
         let measured = measure(&drive);
         clean(&measured);
-        assert!(measured.clients.iter().all(|client| client.finished && client.bytes == 1 << 20), "{measured:?}");
+        assert!(
+            measured.clients.iter().all(|client| client.finished && client.bytes == 1 << 20),
+            "{measured:?}"
+        );
         assert_eq!(measured.issued.written_bytes, 3 << 20);
         let last = measured.clients.iter().map(|client| client.elapsed_ns).max();
         assert!(last.unwrap() <= measured.window_ns, "{measured:?}");
@@ -151,15 +178,22 @@ fn the_warm_up_is_issued_and_not_counted() {
     let device = Disk::new(8 << 20);
     for iodepth in ["1", "4"] {
         // Thinking bounds what the window can hold; the warm-up is longer than the window.
-        let mut drive = device.drive("randread", &[("clients", "2"), ("iodepth", iodepth), ("think_time", "2ms")]);
+        let mut drive = device
+            .drive("randread", &[("clients", "2"), ("iodepth", iodepth), ("think_time", "2ms")]);
         drive.warmup = Duration::from_millis(600);
         let measured = measure(&drive);
         clean(&measured);
         assert!(measured.reads.count <= 2 * 101, "{measured:?}");
         assert_eq!(measured.window_ns, 200_000_000);
-        assert!(measured.reads.count > 0 && measured.issued.reads > measured.reads.count, "{measured:?}");
+        assert!(
+            measured.reads.count > 0 && measured.issued.reads > measured.reads.count,
+            "{measured:?}"
+        );
         assert_eq!(measured.reads.count, measured.reads.latency.len());
-        assert_eq!(measured.reads.bytes, measured.clients.iter().map(|client| client.bytes).sum::<u64>());
+        assert_eq!(
+            measured.reads.bytes,
+            measured.clients.iter().map(|client| client.bytes).sum::<u64>()
+        );
     }
 }
 
@@ -181,7 +215,10 @@ fn the_stop_flag_ends_a_long_drive_and_keeps_what_was_measured() {
             running.join().unwrap().unwrap()
         });
         assert!(measured.interrupted && measured.reads.count > 0, "{measured:?}");
-        assert!(begun.elapsed() < Duration::from_secs(200), "{params:?}: an hour would have been waited for");
+        assert!(
+            begun.elapsed() < Duration::from_secs(200),
+            "{params:?}: an hour would have been waited for"
+        );
         assert!(measured.window_ns <= begun.elapsed().as_nanos() as u64);
     }
 }
@@ -195,7 +232,10 @@ fn thinking_bounds_the_rate() {
     // Eight in flight share one head: after each step that thinks, nothing more is started by that client.
     for iodepth in ["1", "8"] {
         let measured =
-            measure(&device.drive("randread", &[("clients", "2"), ("think_time", "10ms"), ("iodepth", iodepth)]));
+            measure(&device.drive(
+                "randread",
+                &[("clients", "2"), ("think_time", "10ms"), ("iodepth", iodepth)],
+            ));
         clean(&measured);
         assert!((2..=2 * 21).contains(&measured.issued.reads), "{measured:?}");
     }
@@ -222,7 +262,10 @@ fn a_client_keeps_its_iodepth_at_the_device_and_no_more() {
             over.store(true, Ordering::Relaxed);
             clean(&measured.unwrap());
         });
-        assert!(expected.contains(&most.load(Ordering::Relaxed)), "iodepth {iodepth}: {most:?} in flight");
+        assert!(
+            expected.contains(&most.load(Ordering::Relaxed)),
+            "iodepth {iodepth}: {most:?} in flight"
+        );
     }
 }
 
@@ -244,11 +287,17 @@ fn writes_stay_in_their_region_and_leave_incompressible_data() {
         File::open(&device.file).unwrap().read_exact_at(&mut data, 0).unwrap();
         let (before, rest) = data.split_at(2 << 20);
         let (inside, after) = rest.split_at(3 << 20);
-        assert!(before.iter().chain(after).all(|&byte| byte == 0), "something was written outside of the region");
+        assert!(
+            before.iter().chain(after).all(|&byte| byte == 0),
+            "something was written outside of the region"
+        );
         let mut counts = [0u64; 256];
         inside.iter().for_each(|&byte| counts[byte as usize] += 1);
         let fair = inside.len() as u64 / 256;
-        assert!(counts.iter().all(|n| (fair / 2..fair * 2).contains(n)), "the data have a pattern: {counts:?}");
+        assert!(
+            counts.iter().all(|n| (fair / 2..fair * 2).contains(n)),
+            "the data have a pattern: {counts:?}"
+        );
     }
 }
 
@@ -260,7 +309,8 @@ fn syncs_reach_the_device_as_flushes() {
     let device = Disk::new(8 << 20);
     for iodepth in ["1", "8"] {
         let before = device.counters();
-        let params = [("sync_every", "4"), ("amount", "256k"), ("clients", "1"), ("iodepth", iodepth)];
+        let params =
+            [("sync_every", "4"), ("amount", "256k"), ("clients", "1"), ("iodepth", iodepth)];
         let measured = measure(&device.drive("randwrite", &params));
         clean(&measured);
         assert_eq!((measured.issued.writes, measured.syncs), (64, 16));
@@ -282,17 +332,23 @@ fn iozone_repeats_passes_and_the_sum_of_rates_is_its_throughput() {
         assert_eq!(metrics(&measured)["throughput_mb_per_s"], rate / 1e6);
         assert!(measured.issued.reads + measured.issued.writes > 0, "{phase}");
         let per_pass = 5 * (512 << 10);
-        assert!(measured.reads.bytes + measured.writes.bytes <= u64::from(measured.passes) * per_pass, "{measured:?}");
+        assert!(
+            measured.reads.bytes + measured.writes.bytes <= u64::from(measured.passes) * per_pass,
+            "{measured:?}"
+        );
     }
 }
 
 #[test]
 fn workloads_run_on_files_of_a_directory() {
     let dir = Directory::new();
-    for (name, direct) in [("iozone", "true"), ("iozone", "false"), ("oltp", "true"), ("mixed", "false")] {
+    for (name, direct) in
+        [("iozone", "true"), ("iozone", "false"), ("oltp", "true"), ("mixed", "false")]
+    {
         let kind = find(name).unwrap();
         let pairs = [("direct", direct), ("file_size", "2M"), ("phase", "write")];
-        let params = kind.params(pairs.into_iter().filter(|(key, _)| kind.accepts.contains(key))).unwrap();
+        let params =
+            kind.params(pairs.into_iter().filter(|(key, _)| kind.accepts.contains(key))).unwrap();
         let place = tempfile::tempdir_in(dir.path()).unwrap();
         let files = place_in_directory(kind, &params, place.path(), 4096).unwrap();
         let measured = measure(&drive(name, params, files));
@@ -321,9 +377,13 @@ fn clients_wait_for_a_given_start_and_a_start_in_the_past_shortens_what_is_left_
     assert!(late_ns == 0 && measured.ios() > 0, "{measured:?}");
     let (early, late_ns) = run_at(&drive, now_ns() - 150_000_000, &AtomicBool::new(false)).unwrap();
     assert!(late_ns >= 150_000_000, "{late_ns}");
-    assert!(early.clients[0].elapsed_ns <= drive.duration.as_nanos() as u64 - 150_000_000, "{early:?}");
+    assert!(
+        early.clients[0].elapsed_ns <= drive.duration.as_nanos() as u64 - 150_000_000,
+        "{early:?}"
+    );
     // A stop ends the wait for a start that is far away.
-    let (stopped, _) = run_at(&drive, now_ns() + 1_000_000_000_000, &AtomicBool::new(true)).unwrap();
+    let (stopped, _) =
+        run_at(&drive, now_ns() + 1_000_000_000_000, &AtomicBool::new(true)).unwrap();
     assert!(stopped.interrupted, "{stopped:?}");
 }
 
@@ -347,7 +407,9 @@ fn the_same_seed_writes_the_same_data_to_the_same_places() {
 fn io_submit_does_the_same_requests_as_io_uring() {
     let dir = Directory::new();
     let kind = find("oltp").unwrap();
-    let params = kind.params([("file_size", "2M"), ("iodepth", "8"), ("sync_every", "50"), ("clients", "2")]).unwrap();
+    let params = kind
+        .params([("file_size", "2M"), ("iodepth", "8"), ("sync_every", "50"), ("clients", "2")])
+        .unwrap();
     let params = sim::workload::Params { amount: Some(1 << 20), ..params };
     let files = place_in_directory(kind, &params, dir.path(), 4096).unwrap();
     let mut drive = Drive { duration: Duration::from_secs(600), ..drive("oltp", params, files) };
@@ -355,7 +417,10 @@ fn io_submit_does_the_same_requests_as_io_uring() {
         drive.submission = submission;
         let measured = measure(&drive);
         clean(&measured);
-        assert!(measured.clients.iter().all(|client| client.finished), "{submission:?}: {measured:?}");
+        assert!(
+            measured.clients.iter().all(|client| client.finished),
+            "{submission:?}: {measured:?}"
+        );
         (measured.issued, measured.reads.count, measured.writes.count, measured.syncs)
     });
     let [ring, aio] = issued;
@@ -370,8 +435,14 @@ fn io_submit_reports_a_read_beyond_the_end() {
     let params = kind.params([("file_size", "2M"), ("iodepth", "4"), ("clients", "1")]).unwrap();
     let files = place_in_directory(kind, &params, dir.path(), 4096).unwrap();
     std::fs::File::options().write(true).open(&files[0].path).unwrap().set_len(1 << 20).unwrap();
-    let drive = Drive { submission: Submission::Aio { turnaround_ns: 1000 }, ..drive("randread", params, files) };
+    let drive = Drive {
+        submission: Submission::Aio { turnaround_ns: 1000 },
+        ..drive("randread", params, files)
+    };
     let measured = measure(&drive);
-    assert!(measured.vanished.as_ref().is_some_and(|text| text.contains("the target ends there")), "{measured:?}");
+    assert!(
+        measured.vanished.as_ref().is_some_and(|text| text.contains("the target ends there")),
+        "{measured:?}"
+    );
 }
 mod programs;

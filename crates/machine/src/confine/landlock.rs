@@ -8,8 +8,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
-    RulesetCreatedAttr, RulesetError, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
 use crate::confine::{Error, Result, sys};
@@ -45,7 +45,10 @@ impl Landlock {
     ///
     /// # Errors
     /// If one of the paths cannot be opened.
-    pub fn read_all_write_only_and_remove<P: AsRef<Path>>(paths: &[P], removals: &[PathBuf]) -> Result<Landlock> {
+    pub fn read_all_write_only_and_remove<P: AsRef<Path>>(
+        paths: &[P],
+        removals: &[PathBuf],
+    ) -> Result<Landlock> {
         Landlock::prepare(paths, removals, AccessNet::from_all(NEWEST))
     }
 
@@ -62,7 +65,8 @@ impl Landlock {
     /// # Errors
     /// If one of `paths` cannot be opened.
     pub fn read_only<P: AsRef<Path>>(paths: &[P]) -> Result<Landlock> {
-        let mut ruleset = Landlock::ruleset(AccessFs::from_all(NEWEST), AccessNet::from_all(NEWEST))?;
+        let mut ruleset =
+            Landlock::ruleset(AccessFs::from_all(NEWEST), AccessNet::from_all(NEWEST))?;
         let null = AccessFs::ReadFile | AccessFs::WriteFile;
         let named = paths.iter().map(|path| (path.as_ref(), AccessFs::from_read(NEWEST)));
         for (path, access) in named.chain([(Path::new("/dev/null"), null)]) {
@@ -71,8 +75,13 @@ impl Landlock {
         Ok(Landlock { ruleset: ruleset.into() })
     }
 
-    fn prepare<P: AsRef<Path>>(paths: &[P], removals: &[PathBuf], closed: BitFlags<AccessNet>) -> Result<Landlock> {
-        let special = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock | AccessFs::MakeFifo;
+    fn prepare<P: AsRef<Path>>(
+        paths: &[P],
+        removals: &[PathBuf],
+        closed: BitFlags<AccessNet>,
+    ) -> Result<Landlock> {
+        let special =
+            AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::MakeSock | AccessFs::MakeFifo;
         let writes = AccessFs::from_write(NEWEST);
         let mut ruleset = Landlock::ruleset(writes, closed)?;
         for path in paths.iter().map(AsRef::as_ref) {
@@ -129,7 +138,11 @@ fn failed(error: RulesetError) -> Error {
 }
 
 /// Allows what of `access` applies to a path: of a file, what a file can have.
-fn allow(ruleset: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated> {
+fn allow(
+    ruleset: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated> {
     let opened = |cause| Error::new(path.display().to_string(), "open", cause);
     let fd = PathFd::new(path).map_err(|error| opened(std::io::Error::other(error)))?;
     let directory = std::fs::metadata(path).map_err(opened)?.is_dir();

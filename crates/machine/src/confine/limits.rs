@@ -19,12 +19,17 @@ impl Limits {
     /// # Errors
     /// If the kernel rejects them.
     pub fn apply(&self) -> io::Result<()> {
-        for (resource, most) in
-            [(Resource::Core, 0), (Resource::Fsize, self.file_bytes), (Resource::Nofile, self.descriptors)]
-        {
+        for (resource, most) in [
+            (Resource::Core, 0),
+            (Resource::Fsize, self.file_bytes),
+            (Resource::Nofile, self.descriptors),
+        ] {
             let now = getrlimit(resource);
             let least = |bound: Option<u64>| Some(bound.map_or(most, |bound| bound.min(most)));
-            setrlimit(resource, Rlimit { current: least(now.current), maximum: least(now.maximum) })?;
+            setrlimit(
+                resource,
+                Rlimit { current: least(now.current), maximum: least(now.maximum) },
+            )?;
         }
         Ok(())
     }

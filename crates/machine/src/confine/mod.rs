@@ -21,7 +21,9 @@ mod view;
 pub use confinement::Confinement;
 pub use landlock::{Landlock, landlock_abi};
 pub use limits::Limits;
-pub use privileges::{become_user, drop_capabilities, drop_capabilities_but_file_permissions, no_new_privs};
+pub use privileges::{
+    become_user, drop_capabilities, drop_capabilities_but_file_permissions, no_new_privs,
+};
 pub use process::spawn;
 pub use reader::Reader;
 pub use seal::Seal;
@@ -40,7 +42,11 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(layer: impl Into<String>, action: &'static str, cause: impl Into<std::io::Error>) -> Error {
+    pub(crate) fn new(
+        layer: impl Into<String>,
+        action: &'static str,
+        cause: impl Into<std::io::Error>,
+    ) -> Error {
         Error { layer: layer.into(), action, cause: cause.into() }
     }
 }

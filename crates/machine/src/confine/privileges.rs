@@ -47,7 +47,10 @@ fn keep(kept: CapabilitySet) -> io::Result<()> {
     bounding_set()?;
     let held = rustix::thread::capabilities(None)?.permitted;
     let (kept, none) = (kept.intersection(held), CapabilitySet::empty());
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })?;
+    rustix::thread::set_capabilities(
+        None,
+        CapabilitySets { effective: kept, permitted: kept, inheritable: none },
+    )?;
     Ok(rustix::thread::clear_ambient_capability_set()?)
 }
 
@@ -70,9 +73,16 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     if !held.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
         return capabilities();
     }
-    let kept = if reads { CapabilitySet::DAC_READ_SEARCH.intersection(held) } else { CapabilitySet::empty() };
+    let kept = if reads {
+        CapabilitySet::DAC_READ_SEARCH.intersection(held)
+    } else {
+        CapabilitySet::empty()
+    };
     // What is not in the bounding set cannot become inheritable any more, so that is first.
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: held, permitted: held, inheritable: kept })?;
+    rustix::thread::set_capabilities(
+        None,
+        CapabilitySets { effective: held, permitted: held, inheritable: kept },
+    )?;
     bounding_set()?;
     rustix::thread::set_keep_capabilities(true)?;
     match change_user(user, user) {
@@ -81,7 +91,10 @@ pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
         Err(Errno::INVAL | Errno::PERM) => return capabilities(),
         Err(errno) => return Err(errno.into()),
     }
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: kept })?;
+    rustix::thread::set_capabilities(
+        None,
+        CapabilitySets { effective: kept, permitted: kept, inheritable: kept },
+    )?;
     rustix::thread::clear_ambient_capability_set()?;
     if reads {
         rustix::thread::configure_capability_in_ambient_set(kept, true)?;

@@ -12,11 +12,14 @@ use std::process::{Command, ExitStatus};
 
 use rustix::fs::{AtFlags, CWD, chownat};
 use rustix::process::{
-    Gid, Pid, Signal, Uid, WaitOptions, getgid, getuid, set_parent_process_death_signal, setpgid, wait, waitpid,
+    Gid, Pid, Signal, Uid, WaitOptions, getgid, getuid, set_parent_process_death_signal, setpgid,
+    wait, waitpid,
 };
 use rustix::thread::UnshareFlags;
 
-use crate::confine::{Confinement, Error, Landlock, Result, Seal, landlock_abi, privileges, sys, view};
+use crate::confine::{
+    Confinement, Error, Landlock, Result, Seal, landlock_abi, privileges, sys, view,
+};
 
 /// The version of Landlock from which on it keeps signals inside.
 const KEEPS_SIGNALS: u32 = 6;
@@ -28,7 +31,8 @@ const NOT_STARTED: i32 = 127;
 /// # Errors
 /// If this process has several threads, the program cannot be executed, or it cannot be confined.
 pub fn spawn(confinement: &Confinement, command: &mut Command) -> Result<Pid> {
-    let refused = |cause: String| Error::new("confinement", "start the program", io::Error::other(cause));
+    let refused =
+        |cause: String| Error::new("confinement", "start the program", io::Error::other(cause));
     let namespaces = match attempt(confinement, command, true) {
         Ok(leader) => return Ok(leader),
         Err(cause) => cause,
@@ -41,7 +45,8 @@ pub fn spawn(confinement: &Confinement, command: &mut Command) -> Result<Pid> {
         )));
     }
     eprintln!("{namespaces}; the program is confined by Landlock alone");
-    attempt(confinement, command, false).map_err(|cause| refused(format!("{namespaces}; without namespaces: {cause}")))
+    attempt(confinement, command, false)
+        .map_err(|cause| refused(format!("{namespaces}; without namespaces: {cause}")))
 }
 
 fn attempt(confinement: &Confinement, command: &mut Command, namespaces: bool) -> io::Result<Pid> {
@@ -83,8 +88,11 @@ fn lead(
     let forked = || sys::fork().map_err(|cause| Error::new("process", "create", cause));
     let Some(first) = forked()? else {
         // Not the program: a first process cannot end itself by a signal, as a kernel does that panics.
-        set_parent_process_death_signal(Some(Signal::KILL)).map_err(|cause| Error::new("process", "bind", cause))?;
-        let Some(program) = forked()? else { return Err(become_program(confinement, command, true)) };
+        set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(|cause| Error::new("process", "bind", cause))?;
+        let Some(program) = forked()? else {
+            return Err(become_program(confinement, command, true));
+        };
         return Ok(await_end(program, teller));
     };
     Ok(await_end(first, teller))
@@ -97,7 +105,10 @@ fn await_end(child: Pid, teller: &mut Option<PipeWriter>) -> i32 {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == child => {
                 let status = ExitStatus::from_raw(status.as_raw());
-                return status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(NOT_STARTED);
+                return status
+                    .code()
+                    .or(status.signal().map(|signal| 128 + signal))
+                    .unwrap_or(NOT_STARTED);
             }
             // What the program left behind.
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -107,8 +118,11 @@ fn await_end(child: Pid, teller: &mut Option<PipeWriter>) -> i32 {
 }
 
 fn leave_namespaces() -> io::Result<()> {
-    let own =
-        UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWNET | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+    let own = UnshareFlags::NEWNS
+        | UnshareFlags::NEWPID
+        | UnshareFlags::NEWNET
+        | UnshareFlags::NEWIPC
+        | UnshareFlags::NEWUTS;
     if getuid().is_root() {
         return sys::unshare(own);
     }
@@ -141,9 +155,11 @@ fn restrict(confinement: &Confinement, command: &mut Command, namespaces: bool) 
         memory = PathBuf::from(view::MEMORY);
     }
     command.env("TMPDIR", &memory);
-    let landlock = Landlock::read_all_write_only(&[workdir.as_path(), &memory, Path::new("/dev/null")])?;
+    let landlock =
+        Landlock::read_all_write_only(&[workdir.as_path(), &memory, Path::new("/dev/null")])?;
     if other_user {
-        give(workdir, *user).map_err(|cause| Error::new(workdir.display().to_string(), "give away", cause))?;
+        give(workdir, *user)
+            .map_err(|cause| Error::new(workdir.display().to_string(), "give away", cause))?;
         privileges::bounding_set().map_err(all)?;
         privileges::become_user(*user, *user)?;
     }

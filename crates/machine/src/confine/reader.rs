@@ -48,8 +48,10 @@ impl Reader {
     /// If one of them cannot be opened, or the list of system calls does not exist for this
     /// machine.
     pub fn new(program: &Path, paths: &[&Path]) -> Result<Reader> {
-        let named = SYSTEM.iter().map(Path::new).chain(paths.iter().copied()).map(Path::to_path_buf);
-        let all: Vec<PathBuf> = named.chain(places_of(program)).filter(|path| path.exists()).collect();
+        let named =
+            SYSTEM.iter().map(Path::new).chain(paths.iter().copied()).map(Path::to_path_buf);
+        let all: Vec<PathBuf> =
+            named.chain(places_of(program)).filter(|path| path.exists()).collect();
         let landlock = Landlock::read_only(&all)?;
         let keeps_reading = landlock.holds();
         Ok(Reader { seal: Seal::new(landlock, LIMITS)?, keeps_reading })
@@ -75,6 +77,7 @@ impl Reader {
 fn places_of(program: &Path) -> impl Iterator<Item = PathBuf> {
     let whole = std::fs::canonicalize(program).unwrap_or_default();
     let dirs = [program, &whole].map(|file| file.parent().map(Path::to_path_buf));
-    let parts = |dir: PathBuf| ["", "../lib", "../lib64", "../pyvenv.cfg"].map(|part| dir.join(part));
+    let parts =
+        |dir: PathBuf| ["", "../lib", "../lib64", "../pyvenv.cfg"].map(|part| dir.join(part));
     dirs.into_iter().flatten().filter(|dir| dir.is_absolute()).flat_map(parts)
 }

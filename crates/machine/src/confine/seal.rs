@@ -21,7 +21,8 @@ impl Seal {
     /// # Errors
     /// If the list of system calls does not exist for this machine.
     pub fn new(landlock: Landlock, limits: Limits) -> Result<Seal> {
-        let forbidden = Forbidden::new().map_err(|cause| Error::new("system calls", "list", cause))?;
+        let forbidden =
+            Forbidden::new().map_err(|cause| Error::new("system calls", "list", cause))?;
         Ok(Seal { landlock: Arc::new(landlock), forbidden, limits })
     }
 

@@ -18,21 +18,27 @@ fn done(result: libc::c_long) -> io::Result<libc::c_long> {
 /// The version of Landlock that this kernel has; 0: none.
 pub(crate) fn landlock_abi() -> u32 {
     // SAFETY: without attributes, of size 0, the call reads no memory and answers with a number.
-    let answer = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) };
+    let answer = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION)
+    };
     u32::try_from(answer).unwrap_or(0)
 }
 
 /// Puts a ruleset on this thread. Allocates nothing.
 pub(crate) fn landlock_restrict_self(ruleset: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the call takes two numbers; the descriptor is borrowed and therefore open.
-    done(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32) }).map(drop)
+    done(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32) })
+        .map(drop)
 }
 
 /// Marks every descriptor from `first` on to be closed when another program is executed.
 pub(crate) fn close_on_exec_from(first: RawFd) -> io::Result<()> {
     let first = libc::c_uint::try_from(first).expect("descriptors are not negative");
     // SAFETY: the call takes three numbers and changes flags only: no descriptor is closed under its owner.
-    done(unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) }).map(drop)
+    done(unsafe {
+        libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
+    })
+    .map(drop)
 }
 
 /// Drops a capability from the bounding set. `Ok(false)`: the kernel has none of this number.
@@ -75,7 +81,10 @@ fn set_attributes(path: &CStr, set: u64, flags: libc::c_int) -> io::Result<()> {
 
 /// Takes this process out of namespaces.
 pub(crate) fn unshare(namespaces: rustix::thread::UnshareFlags) -> io::Result<()> {
-    assert!(!namespaces.contains(rustix::thread::UnshareFlags::FILES), "descriptors stay shared between threads");
+    assert!(
+        !namespaces.contains(rustix::thread::UnshareFlags::FILES),
+        "descriptors stay shared between threads"
+    );
     // SAFETY: only a table of descriptors of its own (FILES) could invalidate what another thread holds.
     Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
@@ -91,7 +100,10 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: the only thread continues in both, with every lock in the state in which it knows it.
     match unsafe { libc::fork() } {
         0 => Ok(None),
-        child => Pid::from_raw(child).filter(|_| child > 0).map(Some).ok_or_else(io::Error::last_os_error),
+        child => Pid::from_raw(child)
+            .filter(|_| child > 0)
+            .map(Some)
+            .ok_or_else(io::Error::last_os_error),
     }
 }
 
@@ -104,7 +116,10 @@ pub(crate) fn exit_now(status: i32) -> ! {
 /// Has `command`'s process call `prepare` before it executes its program.
 ///
 /// `prepare` must not allocate or lock: it runs in the copy of a process that may have several threads.
-pub(crate) fn before_exec(command: &mut Command, prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static) {
+pub(crate) fn before_exec(
+    command: &mut Command,
+    prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) {
     // SAFETY: the callers are `Seal::on` and `Reader::on`, whose closures make system calls with numbers and memory prepared before.
     unsafe { command.pre_exec(prepare) };
 }

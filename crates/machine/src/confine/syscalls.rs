@@ -112,7 +112,9 @@ impl Forbidden {
         for filter in &self.0 {
             match seccompiler::apply_filter(filter) {
                 Ok(()) => {}
-                Err(seccompiler::Error::Prctl(cause) | seccompiler::Error::Seccomp(cause)) => return Err(cause),
+                Err(seccompiler::Error::Prctl(cause) | seccompiler::Error::Seccomp(cause)) => {
+                    return Err(cause);
+                }
                 Err(_) => return Err(io::ErrorKind::InvalidInput.into()),
             }
         }

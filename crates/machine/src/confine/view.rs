@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, mount_change, move_mount,
-    open_tree,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind,
+    mount_change, move_mount, open_tree,
 };
 
 use crate::confine::{Confinement, Error, Result, sys};
@@ -56,8 +56,14 @@ pub(crate) fn enter(confinement: &Confinement, others: bool) -> Result<()> {
     }
     for path in &confinement.readable {
         if others && !readable_by_others(path) {
-            copies.push((path.clone(), contents(path).map_err(|cause| failed(path, "read", cause))?));
-            held.push(Held { path: path.clone(), directory: path.is_dir(), tree: None, attributes: CLOSED });
+            copies
+                .push((path.clone(), contents(path).map_err(|cause| failed(path, "read", cause))?));
+            held.push(Held {
+                path: path.clone(),
+                directory: path.is_dir(),
+                tree: None,
+                attributes: CLOSED,
+            });
         } else {
             held.push(hold(path, CLOSED)?);
         }
@@ -74,7 +80,8 @@ pub(crate) fn enter(confinement: &Confinement, others: bool) -> Result<()> {
     }
     covers.iter().try_for_each(|cover| set_one(cover, CLOSED))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
-    mount("proc", "/proc", "proc", flags, None).map_err(|cause| failed(Path::new("/proc"), "mount", cause))
+    mount("proc", "/proc", "proc", flags, None)
+        .map_err(|cause| failed(Path::new("/proc"), "mount", cause))
 }
 
 fn failed(path: &Path, action: &'static str, cause: impl Into<io::Error>) -> Error {
@@ -95,25 +102,30 @@ fn open_device(name: &str) -> Result<OwnedFd> {
 
 /// Of the mount at `path` and all below it.
 fn set(path: &Path, attributes: u64) -> Result<()> {
-    sys::set_mount_attributes(&name(path)?, attributes).map_err(|cause| failed(path, "close", cause))
+    sys::set_mount_attributes(&name(path)?, attributes)
+        .map_err(|cause| failed(path, "close", cause))
 }
 
 fn set_one(path: &Path, attributes: u64) -> Result<()> {
-    sys::set_attributes_of_one_mount(&name(path)?, attributes).map_err(|cause| failed(path, "close", cause))
+    sys::set_attributes_of_one_mount(&name(path)?, attributes)
+        .map_err(|cause| failed(path, "close", cause))
 }
 
 fn name(path: &Path) -> Result<CString> {
-    CString::new(path.as_os_str().as_bytes()).map_err(|cause| failed(path, "name", io::Error::other(cause)))
+    CString::new(path.as_os_str().as_bytes())
+        .map_err(|cause| failed(path, "name", io::Error::other(cause)))
 }
 
 fn attach(tree: &OwnedFd, at: &Path) -> Result<()> {
-    move_mount(tree, "", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).map_err(|cause| failed(at, "show", cause))
+    move_mount(tree, "", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+        .map_err(|cause| failed(at, "show", cause))
 }
 
 fn tmpfs(at: &Path, options: &str) -> Result<()> {
     let options = CString::new(options).expect("no option has a NUL");
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount("tmpfs", at, "tmpfs", flags, options.as_c_str()).map_err(|cause| failed(at, "mount memory on", cause))
+    mount("tmpfs", at, "tmpfs", flags, options.as_c_str())
+        .map_err(|cause| failed(at, "mount memory on", cause))
 }
 
 fn make_dev(devices: &[OwnedFd], memory_bytes: u64) -> Result<()> {
@@ -138,7 +150,9 @@ fn make_dir(path: &Path) -> Result<()> {
 type Contents = Vec<(PathBuf, Vec<u8>, bool)>;
 
 fn contents(path: &Path) -> io::Result<Contents> {
-    let read = |path: &Path, name: PathBuf| Ok((name, fs::read(path)?, fs::metadata(path)?.mode() & 0o100 != 0));
+    let read = |path: &Path, name: PathBuf| {
+        Ok((name, fs::read(path)?, fs::metadata(path)?.mode() & 0o100 != 0))
+    };
     if !path.is_dir() {
         return Ok(vec![read(path, PathBuf::new())?]);
     }
@@ -180,7 +194,11 @@ fn uncover(held: &Held, others: bool) -> Result<Option<PathBuf>> {
         tmpfs(cover, "mode=755,size=1m")?;
     }
     if !path.exists() {
-        make_dir(if held.directory { path } else { path.parent().expect("a file lies in a directory") })?;
+        make_dir(if held.directory {
+            path
+        } else {
+            path.parent().expect("a file lies in a directory")
+        })?;
     }
     if !held.directory && !path.exists() {
         File::create(path).map_err(|cause| failed(path, "create", cause))?;
@@ -193,7 +211,9 @@ fn show(held: &Held, copies: &[(PathBuf, Contents)]) -> Result<()> {
     let Held { path, tree, attributes, .. } = held;
     match (tree, copy_of(path, copies)) {
         (Some(tree), _) => attach(tree, path)?,
-        (None, Some(copy)) => mount_bind(&copy, path).map_err(|cause| failed(path, "show", cause))?,
+        (None, Some(copy)) => {
+            mount_bind(&copy, path).map_err(|cause| failed(path, "show", cause))?
+        }
         (None, None) => unreachable!("what has no mount has a copy"),
     }
     set(path, *attributes)
@@ -209,7 +229,8 @@ fn closed_to_others(path: &Path) -> Option<PathBuf> {
 
 /// Whether others may read a file, or a directory with its files.
 fn readable_by_others(path: &Path) -> bool {
-    let allows = |path: &Path, mode: u32| fs::metadata(path).is_ok_and(|found| found.mode() & mode == mode);
+    let allows =
+        |path: &Path, mode: u32| fs::metadata(path).is_ok_and(|found| found.mode() & mode == mode);
     if !path.is_dir() {
         return allows(path, 0o004);
     }

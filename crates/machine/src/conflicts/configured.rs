@@ -13,7 +13,13 @@ pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     looks.iter().flat_map(|look| look(root, question)).collect()
 }
 
-fn conflict(program: &'static str, file: &str, line: usize, writes: &str, advice: impl Into<String>) -> Conflict {
+fn conflict(
+    program: &'static str,
+    file: &str,
+    line: usize,
+    writes: &str,
+    advice: impl Into<String>,
+) -> Conflict {
     Conflict {
         program,
         file: PathBuf::from(file),
@@ -40,16 +46,24 @@ fn tuned(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
         if seen.contains(&profile) || seen.len() > DEEPEST || profile.starts_with("schedlab-") {
             continue;
         }
-        let dirs = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
-        let path = dirs.iter().map(|dir| format!("{dir}/{profile}/tuned.conf")).find(|path| root.path(path).is_file());
+        let dirs =
+            ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/profiles", "/usr/lib/tuned"];
+        let path = dirs
+            .iter()
+            .map(|dir| format!("{dir}/{profile}/tuned.conf"))
+            .find(|path| root.path(path).is_file());
         seen.push(profile);
         let Some(path) = path else { continue };
         for (number, line) in lines(root, &path) {
             if let Some(included) = assigned(&line, "include") {
                 waiting.extend(included.split(',').map(|name| name.trim().to_string()));
             }
-            let option = |name: &str, attribute: &str| assigned(&line, name).is_some() && question.asks(attribute);
-            let sysfs = line.starts_with("/sys/") && question.is_named_in(&line) && question.may_mean(&line);
+            let option = |name: &str, attribute: &str| {
+                assigned(&line, name).is_some() && question.asks(attribute)
+            };
+            let sysfs = line.starts_with("/sys/")
+                && question.is_named_in(&line)
+                && question.may_mean(&line);
             if option("elevator", "scheduler") || option("readahead", "read_ahead_kb") || sysfs {
                 let advice = "keep with --as tuned instead, or copy the profile to /etc/tuned without this line";
                 found.push(conflict("tuned", &path, number, &line, advice));
@@ -65,7 +79,11 @@ fn tlp(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let mut found = Vec::new();
     for file in files {
         for (number, line) in lines(root, &file) {
-            let Some(value) = assigned(&line, "DISK_IOSCHED").filter(|_| question.asks("scheduler")) else { continue };
+            let Some(value) =
+                assigned(&line, "DISK_IOSCHED").filter(|_| question.asks("scheduler"))
+            else {
+                continue;
+            };
             if !value.is_empty() && value.split_whitespace().any(|word| word != "keep") {
                 found.push(conflict("TLP", &file, number, &line, "write keep for this disk there"));
             }
@@ -77,14 +95,19 @@ fn tlp(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
 fn laptop_mode(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let file = "/etc/laptop-mode/laptop-mode.conf";
     let sets = |line: &str| assigned(line, "CONTROL_READAHEAD").is_some_and(|value| value != "0");
-    let asked = lines(root, file).into_iter().filter(|(_, line)| question.asks("read_ahead_kb") && sets(line));
+    let asked = lines(root, file)
+        .into_iter()
+        .filter(|(_, line)| question.asks("read_ahead_kb") && sets(line));
     asked
-        .map(|(number, line)| conflict("laptop-mode-tools", file, number, &line, "set CONTROL_READAHEAD=0 there"))
+        .map(|(number, line)| {
+            conflict("laptop-mode-tools", file, number, &line, "set CONTROL_READAHEAD=0 there")
+        })
         .collect()
 }
 
 fn tmpfiles(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
-    let files = spread(root, &["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"], ".conf");
+    let files =
+        spread(root, &["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"], ".conf");
     let mut found = Vec::new();
     for file in files {
         for (number, line) in lines(root, &file) {
@@ -105,8 +128,11 @@ fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let mut found = Vec::new();
     for file in files {
         for (number, line) in lines(root, &file) {
-            let Some((path, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) else { continue };
-            let sets_rights = ["mode", "owner"].contains(&path.split_whitespace().next().unwrap_or_default());
+            let Some((path, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) else {
+                continue;
+            };
+            let sets_rights =
+                ["mode", "owner"].contains(&path.split_whitespace().next().unwrap_or_default());
             if !sets_rights && question.is_named_in(path) && question.may_mean(path) {
                 found.push(conflict("sysfsutils", &file, number, &line, "take the line out"));
             }
@@ -117,13 +143,18 @@ fn sysfsutils(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
 
 /// Scripts that run at boot, and units of the administrator's own.
 fn scripts(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
-    let rc =
-        ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local"].map(|file| ("rc.local", file.to_string()));
-    let units = spread(root, &["/etc/systemd/system"], ".service").into_iter().map(|file| ("a systemd unit", file));
+    let rc = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local"]
+        .map(|file| ("rc.local", file.to_string()));
+    let units = spread(root, &["/etc/systemd/system"], ".service")
+        .into_iter()
+        .map(|file| ("a systemd unit", file));
     let mut found = Vec::new();
     for (program, file) in rc.into_iter().chain(units) {
         for (number, line) in lines(root, &file) {
-            if !line.starts_with(['#', ';']) && question.is_named_in(&line) && question.may_mean(&line) {
+            if !line.starts_with(['#', ';'])
+                && question.is_named_in(&line)
+                && question.may_mean(&line)
+            {
                 found.push(conflict(program, &file, number, &line, "take the line out"));
             }
         }
@@ -136,13 +167,22 @@ fn kernel_parameter(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let line = root.read_optional(root.proc("cmdline")).unwrap_or_default();
     let word = line.split_whitespace().find(|word| word.starts_with("elevator="));
     let Some(word) = word.filter(|_| question.asks("scheduler")) else { return Vec::new() };
-    let major: u32 = root.kernel_release().split('.').next().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let major: u32 =
+        root.kernel_release().split('.').next().and_then(|text| text.parse().ok()).unwrap_or(0);
     let (order, advice) = match major >= 5 {
-        true => {
-            (Precedence::Idle, "Linux heeds it no longer since 5.0; take it out of the boot loader's configuration")
-        }
+        true => (
+            Precedence::Idle,
+            "Linux heeds it no longer since 5.0; take it out of the boot loader's configuration",
+        ),
         false => (Precedence::Before, ""),
     };
     let file = PathBuf::from("/proc/cmdline");
-    vec![Conflict { program: "the kernel", file, line: None, writes: word.into(), order, advice: advice.into() }]
+    vec![Conflict {
+        program: "the kernel",
+        file,
+        line: None,
+        writes: word.into(),
+        order,
+        advice: advice.into(),
+    }]
 }

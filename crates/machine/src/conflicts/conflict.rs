@@ -90,16 +90,22 @@ impl Question<'_> {
                 text.match_indices(&path).any(|(at, _)| ends(&text[at + path.len()..]))
             })
         };
-        let sets_read_ahead =
-            text.contains("--setra") || text.contains("--setfra") || text.contains("bdi/read_ahead_kb");
-        self.attributes.iter().any(|asked| names(asked)) || (sets_read_ahead && self.asks("read_ahead_kb"))
+        let sets_read_ahead = text.contains("--setra")
+            || text.contains("--setfra")
+            || text.contains("bdi/read_ahead_kb");
+        self.attributes.iter().any(|asked| names(asked))
+            || (sets_read_ahead && self.asks("read_ahead_kb"))
     }
 
     /// Whether a path or command may mean the device: it names it, by pattern or in full, or names no device of /sys/block at all.
     pub(super) fn may_mean(&self, text: &str) -> bool {
-        let mut named =
-            text.split("block/").skip(1).filter_map(|rest| rest.split(['/', ' ', '"', '\'']).next()).peekable();
-        named.peek().is_none() || named.any(|name| name.contains(['$', '{']) || pattern::matches(name, self.device))
+        let mut named = text
+            .split("block/")
+            .skip(1)
+            .filter_map(|rest| rest.split(['/', ' ', '"', '\'']).next())
+            .peekable();
+        named.peek().is_none()
+            || named.any(|name| name.contains(['$', '{']) || pattern::matches(name, self.device))
     }
 }
 

@@ -14,7 +14,9 @@ fn glob(pattern: &[char], text: &[char]) -> bool {
         '?' => one(true, rest),
         '\\' if !rest.is_empty() => one(text.first() == rest.first(), &rest[1..]),
         '[' => match rest.iter().skip(1).position(|c| *c == ']') {
-            Some(end) => one(text.first().is_some_and(|c| is_in(&rest[..=end], *c)), &rest[end + 2..]),
+            Some(end) => {
+                one(text.first().is_some_and(|c| is_in(&rest[..=end], *c)), &rest[end + 2..])
+            }
             None => one(text.first() == Some(first), rest),
         },
         c => one(text.first() == Some(c), rest),

@@ -29,7 +29,11 @@ struct Token {
 
 pub(super) fn find(root: &Root, question: &Question<'_>) -> Vec<Conflict> {
     let files = spread(root, &DIRS, ".rules");
-    files.iter().filter(|path| !path.contains(OURS)).flat_map(|path| in_file(root, question, path)).collect()
+    files
+        .iter()
+        .filter(|path| !path.contains(OURS))
+        .flat_map(|path| in_file(root, question, path))
+        .collect()
 }
 
 fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
@@ -49,10 +53,13 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
         if !writes || tokens.iter().any(|token| surely_fails(root, question.device, token)) {
             continue;
         }
-        let of_rule =
-            tokens.iter().find(|token| token.key == "ACTION" && token.operator == "==").map(|t| t.value.clone());
-        let answers =
-            |action: &str| [&of_rule, &whole_file].into_iter().flatten().all(|pattern| matches(pattern, action));
+        let of_rule = tokens
+            .iter()
+            .find(|token| token.key == "ACTION" && token.operator == "==")
+            .map(|t| t.value.clone());
+        let answers = |action: &str| {
+            [&of_rule, &whole_file].into_iter().flatten().all(|pattern| matches(pattern, action))
+        };
         let order = match name.cmp(question.rule) {
             Ordering::Greater if answers("add") || answers("change") => Precedence::After,
             _ if answers("change") && !question.insists => Precedence::AtChanges,
@@ -61,7 +68,9 @@ fn in_file(root: &Root, question: &Question<'_>, path: &str) -> Vec<Conflict> {
         };
         let is_package = path.starts_with("/usr") || path.starts_with("/lib");
         let away = if is_package {
-            format!("mask it with an empty /etc/udev/rules.d/{name}, or copy it there without this line")
+            format!(
+                "mask it with an empty /etc/udev/rules.d/{name}, or copy it there without this line"
+            )
         } else {
             "take the line out".to_string()
         };
@@ -113,7 +122,9 @@ fn tokens(rule: &str) -> Vec<Token> {
         // An operator's first character can also stand in a key's braces: `ATTR{a-b}`.
         let at = match rest[..at].rfind('{') {
             Some(open) if !rest[open..at].contains('}') => match rest.find('}') {
-                Some(close) => close + 1 + rest[close + 1..].find(['=', '!', '+', '-', ':']).unwrap_or(0),
+                Some(close) => {
+                    close + 1 + rest[close + 1..].find(['=', '!', '+', '-', ':']).unwrap_or(0)
+                }
                 None => break,
             },
             _ => at,
@@ -141,7 +152,10 @@ fn is_conflict(question: &Question<'_>, token: &Token) -> bool {
     }
     match token.key.strip_prefix("ATTR{").and_then(|key| key.strip_suffix('}')) {
         Some(path) => question.is_named_in(path),
-        None => ["RUN", "PROGRAM"].iter().any(|key| token.key.starts_with(key)) && question.is_named_in(&token.value),
+        None => {
+            ["RUN", "PROGRAM"].iter().any(|key| token.key.starts_with(key))
+                && question.is_named_in(&token.value)
+        }
     }
 }
 
@@ -153,7 +167,9 @@ fn surely_fails(root: &Root, device: &str, token: &Token) -> bool {
         "ENV{DEVTYPE}" => "disk".to_string(),
         key => {
             let path = key.strip_prefix("ATTR{").and_then(|key| key.strip_suffix('}'));
-            let Some(text) = path.and_then(|path| root.read_optional(root.sys("block").join(device).join(path))) else {
+            let Some(text) =
+                path.and_then(|path| root.read_optional(root.sys("block").join(device).join(path)))
+            else {
                 return false;
             };
             text
@@ -192,7 +208,11 @@ mod tests {
     #[test]
     fn a_rule_over_several_lines_has_the_number_of_its_first() {
         let text = ["# c", "", "A==\"1\", \\", "  # in between", "B=\"2\"", "C=\"3\""];
-        let numbered = text.iter().enumerate().map(|(i, l)| (i + 1, l.trim().to_string())).collect();
-        assert_eq!(joined(numbered), [(3, "A==\"1\", B=\"2\"".to_string()), (6, "C=\"3\"".to_string())]);
+        let numbered =
+            text.iter().enumerate().map(|(i, l)| (i + 1, l.trim().to_string())).collect();
+        assert_eq!(
+            joined(numbered),
+            [(3, "A==\"1\", B=\"2\"".to_string()), (6, "C=\"3\"".to_string())]
+        );
     }
 }

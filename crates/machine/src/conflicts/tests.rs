@@ -15,7 +15,9 @@ impl Tree {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let tree = Tree { root: Root::at(dir.path()), _dir: dir };
         for (path, text) in
-            [("sys/block/sda/queue/rotational", "1"), ("proc/sys/kernel/osrelease", "6.1.0")].iter().chain(files)
+            [("sys/block/sda/queue/rotational", "1"), ("proc/sys/kernel/osrelease", "6.1.0")]
+                .iter()
+                .chain(files)
         {
             let path = tree.root.path(path);
             fs::create_dir_all(path.parent().expect("files have directories")).expect("own tree");
@@ -35,7 +37,10 @@ impl Tree {
 fn only(files: &[(&str, &str)]) -> (&'static str, String, Precedence) {
     let conflicts = Tree::with(files).conflicts(false);
     let [conflict] = &conflicts[..] else { panic!("one conflict, not {conflicts:#?}") };
-    assert!(!conflict.order.beats_ours() || !conflict.advice.is_empty(), "{conflict}: what is to be done?");
+    assert!(
+        !conflict.order.beats_ours() || !conflict.advice.is_empty(),
+        "{conflict}: what is to be done?"
+    );
     let line = conflict.line.map(|line| format!(":{line}")).unwrap_or_default();
     (conflict.program, format!("{}{line}", conflict.file.display()), conflict.order)
 }
@@ -56,11 +61,17 @@ fn a_bare_machine_has_no_conflicts() {
 fn a_rule_of_the_distribution_that_answers_changes_wins_at_the_next_one_unless_ours_insists() {
     let text = "# by kind of disk\nACTION==\"add|change\", KERNEL==\"sd[a-z]\", \\\n  ATTR{queue/rotational}==\"1\", ATTR{queue/scheduler}=\"bfq\"\n";
     let file = ("usr/lib/udev/rules.d/60-ioschedulers.rules", text);
-    assert_eq!(only(&[file]), ("udev", "/usr/lib/udev/rules.d/60-ioschedulers.rules:2".into(), Precedence::AtChanges));
+    assert_eq!(
+        only(&[file]),
+        ("udev", "/usr/lib/udev/rules.d/60-ioschedulers.rules:2".into(), Precedence::AtChanges)
+    );
     let tree = Tree::with(&[file]);
     assert_eq!(tree.conflicts(true)[0].order, Precedence::Before);
     let words = tree.conflicts(false)[0].to_string();
-    assert!(words.contains("/etc/udev/rules.d/60-ioschedulers.rules") && words.contains("--insist"), "{words}");
+    assert!(
+        words.contains("/etc/udev/rules.d/60-ioschedulers.rules") && words.contains("--insist"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -118,28 +129,51 @@ fn a_rule_that_is_shadowed_or_masked_does_not_count() {
 fn tuned_counts_with_its_active_profile_and_what_that_includes() {
     let active = ("etc/tuned/active_profile", "mine\n");
     let mine = ("etc/tuned/mine/tuned.conf", "[main]\ninclude=throughput-performance\n");
-    let base = ("usr/lib/tuned/throughput-performance/tuned.conf", "[disk]\n# devices\nreadahead=>4096\n");
+    let base =
+        ("usr/lib/tuned/throughput-performance/tuned.conf", "[disk]\n# devices\nreadahead=>4096\n");
     assert_eq!(
         only(&[active, mine, base]),
         ("tuned", "/usr/lib/tuned/throughput-performance/tuned.conf:3".into(), Precedence::After)
     );
     no_conflict(&[mine, base]);
-    assert_eq!(only(&[active, ("etc/tuned/profiles/mine/tuned.conf", "[disk]\nelevator=bfq\n")]).0, "tuned");
     assert_eq!(
-        only(&[active, ("etc/tuned/mine/tuned.conf", "[sysfs]\n/sys/block/sd*/queue/scheduler=bfq\n")]).0,
+        only(&[active, ("etc/tuned/profiles/mine/tuned.conf", "[disk]\nelevator=bfq\n")]).0,
         "tuned"
     );
-    no_conflict(&[active, ("etc/tuned/mine/tuned.conf", "[sysfs]\n/sys/block/nvme*/queue/scheduler=bfq\n")]);
-    no_conflict(&[active, ("etc/tuned/mine/tuned.conf", "include=mine\n#elevator=bfq\n[disk]\napm=128\n")]);
-    no_conflict(&[("etc/tuned/active_profile", "schedlab-x"), ("etc/tuned/schedlab-x/tuned.conf", "elevator=bfq\n")]);
+    assert_eq!(
+        only(&[
+            active,
+            ("etc/tuned/mine/tuned.conf", "[sysfs]\n/sys/block/sd*/queue/scheduler=bfq\n")
+        ])
+        .0,
+        "tuned"
+    );
+    no_conflict(&[
+        active,
+        ("etc/tuned/mine/tuned.conf", "[sysfs]\n/sys/block/nvme*/queue/scheduler=bfq\n"),
+    ]);
+    no_conflict(&[
+        active,
+        ("etc/tuned/mine/tuned.conf", "include=mine\n#elevator=bfq\n[disk]\napm=128\n"),
+    ]);
+    no_conflict(&[
+        ("etc/tuned/active_profile", "schedlab-x"),
+        ("etc/tuned/schedlab-x/tuned.conf", "elevator=bfq\n"),
+    ]);
 }
 
 #[test]
 fn tlp_counts_unless_it_is_told_to_keep() {
     let line = "# x\nDISK_IOSCHED=\"mq-deadline keep\"\n";
-    assert_eq!(only(&[("etc/tlp.conf", line)]), ("TLP", "/etc/tlp.conf:2".into(), Precedence::After));
+    assert_eq!(
+        only(&[("etc/tlp.conf", line)]),
+        ("TLP", "/etc/tlp.conf:2".into(), Precedence::After)
+    );
     assert_eq!(only(&[("etc/tlp.d/01-disk.conf", line)]).1, "/etc/tlp.d/01-disk.conf:2");
-    no_conflict(&[("etc/tlp.conf", "#DISK_IOSCHED=\"bfq\"\nDISK_IOSCHED=\"keep keep\"\nDISK_IDLE=1\n")]);
+    no_conflict(&[(
+        "etc/tlp.conf",
+        "#DISK_IOSCHED=\"bfq\"\nDISK_IOSCHED=\"keep keep\"\nDISK_IDLE=1\n",
+    )]);
 }
 
 #[test]
@@ -168,15 +202,24 @@ fn tmpfiles_count_when_they_write_to_this_queue() {
 #[test]
 fn sysfsutils_count_when_they_write_to_this_queue() {
     let line = "\nblock/sda/queue/read_ahead_kb = 128\n";
-    assert_eq!(only(&[("etc/sysfs.conf", line)]), ("sysfsutils", "/etc/sysfs.conf:2".into(), Precedence::After));
+    assert_eq!(
+        only(&[("etc/sysfs.conf", line)]),
+        ("sysfsutils", "/etc/sysfs.conf:2".into(), Precedence::After)
+    );
     assert_eq!(only(&[("etc/sysfs.d/x.conf", line)]).1, "/etc/sysfs.d/x.conf:2");
-    no_conflict(&[("etc/sysfs.conf", "mode block/sda/queue/scheduler = 0660\n# block/sda/queue/scheduler = bfq\n")]);
+    no_conflict(&[(
+        "etc/sysfs.conf",
+        "mode block/sda/queue/scheduler = 0660\n# block/sda/queue/scheduler = bfq\n",
+    )]);
 }
 
 #[test]
 fn scripts_and_units_that_run_at_boot_are_searched() {
     let script = "#!/bin/sh\nfor d in sda; do\necho bfq > /sys/block/$d/queue/scheduler\ndone\n";
-    assert_eq!(only(&[("etc/rc.local", script)]), ("rc.local", "/etc/rc.local:3".into(), Precedence::After));
+    assert_eq!(
+        only(&[("etc/rc.local", script)]),
+        ("rc.local", "/etc/rc.local:3".into(), Precedence::After)
+    );
     let unit = "[Service]\nExecStart=/bin/sh -c 'echo none > /sys/block/sda/queue/scheduler'\n";
     assert_eq!(
         only(&[("etc/systemd/system/io.service", unit)]),
@@ -204,5 +247,8 @@ fn those_that_win_come_first() {
         ("etc/udev/rules.d/1.rules", "ACTION==\"add\", ATTR{queue/scheduler}=\"x\""),
     ])
     .conflicts(false);
-    assert_eq!(conflicts.iter().map(|conflict| conflict.order.beats_ours()).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!(
+        conflicts.iter().map(|conflict| conflict.order.beats_ours()).collect::<Vec<_>>(),
+        [true, false, false]
+    );
 }

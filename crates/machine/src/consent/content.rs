@@ -32,23 +32,32 @@ pub(super) fn find(
         found.push(Content::Signatures { formats });
         return Ok(found);
     }
-    let is_rotational = device.queue.get("rotational").is_some_and(|rotational| rotational.value == "1");
+    let is_rotational =
+        device.queue.get("rotational").is_some_and(|rotational| rotational.value == "1");
     let limit = if is_rotational { ROTATIONAL_LIMIT } else { FLASH_LIMIT };
     let sample = Sample::read(opened, device.size_bytes, limit, progress);
     // The sample is of no use in the page cache.
     let _ = fadvise(opened, 0, None, Advice::DontNeed);
     let path = || device.path.display().to_string();
-    let sample = sample.ok_or_else(|| Error::Interrupted { doing: format!("looking for data on {}", path()) })?;
+    let sample = sample
+        .ok_or_else(|| Error::Interrupted { doing: format!("looking for data on {}", path()) })?;
     match (signature, &sample.unreadable) {
         // blkid failed for a reason other than the device.
-        (Signature::Unknown { why }, None) => return Err(Error::ContentUnknown { device: path(), why }),
-        (_, Some((offset, why))) => found.push(Content::Unreadable { offset: *offset, why: why.clone() }),
+        (Signature::Unknown { why }, None) => {
+            return Err(Error::ContentUnknown { device: path(), why });
+        }
+        (_, Some((offset, why))) => {
+            found.push(Content::Unreadable { offset: *offset, why: why.clone() })
+        }
         (_, None) => {}
     }
     match sample.first_data {
         Some(offset) => found.push(Content::Data { offset }),
         None if sample.read_bytes == 0 => {}
-        None => found.push(Content::NoDataFound { read_bytes: sample.read_bytes, is_whole: sample.is_whole }),
+        None => found.push(Content::NoDataFound {
+            read_bytes: sample.read_bytes,
+            is_whole: sample.is_whole,
+        }),
     }
     Ok(found)
 }

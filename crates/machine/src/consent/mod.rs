@@ -65,7 +65,10 @@ impl Claim {
     /// # Errors
     /// [`Error::Replaced`] for another device, [`Error::InUse`].
     pub fn check(&self, root: &Root, device: &Device) -> Result<(), Error> {
-        device.check_is(root, self.exclusive.as_ref().expect("a claim is checked before it is released"))?;
+        device.check_is(
+            root,
+            self.exclusive.as_ref().expect("a claim is checked before it is released"),
+        )?;
         self.check_unused(root, device, None)
     }
 
@@ -79,7 +82,12 @@ impl Claim {
     ///
     /// # Errors
     /// [`Error::InUse`].
-    pub fn check_unused(&self, root: &Root, device: &Device, mounted_at: Option<&Path>) -> Result<(), Error> {
+    pub fn check_unused(
+        &self,
+        root: &Root,
+        device: &Device,
+        mounted_at: Option<&Path>,
+    ) -> Result<(), Error> {
         if self.is_ours {
             return Ok(());
         }
@@ -117,7 +125,8 @@ pub fn check_writable(
 ) -> Result<Claim, Error> {
     let allowed = is_allowed(root, device, authority)?;
     let is_ours = authority == Authority::Made;
-    let Users { found, hidden } = if is_ours { Users::default() } else { users::find(root, device)? };
+    let Users { found, hidden } =
+        if is_ours { Users::default() } else { users::find(root, device)? };
     require_unused(device, found)?;
     if device::usage_now(root, &device.name).read_only {
         return Err(Error::ReadOnly { device: device.path.display().to_string() });
@@ -126,7 +135,8 @@ pub fn check_writable(
     let exclusive = open_exclusively(root, device)?;
     device.check_is(root, &exclusive)?;
     let backing = lock_backing(root, device, &exclusive)?;
-    let content = if is_ours { Vec::new() } else { content::find(root, device, &exclusive, progress)? };
+    let content =
+        if is_ours { Vec::new() } else { content::find(root, device, &exclusive, progress)? };
     let claim = Claim { exclusive: Some(exclusive), backing, is_ours, content, hidden };
     if allowed {
         return Ok(claim);
@@ -139,14 +149,19 @@ fn is_allowed(root: &Root, device: &Device, authority: Authority<'_>) -> Result<
         Authority::Made => Ok(true),
         Authority::Named(None) => Ok(false),
         Authority::Named(Some(named)) if device::disk_name(root, named)? == device.name => Ok(true),
-        Authority::Named(Some(named)) => {
-            Err(Error::ConsentForOther { named: named.to_string(), device: device.path.display().to_string() })
-        }
+        Authority::Named(Some(named)) => Err(Error::ConsentForOther {
+            named: named.to_string(),
+            device: device.path.display().to_string(),
+        }),
     }
 }
 
 fn require_unused(device: &Device, found: Vec<Use>) -> Result<(), Error> {
-    if found.is_empty() { Ok(()) } else { Err(Error::InUse { device: device.path.display().to_string(), found }) }
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::InUse { device: device.path.display().to_string(), found })
+    }
 }
 
 /// Locks the file behind a loop device; a file without a name has no other user.
@@ -170,7 +185,10 @@ fn open_exclusively(root: &Root, device: &Device) -> Result<File, Error> {
         opened = open();
     }
     opened.map_err(|error| match is_busy(&error) {
-        true => Error::InUse { device: device.path.display().to_string(), found: vec![Use::OpenedExclusively] },
+        true => Error::InUse {
+            device: device.path.display().to_string(),
+            found: vec![Use::OpenedExclusively],
+        },
         false => Error::io("open", &path)(error),
     })
 }

@@ -114,7 +114,8 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn look(file: &File, size: u64) -> Sample {
-        Sample::read(file, size, Duration::MAX, &mut |_, _| ControlFlow::Continue(())).expect("not broken off")
+        Sample::read(file, size, Duration::MAX, &mut |_, _| ControlFlow::Continue(()))
+            .expect("not broken off")
     }
 
     fn sparse(size: u64, data: &[u64]) -> File {
@@ -127,7 +128,10 @@ mod tests {
     #[test]
     fn small_device_is_read_in_full_and_first_byte_found() {
         let size = 20 * MIB + 512;
-        assert_eq!(look(&sparse(size, &[]), size), Sample { read_bytes: size, is_whole: true, ..Sample::default() });
+        assert_eq!(
+            look(&sparse(size, &[]), size),
+            Sample { read_bytes: size, is_whole: true, ..Sample::default() }
+        );
         let found = look(&sparse(size, &[7 * MIB + 5, 19 * MIB, size - 1]), size);
         assert_eq!((found.first_data, found.is_whole), (Some(7 * MIB + 5), true));
     }
@@ -154,8 +158,9 @@ mod tests {
 
     #[test]
     fn time_limit_leaves_both_ends() {
-        let sample =
-            Sample::read(&sparse(9 * MIB, &[]), 9 * MIB, Duration::ZERO, &mut |_, _| ControlFlow::Continue(()));
+        let sample = Sample::read(&sparse(9 * MIB, &[]), 9 * MIB, Duration::ZERO, &mut |_, _| {
+            ControlFlow::Continue(())
+        });
         let expected = Sample { read_bytes: 2 * MIB, ..Sample::default() };
         assert_eq!(sample, Some(expected));
     }

@@ -50,7 +50,11 @@ pub(super) struct Users {
 /// # Errors
 /// [`Error::Session`] without the capability to examine other users' processes.
 pub(super) fn find(root: &Root, device: &Device) -> Result<Users, Error> {
-    capability::require(root, &format!("checking what uses {}", device.path.display()), &[capability::SYS_PTRACE])?;
+    capability::require(
+        root,
+        &format!("checking what uses {}", device.path.display()),
+        &[capability::SYS_PTRACE],
+    )?;
     let first = look(root, device);
     if !first.found.iter().any(Use::is_of_process) {
         return Ok(first);
@@ -96,15 +100,19 @@ impl Target {
     }
 
     fn is_backed_by(&self, backing: &Backing) -> bool {
-        self.numbers.contains(&backing.number) || (backing.number == 0 && self.file == Some((*backing).into()))
+        self.numbers.contains(&backing.number)
+            || (backing.number == 0 && self.file == Some((*backing).into()))
     }
 
     /// Loop devices that write to the same blocks.
     fn other_loops(&self, root: &Root) -> Vec<Use> {
         let is_below = |name: &String| self.disks.iter().any(|(disk, _)| disk == name);
-        let names =
-            root.names(root.sys("block")).into_iter().filter(|name| name.starts_with("loop") && !is_below(name));
-        let over = names.filter(|name| backing(root, name).is_some_and(|backing| self.is_backed_by(&backing)));
+        let names = root
+            .names(root.sys("block"))
+            .into_iter()
+            .filter(|name| name.starts_with("loop") && !is_below(name));
+        let over = names
+            .filter(|name| backing(root, name).is_some_and(|backing| self.is_backed_by(&backing)));
         over.map(|device| Use::SharedByLoop { device }).collect()
     }
 
@@ -113,10 +121,14 @@ impl Target {
         let all = processes::all(root);
         let mut own = BTreeSet::from([i32::try_from(std::process::id()).unwrap_or_default()]);
         processes::add_descendants(&all, &mut own);
-        let mut namespaces: BTreeSet<PathBuf> = fs::read_link(root.proc("self/ns/mnt")).into_iter().collect();
-        for (pid, stat) in all.iter().filter(|(pid, stat)| !own.contains(pid) && !stat.is_kernel_thread()) {
+        let mut namespaces: BTreeSet<PathBuf> =
+            fs::read_link(root.proc("self/ns/mnt")).into_iter().collect();
+        for (pid, stat) in
+            all.iter().filter(|(pid, stat)| !own.contains(pid) && !stat.is_kernel_thread())
+        {
             let dir = root.proc(pid.to_string());
-            if fs::read_link(dir.join("ns/mnt")).is_ok_and(|namespace| namespaces.insert(namespace)) {
+            if fs::read_link(dir.join("ns/mnt")).is_ok_and(|namespace| namespaces.insert(namespace))
+            {
                 users.found.extend(self.mounts_of(root, *pid));
             }
             let by = format!("{} ({pid})", stat.name);
@@ -131,8 +143,13 @@ impl Target {
 
     fn mounts_of(&self, root: &Root, pid: i32) -> Vec<Use> {
         let table = root.proc(format!("{pid}/mountinfo"));
-        let mounts = self.disks.iter().flat_map(|(disk, partitions)| mounts_in(root, &table, disk, partitions));
-        mounts.map(|mount| Use::Mounted { device: mount.device, at: mount.at, pid: Some(pid) }).collect()
+        let mounts = self
+            .disks
+            .iter()
+            .flat_map(|(disk, partitions)| mounts_in(root, &table, disk, partitions));
+        mounts
+            .map(|mount| Use::Mounted { device: mount.device, at: mount.at, pid: Some(pid) })
+            .collect()
     }
 
     /// How a process has the target open; a process that ends in between has nothing open.
@@ -147,7 +164,9 @@ impl Target {
                 Err(error) => return unless_gone(error),
             };
             match self.at(&path) {
-                Some(Opened::Device) if is_open_for_writing(dir, &path) => return Ok(Some(Opened::Device)),
+                Some(Opened::Device) if is_open_for_writing(dir, &path) => {
+                    return Ok(Some(Opened::Device));
+                }
                 // A program that reads the image would get a mixture.
                 Some(Opened::File) => return Ok(Some(Opened::File)),
                 _ => {}
@@ -167,8 +186,13 @@ impl Target {
     fn at(&self, path: &Path) -> Option<Opened> {
         let is_file = fs::read_link(path).map_or(true, |link| link.is_absolute());
         let flags = AtFlags::STATX_DONT_SYNC;
-        let found = is_file.then(|| statx(CWD, path, flags, StatxFlags::INO | StatxFlags::TYPE).ok()).flatten()?;
-        let file = Inode { device: makedev(found.stx_dev_major, found.stx_dev_minor), inode: found.stx_ino };
+        let found = is_file
+            .then(|| statx(CWD, path, flags, StatxFlags::INO | StatxFlags::TYPE).ok())
+            .flatten()?;
+        let file = Inode {
+            device: makedev(found.stx_dev_major, found.stx_dev_minor),
+            inode: found.stx_ino,
+        };
         match FileType::from_raw_mode(found.stx_mode.into()) {
             FileType::BlockDevice => {
                 let number = makedev(found.stx_rdev_major, found.stx_rdev_minor);
@@ -182,7 +206,8 @@ impl Target {
     fn mapped(&self, dir: &Path, line: &str) -> Option<Opened> {
         // START-END rw-s OFFSET MAJOR:MINOR INODE PATH
         let mut words = line.split_ascii_whitespace().skip(1);
-        let is_shared = words.next().is_some_and(|rights| rights.starts_with("rw") && rights.ends_with('s'));
+        let is_shared =
+            words.next().is_some_and(|rights| rights.starts_with("rw") && rights.ends_with('s'));
         let path = line.find('/').filter(|_| is_shared).map(|start| &line[start..])?;
         let (number, inode) = (words.nth(1)?, words.next()?.parse().ok()?);
         let (major, minor) = number.split_once(':')?;
@@ -202,15 +227,17 @@ enum Opened {
 }
 
 fn unless_gone(error: io::Error) -> io::Result<Option<Opened>> {
-    let is_gone =
-        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
+    let is_gone = error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
     if is_gone { Ok(None) } else { Err(error) }
 }
 
 /// Access mode of a descriptor, from `flags` in its fdinfo (octal).
 fn is_open_for_writing(dir: &Path, fd: &Path) -> bool {
     let Some(name) = fd.file_name() else { return true };
-    let Ok(text) = fs::read_to_string(dir.join("fdinfo").join(name)) else { return fd.symlink_metadata().is_ok() };
+    let Ok(text) = fs::read_to_string(dir.join("fdinfo").join(name)) else {
+        return fd.symlink_metadata().is_ok();
+    };
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
     flags.is_none_or(|flags| OFlags::from_bits_retain(flags).intersects(WRITING))
@@ -227,7 +254,8 @@ fn backing(root: &Root, name: &str) -> Option<Backing> {
 
 /// Opens the file behind a loop device by its path, if that still leads to it.
 pub(super) fn open_backing(root: &Root, device: &Device, opened: &File) -> Option<File> {
-    let behind = block::loop_backing(opened).ok().flatten().filter(|backing| backing.number == 0)?;
+    let behind =
+        block::loop_backing(opened).ok().flatten().filter(|backing| backing.number == 0)?;
     let file = OpenOptions::new()
         .read(true)
         .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())

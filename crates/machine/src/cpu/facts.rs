@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::attributes::{boost_file, debug_dir, debug_files, features, policies, sysctl_path, sysctls};
+use super::attributes::{
+    boost_file, debug_dir, debug_files, features, policies, sysctl_path, sysctls,
+};
 use super::sched_ext;
 use super::setting::Key;
 use crate::Root;
@@ -11,8 +13,14 @@ use crate::Root;
 const NOT_EXPOSED: &str = "not exposed";
 
 /// Files of debugfs that the record has. There are many more, one for each CPU.
-const RECORDED: [&str; 6] =
-    ["base_slice_ns", "migration_cost_ns", "nr_migrate", "tunable_scaling", "latency_ns", "min_granularity_ns"];
+const RECORDED: [&str; 6] = [
+    "base_slice_ns",
+    "migration_cost_ns",
+    "nr_migrate",
+    "tunable_scaling",
+    "latency_ns",
+    "min_granularity_ns",
+];
 
 /// The facts: each sysctl, and where they are exposed the features, the preemption model, slices, governors, boost and sched_ext.
 pub fn facts(root: &Root) -> BTreeMap<String, String> {
@@ -32,11 +40,15 @@ pub fn facts(root: &Root) -> BTreeMap<String, String> {
     let governor = |(name, dir): (String, std::path::PathBuf)| {
         format!("{name}: {}", or(root.read_optional(dir.join("scaling_governor"))))
     };
-    let governors = policies(root).map(|all| all.into_iter().map(governor).collect::<Vec<_>>().join(", "));
+    let governors =
+        policies(root).map(|all| all.into_iter().map(governor).collect::<Vec<_>>().join(", "));
     facts.insert("governors".to_string(), or(governors.ok()));
     facts.insert("boost".to_string(), or(boost(root)));
     let ops = sched_ext::ops(root).map_or(String::new(), |ops| format!(" ({ops})"));
-    facts.insert("sched_ext".to_string(), or(sched_ext::state(root).map(|state| format!("{state}{ops}"))));
+    facts.insert(
+        "sched_ext".to_string(),
+        or(sched_ext::state(root).map(|state| format!("{state}{ops}"))),
+    );
     facts
 }
 
@@ -70,19 +82,26 @@ impl Key {
             Err(why) => no(why),
         };
         match self.name {
-            "affinity" | "isolate" => match root.read_optional(root.sys("devices/system/cpu/online")) {
-                Some(online) => yes(format!("CPUs {online}")),
-                None => yes("yes".to_string()),
-            },
-            "autogroup" => match root.read_optional(sysctl_path(root, "kernel.sched_autogroup_enabled")) {
-                Some(value) => yes(if value == "0" { "off" } else { "on" }.to_string()),
-                None => no("the kernel is built without CONFIG_SCHED_AUTOGROUP".to_string()),
-            },
+            "affinity" | "isolate" => {
+                match root.read_optional(root.sys("devices/system/cpu/online")) {
+                    Some(online) => yes(format!("CPUs {online}")),
+                    None => yes("yes".to_string()),
+                }
+            }
+            "autogroup" => {
+                match root.read_optional(sysctl_path(root, "kernel.sched_autogroup_enabled")) {
+                    Some(value) => yes(if value == "0" { "off" } else { "on" }.to_string()),
+                    None => no("the kernel is built without CONFIG_SCHED_AUTOGROUP".to_string()),
+                }
+            }
             "governor" => match policies(root) {
                 Ok(all) => {
                     let offered = all.first().and_then(|(_, dir)| {
                         let now = root.read_optional(dir.join("scaling_governor"))?;
-                        Some(format!("{now} of {}", root.read_optional(dir.join("scaling_available_governors"))?))
+                        Some(format!(
+                            "{now} of {}",
+                            root.read_optional(dir.join("scaling_available_governors"))?
+                        ))
                     });
                     yes(offered.unwrap_or_else(|| "yes".to_string()))
                 }
@@ -92,9 +111,13 @@ impl Key {
                 Ok(_) => yes(boost(root).unwrap_or_else(|| "yes".to_string())),
                 Err(why) => no(why),
             },
-            "slice" if version(&root.kernel_release()) < (6, 12) => no("it takes Linux 6.12 or later".to_string()),
+            "slice" if version(&root.kernel_release()) < (6, 12) => {
+                no("it takes Linux 6.12 or later".to_string())
+            }
             "sysctl:" => all(Ok(sysctls(root))),
-            "feature:" => all(features(root).map(|all| all.into_iter().map(|(name, _)| name).collect())),
+            "feature:" => {
+                all(features(root).map(|all| all.into_iter().map(|(name, _)| name).collect()))
+            }
             "debug:" => all(debug_files(root)),
             _ => yes("yes".to_string()),
         }

@@ -100,12 +100,14 @@ impl Guard {
         {
             isolation.end()?;
         }
-        let stays =
-            |loaded: &Loaded| setting.sched_ext.as_deref() == Some(loaded.binary()) && loaded.check().is_empty();
+        let stays = |loaded: &Loaded| {
+            setting.sched_ext.as_deref() == Some(loaded.binary()) && loaded.check().is_empty()
+        };
         if let Some(loaded) = self.loaded.take_if(|loaded| !stays(loaded)) {
             loaded.end()?;
         }
-        let (targets, mut problems) = attributes::apply(&self.root, &setting.attributes, &self.ledger)?;
+        let (targets, mut problems) =
+            attributes::apply(&self.root, &setting.attributes, &self.ledger)?;
         if let (Some(binary), None) = (&setting.sched_ext, &self.loaded) {
             match sched_ext::load(&self.root, binary, session)? {
                 Ok(loaded) => self.loaded = Some(loaded),
@@ -170,7 +172,8 @@ impl Guard {
         let isolated = self.isolation.take().map_or(Ok(()), Isolation::end);
         let made = self.ledger.made();
         let undone = if made == Made::default() {
-            journal::read(&self.root, KEY).and_then(|entry| entry.map_or(Ok(()), |_| journal::remove(&self.root, KEY)))
+            journal::read(&self.root, KEY)
+                .and_then(|entry| entry.map_or(Ok(()), |_| journal::remove(&self.root, KEY)))
         } else {
             self.root.boot_id().and_then(|boot| put_back(&self.root, KEY, &made, &boot).map(drop))
         };
@@ -209,7 +212,9 @@ const fn kind(name: &'static str) -> Kind {
         stage: Stage::Settings,
         single_use: None,
         subject: |_| Some(WHAT.to_string()),
-        undo: |root, Abandoned { key, entry, .. }| Ok(Box::new(Restoration { changed: undo(root, key, entry)? })),
+        undo: |root, Abandoned { key, entry, .. }| {
+            Ok(Box::new(Restoration { changed: undo(root, key, entry)? }))
+        },
     }
 }
 
@@ -240,7 +245,8 @@ fn undo(root: &Root, key: &str, entry: &Entry) -> Result<Vec<String>, Error> {
 fn put_back(root: &Root, key: &str, made: &Made, boot_id: &str) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     if boot_id == root.boot_id()? {
-        let moved = made.moved.as_ref().map_or(Ok(Vec::new()), |moved| isolate::put_back(root, moved));
+        let moved =
+            made.moved.as_ref().map_or(Ok(Vec::new()), |moved| isolate::put_back(root, moved));
         let (written, found) = attributes::put_back(root, &made.attributes);
         done.extend(moved?);
         done.extend(written);

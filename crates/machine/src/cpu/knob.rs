@@ -30,10 +30,28 @@ const SWITCH: &[i64] = &[0, 1];
 pub static SCALES: &[Scale] = &[
     Scale { name: "nice", unit: "", min: -20, max: 19, levels: &[-20, -10, -5, 0, 5, 10, 19] },
     Scale { name: "slice", unit: "us", min: 100, max: 100_000, levels: &[] },
-    Scale { name: "sysctl:kernel.sched_autogroup_enabled", unit: "", min: 0, max: 1, levels: SWITCH },
-    Scale { name: "sysctl:kernel.sched_cfs_bandwidth_slice_us", unit: "us", min: 1, max: 1_000_000, levels: &[] },
+    Scale {
+        name: "sysctl:kernel.sched_autogroup_enabled",
+        unit: "",
+        min: 0,
+        max: 1,
+        levels: SWITCH,
+    },
+    Scale {
+        name: "sysctl:kernel.sched_cfs_bandwidth_slice_us",
+        unit: "us",
+        min: 1,
+        max: 1_000_000,
+        levels: &[],
+    },
     Scale { name: "sysctl:kernel.timer_migration", unit: "", min: 0, max: 1, levels: SWITCH },
-    Scale { name: "debug:base_slice_ns", unit: "ns", min: 100_000, max: 1_000_000_000, levels: &[] },
+    Scale {
+        name: "debug:base_slice_ns",
+        unit: "ns",
+        min: 100_000,
+        max: 1_000_000_000,
+        levels: &[],
+    },
     Scale { name: "debug:migration_cost_ns", unit: "ns", min: 0, max: 1_000_000_000, levels: &[] },
 ];
 
@@ -57,7 +75,8 @@ impl Knob {
         let (min, max) = (self.scale.min, self.scale.max);
         let mut levels = self.scale.levels.to_vec();
         if levels.is_empty() {
-            let around = [STEP, STEP * STEP].map(|ratio| [self.default / ratio, self.default.saturating_mul(ratio)]);
+            let around = [STEP, STEP * STEP]
+                .map(|ratio| [self.default / ratio, self.default.saturating_mul(ratio)]);
             levels.extend(around.as_flattened().iter().map(|level| (*level).clamp(min, max)));
         }
         levels.push(self.default);
@@ -122,13 +141,20 @@ mod tests {
 
     #[test]
     fn every_value_worth_trying_of_the_program_is_read_by_the_settings() {
-        for knob in [knob("nice", 0), knob("slice", 100), knob("slice", 3000), knob("slice", 100_000)] {
+        for knob in
+            [knob("nice", 0), knob("slice", 100), knob("slice", 3000), knob("slice", 100_000)]
+        {
             for level in knob.levels() {
-                assert!((knob.scale.min..=knob.scale.max).contains(&level), "{}={level}", knob.scale.name);
+                assert!(
+                    (knob.scale.min..=knob.scale.max).contains(&level),
+                    "{}={level}",
+                    knob.scale.name
+                );
                 Setting::read("default", [(knob.scale.name, knob.text(level).as_str())]).unwrap();
             }
             for beyond in [knob.scale.min - 1, knob.scale.max + 1] {
-                Setting::read("default", [(knob.scale.name, knob.text(beyond).as_str())]).unwrap_err();
+                Setting::read("default", [(knob.scale.name, knob.text(beyond).as_str())])
+                    .unwrap_err();
             }
         }
     }
@@ -138,9 +164,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let kernel = dir.path().join("proc/sys/kernel");
         std::fs::create_dir_all(&kernel).unwrap();
-        for (name, value) in
-            [("sched_cfs_bandwidth_slice_us", "4000\n"), ("sched_rt_runtime_us", "-1\n"), ("sched_two", "1 2\n")]
-        {
+        for (name, value) in [
+            ("sched_cfs_bandwidth_slice_us", "4000\n"),
+            ("sched_rt_runtime_us", "-1\n"),
+            ("sched_two", "1 2\n"),
+        ] {
             std::fs::write(kernel.join(name), value).unwrap();
         }
         let root = Root::at(dir.path());

@@ -16,9 +16,13 @@ const PERIOD: &str = "kernel.sched_rt_period_us";
 
 /// Refuses a realtime policy where nothing is left to others.
 pub(super) fn admit(root: &Root, setting: &Setting) -> Result<(), Error> {
-    let Some(policy) = setting.placement.policy.filter(|policy| policy.is_realtime()) else { return Ok(()) };
+    let Some(policy) = setting.placement.policy.filter(|policy| policy.is_realtime()) else {
+        return Ok(());
+    };
     let refused = |what: &str, why: String| Err(Error::Cpu { what: what.to_string(), why });
-    if let Some(attribute) = setting.attributes.iter().find(|attribute| switches_off(root, attribute, setting)) {
+    if let Some(attribute) =
+        setting.attributes.iter().find(|attribute| switches_off(root, attribute, setting))
+    {
         return refused(
             &attribute.key,
             format!(
@@ -54,11 +58,14 @@ fn name_of(attribute: &Attribute) -> Option<&str> {
 /// Whether an attribute takes away what is left to ordinary tasks.
 fn switches_off(root: &Root, attribute: &Attribute, setting: &Setting) -> bool {
     let own = |name: &str| setting.attributes.iter().find(|other| name_of(other) == Some(name));
-    let value = |name: &str| own(name).map_or_else(|| machine(root, name), |own| own.value.trim().parse().ok());
+    let value = |name: &str| {
+        own(name).map_or_else(|| machine(root, name), |own| own.value.trim().parse().ok())
+    };
     match name_of(attribute) {
         Some(RUNTIME | PERIOD) => unlimited(value(RUNTIME), value(PERIOD)),
         _ => {
-            let is_server = attribute.key.starts_with("debug:fair_server/") && attribute.key.ends_with("/runtime");
+            let is_server = attribute.key.starts_with("debug:fair_server/")
+                && attribute.key.ends_with("/runtime");
             is_server && attribute.value.trim().parse() == Ok(0)
         }
     }

@@ -71,7 +71,10 @@ pub(super) fn admit(root: &Root, binary: &Path, ours: Option<&Loaded>) -> Result
     }
     find(root, binary)?;
     if !may_load(root) {
-        return Err(refused(binary, "only root may load a scheduler: run as root (sudo schedlab ...)".to_string()));
+        return Err(refused(
+            binary,
+            "only root may load a scheduler: run as root (sudo schedlab ...)".to_string(),
+        ));
     }
     match other(root, ours) {
         Some(why) => Err(refused(binary, why)),
@@ -87,21 +90,26 @@ fn other(root: &Root, ours: Option<&Loaded>) -> Option<String> {
         return None;
     }
     let ops = ops.unwrap_or_else(|| "without a name".to_string());
-    Some(format!("another sched_ext scheduler, {ops}, is {state}: end its program first (e.g. systemctl stop scx)"))
+    Some(format!(
+        "another sched_ext scheduler, {ops}, is {state}: end its program first (e.g. systemctl stop scx)"
+    ))
 }
 
 /// Whether this process may load programs into the kernel.
 fn may_load(root: &Root) -> bool {
     let status = root.read_optional(root.proc("self/status")).unwrap_or_default();
     let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_none_or(|set| set & MAY_LOAD != 0)
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+        .is_none_or(|set| set & MAY_LOAD != 0)
 }
 
 /// The program: a path, or a name that is looked for where programs are, and never in the current directory.
 fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
     let name = binary.to_str().filter(|_| binary.components().count() == 1);
     let path = match name {
-        Some(name) => programs::find_for_the_user(name).or_else(|| root.tool(name)).unwrap_or_else(|| name.into()),
+        Some(name) => programs::find_for_the_user(name)
+            .or_else(|| root.tool(name))
+            .unwrap_or_else(|| name.into()),
         None => std::path::absolute(binary).map_err(Error::io("find", binary))?,
     };
     if !path.is_absolute() {
@@ -124,9 +132,17 @@ fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
 ///
 /// # Errors
 /// [`Error::Io`]; everything that speaks against this scheduler is a problem.
-pub(super) fn load(root: &Root, binary: &Path, session: &Session) -> Result<Result<Loaded, Problem>, Error> {
+pub(super) fn load(
+    root: &Root,
+    binary: &Path,
+    session: &Session,
+) -> Result<Result<Loaded, Problem>, Error> {
     let failed = |error: String| {
-        Ok(Err(Problem::WriteFailed { attribute: NAME.to_string(), wanted: binary.display().to_string(), error }))
+        Ok(Err(Problem::WriteFailed {
+            attribute: NAME.to_string(),
+            wanted: binary.display().to_string(),
+            error,
+        }))
     };
     if let Some(why) = other(root, None) {
         return failed(why);
@@ -143,17 +159,27 @@ pub(super) fn load(root: &Root, binary: &Path, session: &Session) -> Result<Resu
     loop {
         if state(root).as_deref() == Some("enabled") {
             let ops = ops(root);
-            return Ok(Ok(Loaded { root: root.clone(), binary: binary.into(), running: Mutex::new(running), ops }));
+            return Ok(Ok(Loaded {
+                root: root.clone(),
+                binary: binary.into(),
+                running: Mutex::new(running),
+                ops,
+            }));
         }
         let is_alive = running.is_alive();
         if !is_alive || since.elapsed() > PATIENCE {
             let said = last_words(&mut running);
             let found = state(root).unwrap_or_else(|| "not there".to_string());
-            let how =
-                if is_alive { format!("did not load it within {} s", PATIENCE.as_secs()) } else { "ended".to_string() };
+            let how = if is_alive {
+                format!("did not load it within {} s", PATIENCE.as_secs())
+            } else {
+                "ended".to_string()
+            };
             let gone = end(root, running);
             return match gone {
-                Ok(()) => failed(format!("its program {how}, and sched_ext is {found}; it said: {said}")),
+                Ok(()) => {
+                    failed(format!("its program {how}, and sched_ext is {found}; it said: {said}"))
+                }
                 Err(error) => Err(error),
             };
         }
@@ -169,9 +195,13 @@ impl Loaded {
 
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let (state, ops) = (state(&self.root).unwrap_or_else(|| "not there".to_string()), ops(&self.root));
+        let (state, ops) =
+            (state(&self.root).unwrap_or_else(|| "not there".to_string()), ops(&self.root));
         let found = if !running.is_alive() {
-            format!("its program has ended, and sched_ext is {state}; it said: {}", last_words(&mut running))
+            format!(
+                "its program has ended, and sched_ext is {state}; it said: {}",
+                last_words(&mut running)
+            )
         } else if state != "enabled" {
             // The kernel has taken it out: it tells why in its log, and the program most often too.
             format!("{state} (see dmesg); its program said: {}", last_words(&mut running))

@@ -58,10 +58,15 @@ fn it_is_loaded_for_its_arm_and_the_kernels_own_is_back_for_the_next() {
 
 #[test]
 fn a_scheduler_that_the_kernel_takes_out_or_whose_program_ends_is_seen() {
-    for (spoil, found) in [("echo disabled > state", "disabled"), ("kill -9 $(cat pid)", "has ended")] {
+    for (spoil, found) in
+        [("echo disabled > state", "disabled"), ("kill -9 $(cat pid)", "has ended")]
+    {
         let machine = FakeCpus::booted();
         let root = machine.root();
-        let arm = arm(&with(&machine, &LOADS.replace("trap", "echo $$ > pid\necho 'oops: a stall' >&2\ntrap")));
+        let arm = arm(&with(
+            &machine,
+            &LOADS.replace("trap", "echo $$ > pid\necho 'oops: a stall' >&2\ntrap"),
+        ));
         let session = Session::begin(&root).unwrap();
         let mut guard = Guard::begin(&root).unwrap();
         assert_eq!(guard.apply(&arm, &session).unwrap(), []);
@@ -72,7 +77,8 @@ fn a_scheduler_that_the_kernel_takes_out_or_whose_program_ends_is_seen() {
         assert!(done.unwrap().success());
         testbed::eventually(&format!("{spoil} is seen"), || !guard.check().is_empty());
         let problems = guard.check();
-        let [Problem::ChangedMeanwhile { attribute, wanted, found: message }] = &problems[..] else {
+        let [Problem::ChangedMeanwhile { attribute, wanted, found: message }] = &problems[..]
+        else {
             panic!("{problems:?}")
         };
         assert_eq!((attribute.as_str(), wanted.as_str()), ("sched_ext", "enabled (fifo_of_tests)"));
@@ -92,24 +98,32 @@ fn a_program_that_loads_nothing_is_a_problem_with_its_last_words() {
     let session = Session::begin(&root).unwrap();
     let problem = load(&root, &binary, &session).unwrap().unwrap_err();
     let Problem::WriteFailed { error, .. } = &problem else { panic!("{problem}") };
-    assert!(error.contains("no BTF") && error.contains("ended") && error.contains("disabled"), "{error}");
+    assert!(
+        error.contains("no BTF") && error.contains("ended") && error.contains("disabled"),
+        "{error}"
+    );
 }
 
 #[test]
 fn what_cannot_be_is_refused_with_what_is_missing() {
     let machine = FakeCpus::booted();
     let binary = with(&machine, LOADS);
-    let refused = |root: &Root, binary: &str| admit(root, binary.as_ref(), None).unwrap_err().to_string();
+    let refused =
+        |root: &Root, binary: &str| admit(root, binary.as_ref(), None).unwrap_err().to_string();
     let root = machine.root();
     admit(&root, &binary, None).expect("everything is there");
     let name = binary.display().to_string();
     assert!(refused(&root, "/nowhere/scx").contains("no such program"));
-    assert!(refused(&root, &machine.path("sys/kernel/sched_ext/state").display().to_string()).contains("chmod +x"));
+    assert!(
+        refused(&root, &machine.path("sys/kernel/sched_ext/state").display().to_string())
+            .contains("chmod +x")
+    );
     machine.put("sys/kernel/sched_ext/state", "enabled");
     machine.put("sys/kernel/sched_ext/root/ops", "lavd");
     let error = refused(&root, &name);
     assert!(
-        error.contains("another sched_ext scheduler, lavd, is enabled") && error.contains("end its program"),
+        error.contains("another sched_ext scheduler, lavd, is enabled")
+            && error.contains("end its program"),
         "{error}"
     );
     let session = Session::begin(&root).unwrap();
@@ -123,7 +137,9 @@ fn what_cannot_be_is_refused_with_what_is_missing() {
     std::fs::remove_dir_all(machine.path("sys/kernel/sched_ext")).unwrap();
     let error = refused(&root, &name);
     assert!(
-        error.contains("6.12") && error.contains("CONFIG_SCHED_CLASS_EXT") && error.contains("6.18.0-fake"),
+        error.contains("6.12")
+            && error.contains("CONFIG_SCHED_CLASS_EXT")
+            && error.contains("6.18.0-fake"),
         "{error}"
     );
 }
@@ -135,5 +151,8 @@ fn the_real_machine_says_the_same_where_it_has_no_sched_ext() {
         return eprintln!("SKIPPED: this kernel has sched_ext");
     }
     let error = admit(&root, "/bin/true".as_ref(), None).unwrap_err().to_string();
-    assert!(error.contains("CONFIG_SCHED_CLASS_EXT") && error.contains(&root.kernel_release()), "{error}");
+    assert!(
+        error.contains("CONFIG_SCHED_CLASS_EXT") && error.contains(&root.kernel_release()),
+        "{error}"
+    );
 }

@@ -32,7 +32,11 @@ pub struct Key {
 
 /// What an arm can set. The scheduler itself (`default`, `sched_ext:BINARY`) stands beside it.
 pub static KEYS: &[Key] = &[
-    Key { name: "nice", example: "-20", help: "nice level of the measured program, -20 (most) to 19" },
+    Key {
+        name: "nice",
+        example: "-20",
+        help: "nice level of the measured program, -20 (most) to 19",
+    },
     Key {
         name: "policy",
         example: "fifo:50",
@@ -44,8 +48,16 @@ pub static KEYS: &[Key] = &[
         example: "3ms",
         help: "how long the measured program may run before another's turn, 100us to 100ms (fair policies, Linux 6.12)",
     },
-    Key { name: "isolate", example: "0", help: "CPUs that every other task leaves, as far as it can be moved" },
-    Key { name: "autogroup", example: "off", help: "whether each session gets one share (on) or each task (off)" },
+    Key {
+        name: "isolate",
+        example: "0",
+        help: "CPUs that every other task leaves, as far as it can be moved",
+    },
+    Key {
+        name: "autogroup",
+        example: "off",
+        help: "whether each session gets one share (on) or each task (off)",
+    },
     Key { name: "governor", example: "performance", help: "governor of every CPU's frequency" },
     Key { name: "boost", example: "off", help: "frequencies above the nominal one: on or off" },
     Key {
@@ -58,12 +70,19 @@ pub static KEYS: &[Key] = &[
         example: "off",
         help: "a feature of /sys/kernel/debug/sched/features, e.g. feature:WAKEUP_PREEMPTION",
     },
-    Key { name: "debug:", example: "3000000", help: "a file of /sys/kernel/debug/sched, e.g. debug:base_slice_ns" },
+    Key {
+        name: "debug:",
+        example: "3000000",
+        help: "a file of /sys/kernel/debug/sched, e.g. debug:base_slice_ns",
+    },
 ];
 
 impl Setting {
     /// Reads an arm's scheduler and settings.
-    pub fn read<'a>(scheduler: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Setting, String> {
+    pub fn read<'a>(
+        scheduler: &str,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Setting, String> {
         let mut setting = Setting { sched_ext: sched_ext(scheduler)?, ..Setting::default() };
         for (key, value) in pairs {
             let wrong = |why: String| format!("{key}={value}: {why}");
@@ -75,10 +94,15 @@ impl Setting {
                 }
                 "policy" => setting.placement.policy = Some(value.parse().map_err(wrong)?),
                 "affinity" => setting.placement.affinity = Some(value.parse().map_err(wrong)?),
-                "slice" => setting.placement.slice = Some(crate::placement::read_slice(value).map_err(wrong)?),
+                "slice" => {
+                    setting.placement.slice =
+                        Some(crate::placement::read_slice(value).map_err(wrong)?)
+                }
                 "isolate" => setting.isolate = Some(value.parse().map_err(wrong)?),
                 _ if is_attribute(key) => {
-                    setting.attributes.push(Attribute { key: key.to_string(), value: value.to_string() });
+                    setting
+                        .attributes
+                        .push(Attribute { key: key.to_string(), value: value.to_string() });
                 }
                 _ => {
                     let known: Vec<&str> = KEYS.iter().map(|row| row.name).collect();
@@ -93,7 +117,10 @@ impl Setting {
         if setting.placement.nice.is_some()
             && setting.placement.policy.is_some_and(crate::placement::Policy::is_realtime)
         {
-            return Err("a nice level means nothing under a realtime policy: leave one of them out".to_string());
+            return Err(
+                "a nice level means nothing under a realtime policy: leave one of them out"
+                    .to_string(),
+            );
         }
         if setting.placement.policy == Some(crate::placement::Policy::Idle)
             && (setting.placement.nice.is_some() || setting.placement.slice.is_some())
@@ -105,7 +132,9 @@ impl Setting {
         if setting.placement.slice.is_some()
             && setting.placement.policy.is_some_and(crate::placement::Policy::is_realtime)
         {
-            return Err("a slice means nothing under a realtime policy: leave one of them out".to_string());
+            return Err(
+                "a slice means nothing under a realtime policy: leave one of them out".to_string()
+            );
         }
         if let (Some(isolate), None) = (&setting.isolate, &setting.placement.affinity) {
             setting.placement.affinity = Some(isolate.clone());
@@ -116,7 +145,9 @@ impl Setting {
 
 fn is_attribute(key: &str) -> bool {
     ["autogroup", "governor", "boost"].contains(&key)
-        || ["sysctl:", "feature:", "debug:"].iter().any(|begin| key.len() > begin.len() && key.starts_with(begin))
+        || ["sysctl:", "feature:", "debug:"]
+            .iter()
+            .any(|begin| key.len() > begin.len() && key.starts_with(begin))
 }
 
 /// The program of `sched_ext:BINARY`; none for the kernel's own scheduler.
@@ -136,10 +167,15 @@ mod tests {
 
     #[test]
     fn settings_are_read_and_slips_are_named() {
-        let setting = Setting::read("default", [("nice", "-20"), ("isolate", "0"), ("boost", "off")]).unwrap();
+        let setting =
+            Setting::read("default", [("nice", "-20"), ("isolate", "0"), ("boost", "off")])
+                .unwrap();
         assert_eq!(setting.placement.nice, Some(-20));
         assert_eq!(setting.placement.affinity, setting.isolate, "it runs where no other task does");
-        assert_eq!(setting.attributes, [Attribute { key: "boost".to_string(), value: "off".to_string() }]);
+        assert_eq!(
+            setting.attributes,
+            [Attribute { key: "boost".to_string(), value: "off".to_string() }]
+        );
         assert_eq!(Setting::read("sched_ext:/x", []).unwrap().sched_ext, Some("/x".into()));
         for (scheduler, pair, said) in [
             ("bfq", ("nice", "0"), "sched_ext:BINARY"),
@@ -151,6 +187,10 @@ mod tests {
             let error = Setting::read(scheduler, [pair]).unwrap_err();
             assert!(error.contains(said), "{error}");
         }
-        assert!(Setting::read("default", [("nice", "1"), ("policy", "fifo:1")]).unwrap_err().contains("leave one"));
+        assert!(
+            Setting::read("default", [("nice", "1"), ("policy", "fifo:1")])
+                .unwrap_err()
+                .contains("leave one")
+        );
     }
 }

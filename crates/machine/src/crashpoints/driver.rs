@@ -63,10 +63,21 @@ impl<M: Machine, E: Debug> Cut for Case<M, E> {
         let mut left = 0;
         for step in 0..=steps {
             let (machine, before, is_done) = self.cut(step);
-            assert_eq!(is_done, step == steps, "{}: only the last step completes it, step {step}", self.name);
+            assert_eq!(
+                is_done,
+                step == steps,
+                "{}: only the last step completes it, step {step}",
+                self.name
+            );
             machine.kernel().live();
             left += usize::from(machine.state() != before && !journal(&machine).is_empty());
-            self.recovered(&machine, &before, &after, is_done, &format!("killed after step {step} of {steps}"));
+            self.recovered(
+                &machine,
+                &before,
+                &after,
+                is_done,
+                &format!("killed after step {step} of {steps}"),
+            );
         }
         left
     }
@@ -97,10 +108,16 @@ impl<M: Machine, E: Debug> Cut for Case<M, E> {
                 let (machine, before, is_done) = self.cut(step);
                 let is_changed = machine.state() != before;
                 machine.kernel().lose_power(names_survive);
-                let when = format!("power lost after step {step} of {steps}, names survive: {names_survive}");
+                let when = format!(
+                    "power lost after step {step} of {steps}, names survive: {names_survive}"
+                );
                 if self.effects == Effects::Kernel {
                     let is_durable = has_whole_entry(&machine);
-                    assert!(is_durable || !is_changed, "{}: {when}: changed, and the journal is lost", self.name);
+                    assert!(
+                        is_durable || !is_changed,
+                        "{}: {when}: changed, and the journal is lost",
+                        self.name
+                    );
                 }
                 machine.kernel().live();
                 machine.boot("boot-2");
@@ -156,7 +173,14 @@ impl<M: Machine, E: Debug> Case<M, E> {
         (machine, before, is_done)
     }
 
-    fn recovered(&self, machine: &M, before: &M::State, after: &M::State, is_done: bool, when: &str) {
+    fn recovered(
+        &self,
+        machine: &M,
+        before: &M::State,
+        after: &M::State,
+        is_done: bool,
+        when: &str,
+    ) {
         recover(machine);
         let now = machine.state();
         let is_right = match (is_done, self.effects) {
@@ -164,7 +188,11 @@ impl<M: Machine, E: Debug> Case<M, E> {
             (false, Effects::Kernel) => now == *before,
             (false, Effects::Files) => now == *before || now == *after,
         };
-        assert!(is_right, "{}: {when}:\nnow    {now:?}\nbefore {before:?}\nafter  {after:?}", self.name);
+        assert!(
+            is_right,
+            "{}: {when}:\nnow    {now:?}\nbefore {before:?}\nafter  {after:?}",
+            self.name
+        );
         assert_eq!(journal(machine), [""; 0], "{}: {when}", self.name);
     }
 }
@@ -186,7 +214,8 @@ fn journal(machine: &impl Machine) -> Vec<String> {
 
 fn has_whole_entry(machine: &impl Machine) -> bool {
     let is_whole = |name: &String| {
-        name.ends_with(".json") && fs::read(machine.journal_dir().join(name)).is_ok_and(|text| !text.is_empty())
+        name.ends_with(".json")
+            && fs::read(machine.journal_dir().join(name)).is_ok_and(|text| !text.is_empty())
     };
     journal(machine).iter().any(is_whole)
 }

@@ -71,11 +71,14 @@ impl FakeKernel {
                     let _ = fs::rename(&to, from);
                     let _ = replaced.map(|content| fs::write(to, content));
                 }
-                Volatile::Removal { path, content } if !names_survive => drop(fs::write(path, content)),
-                Volatile::MadeDir(path) if !names_survive => drop(fs::remove_dir_all(path)),
-                Volatile::RemovedDir { path, mode } if !names_survive => {
-                    drop(fs::create_dir(&path).and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode))))
+                Volatile::Removal { path, content } if !names_survive => {
+                    drop(fs::write(path, content))
                 }
+                Volatile::MadeDir(path) if !names_survive => drop(fs::remove_dir_all(path)),
+                Volatile::RemovedDir { path, mode } if !names_survive => drop(
+                    fs::create_dir(&path)
+                        .and_then(|()| fs::set_permissions(path, Permissions::from_mode(mode))),
+                ),
                 Volatile::Rename { .. } | Volatile::Removal { .. } => {}
                 Volatile::MadeDir(_) | Volatile::RemovedDir { .. } => {}
             }

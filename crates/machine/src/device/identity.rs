@@ -30,20 +30,23 @@ pub(super) fn facts(root: &Root, name: &str) -> Facts {
     // Model and serial are padded with blanks to a fixed width by most drives.
     let read = |paths: &[&str]| {
         let text = paths.iter().find_map(|path| root.read_optional(dir.join(path)))?;
-        Some(text.replace('\0', "").split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+        Some(text.replace('\0', "").split_whitespace().collect::<Vec<_>>().join(" "))
+            .filter(|text| !text.is_empty())
     };
     Facts {
         wwid: read(&["wwid", "device/wwid"]),
         model: read(&["device/model", "device/name"]).filter(|_| dir.join("device").exists()),
         firmware: read(&["device/firmware_rev", "device/rev", "device/fwrev"]),
-        serial: read(&["serial", "device/serial", "device/cid"]).or_else(|| scsi_serial(root, name)),
+        serial: read(&["serial", "device/serial", "device/cid"])
+            .or_else(|| scsi_serial(root, name)),
         vendor: read(&["device/vendor"]),
     }
 }
 
 /// The identity of every disk; see the head of this file.
 pub(super) fn all(root: &Root, names: &[String]) -> BTreeMap<String, String> {
-    let plain: BTreeMap<&String, String> = names.iter().map(|name| (name, plain(root, name))).collect();
+    let plain: BTreeMap<&String, String> =
+        names.iter().map(|name| (name, plain(root, name))).collect();
     let unique = |name: &String| {
         let own = &plain[name];
         let twice = plain.values().filter(|other| *other == own).count() > 1;
@@ -54,7 +57,12 @@ pub(super) fn all(root: &Root, names: &[String]) -> BTreeMap<String, String> {
 
 /// The disk with this identity. A twin may have come or gone since the identity was taken, so both forms are tried; where two
 /// disks have it now, the one with the name of then is meant.
-pub(super) fn find(root: &Root, names: &[String], identity: &str, last_name: &str) -> Option<String> {
+pub(super) fn find(
+    root: &Root,
+    names: &[String],
+    identity: &str,
+    last_name: &str,
+) -> Option<String> {
     if let Some(name) = names.iter().find(|name| in_full(root, name) == identity) {
         return Some(name.clone());
     }
@@ -83,10 +91,15 @@ pub(super) fn kind(root: &Root, name: &str, facts: &Facts) -> Kind {
         return *kind;
     }
     let says = |words: &[&str]| {
-        let text = format!("{} {}", facts.vendor.as_deref().unwrap_or(""), facts.model.as_deref().unwrap_or(""));
+        let text = format!(
+            "{} {}",
+            facts.vendor.as_deref().unwrap_or(""),
+            facts.model.as_deref().unwrap_or("")
+        );
         words.iter().any(|word| text.to_lowercase().contains(word))
     };
-    if says(&["qemu", "vmware", "vbox", "msft", "virtual disk", "persistentdisk", "amazon elastic"]) {
+    if says(&["qemu", "vmware", "vbox", "msft", "virtual disk", "persistentdisk", "amazon elastic"])
+    {
         return Kind::Virtual;
     }
     if name.starts_with("nvme") {

@@ -151,7 +151,11 @@ pub fn find_extent(root: &Root, word: &str) -> Result<Extent, Error> {
         text.trim().parse::<u64>().map_err(wrong)
     };
     let first = number("start")?;
-    Ok(Extent { sectors: first..first.saturating_add(number("size")?), disk, partition: Some(name) })
+    Ok(Extent {
+        sectors: first..first.saturating_add(number("size")?),
+        disk,
+        partition: Some(name),
+    })
 }
 
 /// Whether a disk has requests of its own: those that are bio-based (device-mapper, md) pass on what they get.
@@ -181,14 +185,21 @@ pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     if let Some(part) = &candidate
         && let Some(disk) = disks.iter().find(|disk| usage::partitions(root, disk).contains(part))
     {
-        return Err(Error::Partition { word: word.into(), disk: node_path(disk).display().to_string() });
+        return Err(Error::Partition {
+            word: word.into(),
+            disk: node_path(disk).display().to_string(),
+        });
     }
     let known: Vec<String> = disks.into_iter().filter(|name| is_there(root, name)).collect();
     Err(Error::UnknownDevice { word: word.into(), known })
 }
 
 /// The name of the disk that has this identity now, if it is there; `last_name` is what it was called.
-pub(crate) fn name_by_identity(root: &Root, identity: &str, last_name: &str) -> Result<Option<String>, Error> {
+pub(crate) fn name_by_identity(
+    root: &Root,
+    identity: &str,
+    last_name: &str,
+) -> Result<Option<String>, Error> {
     Ok(identity::find(root, &disk_names(root)?, identity, last_name))
 }
 
@@ -215,7 +226,8 @@ fn disk_names(root: &Root) -> Result<Vec<String>, Error> {
     let dir = root.sys("block");
     fs::read_dir(&dir).map_err(Error::io("read", &dir))?;
     // A hidden disk is one path of a multipath NVMe name space: it cannot be opened, and I/O goes to the visible one.
-    let visible = |name: &String| root.read_optional(dir.join(name).join("hidden")).as_deref() != Some("1");
+    let visible =
+        |name: &String| root.read_optional(dir.join(name).join("hidden")).as_deref() != Some("1");
     Ok(root.names(&dir).into_iter().filter(visible).collect())
 }
 
@@ -241,7 +253,8 @@ fn kernel_name(root: &Root, word: &str) -> Option<String> {
 
 fn describe(root: &Root, name: &str, identity: &str) -> Device {
     let dir = root.sys("block").join(name);
-    let number = |path: &str| root.read_optional(dir.join(path)).and_then(|text| text.parse::<u64>().ok());
+    let number =
+        |path: &str| root.read_optional(dir.join(path)).and_then(|text| text.parse::<u64>().ok());
     let flag = |path: &str| number(path) == Some(1);
     let attributes = |path: &str| -> BTreeMap<String, Attribute> {
         let of = |(name, (value, writable))| (name, Attribute { value, writable });
@@ -277,7 +290,11 @@ fn describe(root: &Root, name: &str, identity: &str) -> Device {
         holders: usage::holders(root, name, &partitions),
         slaves: root.names(dir.join("slaves")),
         backing_file: usage::backing_file(root, name),
-        signature: if size_bytes == 0 { Signature::None } else { signature::probe(root, &node_path(name)) },
+        signature: if size_bytes == 0 {
+            Signature::None
+        } else {
+            signature::probe(root, &node_path(name))
+        },
         available_schedulers,
         partitions,
         model: facts.model,

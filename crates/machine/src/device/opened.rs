@@ -43,13 +43,18 @@ impl Device {
         if !meta.file_type().is_block_device() {
             return Err(replaced("no block device".to_string()));
         }
-        let number = format!("{}:{}", rustix::fs::major(meta.rdev()), rustix::fs::minor(meta.rdev()));
+        let number =
+            format!("{}:{}", rustix::fs::major(meta.rdev()), rustix::fs::minor(meta.rdev()));
         // The open device keeps its number, so what sysfs has of the number is of this device.
         let own = identity::all(root, &disk_names(root)?).remove(&self.name).unwrap_or_default();
         let size_bytes = block::size_bytes(file).map_err(Error::io("look at", &self.path))?;
         let diskseq = block::diskseq(file);
         let same_medium = diskseq.is_none() || self.diskseq.is_none() || diskseq == self.diskseq;
-        if number == self.number && size_bytes == self.size_bytes && same_medium && own == self.identity {
+        if number == self.number
+            && size_bytes == self.size_bytes
+            && same_medium
+            && own == self.identity
+        {
             return Ok(());
         }
         Err(replaced(shown(&number, size_bytes, diskseq, &own)))

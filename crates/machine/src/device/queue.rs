@@ -45,7 +45,9 @@ pub(crate) fn current_scheduler(root: &Root, name: &str) -> Option<String> {
 
 /// Every scheduler that the kernel offers for this device now; empty where it has none.
 pub(crate) fn offered_schedulers(root: &Root, name: &str) -> Vec<String> {
-    let Some(text) = root.read_optional(queue_dir(root, name).join("scheduler")) else { return Vec::new() };
+    let Some(text) = root.read_optional(queue_dir(root, name).join("scheduler")) else {
+        return Vec::new();
+    };
     if bracketed(&text).is_none() {
         return Vec::new();
     }

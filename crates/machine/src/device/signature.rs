@@ -59,7 +59,9 @@ fn blkid(root: &Root, node: &Path) -> Result<Signature, Error> {
     match output.status.code() {
         Some(0) => Ok(Signature::Found { formats: formats(&text) }),
         Some(2) => Ok(Signature::None),
-        Some(8) => Ok(Signature::Found { formats: vec!["several formats at once (blkid cannot decide)".into()] }),
+        Some(8) => Ok(Signature::Found {
+            formats: vec!["several formats at once (blkid cannot decide)".into()],
+        }),
         _ => Err(Error::ToolFailed {
             command: format!("blkid {}", args.join(" ")),
             status: output.status.to_string(),
@@ -70,7 +72,8 @@ fn blkid(root: &Root, node: &Path) -> Result<Signature, Error> {
 
 /// The formats in blkid's `KEY=VALUE` lines; a success without a known key still counts as something.
 fn formats(export: &str) -> Vec<String> {
-    let value = |key: &str| export.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    let value =
+        |key: &str| export.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     let mut formats: Vec<String> = value("TYPE").map(str::to_string).into_iter().collect();
     formats.extend(value("PTTYPE").map(|table| format!("{table} partition table")));
     if formats.is_empty() {

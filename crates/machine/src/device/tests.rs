@@ -32,7 +32,10 @@ fn a_disk_is_found_by_name_by_node_and_by_link() {
         assert_eq!(find(&root, word).expect(word).name, "sda");
     }
     let odd = find(&root, "/dev/cciss/c0d0").expect("a name with a slash");
-    assert_eq!((odd.name.as_str(), odd.path.as_path()), ("cciss!c0d0", Path::new("/dev/cciss/c0d0")));
+    assert_eq!(
+        (odd.name.as_str(), odd.path.as_path()),
+        ("cciss!c0d0", Path::new("/dev/cciss/c0d0"))
+    );
 }
 
 #[test]
@@ -99,12 +102,18 @@ fn twins_with_one_serial_have_different_identities_and_are_found_again_when_a_tw
     let alone = find(&root, "vda").expect("there").identity;
     put(&root.sys("block/vdb/serial"), "same");
     put(&root.sys("block/vdb/dev"), "254:16");
-    let (a, b) = (find(&root, "vda").expect("there").identity, find(&root, "vdb").expect("there").identity);
+    let (a, b) =
+        (find(&root, "vda").expect("there").identity, find(&root, "vdb").expect("there").identity);
     assert_ne!(a, b);
-    let found = |identity: &str, last: &str| name_by_identity(&root, identity, last).expect("readable");
+    let found =
+        |identity: &str, last: &str| name_by_identity(&root, identity, last).expect("readable");
     assert_eq!(found(&a, "vda").as_deref(), Some("vda"));
     assert_eq!(found(&b, "vdb").as_deref(), Some("vdb"));
-    assert_eq!(found(&alone, "vda").as_deref(), Some("vda"), "the name of then decides between twins");
+    assert_eq!(
+        found(&alone, "vda").as_deref(),
+        Some("vda"),
+        "the name of then decides between twins"
+    );
     fs::remove_dir_all(root.sys("block/vdb")).expect("a fake disk");
     assert_eq!(found(&a, "vda").as_deref(), Some("vda"), "the twin is gone");
     assert_eq!(found(&b, "vdb"), None);
@@ -161,6 +170,10 @@ fn every_disk_of_this_machine_is_listed_with_an_identity_of_its_own() {
     assert_eq!(identities.len(), all.len());
     for device in &all {
         assert_eq!(device.scheduler.is_none(), device.no_scheduler.is_some(), "{}", device.name);
-        assert!(device.scheduler.iter().all(|now| device.available_schedulers.contains(now)), "{}", device.name);
+        assert!(
+            device.scheduler.iter().all(|now| device.available_schedulers.contains(now)),
+            "{}",
+            device.name
+        );
     }
 }

@@ -36,7 +36,8 @@ pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
         mounts: mounts(root, name, &partitions),
         swap: swap(root, name, &partitions),
         holders: holders(root, name, &partitions),
-        read_only: root.read_optional(root.sys("block").join(name).join("ro")).as_deref() == Some("1"),
+        read_only: root.read_optional(root.sys("block").join(name).join("ro")).as_deref()
+            == Some("1"),
         partitions,
     }
 }
@@ -45,7 +46,9 @@ pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
 pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
     let disks = root.names(root.sys("block"));
     let whole = |part: String| {
-        let disk = disks.iter().find(|disk| root.sys("block").join(disk).join(&part).join("partition").exists());
+        let disk = disks
+            .iter()
+            .find(|disk| root.sys("block").join(disk).join(&part).join("partition").exists());
         disk.cloned().unwrap_or(part)
     };
     let mut found = BTreeSet::new();
@@ -71,7 +74,12 @@ pub(super) fn mounts(root: &Root, name: &str, partitions: &[String]) -> Vec<Moun
 }
 
 /// The same by another table of mounts; by device number, and by name for file systems that show another number.
-pub(crate) fn mounts_in(root: &Root, table: &Path, name: &str, partitions: &[String]) -> Vec<Mount> {
+pub(crate) fn mounts_in(
+    root: &Root,
+    table: &Path,
+    name: &str,
+    partitions: &[String],
+) -> Vec<Mount> {
     let Some(table) = root.read_optional(table) else { return Vec::new() };
     let mut found = BTreeSet::new();
     for device in with_partitions(name, partitions) {
@@ -86,10 +94,17 @@ pub(crate) fn mounts_in(root: &Root, table: &Path, name: &str, partitions: &[Str
             let same_number = number.is_some() && number.as_deref() == left.get(2).copied();
             // Any user can mount a file system with any source in a namespace of theirs: what is not in /dev is not looked up, since the
             // look-up could mount or wait for a server.
-            let is_source = || source.starts_with("/dev/") && real_path(root, &unescape(source)) == node;
+            let is_source =
+                || source.starts_with("/dev/") && real_path(root, &unescape(source)) == node;
             if same_number || is_source() {
-                let options = format!("{} {}", left.get(5).unwrap_or(&""), right.get(2).unwrap_or(&""));
-                found.insert(Mount { device: device.to_string(), at: unescape(at), fs: right[0].into(), options });
+                let options =
+                    format!("{} {}", left.get(5).unwrap_or(&""), right.get(2).unwrap_or(&""));
+                found.insert(Mount {
+                    device: device.to_string(),
+                    at: unescape(at),
+                    fs: right[0].into(),
+                    options,
+                });
             }
         }
     }
@@ -104,7 +119,9 @@ pub(super) fn swap(root: &Root, name: &str, partitions: &[String]) -> Vec<String
         .filter_map(|line| line.split_whitespace().next())
         .map(|source| real_path(root, &unescape(source)))
         .collect();
-    let is_swap = |device: &&str| sources.contains(&real_path(root, &node_path(device).display().to_string()));
+    let is_swap = |device: &&str| {
+        sources.contains(&real_path(root, &node_path(device).display().to_string()))
+    };
     with_partitions(name, partitions).filter(is_swap).map(str::to_string).collect()
 }
 
@@ -150,7 +167,9 @@ pub(crate) fn disk_of_number(root: &Root, wanted: u64) -> Option<(String, Vec<St
         if numbers(root, &disk, &[]).contains(&wanted) {
             return Some((disk, all));
         }
-        let part = all.into_iter().find(|part| numbers(root, &disk, std::slice::from_ref(part)).contains(&wanted))?;
+        let part = all
+            .into_iter()
+            .find(|part| numbers(root, &disk, std::slice::from_ref(part)).contains(&wanted))?;
         Some((disk, vec![part]))
     })
 }
@@ -167,7 +186,9 @@ pub(crate) fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let octal = bytes.get(at + 1..at + 4).filter(|digits| digits.iter().all(|d| (b'0'..=b'7').contains(d)));
+        let octal = bytes
+            .get(at + 1..at + 4)
+            .filter(|digits| digits.iter().all(|d| (b'0'..=b'7').contains(d)));
         match octal {
             Some(digits) if bytes[at] == b'\\' && digits[0] <= b'3' => {
                 out.push(digits.iter().fold(0u8, |sum, digit| (sum << 3) | (digit - b'0')));

@@ -18,9 +18,13 @@ pub enum Fault {
         what: String,
         why: String,
     },
-    #[error("{user:?}: no such user to run a program as; install the package that makes it, or see `getent passwd`")]
+    #[error(
+        "{user:?}: no such user to run a program as; install the package that makes it, or see `getent passwd`"
+    )]
     NoUser { user: String },
-    #[error("{user:?}: this user is root, whose rights programs are to be without; name another, e.g. --as nobody")]
+    #[error(
+        "{user:?}: this user is root, whose rights programs are to be without; name another, e.g. --as nobody"
+    )]
     RootAgain { user: String },
     #[error(
         "{what}: needs {}, which this process does not have; run as root, or add it to what the container or unit (CapabilityBoundingSet=) grants",
@@ -59,6 +63,8 @@ pub enum Fault {
         list(programs)
     )]
     StillRunning { seconds: u64, programs: Vec<String> },
-    #[error("{device}: the file system that was made on it is still there: {why}; then `schedlab restore`")]
+    #[error(
+        "{device}: the file system that was made on it is still there: {why}; then `schedlab restore`"
+    )]
     NotWiped { device: String, why: String },
 }

@@ -37,7 +37,9 @@ impl fmt::Display for Content {
         match self {
             Content::Partitions { names } => write!(f, "partitions {}", names.join(", ")),
             Content::Signatures { formats } => write!(f, "signatures of {}", formats.join(", ")),
-            Content::Data { offset } => write!(f, "data without a known signature, first at offset {offset}"),
+            Content::Data { offset } => {
+                write!(f, "data without a known signature, first at offset {offset}")
+            }
             Content::NoDataFound { read_bytes, is_whole: true } => {
                 write!(f, "no data found in its {} MiB", read_bytes.div_ceil(1 << 20))
             }

@@ -41,7 +41,9 @@ pub enum Error {
         if word == "cpu" { "; settings of the CPU scheduler are compared with `schedlab compare --arena cpu`" } else { "" }
     )]
     UnknownDevice { word: String, known: Vec<String> },
-    #[error("{word}: it is a partition, and its scheduler is that of the whole disk; name {disk} instead")]
+    #[error(
+        "{word}: it is a partition, and its scheduler is that of the whole disk; name {disk} instead"
+    )]
     Partition {
         word: String,
         /// The disk it is part of, e.g. `/dev/sda`.
@@ -65,7 +67,11 @@ pub enum Error {
         pid_of_other: Option<u32>,
         lasting: Lasting,
     },
-    #[error("{device}: no scheduler {word:?}, expected one of {}{}", list(known), did_you_mean(word, known))]
+    #[error(
+        "{device}: no scheduler {word:?}, expected one of {}{}",
+        list(known),
+        did_you_mean(word, known)
+    )]
     UnknownScheduler { device: String, word: String, known: Vec<String> },
     #[error(
         "{device}: {name} is a tunable of {}, and the scheduler would be {scheduler}; say scheduler={} as well, or leave {name} out",
@@ -105,7 +111,9 @@ pub enum Error {
     NoWayBack { device: String, name: String, why: String },
     #[error("{device}: it was not set: {}; {}", joined(found), taken_back(left))]
     NotSet { device: String, found: Vec<Problem>, left: Option<Box<Error>> },
-    #[error("{device}: it is gone, and was there when the experiment began; check cables and `dmesg`")]
+    #[error(
+        "{device}: it is gone, and was there when the experiment began; check cables and `dmesg`"
+    )]
     DeviceGone { device: String },
     #[error("{tool}: not installed, and needed {purpose}; install the package {package}")]
     ToolMissing {
@@ -128,7 +136,10 @@ pub enum Error {
     NotRestored { device: String, found: Vec<Problem>, journal: PathBuf },
     #[error("{}: the journal entry cannot be read: {why}; check the settings that it names, correct them, then delete that file", path.display())]
     Journal { path: PathBuf, why: String },
-    #[error("{device}: refused for writing: {}; to overwrite this device, give --destroy-data {device}", joined(found))]
+    #[error(
+        "{device}: refused for writing: {}; to overwrite this device, give --destroy-data {device}",
+        joined(found)
+    )]
     Refused { device: String, found: Vec<Content> },
     #[error("{device}: in use: {}", joined(found))]
     InUse { device: String, found: Vec<Use> },
@@ -138,7 +149,9 @@ pub enum Error {
         "{device}: it is read-only; choose a workload that only reads, or allow writes with `blockdev --setrw {device}`"
     )]
     ReadOnly { device: String },
-    #[error("--destroy-data: it names {named}, and the workload would write {device}; nothing was written")]
+    #[error(
+        "--destroy-data: it names {named}, and the workload would write {device}; nothing was written"
+    )]
     ConsentForOther { named: String, device: String },
     #[error(
         "{}: too little room for the loop file (found {} free, expected {}); choose a smaller loop:SIZE or another --loop-dir",
@@ -190,9 +203,13 @@ impl From<crate::files::Error> for Error {
 
 fn hint(cause: &io::Error) -> &'static str {
     match cause.kind() {
-        io::ErrorKind::PermissionDenied => " (run as root, or name a directory of your own with SCHEDLAB_STATE_DIR)",
+        io::ErrorKind::PermissionDenied => {
+            " (run as root, or name a directory of your own with SCHEDLAB_STATE_DIR)"
+        }
         io::ErrorKind::ReadOnlyFilesystem => " (choose another place with SCHEDLAB_STATE_DIR)",
-        io::ErrorKind::StorageFull => " (free some space, or choose another place with SCHEDLAB_STATE_DIR)",
+        io::ErrorKind::StorageFull => {
+            " (free some space, or choose another place with SCHEDLAB_STATE_DIR)"
+        }
         _ => "",
     }
 }
@@ -221,7 +238,10 @@ mod tests {
     fn an_unknown_device_is_answered_with_the_nearest_one_and_all_there_are() {
         let known = vec!["nvme0n1".to_string(), "sda".to_string()];
         let message = Error::UnknownDevice { word: "nvme0n2".into(), known }.to_string();
-        assert!(message.contains("did you mean \"nvme0n1\"") && message.contains("sda"), "{message}");
+        assert!(
+            message.contains("did you mean \"nvme0n1\"") && message.contains("sda"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -246,9 +266,16 @@ mod tests {
 
     #[test]
     fn a_lack_of_room_is_told_in_units_that_one_can_read() {
-        let error = Error::NoSpace { dir: "/x".into(), needed_bytes: 109_951_229_886_464, free_bytes: 73_446_535_168 };
+        let error = Error::NoSpace {
+            dir: "/x".into(),
+            needed_bytes: 109_951_229_886_464,
+            free_bytes: 73_446_535_168,
+        };
         let message = error.to_string();
-        assert!(message.contains("/x: ") && message.contains("found 68.4 GiB free, expected 100.0 TiB"), "{message}");
+        assert!(
+            message.contains("/x: ") && message.contains("found 68.4 GiB free, expected 100.0 TiB"),
+            "{message}"
+        );
         assert_eq!(
             (format_bytes(1023), format_bytes(1024), format_bytes(3 << 19)),
             ("1023 B".into(), "1.0 KiB".into(), "1.5 MiB".into())

@@ -10,7 +10,9 @@ use crate::names::list;
 pub enum Refusal {
     #[error("{device}: it cannot be distinguished from other devices after a restart: {why}")]
     NoIdentity { device: String, why: String },
-    #[error("{device}: {other} has the same {what}, and a rule would set both; name the slot instead, with --by-path")]
+    #[error(
+        "{device}: {other} has the same {what}, and a rule would set both; name the slot instead, with --by-path"
+    )]
     Twins {
         device: String,
         other: String,
@@ -22,9 +24,13 @@ pub enum Refusal {
          line of systemd's hwdb (`schedlab iocost` prints it), another attribute by a unit of your own"
     )]
     NotOfTheQueue { name: String },
-    #[error("{name}={value:?}: it cannot be kept, since a value is made of letters, digits, blanks and . _ + -")]
+    #[error(
+        "{name}={value:?}: it cannot be kept, since a value is made of letters, digits, blanks and . _ + -"
+    )]
     OddValue { name: String, value: String },
-    #[error("{device}: nothing is left to keep; name a setting, e.g. scheduler=mq-deadline or read_ahead_kb=512")]
+    #[error(
+        "{device}: nothing is left to keep; name a setting, e.g. scheduler=mq-deadline or read_ahead_kb=512"
+    )]
     Nothing { device: String },
     #[error(
         "{}: it is not as schedlab wrote it:\n{difference}\nnothing was changed; to lose these differences, add --force",

@@ -44,10 +44,17 @@ enum Tag {
 
 /// The subjects that a list permits to write, but for the owner and all others, whom the mode shows; `group` is the file's own. None: there
 /// is no list.
-pub(crate) fn writers(fd: impl AsFd, list: List, group: u32) -> Result<Option<Vec<Subject>>, Errno> {
+pub(crate) fn writers(
+    fd: impl AsFd,
+    list: List,
+    group: u32,
+) -> Result<Option<Vec<Subject>>, Errno> {
     let Some(bytes) = read(fd, list)? else { return Ok(None) };
     let entries = parse(&bytes).ok_or(Errno::INVAL)?;
-    let mask = entries.iter().find(|(tag, _)| *tag == Tag::Mask).map_or(u16::MAX, |(_, permissions)| *permissions);
+    let mask = entries
+        .iter()
+        .find(|(tag, _)| *tag == Tag::Mask)
+        .map_or(u16::MAX, |(_, permissions)| *permissions);
     let writes = |(tag, permissions): (Tag, u16)| match tag {
         _ if permissions & mask & WRITE == 0 => None,
         Tag::OwnGroup => Some(Subject::OwningGroup(group)),
@@ -129,10 +136,24 @@ pub(crate) mod tests {
 
     #[test]
     fn a_list_is_read_as_the_kernel_writes_it_and_nothing_else_is() {
-        let bytes = list(&[(1, 7, u32::MAX), (2, 6, 1001), (4, 5, u32::MAX), (8, 2, 50), (16, 7, 0), (32, 5, 0)]);
+        let bytes = list(&[
+            (1, 7, u32::MAX),
+            (2, 6, 1001),
+            (4, 5, u32::MAX),
+            (8, 2, 50),
+            (16, 7, 0),
+            (32, 5, 0),
+        ]);
         let user = Tag::Named(Subject::User(1001));
         let group = Tag::Named(Subject::Group(50));
-        let expected = [(Tag::InMode, 7), (user, 6), (Tag::OwnGroup, 5), (group, 2), (Tag::Mask, 7), (Tag::InMode, 5)];
+        let expected = [
+            (Tag::InMode, 7),
+            (user, 6),
+            (Tag::OwnGroup, 5),
+            (group, 2),
+            (Tag::Mask, 7),
+            (Tag::InMode, 5),
+        ];
         assert_eq!(parse(&bytes).expect("a list"), expected);
         assert_eq!(parse(&list(&[])), Some(Vec::new()));
         for broken in [&bytes[..bytes.len() - 1], &bytes[4..], &[], &list(&[(3, 7, 0)])] {

@@ -7,7 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Once;
 
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::files::error::Error;
@@ -151,7 +153,8 @@ impl Dir {
         let is_closed = mode(&place.stat) == 0o700;
         let dir = Dir::at(place, path, trust, true)?;
         if !is_closed {
-            fchmod(&dir.fd, Mode::from_raw_mode(0o700)).map_err(Error::io("close to other users", path))?;
+            fchmod(&dir.fd, Mode::from_raw_mode(0o700))
+                .map_err(Error::io("close to other users", path))?;
         }
         Ok(dir)
     }
@@ -159,17 +162,20 @@ impl Dir {
     fn enter_or_make(&self, name: &str, mode: u32) -> Result<Lookup, Error> {
         let entered = || enter(&self.fd, OsStr::new(component(name)?), self.file(name));
         match entered() {
-            Err(error) if error.is_not_found() => match mkdirat(&self.fd, name, Mode::from_raw_mode(mode)) {
-                Ok(()) | Err(Errno::EXIST) => entered(),
-                Err(errno) => Err(Error::io("create", &self.file(name))(errno)),
-            },
+            Err(error) if error.is_not_found() => {
+                match mkdirat(&self.fd, name, Mode::from_raw_mode(mode)) {
+                    Ok(()) | Err(Errno::EXIST) => entered(),
+                    Err(errno) => Err(Error::io("create", &self.file(name))(errno)),
+                }
+            }
             found => found,
         }
     }
 
     fn at(place: Lookup, path: &Path, trust: Trust, is_private: bool) -> Result<Dir, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = openat(&place.fd, ".", flags, Mode::empty()).map_err(Error::io("open", shown(path)))?;
+        let fd =
+            openat(&place.fd, ".", flags, Mode::empty()).map_err(Error::io("open", shown(path)))?;
         Ok(Dir { fd, path: path.to_path_buf(), trust, is_private, before_writing: Once::new() })
     }
 
@@ -188,7 +194,8 @@ impl Dir {
     /// # Errors
     /// [`Error::is_already_there`] when anything has that name, be it a link; [`Error::Io`].
     pub fn create(&self, name: &str) -> Result<File, Error> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(&self.fd, component(name)?, flags, self.mode());
         Ok(File::from(fd.map_err(Error::io("create", &self.file(name)))?))
     }
@@ -251,7 +258,8 @@ impl Dir {
         let stat = fstat(&fd).map_err(Error::io("look at", &path))?;
         self.trust.check_file(&path, &fd, &stat, writes)?;
         if self.is_private && writes && mode(&stat) != 0o600 {
-            fchmod(&fd, Mode::from_raw_mode(0o600)).map_err(Error::io("close to other users", &path))?;
+            fchmod(&fd, Mode::from_raw_mode(0o600))
+                .map_err(Error::io("close to other users", &path))?;
         }
         Ok(File::from(fd))
     }
@@ -275,7 +283,8 @@ impl Dir {
     /// # Errors
     /// [`Error::Io`].
     pub fn remove(&self, name: &str) -> Result<(), Error> {
-        unlinkat(&self.fd, component(name)?, AtFlags::empty()).map_err(Error::io("remove", &self.file(name)))
+        unlinkat(&self.fd, component(name)?, AtFlags::empty())
+            .map_err(Error::io("remove", &self.file(name)))
     }
 
     /// Removes an empty directory in it.
@@ -283,7 +292,8 @@ impl Dir {
     /// # Errors
     /// [`Error::Io`].
     pub fn remove_subdir(&self, name: &str) -> Result<(), Error> {
-        unlinkat(&self.fd, component(name)?, AtFlags::REMOVEDIR).map_err(Error::io("remove", &self.file(name)))
+        unlinkat(&self.fd, component(name)?, AtFlags::REMOVEDIR)
+            .map_err(Error::io("remove", &self.file(name)))
     }
 
     /// Renames a file over another.
@@ -291,7 +301,8 @@ impl Dir {
     /// # Errors
     /// [`Error::Io`].
     pub fn rename(&self, from: &str, to: &str) -> Result<(), Error> {
-        renameat(&self.fd, component(from)?, &self.fd, component(to)?).map_err(Error::io("rename", &self.file(from)))
+        renameat(&self.fd, component(from)?, &self.fd, component(to)?)
+            .map_err(Error::io("rename", &self.file(from)))
     }
 
     /// Sets who may read and write a file, as the low bits of its mode.
@@ -300,7 +311,8 @@ impl Dir {
     /// As [`Dir::append`].
     pub fn set_mode(&self, name: &str, mode: u32) -> Result<(), Error> {
         let file = self.open_any(name)?;
-        fchmod(file, Mode::from_raw_mode(mode)).map_err(Error::io("set the mode of", &self.file(name)))
+        fchmod(file, Mode::from_raw_mode(mode))
+            .map_err(Error::io("set the mode of", &self.file(name)))
     }
 
     /// Makes a file's content durable.
@@ -313,7 +325,8 @@ impl Dir {
 
     fn open_any(&self, name: &str) -> Result<OwnedFd, Error> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        openat(&self.fd, component(name)?, flags, Mode::empty()).map_err(Error::io("open", &self.file(name)))
+        openat(&self.fd, component(name)?, flags, Mode::empty())
+            .map_err(Error::io("open", &self.file(name)))
     }
 
     /// Makes the names in it durable.
@@ -331,7 +344,9 @@ impl Dir {
 
     /// The device and inode of what has this name; none if nothing has.
     pub(crate) fn id(&self, name: &str) -> Option<(u64, u64)> {
-        let stat = component(name).ok().and_then(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok());
+        let stat = component(name)
+            .ok()
+            .and_then(|name| statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok());
         stat.map(|stat| (stat.st_dev, stat.st_ino))
     }
 
@@ -371,7 +386,11 @@ impl AsFd for Dir {
 pub(crate) fn component(name: &str) -> Result<&str, Error> {
     let mut parts = Path::new(name).components();
     match (parts.next(), parts.next()) {
-        (Some(Component::Normal(only)), None) if only == OsStr::new(name) && !name.contains('\0') => Ok(name),
+        (Some(Component::Normal(only)), None)
+            if only == OsStr::new(name) && !name.contains('\0') =>
+        {
+            Ok(name)
+        }
         _ => Err(Error::Name { name: name.to_owned() }),
     }
 }

@@ -60,7 +60,8 @@ impl fmt::Display for Refusal {
                     Subject::Group(group) => format!("g:{group}"),
                     Subject::OwningGroup(_) => "g:".to_owned(),
                 };
-                let (what, prefix) = if inherited { ("what is made there", "d:") } else { ("there", "") };
+                let (what, prefix) =
+                    if inherited { ("what is made there", "d:") } else { ("there", "") };
                 write!(
                     f,
                     "an access control list lets others write {what} (found {prefix}{entry}:w, expected no write permission for others); \
@@ -81,7 +82,10 @@ impl fmt::Display for Refusal {
                  directory"
             ),
             Refusal::NotADirectory { found } => {
-                write!(f, "in the way (found {found}, expected a directory); remove it, or name another directory")
+                write!(
+                    f,
+                    "in the way (found {found}, expected a directory); remove it, or name another directory"
+                )
             }
         }
     }
@@ -95,7 +99,11 @@ impl Error {
     pub(crate) fn refused(path: &Path, why: Refusal) -> Error {
         // A relative path of no components is the working directory.
         let working = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        let path = if path.as_os_str().is_empty() || path == Path::new(".") { working() } else { path.to_path_buf() };
+        let path = if path.as_os_str().is_empty() || path == Path::new(".") {
+            working()
+        } else {
+            path.to_path_buf()
+        };
         Error::Refused { path, why }
     }
 

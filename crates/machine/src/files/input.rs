@@ -25,7 +25,11 @@ pub struct NotAFile {
 
 impl fmt::Display for NotAFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a regular file (found {}, expected a file that ends); write it into one first", self.found)
+        write!(
+            f,
+            "not a regular file (found {}, expected a file that ends); write it into one first",
+            self.found
+        )
     }
 }
 
@@ -89,7 +93,8 @@ mod tests {
     #[test]
     fn only_what_ends_is_opened_and_the_rest_is_named() {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let (fifo, link, plain) = (dir.path().join("fifo"), dir.path().join("link"), dir.path().join("plain"));
+        let (fifo, link, plain) =
+            (dir.path().join("fifo"), dir.path().join("link"), dir.path().join("plain"));
         mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("made");
         std::os::unix::fs::symlink(&fifo, &link).expect("made");
         fs::write(&plain, "text").expect("written");
@@ -108,7 +113,10 @@ mod tests {
         let mut text = String::new();
         open_input(&plain).and_then(|mut file| file.read_to_string(&mut text)).expect("read");
         assert_eq!(text, "text");
-        assert_eq!(open_input(&dir.path().join("gone")).expect_err("gone").kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            open_input(&dir.path().join("gone")).expect_err("gone").kind(),
+            io::ErrorKind::NotFound
+        );
     }
 
     #[test]
@@ -118,7 +126,9 @@ mod tests {
         drop(writer);
         let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
         let mut text = String::new();
-        open_input(Path::new(&path)).and_then(|mut file| file.read_to_string(&mut text)).expect("read");
+        open_input(Path::new(&path))
+            .and_then(|mut file| file.read_to_string(&mut text))
+            .expect("read");
         assert_eq!(text, "text");
     }
 }

@@ -54,7 +54,8 @@ impl OwnLock {
     pub fn attempt(path: &Path) -> Result<Attempt, Error> {
         let failed = |cause| Error::Io { action: "open", path: path.to_path_buf(), cause };
         let find = || fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
-        let open = || File::options().create(true).truncate(false).write(true).open(path).map_err(failed);
+        let open =
+            || File::options().create(true).truncate(false).write(true).open(path).map_err(failed);
         attempt(path, find, open)
     }
 
@@ -104,13 +105,19 @@ fn attempt(
             Err(Errno::AGAIN | Errno::ACCESS) => {}
             Err(errno) => return Err(failed(errno)),
         }
-        if let Some(other) = fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).map_err(failed)? {
+        if let Some(other) =
+            fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).map_err(failed)?
+        {
             let pid = other.pid.and_then(|pid| u32::try_from(pid.as_raw_pid()).ok());
             return Ok(Attempt::Taken { pid });
         }
         // Its owner has just let go of it.
     }
-    let about = file.metadata().map_err(|cause| Error::Io { action: "look at", path: path.to_path_buf(), cause })?;
+    let about = file.metadata().map_err(|cause| Error::Io {
+        action: "look at",
+        path: path.to_path_buf(),
+        cause,
+    })?;
     let id = (about.dev(), about.ino());
     locked.insert(id);
     Ok(Attempt::Locked(OwnLock { file: Some(file), id }))
@@ -175,7 +182,8 @@ mod tests {
     /// A program that has a copy of the descriptor, as a child has between `fork` and `exec`.
     fn start_heir(descriptor: impl AsFd) -> Child {
         fcntl_setfd(&descriptor, FdFlags::empty()).expect("an open descriptor");
-        let child = Command::new("sleep").arg("600").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child =
+            Command::new("sleep").arg("600").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         fcntl_setfd(&descriptor, FdFlags::CLOEXEC).expect("an open descriptor");
         child.expect("sleep starts")
     }
@@ -204,7 +212,8 @@ mod tests {
             .expect("this program again");
         let output = child.stdout.take().expect("a pipe");
         let lines = BufReader::new(output).lines().map_while(Result::ok);
-        let answer = lines.into_iter().find_map(|line| Some(line.split_once("lock: ")?.1.to_owned()));
+        let answer =
+            lines.into_iter().find_map(|line| Some(line.split_once("lock: ")?.1.to_owned()));
         (child, answer.expect("it has tried"))
     }
 
@@ -224,7 +233,10 @@ mod tests {
         let path = dir.path().join("a.lock");
         let lock = take(&path).expect("free");
         let second = OwnLock::attempt(&path).expect("files have locks here");
-        assert!(matches!(second, Attempt::Taken { pid: Some(pid) } if pid == std::process::id()), "{second:?}");
+        assert!(
+            matches!(second, Attempt::Taken { pid: Some(pid) } if pid == std::process::id()),
+            "{second:?}"
+        );
         assert!(take(&dir.path().join("b.lock")).is_some(), "another file is another lock");
         drop(lock);
         assert!(take(&path).is_some());
@@ -260,11 +272,15 @@ mod tests {
         let path = dir.path().join("a.lock");
         let (other, heir) = start_other(&path);
         let taken = OwnLock::attempt(&path).expect("files have locks here");
-        assert!(matches!(taken, Attempt::Taken { pid: Some(pid) } if pid == other.id()), "{taken:?}");
+        assert!(
+            matches!(taken, Attempt::Taken { pid: Some(pid) } if pid == other.id()),
+            "{taken:?}"
+        );
         end(other);
         let heir = heir.parse().ok().and_then(rustix::process::Pid::from_raw).expect("a process");
         let again = take(&path);
-        rustix::process::kill_process(heir, rustix::process::Signal::KILL).expect("the heir is alive");
+        rustix::process::kill_process(heir, rustix::process::Signal::KILL)
+            .expect("the heir is alive");
         assert!(again.is_some());
     }
 

@@ -55,8 +55,14 @@ fn a_directory_that_others_can_write_is_refused_for_itself_and_as_a_parent() {
         assert!(error.to_string().contains("chmod go-w"), "{error}");
         assert!(matches!(refusal(error), Refusal::Shared { owner: 0, .. }));
     }
-    assert!(matches!(refusal(Dir::create_new(shared.join("new")).expect_err("shared")), Refusal::Shared { .. }));
-    assert!(matches!(refusal(Dir::private(shared.join("new")).expect_err("shared")), Refusal::Shared { .. }));
+    assert!(matches!(
+        refusal(Dir::create_new(shared.join("new")).expect_err("shared")),
+        Refusal::Shared { .. }
+    ));
+    assert!(matches!(
+        refusal(Dir::private(shared.join("new")).expect_err("shared")),
+        Refusal::Shared { .. }
+    ));
     assert!(!shared.join("new").exists());
 }
 
@@ -75,7 +81,9 @@ fn set_list(path: &Path, which: &str, entries: &[(u16, u16, u32)]) -> bool {
 /// A list: the owner and others as in mode 0755, the owning group's permissions, more entries, and the mask.
 fn with(group: u16, more: &[(u16, u16, u32)], mask: u16) -> Vec<(u16, u16, u32)> {
     let unnamed = u32::MAX;
-    let mut all = [more, &[(1, 7, unnamed), (4, group, unnamed), (16, mask, unnamed), (32, 5, unnamed)]].concat();
+    let mut all =
+        [more, &[(1, 7, unnamed), (4, group, unnamed), (16, mask, unnamed), (32, 5, unnamed)]]
+            .concat();
     // The kernel takes them in the order of their tags.
     all.sort_unstable();
     all
@@ -106,16 +114,26 @@ fn a_list_that_lets_others_write_is_refused() {
                 return;
             }
             let new = open.join("new");
-            for refused in [Dir::open(&open), Dir::make(&new), Dir::create_new(&new), Dir::private(&new)] {
+            for refused in
+                [Dir::open(&open), Dir::make(&new), Dir::create_new(&new), Dir::private(&new)]
+            {
                 let error = refused.expect_err("others can write");
-                assert!(error.to_string().contains(&remedy.replace("-m ", if inherited { "-m d:" } else { "-m " })));
+                assert!(
+                    error
+                        .to_string()
+                        .contains(&remedy.replace("-m ", if inherited { "-m d:" } else { "-m " }))
+                );
                 assert_eq!(refusal(error), Refusal::Listed { writer, inherited });
             }
             assert!(!new.exists(), "nothing is made first");
             // What is made elsewhere gets another directory's list.
             assert_eq!(Dir::open(&below).is_err(), !inherited, "{entries:?}");
             let none: &[(u16, u16, u32)] = &[];
-            assert!(set_list(&open, which, if inherited { none } else { &[(1, 7, 0), (4, 5, 0), (32, 5, 0)] }));
+            assert!(set_list(
+                &open,
+                which,
+                if inherited { none } else { &[(1, 7, 0), (4, 5, 0), (32, 5, 0)] }
+            ));
         }
     }
 }
@@ -184,11 +202,19 @@ fn a_sticky_directory_is_passed_and_what_others_have_made_in_it_is_not_used() {
     }
     let sticky = directory(dir.path().join("sticky"), 0o1777, 0);
     Dir::create_new(sticky.join("new")).expect("a new directory in it is ours alone");
-    assert!(Dir::create_new(sticky.join("new")).expect_err("it is no longer new").is_already_there());
+    assert!(
+        Dir::create_new(sticky.join("new")).expect_err("it is no longer new").is_already_there()
+    );
     Dir::private(sticky.join("state")).expect("a new directory in it is ours alone");
     directory(sticky.join("planted"), 0o755, STRANGER);
-    assert!(matches!(refusal(Dir::make(sticky.join("planted")).expect_err("planted")), Refusal::Owner { .. }));
-    assert!(matches!(refusal(Dir::open(&sticky).expect_err("files are read back there")), Refusal::Shared { .. }));
+    assert!(matches!(
+        refusal(Dir::make(sticky.join("planted")).expect_err("planted")),
+        Refusal::Owner { .. }
+    ));
+    assert!(matches!(
+        refusal(Dir::open(&sticky).expect_err("files are read back there")),
+        Refusal::Shared { .. }
+    ));
     let victim = dir.path().join("victim");
     fs::write(&victim, "precious").expect("writable");
     symlink(&victim, sticky.join("page.html")).expect("a link");
@@ -206,8 +232,10 @@ fn links_of_another_user_are_not_followed_and_those_of_root_are() {
     let real = directory(dir.path().join("real"), 0o755, 0);
     symlink("real", dir.path().join("ours")).expect("a link");
     symlink(&real, dir.path().join("theirs")).expect("a link");
-    std::os::unix::fs::lchown(dir.path().join("theirs"), Some(STRANGER), Some(STRANGER)).expect("root may give away");
-    let through = Dir::make(dir.path().join("ours/../ours/below")).expect("an administrator's links are followed");
+    std::os::unix::fs::lchown(dir.path().join("theirs"), Some(STRANGER), Some(STRANGER))
+        .expect("root may give away");
+    let through = Dir::make(dir.path().join("ours/../ours/below"))
+        .expect("an administrator's links are followed");
     through.replace("x", b"1").expect("writable");
     assert_eq!(fs::read_to_string(real.join("below/x")).expect("it is there"), "1");
     let error = Dir::open(dir.path().join("theirs")).expect_err("another user's link");
@@ -227,16 +255,25 @@ fn no_link_is_followed_in_a_directory_whosever_it_is() {
     }
     let error = out.append("record.jsonl").expect_err("a link is in the way");
     assert!(error.to_string().contains("found a symbolic link"), "{error}");
-    assert!(matches!(refusal(out.read("record.jsonl").expect_err("a link")), Refusal::NotAFile { .. }));
+    assert!(matches!(
+        refusal(out.read("record.jsonl").expect_err("a link")),
+        Refusal::NotAFile { .. }
+    ));
     assert!(out.create("record.jsonl").expect_err("a link has the name").is_already_there());
     out.replace("plan.toml", b"plan").expect("the link is replaced");
     let mut trace = out.create_anew("trace.csv").expect("the link is replaced");
     trace.write_all(b"trace").expect("writable");
     assert_eq!(fs::read_to_string(&victim).expect("it is there"), "precious");
     symlink(dir.path(), out.file("traces")).expect("a link");
-    assert!(matches!(refusal(out.subdir("traces").expect_err("a link")), Refusal::NotADirectory { .. }));
+    assert!(matches!(
+        refusal(out.subdir("traces").expect_err("a link")),
+        Refusal::NotADirectory { .. }
+    ));
     rustix::fs::mkfifoat(&out, "pipe", rustix::fs::Mode::RWXU).expect("a pipe");
-    assert!(matches!(refusal(out.append("pipe").expect_err("a pipe")), Refusal::NotAFile { found: "a pipe" }));
+    assert!(matches!(
+        refusal(out.append("pipe").expect_err("a pipe")),
+        Refusal::NotAFile { found: "a pipe" }
+    ));
 }
 
 #[test]
@@ -272,9 +309,12 @@ fn a_private_directory_and_its_files_are_for_one_user_and_an_open_one_is_closed(
     fs::write(journal.file("old"), "x").expect("writable");
     fs::set_permissions(journal.file("old"), fs::Permissions::from_mode(0o644)).expect("ours");
     journal.append("old").expect("ours, and closed now");
-    for (name, expected) in
-        [("state", 0o700), ("state/journal", 0o700), ("state/journal/k.lock", 0o600), ("state/journal/k.json", 0o600)]
-    {
+    for (name, expected) in [
+        ("state", 0o700),
+        ("state/journal", 0o700),
+        ("state/journal/k.lock", 0o600),
+        ("state/journal/k.json", 0o600),
+    ] {
         assert_eq!(mode(dir.path().join(name)), expected, "{name}");
     }
     assert_eq!(mode(journal.file("old")), 0o600);
@@ -304,7 +344,10 @@ fn who_is_reading_the_former_file_keeps_it_whole() {
     out.replace("report.md", b"new").expect("the second file is written");
     let mut observed = String::new();
     reader.read_to_string(&mut observed).expect("the open file is readable");
-    assert_eq!((observed.as_str(), out.read("report.md").expect("readable")), ("former", Some(b"new".to_vec())));
+    assert_eq!(
+        (observed.as_str(), out.read("report.md").expect("readable")),
+        ("former", Some(b"new".to_vec()))
+    );
     assert_eq!(out.names().expect("readable"), ["report.md"]);
 }
 

@@ -55,7 +55,11 @@ impl Trust {
             return Ok(());
         }
         self.check_owner(path, &dir.stat)?;
-        if dir.stat.st_mode & STICKY == 0 { self.check_writers(path, &dir.fd, &dir.stat) } else { Ok(()) }
+        if dir.stat.st_mode & STICKY == 0 {
+            self.check_writers(path, &dir.fd, &dir.stat)
+        } else {
+            Ok(())
+        }
     }
 
     /// A directory in which something is made.
@@ -97,7 +101,13 @@ impl Trust {
     }
 
     /// An open file that is to be read, appended to or locked.
-    pub(crate) fn check_file(self, path: &Path, fd: impl AsFd, stat: &Stat, writes: bool) -> Result<(), Error> {
+    pub(crate) fn check_file(
+        self,
+        path: &Path,
+        fd: impl AsFd,
+        stat: &Stat,
+        writes: bool,
+    ) -> Result<(), Error> {
         check_plain(path, stat)?;
         if !self.is_root() {
             return Ok(());
@@ -114,14 +124,19 @@ impl Trust {
 
     /// Whether others than the owner and root may write. With a list its mask is what the group bits show.
     fn check_writers(self, path: &Path, fd: impl AsFd, stat: &Stat) -> Result<(), Error> {
-        let shared = || Error::refused(path, Refusal::Shared { owner: stat.st_uid, mode: mode(stat) });
+        let shared =
+            || Error::refused(path, Refusal::Shared { owner: stat.st_uid, mode: mode(stat) });
         if stat.st_mode & 0o002 != 0 {
             return Err(shared());
         }
         match self.other_writer(path, fd, List::Access, stat)? {
-            None if stat.st_mode & 0o020 != 0 && !is_own_group(stat.st_gid, stat.st_uid) => Err(shared()),
+            None if stat.st_mode & 0o020 != 0 && !is_own_group(stat.st_gid, stat.st_uid) => {
+                Err(shared())
+            }
             None | Some(None) => Ok(()),
-            Some(Some(writer)) => Err(Error::refused(path, Refusal::Listed { writer, inherited: false })),
+            Some(Some(writer)) => {
+                Err(Error::refused(path, Refusal::Listed { writer, inherited: false }))
+            }
         }
     }
 
@@ -141,10 +156,13 @@ impl Trust {
         list: List,
         stat: &Stat,
     ) -> Result<Option<Option<Subject>>, Error> {
-        let writers = writers(fd, list, stat.st_gid).map_err(Error::io("read the access control list of", path))?;
+        let writers = writers(fd, list, stat.st_gid)
+            .map_err(Error::io("read the access control list of", path))?;
         let is_other = |writer: &Subject| match *writer {
             Subject::User(user) => !self.has(user) && user != stat.st_uid,
-            Subject::Group(group) | Subject::OwningGroup(group) => !is_own_group(group, stat.st_uid),
+            Subject::Group(group) | Subject::OwningGroup(group) => {
+                !is_own_group(group, stat.st_uid)
+            }
         };
         Ok(writers.map(|writers| writers.into_iter().find(is_other)))
     }
@@ -154,7 +172,10 @@ impl Trust {
     }
 
     fn foreign(self, path: &Path, stat: &Stat) -> Error {
-        Error::refused(path, Refusal::Owner { owner: stat.st_uid, mode: mode(stat), user: self.user })
+        Error::refused(
+            path,
+            Refusal::Owner { owner: stat.st_uid, mode: mode(stat), user: self.user },
+        )
     }
 }
 
@@ -179,7 +200,8 @@ pub(crate) fn mode(stat: &Stat) -> u32 {
 
 /// Whether a group is root's or the owner's own, which has the owner's number and no other member.
 fn is_own_group(group: u32, owner: u32) -> bool {
-    let read = |path: &str| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
+    let read =
+        |path: &str| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
     group == 0 || (group == owner && is_alone(owner, &read("/etc/passwd"), &read("/etc/group")))
 }
 
@@ -187,11 +209,13 @@ fn is_own_group(group: u32, owner: u32) -> bool {
 fn is_alone(user: u32, passwd: &str, group: &str) -> bool {
     let number = user.to_string();
     let fields = |line: &'_ str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
-    let users: Vec<Vec<String>> = passwd.lines().map(fields).filter(|user| user.len() > 3).collect();
+    let users: Vec<Vec<String>> =
+        passwd.lines().map(fields).filter(|user| user.len() > 3).collect();
     let is_user = |name: &str| users.iter().any(|user| user[0] == name && user[2] == number);
     let has_it_as_first = |user: &Vec<String>| user[3] == number && user[2] != number;
     let groups = group.lines().map(fields).filter(|group| group.len() > 3 && group[2] == number);
-    let others = |group: Vec<String>| group[3].split(',').any(|name| !name.is_empty() && !is_user(name));
+    let others =
+        |group: Vec<String>| group[3].split(',').any(|name| !name.is_empty() && !is_user(name));
     !users.iter().any(has_it_as_first) && !groups.into_iter().any(others)
 }
 
@@ -213,12 +237,17 @@ mod tests {
 
     #[test]
     fn a_group_is_the_owners_own_only_without_other_members() {
-        let passwd =
-            "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1001:1001::/home/bob:/bin/sh\n";
+        let passwd = "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1001:1001::/home/bob:/bin/sh\n";
         let guest = format!("{passwd}guest:x:1002:1000::/home/guest:/bin/sh\n");
-        assert!(is_alone(1000, passwd, "ann:x:1000:\n") && is_alone(1000, passwd, "ann:x:1000:ann\nbob:x:1001:ann"));
+        assert!(
+            is_alone(1000, passwd, "ann:x:1000:\n")
+                && is_alone(1000, passwd, "ann:x:1000:ann\nbob:x:1001:ann")
+        );
         assert!(is_alone(64_321, passwd, "") && is_alone(1000, "", ""));
-        assert!(!is_alone(1000, passwd, "ann:x:1000:bob\n") && !is_alone(1000, passwd, "team:x:1000:ann,bob\n"));
+        assert!(
+            !is_alone(1000, passwd, "ann:x:1000:bob\n")
+                && !is_alone(1000, passwd, "team:x:1000:ann,bob\n")
+        );
         assert!(!is_alone(1000, &guest, "ann:x:1000:\n"), "it is another user's first group");
     }
 }

@@ -29,7 +29,8 @@ fn process_of(name: &str) -> Option<u32> {
 /// Removes those of killed processes. What cannot be removed does no harm.
 pub(crate) fn remove_abandoned(dir: &Dir) {
     for name in dir.names().unwrap_or_default() {
-        if process_of(&name).is_some_and(|pid| !is_alive(pid)) && is_abandoned(dir, &name).is_some() {
+        if process_of(&name).is_some_and(|pid| !is_alive(pid)) && is_abandoned(dir, &name).is_some()
+        {
             let _ = dir.remove(&name);
         }
     }
@@ -63,9 +64,14 @@ mod tests {
     fn a_name_has_a_process_if_it_is_schedlabs() {
         assert_eq!(process_of(&name()), Some(std::process::id()));
         assert_eq!(process_of(".schedlab-7-12"), Some(7));
-        for other in
-            [".schedlab-7", ".schedlab-07-1", ".schedlab-+7-1", ".schedlab-7-1-2", "schedlab-7-1", ".schedlab--1"]
-        {
+        for other in [
+            ".schedlab-7",
+            ".schedlab-07-1",
+            ".schedlab-+7-1",
+            ".schedlab-7-1-2",
+            "schedlab-7-1",
+            ".schedlab--1",
+        ] {
             assert_eq!(process_of(other), None, "{other}");
         }
     }
@@ -95,7 +101,8 @@ mod tests {
         fs::create_dir(out.file(&dead(5))).expect("a directory");
         stays.extend([locked, dead(3), dead(4), dead(5), "precious".to_owned()]);
         if rustix::process::geteuid().is_root() {
-            chown(out.file(&put(&dead(6))), Some(64_321), Some(64_321)).expect("root may give away");
+            chown(out.file(&put(&dead(6))), Some(64_321), Some(64_321))
+                .expect("root may give away");
             stays.push(dead(6));
         }
         out.replace("page.html", b"page").expect("writable");

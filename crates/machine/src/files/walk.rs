@@ -9,7 +9,9 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, readlinkat, statat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, readlinkat, statat,
+};
 use rustix::io::Errno;
 
 use crate::files::error::Error;
@@ -34,7 +36,8 @@ pub(crate) fn walk(path: &Path, make: bool, trust: Trust) -> Result<Lookup, Erro
                 if links > MOST_LINKS {
                     return Err(Error::io("follow", &named)(Errno::LOOP));
                 }
-                let target = readlinkat(&at.fd, &name, Vec::new()).map_err(Error::io("follow", &named))?;
+                let target =
+                    readlinkat(&at.fd, &name, Vec::new()).map_err(Error::io("follow", &named))?;
                 let target = Path::new(OsStr::from_bytes(target.as_bytes())).to_owned();
                 for word in words(&target).collect::<Vec<_>>().into_iter().rev() {
                     left.push_front(word);

@@ -51,7 +51,11 @@ fn owned(attempt: Attempt, what: &str) -> Result<OwnLock, Error> {
 
 /// The keys of all lock files.
 pub(super) fn keys(root: &Root) -> Vec<String> {
-    let dir = root.state_dir_if_there().ok().flatten().and_then(|state| state.subdir_if_there(DIR).ok().flatten());
+    let dir = root
+        .state_dir_if_there()
+        .ok()
+        .flatten()
+        .and_then(|state| state.subdir_if_there(DIR).ok().flatten());
     let names = dir.and_then(|dir| dir.names().ok()).unwrap_or_default();
     names.iter().filter_map(|name| name.strip_suffix(".lock")).map(str::to_string).collect()
 }
@@ -62,7 +66,8 @@ pub(super) fn keys(root: &Root) -> Vec<String> {
 /// # Errors
 /// [`Error::Busy`] when another schedlab has it; the errors of making the directory as root.
 pub fn lock_machine(root: &Root, name: &str, what: &str) -> Result<Option<OwnLock>, Error> {
-    let attempt = Dir::private(root.path("/run/schedlab")).and_then(|dir| dir.lock(&format!("{name}.lock")));
+    let attempt =
+        Dir::private(root.path("/run/schedlab")).and_then(|dir| dir.lock(&format!("{name}.lock")));
     match attempt.map(|attempt| owned(attempt, what)) {
         Ok(file) => file.map(Some),
         // Without /run for itself this process changes nothing of the machine, or is alone on it.
@@ -82,7 +87,10 @@ pub(super) mod tests {
         let (_dir, root) = machine();
         let lock = Lock::take(&root, "k", "/dev/x").expect("free");
         let busy = Lock::take(&root, "k", "/dev/x").unwrap_err();
-        assert!(matches!(busy, Error::Busy { pid_of_other: Some(pid), .. } if pid == std::process::id()), "{busy}");
+        assert!(
+            matches!(busy, Error::Busy { pid_of_other: Some(pid), .. } if pid == std::process::id()),
+            "{busy}"
+        );
         drop(lock);
         Lock::take(&root, "k", "/dev/x").expect("free again");
     }

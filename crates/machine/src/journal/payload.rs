@@ -20,8 +20,17 @@ pub trait Payload: Serialize + DeserializeOwned {
 }
 
 /// Fails with what was found and what was expected.
-pub fn expect(holds: bool, what: &str, found: impl std::fmt::Debug, expected: &str) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(format!("its {what} is none of schedlab's (found {found:?}, expected {expected})")) }
+pub fn expect(
+    holds: bool,
+    what: &str,
+    found: impl std::fmt::Debug,
+    expected: &str,
+) -> Result<(), String> {
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("its {what} is none of schedlab's (found {found:?}, expected {expected})"))
+    }
 }
 
 /// Whether a word is one component of a path that leads nowhere else: letters, digits and a few signs, no dot in front.
@@ -55,7 +64,13 @@ mod tests {
         assert!(is_name("cciss!c0d0") && is_name("90-schedlab-x.rules"));
         let dir = Path::new("/etc/udev/rules.d");
         assert_eq!(name_in(Path::new("/etc/udev/rules.d/a.rules"), dir), Some("a.rules"));
-        for path in ["/etc/udev/rules.d/../a", "/etc/udev/rules.d/x/a", "/etc/shadow", "a", "/etc/udev/rules.d/.."] {
+        for path in [
+            "/etc/udev/rules.d/../a",
+            "/etc/udev/rules.d/x/a",
+            "/etc/shadow",
+            "a",
+            "/etc/udev/rules.d/..",
+        ] {
             assert_eq!(name_in(Path::new(path), dir), None, "{path}");
         }
     }

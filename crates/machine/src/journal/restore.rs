@@ -106,7 +106,10 @@ pub fn restore(root: &Root, kinds: &[Kind]) -> Result<Vec<Outcome>, Error> {
             Err(Error::Busy { device, pid_of_other }) => {
                 // Read without its lock: it may be gone by now.
                 let entry = store::read(root, &key).ok().flatten();
-                let subject = entry.as_ref().and_then(|entry| (kind_of(entry)?.subject)(entry)).unwrap_or(device);
+                let subject = entry
+                    .as_ref()
+                    .and_then(|entry| (kind_of(entry)?.subject)(entry))
+                    .unwrap_or(device);
                 let lasting = entry.and_then(|entry| entry.lasting_now(root));
                 outcomes.push(Outcome::Busy { subject, pid: pid_of_other, lasting });
                 continue;
@@ -121,8 +124,14 @@ pub fn restore(root: &Root, kinds: &[Kind]) -> Result<Vec<Outcome>, Error> {
                 Some(kind) => dead.push((kind, lock, key, entry)),
                 None => {
                     let known: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
-                    let why = format!("its kind is {:?}, expected one of {}", entry.kind(), known.join(", "));
-                    outcomes.push(Outcome::Failed { error: Error::Journal { path: store::path(root, &key), why } });
+                    let why = format!(
+                        "its kind is {:?}, expected one of {}",
+                        entry.kind(),
+                        known.join(", ")
+                    );
+                    outcomes.push(Outcome::Failed {
+                        error: Error::Journal { path: store::path(root, &key), why },
+                    });
                 }
             },
             // Its owner ended in good order between our look at the directory and now.
@@ -148,7 +157,8 @@ fn sweep(root: &Root, kinds: &[Kind]) {
     let journal = store::dir(root).ok().flatten();
     let has_entry = |key: &str| journal.as_ref().is_some_and(|dir| dir.has(&store::name(key)));
     for name in journal.iter().flat_map(|dir| dir.names().unwrap_or_default()) {
-        if let Some(key) = name.strip_suffix(store::UNFINISHED).and_then(|key| key.strip_suffix('.'))
+        if let Some(key) =
+            name.strip_suffix(store::UNFINISHED).and_then(|key| key.strip_suffix('.'))
             && let Ok(lock) = Lock::take(root, key, key)
         {
             let _ = journal.as_ref().map(|dir| dir.remove(&name));

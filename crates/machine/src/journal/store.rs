@@ -103,7 +103,8 @@ impl Entry {
     /// # Errors
     /// [`Error::Journal`] if the entry is of another kind, does not read as that owner's, or names what schedlab never changes.
     pub fn expect<T: Payload>(&self, root: &Root, kind: &str, key: &str) -> Result<T, Error> {
-        let payload = self.decode(kind).and_then(|payload: T| payload.check(root, key).map(|()| payload));
+        let payload =
+            self.decode(kind).and_then(|payload: T| payload.check(root, key).map(|()| payload));
         payload.map_err(|why| Error::Journal { path: path(root, key), why })
     }
 
@@ -120,7 +121,9 @@ pub fn key(identity: &str) -> String {
     let mut key = String::new();
     for byte in identity.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => key.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => {
+                key.push(char::from(byte))
+            }
             _ => key.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -135,12 +138,19 @@ pub fn path(root: &Root, key: &str) -> PathBuf {
 pub fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
     let dir = root.state_dir()?.subdir(DIR)?;
     let name = name(key);
-    let text =
-        serde_json::to_string_pretty(entry).expect("an entry has only texts and numbers, which always make JSON");
+    let text = serde_json::to_string_pretty(entry)
+        .expect("an entry has only texts and numbers, which always make JSON");
     // An entry that cannot be read is for people, in a terminal.
     let text = text::escaped(&text);
-    crate::files::replace(root.files(), &dir, &name, &format!("{key}.{UNFINISHED}"), text.as_bytes(), None)
-        .map_err(Error::io("write the journal entry", dir.file(&name)))
+    crate::files::replace(
+        root.files(),
+        &dir,
+        &name,
+        &format!("{key}.{UNFINISHED}"),
+        text.as_bytes(),
+        None,
+    )
+    .map_err(Error::io("write the journal entry", dir.file(&name)))
 }
 
 /// Removes an entry. Not made durable, which would cost as much as a switch of the scheduler: what a loss of power brings back
@@ -171,7 +181,12 @@ pub fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
 /// The keys of all entries, sorted. Unfinished entries are not among them: nothing was changed under those.
 pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
     let Some(dir) = dir(root)? else { return Ok(Vec::new()) };
-    Ok(dir.names()?.iter().filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
+    Ok(dir
+        .names()?
+        .iter()
+        .filter_map(|name| name.strip_suffix(".json"))
+        .map(str::to_string)
+        .collect())
 }
 
 /// The journal's directory, if there is one.
@@ -202,7 +217,8 @@ mod tests {
     #[test]
     fn an_entry_is_read_as_it_was_written_and_is_gone_when_removed() {
         let (_dir, root) = machine();
-        let entry = Entry::new(&root, "some-kind", &serde_json::json!({"file": "/var/tmp/x"})).expect("a boot id");
+        let entry = Entry::new(&root, "some-kind", &serde_json::json!({"file": "/var/tmp/x"}))
+            .expect("a boot id");
         write(&root, "k", &entry).expect("a writable state directory");
         assert_eq!(read(&root, "k").expect("readable"), Some(entry));
         assert_eq!(keys(&root).expect("readable"), ["k"]);
@@ -223,8 +239,12 @@ mod tests {
             let error = read(&root, "k").unwrap_err().to_string();
             assert!(error.contains("k.json"), "{error}");
         }
-        fs::write(path(&root, "k"), "{\"schema\":2,\"build\":\"later\",\"boot\":{}}").expect("writable");
+        fs::write(path(&root, "k"), "{\"schema\":2,\"build\":\"later\",\"boot\":{}}")
+            .expect("writable");
         let error = read(&root, "k").unwrap_err().to_string();
-        assert!(error.contains("(found 2, of build later; expected 1, of this build unnamed)"), "{error}");
+        assert!(
+            error.contains("(found 2, of build later; expected 1, of this build unnamed)"),
+            "{error}"
+        );
     }
 }

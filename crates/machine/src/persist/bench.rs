@@ -37,7 +37,14 @@ impl Bench {
         );
         install_script(&tools.join("udevadm"), &script);
         bench.root = bench.root.with_tool_dirs(vec![tools]);
-        bench.has("sda", &[("ID_WWN", "0x5000c500a1b2c3d4"), ("ID_SERIAL", "MODEL_ZA1"), ("USEC_INITIALIZED", "1")]);
+        bench.has(
+            "sda",
+            &[
+                ("ID_WWN", "0x5000c500a1b2c3d4"),
+                ("ID_SERIAL", "MODEL_ZA1"),
+                ("USEC_INITIALIZED", "1"),
+            ],
+        );
         bench
     }
 
@@ -58,7 +65,8 @@ impl Bench {
 
     /// Gives a disk these properties in udev's database.
     pub(super) fn has(&self, name: &str, properties: &[(&str, &str)]) {
-        let text: String = properties.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
+        let text: String =
+            properties.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
         self.write(&format!("properties/{name}"), &text);
     }
 
@@ -69,14 +77,23 @@ impl Bench {
     pub(super) fn address(&self) -> Address {
         if self.root.tool("udevadm").is_none() {
             let conditions = vec![("ENV{ID_WWN}".to_string(), "0x5000c500a1b2c3d4".to_string())];
-            return Address { key: "wwn-0x5000c500a1b2c3d4".into(), conditions, by: By::Identity, when: When::Added };
+            return Address {
+                key: "wwn-0x5000c500a1b2c3d4".into(),
+                conditions,
+                by: By::Identity,
+                when: When::Added,
+            };
         }
         address(&self.root, &self.disk(), By::Identity).expect("it has a world-wide name")
     }
 
     pub(super) fn try_propose(&self, setting: &Setting) -> Result<Proposal, Error> {
         let (device, address) = (self.disk(), self.address());
-        propose(&self.root, &Request { device: &device, setting, address, note: note() }, Form::Udev)
+        propose(
+            &self.root,
+            &Request { device: &device, setting, address, note: note() },
+            Form::Udev,
+        )
     }
 
     pub(super) fn propose(&self, setting: &Setting) -> Proposal {
@@ -142,7 +159,8 @@ pub(super) fn note() -> Note {
 fn walk(path: &Path, base: &Path, all: &mut Tree) {
     let Ok(meta) = fs::symlink_metadata(path) else { return };
     // Texts name paths of the temporary tree, which has another name each time.
-    let text = || fs::read_to_string(path).expect("own text").replace(&base.display().to_string(), "");
+    let text =
+        || fs::read_to_string(path).expect("own text").replace(&base.display().to_string(), "");
     let content = meta.is_file().then(text);
     let name = path.strip_prefix(base).expect("inside").to_path_buf();
     all.insert(name, (meta.permissions().mode(), content));

@@ -28,24 +28,35 @@ pub(super) struct CheckedSetting {
 impl CheckedSetting {
     /// Every value under its path below the device's directory in sysfs, in the order in which they are written.
     pub(super) fn writes(&self) -> Vec<(String, &str)> {
-        let scheduler = self.scheduler.iter().map(|name| ("queue/scheduler".to_string(), name.as_str()));
-        let queue = self.queue.iter().map(|(name, value)| (format!("queue/{name}"), value.as_str()));
-        let tunables = self.tunables.iter().map(|(name, value)| (format!("queue/iosched/{name}"), value.as_str()));
+        let scheduler =
+            self.scheduler.iter().map(|name| ("queue/scheduler".to_string(), name.as_str()));
+        let queue =
+            self.queue.iter().map(|(name, value)| (format!("queue/{name}"), value.as_str()));
+        let tunables = self
+            .tunables
+            .iter()
+            .map(|(name, value)| (format!("queue/iosched/{name}"), value.as_str()));
         scheduler.chain(queue).chain(tunables).collect()
     }
 }
 
 /// Checks a setting and sorts its values into attributes and tunables. Tunables belong to a scheduler: where none is named, the one in
 /// effect is persisted too.
-pub(super) fn check(root: &Root, device: &Device, setting: &Setting) -> Result<CheckedSetting, Error> {
+pub(super) fn check(
+    root: &Root,
+    device: &Device,
+    setting: &Setting,
+) -> Result<CheckedSetting, Error> {
     let now = Snapshot::take(root, &device.name);
-    if let Some(name) = setting.tunables.keys().find(|name| device_attributes::row(name).is_some()) {
+    if let Some(name) = setting.tunables.keys().find(|name| device_attributes::row(name).is_some())
+    {
         return Err(Refusal::NotOfTheQueue { name: name.clone() }.into());
     }
     let named = setting.scheduler.iter().map(|value| ("scheduler", value.as_str()));
     let others = setting.tunables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     named.chain(others).try_for_each(|(name, value)| check_text(name, value))?;
-    let only_queue = setting.scheduler.is_none() && setting.tunables.keys().all(|name| now.queue.contains_key(name));
+    let only_queue = setting.scheduler.is_none()
+        && setting.tunables.keys().all(|name| now.queue.contains_key(name));
     let (mut queue, mut tunables) = (Vec::new(), Vec::new());
     if now.scheduler.is_none() && only_queue {
         // Nothing to be switched, and no table knows more of a bio-based device than its attributes themselves.
@@ -80,7 +91,10 @@ pub fn current(root: &Root, device: &Device) -> (Setting, Vec<String>) {
     let Some(scheduler) = now.scheduler.clone() else { return (Setting::default(), Vec::new()) };
     let mut setting = Setting::of(&scheduler);
     let build = Build {
-        nr_tags: device.nr_requests.and_then(|n| u32::try_from(n).ok()).unwrap_or(Build::default().nr_tags),
+        nr_tags: device
+            .nr_requests
+            .and_then(|n| u32::try_from(n).ok())
+            .unwrap_or(Build::default().nr_tags),
         rotational: now.queue.get("rotational").is_some_and(|text| text == "1"),
         ..Build::default()
     };

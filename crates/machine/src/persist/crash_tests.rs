@@ -59,7 +59,10 @@ const FORGET: Case<Bench, Error> = case(
     "a forget that puts back another program's file and removes directories",
     || {
         after(|bench| {
-            bench.write(&format!("etc/udev/rules.d/{}", super::rule_name(&bench.address().key)), "# mine\n");
+            bench.write(
+                &format!("etc/udev/rules.d/{}", super::rule_name(&bench.address().key)),
+                "# mine\n",
+            );
             keep(&bench.root, &bench.propose(&bfq()), true).expect("nothing goes wrong yet");
         })
     },

@@ -64,7 +64,8 @@ impl Persisted {
     /// A manifest as it stands on the disk; the error says what is wrong with it.
     pub fn from_json(bytes: &[u8]) -> Result<Persisted, String> {
         MANIFEST_BYTES.check(bytes.len()).map_err(|exceeded| exceeded.to_string())?;
-        let persisted: Persisted = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let persisted: Persisted =
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         match persisted.schema {
             SCHEMA => Ok(persisted),
             found => Err(text::build::other_format(found, SCHEMA, None)),
@@ -86,8 +87,8 @@ pub(super) fn path(root: &Root, key: &str) -> PathBuf {
 }
 
 pub(super) fn content(kept: &Persisted) -> Content {
-    let text =
-        serde_json::to_string_pretty(kept).expect("a manifest has only texts and numbers, which always make JSON");
+    let text = serde_json::to_string_pretty(kept)
+        .expect("a manifest has only texts and numbers, which always make JSON");
     let mut text = text::escaped(&text).into_owned();
     text.push('\n');
     Content { mode: 0o600, ..Content::text(text) }
@@ -96,7 +97,9 @@ pub(super) fn content(kept: &Persisted) -> Content {
 pub(super) fn read(root: &Root, key: &str) -> Result<Option<Persisted>, Error> {
     let path = path(root, key);
     let Some(content) = look(&path)? else { return Ok(None) };
-    Persisted::from_json(content.bytes()).map(Some).map_err(|why| Refusal::Manifest { path, why }.into())
+    Persisted::from_json(content.bytes())
+        .map(Some)
+        .map_err(|why| Refusal::Manifest { path, why }.into())
 }
 
 /// Everything that is kept, sorted by key.
@@ -113,7 +116,12 @@ pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
     let Some(dir) = state.map(|state| state.subdir_if_there("kept")).transpose()?.flatten() else {
         return Ok(Vec::new());
     };
-    Ok(dir.names()?.iter().filter_map(|name| name.strip_suffix(".json")).map(str::to_string).collect())
+    Ok(dir
+        .names()?
+        .iter()
+        .filter_map(|name| name.strip_suffix(".json"))
+        .map(str::to_string)
+        .collect())
 }
 
 /// The lines in which a file differs from what was written: at most six of each, `-` for what is missing, `+` for what is new.

@@ -92,10 +92,12 @@ pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposa
     let paths = paths(root, &request.address.key, form, &checked);
     let subject = subject(root, request, key.clone(), &paths);
     let texts: Vec<String> = match form {
-        Form::Udev => [Some(texts::rule(&subject, &checked)), texts::module_list(&subject, &checked)]
-            .into_iter()
-            .flatten()
-            .collect(),
+        Form::Udev => {
+            [Some(texts::rule(&subject, &checked)), texts::module_list(&subject, &checked)]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
         Form::Tuned => {
             let active = root.read_optional(root.path("/etc/tuned/active_profile"));
             let active = active.filter(|name| !name.contains("schedlab-"));
@@ -134,7 +136,11 @@ pub fn as_hwdb(root: &Root, request: &Request<'_>) -> Result<String, Error> {
 }
 
 /// The same setting as a parameter of the kernel; inside, why there is none.
-pub fn as_boot_parameter(root: &Root, device: &Device, setting: &Setting) -> Result<Result<String, String>, Error> {
+pub fn as_boot_parameter(
+    root: &Root,
+    device: &Device,
+    setting: &Setting,
+) -> Result<Result<String, String>, Error> {
     let checked = checked::check(root, device, setting)?;
     Ok(texts::boot(&root.kernel_release(), checked.scheduler.as_deref()))
 }
@@ -156,24 +162,34 @@ pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error
     let mut changes = Vec::new();
     for file in &mut kept.files {
         let before = transaction::look(&file.path)?;
-        let ours = former.iter().flat_map(|former| &former.files).find(|former| former.path == file.path);
+        let ours =
+            former.iter().flat_map(|former| &former.files).find(|former| former.path == file.path);
         match ours {
             Some(former) => {
                 check_intact(former, force)?;
                 file.replaced.clone_from(&former.replaced);
             }
             None => {
-                if let Some(found) = before.as_ref().filter(|found| found.bytes() != file.content.bytes() && !force) {
-                    let difference = manifest::difference(&file.content.shown(), Some(&found.shown()));
+                if let Some(found) =
+                    before.as_ref().filter(|found| found.bytes() != file.content.bytes() && !force)
+                {
+                    let difference =
+                        manifest::difference(&file.content.shown(), Some(&found.shown()));
                     return Err(Refusal::NotOurs { path: file.path.clone(), difference }.into());
                 }
                 file.replaced.clone_from(&before);
             }
         }
-        changes.push(FileChange { path: file.path.clone(), before, after: Some(file.content.clone()) });
+        changes.push(FileChange {
+            path: file.path.clone(),
+            before,
+            after: Some(file.content.clone()),
+        });
     }
-    let dropped =
-        former.iter().flat_map(|former| &former.files).filter(|f| !kept.files.iter().any(|k| k.path == f.path));
+    let dropped = former
+        .iter()
+        .flat_map(|former| &former.files)
+        .filter(|f| !kept.files.iter().any(|k| k.path == f.path));
     for file in dropped {
         check_intact(file, force)?;
         changes.push(FileChange {
@@ -184,12 +200,18 @@ pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error
     }
     let manifest = manifest::path(root, &kept.key);
     kept.directories = former.map(|former| former.directories).unwrap_or_default();
-    let new = transaction::missing_directories(kept.files.iter().map(|file| &file.path).chain([&manifest]));
+    let new = transaction::missing_directories(
+        kept.files.iter().map(|file| &file.path).chain([&manifest]),
+    );
     kept.directories.extend(new);
     let before = transaction::look(&manifest)?;
     changes.push(FileChange { path: manifest, before, after: Some(manifest::content(&kept)) });
-    let rules: Vec<&Path> =
-        kept.files.iter().map(|f| f.path.as_path()).filter(|p| p.extension().is_some_and(|e| e == "rules")).collect();
+    let rules: Vec<&Path> = kept
+        .files
+        .iter()
+        .map(|f| f.path.as_path())
+        .filter(|p| p.extension().is_some_and(|e| e == "rules"))
+        .collect();
     let check = || {
         rules.iter().try_for_each(|rule| {
             let complaints = udev::complaints(root, rule)?;
@@ -228,7 +250,8 @@ pub fn forget(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     changes.push(FileChange { path: manifest, before, after: None });
     let emptied: Vec<PathBuf> = kept.directories.iter().rev().cloned().collect();
     let result = transaction::commit(root, &claim.key, &kept.device, changes, &emptied, || Ok(()));
-    let has_rule = kept.files.iter().any(|file| file.path.extension().is_some_and(|e| e == "rules"));
+    let has_rule =
+        kept.files.iter().any(|file| file.path.extension().is_some_and(|e| e == "rules"));
     let caution = if has_rule { udev::reload(root) } else { None };
     result?;
     Ok(Done { kept, cautions: caution.into_iter().collect() })
@@ -240,7 +263,9 @@ pub fn keys_of(root: &Root, device: &Device) -> Result<Vec<String>, Error> {
     let by_name_only = |kept: &Persisted| kept.address.by == By::Name;
     let is_meant = |kept: &Persisted| {
         kept.address.means(&device.name, &properties)
-            || (kept.address.by == By::Identity && !by_name_only(kept) && kept.identity == device.identity)
+            || (kept.address.by == By::Identity
+                && !by_name_only(kept)
+                && kept.identity == device.identity)
     };
     Ok(list(root)?.into_iter().filter(is_meant).map(|kept| kept.key).collect())
 }
@@ -253,7 +278,8 @@ pub fn not_in_effect(root: &Root, device: &Device, kept: &Persisted) -> Vec<Stri
     let differs = |(name, value): &(&String, &String)| {
         !found(name).is_some_and(|found| attribute::same_as_kernel_keeps(name, value, found))
     };
-    let others = kept.tunables.iter().filter(differs).map(|(name, value)| format!("{name}={value}"));
+    let others =
+        kept.tunables.iter().filter(differs).map(|(name, value)| format!("{name}={value}"));
     scheduler.map(|name| format!("scheduler={name}")).chain(others).collect()
 }
 
@@ -278,7 +304,10 @@ impl Claim {
         let lock = Lock::take(root, &key, what)?;
         let claim = Claim { key, lock };
         if let Some(entry) = journal::read(root, &claim.key)? {
-            transaction::undo_entry(root, &Abandoned { key: &claim.key, entry: &entry, lock: &claim.lock })?;
+            transaction::undo_entry(
+                root,
+                &Abandoned { key: &claim.key, entry: &entry, lock: &claim.lock },
+            )?;
         }
         Ok(claim)
     }
@@ -303,7 +332,10 @@ fn paths(root: &Root, key: &str, form: Form, checked: &CheckedSetting) -> Vec<Pa
         Form::Udev => {
             let rule = root.path(format!("/etc/udev/rules.d/{}", rule_name(key)));
             let modules = root.path(format!("/etc/modules-load.d/schedlab-{key}.conf"));
-            [Some(rule), checked.module.is_some().then_some(modules)].into_iter().flatten().collect()
+            [Some(rule), checked.module.is_some().then_some(modules)]
+                .into_iter()
+                .flatten()
+                .collect()
         }
         Form::Tuned => {
             // Since 2.23 profiles have a directory of their own.
@@ -319,7 +351,12 @@ pub fn rule_name(key: &str) -> String {
     format!("{}-schedlab-{key}.rules", texts::ORDER)
 }
 
-fn subject<'a>(root: &Root, request: &'a Request<'_>, key: String, paths: &[PathBuf]) -> Subject<'a> {
+fn subject<'a>(
+    root: &Root,
+    request: &'a Request<'_>,
+    key: String,
+    paths: &[PathBuf],
+) -> Subject<'a> {
     let device = request.device;
     let serial = device.serial.as_ref().map(|serial| format!("serial {serial}"));
     let what: Vec<String> = [device.model.clone(), serial].into_iter().flatten().collect();
@@ -327,7 +364,11 @@ fn subject<'a>(root: &Root, request: &'a Request<'_>, key: String, paths: &[Path
         address: &request.address,
         key,
         name: &device.name,
-        what: if what.is_empty() { format!("a {} device", device.kind.name()) } else { what.join(", ") },
+        what: if what.is_empty() {
+            format!("a {} device", device.kind.name())
+        } else {
+            what.join(", ")
+        },
         kernel: root.kernel_release(),
         note: &request.note,
         files: paths.iter().map(|path| path.display().to_string()).collect(),

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use super::bench::{Bench, note};
 use super::udev::pattern;
 use super::{
-    Address, By, Form, Refusal, Request, When, address, as_boot_parameter, as_boot_parameter_of_an_older_kernel,
-    as_hwdb, current, forget, keep, keys_of, list, propose, rule_name,
+    Address, By, Form, Refusal, Request, When, address, as_boot_parameter,
+    as_boot_parameter_of_an_older_kernel, as_hwdb, current, forget, keep, keys_of, list, propose,
+    rule_name,
 };
 use crate::device;
 use crate::error::Error;
@@ -49,14 +50,22 @@ fn the_rule_finds_the_device_by_its_identity_and_writes_in_the_order_that_the_ke
             "LABEL=\"schedlab_end\"",
         ]
     );
-    for word in
-        ["because  better", "2026-11-22", "6.18.0-fake", "schedlab forget wwn-0x5000c500a1b2c3d4", "by hand  rm "]
-    {
+    for word in [
+        "because  better",
+        "2026-11-22",
+        "6.18.0-fake",
+        "schedlab forget wwn-0x5000c500a1b2c3d4",
+        "by hand  rm ",
+    ] {
         assert!(rule.contains(word), "{word} is missing in:\n{rule}");
     }
-    assert!(kept.files[0].path.ends_with("etc/udev/rules.d/90-schedlab-wwn-0x5000c500a1b2c3d4.rules"));
+    assert!(
+        kept.files[0].path.ends_with("etc/udev/rules.d/90-schedlab-wwn-0x5000c500a1b2c3d4.rules")
+    );
     assert_eq!(lines(&kept.files[1].content.shown()), ["bfq"]);
-    assert!(kept.files[1].path.ends_with("etc/modules-load.d/schedlab-wwn-0x5000c500a1b2c3d4.conf"));
+    assert!(
+        kept.files[1].path.ends_with("etc/modules-load.d/schedlab-wwn-0x5000c500a1b2c3d4.conf")
+    );
 }
 
 #[test]
@@ -69,7 +78,10 @@ fn a_scheduler_that_is_built_in_needs_no_list_of_modules() {
 fn a_tunable_without_a_scheduler_keeps_the_one_in_effect_and_an_attribute_of_the_queue_does_not() {
     let bench = Bench::new();
     let none = Setting::default();
-    assert_eq!(bench.propose(&none.clone().with("fifo_batch", "8")).kept.scheduler.as_deref(), Some("mq-deadline"));
+    assert_eq!(
+        bench.propose(&none.clone().with("fifo_batch", "8")).kept.scheduler.as_deref(),
+        Some("mq-deadline")
+    );
     assert_eq!(bench.propose(&none.with("nomerges", "1")).kept.scheduler, None);
 }
 
@@ -78,14 +90,25 @@ fn what_the_device_cannot_have_is_refused_before_anything_is_written() {
     let bench = Bench::new();
     let before = bench.tree();
     let fails = |setting: Setting| bench.try_propose(&setting).unwrap_err();
-    assert!(matches!(fails(Setting::of("bfk")), Error::UnknownScheduler { word, .. } if word == "bfk"));
-    assert!(matches!(fails(Setting::of("mq-deadline").with("fifo_batch", "-1")), Error::OutOfRange { .. }));
-    assert!(matches!(fails(Setting::of("bfq").with("fifo_batch", "1")), Error::TunableOfOther { .. }));
+    assert!(
+        matches!(fails(Setting::of("bfk")), Error::UnknownScheduler { word, .. } if word == "bfk")
+    );
+    assert!(matches!(
+        fails(Setting::of("mq-deadline").with("fifo_batch", "-1")),
+        Error::OutOfRange { .. }
+    ));
+    assert!(matches!(
+        fails(Setting::of("bfq").with("fifo_batch", "1")),
+        Error::TunableOfOther { .. }
+    ));
     for (name, value) in [("io.cost.qos", "enable=1"), ("cdl_enable", "1")] {
         let error = fails(Setting::of("bfq").with(name, value));
         assert!(matches!(error, Error::Persist(Refusal::NotOfTheQueue { .. })), "{error}");
     }
-    assert!(matches!(fails(Setting::of("none").with("logical_block_size", "4096")), Error::ReadOnlyAttribute { .. }));
+    assert!(matches!(
+        fails(Setting::of("none").with("logical_block_size", "4096")),
+        Error::ReadOnlyAttribute { .. }
+    ));
     for value in ["1\"", "$x", "1\n2", "", "%k", "1\\"] {
         let odd = refusal(fails(Setting::default().with("nomerges", value)));
         assert!(matches!(odd, Refusal::OddValue { .. }), "{value:?}: {odd}");
@@ -105,7 +128,12 @@ fn identities_are_preferred_from_the_most_stable_on() {
         ("ID_SERIAL_SHORT", "S"),
         ("ID_MODEL", "M"),
     ];
-    let expected = ["ID_WWN_WITH_EXTENSION=0x6001", "ID_WWN=0x6", "ID_SERIAL=M_S", "ID_SERIAL_SHORT=S ID_MODEL=M"];
+    let expected = [
+        "ID_WWN_WITH_EXTENSION=0x6001",
+        "ID_WWN=0x6",
+        "ID_SERIAL=M_S",
+        "ID_SERIAL_SHORT=S ID_MODEL=M",
+    ];
     for (first, expected) in expected.into_iter().enumerate() {
         bench.has("sda", &all[first..]);
         assert_eq!(words(), expected);
@@ -125,7 +153,11 @@ fn two_disks_with_one_serial_are_refused_and_a_second_property_may_tell_them_apa
     let error = refusal(address(&bench.root, &bench.disk(), By::Identity).unwrap_err());
     assert!(matches!(&error, Refusal::Twins { other, .. } if other == "/dev/sdb"), "{error}");
     fs::write(bench.root.sys("block/sdb/hidden"), "1").expect("own tree");
-    assert_eq!(bench.address().words(), "ID_WWN=0x5000c500a1b2c3d4", "a hidden path of a multipath device is no twin");
+    assert_eq!(
+        bench.address().words(),
+        "ID_WWN=0x5000c500a1b2c3d4",
+        "a hidden path of a multipath device is no twin"
+    );
 }
 
 #[test]
@@ -138,7 +170,10 @@ fn a_loop_device_has_a_name_only_and_that_must_be_asked_for() {
     assert!(error.contains("--by-name"), "{error}");
     let by_name = address(&bench.root, &device, By::Name).expect("it has a name");
     assert_eq!((by_name.words().as_str(), by_name.key.as_str()), ("KERNEL=loop3", "name-loop3"));
-    assert!(matches!(refusal(address(&bench.root, &device, By::Path).unwrap_err()), Refusal::NoIdentity { .. }));
+    assert!(matches!(
+        refusal(address(&bench.root, &device, By::Path).unwrap_err()),
+        Refusal::NoIdentity { .. }
+    ));
 }
 
 #[test]
@@ -166,12 +201,18 @@ fn stacked_devices_wait_until_they_have_a_table_or_are_assembled() {
         let setting = Setting::default().with("read_ahead_kb", "64");
         let request = Request { device: &device, setting: &setting, address, note: note() };
         let rule =
-            propose(&bench.root, &request, Form::Udev).expect("read-ahead can be kept").kept.files[0].content.shown();
+            propose(&bench.root, &request, Form::Udev).expect("read-ahead can be kept").kept.files
+                [0]
+            .content
+            .shown();
         assert!(
-            lines(&rule).contains(&line) && lines(&rule).contains(&"ACTION!=\"add|change\", GOTO=\"schedlab_end\""),
+            lines(&rule).contains(&line)
+                && lines(&rule).contains(&"ACTION!=\"add|change\", GOTO=\"schedlab_end\""),
             "{rule}"
         );
-        let error = propose(&bench.root, &Request { setting: &Setting::of("bfq"), ..request }, Form::Udev).unwrap_err();
+        let error =
+            propose(&bench.root, &Request { setting: &Setting::of("bfq"), ..request }, Form::Udev)
+                .unwrap_err();
         assert!(matches!(error, Error::NoScheduler { .. }), "{error}");
     }
 }
@@ -231,19 +272,24 @@ fn a_rule_that_was_edited_is_neither_overwritten_nor_deleted_and_the_difference_
     let text = fs::read_to_string(rule).expect("it was written").replace("\"96\"", "\"32\"");
     fs::write(rule, text).expect("own tree");
     let edited = bench.tree();
-    let answers =
-        [bench.keep(&Setting::of("none")).unwrap_err(), forget(&bench.root, &done.kept.key, false).unwrap_err()];
+    let answers = [
+        bench.keep(&Setting::of("none")).unwrap_err(),
+        forget(&bench.root, &done.kept.key, false).unwrap_err(),
+    ];
     for error in answers {
         let words = error.to_string();
         assert!(
-            words.contains("- ATTR{queue/nr_requests}=\"96\"") && words.contains("+ ATTR{queue/nr_requests}=\"32\""),
+            words.contains("- ATTR{queue/nr_requests}=\"96\"")
+                && words.contains("+ ATTR{queue/nr_requests}=\"32\""),
             "{words}"
         );
         assert!(matches!(refusal(error), Refusal::Edited { .. }));
     }
     assert_eq!(bench.tree(), edited);
     fs::remove_file(rule).expect("own tree");
-    assert!(forget(&bench.root, &done.kept.key, false).unwrap_err().to_string().contains("it is gone"));
+    assert!(
+        forget(&bench.root, &done.kept.key, false).unwrap_err().to_string().contains("it is gone")
+    );
     forget(&bench.root, &done.kept.key, true).expect("forced");
     assert_eq!(bench.tree().len(), before.len());
 }
@@ -252,10 +298,14 @@ fn a_rule_that_was_edited_is_neither_overwritten_nor_deleted_and_the_difference_
 fn a_file_that_schedlab_did_not_write_is_replaced_by_force_only_and_put_back_by_forget() {
     let bench = Bench::new();
     let proposal = bench.propose(&bfq());
-    let path = bench.write(&format!("etc/udev/rules.d/{}", rule_name(&bench.address().key)), "# mine\n");
+    let path =
+        bench.write(&format!("etc/udev/rules.d/{}", rule_name(&bench.address().key)), "# mine\n");
     let before = bench.tree();
     let error = refusal(keep(&bench.root, &proposal, false).unwrap_err());
-    assert!(matches!(&error, Refusal::NotOurs { difference, .. } if difference.contains("+ # mine")), "{error}");
+    assert!(
+        matches!(&error, Refusal::NotOurs { difference, .. } if difference.contains("+ # mine")),
+        "{error}"
+    );
     assert_eq!(bench.tree(), before);
     keep(&bench.root, &proposal, true).expect("forced");
     // Persisted again, it is still known whose file it was.
@@ -271,11 +321,15 @@ fn a_symbolic_link_is_never_written_through_and_a_linked_directory_is() {
     let proposal = bench.propose(&bfq());
     let rule = proposal.kept.files[0].path.clone();
     let real = bench.write("usr/rules/other", "").parent().expect("a directory").to_path_buf();
-    fs::create_dir_all(rule.parent().and_then(|dir| dir.parent()).expect("etc/udev")).expect("own tree");
+    fs::create_dir_all(rule.parent().and_then(|dir| dir.parent()).expect("etc/udev"))
+        .expect("own tree");
     std::os::unix::fs::symlink(&real, rule.parent().expect("rules.d")).expect("own tree");
     std::os::unix::fs::symlink("/dev/null", &rule).expect("own tree");
     let error = refusal(keep(&bench.root, &proposal, true).unwrap_err());
-    assert!(matches!(&error, Refusal::NoPlainFile { what, .. } if what.contains("/dev/null")), "{error}");
+    assert!(
+        matches!(&error, Refusal::NoPlainFile { what, .. } if what.contains("/dev/null")),
+        "{error}"
+    );
     fs::remove_file(&rule).expect("own tree");
     keep(&bench.root, &proposal, false).expect("the directory is a link, the file is ours");
     assert!(real.join(rule_name(&bench.address().key)).is_file());
@@ -288,11 +342,16 @@ fn a_rule_that_udev_does_not_understand_is_not_kept() {
     let bench = Bench::new();
     let before = bench.tree();
     let rule = bench.propose(&bfq()).kept.files[0].path.clone();
-    let said =
-        format!("Reading rules file: {0}\n{0}:7 Invalid key 'BOGUS'\n/other.rules:1 Invalid key\n", rule.display());
+    let said = format!(
+        "Reading rules file: {0}\n{0}:7 Invalid key 'BOGUS'\n/other.rules:1 Invalid key\n",
+        rule.display()
+    );
     bench.write("complaints", &said);
     let error = refusal(bench.keep(&bfq()).unwrap_err());
-    assert!(matches!(&error, Refusal::BadRule { complaints, .. } if complaints.len() == 1), "{error}");
+    assert!(
+        matches!(&error, Refusal::BadRule { complaints, .. } if complaints.len() == 1),
+        "{error}"
+    );
     assert_eq!(bench.tree(), before);
 }
 
@@ -301,9 +360,13 @@ fn two_schedlabs_do_not_keep_for_one_device_at_once_and_no_lock_file_stays() {
     let bench = Bench::new();
     let proposal = bench.propose(&bfq());
     let lock =
-        Lock::take(&bench.root, &format!("{}{}", super::transaction::KEYS, proposal.kept.key), "x").expect("free");
+        Lock::take(&bench.root, &format!("{}{}", super::transaction::KEYS, proposal.kept.key), "x")
+            .expect("free");
     assert!(matches!(keep(&bench.root, &proposal, false).unwrap_err(), Error::Busy { .. }));
-    assert!(matches!(forget(&bench.root, &proposal.kept.key, false).unwrap_err(), Error::Busy { .. }));
+    assert!(matches!(
+        forget(&bench.root, &proposal.kept.key, false).unwrap_err(),
+        Error::Busy { .. }
+    ));
     drop(lock);
     keep(&bench.root, &proposal, false).expect("free again");
     assert!(bench.root.names(bench.root.state("lock")).is_empty());
@@ -340,7 +403,10 @@ fn what_is_found_by_name_is_not_mistaken_for_another_device() {
     bench.has("sda", &[("ID_WWN", "0x5000000000000001")]);
     assert!(keys_of(&bench.root, &bench.disk()).expect("readable").is_empty());
     let error = refusal(forget(&bench.root, "wwn-0x5000000000000001", false).unwrap_err());
-    assert!(matches!(&error, Refusal::NothingKept { known, .. } if *known == [done.kept.key.clone()]), "{error}");
+    assert!(
+        matches!(&error, Refusal::NothingKept { known, .. } if *known == [done.kept.key.clone()]),
+        "{error}"
+    );
 }
 
 #[test]
@@ -373,7 +439,8 @@ fn the_forms_for_other_programs_say_what_they_can_do() {
     let bench = Bench::new();
     bench.write("etc/tuned/active_profile", "throughput-performance\n");
     let (device, setting) = (bench.disk(), bfq());
-    let request = Request { device: &device, setting: &setting, address: bench.address(), note: note() };
+    let request =
+        Request { device: &device, setting: &setting, address: bench.address(), note: note() };
     let kept = propose(&bench.root, &request, Form::Tuned).expect("possible").kept;
     let text = kept.files[0].content.shown();
     assert!(kept.files[0].path.ends_with("etc/tuned/schedlab-wwn-0x5000c500a1b2c3d4/tuned.conf"));
@@ -389,7 +456,8 @@ fn the_forms_for_other_programs_say_what_they_can_do() {
     }
     let hwdb = as_hwdb(&bench.root, &request).expect("possible");
     assert!(
-        hwdb.contains("schedlab:0x5000c500a1b2c3d4\n SCHEDLAB_0=bfq\n") && hwdb.contains("it sets nothing"),
+        hwdb.contains("schedlab:0x5000c500a1b2c3d4\n SCHEDLAB_0=bfq\n")
+            && hwdb.contains("it sets nothing"),
         "{hwdb}"
     );
 }
@@ -398,11 +466,14 @@ fn the_forms_for_other_programs_say_what_they_can_do() {
 fn the_kernel_parameter_is_for_kernels_before_5_0_only() {
     let bench = Bench::new();
     let device = bench.disk();
-    let why = as_boot_parameter(&bench.root, &device, &Setting::of("bfq")).expect("possible").unwrap_err();
+    let why = as_boot_parameter(&bench.root, &device, &Setting::of("bfq"))
+        .expect("possible")
+        .unwrap_err();
     assert!(why.contains("6.18.0-fake does not heed elevator="), "{why}");
     bench.write("proc/sys/kernel/osrelease", "4.19.0-27-amd64");
     bench.write("sys/block/sda/queue/scheduler", "noop deadline [cfq]");
-    let line = as_boot_parameter(&bench.root, &bench.disk(), &Setting::of("deadline")).expect("possible");
+    let line =
+        as_boot_parameter(&bench.root, &bench.disk(), &Setting::of("deadline")).expect("possible");
     assert!(line.expect("heeded").ends_with("elevator=deadline\n"));
 }
 
@@ -419,8 +490,17 @@ fn no_text_of_others_can_end_the_comment_that_it_stands_in() {
     let device = device::Device { model: Some("EVIL\nRUN+=\"/bin/x\"".into()), ..bench.disk() };
     let because = Some("x\r\nRUN+=\"/bin/y\"\\".into());
     let address = Address { by: By::Identity, ..bench.address() };
-    let request = Request { device: &device, setting: &bfq(), address, note: super::Note { because, ..note() } };
-    let rule = propose(&bench.root, &request, Form::Udev).expect("possible").kept.files[0].content.shown();
+    let request = Request {
+        device: &device,
+        setting: &bfq(),
+        address,
+        note: super::Note { because, ..note() },
+    };
+    let rule =
+        propose(&bench.root, &request, Form::Udev).expect("possible").kept.files[0].content.shown();
     assert!(lines(&rule).iter().all(|line| !line.contains("RUN")), "{rule}");
-    assert!(rule.lines().filter(|line| line.starts_with('#')).all(|line| !line.ends_with('\\')), "{rule}");
+    assert!(
+        rule.lines().filter(|line| line.starts_with('#')).all(|line| !line.ends_with('\\')),
+        "{rule}"
+    );
 }

@@ -55,9 +55,17 @@ impl Subject<'_> {
     fn comment(&self, setting: &CheckedSetting) -> String {
         let note = self.note;
         let mut lines = vec![
-            format!("Written by schedlab {}: keeps the I/O settings of one device over restarts.", note.version),
+            format!(
+                "Written by schedlab {}: keeps the I/O settings of one device over restarts.",
+                note.version
+            ),
             String::new(),
-            format!("device   {} (now {}), found by {}", self.what, self.name, self.address.words()),
+            format!(
+                "device   {} (now {}), found by {}",
+                self.what,
+                self.name,
+                self.address.words()
+            ),
             format!("keeps    {}", assignments(setting)),
         ];
         lines.extend(note.because.iter().map(|why| format!("because  {why}")));
@@ -68,7 +76,10 @@ impl Subject<'_> {
             lines.push(format!("by hand  rm {}", self.files.join(" ")));
         }
         lines.extend(caution(self.address).map(|words| format!("CAUTION  {words}")));
-        lines.iter().map(|line| format!("# {}", one_line(line)).trim_end().to_string() + "\n").collect()
+        lines
+            .iter()
+            .map(|line| format!("# {}", one_line(line)).trim_end().to_string() + "\n")
+            .collect()
     }
 }
 
@@ -76,17 +87,25 @@ impl Subject<'_> {
 pub(super) fn caution(address: &Address) -> Option<&'static str> {
     match address.by {
         By::Identity => None,
-        By::Path => Some("found by its slot: whatever device is plugged in there gets this setting"),
-        By::Name => Some("found by its name: whatever device the kernel calls so next time gets this setting"),
+        By::Path => {
+            Some("found by its slot: whatever device is plugged in there gets this setting")
+        }
+        By::Name => Some(
+            "found by its name: whatever device the kernel calls so next time gets this setting",
+        ),
     }
 }
 
 /// `scheduler=bfq slice_idle=0`.
 pub(super) fn assignments(setting: &CheckedSetting) -> String {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_string();
-    let quoted = |value: &str| if value.contains(' ') { format!("\"{value}\"") } else { value.to_string() };
-    let all: Vec<String> =
-        setting.writes().iter().map(|(path, value)| format!("{}={}", last(path), quoted(value))).collect();
+    let quoted =
+        |value: &str| if value.contains(' ') { format!("\"{value}\"") } else { value.to_string() };
+    let all: Vec<String> = setting
+        .writes()
+        .iter()
+        .map(|(path, value)| format!("{}={}", last(path), quoted(value)))
+        .collect();
     all.join(" ")
 }
 
@@ -122,7 +141,8 @@ pub(super) fn rule(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
         line("ENV{SCHEDLAB_KEPT}=\"1\"".into());
     }
     for (path, value) in setting.writes() {
-        let exists = if path.contains("/iosched/") { format!("TEST==\"{path}\", ") } else { String::new() };
+        let exists =
+            if path.contains("/iosched/") { format!("TEST==\"{path}\", ") } else { String::new() };
         line(format!("{exists}ATTR{{{path}}}=\"{value}\""));
     }
     line(format!("LABEL=\"{END}\""));
@@ -137,10 +157,18 @@ pub(super) fn module_list(subject: &Subject<'_>, setting: &CheckedSetting) -> Op
 
 /// A profile for tuned. Its disk plugin finds devices by udev's properties; for what it has no option for there is its sysfs plugin, which
 /// knows paths only.
-pub(super) fn tuned(subject: &Subject<'_>, setting: &CheckedSetting, active: Option<&str>) -> String {
+pub(super) fn tuned(
+    subject: &Subject<'_>,
+    setting: &CheckedSetting,
+    active: Option<&str>,
+) -> String {
     let mut text = subject.comment(setting);
     text.push_str("# To use it: tuned-adm profile ");
-    text.push_str(&format!("schedlab-{}\n\n[main]\nsummary=schedlab: {}\n", subject.address.key, assignments(setting)));
+    text.push_str(&format!(
+        "schedlab-{}\n\n[main]\nsummary=schedlab: {}\n",
+        subject.address.key,
+        assignments(setting)
+    ));
     if let Some(active) = active {
         text.push_str(&format!("include={active}\n"));
     }
@@ -153,12 +181,18 @@ pub(super) fn tuned(subject: &Subject<'_>, setting: &CheckedSetting, active: Opt
             .map(|(key, value)| {
                 let property = key.trim_start_matches("ENV{").trim_end_matches('}');
                 // udev's name for the kernel's name is a path in /dev.
-                let (property, value) =
-                    if property == "KERNEL" { ("DEVNAME", format!("/dev/{value}")) } else { (property, value.clone()) };
+                let (property, value) = if property == "KERNEL" {
+                    ("DEVNAME", format!("/dev/{value}"))
+                } else {
+                    (property, value.clone())
+                };
                 format!("(?m)^{property}={}$", regex(&value))
             })
             .collect();
-        text.push_str(&format!("\n[schedlab_disk]\ntype=disk\ndevices_udev_regex={}\n", conditions[0]));
+        text.push_str(&format!(
+            "\n[schedlab_disk]\ntype=disk\ndevices_udev_regex={}\n",
+            conditions[0]
+        ));
         if let Some(scheduler) = &setting.scheduler {
             text.push_str(&format!("elevator={scheduler}\n"));
         }
@@ -195,7 +229,8 @@ pub(super) fn hwdb(subject: &Subject<'_>, setting: &CheckedSetting) -> String {
             if property == "KERNEL" { "$kernel".to_string() } else { format!("$env{{{property}}}") }
         })
         .collect();
-    let values: Vec<String> = subject.address.conditions.iter().map(|(_, value)| pattern(value)).collect();
+    let values: Vec<String> =
+        subject.address.conditions.iter().map(|(_, value)| pattern(value)).collect();
     text.push_str(&format!(
         "#\n# The hardware database only gives properties to devices; it sets nothing. So this takes two files; to undo it,\n\
          # delete them and repeat the update.\n\
@@ -258,7 +293,8 @@ fn regex(value: &str) -> String {
 
 /// A text that cannot end its comment, nor go on in the next line.
 fn one_line(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() || text::steers(c) { ' ' } else { c }).collect();
+    let text: String =
+        text.chars().map(|c| if c.is_control() || text::steers(c) { ' ' } else { c }).collect();
     text.trim_end_matches(['\\', ' ']).to_string()
 }
 

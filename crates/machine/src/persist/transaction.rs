@@ -100,25 +100,34 @@ impl Payload for Changes {
                 )?;
             }
         }
-        let leads =
-            |dir: &Path| self.files.iter().any(|change| change.path.ancestors().skip(1).any(|above| above == dir));
-        self.directories
-            .iter()
-            .try_for_each(|dir| expect(leads(dir), "directory", dir, "one of its files' directories"))
+        let leads = |dir: &Path| {
+            self.files
+                .iter()
+                .any(|change| change.path.ancestors().skip(1).any(|above| above == dir))
+        };
+        self.directories.iter().try_for_each(|dir| {
+            expect(leads(dir), "directory", dir, "one of its files' directories")
+        })
     }
 }
 
 /// Whether a file is of those that make a setting last or that a watch consists of.
 fn is_written_by_schedlab(root: &Root, path: &Path) -> bool {
-    let has = |name: &str, begin: &str, end: &str| name.strip_suffix(end).is_some_and(|name| name.contains(begin));
+    let has = |name: &str, begin: &str, end: &str| {
+        name.strip_suffix(end).is_some_and(|name| name.contains(begin))
+    };
     let within = |dir: &str, begin: &str, ends: &[&str]| {
         let name = name_in(path, &root.path(dir));
         name.is_some_and(|name| ends.iter().any(|end| has(name, begin, end)))
     };
-    let in_state = |dir: &str, end: &str| name_in(path, &root.state(dir)).is_some_and(|name| name.ends_with(end));
+    let in_state = |dir: &str, end: &str| {
+        name_in(path, &root.state(dir)).is_some_and(|name| name.ends_with(end))
+    };
     let is_profile = |dir: &str| {
         let directory = path.parent().filter(|_| path.ends_with("tuned.conf"));
-        directory.and_then(|own| name_in(own, &root.path(dir))).is_some_and(|name| name.starts_with("schedlab-"))
+        directory
+            .and_then(|own| name_in(own, &root.path(dir)))
+            .is_some_and(|name| name.starts_with("schedlab-"))
     };
     within("/etc/udev/rules.d", "-schedlab-", &[".rules"])
         || within("/etc/modules-load.d", "schedlab-", &[".conf"])
@@ -155,12 +164,19 @@ impl Undone for PutBack {}
 
 impl fmt::Display for PutBack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: what is kept over restarts is as it was before the command that did not end", self.about)
+        write!(
+            f,
+            "{}: what is kept over restarts is as it was before the command that did not end",
+            self.about
+        )
     }
 }
 
 /// Undoes an entry, and says what it was about. The caller keeps the lock.
-pub(super) fn undo_entry(root: &Root, Abandoned { key, entry, .. }: &Abandoned<'_>) -> Result<String, Error> {
+pub(super) fn undo_entry(
+    root: &Root,
+    Abandoned { key, entry, .. }: &Abandoned<'_>,
+) -> Result<String, Error> {
     let changes: Changes = entry.expect(root, KIND.name, key)?;
     undo(root, key, &changes).map(|()| changes.about)
 }
@@ -182,15 +198,19 @@ pub(super) fn look(path: &Path) -> Result<Option<Content>, Error> {
     }
     let (dir, name) = place(path)?;
     let Some(bytes) = dir.read(&name)? else { return Ok(None) };
-    let bytes = String::from_utf8(bytes).map_or_else(|error| Bytes::Raw(error.into_bytes()), Bytes::Text);
+    let bytes =
+        String::from_utf8(bytes).map_or_else(|error| Bytes::Raw(error.into_bytes()), Bytes::Text);
     Ok(Some(Content { mode: meta.permissions().mode() & 0o7777, bytes }))
 }
 
 /// The directories that have to be made for these files, the outermost first.
-pub(super) fn missing_directories<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+pub(super) fn missing_directories<'a>(
+    paths: impl IntoIterator<Item = &'a PathBuf>,
+) -> Vec<PathBuf> {
     let mut missing: Vec<PathBuf> = Vec::new();
     for path in paths {
-        let absent = path.ancestors().skip(1).take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
+        let absent =
+            path.ancestors().skip(1).take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists());
         missing.extend(absent.map(Path::to_path_buf));
     }
     missing.sort();
@@ -215,7 +235,9 @@ pub(super) fn commit(
     let directories = missing_directories(written.map(|change| &change.path));
     let changes = Changes { about: about.to_string(), files, directories };
     // What would not be undone is not begun.
-    changes.check(root, key).map_err(|why| Error::Journal { path: journal::path(root, key), why })?;
+    changes
+        .check(root, key)
+        .map_err(|why| Error::Journal { path: journal::path(root, key), why })?;
     journal::write(root, key, &Entry::new(root, KIND.name, &changes)?)?;
     let Changes { files, directories, .. } = &changes;
     let done = directories.iter().try_for_each(|dir| make_directory(root, dir)).and_then(|()| {
@@ -227,7 +249,10 @@ pub(super) fn commit(
         Ok(()) => journal::remove_for_good(root, key),
         Err(first) => match undo(root, key, &changes) {
             Ok(()) => Err(first),
-            Err(second) => Err(Refusal::HalfDone { first: first.to_string(), second: second.to_string() }.into()),
+            Err(second) => {
+                Err(Refusal::HalfDone { first: first.to_string(), second: second.to_string() }
+                    .into())
+            }
         },
     }
 }
@@ -273,22 +298,34 @@ fn put(root: &Root, path: &Path, content: Option<&Content>) -> Result<(), Error>
     let (dir, name) = place(path)?;
     // In the state directory nothing is for other users.
     let mode = if path.starts_with(root.state("")) { 0o600 } else { content.mode };
-    crate::files::replace(root.files(), &dir, &name, &format!("{name}{UNFINISHED}"), content.bytes(), Some(mode))
-        .map_err(|cause| Refusal::CannotWrite { action: "write", path: path.into(), cause }.into())
+    crate::files::replace(
+        root.files(),
+        &dir,
+        &name,
+        &format!("{name}{UNFINISHED}"),
+        content.bytes(),
+        Some(mode),
+    )
+    .map_err(|cause| Refusal::CannotWrite { action: "write", path: path.into(), cause }.into())
 }
 
 fn remove(root: &Root, path: &Path) -> Result<(), Error> {
     let (files, (dir, name)) = (root.files(), place(path)?);
     let removed = files.remove(&dir, &name).and_then(|()| files.sync_dir(&dir));
-    removed.map_err(|cause| Refusal::CannotWrite { action: "remove", path: path.into(), cause }.into())
+    removed
+        .map_err(|cause| Refusal::CannotWrite { action: "remove", path: path.into(), cause }.into())
 }
 
 fn make_directory(root: &Root, dir: &Path) -> Result<(), Error> {
     let (files, (parent, name)) = (root.files(), place(dir)?);
     let mode = if dir.starts_with(root.state("")) { 0o700 } else { 0o755 };
     let made = files.make_dir(&parent, &name);
-    let made = made.and_then(|()| files.set_mode(&parent, &name, mode)).and_then(|()| files.sync_dir(&parent));
-    made.map_err(|cause| Refusal::CannotWrite { action: "make the directory", path: dir.into(), cause }.into())
+    let made = made
+        .and_then(|()| files.set_mode(&parent, &name, mode))
+        .and_then(|()| files.sync_dir(&parent));
+    made.map_err(|cause| {
+        Refusal::CannotWrite { action: "make the directory", path: dir.into(), cause }.into()
+    })
 }
 
 /// A directory that is no longer empty has become somebody else's as well, and stays.
@@ -298,12 +335,14 @@ fn remove_if_empty(root: &Root, dir: &Path) -> Result<(), Error> {
     }
     let (files, (parent, name)) = (root.files(), place(dir)?);
     let removed = files.remove_dir(&parent, &name).and_then(|()| files.sync_dir(&parent));
-    removed.map_err(|cause| Refusal::CannotWrite { action: "remove", path: dir.into(), cause }.into())
+    removed
+        .map_err(|cause| Refusal::CannotWrite { action: "remove", path: dir.into(), cause }.into())
 }
 
 /// The directory of a file, which only root may write, and its name in it.
 fn place(path: &Path) -> Result<(Dir, String), Error> {
-    let dir = path.parent().expect("files and directories that are kept are below the root directory");
+    let dir =
+        path.parent().expect("files and directories that are kept are below the root directory");
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok((Dir::open(dir)?, name))
 }

@@ -64,7 +64,8 @@ impl Address {
     /// `ID_WWN=0x5000…`, for people.
     pub fn words(&self) -> String {
         let plain = |key: &String| key.trim_start_matches("ENV{").trim_end_matches('}').to_string();
-        let all: Vec<String> = self.conditions.iter().map(|(key, value)| format!("{}={value}", plain(key))).collect();
+        let all: Vec<String> =
+            self.conditions.iter().map(|(key, value)| format!("{}={value}", plain(key))).collect();
         all.join(" ")
     }
 
@@ -91,8 +92,12 @@ pub(super) type Properties = BTreeMap<String, String>;
 pub fn address(root: &Root, device: &Device, by: By) -> Result<Address, Error> {
     let own = properties(root, &device.name)?;
     let candidates: Vec<Address> = match by {
-        By::Name => vec![of(By::Name, When::Added, "name", vec![("KERNEL".into(), device.name.clone())])],
-        By::Path => from_property(&own, By::Path, When::Added, "path", &["ID_PATH"]).into_iter().collect(),
+        By::Name => {
+            vec![of(By::Name, When::Added, "name", vec![("KERNEL".into(), device.name.clone())])]
+        }
+        By::Path => {
+            from_property(&own, By::Path, When::Added, "path", &["ID_PATH"]).into_iter().collect()
+        }
         By::Identity => identities(device, &own),
     };
     let mut twin = None;
@@ -100,11 +105,20 @@ pub fn address(root: &Root, device: &Device, by: By) -> Result<Address, Error> {
         match twin_of(root, device, &address)? {
             None => return Ok(address),
             Some(other) => {
-                twin = twin.or(Some(Refusal::Twins { device: word(device), other, what: address.words() }));
+                twin = twin.or(Some(Refusal::Twins {
+                    device: word(device),
+                    other,
+                    what: address.words(),
+                }));
             }
         }
     }
-    Err(twin.unwrap_or_else(|| Refusal::NoIdentity { device: word(device), why: why_none(device, &own, by) }).into())
+    Err(twin
+        .unwrap_or_else(|| Refusal::NoIdentity {
+            device: word(device),
+            why: why_none(device, &own, by),
+        })
+        .into())
 }
 
 fn identities(device: &Device, own: &Properties) -> Vec<Address> {
@@ -121,11 +135,22 @@ fn identities(device: &Device, own: &Properties) -> Vec<Address> {
     ];
     let is_stacked = matches!(device.kind, Kind::DeviceMapper | Kind::Md);
     let choice = if is_stacked { stacked } else { disks };
-    choice.iter().filter_map(|(prefix, when, names)| from_property(own, By::Identity, *when, prefix, names)).collect()
+    choice
+        .iter()
+        .filter_map(|(prefix, when, names)| from_property(own, By::Identity, *when, prefix, names))
+        .collect()
 }
 
-fn from_property(own: &Properties, by: By, when: When, prefix: &str, names: &[&str]) -> Option<Address> {
-    let value = |name: &&str| Some((format!("ENV{{{name}}}"), own.get(*name).filter(|v| !v.is_empty())?.clone()));
+fn from_property(
+    own: &Properties,
+    by: By,
+    when: When,
+    prefix: &str,
+    names: &[&str],
+) -> Option<Address> {
+    let value = |name: &&str| {
+        Some((format!("ENV{{{name}}}"), own.get(*name).filter(|v| !v.is_empty())?.clone()))
+    };
     let conditions: Option<Vec<(String, String)>> = names.iter().map(value).collect();
     Some(of(by, when, prefix, conditions?))
 }
@@ -137,9 +162,9 @@ fn of(by: By, when: When, prefix: &str, conditions: Vec<(String, String)>) -> Ad
         whole
     } else {
         // FNV-1a over all of it: two long names that begin alike stay two.
-        let hash = whole
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let hash = whole.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
         format!("{}-{hash:016x}", &whole[..LONGEST_KEY - 17])
     };
     Address { key, conditions, by, when }
@@ -158,9 +183,12 @@ fn why_none(device: &Device, own: &Properties, by: By) -> String {
              called so, add --by-name",
             device.name
         ),
-        (_, By::Path) if known_to_udev => "udev knows no slot of it (ID_PATH); --by-name uses its name".to_string(),
+        (_, By::Path) if known_to_udev => {
+            "udev knows no slot of it (ID_PATH); --by-name uses its name".to_string()
+        }
         _ if !known_to_udev => {
-            "udev has not looked at it (is systemd-udevd running?); --by-name uses its name".to_string()
+            "udev has not looked at it (is systemd-udevd running?); --by-name uses its name"
+                .to_string()
         }
         _ => format!(
             "it tells udev neither world-wide name nor serial number; {ask_hypervisor}name the slot with --by-path"
@@ -174,7 +202,8 @@ fn twin_of(root: &Root, device: &Device, address: &Address) -> Result<Option<Str
         return Ok(None);
     }
     for name in root.names(root.sys("block")).iter().filter(|name| **name != device.name) {
-        let hidden = root.read_optional(root.sys("block").join(name).join("hidden")).as_deref() == Some("1");
+        let hidden =
+            root.read_optional(root.sys("block").join(name).join("hidden")).as_deref() == Some("1");
         if !hidden && address.means(name, &properties(root, name)?) {
             return Ok(Some(format!("/dev/{}", name.replace('!', "/"))));
         }
@@ -188,7 +217,8 @@ fn word(device: &Device) -> String {
 
 pub(super) fn properties(root: &Root, name: &str) -> Result<Properties, Error> {
     let path = format!("/sys/block/{name}");
-    let output = root.run("udevadm", &["info", "--query=property", "--path", &path], "udev", PURPOSE)?;
+    let output =
+        root.run("udevadm", &["info", "--query=property", "--path", &path], "udev", PURPOSE)?;
     if !output.status.success() {
         return Err(Error::ToolFailed {
             command: format!("udevadm info --query=property --path {path}"),
@@ -197,7 +227,11 @@ pub(super) fn properties(root: &Root, name: &str) -> Result<Properties, Error> {
         });
     }
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    Ok(text.lines().filter_map(|line| line.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect())
+    Ok(text
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .map(|(k, v)| (k.into(), v.into()))
+        .collect())
 }
 
 const PURPOSE: &str = "to know what a rule can tell the device by";
@@ -206,7 +240,8 @@ const PURPOSE: &str = "to know what a rule can tell the device by";
 /// `|`, ends at `"`, unless a backslash stands before it, and its line at a control character. What cannot be written is "any character".
 pub(super) fn pattern(value: &str) -> String {
     let inner = value.trim_end_matches('\\');
-    let has_wildcards = value.contains(['*', '?', '[']) || value.chars().any(is_unwritable) || inner != value;
+    let has_wildcards =
+        value.contains(['*', '?', '[']) || value.chars().any(is_unwritable) || inner != value;
     let each = |c: char| match c {
         c if is_unwritable(c) => "?".to_string(),
         '*' | '?' | '[' | '\\' if has_wildcards => format!("\\{c}"),
@@ -223,7 +258,11 @@ fn is_unwritable(c: char) -> bool {
 fn alike(value: &str, found: &str) -> bool {
     let inner = value.trim_end_matches('\\').chars().count();
     value.chars().count() == found.chars().count()
-        && value.chars().zip(found.chars()).enumerate().all(|(at, (a, b))| a == b || at >= inner || is_unwritable(a))
+        && value
+            .chars()
+            .zip(found.chars())
+            .enumerate()
+            .all(|(at, (a, b))| a == b || at >= inner || is_unwritable(a))
 }
 
 /// What udev has to say against a file of rules that is in place; empty: it is understood.
@@ -242,11 +281,18 @@ pub(super) fn complaints(root: &Root, rule: &Path) -> Result<Vec<String>, Error>
     }
     // Reads every rule, and then finds that there is no such device.
     let output = run(&["test", "--action=add", "/sys/block/schedlab-only-reads-the-rules"])?;
-    Ok(about(&output.stderr, &file).into_iter().filter(|line| !line.starts_with("Reading rules file")).collect())
+    Ok(about(&output.stderr, &file)
+        .into_iter()
+        .filter(|line| !line.starts_with("Reading rules file"))
+        .collect())
 }
 
 fn about(stderr: &[u8], file: &str) -> Vec<String> {
-    String::from_utf8_lossy(stderr).lines().filter(|line| line.contains(file)).map(str::to_string).collect()
+    String::from_utf8_lossy(stderr)
+        .lines()
+        .filter(|line| line.contains(file))
+        .map(str::to_string)
+        .collect()
 }
 
 /// Tells a running udevd to read its rules again; the reason why it could not, if there is one to tell.
@@ -258,7 +304,9 @@ pub(super) fn reload(root: &Root) -> Option<String> {
         Ok(output) if output.status.success() => None,
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
-            Some(format!("udevd did not read its rules again ({said}); it does so by itself at the next event"))
+            Some(format!(
+                "udevd did not read its rules again ({said}); it does so by itself at the next event"
+            ))
         }
         Err(error) => Some(error.to_string()),
     }

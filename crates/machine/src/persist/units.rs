@@ -13,7 +13,12 @@ use crate::root::Root;
 ///
 /// # Errors
 /// [`Refusal::NotOurs`] for a file that is there and says something else; [`Error::Busy`]; [`Refusal::CannotWrite`].
-pub fn install_files(root: &Root, key: &str, about: &str, files: &[(PathBuf, String)]) -> Result<(), Error> {
+pub fn install_files(
+    root: &Root,
+    key: &str,
+    about: &str,
+    files: &[(PathBuf, String)],
+) -> Result<(), Error> {
     let claim = Claim::take(root, key, about)?;
     let mut changes = Vec::new();
     for (path, text) in files {
@@ -43,7 +48,8 @@ pub fn remove_files(
     for (path, text) in files {
         let before = look(path)?;
         let (Some(found), path) = (&before, path.clone()) else { continue };
-        if let Some(text) = text.as_ref().filter(|text| !force && found.bytes() != text.as_bytes()) {
+        if let Some(text) = text.as_ref().filter(|text| !force && found.bytes() != text.as_bytes())
+        {
             let difference = manifest::difference(text, Some(&found.shown()));
             return Err(Refusal::Edited { path, difference }.into());
         }
@@ -75,11 +81,13 @@ mod tests {
             .into();
         install_files(&root, "watch-x", "x", &files).expect("nothing is in the way");
         install_files(&root, "watch-x", "x", &files).expect("the same once more changes nothing");
-        let known: Vec<_> = files.iter().map(|(path, text)| (path.clone(), Some(text.clone()))).collect();
+        let known: Vec<_> =
+            files.iter().map(|(path, text)| (path.clone(), Some(text.clone()))).collect();
         fs::write(&files[1].0, "mine\n").expect("writable");
-        for refused in
-            [install_files(&root, "watch-x", "x", &files), remove_files(&root, "watch-x", "x", &known, false)]
-        {
+        for refused in [
+            install_files(&root, "watch-x", "x", &files),
+            remove_files(&root, "watch-x", "x", &known, false),
+        ] {
             assert!(refused.unwrap_err().to_string().contains("mine"));
             assert!(files.iter().all(|(path, _)| path.exists()), "nothing was done");
         }

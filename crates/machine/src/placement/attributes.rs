@@ -20,10 +20,17 @@ impl Attributes {
             Policy::Fifo(priority) => {
                 Attributes { policy: libc::SCHED_FIFO as u32, priority: priority.into(), ..first }
             }
-            Policy::Rr(priority) => Attributes { policy: libc::SCHED_RR as u32, priority: priority.into(), ..first },
-            Policy::Deadline { runtime, deadline, period } => {
-                Attributes { policy: SCHED_DEADLINE, flags: RESET_ON_FORK, runtime, deadline, period, ..first }
+            Policy::Rr(priority) => {
+                Attributes { policy: libc::SCHED_RR as u32, priority: priority.into(), ..first }
             }
+            Policy::Deadline { runtime, deadline, period } => Attributes {
+                policy: SCHED_DEADLINE,
+                flags: RESET_ON_FORK,
+                runtime,
+                deadline,
+                period,
+                ..first
+            },
         }
     }
 
@@ -35,7 +42,9 @@ impl Attributes {
     /// Whether both have the same policy, with what belongs to it. The kernel reports a slice for fair tasks whose slice was never set.
     pub(super) fn is_same_policy(&self, other: &Attributes) -> bool {
         // Of a deadline task that has ended and was not reaped the kernel tells no times any more.
-        let has_times = |of: &Attributes| of.policy == SCHED_DEADLINE && self.runtime != 0 && other.runtime != 0;
+        let has_times = |of: &Attributes| {
+            of.policy == SCHED_DEADLINE && self.runtime != 0 && other.runtime != 0
+        };
         let times = |of: &Attributes| has_times(of).then_some((of.runtime, of.deadline, of.period));
         (self.policy, self.priority, times(self)) == (other.policy, other.priority, times(other))
     }
@@ -47,10 +56,14 @@ impl Attributes {
 
     pub(super) fn in_words(&self) -> String {
         let names = ["other", "fifo", "rr", "batch", "4", "idle", "deadline", "ext"];
-        let name = names.get(self.policy as usize).map_or_else(|| self.policy.to_string(), |name| (*name).to_string());
+        let name = names
+            .get(self.policy as usize)
+            .map_or_else(|| self.policy.to_string(), |name| (*name).to_string());
         match self.policy {
             1 | 2 => format!("{name}:{}", self.priority),
-            SCHED_DEADLINE => format!("{name}:{}ns/{}ns/{}ns", self.runtime, self.deadline, self.period),
+            SCHED_DEADLINE => {
+                format!("{name}:{}ns/{}ns/{}ns", self.runtime, self.deadline, self.period)
+            }
             _ => name,
         }
     }

@@ -21,9 +21,11 @@ pub struct TaskCounters {
 impl TaskCounters {
     /// Reads what there is of a task; what the kernel was built without is none.
     pub fn read(root: &Root, pid: u32) -> TaskCounters {
-        let text = |name: &str| root.read_optional(root.proc(format!("{pid}/{name}"))).unwrap_or_default();
+        let text =
+            |name: &str| root.read_optional(root.proc(format!("{pid}/{name}"))).unwrap_or_default();
         let (schedstat, sched, status) = (text("schedstat"), text("sched"), text("status"));
-        let stat: Vec<u64> = schedstat.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let stat: Vec<u64> =
+            schedstat.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let line = |text: &str, name: &str| -> Option<u64> {
             let value = text.lines().find_map(|line| line.strip_prefix(name))?;
             value.trim_start_matches([' ', ':', '\t']).trim().parse().ok()

@@ -75,7 +75,9 @@ impl FromStr for CpuList {
         let mut cpus = BTreeSet::new();
         for part in text.trim().split([',', '+']) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let number = |word: &str| word.trim().parse::<u32>().ok().filter(|cpu| *cpu <= MOST).ok_or_else(wrong);
+            let number = |word: &str| {
+                word.trim().parse::<u32>().ok().filter(|cpu| *cpu <= MOST).ok_or_else(wrong)
+            };
             let (first, last) = (number(first)?, number(last)?);
             if last < first {
                 return Err(wrong());

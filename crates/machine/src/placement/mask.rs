@@ -46,7 +46,8 @@ impl Mask {
     /// How these lie to a set.
     pub fn touch(&self, set: &Mask) -> Touch {
         let pairs = || self.0.iter().zip(set.0.iter());
-        match (pairs().any(|(own, set)| own & set != 0), pairs().any(|(own, set)| own & !set != 0)) {
+        match (pairs().any(|(own, set)| own & set != 0), pairs().any(|(own, set)| own & !set != 0))
+        {
             (false, _) => Touch::Apart,
             (true, false) => Touch::Within,
             (true, true) => Touch::Across,
@@ -55,7 +56,9 @@ impl Mask {
 
     /// The same as a list; none if it is empty.
     pub fn list(&self) -> Option<CpuList> {
-        CpuList::of((0..64 * WORDS as u32).filter(|cpu| self.0[*cpu as usize / 64] >> (cpu % 64) & 1 == 1))
+        CpuList::of(
+            (0..64 * WORDS as u32).filter(|cpu| self.0[*cpu as usize / 64] >> (cpu % 64) & 1 == 1),
+        )
     }
 }
 
@@ -86,7 +89,10 @@ mod tests {
     fn the_mask_of_this_thread_is_what_the_kernel_writes_of_it() {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap().parse::<CpuList>().unwrap();
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online")
+            .unwrap()
+            .parse::<CpuList>()
+            .unwrap();
         let allowed = line.trim().parse::<CpuList>().unwrap();
         let both = CpuList::of(allowed.iter().filter(|cpu| online.contains(*cpu)));
         assert_eq!(Mask::of_task(0).unwrap().list(), both);

@@ -51,7 +51,9 @@ impl Placement {
             mask.give(0).map_err(|cause| (AFFINITY, cause))?;
         }
         if self.policy.is_some() || self.slice.is_some() {
-            self.attributes().give(0).map_err(|cause| (if self.policy.is_some() { POLICY } else { SLICE }, cause))?;
+            self.attributes()
+                .give(0)
+                .map_err(|cause| (if self.policy.is_some() { POLICY } else { SLICE }, cause))?;
         } else if let Some(nice) = self.nice {
             set_nice(nice).map_err(|cause| (NICE, cause))?;
         }
@@ -59,7 +61,11 @@ impl Placement {
     }
 
     fn attributes(&self) -> Attributes {
-        Attributes::of(self.policy.unwrap_or(Policy::Other), self.nice.unwrap_or(0), self.slice.unwrap_or(0))
+        Attributes::of(
+            self.policy.unwrap_or(Policy::Other),
+            self.nice.unwrap_or(0),
+            self.slice.unwrap_or(0),
+        )
     }
 
     /// Its CPUs as the kernel takes them; all, where none are named.
@@ -84,7 +90,8 @@ impl Placement {
         }
         if let Some(slice) = self.slice.filter(|slice| is_fair && *slice != found.runtime) {
             let shown = if found.runtime == 0 {
-                "none: this kernel has no slices of a task's own (Linux 6.12 or later is needed)".to_string()
+                "none: this kernel has no slices of a task's own (Linux 6.12 or later is needed)"
+                    .to_string()
             } else {
                 format!("{} ns", found.runtime)
             };

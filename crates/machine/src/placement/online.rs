@@ -22,8 +22,12 @@ pub fn online(root: &Root) -> Result<CpuList, Error> {
 pub fn check_online(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     let online = online(root)?;
     let Some(missing) = cpus.without(&online) else { return Ok(()) };
-    let possible = root.read_optional(root.sys("devices/system/cpu/present")).and_then(|text| text.parse().ok());
-    let absent = possible.as_ref().map_or(Some(missing.clone()), |possible: &CpuList| missing.without(possible));
+    let possible = root
+        .read_optional(root.sys("devices/system/cpu/present"))
+        .and_then(|text| text.parse().ok());
+    let absent = possible
+        .as_ref()
+        .map_or(Some(missing.clone()), |possible: &CpuList| missing.without(possible));
     let why = match absent {
         Some(absent) => format!("this machine has no {}; it has {online}", absent.in_words()),
         None => format!(
@@ -38,5 +42,6 @@ pub fn check_online(root: &Root, cpus: &CpuList) -> Result<(), Error> {
 pub fn has_capability(root: &Root, number: u32) -> bool {
     let status = root.read_optional(root.proc("self/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask >> number & 1 == 1)
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_none_or(|mask| mask >> number & 1 == 1)
 }

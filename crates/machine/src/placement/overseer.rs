@@ -9,7 +9,9 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit, set_parent_process_death_signal, setrlimit};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getrlimit, prlimit, set_parent_process_death_signal, setrlimit,
+};
 
 use super::attributes::Attributes;
 use super::{Placement, Policy};
@@ -54,9 +56,14 @@ impl Overseer {
         else {
             return none;
         };
-        let (soft, hard) = (micros(deadline.saturating_add(GRACE)), micros(deadline.saturating_add(2 * GRACE)));
+        let (soft, hard) =
+            (micros(deadline.saturating_add(GRACE)), micros(deadline.saturating_add(2 * GRACE)));
         // The program may be gone; where the limit was lower already, it stays.
-        let _ = prlimit(Some(program), Resource::Rttime, Rlimit { current: Some(soft), maximum: Some(hard) });
+        let _ = prlimit(
+            Some(program),
+            Resource::Rttime,
+            Rlimit { current: Some(soft), maximum: Some(hard) },
+        );
         let Ok(before) = Attributes::of_task(0) else { return none };
         // No thread or process that this one starts is to go before every program, too.
         match Attributes::of(Policy::Fifo(HIGHEST), 0, 0).reset_on_fork().give(0) {
@@ -89,7 +96,9 @@ mod tests {
             let pid = Pid::from_child(&child);
             let overseer = Overseer::of(&realtime, Some(pid), Duration::from_secs(3));
             let during = Attributes::of_task(0).unwrap();
-            let limit = prlimit(Some(pid), Resource::Rttime, Rlimit { current: Some(1), maximum: Some(1) }).unwrap();
+            let limit =
+                prlimit(Some(pid), Resource::Rttime, Rlimit { current: Some(1), maximum: Some(1) })
+                    .unwrap();
             drop(overseer);
             let after = Attributes::of_task(0).unwrap();
             let _ = child.kill().and_then(|()| child.wait());
@@ -105,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_program_of_fair_shares_is_waited_for_as_ever() {
-        let placement = Placement { policy: Some(Policy::Batch), nice: Some(1), ..Placement::default() };
+        let placement =
+            Placement { policy: Some(Policy::Batch), nice: Some(1), ..Placement::default() };
         assert!(Overseer::of(&placement, None, Duration::from_secs(3)).before.is_none());
     }
 }

@@ -41,12 +41,13 @@ impl FromStr for Policy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Policy, String> {
-        let (name, rest) = text.trim().split_once([':', '/']).map_or((text.trim(), None), |(a, b)| (a, Some(b)));
+        let (name, rest) =
+            text.trim().split_once([':', '/']).map_or((text.trim(), None), |(a, b)| (a, Some(b)));
         let priority = || -> Result<u8, String> {
             let number = rest.and_then(|word| word.trim().parse::<u8>().ok());
-            number
-                .filter(|number| (1..=HIGHEST).contains(number))
-                .ok_or_else(|| format!("{name} needs a priority from 1 to {HIGHEST}, e.g. {name}:50"))
+            number.filter(|number| (1..=HIGHEST).contains(number)).ok_or_else(|| {
+                format!("{name} needs a priority from 1 to {HIGHEST}, e.g. {name}:50")
+            })
         };
         match (name, rest) {
             ("other" | "normal", None) => Ok(Policy::Other),
@@ -66,7 +67,9 @@ impl FromStr for Policy {
 fn deadline(rest: &str) -> Result<Policy, String> {
     let times: Option<Vec<u64>> = rest.split('/').map(text::parse_duration_ns).collect();
     match times.as_deref() {
-        Some(&[runtime, deadline, period]) if (1024..=deadline).contains(&runtime) && deadline <= period => {
+        Some(&[runtime, deadline, period])
+            if (1024..=deadline).contains(&runtime) && deadline <= period =>
+        {
             Ok(Policy::Deadline { runtime, deadline, period })
         }
         _ => Err(format!(
@@ -84,7 +87,9 @@ impl fmt::Display for Policy {
             Policy::Idle => f.write_str("idle"),
             Policy::Fifo(priority) => write!(f, "fifo:{priority}"),
             Policy::Rr(priority) => write!(f, "rr:{priority}"),
-            Policy::Deadline { runtime, deadline, period } => write!(f, "deadline:{runtime}ns/{deadline}ns/{period}ns"),
+            Policy::Deadline { runtime, deadline, period } => {
+                write!(f, "deadline:{runtime}ns/{deadline}ns/{period}ns")
+            }
         }
     }
 }

@@ -31,7 +31,8 @@ impl Placement {
                 ),
             );
         }
-        if let (Some(policy @ Policy::Deadline { .. }), Some(online)) = (self.policy, CpuList::online(root))
+        if let (Some(policy @ Policy::Deadline { .. }), Some(online)) =
+            (self.policy, CpuList::online(root))
             && !online.is_within(affinity)
         {
             let with = isolate.map_or("affinity", |_| "isolate");
@@ -129,12 +130,16 @@ fn group_without_realtime(root: &Root) -> Option<PathBuf> {
 /// Why a deadline was not admitted.
 fn admission(root: &Root, runtime: u64, period: u64) -> String {
     let number = |name: &str| -> Option<f64> {
-        root.read_optional(root.proc(format!("sys/kernel/{name}")))?.parse().ok().filter(|number| *number > 0.0)
+        root.read_optional(root.proc(format!("sys/kernel/{name}")))?
+            .parse()
+            .ok()
+            .filter(|number| *number > 0.0)
     };
     let share = runtime as f64 * 100.0 / period.max(1) as f64;
     let allowed = number("sched_rt_runtime_us").zip(number("sched_rt_period_us"));
-    let allowed = allowed
-        .map_or(String::new(), |(runtime, period)| format!(", and {:.0} % can be given", runtime * 100.0 / period));
+    let allowed = allowed.map_or(String::new(), |(runtime, period)| {
+        format!(", and {:.0} % can be given", runtime * 100.0 / period)
+    });
     format!(
         "all deadline tasks together ask for too much: this one for {share:.0} % of a CPU{allowed} of each \
          (kernel.sched_rt_runtime_us); take a smaller runtime or a longer period, or end other deadline tasks"

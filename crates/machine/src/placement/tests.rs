@@ -11,7 +11,10 @@ fn a_policy_is_read_and_written_the_same() {
         assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
     }
     let parsed: Policy = "deadline:5ms/10ms/20ms".parse().unwrap();
-    assert_eq!(parsed, Policy::Deadline { runtime: 5_000_000, deadline: 10_000_000, period: 20_000_000 });
+    assert_eq!(
+        parsed,
+        Policy::Deadline { runtime: 5_000_000, deadline: 10_000_000, period: 20_000_000 }
+    );
     assert_eq!("fifo/50".parse::<Policy>(), Ok(Policy::Fifo(50)));
     for (text, said) in [
         ("fifo", "fifo:50"),
@@ -47,7 +50,8 @@ fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
     (dir, root)
 }
 
-const FOUR: &[(&str, &str)] = &[("/sys/devices/system/cpu/present", "0-3"), ("/sys/devices/system/cpu/online", "0-3")];
+const FOUR: &[(&str, &str)] =
+    &[("/sys/devices/system/cpu/present", "0-3"), ("/sys/devices/system/cpu/online", "0-3")];
 
 #[test]
 fn what_cannot_be_had_is_refused_before_it_is_tried() {
@@ -63,11 +67,16 @@ fn what_cannot_be_had_is_refused_before_it_is_tried() {
         (deadline, "0-3", None, None),
         (Some(Policy::Fifo(1)), "0", Some("0"), None),
     ] {
-        let placement = Placement { policy, affinity: Some(list(affinity)), ..Placement::default() };
-        let answer = placement.admit(&root, isolate.map(list).as_ref()).map_err(|error| error.to_string());
+        let placement =
+            Placement { policy, affinity: Some(list(affinity)), ..Placement::default() };
+        let answer =
+            placement.admit(&root, isolate.map(list).as_ref()).map_err(|error| error.to_string());
         match said {
             None => assert_eq!(answer, Ok(()), "{affinity} {isolate:?}"),
-            Some(said) => assert!(answer.clone().unwrap_err().contains(said), "{affinity} {isolate:?}: {answer:?}"),
+            Some(said) => assert!(
+                answer.clone().unwrap_err().contains(said),
+                "{affinity} {isolate:?}: {answer:?}"
+            ),
         }
     }
 }
@@ -93,7 +102,12 @@ fn the_kernels_refusal_is_told_with_the_next_step() {
     };
     let deadline = "deadline:99ms/100ms/100ms";
     for (policy, what, errno, said) in [
-        ("fifo:50", POLICY, libc::EPERM, "cpu/service/cpu.rt_runtime_us`, or start schedlab outside"),
+        (
+            "fifo:50",
+            POLICY,
+            libc::EPERM,
+            "cpu/service/cpu.rt_runtime_us`, or start schedlab outside",
+        ),
         (deadline, POLICY, libc::EBUSY, "for 99 % of a CPU, and 95 % can be given"),
         (deadline, POLICY, libc::EINVAL, "between 100 and 4194304 microseconds"),
         (deadline, POLICY, libc::EPERM, "neither affinity nor a cpuset"),

@@ -74,11 +74,15 @@ impl DeviceCounters {
             read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
             writes: self.writes.saturating_sub(earlier.writes),
             written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
-            merges: (self.read_merges + self.write_merges).saturating_sub(earlier.read_merges + earlier.write_merges),
+            merges: (self.read_merges + self.write_merges)
+                .saturating_sub(earlier.read_merges + earlier.write_merges),
             flushes: self.flushes.saturating_sub(earlier.flushes),
             busy_ms: self.busy_ms.saturating_sub(earlier.busy_ms),
             queue_ms: self.queue_ms.saturating_sub(earlier.queue_ms),
-            device_errors: self.device_errors.unwrap_or(0).saturating_sub(earlier.device_errors.unwrap_or(0)),
+            device_errors: self
+                .device_errors
+                .unwrap_or(0)
+                .saturating_sub(earlier.device_errors.unwrap_or(0)),
         }
     }
 }
@@ -154,7 +158,8 @@ mod tests {
 
     #[test]
     fn a_device_that_is_gone_and_a_file_that_is_no_stat_are_told_apart() {
-        let gone = DeviceCounters::read(Path::new("/sys/block/there-is-no-such-device")).unwrap_err();
+        let gone =
+            DeviceCounters::read(Path::new("/sys/block/there-is-no-such-device")).unwrap_err();
         assert!(matches!(gone, ProbeError::Gone { .. }), "{gone}");
         let malformed = DeviceCounters::read(device("1 2 bananas\n").path()).unwrap_err();
         assert!(matches!(malformed, ProbeError::Malformed { .. }), "{malformed}");
@@ -162,7 +167,10 @@ mod tests {
 
     #[test]
     fn counters_that_run_backwards_give_nothing_instead_of_a_huge_number() {
-        let (few, many) = (DeviceCounters::default(), DeviceCounters { reads: 5, read_bytes: 9, ..Default::default() });
+        let (few, many) = (
+            DeviceCounters::default(),
+            DeviceCounters { reads: 5, read_bytes: 9, ..Default::default() },
+        );
         assert_eq!(few.since(&many), DeviceDelta::default());
         assert_eq!(many.since(&few).reads, 5);
     }

@@ -20,7 +20,11 @@ fn of_cpufreq(cpus: &Path) -> Option<f64> {
         let number = name.to_str()?.strip_prefix("cpu")?;
         number.parse::<u32>().ok()?;
         // A CPU that is offline keeps its directory, and its file cannot be read.
-        std::fs::read_to_string(entry.path().join("cpufreq/scaling_cur_freq")).ok()?.trim().parse().ok()
+        std::fs::read_to_string(entry.path().join("cpufreq/scaling_cur_freq"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
     };
     mean(std::fs::read_dir(cpus).ok()?.flatten().filter_map(khz)).map(|khz| khz / 1000.0)
 }
@@ -32,7 +36,9 @@ fn is_counted(cpuinfo: &str) -> bool {
 }
 
 fn of_cpuinfo(text: &str) -> Option<f64> {
-    let value = |line: &str| line.strip_prefix("cpu MHz")?.trim_start_matches([' ', ':', '\t']).trim().parse().ok();
+    let value = |line: &str| {
+        line.strip_prefix("cpu MHz")?.trim_start_matches([' ', ':', '\t']).trim().parse().ok()
+    };
     mean(text.lines().filter_map(value))
 }
 
@@ -66,7 +72,10 @@ mod tests {
 
     #[test]
     fn cpufreq_is_taken_first_and_cpus_that_are_offline_do_not_count() {
-        assert_eq!(read(&machine(&[Some(2_400_000), None, Some(3_600_000)], COUNTED)), Some(3000.0));
+        assert_eq!(
+            read(&machine(&[Some(2_400_000), None, Some(3_600_000)], COUNTED)),
+            Some(3000.0)
+        );
         let dir = machine(&[Some(2_400_000)], COUNTED);
         // A directory that is no CPU: cpufreq's own.
         let other = dir.path().join("devices/system/cpu/cpufreq/cpufreq");
@@ -78,14 +87,22 @@ mod tests {
     #[test]
     fn without_cpufreq_the_counted_frequency_of_cpuinfo_is_taken_and_a_constant_is_not() {
         assert_eq!(read(&machine(&[], COUNTED)), Some(2500.5));
-        assert_eq!(read(&machine(&[None], COUNTED)), Some(2500.5), "cpufreq that cannot be read is none");
+        assert_eq!(
+            read(&machine(&[None], COUNTED)),
+            Some(2500.5),
+            "cpufreq that cannot be read is none"
+        );
         assert_eq!(read(&machine(&[], &COUNTED.replace("aperfmperf", "hypervisor"))), None);
     }
 
     #[test]
     fn nothing_that_can_be_read_is_no_frequency() {
         assert_eq!(read(&machine(&[], "")), None);
-        assert_eq!(read(&machine(&[Some(0)], "processor\t: 0\nBogoMIPS\t: 50.00\n")), None, "an ARM CPU tells none");
+        assert_eq!(
+            read(&machine(&[Some(0)], "processor\t: 0\nBogoMIPS\t: 50.00\n")),
+            None,
+            "an ARM CPU tells none"
+        );
         assert_eq!(frequency_mhz(Path::new("/nowhere"), Path::new("/nowhere")), None);
     }
 }

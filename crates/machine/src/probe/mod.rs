@@ -37,7 +37,9 @@ pub enum ProbeError {
 /// A file's text; a missing one means that the device has gone.
 fn read(path: &Path) -> Result<String, ProbeError> {
     std::fs::read_to_string(path).map_err(|cause| match (cause.kind(), cause.raw_os_error()) {
-        (std::io::ErrorKind::NotFound, _) | (_, Some(libc::ENODEV)) => ProbeError::Gone { path: path.into() },
+        (std::io::ErrorKind::NotFound, _) | (_, Some(libc::ENODEV)) => {
+            ProbeError::Gone { path: path.into() }
+        }
         _ => ProbeError::Unreadable { path: path.into(), cause },
     })
 }

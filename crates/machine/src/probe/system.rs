@@ -28,7 +28,11 @@ impl SystemCounters {
         // user nice system idle iowait irq softirq steal; guest time behind them is counted in user already.
         let n = numbers(first);
         if !first.starts_with("cpu ") || n.len() < 8 {
-            return Err(ProbeError::Malformed { path, text: first.into(), expected: "cpu and eight counters" });
+            return Err(ProbeError::Malformed {
+                path,
+                text: first.into(),
+                expected: "cpu and eight counters",
+            });
         }
         Ok(SystemCounters {
             total_ticks: n[..8].iter().sum(),
@@ -47,8 +51,15 @@ impl SystemCounters {
         SystemDelta {
             ticks: total,
             steal_share: share(self.steal_ticks, earlier.steal_ticks),
-            busy_share: if total == 0 { 0.0 } else { 1.0 - share(self.idle_ticks, earlier.idle_ticks) },
-            throttle_events: self.throttle_events.unwrap_or(0).saturating_sub(earlier.throttle_events.unwrap_or(0)),
+            busy_share: if total == 0 {
+                0.0
+            } else {
+                1.0 - share(self.idle_ticks, earlier.idle_ticks)
+            },
+            throttle_events: self
+                .throttle_events
+                .unwrap_or(0)
+                .saturating_sub(earlier.throttle_events.unwrap_or(0)),
         }
     }
 }
@@ -87,7 +98,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("stat"), stat).unwrap();
         for (number, count) in throttled.iter().enumerate() {
-            let counters = dir.path().join(format!("devices/system/cpu/cpu{number}/thermal_throttle"));
+            let counters =
+                dir.path().join(format!("devices/system/cpu/cpu{number}/thermal_throttle"));
             std::fs::create_dir_all(&counters).unwrap();
             std::fs::write(counters.join("core_throttle_count"), format!("{count}\n")).unwrap();
         }
@@ -100,7 +112,10 @@ mod tests {
         let after = machine("cpu  100 0 100 500 100 0 0 200 100 0\ncpu0 0\n", &[1, 5]);
         let read = |dir: &tempfile::TempDir| SystemCounters::read(dir.path(), dir.path()).unwrap();
         let delta = read(&after).since(&read(&before));
-        assert_eq!(delta, SystemDelta { ticks: 1000, steal_share: 0.2, busy_share: 0.4, throttle_events: 3 });
+        assert_eq!(
+            delta,
+            SystemDelta { ticks: 1000, steal_share: 0.2, busy_share: 0.4, throttle_events: 3 }
+        );
     }
 
     #[test]
@@ -121,7 +136,10 @@ mod tests {
         for text in ["", "cpu 1 2 3\n", "cpuinfo 1 2 3 4 5 6 7 8\n"] {
             let dir = machine(text, &[]);
             assert!(
-                matches!(SystemCounters::read(dir.path(), dir.path()), Err(ProbeError::Malformed { .. })),
+                matches!(
+                    SystemCounters::read(dir.path(), dir.path()),
+                    Err(ProbeError::Malformed { .. })
+                ),
                 "{text:?}"
             );
         }

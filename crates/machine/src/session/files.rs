@@ -126,14 +126,18 @@ impl MadeFiles {
     pub(super) fn unmount(&self, root: &Root) -> Result<(), Error> {
         unmount(root, &self.at)?;
         match fs::remove_dir(&self.at) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &self.at)(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io("remove", &self.at)(error))
+            }
             _ => Ok(()),
         }
     }
 
     /// Takes it off the device, if it is on it: the name of the device then. A device that has something else, or is gone, is left alone.
     pub(super) fn wipe(&self, root: &Root) -> Result<Option<String>, Error> {
-        let Some(name) = device::name_by_identity(root, &self.identity, &self.device)? else { return Ok(None) };
+        let Some(name) = device::name_by_identity(root, &self.identity, &self.device)? else {
+            return Ok(None);
+        };
         let node = node_path(&name).display().to_string();
         // Held until it is wiped, so that no other device can get its name in between.
         let path = root.path(node_path(&name));
@@ -145,14 +149,18 @@ impl MadeFiles {
         if let Some(mount) = device::usage_now(root, &name).mounts.first() {
             return Err(not_wiped(format!("it is mounted at {}: `umount {}`", mount.at, mount.at)));
         }
-        let output =
-            root.run("wipefs", &["--all", "--quiet", &node], "util-linux", "to take a file system off a device")?;
+        let output = root.run(
+            "wipefs",
+            &["--all", "--quiet", &node],
+            "util-linux",
+            "to take a file system off a device",
+        )?;
         let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
         match uuid_of(root, &node)? {
             None => Ok(Some(node)),
-            Some(_) => {
-                Err(not_wiped(format!("wipefs says {said:?}; see who uses it with `fuser -v {node}`, stop that")))
-            }
+            Some(_) => Err(not_wiped(format!(
+                "wipefs says {said:?}; see who uses it with `fuser -v {node}`, stop that"
+            ))),
         }
     }
 }
@@ -209,24 +217,36 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
     let maker = maker(wanted)?;
     for word in wanted.mkfs.split_whitespace() {
         // One more word is one more device to some, and a journal on another device, a prototype or a directory to others.
-        let leads_away =
-            word.contains('/') || ["device=", "dev=", "UUID=", "LABEL="].iter().any(|name| word.contains(name));
+        let leads_away = word.contains('/')
+            || ["device=", "dev=", "UUID=", "LABEL="].iter().any(|name| word.contains(name));
         if leads_away {
-            let why = "it names a file or a device, and only the device under test may be written".to_string();
-            return Err(Fault::Option { program: maker.tool.into(), option: word.into(), why }.into());
+            let why = "it names a file or a device, and only the device under test may be written"
+                .to_string();
+            return Err(
+                Fault::Option { program: maker.tool.into(), option: word.into(), why }.into()
+            );
         }
     }
     if let Some(option) = wanted.mount.split(',').find(|option| mounts_elsewhere(option)) {
-        let why = "it mounts something else than the file system on the device under test".to_string();
+        let why =
+            "it mounts something else than the file system on the device under test".to_string();
         return Err(Fault::Option { program: "mount".into(), option: option.into(), why }.into());
     }
     if device.size_bytes < maker.needs_bytes {
         let device_path = device.path.display().to_string();
         let (has_bytes, needs_bytes) = (device.size_bytes, maker.needs_bytes);
-        return Err(Fault::TooSmall { device: device_path, kind: maker.kind.into(), has_bytes, needs_bytes }.into());
+        return Err(Fault::TooSmall {
+            device: device_path,
+            kind: maker.kind.into(),
+            has_bytes,
+            needs_bytes,
+        }
+        .into());
     }
     if !is_in_kernel(root, maker.kind) {
-        return Err(Fault::NotInKernel { kind: maker.kind.into(), release: root.kernel_release() }.into());
+        return Err(
+            Fault::NotInKernel { kind: maker.kind.into(), release: root.kernel_release() }.into()
+        );
     }
     for (tool, package, purpose) in [
         (maker.tool, maker.package, "to make the file system"),
@@ -234,7 +254,8 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
         ("wipefs", "util-linux", "to take the file system off the device again"),
     ] {
         if root.tool(tool).is_none() {
-            let (tool, package, purpose) = (tool.to_string(), package.to_string(), purpose.to_string());
+            let (tool, package, purpose) =
+                (tool.to_string(), package.to_string(), purpose.to_string());
             return Err(Error::ToolMissing { tool, package, purpose });
         }
     }
@@ -276,7 +297,12 @@ fn maker(wanted: &FileSystem) -> Result<&'static Maker, Error> {
 }
 
 /// The extended options of mke2fs are one list, of which only the last counts, so ours and the user's are joined.
-fn options_of_mkfs(maker: &Maker, wanted: &FileSystem, keep_blocks: bool, uuid: &str) -> Vec<String> {
+fn options_of_mkfs(
+    maker: &Maker,
+    wanted: &FileSystem,
+    keep_blocks: bool,
+    uuid: &str,
+) -> Vec<String> {
     let blocks: &[&str] = if keep_blocks { maker.keep_blocks } else { &[] };
     let words = maker.always.iter().chain(blocks).copied().chain(wanted.mkfs.split_whitespace());
     let (mut options, mut extended) = (Vec::new(), Vec::new());
@@ -304,7 +330,9 @@ fn is_in_kernel(root: &Root, kind: &str) -> bool {
     let known = root.read_optional(root.proc("filesystems")).unwrap_or_default();
     let is_module = || {
         let modules = root.read_optional(root.modules().join("modules.dep")).unwrap_or_default();
-        modules.lines().any(|line| line.split(':').next().is_some_and(|file| file.contains(&format!("/{kind}.ko"))))
+        modules.lines().any(|line| {
+            line.split(':').next().is_some_and(|file| file.contains(&format!("/{kind}.ko")))
+        })
     };
     known.lines().any(|line| line.split_whitespace().last() == Some(kind)) || is_module()
 }
@@ -322,7 +350,8 @@ fn mount(root: &Root, key: &str, files: &Mounted) -> Result<(), Error> {
         return Ok(());
     }
     let found = format!("`findmnt {at}` shows what is there");
-    Err(Fault::NotMounted { at: files.at.clone(), kind: files.wanted.kind.clone(), device, found }.into())
+    Err(Fault::NotMounted { at: files.at.clone(), kind: files.wanted.kind.clone(), device, found }
+        .into())
 }
 
 /// Unmounts whatever is mounted at a directory or below it, the innermost first.
@@ -331,9 +360,15 @@ fn unmount(root: &Root, at: &Path) -> Result<(), Error> {
     while let Some(innermost) = mounted_at(root, at).pop() {
         match rustix::mount::unmount(&innermost, UnmountFlags::NOFOLLOW) {
             Ok(()) => {}
-            Err(rustix::io::Errno::BUSY) if since.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(10)),
+            Err(rustix::io::Errno::BUSY) if since.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(10))
+            }
             Err(rustix::io::Errno::BUSY) => {
-                return Err(Fault::StillUsed { at: innermost.clone(), users: scan::users(root, &innermost) }.into());
+                return Err(Fault::StillUsed {
+                    at: innermost.clone(),
+                    users: scan::users(root, &innermost),
+                }
+                .into());
             }
             Err(errno) => return Err(Error::io("unmount", &innermost)(errno.into())),
         }
@@ -353,7 +388,9 @@ fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<
     let since = Instant::now();
     loop {
         match run_once(root, key, dir, tool, args) {
-            Err(Error::ToolFailed { stderr, .. }) if is_in_use(&stderr) && since.elapsed() < MOMENT => {
+            Err(Error::ToolFailed { stderr, .. })
+                if is_in_use(&stderr) && since.elapsed() < MOMENT =>
+            {
                 thread::sleep(Duration::from_millis(20));
             }
             other => return other,
@@ -368,8 +405,18 @@ fn is_in_use(stderr: &str) -> bool {
 }
 
 /// Marked as the session's, so that it is found and ended if we are killed.
-fn run_once(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
-    let missing = || Error::ToolMissing { tool: tool.into(), package: tool.into(), purpose: "on the device".into() };
+fn run_once(
+    root: &Root,
+    key: &str,
+    dir: &Path,
+    tool: &str,
+    args: &[&str],
+) -> Result<Output, Error> {
+    let missing = || Error::ToolMissing {
+        tool: tool.into(),
+        package: tool.into(),
+        purpose: "on the device".into(),
+    };
     let program = root.tool(tool).ok_or_else(missing)?;
     let output = programs::helper_at(&program)
         .args(args)
@@ -398,7 +445,8 @@ mod tests {
 
     fn options(kind: &str, mkfs: &str, keep_blocks: bool) -> String {
         let wanted = wanted(kind, mkfs);
-        options_of_mkfs(maker(&wanted).expect("in the table"), &wanted, keep_blocks, "u-u").join(" ")
+        options_of_mkfs(maker(&wanted).expect("in the table"), &wanted, keep_blocks, "u-u")
+            .join(" ")
     }
 
     #[test]
@@ -414,7 +462,9 @@ mod tests {
         ] {
             assert!(mounts_elsewhere(option), "{option}");
         }
-        for option in ["noatime", "data=journal", "commit=5", "compress=zstd:3", "logbufs=8", "discard"] {
+        for option in
+            ["noatime", "data=journal", "commit=5", "compress=zstd:3", "logbufs=8", "discard"]
+        {
             assert!(!mounts_elsewhere(option), "{option}");
         }
     }
@@ -426,7 +476,10 @@ mod tests {
             options("ext4", "-b 1024 -E stride=4", true),
             format!("-q -F -b 1024 -E {full},nodiscard,stride=4 -U u-u")
         );
-        assert_eq!(options("ext4", "-Estride=4", false), format!("-q -F -E {full},stride=4 -U u-u"));
+        assert_eq!(
+            options("ext4", "-Estride=4", false),
+            format!("-q -F -E {full},stride=4 -U u-u")
+        );
         assert_eq!(options("xfs", "-m reflink=0", false), "-q -f -m reflink=0 -m uuid=u-u");
         assert_eq!(options("btrfs", "-m single", true), "-q -f -K -m single -U u-u");
     }
@@ -445,8 +498,14 @@ mod tests {
         fs::write(root.proc("sys/kernel/osrelease"), "6.1.0\n").expect("fake proc");
         fs::write(root.proc("filesystems"), "nodev\tproc\n\text4\n").expect("fake proc");
         fs::create_dir_all(root.modules()).expect("fake modules");
-        fs::write(root.modules().join("modules.dep"), "kernel/fs/xfs/xfs.ko.zst: kernel/lib/libcrc32c.ko.zst\n")
-            .expect("fake");
-        assert_eq!(["ext4", "xfs", "btrfs"].map(|kind| is_in_kernel(&root, kind)), [true, true, false]);
+        fs::write(
+            root.modules().join("modules.dep"),
+            "kernel/fs/xfs/xfs.ko.zst: kernel/lib/libcrc32c.ko.zst\n",
+        )
+        .expect("fake");
+        assert_eq!(
+            ["ext4", "xfs", "btrfs"].map(|kind| is_in_kernel(&root, kind)),
+            [true, true, false]
+        );
     }
 }

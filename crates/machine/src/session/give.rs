@@ -11,8 +11,14 @@ pub(super) type Refused = (String, String);
 
 pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), Refused> {
     if !limits.max.is_empty() {
-        let bounds: Vec<String> = limits.max.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
-        give(dir, "io.max", &format!("{device} {}", bounds.join(" ")), "the kernel needs CONFIG_BLK_DEV_THROTTLING")?;
+        let bounds: Vec<String> =
+            limits.max.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
+        give(
+            dir,
+            "io.max",
+            &format!("{device} {}", bounds.join(" ")),
+            "the kernel needs CONFIG_BLK_DEV_THROTTLING",
+        )?;
     }
     if let Some(us) = limits.latency_us {
         let config = "the kernel needs CONFIG_BLK_CGROUP_IOLATENCY";
@@ -22,7 +28,12 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
         give(dir, "io.prio.class", class, "the kernel needs CONFIG_BLK_CGROUP_IOPRIO")?;
     }
     if let Some(weight) = limits.cost_weight {
-        give(dir, "io.weight", &format!("default {weight}"), "the kernel needs CONFIG_BLK_CGROUP_IOCOST")?;
+        give(
+            dir,
+            "io.weight",
+            &format!("default {weight}"),
+            "the kernel needs CONFIG_BLK_CGROUP_IOCOST",
+        )?;
     }
     if let Some(weight) = limits.bfq_weight {
         give_bfq(dir, "io.bfq.weight", weight)?;
@@ -31,7 +42,12 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
     // The cost model and bfq each have a weight of their own; which of them works is the device's matter.
     let has = |name: &str| dir.join(name).exists();
     if !has("io.weight") && !has("io.bfq.weight") {
-        return give(dir, "io.weight", "", "it needs bfq (`modprobe bfq`), or a kernel with CONFIG_BLK_CGROUP_IOCOST");
+        return give(
+            dir,
+            "io.weight",
+            "",
+            "it needs bfq (`modprobe bfq`), or a kernel with CONFIG_BLK_CGROUP_IOCOST",
+        );
     }
     if has("io.weight") {
         give(dir, "io.weight", &format!("default {weight}"), "")?;
@@ -39,10 +55,19 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
     if has("io.bfq.weight") { give_bfq(dir, "io.bfq.weight", weight) } else { Ok(()) }
 }
 
-pub(super) fn give_v1(dir: &Path, limits: &Limits, device: &str, why_no_io: &str) -> Result<(), Refused> {
-    let only_v2 = [("io.weight", limits.cost_weight.is_some()), ("io.latency", limits.latency_us.is_some())];
+pub(super) fn give_v1(
+    dir: &Path,
+    limits: &Limits,
+    device: &str,
+    why_no_io: &str,
+) -> Result<(), Refused> {
+    let only_v2 =
+        [("io.weight", limits.cost_weight.is_some()), ("io.latency", limits.latency_us.is_some())];
     if let Some((name, _)) = only_v2.into_iter().find(|(_, wanted)| *wanted) {
-        return Err((name.to_string(), format!("control groups v1 do not have it, and {why_no_io}")));
+        return Err((
+            name.to_string(),
+            format!("control groups v1 do not have it, and {why_no_io}"),
+        ));
     }
     if let Some(class) = limits.prio_class {
         give(dir, "blkio.prio.class", class, "the kernel needs CONFIG_BLK_CGROUP_IOPRIO")?;
@@ -51,7 +76,12 @@ pub(super) fn give_v1(dir: &Path, limits: &Limits, device: &str, why_no_io: &str
         let direction = if name.starts_with('r') { "read" } else { "write" };
         let unit = if name.ends_with("bps") { "bps" } else { "iops" };
         let file = format!("blkio.throttle.{direction}_{unit}_device");
-        give(dir, &file, &format!("{device} {bound}"), "the kernel needs CONFIG_BLK_DEV_THROTTLING")?;
+        give(
+            dir,
+            &file,
+            &format!("{device} {bound}"),
+            "the kernel needs CONFIG_BLK_DEV_THROTTLING",
+        )?;
     }
     let weight = limits.bfq_weight.or(limits.weight);
     weight.map_or(Ok(()), |weight| give_bfq(dir, "blkio.bfq.weight", weight))
@@ -59,22 +89,33 @@ pub(super) fn give_v1(dir: &Path, limits: &Limits, device: &str, why_no_io: &str
 
 fn give_bfq(dir: &Path, file: &str, weight: u32) -> Result<(), Refused> {
     if weight > BFQ_WEIGHT {
-        let why =
-            format!("{file} takes 1 to {BFQ_WEIGHT}: choose a lower weight, in the same proportion to the others");
+        let why = format!(
+            "{file} takes 1 to {BFQ_WEIGHT}: choose a lower weight, in the same proportion to the others"
+        );
         return Err((format!("io_weight {weight}"), why));
     }
-    give(dir, file, &weight.to_string(), "it needs the scheduler bfq, and its control groups (`modprobe bfq`)")
+    give(
+        dir,
+        file,
+        &weight.to_string(),
+        "it needs the scheduler bfq, and its control groups (`modprobe bfq`)",
+    )
 }
 
 fn give(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused> {
     let path = dir.join(file);
-    write(&path, value)
-        .map_err(|cause| (file.to_string(), format!("`{value}` in {}: {cause}; {advice}", path.display())))?;
+    write(&path, value).map_err(|cause| {
+        (file.to_string(), format!("`{value}` in {}: {cause}; {advice}", path.display()))
+    })?;
     let found = fs::read_to_string(&path).unwrap_or_default();
     if is_shown(value, &found) {
         return Ok(());
     }
-    let why = format!("`{value}` in {} has no effect: it reads `{}`; {advice}", path.display(), found.trim());
+    let why = format!(
+        "`{value}` in {} has no effect: it reads `{}`; {advice}",
+        path.display(),
+        found.trim()
+    );
     Err((file.to_string(), why))
 }
 
@@ -82,7 +123,8 @@ fn give(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused
 /// without `default`.
 fn is_shown(value: &str, found: &str) -> bool {
     let shows = |line: &str| {
-        let has = |word: &str| word == "default" || line.split_whitespace().any(|shown| shown == word);
+        let has =
+            |word: &str| word == "default" || line.split_whitespace().any(|shown| shown == word);
         value.split_whitespace().all(has)
     };
     found.lines().any(shows)
@@ -107,9 +149,11 @@ mod tests {
         ] {
             assert!(is_shown(value, found), "{value}");
         }
-        for (value, found) in
-            [("default 400", "default 100\n"), ("7:0 target=5", "8:0 target=5\n7:0 target=6\n"), ("1", "")]
-        {
+        for (value, found) in [
+            ("default 400", "default 100\n"),
+            ("7:0 target=5", "8:0 target=5\n7:0 target=6\n"),
+            ("1", ""),
+        ] {
             assert!(!is_shown(value, found), "{value}");
         }
     }

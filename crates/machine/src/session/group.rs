@@ -101,10 +101,13 @@ fn fill(
     let refuse = |why: String| Error::from(Fault::Share { what: limits.text(), why });
     // Without permission, or in a container, there is none: what is started is found by its mark then.
     let v2 = found.v2.as_ref().and_then(|v2| Some((v2, group.enter(v2.join(name)).ok()?)));
-    if !limits.needs_group() && !(limits.own_group && (found.io().is_some() || found.blkio.is_some())) {
+    if !limits.needs_group()
+        && !(limits.own_group && (found.io().is_some() || found.blkio.is_some()))
+    {
         return Ok(());
     }
-    let device = device.ok_or_else(|| refuse("of which device is not known: check the share first".to_string()))?;
+    let device = device
+        .ok_or_else(|| refuse("of which device is not known: check the share first".to_string()))?;
     if let Some((v2, dir)) = v2
         && has_word(&v2.join("cgroup.controllers"), "io")
     {
@@ -123,8 +126,10 @@ fn fill(
             blkio.display()
         ))
     })?;
-    give_v1(&dir, limits, device, found.why_no_io()).map_err(|(what, why)| Fault::Share { what, why })?;
-    group.account = Some((dir.join("blkio.throttle.io_service_bytes_recursive"), device.to_string()));
+    give_v1(&dir, limits, device, found.why_no_io())
+        .map_err(|(what, why)| Fault::Share { what, why })?;
+    group.account =
+        Some((dir.join("blkio.throttle.io_service_bytes_recursive"), device.to_string()));
     Ok(())
 }
 
@@ -137,19 +142,23 @@ fn switch_on(
 ) -> Result<(), Error> {
     let of_session = v2.join(Path::new(name).parent().unwrap_or(Path::new("")));
     let Limits { weight, cost_weight, bfq_weight, .. } = limits;
-    let writes =
-        weight.or(*cost_weight).or(*bfq_weight).is_some() || limits.max.iter().any(|(bound, _)| bound.starts_with('w'));
+    let writes = weight.or(*cost_weight).or(*bfq_weight).is_some()
+        || limits.max.iter().any(|(bound, _)| bound.starts_with('w'));
     for controller in ["io", "memory"] {
-        if controller == "memory" && !(writes && has_word(&v2.join("cgroup.controllers"), controller)) {
+        if controller == "memory"
+            && !(writes && has_word(&v2.join("cgroup.controllers"), controller))
+        {
             continue;
         }
         let file = v2.join("cgroup.subtree_control");
         if !has_word(&file, controller) {
             enable(Enabled { file: file.clone(), controller: controller.to_string() })?;
-            write(&file, &format!("+{controller}")).map_err(Error::io("switch a controller on", &file))?;
+            write(&file, &format!("+{controller}"))
+                .map_err(Error::io("switch a controller on", &file))?;
         }
         let file = of_session.join("cgroup.subtree_control");
-        write(&file, &format!("+{controller}")).map_err(Error::io("switch a controller on", &file))?;
+        write(&file, &format!("+{controller}"))
+            .map_err(Error::io("switch a controller on", &file))?;
     }
     Ok(())
 }
@@ -236,7 +245,9 @@ pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
         match fs::remove_dir(dir) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && since.elapsed() < PATIENCE => {
+            Err(error)
+                if error.kind() == io::ErrorKind::ResourceBusy && since.elapsed() < PATIENCE =>
+            {
                 thread::sleep(Duration::from_millis(1));
             }
             Err(error) => return Err(Error::io("remove the control group", dir)(error)),
@@ -246,7 +257,10 @@ pub(super) fn remove_tree(dir: &Path) -> Result<(), Error> {
 
 fn below(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect()
 }
 
 #[cfg(test)]
@@ -256,9 +270,14 @@ mod tests {
     #[test]
     fn both_versions_counts_are_read_and_those_of_other_devices_are_not() {
         let v2 = "7:1 rbytes=5 wbytes=6 rios=1 wios=1 dbytes=0 dios=0\n7:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n";
-        let v1 = "7:1 Read 5\n7:0 Read 4096\n7:0 Write 8192\n7:0 Sync 9\n7:0 Total 12288\nTotal 12288\n";
+        let v1 =
+            "7:1 Read 5\n7:0 Read 4096\n7:0 Write 8192\n7:0 Sync 9\n7:0 Total 12288\nTotal 12288\n";
         for text in [v2, v1] {
-            assert_eq!(read_io(text, "7:0"), Io { read_bytes: 4096, written_bytes: 8192 }, "{text}");
+            assert_eq!(
+                read_io(text, "7:0"),
+                Io { read_bytes: 4096, written_bytes: 8192 },
+                "{text}"
+            );
         }
         assert_eq!(read_io("", "7:0"), Io::default());
     }
@@ -291,7 +310,11 @@ mod tests {
         for mounts in ["", V2] {
             let (_dir, root) = machine(mounts, &[("cg/cgroup.controllers", "cpu pids")]);
             let error = asked(&root, &limits()).expect_err("no controller");
-            assert!(error.contains("io_weight 50 with io_max wbps=1024") && error.contains("v1's blkio"), "{error}");
+            assert!(
+                error.contains("io_weight 50 with io_max wbps=1024")
+                    && error.contains("v1's blkio"),
+                "{error}"
+            );
             assert!(asked(&root, &Limits::default()).expect("none is needed").dirs.is_empty());
         }
     }
@@ -316,9 +339,15 @@ mod tests {
         let group = group.expect("all is there");
         let shows = |file: &str| fs::read_to_string(root.path(file)).expect("a fake file");
         assert_eq!(enabled, ["io"], "and memory is not to be had");
-        assert_eq!((shows("cg/k/1/io.max"), shows("cg/k/1/io.weight")), ("7:0 wbps=1024".into(), "default 50".into()));
+        assert_eq!(
+            (shows("cg/k/1/io.max"), shows("cg/k/1/io.weight")),
+            ("7:0 wbps=1024".into(), "default 50".into())
+        );
         assert_eq!(shows("cg/k/1/io.bfq.weight"), "50");
-        assert!(shows("cg/cgroup.subtree_control").starts_with("+io") && shows("cg/k/cgroup.subtree_control") == "+io");
+        assert!(
+            shows("cg/cgroup.subtree_control").starts_with("+io")
+                && shows("cg/k/cgroup.subtree_control") == "+io"
+        );
         assert_eq!(group.dirs, [root.path("cg/k/1")]);
     }
 
@@ -326,7 +355,8 @@ mod tests {
     fn a_weight_that_bfq_does_not_take_is_refused_with_its_range() {
         let files = [("cg/k/1/cgroup.procs", ""), ("cg/k/1/blkio.bfq.weight", "")];
         let (_dir, root) = machine("cgroup /cg cgroup rw,relatime,blkio 0 0\n", &files);
-        let error = asked(&root, &Limits { weight: Some(2000), ..Limits::default() }).expect_err("too high");
+        let error = asked(&root, &Limits { weight: Some(2000), ..Limits::default() })
+            .expect_err("too high");
         assert!(error.contains("io_weight 2000") && error.contains("1 to 1000"), "{error}");
     }
 
@@ -334,7 +364,8 @@ mod tests {
     fn a_flow_gets_latency_class_and_the_weight_of_the_one_who_reads_it() {
         let names = ["io.latency", "io.prio.class", "io.weight", "io.bfq.weight", "cgroup.procs"];
         let of_group: Vec<String> = names.iter().map(|name| format!("cg/k/1/{name}")).collect();
-        let mut files = vec![("cg/cgroup.controllers", "cpu io"), ("cg/cgroup.subtree_control", "io")];
+        let mut files =
+            vec![("cg/cgroup.controllers", "cpu io"), ("cg/cgroup.subtree_control", "io")];
         files.push(("cg/k/cgroup.subtree_control", ""));
         files.extend(of_group.iter().map(|name| (name.as_str(), "")));
         let (_dir, root) = machine(V2, &files);
@@ -345,9 +376,16 @@ mod tests {
             ..Limits::default()
         };
         asked(&root, &limits).expect("all is there");
-        let shows = |file: &str| fs::read_to_string(root.path("cg/k/1").join(file)).expect("a fake file");
-        assert_eq!((shows("io.latency"), shows("io.prio.class")), ("7:0 target=10000".into(), "restrict-to-be".into()));
-        assert_eq!((shows("io.weight"), shows("io.bfq.weight")), ("default 400".into(), String::new()));
+        let shows =
+            |file: &str| fs::read_to_string(root.path("cg/k/1").join(file)).expect("a fake file");
+        assert_eq!(
+            (shows("io.latency"), shows("io.prio.class")),
+            ("7:0 target=10000".into(), "restrict-to-be".into())
+        );
+        assert_eq!(
+            (shows("io.weight"), shows("io.bfq.weight")),
+            ("default 400".into(), String::new())
+        );
     }
 
     #[test]
@@ -364,9 +402,15 @@ mod tests {
             let error = asked(&root, &limits).expect_err("not in v1");
             assert!(error.contains("boot with cgroup_no_v1=io"), "{error}");
         }
-        let error = asked(&root, &Limits { prio_class: Some("idle"), ..Limits::default() }).expect_err("no file");
+        let error = asked(&root, &Limits { prio_class: Some("idle"), ..Limits::default() })
+            .expect_err("no file");
         assert!(error.contains("CONFIG_BLK_CGROUP_IOPRIO"), "{error}");
-        let group = asked(&root, &Limits { own_group: true, ..Limits::default() }).expect("a group");
-        assert_eq!(group.dirs, [root.path("cg/k/1")], "a flow of which nothing is asked is beside the others");
+        let group =
+            asked(&root, &Limits { own_group: true, ..Limits::default() }).expect("a group");
+        assert_eq!(
+            group.dirs,
+            [root.path("cg/k/1")],
+            "a flow of which nothing is asked is beside the others"
+        );
     }
 }

@@ -112,7 +112,9 @@ impl fmt::Display for Cleanup {
         if let Some(at) = &self.at {
             write!(f, "; nothing is mounted at {}", at.display())?;
         }
-        self.wiped.as_ref().map_or(Ok(()), |device| write!(f, "; {device} holds no file system of it any more"))
+        self.wiped
+            .as_ref()
+            .map_or(Ok(()), |device| write!(f, "; {device} holds no file system of it any more"))
     }
 }
 
@@ -148,7 +150,14 @@ impl Session {
         let key = format!("{KEYS}{}-{ns:x}", std::process::id());
         let lock = Lock::take(root, &key, &key)?;
         write(root, &key, &Made::default()).inspect_err(|_| lock.retire())?;
-        Ok(Session { root: root.clone(), key, lock, state: Mutex::default(), files: None, ended: false })
+        Ok(Session {
+            root: root.clone(),
+            key,
+            lock,
+            state: Mutex::default(),
+            files: None,
+            ended: false,
+        })
     }
 
     /// Makes a file system on a claimed device and mounts it. The claim ends its exclusive use of the device for that.
@@ -157,7 +166,12 @@ impl Session {
     /// Before anything is written: [`Error::ToolMissing`] with the package, [`Error::InUse`], and [`Error::Session`] for a file system that the
     /// kernel does not have, a device that is too small, options that lead elsewhere. [`Error::ToolFailed`] with what mkfs or mount said;
     /// the end of the session takes away what was made by then.
-    pub fn make_files(&mut self, device: &Device, wanted: &FileSystem, claim: &mut Claim) -> Result<(), Error> {
+    pub fn make_files(
+        &mut self,
+        device: &Device,
+        wanted: &FileSystem,
+        claim: &mut Claim,
+    ) -> Result<(), Error> {
         let mut needed = vec![capability::SYS_ADMIN];
         needed.extend(self.user().map(|_| capability::CHOWN));
         self.require(&format!("mounting {} on {}", wanted.kind, device.path.display()), &needed)?;
@@ -265,16 +279,23 @@ impl Session {
         let limits = Limits::read(&launch.share)?;
         let mut state = self.state();
         state.programs += 1;
-        let user = launch.user.as_ref().map(|name| self.other_user(&mut state, name)).transpose()?.flatten();
+        let user = launch
+            .user
+            .as_ref()
+            .map(|name| self.other_user(&mut state, name))
+            .transpose()?
+            .flatten();
         if let Some(user) = &user {
             self.journal_user(&mut state, user.uid.as_raw())?;
         }
-        let (number, device, users) = (state.programs, state.device.clone(), state.made.users.clone());
+        let (number, device, users) =
+            (state.programs, state.device.clone(), state.made.users.clone());
         let mut enable = |enabled: Enabled| {
             state.made.controllers.push(enabled);
             write(&self.root, &self.key, &state.made)
         };
-        let group = group::make(&self.root, &self.key, number, &limits, device.as_deref(), &mut enable)?;
+        let group =
+            group::make(&self.root, &self.key, number, &limits, device.as_deref(), &mut enable)?;
         drop(state);
         let (root, key, ioprio) = (&self.root, &*self.key, limits.ioprio);
         let place = start::LaunchContext { root, key, number, group, user, users, ioprio };
@@ -322,7 +343,8 @@ impl Session {
     fn finish(&mut self) -> Result<Vec<String>, Error> {
         self.files = None;
         let made = self.state().made.clone();
-        undo(&self.root, &self.key, &made, &self.root.boot_id()?, &self.lock).map(|left| left.programs)
+        undo(&self.root, &self.key, &made, &self.root.boot_id()?, &self.lock)
+            .map(|left| left.programs)
     }
 
     /// The numbers of a user; none if this process is that user already.

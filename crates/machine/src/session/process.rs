@@ -119,7 +119,10 @@ impl Running {
 
     /// What of its placement it does not have.
     pub fn displaced(&self) -> Vec<(&'static str, String, String)> {
-        self.id().filter(|_| !self.placement.is_plain()).map(|pid| self.placement.missing(pid)).unwrap_or_default()
+        self.id()
+            .filter(|_| !self.placement.is_plain())
+            .map(|pid| self.placement.missing(pid))
+            .unwrap_or_default()
     }
 
     /// Whether it has ended and waits to be reaped: what the kernel counted for it is still there.
@@ -151,7 +154,9 @@ impl Running {
             if self.has_ended() {
                 at_end = (TaskCounters::read(&self.root, self.pid()), self.displaced());
             }
-            if let Some(status) = self.child.try_wait().map_err(Error::io("wait for", "the program"))? {
+            if let Some(status) =
+                self.child.try_wait().map_err(Error::io("wait for", "the program"))?
+            {
                 break status;
             }
             too_long |= !stopped && self.began.elapsed() > deadline;
@@ -176,7 +181,19 @@ impl Running {
         self.group.remove()?;
         let [stdout, stderr] = [&self.stdout, &self.stderr].map(text_of);
         let (task, displaced) = at_end;
-        Ok(Ended { status, stdout, stderr, wall, too_long, stopped, left, own_cpu, task, displaced, io })
+        Ok(Ended {
+            status,
+            stdout,
+            stderr,
+            wall,
+            too_long,
+            stopped,
+            left,
+            own_cpu,
+            task,
+            displaced,
+            io,
+        })
     }
 
     /// What it has printed so far.
@@ -228,7 +245,12 @@ impl Running {
         for file in [&self.stdout, &self.stderr] {
             let printed = file.metadata().map_or(0, |meta| meta.len());
             if printed > 2 * KEPT {
-                let _ = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, printed - KEPT);
+                let _ = fallocate(
+                    file,
+                    FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+                    0,
+                    printed - KEPT,
+                );
             }
         }
     }

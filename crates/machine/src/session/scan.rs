@@ -55,12 +55,22 @@ pub(super) struct Whose {
 impl Whose {
     pub(super) fn session(root: &Root, key: &str, users: &[u32]) -> Whose {
         let mark = format!("{MARK}={key}/").into_bytes();
-        Whose { mark, is_program: false, groups: group::of_session(root, key), users: with_our_own(users) }
+        Whose {
+            mark,
+            is_program: false,
+            groups: group::of_session(root, key),
+            users: with_our_own(users),
+        }
     }
 
     /// Everything that one program has started, itself included.
     pub(super) fn program(key: &str, number: u32, groups: Vec<PathBuf>, users: &[u32]) -> Whose {
-        Whose { mark: mark(key, number).into_bytes(), is_program: true, groups, users: with_our_own(users) }
+        Whose {
+            mark: mark(key, number).into_bytes(),
+            is_program: true,
+            groups,
+            users: with_our_own(users),
+        }
     }
 
     fn has(&self, environment: &[u8]) -> bool {
@@ -72,7 +82,8 @@ impl Whose {
 
     pub(super) fn alive(&self, root: &Root) -> Vec<Process> {
         let all = processes::all(root);
-        let in_groups: BTreeSet<i32> = self.groups.iter().flat_map(|dir| group::members(root, dir)).collect();
+        let in_groups: BTreeSet<i32> =
+            self.groups.iter().flat_map(|dir| group::members(root, dir)).collect();
         let is_ours = |pid: &i32| {
             // Half of all processes.
             if all.get(pid).is_some_and(processes::Stat::is_kernel_thread) {
@@ -122,7 +133,10 @@ impl Whose {
                 alive.iter().for_each(|process| process.signal(root, Signal::KILL));
             }
             if since.elapsed() > patience + PATIENCE {
-                let programs = alive.iter().map(|process| format!("{} ({})", process.name, process.pid)).collect();
+                let programs = alive
+                    .iter()
+                    .map(|process| format!("{} ({})", process.name, process.pid))
+                    .collect();
                 return Err(Fault::StillRunning { seconds: PATIENCE.as_secs(), programs }.into());
             }
             thread::sleep(Duration::from_millis(2));
@@ -160,24 +174,35 @@ fn with_our_own(users: &[u32]) -> Vec<u32> {
 /// The user who started a process, whatever rights it has got since.
 fn real_user(root: &Root, pid: i32) -> Option<u32> {
     let status = fs::read_to_string(root.proc(format!("{pid}/status"))).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("Uid:"))?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// Who works in a directory or below it, for the user: names and process ids.
 pub(super) fn users(root: &Root, at: &Path) -> Vec<String> {
     let uses = |pid: &i32| {
         let dir = root.proc(pid.to_string());
-        let leads_there = |link: PathBuf| fs::read_link(link).is_ok_and(|target| target.starts_with(at));
+        let leads_there =
+            |link: PathBuf| fs::read_link(link).is_ok_and(|target| target.starts_with(at));
         let files = root.names(dir.join("fd"));
         ["cwd", "root", "exe"].iter().any(|link| leads_there(dir.join(link)))
             || files.iter().any(|file| leads_there(dir.join("fd").join(file)))
             || fs::read_to_string(dir.join("maps")).is_ok_and(|maps| {
-                let mut mapped = maps.lines().filter_map(|line| line.find('/').map(|start| &line[start..]));
+                let mut mapped =
+                    maps.lines().filter_map(|line| line.find('/').map(|start| &line[start..]));
                 mapped.any(|path| Path::new(path).starts_with(at))
             })
     };
     let all = processes::all(root);
-    all.iter().filter(|(pid, _)| uses(pid)).map(|(pid, stat)| format!("{} ({pid})", stat.name)).collect()
+    all.iter()
+        .filter(|(pid, _)| uses(pid))
+        .map(|(pid, stat)| format!("{} ({pid})", stat.name))
+        .collect()
 }
 
 #[cfg(test)]
@@ -204,14 +229,16 @@ mod tests {
 
     /// Real, effective, saved and file system user of a process.
     fn give(root: &Root, pid: i32, [real, effective, saved, files]: [u32; 4]) {
-        let status = format!("Name:\tp\nUid:\t{real}\t{effective}\t{saved}\t{files}\nGid:\t0\t0\t0\t0\n");
+        let status =
+            format!("Name:\tp\nUid:\t{real}\t{effective}\t{saved}\t{files}\nGid:\t0\t0\t0\t0\n");
         fs::write(root.proc(format!("{pid}/status")), status).expect("fake proc");
     }
 
     #[test]
     fn the_mark_of_a_user_whose_programs_the_session_did_not_start_does_not_count() {
         let mark = "SCHEDLAB_SESSION=k/1\0";
-        let (_dir, root) = machine(&[(10, 1, mark), (11, 10, ""), (12, 1, mark), (13, 1, mark), (14, 10, "")]);
+        let (_dir, root) =
+            machine(&[(10, 1, mark), (11, 10, ""), (12, 1, mark), (13, 1, mark), (14, 10, "")]);
         let own = rustix::process::geteuid().as_raw();
         // Of a setuid program the effective user is root, and the real one is who started it.
         give(&root, 12, [64_321, own, own, own]);
@@ -219,7 +246,10 @@ mod tests {
         // By descent whatever its user.
         give(&root, 14, [64_323; 4]);
         assert_eq!(names(&Whose::session(&root, "k", &[]), &root), ["p10", "p11", "p14"]);
-        assert_eq!(names(&Whose::session(&root, "k", &[64_322]), &root), ["p10", "p11", "p13", "p14"]);
+        assert_eq!(
+            names(&Whose::session(&root, "k", &[64_322]), &root),
+            ["p10", "p11", "p13", "p14"]
+        );
     }
 
     #[test]
@@ -250,7 +280,10 @@ mod tests {
             (31, 1, "NOT_SCHEDLAB_SESSION=k/1\0"),
             (32, 1, "SCHEDLAB_SESSION=k/10\0"),
         ]);
-        assert_eq!(names(&Whose::session(&root, "k", &[]), &root), ["p10", "p11", "p12", "p20", "p32"]);
+        assert_eq!(
+            names(&Whose::session(&root, "k", &[]), &root),
+            ["p10", "p11", "p12", "p20", "p32"]
+        );
         assert_eq!(names(&Whose::program("k", 1, vec![], &[]), &root), ["p10", "p11", "p12"]);
     }
 

@@ -51,16 +51,25 @@ impl Limits {
     pub(super) fn read(share: &Share) -> Result<Limits, Fault> {
         for (name, weight) in [("io_weight", share.io_weight), ("io.weight", share.cost_weight)] {
             if let Some(weight) = weight.filter(|weight| !WEIGHTS.contains(weight)) {
-                return Err(refused(&format!("{name} {weight}"), "a weight is a whole number from 1 to 10000"));
+                return Err(refused(
+                    &format!("{name} {weight}"),
+                    "a weight is a whole number from 1 to 10000",
+                ));
             }
         }
         if let Some(weight) = share.bfq_weight.filter(|weight| !(1..=BFQ_WEIGHT).contains(weight)) {
-            return Err(refused(&format!("io.bfq.weight {weight}"), "bfq takes a whole number from 1 to 1000"));
+            return Err(refused(
+                &format!("io.bfq.weight {weight}"),
+                "bfq takes a whole number from 1 to 1000",
+            ));
         }
         let class = |text: &String| {
             let known = CLASSES.into_iter().find(|class| class == text);
             known.ok_or_else(|| {
-                refused(&format!("io.prio.class {text}"), &format!("it is one of {}", CLASSES.join(", ")))
+                refused(
+                    &format!("io.prio.class {text}"),
+                    &format!("it is one of {}", CLASSES.join(", ")),
+                )
             })
         };
         Ok(Limits {
@@ -77,7 +86,16 @@ impl Limits {
 
     /// Whether something is asked for that only a control group with a controller gives.
     pub(super) fn needs_group(&self) -> bool {
-        let Limits { weight, max, ioprio: _, cost_weight, bfq_weight, latency_us, prio_class, own_group: _ } = self;
+        let Limits {
+            weight,
+            max,
+            ioprio: _,
+            cost_weight,
+            bfq_weight,
+            latency_us,
+            prio_class,
+            own_group: _,
+        } = self;
         weight.or(*cost_weight).or(*bfq_weight).is_some()
             || !max.is_empty()
             || latency_us.is_some()
@@ -87,13 +105,18 @@ impl Limits {
     /// For messages.
     pub(super) fn text(&self) -> String {
         let weight = self.weight.map(|weight| format!("io_weight {weight}"));
-        let max: Vec<String> = self.max.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
+        let max: Vec<String> =
+            self.max.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
         let max = (!max.is_empty()).then(|| format!("io_max {}", max.join(" ")));
         let cost = self.cost_weight.map(|weight| format!("io.weight {weight}"));
         let bfq = self.bfq_weight.map(|weight| format!("io.bfq.weight {weight}"));
         let latency = self.latency_us.map(|us| format!("io.latency {us} us"));
         let class = self.prio_class.map(|class| format!("io.prio.class {class}"));
-        [weight, max, cost, bfq, latency, class].into_iter().flatten().collect::<Vec<_>>().join(" with ")
+        [weight, max, cost, bfq, latency, class]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" with ")
     }
 }
 
@@ -109,10 +132,11 @@ fn bounds(text: &str) -> Result<Vec<(&'static str, u64)>, Fault> {
         let (name, value) = word.split_once('=').ok_or_else(|| refused(&what, form))?;
         let known = ["rbps", "wbps", "riops", "wiops"].into_iter().find(|known| *known == name);
         let name = known.ok_or_else(|| refused(&what, form))?;
-        let bound = if name.ends_with("bps") { text::parse_size(value) } else { value.parse().ok() };
-        let bound = bound
-            .filter(|bound| *bound > 0)
-            .ok_or_else(|| refused(&what, "it needs a number above 0, and bytes may end in k, M or G"))?;
+        let bound =
+            if name.ends_with("bps") { text::parse_size(value) } else { value.parse().ok() };
+        let bound = bound.filter(|bound| *bound > 0).ok_or_else(|| {
+            refused(&what, "it needs a number above 0, and bytes may end in k, M or G")
+        })?;
         if all.iter().any(|(other, _)| *other == name) {
             return Err(refused(&what, "it is said twice"));
         }
@@ -137,8 +161,13 @@ mod tests {
 
     fn of(io_weight: Option<u32>, io_max: &str, ioprio: &str) -> Result<Limits, String> {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_string());
-        Limits::read(&Share { io_weight, io_max: some(io_max), ioprio: some(ioprio), ..Share::default() })
-            .map_err(|fault| fault.to_string())
+        Limits::read(&Share {
+            io_weight,
+            io_max: some(io_max),
+            ioprio: some(ioprio),
+            ..Share::default()
+        })
+        .map_err(|fault| fault.to_string())
     }
 
     #[test]

@@ -53,7 +53,19 @@ pub(super) fn start(launch: &Launch, mut place: LaunchContext<'_>) -> Result<Run
     let root = place.root.clone();
     let placement = launch.placement.clone();
     let group = place.group;
-    Ok(Running { root, child, handle, began, cpu_before, stdout, stderr, whose, group, placement, ended: false })
+    Ok(Running {
+        root,
+        child,
+        handle,
+        began,
+        cpu_before,
+        stdout,
+        stderr,
+        whose,
+        group,
+        placement,
+        ended: false,
+    })
 }
 
 /// Files without a name or a place: standard output, standard error, standard input with its content.
@@ -69,10 +81,13 @@ fn memory_files(input: &[u8]) -> Result<[File; 3], Error> {
 }
 
 fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Result<Child, Error> {
-    let [stdout, stderr, stdin] =
-        files.each_ref().map(|file| file.try_clone().map_err(Error::io("open", "a file in memory")));
+    let [stdout, stderr, stdin] = files
+        .each_ref()
+        .map(|file| file.try_clone().map_err(Error::io("open", "a file in memory")));
     let stdout = match &launch.stdout {
-        Some(own) => own.try_clone().map(Stdio::from).map_err(Error::io("open", "standard output"))?,
+        Some(own) => {
+            own.try_clone().map(Stdio::from).map_err(Error::io("open", "standard output"))?
+        }
         None => Stdio::from(stdout?),
     };
     let mut command = programs::bare(&launch.program);
@@ -97,7 +112,11 @@ fn spawn(launch: &Launch, place: &LaunchContext<'_>, files: &[File; 3]) -> Resul
         let mut said = [0; 256];
         let read = files[1].read_at(&mut said, 0).unwrap_or(0);
         let said = String::from_utf8_lossy(&said[..read]);
-        Fault::NotStarted { program: launch.program.clone(), why: why_not(place.root, launch, &said, &cause) }.into()
+        Fault::NotStarted {
+            program: launch.program.clone(),
+            why: why_not(place.root, launch, &said, &cause),
+        }
+        .into()
     })
 }
 
@@ -119,7 +138,12 @@ fn arrange(
 /// Of another user's environment what programs rely on; PATH without root's directories.
 fn own_variables(user: &User) -> [(&'static str, String); 4] {
     let path = "/usr/local/bin:/usr/bin:/bin".to_string();
-    [("HOME", user.home.clone()), ("USER", user.name.clone()), ("LOGNAME", user.name.clone()), ("PATH", path)]
+    [
+        ("HOME", user.home.clone()),
+        ("USER", user.name.clone()),
+        ("LOGNAME", user.name.clone()),
+        ("PATH", path),
+    ]
 }
 
 fn directory(launch: &Launch) -> &Path {

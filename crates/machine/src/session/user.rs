@@ -27,18 +27,28 @@ pub(super) fn find(root: &Root, name: &str) -> Result<User, Error> {
     let output = root.run("id", &[name], "coreutils", "to run a program as another user")?;
     let said = String::from_utf8_lossy(&output.stdout);
     let (uid, gid, groups) = read(&said).ok_or_else(no_user)?;
-    let output = root.run("getent", &["passwd", name], "libc-bin", "to run a program as another user")?;
-    let home = String::from_utf8_lossy(&output.stdout).trim().split(':').nth(5).map(ToString::to_string);
-    Ok(User { name: name.to_string(), home: home.unwrap_or_else(|| "/".to_string()), uid, gid, groups })
+    let output =
+        root.run("getent", &["passwd", name], "libc-bin", "to run a program as another user")?;
+    let home =
+        String::from_utf8_lossy(&output.stdout).trim().split(':').nth(5).map(ToString::to_string);
+    Ok(User {
+        name: name.to_string(),
+        home: home.unwrap_or_else(|| "/".to_string()),
+        uid,
+        gid,
+        groups,
+    })
 }
 
 /// `uid=101(postgres) gid=104(postgres) groups=104(postgres),103(ssl-cert)`
 fn read(said: &str) -> Option<(Uid, Gid, Vec<Gid>)> {
     let numbers = |key: &str| -> Option<Vec<u32>> {
-        let list = said.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
+        let list =
+            said.split_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
         list.split(',').map(|part| part.split('(').next()?.parse().ok()).collect()
     };
-    let (uid, gid, groups) = (*numbers("uid")?.first()?, *numbers("gid")?.first()?, numbers("groups")?);
+    let (uid, gid, groups) =
+        (*numbers("uid")?.first()?, *numbers("gid")?.first()?, numbers("groups")?);
     Some((Uid::from_raw(uid), Gid::from_raw(gid), groups.into_iter().map(Gid::from_raw).collect()))
 }
 

@@ -86,7 +86,9 @@ pub(super) fn activation(root: &Root, device: &str) -> Option<u64> {
 fn explain(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::InvalidInput => format!("the kernel refused the value ({error})"),
-        io::ErrorKind::PermissionDenied => format!("the kernel takes no writes to it, or not from this user ({error})"),
+        io::ErrorKind::PermissionDenied => {
+            format!("the kernel takes no writes to it, or not from this user ({error})")
+        }
         _ => error.to_string(),
     }
 }

@@ -39,7 +39,13 @@ impl Directory {
         }
     }
 
-    pub(crate) fn write(self, root: &Root, device: &str, name: &str, value: &str) -> io::Result<()> {
+    pub(crate) fn write(
+        self,
+        root: &Root,
+        device: &str,
+        name: &str,
+        value: &str,
+    ) -> io::Result<()> {
         match self {
             Directory::Device => row(name).write(root, device, value),
             _ => root.files().write_attribute(&self.path(root, device, name), value),
@@ -65,8 +71,16 @@ pub(crate) fn is_schedulers_own(name: &str) -> bool {
 }
 
 /// Attributes that the kernel keeps apart from the limits of the queue: writing them moves no read-ahead.
-const NO_LIMITS: [&str; 8] =
-    ["async_depth", "io_poll", "io_poll_delay", "io_timeout", "nomerges", "nr_requests", "rq_affinity", "wbt_lat_usec"];
+const NO_LIMITS: [&str; 8] = [
+    "async_depth",
+    "io_poll",
+    "io_poll_delay",
+    "io_timeout",
+    "nomerges",
+    "nr_requests",
+    "rq_affinity",
+    "wbt_lat_usec",
+];
 
 /// Whether the kernel computes read-ahead anew when this attribute of the queue is written.
 pub(crate) fn is_limit(name: &str) -> bool {
@@ -88,7 +102,8 @@ pub(crate) fn order(name: &str) -> (u8, &str) {
 
 /// Whether what was read back is what was written: the same text or the same number.
 pub fn same(wanted: &str, found: &str) -> bool {
-    wanted.trim() == found.trim() || number(wanted).is_some_and(|value| number(found) == Some(value))
+    wanted.trim() == found.trim()
+        || number(wanted).is_some_and(|value| number(found) == Some(value))
 }
 
 /// Whether what was read back is what was written as nearly as the kernel can keep it: times are kept in ticks of up to 10 ms
@@ -106,7 +121,9 @@ pub fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     match name {
         // Asked for was the kernel's own choice.
         "wbt_lat_usec" if wanted == -1 => true,
-        "read_ahead_kb" => found <= wanted && off < rustix::param::page_size().div_ceil(1024) as u128,
+        "read_ahead_kb" => {
+            found <= wanted && off < rustix::param::page_size().div_ceil(1024) as u128
+        }
         "timeout_sync" => off < 10,
         _ if name.contains("_expire") => off < 10,
         _ => false,
@@ -145,12 +162,25 @@ mod tests {
 
     #[test]
     fn what_moves_others_is_written_before_them() {
-        let mut names =
-            ["read_ahead_kb", "async_depth", "slice_idle", "nr_requests", "rotational", "strict_guarantees"];
+        let mut names = [
+            "read_ahead_kb",
+            "async_depth",
+            "slice_idle",
+            "nr_requests",
+            "rotational",
+            "strict_guarantees",
+        ];
         names.sort_by_key(|name| order(name));
         assert_eq!(
             names,
-            ["strict_guarantees", "nr_requests", "rotational", "slice_idle", "async_depth", "read_ahead_kb"]
+            [
+                "strict_guarantees",
+                "nr_requests",
+                "rotational",
+                "slice_idle",
+                "async_depth",
+                "read_ahead_kb"
+            ]
         );
         assert!(is_limit("max_sectors_kb") && is_limit("rotational"));
         assert!(!is_limit("nr_requests") && !is_limit("read_ahead_kb"));

@@ -116,9 +116,11 @@ impl Change {
         let scheduler = switch_to.as_ref().unwrap_or(present);
         let asked = Asked::of(root, device, scheduler, switch_to.is_some(), setting);
         let writes: Vec<Write> = in_order(asked.writes()?.into_iter()).collect();
-        let moves_read_ahead = writes.iter().any(|write| write.place == Directory::Queue && is_limit(&write.name));
-        let keeps_read_ahead =
-            moves_read_ahead && now.queue.contains_key(READ_AHEAD) && !setting.tunables.contains_key(READ_AHEAD);
+        let moves_read_ahead =
+            writes.iter().any(|write| write.place == Directory::Queue && is_limit(&write.name));
+        let keeps_read_ahead = moves_read_ahead
+            && now.queue.contains_key(READ_AHEAD)
+            && !setting.tunables.contains_key(READ_AHEAD);
         let (root, device, setting) = (root.clone(), device.clone(), setting.clone());
         Ok(Change { root, device, setting, switch_to, writes, keeps_read_ahead })
     }
@@ -149,8 +151,15 @@ impl Change {
         let mut all: Vec<PlannedWrite> = scheduler.chain(named).collect();
         if let Some(value) = now.queue.get(READ_AHEAD).filter(|_| self.keeps_read_ahead) {
             let (attribute, path) = (READ_AHEAD.to_string(), queue.join(READ_AHEAD));
-            let after_queue = all.iter().rposition(|write| !write.path.starts_with(queue.join("iosched")));
-            let kept = PlannedWrite { attribute, path, value: value.clone(), now: Some(value.clone()), named: false };
+            let after_queue =
+                all.iter().rposition(|write| !write.path.starts_with(queue.join("iosched")));
+            let kept = PlannedWrite {
+                attribute,
+                path,
+                value: value.clone(),
+                now: Some(value.clone()),
+                named: false,
+            };
             all.insert(after_queue.map_or(0, |at| at + 1), kept);
         }
         all
@@ -177,7 +186,8 @@ impl Change {
     fn begin(self, lasting: Option<Lasting>) -> Result<(Guard, Done), Error> {
         let guard = Guard::begin_lasting(&self.root, &self.device, lasting)?;
         // The guard may have undone what a dead owner left, and the name may have become another disk's since it was looked up.
-        let is_same = device::name_by_identity(&self.root, &self.device.identity, &self.device.name)?;
+        let is_same =
+            device::name_by_identity(&self.root, &self.device.identity, &self.device.name)?;
         if is_same.as_ref() != Some(&self.device.name) {
             return Err(Error::DeviceGone { device: self.device.path.display().to_string() });
         }
@@ -207,7 +217,9 @@ impl Change {
             self.write(write)?;
         }
         let is_named = |name: &str| self.setting.tunables.contains_key(name);
-        let kept = |place, name: &str| place == Directory::Queue && !is_schedulers_own(name) && !is_named(name);
+        let kept = |place, name: &str| {
+            place == Directory::Queue && !is_schedulers_own(name) && !is_named(name)
+        };
         let problems = guard.settle(guard.original(), kept);
         if !problems.is_empty() {
             return Err(problems);
@@ -240,13 +252,21 @@ impl Change {
         if old.scheduler != new.scheduler {
             let text = |scheduler: &Option<String>| scheduler.clone().unwrap_or_default();
             let old = Some(text(&old.scheduler));
-            all.push(Changed { attribute: "scheduler".to_string(), old, new: text(&new.scheduler), named: true });
+            all.push(Changed {
+                attribute: "scheduler".to_string(),
+                old,
+                new: text(&new.scheduler),
+                named: true,
+            });
         }
-        let mut compare = |old: &BTreeMap<String, String>, new: &BTreeMap<String, String>, all_new: bool| {
+        let mut compare = |old: &BTreeMap<String, String>,
+                           new: &BTreeMap<String, String>,
+                           all_new: bool| {
             for (name, value) in new {
                 let before = old.get(name).filter(|_| !all_new);
                 let same = |before: &String| {
-                    device_attributes::row(name).map_or_else(|| same(before, value), |row| row.same(before, value))
+                    device_attributes::row(name)
+                        .map_or_else(|| same(before, value), |row| row.same(before, value))
                 };
                 let differs = before.map_or(is_named(name), |before| !same(before));
                 if differs {

@@ -35,11 +35,18 @@ pub(crate) const CHANGE_FOR_A_WHILE: Case<Machine, Error> = Case {
 /// ties to others.
 fn experiment(machine: &Machine) -> Result<(), Error> {
     let mut guard = Guard::begin(&machine.root(), &machine.disk())?;
-    let mut problems = guard.apply(&Setting::of("bfq").with("slice_idle", "0").with("nr_requests", "96"))?;
-    problems.extend(guard.apply(&Setting::of("mq-deadline").with("read_expire", "100").with("read_ahead_kb", "512"))?);
-    let throttled = Setting::of("kyber").with("io.cost.qos", "enable=1 rlat=5000").with("io.cost.model", "rbps=5");
+    let mut problems =
+        guard.apply(&Setting::of("bfq").with("slice_idle", "0").with("nr_requests", "96"))?;
+    problems.extend(guard.apply(
+        &Setting::of("mq-deadline").with("read_expire", "100").with("read_ahead_kb", "512"),
+    )?);
+    let throttled = Setting::of("kyber")
+        .with("io.cost.qos", "enable=1 rlat=5000")
+        .with("io.cost.model", "rbps=5");
     problems.extend(guard.apply(&throttled.with("ncq_prio_enable", "0").with("cdl_enable", "1"))?);
-    problems.extend(guard.apply(&Setting::of("none").with("max_sectors_kb", "64").with("wbt_lat_usec", "0"))?);
+    problems.extend(
+        guard.apply(&Setting::of("none").with("max_sectors_kb", "64").with("wbt_lat_usec", "0"))?,
+    );
     guard.restore()?;
     assert!(problems.is_empty(), "{problems:?}");
     Ok(())
@@ -47,7 +54,11 @@ fn experiment(machine: &Machine) -> Result<(), Error> {
 
 #[test]
 fn the_next_experiment_restores_what_a_dead_one_found() {
-    assert_eq!(EXPERIMENT.whole().1, Machine::tuned().whole_queue(), "a whole experiment leaves the device as it was");
+    assert_eq!(
+        EXPERIMENT.whole().1,
+        Machine::tuned().whole_queue(),
+        "a whole experiment leaves the device as it was"
+    );
     let next = |machine: &Machine| experiment(machine).expect("the next start recovers by itself");
     EXPERIMENT.next_command_recovers(3, next, |now, before| now == before);
 }

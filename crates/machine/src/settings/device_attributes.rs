@@ -148,14 +148,19 @@ impl Row {
                 let found = Hierarchies::of(root);
                 let Some(v2) = found.io() else { return Some(found.why_no_io().to_string()) };
                 (!v2.join(self.name).exists()).then(|| {
-                    format!("there is no {}; boot a kernel with CONFIG_BLK_CGROUP_IOCOST", v2.join(self.name).display())
+                    format!(
+                        "there is no {}; boot a kernel with CONFIG_BLK_CGROUP_IOCOST",
+                        v2.join(self.name).display()
+                    )
                 })
             }
             Form::Switch { supported } => {
                 let path = self.path(root, device);
                 let says = root.read_optional(path.with_file_name(supported));
                 match (path.exists(), says.as_deref()) {
-                    (true, Some("0")) => Some(format!("the drive does not support it ({supported} is 0)")),
+                    (true, Some("0")) => {
+                        Some(format!("the drive does not support it ({supported} is 0)"))
+                    }
                     (true, _) => None,
                     (false, _) => Some(format!(
                         "there is no {}; the drive, its driver or this kernel does not have it",
@@ -177,7 +182,8 @@ impl Row {
             Form::Cost(_) => {
                 let number = number(root, device)?;
                 let text = text.unwrap_or_default();
-                let own = text.lines().find_map(|line| line.strip_prefix(&number)?.strip_prefix(' '));
+                let own =
+                    text.lines().find_map(|line| line.strip_prefix(&number)?.strip_prefix(' '));
                 Some(without_the_kernels_numbers(own.unwrap_or(self.unset)))
             }
         }
@@ -212,7 +218,9 @@ impl Row {
             key.takes.check(value).map_err(|takes| format!("{name} to be {takes}"))?;
         }
         let bound = |name: &str| field(value, name).and_then(hundredths);
-        if field(value, "ctrl") == Some("auto") && without_the_kernels_numbers(value) != words_of(value) {
+        if field(value, "ctrl") == Some("auto")
+            && without_the_kernels_numbers(value) != words_of(value)
+        {
             return Err("no numbers beside ctrl=auto, which leaves them to the kernel".to_string());
         }
         match (bound("min"), bound("max")) {
@@ -227,7 +235,8 @@ impl Row {
         let mut pairs = wanted.split_whitespace().filter_map(|word| word.split_once('='));
         pairs.all(|(name, value)| {
             field(found, name).is_some_and(|other| {
-                other == value || hundredths(value).is_some_and(|value| hundredths(other) == Some(value))
+                other == value
+                    || hundredths(value).is_some_and(|value| hundredths(other) == Some(value))
             })
         })
     }
@@ -235,12 +244,16 @@ impl Row {
 
 impl Takes {
     fn check(self, value: &str) -> Result<(), String> {
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let fits = match self {
             Takes::Words(words) => words.contains(&value),
-            Takes::Percent(least, most) => hundredths(value).is_some_and(|value| (least..=most).contains(&value)),
+            Takes::Percent(least, most) => {
+                hundredths(value).is_some_and(|value| (least..=most).contains(&value))
+            }
             Takes::Number(least, most) => {
-                digits(value) && value.parse::<u64>().is_ok_and(|value| (least..=most).contains(&value))
+                digits(value)
+                    && value.parse::<u64>().is_ok_and(|value| (least..=most).contains(&value))
             }
         };
         let expected = || match self {
@@ -264,7 +277,9 @@ fn without_the_kernels_numbers(line: &str) -> String {
     if field(line, "ctrl") != Some("auto") {
         return words_of(line);
     }
-    let kept = line.split_whitespace().filter(|word| word.starts_with("enable=") || word.starts_with("ctrl="));
+    let kept = line
+        .split_whitespace()
+        .filter(|word| word.starts_with("enable=") || word.starts_with("ctrl="));
     kept.collect::<Vec<_>>().join(" ")
 }
 
@@ -273,7 +288,10 @@ fn words_of(line: &str) -> String {
 }
 
 fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
-    line.split_whitespace().filter_map(|word| word.split_once('=')).find(|(of, _)| *of == name).map(|(_, value)| value)
+    line.split_whitespace()
+        .filter_map(|word| word.split_once('='))
+        .find(|(of, _)| *of == name)
+        .map(|(_, value)| value)
 }
 
 /// A decimal number in hundredths; none with more than two decimals.
@@ -297,15 +315,21 @@ mod tests {
 
     #[test]
     fn a_line_is_what_was_wanted_when_the_named_keys_are_whatever_the_others_are() {
-        let shown = "enable=1 ctrl=user rpct=95.00 rlat=5000 wpct=95.50 wlat=5000 min=50.00 max=150.00";
+        let shown =
+            "enable=1 ctrl=user rpct=95.00 rlat=5000 wpct=95.50 wlat=5000 min=50.00 max=150.00";
         for wanted in ["enable=1", "rpct=95", "wpct=95.5 min=50.0", shown] {
             assert!(qos().same(wanted, shown), "{wanted}");
         }
         for wanted in ["enable=0", "rpct=95.01", "rlat=5001", "ctrl=auto"] {
             assert!(!qos().same(wanted, shown), "{wanted}");
         }
-        let by_the_kernel = "enable=0 ctrl=auto rpct=0.00 rlat=25000 wpct=0.00 wlat=25000 min=1.00 max=10000.00";
-        assert_eq!(without_the_kernels_numbers(by_the_kernel), qos().unset, "the kernel may move to another preset");
+        let by_the_kernel =
+            "enable=0 ctrl=auto rpct=0.00 rlat=25000 wpct=0.00 wlat=25000 min=1.00 max=10000.00";
+        assert_eq!(
+            without_the_kernels_numbers(by_the_kernel),
+            qos().unset,
+            "the kernel may move to another preset"
+        );
         assert_eq!(without_the_kernels_numbers(shown), shown);
     }
 
@@ -335,16 +359,24 @@ mod tests {
         let model = row("io.cost.model").expect("a row");
         assert_eq!((model.check(model.example), model.check("ctrl=auto")), (Ok(()), Ok(())));
         assert!(model.check("rbps=0").is_err() && model.check("model=bpf").is_err());
-        assert!(row("cdl_enable").is_some_and(|row| row.check("1").is_ok() && row.check("2").is_err()));
+        assert!(
+            row("cdl_enable").is_some_and(|row| row.check("1").is_ok() && row.check("2").is_err())
+        );
         assert!(qos().check("rlta=5").is_err_and(|why| why.contains("rlat")));
     }
 
     #[test]
     fn what_the_kernel_shows_can_be_written_back() {
         for row in &ROWS {
-            assert_eq!((row.check(row.unset), row.check(row.example)), (Ok(()), Ok(())), "{}", row.name);
+            assert_eq!(
+                (row.check(row.unset), row.check(row.example)),
+                (Ok(()), Ok(())),
+                "{}",
+                row.name
+            );
         }
-        let shown = "enable=1 ctrl=user rpct=95.00 rlat=5000 wpct=95.50 wlat=5000 min=1.00 max=10000.00";
+        let shown =
+            "enable=1 ctrl=user rpct=95.00 rlat=5000 wpct=95.50 wlat=5000 min=1.00 max=10000.00";
         assert_eq!(qos().check(shown), Ok(()));
     }
 }

@@ -11,7 +11,8 @@ use crate::journal;
 const COST: &str = "enable=1 rpct=95 rlat=5000";
 
 fn arm() -> Setting {
-    let arm = Setting::of("kyber").with("io.cost.qos", COST).with("io.cost.model", "rbps=5 rseqiops=6");
+    let arm =
+        Setting::of("kyber").with("io.cost.qos", COST).with("io.cost.model", "rbps=5 rseqiops=6");
     arm.with("ncq_prio_enable", "0").with("cdl_enable", "1")
 }
 
@@ -32,7 +33,10 @@ fn an_arm_gets_a_cost_model_and_duration_limits_and_the_next_one_has_neither() {
     applied(&mut guard, &arm());
     assert_eq!(line(&machine, "io.cost.qos"), "8:0 enable=1 ctrl=user rpct=95 rlat=5000");
     assert_eq!(line(&machine, "io.cost.model"), "8:0 ctrl=user model=linear rbps=5 rseqiops=6");
-    assert_eq!((machine.shows("../device/cdl_enable"), machine.shows("wbt_lat_usec")), ("1".into(), "0".into()));
+    assert_eq!(
+        (machine.shows("../device/cdl_enable"), machine.shows("wbt_lat_usec")),
+        ("1".into(), "0".into())
+    );
     let shown = guard.in_effect().and_then(|now| now.device.get("io.cost.qos").cloned());
     assert_eq!(shown.as_deref(), Some("enable=1 ctrl=user rpct=95 rlat=5000"));
     applied(&mut guard, &Setting::of("kyber"));
@@ -40,7 +44,8 @@ fn an_arm_gets_a_cost_model_and_duration_limits_and_the_next_one_has_neither() {
 }
 
 #[test]
-fn a_scheduler_that_comes_first_after_a_cost_model_has_the_throttling_that_the_kernel_gives_it_without() {
+fn a_scheduler_that_comes_first_after_a_cost_model_has_the_throttling_that_the_kernel_gives_it_without()
+ {
     let machine = Machine::booted();
     let mut guard = Guard::begin(&machine.root(), &machine.disk()).expect("free");
     applied(&mut guard, &Setting::of("kyber").with("io.cost.qos", COST));
@@ -67,16 +72,23 @@ fn a_change_by_another_program_is_seen() {
 fn a_model_that_the_kernel_takes_without_effect_voids_the_trial() {
     let machine = Machine::booted();
     let stubborn = std::sync::Arc::new(Stubborn::without_effect(&machine, "io.cost.qos"));
-    let mut guard = Guard::begin(&machine.root().with_files(stubborn), &machine.disk()).expect("free");
-    let found = guard.apply(&Setting::of("kyber").with("io.cost.qos", COST)).expect("data, not an error");
-    assert!(matches!(&found[..], [Problem::NotInEffect { attribute, .. }] if attribute == "io.cost.qos"), "{found:?}");
+    let mut guard =
+        Guard::begin(&machine.root().with_files(stubborn), &machine.disk()).expect("free");
+    let found =
+        guard.apply(&Setting::of("kyber").with("io.cost.qos", COST)).expect("data, not an error");
+    assert!(
+        matches!(&found[..], [Problem::NotInEffect { attribute, .. }] if attribute == "io.cost.qos"),
+        "{found:?}"
+    );
 }
 
 #[test]
 fn what_takes_a_change_back_names_the_former_line() {
     let machine = Machine::tuned();
     let before = machine.whole_queue();
-    let plan = |setting: &Setting| Change::plan(&machine.root(), &machine.disk(), setting).expect("a valid change");
+    let plan = |setting: &Setting| {
+        Change::plan(&machine.root(), &machine.disk(), setting).expect("a valid change")
+    };
     let change = Setting { scheduler: None, tunables: arm().tunables };
     let done = plan(&change).carry_out().expect("taken");
     assert_eq!(done.undo.tunables["io.cost.qos"], "enable=0 ctrl=auto");
@@ -92,7 +104,8 @@ fn refused(machine: &Machine, name: &str, value: &str) -> String {
     let mut guard = Guard::begin(&machine.root(), &machine.disk()).expect("free");
     let of_arm = guard.apply(&setting).expect_err("not here").to_string();
     guard.restore().expect("nothing was set");
-    let of_change = Change::plan(&machine.root(), &machine.disk(), &setting).expect_err("not here").to_string();
+    let of_change =
+        Change::plan(&machine.root(), &machine.disk(), &setting).expect_err("not here").to_string();
     assert!(of_change.ends_with(of_arm.trim_start_matches("/dev/sda")), "{of_change}\n{of_arm}");
     assert_eq!(machine.whole_queue(), before);
     of_change
@@ -109,9 +122,13 @@ fn what_is_missing_is_named_with_what_gives_it() {
     fs::write(machine.control("cgroup.controllers"), "cpu hugetlb").expect("a fake file");
     assert!(refused(&machine, "io.cost.model", "rbps=5").contains("cgroup.controllers"));
     let v1 = "cgroup /sys/fs/cgroup/blkio cgroup rw,blkio 0 0\n";
-    fs::write(&mounts, format!("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n{v1}")).expect("a fake file");
+    fs::write(&mounts, format!("cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n{v1}"))
+        .expect("a fake file");
     let error = refused(&machine, "io.cost.qos", COST);
-    assert!(error.contains("bound to control groups v1's blkio; boot with cgroup_no_v1=io"), "{error}");
+    assert!(
+        error.contains("bound to control groups v1's blkio; boot with cgroup_no_v1=io"),
+        "{error}"
+    );
     fs::write(&mounts, "").expect("a fake file");
     assert!(refused(&machine, "io.cost.qos", COST).contains("mount -t cgroup2"));
     fs::write(machine.queue("../device/cdl_supported"), "0").expect("a fake file");
@@ -140,10 +157,15 @@ fn a_forged_entry_reaches_no_other_device_and_no_other_file() {
         let forged = own.replace(from, to);
         assert_ne!(forged, own, "{from}");
         let entry = serde_json::from_str::<journal::Entry>(&forged).expect("an entry");
-        let read = entry.expect::<super::recover::Found>(&root, "settings", &journal::key(&disk.identity));
+        let read =
+            entry.expect::<super::recover::Found>(&root, "settings", &journal::key(&disk.identity));
         assert!(matches!(read, Err(Error::Journal { .. })), "{to}");
     }
     let entry = serde_json::from_str::<journal::Entry>(&own).expect("an entry");
-    assert!(entry.expect::<super::recover::Found>(&root, "settings", &journal::key(&disk.identity)).is_ok());
+    assert!(
+        entry
+            .expect::<super::recover::Found>(&root, "settings", &journal::key(&disk.identity))
+            .is_ok()
+    );
     drop(restore(&root));
 }

@@ -34,7 +34,9 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn booted() -> Machine {
         // In memory where that is possible: some tests make hundreds of machines.
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary directory");
+        let dir = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .expect("a temporary directory");
         let kernel = Arc::new(FakeKernel::new(write_attribute));
         let machine = Machine { dir, kernel };
         machine.boot("boot-1");
@@ -51,10 +53,16 @@ impl Machine {
             ("read_ahead_kb", "1024"),
             ("../device/ncq_prio_enable", "1"),
         ] {
-            machine.kernel.write_attribute(&machine.queue(attribute), value).expect("the fake kernel takes it");
+            machine
+                .kernel
+                .write_attribute(&machine.queue(attribute), value)
+                .expect("the fake kernel takes it");
         }
         let model = machine.control("io.cost.model");
-        machine.kernel.write_attribute(&model, "8:0 rbps=1000 rseqiops=7").expect("the fake kernel takes it");
+        machine
+            .kernel
+            .write_attribute(&model, "8:0 rbps=1000 rseqiops=7")
+            .expect("the fake kernel takes it");
         machine
     }
 
@@ -66,7 +74,8 @@ impl Machine {
         let _ = fs::remove_dir_all(root.sys(""));
         let _ = fs::remove_file(self.dir.path().join("throttling-by-hand"));
         let put = |path: PathBuf, text: &str| {
-            fs::create_dir_all(path.parent().expect("a file has a directory")).expect("fake directory");
+            fs::create_dir_all(path.parent().expect("a file has a directory"))
+                .expect("fake directory");
             fs::write(path, text).expect("fake file");
         };
         put(root.proc("sys/kernel/random/boot_id"), boot_id);
@@ -98,8 +107,11 @@ impl Machine {
         fs::set_permissions(self.queue("logical_block_size"), read_only).expect("fake permissions");
         make_tunables(&self.queue(""), "mq-deadline").expect("fake tunables");
         put(root.proc("self/mounts"), "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n");
-        for (name, text) in [("cgroup.controllers", "cpuset cpu io memory"), ("io.cost.qos", ""), ("io.cost.model", "")]
-        {
+        for (name, text) in [
+            ("cgroup.controllers", "cpuset cpu io memory"),
+            ("io.cost.qos", ""),
+            ("io.cost.model", ""),
+        ] {
             put(root.sys("fs/cgroup").join(name), text);
         }
         for name in ["cdl", "ncq_prio"] {
@@ -116,9 +128,12 @@ impl Machine {
     /// What the device has beside its queue; a line of the cost model that is as the kernel makes it is the same as none.
     fn beside_the_queue(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
-        for (name, unset) in [("io.cost.qos", "8:0 enable=0 ctrl=auto"), ("io.cost.model", "8:0 ctrl=auto")] {
+        for (name, unset) in
+            [("io.cost.qos", "8:0 enable=0 ctrl=auto"), ("io.cost.model", "8:0 ctrl=auto")]
+        {
             let text = fs::read_to_string(self.control(name)).unwrap_or_default();
-            let own = text.lines().find(|line| line.starts_with("8:0 ") && !line.starts_with(unset));
+            let own =
+                text.lines().find(|line| line.starts_with("8:0 ") && !line.starts_with(unset));
             all.push((name.to_string(), own.unwrap_or_default().to_string()));
         }
         for name in ["../device/cdl_enable", "../device/ncq_prio_enable"] {
@@ -196,7 +211,8 @@ pub(crate) fn restore(root: &Root) -> Result<bool, String> {
 
 /// Answers a write of an attribute as the kernel does.
 fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
-    let name = path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
+    let name =
+        path.file_name().and_then(|name| name.to_str()).expect("attributes have plain names");
     if name.starts_with("io.cost.") {
         return write_cost(path, name, value);
     }
@@ -205,10 +221,16 @@ fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
         .find_map(|(of, other)| (*of == name).then_some(other))
     {
         let both = value == "1" && fs::read_to_string(path.with_file_name(other))? == "1";
-        return if both { Err(rustix::io::Errno::INVAL.into()) } else { RealFiles.write_attribute(path, value) };
+        return if both {
+            Err(rustix::io::Errno::INVAL.into())
+        } else {
+            RealFiles.write_attribute(path, value)
+        };
     }
-    let queue = path.ancestors().find(|dir| dir.ends_with("queue")).expect("an attribute of a queue");
-    let by_hand = queue.ancestors().nth(4).expect("a tree around the queue").join("throttling-by-hand");
+    let queue =
+        path.ancestors().find(|dir| dir.ends_with("queue")).expect("an attribute of a queue");
+    let by_hand =
+        queue.ancestors().nth(4).expect("a tree around the queue").join("throttling-by-hand");
     match name {
         "scheduler" => return switch(queue, value, by_hand.exists()),
         "nomerges" if value.parse::<u8>().is_err() => return Err(rustix::io::Errno::INVAL.into()),
@@ -239,7 +261,9 @@ fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
     };
     let words = value.strip_prefix("8:0 ").ok_or(rustix::io::Errno::NODEV)?;
     let text = fs::read_to_string(path)?;
-    let shown = |key: &str| text.split_whitespace().filter_map(|word| word.split_once('=')).find(|(of, _)| *of == key);
+    let shown = |key: &str| {
+        text.split_whitespace().filter_map(|word| word.split_once('=')).find(|(of, _)| *of == key)
+    };
     let mut now: Vec<(&str, String)> = presets
         .iter()
         .map(|(key, preset)| (*key, shown(key).map_or(*preset, |(_, value)| value).to_string()))
@@ -268,7 +292,10 @@ fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
         let queue = root.join("sys/block/sda/queue");
         let is_bfq = fs::read_to_string(queue.join("scheduler"))?.contains("[bfq]");
         if !root.join("throttling-by-hand").exists() && !is_bfq {
-            fs::write(queue.join("wbt_lat_usec"), if line[0] == "enable=1" { "0" } else { "75000" })?;
+            fs::write(
+                queue.join("wbt_lat_usec"),
+                if line[0] == "enable=1" { "0" } else { "75000" },
+            )?;
         }
     }
     fs::write(path, format!("8:0 {}\n", line.join(" ")))
@@ -276,16 +303,23 @@ fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
 
 fn switch(queue: &Path, to: &str, throttling_by_hand: bool) -> io::Result<()> {
     let text = fs::read_to_string(queue.join("scheduler"))?;
-    let offered: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
-    let now = text.split_whitespace().find(|word| word.starts_with('[')).unwrap_or_default().trim_matches(['[', ']']);
+    let offered: Vec<&str> =
+        text.split_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
+    let now = text
+        .split_whitespace()
+        .find(|word| word.starts_with('['))
+        .unwrap_or_default()
+        .trim_matches(['[', ']']);
     if !offered.contains(&to) {
         return Err(rustix::io::Errno::INVAL.into());
     }
     if now == to {
         return Ok(());
     }
-    let marked: Vec<String> =
-        offered.iter().map(|name| if *name == to { format!("[{name}]") } else { name.to_string() }).collect();
+    let marked: Vec<String> = offered
+        .iter()
+        .map(|name| if *name == to { format!("[{name}]") } else { name.to_string() })
+        .collect();
     fs::write(queue.join("scheduler"), marked.join(" "))?;
     fs::write(queue.join("nr_requests"), if to == "none" { "32" } else { "128" })?;
     if !throttling_by_hand && (to == "bfq" || now == "bfq") {
@@ -299,7 +333,9 @@ fn make_tunables(queue: &Path, scheduler: &str) -> io::Result<()> {
     if dir.exists() {
         fs::remove_dir_all(&dir)?;
     }
-    let Some((_, tunables)) = DEFAULTS.iter().find(|(name, _)| *name == scheduler) else { return Ok(()) };
+    let Some((_, tunables)) = DEFAULTS.iter().find(|(name, _)| *name == scheduler) else {
+        return Ok(());
+    };
     fs::create_dir(&dir)?;
     tunables.iter().try_for_each(|(name, value)| fs::write(dir.join(name), value))
 }

@@ -77,18 +77,26 @@ impl Guard {
     }
 
     /// The same, with the time until which the device is taken, for the message to others.
-    pub(super) fn begin_lasting(root: &Root, device: &Device, lasting: Option<Lasting>) -> Result<Guard, Error> {
+    pub(super) fn begin_lasting(
+        root: &Root,
+        device: &Device,
+        lasting: Option<Lasting>,
+    ) -> Result<Guard, Error> {
         let key = journal::key(&device.identity);
         let path = device.path.display().to_string();
-        let lock = Lock::take(root, &key, &path).map_err(|error| holder::explain(root, &key, error))?;
+        let lock =
+            Lock::take(root, &key, &path).map_err(|error| holder::explain(root, &key, error))?;
         let queue_lock = journal::lock_machine(root, &device.name, &path)?;
         // An entry under our own lock is a dead owner's: what the device shows now is not its original state.
         if let Some(entry) = journal::read(root, &key)? {
             recover::undo(root, &Abandoned { key: &key, entry: &entry, lock: &lock })?;
         }
         let original = Snapshot::take(root, &device.name);
-        let found =
-            Found { identity: device.identity.clone(), device: device.name.clone(), original: original.clone() };
+        let found = Found {
+            identity: device.identity.clone(),
+            device: device.name.clone(),
+            original: original.clone(),
+        };
         journal::write(root, &key, &Entry::new(root, KIND.name, &found)?.lasting(lasting))?;
         Ok(Guard {
             root: root.clone(),
@@ -133,13 +141,18 @@ impl Guard {
             },
             None => {
                 let (_, problems) = self.original.put_back(&self.root, &self.device);
-                if problems.is_empty() { self.apply_on(&self.original.clone(), setting)? } else { problems }
+                if problems.is_empty() {
+                    self.apply_on(&self.original.clone(), setting)?
+                } else {
+                    problems
+                }
             }
         };
         self.there()?;
         if problems.is_empty() {
             let snapshot = Snapshot::take(&self.root, &self.device);
-            self.applied = Some(Applied { snapshot, activation: activation(&self.root, &self.device) });
+            self.applied =
+                Some(Applied { snapshot, activation: activation(&self.root, &self.device) });
         }
         Ok(problems)
     }
@@ -196,7 +209,9 @@ impl Guard {
     fn fresh_start(&mut self, scheduler: &str) -> Result<Result<Snapshot, Problem>, Error> {
         let (root, device) = (&self.root, self.device.as_str());
         let Some(current) = current_scheduler(root, device) else {
-            let why = device::find(root, device)?.no_scheduler.map_or(String::new(), |why| why.to_string());
+            let why = device::find(root, device)?
+                .no_scheduler
+                .map_or(String::new(), |why| why.to_string());
             return Err(Error::NoScheduler { device: device.to_string(), why });
         };
         let known = self.fresh.contains_key(scheduler);
@@ -249,10 +264,14 @@ impl Guard {
             problems.extend(apply::write(&self.root, &self.device, &write).err());
         }
         // A named limit of the queue may have moved an attribute that is not named (read-ahead): once more.
-        let others = |place, name: &str| place == Directory::Queue && !is_schedulers_own(name) && !is_named(name);
+        let others = |place, name: &str| {
+            place == Directory::Queue && !is_schedulers_own(name) && !is_named(name)
+        };
         problems.extend(self.settle(target, others));
         let refused = |name: &str| {
-            problems.iter().any(|p| matches!(p, Problem::WriteFailed { attribute, .. } if attribute == name))
+            problems
+                .iter()
+                .any(|p| matches!(p, Problem::WriteFailed { attribute, .. } if attribute == name))
         };
         let unproven: Vec<Problem> = named
             .iter()
@@ -264,13 +283,19 @@ impl Guard {
     }
 
     /// Writes what differs from the state that the arm starts from, among the attributes that `concerns` picks.
-    pub(super) fn settle(&self, target: &Snapshot, concerns: impl Fn(Directory, &str) -> bool) -> Vec<Problem> {
+    pub(super) fn settle(
+        &self,
+        target: &Snapshot,
+        concerns: impl Fn(Directory, &str) -> bool,
+    ) -> Vec<Problem> {
         let mut problems = Vec::new();
         for write in target.writes().filter(|write| concerns(write.place, &write.name)) {
             let found = write.place.read(&self.root, &self.device, &write.name).unwrap_or_default();
             if !write.place.same(&write.name, &write.value, &found) {
                 let written = apply::write(&self.root, &self.device, &write);
-                problems.extend(written.err().or_else(|| apply::verify(&self.root, &self.device, &write)));
+                problems.extend(
+                    written.err().or_else(|| apply::verify(&self.root, &self.device, &write)),
+                );
             }
         }
         problems
@@ -307,7 +332,8 @@ impl Guard {
         if let Some(row) = queue_attribute(&name).filter(|row| row.name != "scheduler") {
             return Error::NotShown { device, name, help: row.help.to_string() };
         }
-        let known = now.tunables.keys().chain(now.queue.keys()).chain(now.device.keys()).cloned().collect();
+        let known =
+            now.tunables.keys().chain(now.queue.keys()).chain(now.device.keys()).cloned().collect();
         Error::UnknownTunable { device, scheduler: now.scheduler.unwrap_or_default(), name, known }
     }
 
@@ -350,7 +376,9 @@ pub(super) fn changes(root: &Root, device: &str, applied: &Applied) -> Vec<Probl
 fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
     let queue = queue_dir(root, device);
     let window = root.read_optional(queue.join("nr_requests"));
-    scheduler == "none" && window.is_some() && window == root.read_optional(queue.join("../mq/0/nr_tags"))
+    scheduler == "none"
+        && window.is_some()
+        && window == root.read_optional(queue.join("../mq/0/nr_tags"))
 }
 
 /// Switches to another scheduler and back, which makes the kernel set everything of the scheduler anew. A device that offers one
@@ -360,6 +388,8 @@ fn there_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Prob
     let away = offered.iter().find(|name| *name == "none").filter(|name| *name != scheduler);
     match away.or_else(|| offered.iter().find(|name| *name != scheduler)) {
         None => Ok(()),
-        Some(away) => apply::switch(root, device, away).and_then(|()| apply::switch(root, device, scheduler)),
+        Some(away) => {
+            apply::switch(root, device, away).and_then(|()| apply::switch(root, device, scheduler))
+        }
     }
 }

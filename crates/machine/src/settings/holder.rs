@@ -33,7 +33,9 @@ pub struct Holder {
 /// # Errors
 /// [`Error::Io`] when the entry cannot be read, which needs root, and [`Error::Journal`] when it cannot be understood.
 pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
-    let Some(entry) = journal::read(root, &journal::key(&device.identity))? else { return Ok(None) };
+    let Some(entry) = journal::read(root, &journal::key(&device.identity))? else {
+        return Ok(None);
+    };
     if entry.boot_id != root.boot_id()? {
         return Ok(None);
     }
@@ -64,9 +66,13 @@ pub fn end(root: &Root, device: &Device) -> Result<Option<Restoration>, Error> {
             Ok(lock) => {
                 let name = device.name.clone();
                 let left = restore_dead(root, &key, &lock)?;
-                return Ok(Some(left.unwrap_or(Restoration::Restored { device: name, changed: Vec::new() })));
+                return Ok(Some(
+                    left.unwrap_or(Restoration::Restored { device: name, changed: Vec::new() }),
+                ));
             }
-            Err(Error::Busy { .. }) if since.elapsed() < ENDED_WITHIN => thread::sleep(Duration::from_millis(5)),
+            Err(Error::Busy { .. }) if since.elapsed() < ENDED_WITHIN => {
+                thread::sleep(Duration::from_millis(5))
+            }
             Err(error) => return Err(error),
         }
     }
@@ -82,11 +88,15 @@ fn restore_dead(root: &Root, key: &str, lock: &Lock) -> Result<Option<Restoratio
 /// there under a lock that somebody has, its owner has been alive all the time, and is the one that was taken hold of.
 fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> {
     let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw);
-    let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return Ok(()) };
+    let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {
+        return Ok(());
+    };
     let is_same = journal::read(root, key)?.as_ref() == Some(entry);
     if is_same && matches!(Lock::take(root, key, what), Err(Error::Busy { .. })) {
         let sent = pidfd_send_signal(&process, Signal::TERM);
-        sent.map_err(|errno| Error::io("send a signal to the owner", journal::path(root, key))(errno.into()))?;
+        sent.map_err(|errno| {
+            Error::io("send a signal to the owner", journal::path(root, key))(errno.into())
+        })?;
     }
     Ok(())
 }
@@ -95,7 +105,8 @@ fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> 
 pub(super) fn explain(root: &Root, key: &str, error: Error) -> Error {
     match error {
         Error::Busy { device, pid_of_other } => {
-            match journal::read(root, key).ok().flatten().and_then(|entry| entry.lasting_now(root)) {
+            match journal::read(root, key).ok().flatten().and_then(|entry| entry.lasting_now(root))
+            {
                 Some(lasting) => Error::Held { device, pid_of_other, lasting },
                 None => Error::Busy { device, pid_of_other },
             }

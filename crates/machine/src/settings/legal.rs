@@ -63,7 +63,8 @@ impl<'a> Asked<'a> {
             Directory::Scheduler => self.check_tunable(name, value)?,
             Directory::Queue => self.check_attribute(name, value)?,
             Directory::Device => {
-                let row = device_attributes::row(name).expect("only a name with a row has this directory");
+                let row = device_attributes::row(name)
+                    .expect("only a name with a row has this directory");
                 check_device_attribute(self.root, &self.device.name, row, value)?;
             }
         }
@@ -76,8 +77,10 @@ impl<'a> Asked<'a> {
             return Ok(Directory::Device);
         }
         let shown = if self.switches { None } else { self.tunables.get(name) };
-        let read_only =
-            |writable| Error::ReadOnlyAttribute { device: self.path(), name: name.to_string() }.unless(writable);
+        let read_only = |writable| {
+            Error::ReadOnlyAttribute { device: self.path(), name: name.to_string() }
+                .unless(writable)
+        };
         if let Some((_, writable)) = shown {
             return read_only(*writable).map(|()| Directory::Scheduler);
         }
@@ -93,7 +96,8 @@ impl<'a> Asked<'a> {
 
     fn missing(&self, name: &str) -> Error {
         let (device, scheduler) = (self.path(), self.scheduler.to_string());
-        let others: Vec<String> = schedulers_with(name).iter().map(|row| row.name.to_string()).collect();
+        let others: Vec<String> =
+            schedulers_with(name).iter().map(|row| row.name.to_string()).collect();
         if !others.is_empty() && !others.contains(&scheduler) {
             return Error::TunableOfOther { device, scheduler, name: name.to_string(), others };
         }
@@ -107,11 +111,14 @@ impl<'a> Asked<'a> {
     /// Every name that can be set.
     fn names(&self) -> Vec<String> {
         let writable = |all: &BTreeMap<String, (String, bool)>| -> Vec<String> {
-            let names = all.iter().filter(|(name, (_, writable))| *writable && *name != "scheduler");
+            let names =
+                all.iter().filter(|(name, (_, writable))| *writable && *name != "scheduler");
             names.map(|(name, _)| name.clone()).collect()
         };
-        let of_table = || linux_tunables(self.scheduler).iter().map(|row| row.name.to_string()).collect();
-        let mut known: Vec<String> = if self.switches { of_table() } else { writable(&self.tunables) };
+        let of_table =
+            || linux_tunables(self.scheduler).iter().map(|row| row.name.to_string()).collect();
+        let mut known: Vec<String> =
+            if self.switches { of_table() } else { writable(&self.tunables) };
         known.extend(writable(&self.queue));
         let here = ROWS.iter().filter(|row| row.missing(self.root, &self.device.name).is_none());
         known.extend(here.map(|row| row.name.to_string()));
@@ -133,12 +140,17 @@ impl<'a> Asked<'a> {
         let Some(row) = queue_attribute(name) else { return Ok(()) };
         match row.values {
             Values::Words(words) if words.is_empty() || words.contains(&value) => Ok(()),
-            Values::Words(words) => Err(self.out_of_range(name, value, format!("one of: {}", words.join(", ")))),
+            Values::Words(words) => {
+                Err(self.out_of_range(name, value, format!("one of: {}", words.join(", "))))
+            }
             Values::Number { min, .. } => {
                 let shown = |of: &str| self.will_show(of);
-                let facts = QueueFacts { scheduler: self.scheduler, tags: self.tags, shown: &shown };
+                let facts =
+                    QueueFacts { scheduler: self.scheduler, tags: self.tags, shown: &shown };
                 let max = row.max(&facts).unwrap_or(u64::MAX);
-                let fits = value.parse::<i128>().is_ok_and(|n| n >= i128::from(min) && n <= i128::from(max));
+                let fits = value
+                    .parse::<i128>()
+                    .is_ok_and(|n| n >= i128::from(min) && n <= i128::from(max));
                 if !fits {
                     let range = format!("a whole number from {min} to {max}{}", unit(row.unit));
                     return Err(self.out_of_range(name, value, range));
@@ -162,8 +174,14 @@ impl<'a> Asked<'a> {
     /// The kernel takes multiples of the granularity only, but starts with what the driver says: from such a start there is no way back.
     fn check_way_back(&self, name: &str, value: &str) -> Result<(), Error> {
         let number = |of: &str| self.queue.get(of).and_then(|(text, _)| text.parse::<u64>().ok());
-        let (Some(present), Some(unit)) = (number(name), number("discard_granularity")) else { return Ok(()) };
-        if name != "discard_max_bytes" || unit == 0 || present % unit == 0 || same(value, &present.to_string()) {
+        let (Some(present), Some(unit)) = (number(name), number("discard_granularity")) else {
+            return Ok(());
+        };
+        if name != "discard_max_bytes"
+            || unit == 0
+            || present % unit == 0
+            || same(value, &present.to_string())
+        {
             return Ok(());
         }
         let why = format!(
@@ -173,7 +191,12 @@ impl<'a> Asked<'a> {
     }
 
     fn out_of_range(&self, name: &str, value: &str, range: String) -> Error {
-        Error::OutOfRange { device: self.path(), name: name.to_string(), value: value.to_string(), range }
+        Error::OutOfRange {
+            device: self.path(),
+            name: name.to_string(),
+            value: value.to_string(),
+            range,
+        }
     }
 
     fn path(&self) -> String {
@@ -182,18 +205,25 @@ impl<'a> Asked<'a> {
 }
 
 /// Whether a device takes this value of an attribute beside its queue.
-pub(super) fn check_device_attribute(root: &Root, device: &str, row: &Row, value: &str) -> Result<(), Error> {
+pub(super) fn check_device_attribute(
+    root: &Root,
+    device: &str,
+    row: &Row,
+    value: &str,
+) -> Result<(), Error> {
     let (device_path, name) = (node_path(device).display().to_string(), row.name.to_string());
     if let Some(why) = row.missing(root, device) {
         return Err(Error::NotHere { device: device_path, name, why });
     }
-    let wrong = |range| Error::OutOfRange { device: device_path, name, value: value.to_string(), range };
+    let wrong =
+        |range| Error::OutOfRange { device: device_path, name, value: value.to_string(), range };
     row.check(value).map_err(wrong)
 }
 
 fn linux_tunables(scheduler: &str) -> Vec<Tunable> {
     let row = LINUX.iter().find(|row| row.name == scheduler);
-    row.map(|row| row.tunables(&Build::default()).iter().map(|knob| knob.row).collect()).unwrap_or_default()
+    row.map(|row| row.tunables(&Build::default()).iter().map(|knob| knob.row).collect())
+        .unwrap_or_default()
 }
 
 fn unit(unit: &str) -> String {

@@ -41,15 +41,35 @@ impl Payload for Found {
         let Found { identity, device, original } = self;
         expect(journal::key(identity) == key, "identity", identity, "that of the entry's name")?;
         expect(is_name(device), "device", device, "the name of a disk")?;
-        expect(original.scheduler.as_deref().is_none_or(is_name), "scheduler", &original.scheduler, "a name")?;
+        expect(
+            original.scheduler.as_deref().is_none_or(is_name),
+            "scheduler",
+            &original.scheduler,
+            "a name",
+        )?;
         for (name, value) in original.tunables.iter().chain(&original.queue) {
-            expect(is_name(name) && name != "scheduler", "attribute", name, "the name of an attribute")?;
+            expect(
+                is_name(name) && name != "scheduler",
+                "attribute",
+                name,
+                "the name of an attribute",
+            )?;
             expect(is_value(value), "value", value, "one line")?;
         }
         for (name, value) in &original.device {
-            expect(device_attributes::row(name).is_some(), "attribute", name, "an attribute of a device")?;
+            expect(
+                device_attributes::row(name).is_some(),
+                "attribute",
+                name,
+                "an attribute of a device",
+            )?;
             // The number of another device would be a word with a colon.
-            expect(is_value(value) && !value.contains(':'), "value", value, "one line without a device's number")?;
+            expect(
+                is_value(value) && !value.contains(':'),
+                "value",
+                value,
+                "one line without a device's number",
+            )?;
         }
         Ok(())
     }
@@ -77,9 +97,14 @@ impl fmt::Display for Restoration {
             Restoration::Restored { device, changed } if changed.is_empty() => {
                 write!(f, "{device} is as it was before the experiment")
             }
-            Restoration::Restored { device, changed } => write!(f, "{device} is restored: {}", changed.join(", ")),
+            Restoration::Restored { device, changed } => {
+                write!(f, "{device} is restored: {}", changed.join(", "))
+            }
             Restoration::OtherBoot { device } => {
-                write!(f, "{device}: the machine was restarted since, so the kernel has set everything anew")
+                write!(
+                    f,
+                    "{device}: the machine was restarted since, so the kernel has set everything anew"
+                )
             }
             Restoration::Gone { device } => write!(f, "{device} is gone, and its settings with it"),
         }

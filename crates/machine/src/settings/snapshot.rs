@@ -43,7 +43,10 @@ impl Snapshot {
             scheduler: current_scheduler(root, name),
             tunables: writable(queue.join("iosched")),
             queue: attributes,
-            device: ROWS.iter().filter_map(|row| Some((row.name.to_string(), row.read(root, name)?))).collect(),
+            device: ROWS
+                .iter()
+                .filter_map(|row| Some((row.name.to_string(), row.read(root, name)?)))
+                .collect(),
         }
     }
 
@@ -75,7 +78,8 @@ impl Snapshot {
     pub(crate) fn put_back(&self, root: &Root, name: &str) -> (Vec<String>, Vec<Problem>) {
         let mut changed = Vec::new();
         let mut now = Snapshot::take(root, name);
-        if let Some(scheduler) = self.scheduler.as_ref().filter(|_| self.scheduler != now.scheduler) {
+        if let Some(scheduler) = self.scheduler.as_ref().filter(|_| self.scheduler != now.scheduler)
+        {
             changed.push("scheduler".to_string());
             if let Err(problem) = apply::switch(root, name, scheduler) {
                 // Its tunables do not exist under another scheduler, and the queue's attributes would not be its own.
@@ -85,7 +89,8 @@ impl Snapshot {
         }
         let mut refused = Vec::new();
         for _ in 0..ROUNDS {
-            let differing: Vec<String> = self.differences(&now).into_iter().map(|(name, ..)| name).collect();
+            let differing: Vec<String> =
+                self.differences(&now).into_iter().map(|(name, ..)| name).collect();
             if differing.is_empty() {
                 break;
             }
@@ -109,8 +114,13 @@ impl Snapshot {
 
     /// Every value of it, in the order in which they are written.
     pub(super) fn writes(&self) -> impl Iterator<Item = Write> + '_ {
-        let of =
-            |place| move |(name, value): (&String, &String)| Write { place, name: name.clone(), value: value.clone() };
+        let of = |place| {
+            move |(name, value): (&String, &String)| Write {
+                place,
+                name: name.clone(),
+                value: value.clone(),
+            }
+        };
         let queue = self.queue.iter().map(of(Directory::Queue));
         let tunables = self.tunables.iter().map(of(Directory::Scheduler));
         apply::in_order(self.device.iter().map(of(Directory::Device)).chain(queue).chain(tunables))

@@ -41,7 +41,10 @@ fn an_arm_inherits_nothing_from_the_arm_before() {
         Setting::of("bfq").with("read_ahead_kb", "4").with("nomerges", "2"),
         Setting::of("none").with("nr_requests", "8"),
         Setting::of("bfq").with("wbt_lat_usec", "5"),
-        Setting { scheduler: None, tunables: [("read_expire".to_string(), "9".to_string())].into() },
+        Setting {
+            scheduler: None,
+            tunables: [("read_expire".to_string(), "9".to_string())].into(),
+        },
     ];
     let machine = Machine::tuned();
     let mut guard = begin(&machine);
@@ -66,13 +69,18 @@ fn throttling_chosen_by_hand_in_one_arm_does_not_reach_a_bfq_arm_that_comes_firs
 }
 
 #[test]
-fn an_arm_with_the_present_scheduler_starts_from_the_kernels_defaults_and_not_from_the_administrators_tuning() {
+fn an_arm_with_the_present_scheduler_starts_from_the_kernels_defaults_and_not_from_the_administrators_tuning()
+ {
     let machine = Machine::tuned();
     let mut guard = begin(&machine);
     applied(&mut guard, &Setting::of("mq-deadline"));
     assert_eq!(machine.shows("iosched/read_expire"), "500");
     assert_eq!(machine.shows("nr_requests"), "128");
-    assert_eq!(machine.shows("read_ahead_kb"), "1024", "read-ahead is not the scheduler's: it stays as it was found");
+    assert_eq!(
+        machine.shows("read_ahead_kb"),
+        "1024",
+        "read-ahead is not the scheduler's: it stays as it was found"
+    );
 }
 
 #[test]
@@ -95,7 +103,10 @@ fn a_scheduler_that_the_kernel_does_not_have_is_a_problem_that_says_what_there_i
         "{problems:?}"
     );
     let text = problems[0].to_string();
-    assert!(text.contains("cfq-iosched") && text.contains("offers: mq-deadline, none, kyber, bfq"), "{text}");
+    assert!(
+        text.contains("cfq-iosched") && text.contains("offers: mq-deadline, none, kyber, bfq"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -103,7 +114,9 @@ fn a_scheduler_whose_module_is_not_loaded_is_loaded_first() {
     let machine = Machine::booted();
     let bin = tempfile::tempdir().expect("a temporary directory");
     let scheduler = machine.queue("scheduler").display().to_string();
-    let script = format!("#!/bin/sh\n[ \"$1\" = adios-iosched ] && echo '[mq-deadline] none adios' > {scheduler}\n");
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = adios-iosched ] && echo '[mq-deadline] none adios' > {scheduler}\n"
+    );
     install_script(&bin.path().join("modprobe"), &script);
     let root = machine.root().with_tool_dirs(vec![bin.path().into()]);
     let mut guard = Guard::begin(&root, &machine.disk()).expect("free");
@@ -117,7 +130,8 @@ fn a_scheduler_whose_module_is_not_loaded_is_loaded_first() {
 fn a_value_that_the_kernel_refuses_is_a_problem_of_that_attribute() {
     let machine = Machine::tuned();
     let mut guard = begin(&machine);
-    let problems = guard.apply(&Setting::of("kyber").with("nomerges", "many")).expect("data, not an error");
+    let problems =
+        guard.apply(&Setting::of("kyber").with("nomerges", "many")).expect("data, not an error");
     assert!(
         matches!(&problems[..], [Problem::WriteFailed { attribute, wanted, error }]
         if attribute == "nomerges" && wanted == "many" && error.contains("refused")),
@@ -130,18 +144,25 @@ fn a_write_that_succeeds_without_effect_is_noticed() {
     let machine = Machine::booted();
     let root = machine.root().with_files(Arc::new(Stubborn::without_effect(&machine, "nomerges")));
     let mut guard = Guard::begin(&root, &machine.disk()).expect("free");
-    let problems = guard.apply(&Setting::of("kyber").with("nomerges", "2")).expect("data, not an error");
-    let expected = Problem::NotInEffect { attribute: "nomerges".into(), wanted: "2".into(), found: "0".into() };
+    let problems =
+        guard.apply(&Setting::of("kyber").with("nomerges", "2")).expect("data, not an error");
+    let expected = Problem::NotInEffect {
+        attribute: "nomerges".into(),
+        wanted: "2".into(),
+        found: "0".into(),
+    };
     assert_eq!(problems, [expected]);
 }
 
 #[test]
-fn a_switch_that_succeeds_without_effect_is_noticed_and_no_tunable_of_the_wrong_scheduler_is_touched() {
+fn a_switch_that_succeeds_without_effect_is_noticed_and_no_tunable_of_the_wrong_scheduler_is_touched()
+ {
     let machine = Machine::booted();
     let before = machine.whole_queue();
     let root = machine.root().with_files(Arc::new(Stubborn::without_effect(&machine, "scheduler")));
     let mut guard = Guard::begin(&root, &machine.disk()).expect("free");
-    let problems = guard.apply(&Setting::of("bfq").with("nr_requests", "8")).expect("data, not an error");
+    let problems =
+        guard.apply(&Setting::of("bfq").with("nr_requests", "8")).expect("data, not an error");
     assert!(
         matches!(&problems[..], [Problem::NotInEffect { attribute, wanted, found }]
         if attribute == "scheduler" && wanted == "bfq" && found == "mq-deadline"),
@@ -154,8 +175,13 @@ fn a_switch_that_succeeds_without_effect_is_noticed_and_no_tunable_of_the_wrong_
 fn a_clamped_value_is_not_taken_for_the_one_that_was_asked_for() {
     let machine = Machine::booted();
     let mut guard = begin(&machine);
-    let problems = guard.apply(&Setting::of("bfq").with("nr_requests", "1")).expect("data, not an error");
-    let expected = Problem::NotInEffect { attribute: "nr_requests".into(), wanted: "1".into(), found: "4".into() };
+    let problems =
+        guard.apply(&Setting::of("bfq").with("nr_requests", "1")).expect("data, not an error");
+    let expected = Problem::NotInEffect {
+        attribute: "nr_requests".into(),
+        wanted: "1".into(),
+        found: "4".into(),
+    };
     assert_eq!(problems, [expected]);
 }
 
@@ -178,11 +204,18 @@ fn a_second_guard_on_the_same_device_is_told_who_has_it_whatever_its_state_direc
     let machine = Machine::booted();
     let guard = begin(&machine);
     let busy = Guard::begin(&machine.root(), &machine.disk()).unwrap_err();
-    assert!(matches!(busy, Error::Busy { pid_of_other: Some(pid), .. } if pid == std::process::id()), "{busy}");
+    assert!(
+        matches!(busy, Error::Busy { pid_of_other: Some(pid), .. } if pid == std::process::id()),
+        "{busy}"
+    );
     let elsewhere = tempfile::tempdir().expect("a temporary directory");
-    let other = Guard::begin(&machine.root().with_state_dir(elsewhere.path()), &machine.disk()).unwrap_err();
+    let other = Guard::begin(&machine.root().with_state_dir(elsewhere.path()), &machine.disk())
+        .unwrap_err();
     assert!(matches!(other, Error::Busy { .. }), "{other}");
-    assert!(matches!(&restore_all(&machine.root(), &[]).expect("readable")[..], [Outcome::Busy { .. }]));
+    assert!(matches!(
+        &restore_all(&machine.root(), &[]).expect("readable")[..],
+        [Outcome::Busy { .. }]
+    ));
     drop(guard);
     begin(&machine);
 }
@@ -223,7 +256,10 @@ fn a_journal_entry_that_cannot_be_read_is_reported_and_not_deleted() {
     let path = journal::path(&machine.root(), &journal::key(&machine.disk().identity));
     fs::write(&path, "{\"schema\":1,").expect("a cut entry");
     let outcomes = restore_all(&machine.root(), &[]).expect("the directory can be read");
-    assert!(matches!(&outcomes[..], [Outcome::Failed { error: Error::Journal { .. } }]), "{outcomes:?}");
+    assert!(
+        matches!(&outcomes[..], [Outcome::Failed { error: Error::Journal { .. } }]),
+        "{outcomes:?}"
+    );
     assert!(outcomes[0].to_string().contains(&path.display().to_string()));
     let error = Guard::begin(&machine.root(), &machine.disk()).unwrap_err();
     assert!(matches!(error, Error::Journal { .. }), "{error}");
@@ -265,13 +301,18 @@ fn a_change_by_another_program_is_seen_at_the_end_of_the_trial() {
     applied(&mut guard, &Setting::of("mq-deadline"));
     assert_eq!(guard.check(), []);
     let change = |attribute: &str, value: &str| {
-        machine.kernel.write_attribute(&machine.queue(attribute), value).expect("the fake kernel takes it");
+        machine
+            .kernel
+            .write_attribute(&machine.queue(attribute), value)
+            .expect("the fake kernel takes it");
     };
     change("iosched/read_expire", "7");
     assert!(matches!(&guard.check()[..], [Problem::ChangedMeanwhile { attribute, wanted, found }]
         if attribute == "read_expire" && wanted == "500" && found == "7"));
     change("scheduler", "none");
-    assert!(matches!(&guard.check()[0], Problem::ChangedMeanwhile { attribute, .. } if attribute == "scheduler"));
+    assert!(
+        matches!(&guard.check()[0], Problem::ChangedMeanwhile { attribute, .. } if attribute == "scheduler")
+    );
 }
 
 #[test]
@@ -281,7 +322,10 @@ fn a_watch_sees_a_visit_that_is_over_before_the_trial_ends() {
     applied(&mut guard, &Setting::of("none"));
     let watch = guard.watch();
     let switch = |to: &str| {
-        machine.kernel.write_attribute(&machine.queue("scheduler"), to).expect("the fake kernel takes it");
+        machine
+            .kernel
+            .write_attribute(&machine.queue("scheduler"), to)
+            .expect("the fake kernel takes it");
     };
     watch.wait_for_look();
     switch("kyber");
@@ -303,5 +347,8 @@ fn a_device_without_a_scheduler_says_so() {
     assert_eq!(disk.no_scheduler, Some(device::NoScheduler::BioBased));
     let mut guard = Guard::begin(&machine.root(), &disk).expect("free");
     let error = guard.apply(&Setting::of("none")).unwrap_err();
-    assert!(matches!(&error, Error::NoScheduler { why, .. } if why.contains("bio-based")), "{error}");
+    assert!(
+        matches!(&error, Error::NoScheduler { why, .. } if why.contains("bio-based")),
+        "{error}"
+    );
 }

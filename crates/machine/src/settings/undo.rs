@@ -18,7 +18,8 @@ pub(super) fn undo(old: &Snapshot, new: &Snapshot) -> Setting {
         named.extend(old.differences(new).into_iter().map(|(name, value, _)| (name, value)));
         return Setting { scheduler: None, tunables: named };
     }
-    let device = old.differences(new).into_iter().filter(|(name, ..)| old.device.contains_key(name));
+    let device =
+        old.differences(new).into_iter().filter(|(name, ..)| old.device.contains_key(name));
     named.extend(device.map(|(name, value, _)| (name, value)));
     let back = SwitchBack { old, new };
     let queue = old.queue.iter().filter(|(name, value)| !back.gives_attribute(name, value));
@@ -89,10 +90,15 @@ mod tests {
 
     #[test]
     fn with_the_same_scheduler_the_old_values_of_what_differs_are_named_and_no_others() {
-        let old = snapshot("bfq", &[("nomerges", "0"), ("nr_requests", "256")], &[("slice_idle", "8")]);
-        let new = snapshot("bfq", &[("nomerges", "0"), ("nr_requests", "64")], &[("slice_idle", "0")]);
+        let old =
+            snapshot("bfq", &[("nomerges", "0"), ("nr_requests", "256")], &[("slice_idle", "8")]);
+        let new =
+            snapshot("bfq", &[("nomerges", "0"), ("nr_requests", "64")], &[("slice_idle", "0")]);
         let back = undo(&old, &new);
-        assert_eq!((back.scheduler, back.tunables), (None, map(&[("nr_requests", "256"), ("slice_idle", "8")])));
+        assert_eq!(
+            (back.scheduler, back.tunables),
+            (None, map(&[("nr_requests", "256"), ("slice_idle", "8")]))
+        );
     }
 
     #[test]
@@ -102,20 +108,33 @@ mod tests {
             &[("nr_requests", "256"), ("wbt_lat_usec", "2000"), ("rotational", "0")],
             &[("read_expire", "500"), ("fifo_batch", "1"), ("async_depth", "256")],
         );
-        let new = snapshot("bfq", &[("nr_requests", "256"), ("wbt_lat_usec", "0"), ("rotational", "0")], &[]);
+        let new = snapshot(
+            "bfq",
+            &[("nr_requests", "256"), ("wbt_lat_usec", "0"), ("rotational", "0")],
+            &[],
+        );
         let back = undo(&old, &new);
         assert_eq!(back.scheduler.as_deref(), Some("mq-deadline"));
-        assert_eq!(back.tunables, map(&[("async_depth", "256"), ("fifo_batch", "1"), ("nr_requests", "256")]));
+        assert_eq!(
+            back.tunables,
+            map(&[("async_depth", "256"), ("fifo_batch", "1"), ("nr_requests", "256")])
+        );
         let of_bfq = snapshot("bfq", &[("wbt_lat_usec", "0")], &[]);
         let throttled = snapshot("kyber", &[("wbt_lat_usec", "75000")], &[]);
         assert!(undo(&of_bfq, &throttled).tunables.is_empty(), "bfq switches it off itself");
         let tuned = snapshot("mq-deadline", &[("nr_requests", "64"), ("wbt_lat_usec", "5")], &[]);
-        assert_eq!(undo(&tuned, &new).tunables, map(&[("nr_requests", "64"), ("wbt_lat_usec", "5")]));
+        assert_eq!(
+            undo(&tuned, &new).tunables,
+            map(&[("nr_requests", "64"), ("wbt_lat_usec", "5")])
+        );
     }
 
     #[test]
     fn of_a_scheduler_that_no_table_knows_everything_is_named() {
         let old = snapshot("adios", &[], &[("read_expire", "500")]);
-        assert_eq!(undo(&old, &snapshot("none", &[], &[])).tunables, map(&[("read_expire", "500")]));
+        assert_eq!(
+            undo(&old, &snapshot("none", &[], &[])).tunables,
+            map(&[("read_expire", "500")])
+        );
     }
 }

@@ -44,7 +44,9 @@ impl Watch {
                 let mut seen = BTreeSet::new();
                 let mut problems = Vec::new();
                 loop {
-                    problems.extend(view.look().into_iter().filter(|problem| seen.insert(problem.to_string())));
+                    problems.extend(
+                        view.look().into_iter().filter(|problem| seen.insert(problem.to_string())),
+                    );
                     count.fetch_add(1, Ordering::Release);
                     match stopped.recv_timeout(PERIOD) {
                         Err(RecvTimeoutError::Timeout) => {}
@@ -76,7 +78,9 @@ impl Watch {
 
     fn end(&mut self) -> Vec<Problem> {
         let _ = self.stop.send(());
-        let end = |thread: JoinHandle<Vec<Problem>>| thread.join().expect("a look at a file does not panic");
+        let end = |thread: JoinHandle<Vec<Problem>>| {
+            thread.join().expect("a look at a file does not panic")
+        };
         self.thread.take().map(end).unwrap_or_default()
     }
 }
@@ -132,7 +136,10 @@ impl View {
                 Directory::Device => watched.place.read(&self.root, &self.device, &watched.name),
                 _ => watched.file.as_ref().and_then(|file| read(file, &mut self.buffer)),
             };
-            if !found.as_deref().is_some_and(|found| watched.place.same(&watched.name, &watched.value, found)) {
+            if !found
+                .as_deref()
+                .is_some_and(|found| watched.place.same(&watched.name, &watched.value, found))
+            {
                 changed.push(Problem::ChangedMeanwhile {
                     attribute: watched.name.clone(),
                     wanted: watched.value.clone(),

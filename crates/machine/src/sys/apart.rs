@@ -21,7 +21,8 @@ pub(super) fn leave_terminal() -> Result<(), Errno> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     // SAFETY: the call has three integers for arguments and touches no memory. Descriptors are marked, not closed: std's own, on which it
     // reports a failed exec, stays open until then.
-    let marked = unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    let marked =
+        unsafe { libc::syscall(libc::SYS_close_range, FIRST, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     if marked != 0 {
         for number in FIRST.cast_signed()..ONE_BY_ONE {
             // SAFETY: the descriptor is borrowed for this call only, which fails on one that is not open.

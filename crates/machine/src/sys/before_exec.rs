@@ -40,26 +40,34 @@ impl BeforeExec {
 
     fn take(&self) -> io::Result<()> {
         for door in &self.doors {
-            rustix::io::write(door, b"0").map_err(|errno| failed("it cannot join its control group", errno.into()))?;
+            rustix::io::write(door, b"0")
+                .map_err(|errno| failed("it cannot join its control group", errno.into()))?;
         }
         if let Some(ioprio) = self.ioprio {
-            set_ioprio(ioprio).map_err(|cause| failed("its priority (ioprio) is not permitted", cause))?;
+            set_ioprio(ioprio)
+                .map_err(|cause| failed("its priority (ioprio) is not permitted", cause))?;
         }
         self.placement.take(&self.mask).map_err(|(what, cause)| failed(what, cause))?;
         if self.is_apart {
-            apart::leave_terminal().map_err(|errno| failed("it cannot leave the terminal", errno.into()))?;
+            apart::leave_terminal()
+                .map_err(|errno| failed("it cannot leave the terminal", errno.into()))?;
         }
         if let Some((uid, gid, groups)) = &self.user {
             apart::drop_bounding_set();
             let own = set_thread_groups(groups).and_then(|()| set_thread_res_gid(*gid, *gid, *gid));
             let own = own.and_then(|()| set_thread_res_uid(*uid, *uid, *uid));
-            own.map_err(|errno| failed("it cannot run as another user (are you root?)", errno.into()))?;
+            own.map_err(|errno| {
+                failed("it cannot run as another user (are you root?)", errno.into())
+            })?;
         }
         if self.is_apart {
-            apart::renounce().map_err(|errno| failed("it cannot renounce rights (no_new_privs)", errno.into()))?;
+            apart::renounce().map_err(|errno| {
+                failed("it cannot renounce rights (no_new_privs)", errno.into())
+            })?;
         }
         // After its user, since another user clears the signal at its parent's death.
-        bound_realtime(&self.placement).map_err(|cause| failed("its realtime cannot be bounded", cause))
+        bound_realtime(&self.placement)
+            .map_err(|cause| failed("its realtime cannot be bounded", cause))
     }
 }
 

@@ -97,11 +97,14 @@ pub(crate) fn attach_loop(device: &File, backing: &File, options: LoopOptions) -
         encrypt_key: [0; 32],
         init: [0; 2],
     };
-    let config = LoopConfig { fd, block_size: options.block_size.unwrap_or(0), info, reserved: [0; 8] };
+    let config =
+        LoopConfig { fd, block_size: options.block_size.unwrap_or(0), info, reserved: [0; 8] };
     // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, which `config` is laid out as, and keeps nothing of it but the file.
     match unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, LoopConfig>::new(config)) } {
         // Linux before 5.8 has it in several steps.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTTY) => attach_loop_in_steps(device, fd, options),
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTTY) => {
+            attach_loop_in_steps(device, fd, options)
+        }
         answer => Ok(answer?),
     }
 }
@@ -110,7 +113,9 @@ fn attach_loop_in_steps(device: &File, fd: u32, options: LoopOptions) -> io::Res
     let steps = || -> rustix::io::Result<()> {
         if let Some(bytes) = options.block_size {
             // SAFETY: LOOP_SET_BLOCK_SIZE takes a number and touches no memory of this process.
-            unsafe { ioctl(device, IntegerSetter::<LOOP_SET_BLOCK_SIZE>::new_usize(bytes as usize)) }?;
+            unsafe {
+                ioctl(device, IntegerSetter::<LOOP_SET_BLOCK_SIZE>::new_usize(bytes as usize))
+            }?;
         }
         if options.direct_io {
             // SAFETY: LOOP_SET_DIRECT_IO takes a number and touches no memory of this process.
@@ -139,7 +144,9 @@ pub(crate) struct Backing {
 pub(crate) fn loop_backing(device: &File) -> io::Result<Option<Backing>> {
     // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, which `LoopInfo` is laid out as; every value is one of its numbers.
     match unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) } {
-        Ok(info) => Ok(Some(Backing { device: info.device, inode: info.inode, number: info.rdevice })),
+        Ok(info) => {
+            Ok(Some(Backing { device: info.device, inode: info.inode, number: info.rdevice }))
+        }
         Err(rustix::io::Errno::NXIO) => Ok(None),
         Err(errno) => Err(errno.into()),
     }

@@ -46,14 +46,18 @@ impl SchedAttr {
 /// The CPUs of a task (0 for the calling one) that are online, as bits.
 pub(crate) fn sched_getaffinity(task: u32, words: &mut [u64]) -> io::Result<()> {
     // SAFETY: the words live as long as the call, which writes at most as many bytes as its size says.
-    let done = unsafe { libc::syscall(libc::SYS_sched_getaffinity, task, size_of_val(words), words.as_mut_ptr()) };
+    let done = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, task, size_of_val(words), words.as_mut_ptr())
+    };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Gives CPUs to a task, 0 for the calling one.
 pub(crate) fn sched_setaffinity(task: u32, words: &[u64]) -> io::Result<()> {
     // SAFETY: the words live as long as the call, and their size is given; what is beyond the kernel's own size is not read.
-    let done = unsafe { libc::syscall(libc::SYS_sched_setaffinity, task, size_of_val(words), words.as_ptr()) };
+    let done = unsafe {
+        libc::syscall(libc::SYS_sched_setaffinity, task, size_of_val(words), words.as_ptr())
+    };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -67,6 +71,8 @@ pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
 /// Gives an I/O priority to the calling process.
 pub(crate) fn set_ioprio(ioprio: u16) -> io::Result<()> {
     // SAFETY: the call has three integers for arguments and touches no memory.
-    let done = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, libc::c_int::from(ioprio)) };
+    let done = unsafe {
+        libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, libc::c_int::from(ioprio))
+    };
     if done != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

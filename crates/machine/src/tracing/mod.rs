@@ -56,7 +56,12 @@ impl Payload for Made {
     fn check(&self, _: &Root, key: &str) -> Result<(), String> {
         let Made { instance } = self;
         let is_ours = instance == key && Owner::of_name(instance).is_some();
-        expect(is_ours, "instance", instance, "schedlab-record-PROCESS-START-NUMBER, as the entry is named")
+        expect(
+            is_ours,
+            "instance",
+            instance,
+            "schedlab-record-PROCESS-START-NUMBER, as the entry is named",
+        )
     }
 }
 
@@ -75,7 +80,8 @@ impl Owner {
     }
 
     fn of_name(name: &str) -> Option<Owner> {
-        let is_number = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number =
+            |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
         let words: Vec<&str> = name.strip_prefix(NAMES)?.split('-').collect();
         let [pid, start, number] = words[..] else { return None };
         [pid, start, number].iter().all(is_number).then_some(())?;
@@ -121,7 +127,8 @@ impl TracingInstance {
         let name = format!("{NAMES}{pid}-{start}-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let lock = Lock::take(root, &name, &describe(&name))?;
         let made = Made { instance: name.clone() };
-        let entry = Entry::new(root, KIND.name, &made).and_then(|entry| journal::write(root, &name, &entry));
+        let entry = Entry::new(root, KIND.name, &made)
+            .and_then(|entry| journal::write(root, &name, &entry));
         entry.inspect_err(|_| lock.retire())?;
         // From here on its Drop cleans up, whatever happens.
         let instance = TracingInstance { root: root.clone(), dir, name, lock };
@@ -144,7 +151,8 @@ impl TracingInstance {
 impl Drop for TracingInstance {
     /// What fails stays in the journal.
     fn drop(&mut self) {
-        let _ = self.root.boot_id().and_then(|boot| undo(&self.root, &self.name, &boot, &self.lock));
+        let _ =
+            self.root.boot_id().and_then(|boot| undo(&self.root, &self.name, &boot, &self.lock));
     }
 }
 
@@ -166,7 +174,10 @@ fn remove(root: &Root, name: &str) -> Result<(), Error> {
         match root.files().remove_dir(&dir, name) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && since.elapsed() < CLOSE_PATIENCE => {
+            Err(error)
+                if error.kind() == io::ErrorKind::ResourceBusy
+                    && since.elapsed() < CLOSE_PATIENCE =>
+            {
                 thread::sleep(Duration::from_millis(5));
             }
             Err(error) => return Err(Error::io("remove", dir.file(name))(error)),
@@ -176,7 +187,8 @@ fn remove(root: &Root, name: &str) -> Result<(), Error> {
 
 /// The directory of instances.
 fn instances(root: &Root) -> Result<Dir, Error> {
-    let places = ["kernel/tracing/instances", "kernel/debug/tracing/instances"].map(|place| root.sys(place));
+    let places =
+        ["kernel/tracing/instances", "kernel/debug/tracing/instances"].map(|place| root.sys(place));
     let place = places.iter().find(|place| place.is_dir()).ok_or(Error::NoTracefs)?;
     Ok(Dir::open(place)?)
 }

@@ -18,8 +18,11 @@ pub(crate) struct Machine {
 
 impl Machine {
     fn booted() -> Machine {
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary directory");
-        let kernel = Arc::new(FakeKernel::new(|path, value| RealFiles.write_attribute(path, value)));
+        let dir = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .expect("a temporary directory");
+        let kernel =
+            Arc::new(FakeKernel::new(|path, value| RealFiles.write_attribute(path, value)));
         let machine = Machine { dir, kernel };
         crate::crashpoints::Machine::boot(&machine, "boot-1");
         machine
@@ -35,7 +38,8 @@ impl Machine {
 
     /// An entry of this boot under this name, which names this instance.
     fn plant(&self, key: &str, instance: &str) {
-        let entry = Entry::new(&self.root(), KIND.name, &Made { instance: instance.to_string() }).expect("a boot");
+        let entry = Entry::new(&self.root(), KIND.name, &Made { instance: instance.to_string() })
+            .expect("a boot");
         journal::write(&self.root(), key, &entry).expect("writable");
     }
 }
@@ -101,9 +105,16 @@ fn an_entry_of_another_boot_is_dropped_without_tracefs() {
 #[test]
 fn a_forged_entry_removes_no_instance_that_is_not_schedlabs() {
     let machine = Machine::booted();
-    let names =
-        ["another", "schedlab-record-x", "schedlab-record-1-2", "schedlab-record-1-2-3-4", "schedlab-record--2-3"];
-    for name in names.iter().copied().chain(["../instances/another", "..", "schedlab-record-1-2-+3"]) {
+    let names = [
+        "another",
+        "schedlab-record-x",
+        "schedlab-record-1-2",
+        "schedlab-record-1-2-3-4",
+        "schedlab-record--2-3",
+    ];
+    for name in
+        names.iter().copied().chain(["../instances/another", "..", "schedlab-record-1-2-+3"])
+    {
         fs::create_dir_all(machine.instances().join(name)).expect("fake directory");
         let key = journal::key(name);
         machine.plant(&key, name);
@@ -130,7 +141,12 @@ fn an_instance_whose_process_lives_is_not_removed() {
     fs::create_dir(machine.instances().join(name)).expect("fake directory");
     machine.plant(name, name);
     let error = restore(&root).expect_err("its process lives");
-    assert!(error.contains(&format!("the tracing instance {name}: in use by another schedlab (process 7)")), "{error}");
+    assert!(
+        error.contains(&format!(
+            "the tracing instance {name}: in use by another schedlab (process 7)"
+        )),
+        "{error}"
+    );
     assert!(machine.instances().join(name).exists());
     // The number was given to another process.
     fs::write(root.proc("7/stat"), stat(23)).expect("fake process");
@@ -147,7 +163,11 @@ fn the_owner_of_a_lock_keeps_its_instance() {
     drop(instance);
     assert_eq!(restore(&machine.root()), Ok(false));
     assert_eq!(crate::crashpoints::Machine::state(&machine), ["another"]);
-    assert_eq!(machine.root().names(machine.root().state("lock")), [""; 0], "its lock file goes with it");
+    assert_eq!(
+        machine.root().names(machine.root().state("lock")),
+        [""; 0],
+        "its lock file goes with it"
+    );
 }
 
 #[test]

@@ -34,7 +34,9 @@ impl Bench {
 
     /// A claim on a device that the test made.
     pub(crate) fn claim(&self, device: &Device) -> Result<Claim, Error> {
-        machine::check_writable(&self.root, device, Authority::Made, &mut |_, _| ControlFlow::Continue(()))
+        machine::check_writable(&self.root, device, Authority::Made, &mut |_, _| {
+            ControlFlow::Continue(())
+        })
     }
 
     pub(crate) fn device(&self, blank: &Loop) -> Device {

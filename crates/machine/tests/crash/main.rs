@@ -50,16 +50,28 @@ const EFFECTS: [&str; 20] = [
 
 const TESTS: [(&str, fn()); 9] = [
     ("killed_at_each_of_the_settings_calls_the_device_is_as_before", settings_survive),
-    ("killed_at_each_call_of_a_change_the_device_is_as_before_or_set_and_nothing_between", changes_survive),
-    ("killed_at_each_call_of_a_change_for_a_while_the_device_is_as_before", changes_for_a_while_survive),
+    (
+        "killed_at_each_call_of_a_change_the_device_is_as_before_or_set_and_nothing_between",
+        changes_survive,
+    ),
+    (
+        "killed_at_each_call_of_a_change_for_a_while_the_device_is_as_before",
+        changes_for_a_while_survive,
+    ),
     ("killed_while_a_loop_device_is_made_or_removed_nothing_is_left_of_it", loop_devices_survive),
     ("a_killed_owner_of_a_tracing_instance_leaves_none", tracing_instances_survive),
-    ("killed_at_each_call_of_a_session_nothing_is_left_of_its_programs_and_files", session::sessions_survive),
+    (
+        "killed_at_each_call_of_a_session_nothing_is_left_of_its_programs_and_files",
+        session::sessions_survive,
+    ),
     (
         "killed_while_a_server_works_on_a_mounted_loop_device_nothing_is_left_of_any_of_them",
         session::a_mounted_loop_device_with_a_server_is_cleaned_up,
     ),
-    ("a_file_system_that_is_not_the_dead_sessions_is_not_taken_off", session::a_foreign_file_system_is_not_wiped),
+    (
+        "a_file_system_that_is_not_the_dead_sessions_is_not_taken_off",
+        session::a_foreign_file_system_is_not_wiped,
+    ),
     (
         "after_a_restart_the_dead_sessions_file_system_is_taken_off_unless_it_is_mounted",
         session::after_a_restart_only_the_file_system_is_taken_off_unless_it_is_mounted,
@@ -72,7 +84,9 @@ fn main() {
     }
     let arguments: Vec<String> = env::args().skip(1).collect();
     let filters: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
-    let is_wanted = |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
+    let is_wanted = |name: &str| {
+        filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()))
+    };
     let wanted: Vec<_> = TESTS.iter().filter(|(name, _)| is_wanted(name)).collect();
     if arguments.iter().any(|word| word == "--list") {
         return wanted.iter().for_each(|(name, _)| println!("{name}: test"));
@@ -92,7 +106,8 @@ fn side_by_side(tests: &[&(&str, fn())]) {
     let program = env::current_exe().expect("this program");
     let one = |name: &str| Command::new(&program).arg(name).output().expect("this program starts");
     let all_passed = std::thread::scope(|scope| {
-        let running: Vec<_> = tests.iter().map(|(name, _)| scope.spawn(move || one(name))).collect();
+        let running: Vec<_> =
+            tests.iter().map(|(name, _)| scope.spawn(move || one(name))).collect();
         running.into_iter().fold(true, |passed, thread| {
             let output = thread.join().expect("it waits for a process");
             print!("{}", String::from_utf8_lossy(&output.stdout));
@@ -120,18 +135,25 @@ fn be_killed(victim: &str) {
             }
             guard.restore().expect("everything can be put back");
         }
-        "change" => change(&root, words[2]).carry_out().map(drop).expect("nothing is wrong with it"),
+        "change" => {
+            change(&root, words[2]).carry_out().map(drop).expect("nothing is wrong with it")
+        }
         "change-for-a-while" => {
-            let held = change(&root, words[2]).hold(Duration::from_secs(3600)).expect("nothing is wrong with it");
+            let held = change(&root, words[2])
+                .hold(Duration::from_secs(3600))
+                .expect("nothing is wrong with it");
             held.end().expect("everything can be put back");
         }
         "tracing" => {
             fs::write(words[2], std::process::id().to_string()).expect("own directory");
             let instance = TracingInstance::create(&root).expect("tracefs is mounted");
-            fs::write(instance.path().join("events/block/block_rq_issue/enable"), "1").expect("an event");
+            fs::write(instance.path().join("events/block/block_rq_issue/enable"), "1")
+                .expect("an event");
         }
         _ => {
-            let made = LoopDevice::create(&root, 1 << 20, Path::new(words[2]), &mut |_| ControlFlow::Continue(()));
+            let made = LoopDevice::create(&root, 1 << 20, Path::new(words[2]), &mut |_| {
+                ControlFlow::Continue(())
+            });
             made.expect("there is room for 1 MiB").remove().expect("no process uses it");
         }
     }
@@ -140,7 +162,10 @@ fn be_killed(victim: &str) {
 /// A change that touches everything: the scheduler, a tunable, and attributes that the kernel ties to others.
 fn change(root: &Root, device: &str) -> Change {
     let device = machine::device::find(root, device).expect("the loop device is there");
-    let setting = Setting::of("bfq").with("slice_idle", "0").with("nr_requests", "96").with("max_sectors_kb", "64");
+    let setting = Setting::of("bfq")
+        .with("slice_idle", "0")
+        .with("nr_requests", "96")
+        .with("max_sectors_kb", "64");
     Change::plan(root, &device, &setting).expect("nothing is wrong with it")
 }
 
@@ -171,7 +196,9 @@ impl Experiment {
             let inject = format!("inject={name}:signal=KILL:when={ordinal}");
             strace.args(["-e", &format!("trace={name}"), "-e", &inject]);
         }
-        strace.arg(env::current_exe().expect("this program")).env("SCHEDLAB_CRASH_VICTIM", &self.victim);
+        strace
+            .arg(env::current_exe().expect("this program"))
+            .env("SCHEDLAB_CRASH_VICTIM", &self.victim);
         let output = strace.output().expect("strace runs");
         output.status.success()
     }
@@ -185,8 +212,14 @@ impl Experiment {
         }
         let log = fs::read_to_string(&self.log).expect("strace's log");
         // The directory is opened below its parent's descriptor, by its name alone.
-        let state = format!("{:?}", state.file_name().expect("a path with a name").display().to_string());
-        let main = log.lines().next().and_then(|line| line.split(' ').next()).expect("a first call").to_string();
+        let state =
+            format!("{:?}", state.file_name().expect("a path with a name").display().to_string());
+        let main = log
+            .lines()
+            .next()
+            .and_then(|line| line.split(' ').next())
+            .expect("a first call")
+            .to_string();
         let (mut calls, mut seen, mut begin) = (Vec::new(), BTreeMap::new(), None);
         for line in log.lines().filter_map(|line| line.strip_prefix(&main)) {
             // Lines without a name are ends of interrupted calls and of the process.
@@ -220,9 +253,13 @@ fn is_soak() -> bool {
 
 fn recover(root: &Root, call: &Call) {
     for outcome in restore_all(root, &[]).expect("the journal can be read") {
-        assert!(!matches!(outcome, Outcome::Failed { .. } | Outcome::Busy { .. }), "killed at {call:?}: {outcome}");
+        assert!(
+            !matches!(outcome, Outcome::Failed { .. } | Outcome::Busy { .. }),
+            "killed at {call:?}: {outcome}"
+        );
     }
-    let left: Vec<_> = fs::read_dir(root.state("journal")).expect("the journal").flatten().collect();
+    let left: Vec<_> =
+        fs::read_dir(root.state("journal")).expect("the journal").flatten().collect();
     assert!(left.is_empty(), "killed at {call:?}: {left:?}");
 }
 
@@ -247,7 +284,8 @@ impl Kills {
         let before = blank.snapshot();
         let state = bench.dir.path().join("state");
         let victim = format!("{what}\n{}\n{}", state.display(), &blank.path);
-        let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
+        let experiment =
+            Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
         let points = experiment.points(&state);
         Some(Kills { blank, bench, before, experiment, points })
     }
@@ -291,7 +329,9 @@ fn tune(blank: &Loop) {
 }
 
 fn changes_survive() {
-    let Some(Kills { bench, blank, before, experiment, points }) = Kills::of("change", tune) else { return };
+    let Some(Kills { bench, blank, before, experiment, points }) = Kills::of("change", tune) else {
+        return;
+    };
     let set = blank.snapshot();
     assert_ne!(set, before);
     let (mut undone, mut stayed) = (0, 0);
@@ -304,10 +344,19 @@ fn changes_survive() {
         let now = blank.snapshot();
         stayed += usize::from(now == set);
         assert!(now == before || now == set, "killed at {call:?}: {now:?}");
-        assert!(now == set || !ended_well, "a command that ended well has set the device: {call:?}");
+        assert!(
+            now == set || !ended_well,
+            "a command that ended well has set the device: {call:?}"
+        );
     }
-    println!("killed at {} points; changed at {undone} of them, set for good at {stayed}", points.len());
-    assert!(points.len() >= 40 && undone > stayed + 10 && stayed > 0, "the kills have to hit: {undone}, {stayed}");
+    println!(
+        "killed at {} points; changed at {undone} of them, set for good at {stayed}",
+        points.len()
+    );
+    assert!(
+        points.len() >= 40 && undone > stayed + 10 && stayed > 0,
+        "the kills have to hit: {undone}, {stayed}"
+    );
 }
 
 fn changes_for_a_while_survive() {
@@ -323,18 +372,27 @@ fn loop_devices_survive() {
     fs::create_dir(&files).expect("own directory");
     let state = bench.dir.path().join("state");
     let victim = format!("loop\n{}\n{}", state.display(), files.display());
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
+    let experiment =
+        Experiment { victim, log: bench.dir.path().join("strace.log"), children: true };
     let (mut killed, mut undone) = (0, 0);
     for call in experiment.points(&state) {
         killed += usize::from(!experiment.run(Some(&call)));
-        let left = || fs::read_dir(&files).expect("own").flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+        let left = || {
+            fs::read_dir(&files)
+                .expect("own")
+                .flatten()
+                .map(|entry| entry.path())
+                .collect::<Vec<_>>()
+        };
         undone += usize::from(!left().is_empty());
         recover(&bench.root, &call);
         assert!(left().is_empty(), "killed at {call:?}: {:?}", left());
         let attached = common::run("losetup", &["--list"]);
         assert!(!attached.contains(&files.display().to_string()), "killed at {call:?}: {attached}");
     }
-    println!("killed at {killed} points; a file or device was left at {undone} of them, and none after recovery");
+    println!(
+        "killed at {killed} points; a file or device was left at {undone} of them, and none after recovery"
+    );
     assert!(killed >= 30 && undone >= 10, "the kills have to hit: {killed}, {undone}");
 }
 
@@ -346,10 +404,17 @@ fn tracing_instances_survive() {
     }
     let (state, pid) = (bench.dir.path().join("state"), bench.dir.path().join("pid"));
     let victim = format!("tracing\n{}\n{}", state.display(), pid.display());
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
+    let experiment =
+        Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
     let left = || {
-        let own = format!("schedlab-record-{}-", fs::read_to_string(&pid).expect("the victim has written it"));
-        let names = fs::read_dir(instances).expect("tracefs").flatten().map(|entry| entry.file_name().into_string());
+        let own = format!(
+            "schedlab-record-{}-",
+            fs::read_to_string(&pid).expect("the victim has written it")
+        );
+        let names = fs::read_dir(instances)
+            .expect("tracefs")
+            .flatten()
+            .map(|entry| entry.file_name().into_string());
         names.flatten().filter(|name| name.starts_with(&own)).collect::<Vec<_>>()
     };
     let (mut killed, mut undone) = (0, 0);
@@ -361,6 +426,8 @@ fn tracing_instances_survive() {
         let locks = fs::read_dir(state.join("lock")).expect("locks").count();
         assert_eq!(locks, 0, "killed at {call:?}");
     }
-    println!("killed at {killed} points; an instance was left at {undone} of them, and none after recovery");
+    println!(
+        "killed at {killed} points; an instance was left at {undone} of them, and none after recovery"
+    );
     assert!(killed >= 30 && undone >= 5, "the kills have to hit: {killed}, {undone}");
 }

@@ -21,7 +21,9 @@ pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
     match what {
         "session" => whole_experiment(root, at, sleep),
         "session-server" => {
-            let made = LoopDevice::create(root, 16 << 20, Path::new(at), &mut |_| std::ops::ControlFlow::Continue(()));
+            let made = LoopDevice::create(root, 16 << 20, Path::new(at), &mut |_| {
+                std::ops::ControlFlow::Continue(())
+            });
             let device = made.expect("there is room");
             let session = with_files(root, device.name());
             let _server = session.start(&server(&session, sleep)).expect("a shell");
@@ -45,8 +47,8 @@ fn with_files(root: &Root, device: &str) -> Session {
     let mut session = Session::begin(root).expect("writable");
     let files = FileSystem { kind: "ext4".into(), mkfs: String::new(), mount: "noatime".into() };
     let proceed = &mut |_, _| std::ops::ControlFlow::Continue(());
-    let mut claim =
-        machine::check_writable(root, &device, machine::Authority::Made, proceed).expect("no process uses it");
+    let mut claim = machine::check_writable(root, &device, machine::Authority::Made, proceed)
+        .expect("no process uses it");
     session.make_files(&device, &files, &mut claim).expect("no process uses it");
     session
 }
@@ -55,7 +57,12 @@ fn with_files(root: &Root, device: &str) -> Session {
 fn server(session: &Session, sleep: &str) -> Launch {
     let dir = session.directory().expect("a mount").to_path_buf();
     let script = format!("(setsid sleep {sleep} > daemon &); echo up; exec sleep {sleep}");
-    Launch { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], dir, ..Launch::default() }
+    Launch {
+        program: "/bin/sh".into(),
+        args: vec!["-c".into(), script.into()],
+        dir,
+        ..Launch::default()
+    }
 }
 
 fn whole_experiment(root: &Root, device: &str, sleep: &str) {
@@ -69,7 +76,9 @@ fn whole_experiment(root: &Root, device: &str, sleep: &str) {
     drop(session.start(&launch).expect("a shell"));
     session.cool().expect("the server is dead");
     launch.args[1] = "echo data > file; sync".into();
-    let ended = session.start(&launch).and_then(|it| it.wait(Duration::from_secs(60), &AtomicBool::new(false)));
+    let ended = session
+        .start(&launch)
+        .and_then(|it| it.wait(Duration::from_secs(60), &AtomicBool::new(false)));
     assert!(ended.expect("it ends").status.success());
     let _left = session.start(&server(&session, sleep)).expect("a shell");
     session.end().expect("everything dies");
@@ -79,7 +88,9 @@ fn whole_experiment(root: &Root, device: &str, sleep: &str) {
 fn traces(pid: &str, device: &str, sleep: &str) -> Vec<String> {
     let mut found = Vec::new();
     let own = format!("schedlab-session-{pid}-");
-    let is_own = |path: &PathBuf| path.file_name().is_some_and(|name| name.display().to_string().starts_with(&own));
+    let is_own = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.display().to_string().starts_with(&own))
+    };
     for dir in ["/run", "/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/blkio"] {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
         found.extend(entries.filter(is_own).map(|path| path.display().to_string()));
@@ -87,9 +98,14 @@ fn traces(pid: &str, device: &str, sleep: &str) -> Vec<String> {
     for entry in fs::read_dir("/proc").expect("proc").flatten() {
         let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-        let has_mark = String::from_utf8_lossy(&environment).contains(&format!("SCHEDLAB_SESSION={own}"));
+        let has_mark =
+            String::from_utf8_lossy(&environment).contains(&format!("SCHEDLAB_SESSION={own}"));
         if has_mark || words == format!("sleep\0{sleep}\0").as_bytes() {
-            found.push(format!("process {}: {}", entry.path().display(), String::from_utf8_lossy(&words)));
+            found.push(format!(
+                "process {}: {}",
+                entry.path().display(),
+                String::from_utf8_lossy(&words)
+            ));
         }
     }
     let mounts = fs::read_to_string("/proc/self/mounts").expect("proc");
@@ -129,7 +145,8 @@ pub(crate) fn sessions_survive() {
     fs::create_dir(&state).expect("own directory");
     let sleep = sleep_of_our_own();
     let victim = format!("session\n{}\n{}\n{sleep}", state.display(), &blank.path);
-    let experiment = Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
+    let experiment =
+        Experiment { victim, log: bench.dir.path().join("strace.log"), children: false };
     let (mut killed, mut undone) = (0, 0);
     // All of them take minutes.
     let stride = if is_soak() { 1 } else { 4 };
@@ -141,8 +158,11 @@ pub(crate) fn sessions_survive() {
         recover(&bench.root, call);
         let left = traces(&pid, &blank.path, &sleep);
         assert!(left.is_empty(), "killed at {call:?}: {left:?}");
-        let locks: Vec<_> =
-            fs::read_dir(state.join("lock")).expect("locks").flatten().map(|entry| entry.path()).collect();
+        let locks: Vec<_> = fs::read_dir(state.join("lock"))
+            .expect("locks")
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
         assert!(locks.is_empty(), "killed at {call:?}: {locks:?}");
     }
     println!(
@@ -150,7 +170,11 @@ pub(crate) fn sessions_survive() {
         points.len()
     );
     let hit = killed * 3 >= points.len() * 2 && undone * 5 >= points.len() * 2;
-    assert!(hit && points.len() >= 30, "the kills have to hit: {killed}, {undone} of {}", points.len());
+    assert!(
+        hit && points.len() >= 30,
+        "the kills have to hit: {killed}, {undone} of {}",
+        points.len()
+    );
 }
 
 /// Starts a victim, waits until it has made everything, and kills it.
@@ -180,9 +204,13 @@ pub(crate) fn a_mounted_loop_device_with_a_server_is_cleaned_up() {
     fs::create_dir(&dir).expect("own directory");
     let pid = killed_at_work(&bench, "session-server", &dir.display().to_string(), &sleep);
     let before = traces(&pid, "/dev/null", &sleep);
-    assert!(before.iter().filter(|trace| trace.contains(&sleep)).count() >= 2, "a server and a daemon: {before:?}");
+    assert!(
+        before.iter().filter(|trace| trace.contains(&sleep)).count() >= 2,
+        "a server and a daemon: {before:?}"
+    );
     let outcomes = restore_all(&bench.root, &[]).expect("readable");
-    let undone = (outcomes.first().and_then(Outcome::undone), outcomes.get(1).and_then(Outcome::undone));
+    let undone =
+        (outcomes.first().and_then(Outcome::undone), outcomes.get(1).and_then(Outcome::undone));
     let (Some(Cleanup { programs, at: Some(at), wiped: Some(device) }), Some(Removed { .. }), 2) =
         (undone.0, undone.1, outcomes.len())
     else {
@@ -198,7 +226,10 @@ pub(crate) fn a_mounted_loop_device_with_a_server_is_cleaned_up() {
 fn dead_and_unmounted(bench: &Bench, blank: &Loop) {
     let pid = killed_at_work(bench, "session-files", &blank.path, "-");
     let mounts = fs::read_to_string("/proc/self/mounts").expect("proc");
-    let own = mounts.lines().find(|line| line.contains(&format!("schedlab-session-{pid}-"))).expect("its mount");
+    let own = mounts
+        .lines()
+        .find(|line| line.contains(&format!("schedlab-session-{pid}-")))
+        .expect("its mount");
     common::run("umount", &[own.split(' ').nth(1).expect("a mount point")]);
 }
 
@@ -220,8 +251,12 @@ pub(crate) fn after_a_restart_only_the_file_system_is_taken_off_unless_it_is_mou
     let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
     let blank = bench.blank_loop(16);
     dead_and_unmounted(&bench, &blank);
-    let entry =
-        fs::read_dir(bench.root.state("journal")).expect("the journal").flatten().next().expect("its entry").path();
+    let entry = fs::read_dir(bench.root.state("journal"))
+        .expect("the journal")
+        .flatten()
+        .next()
+        .expect("its entry")
+        .path();
     let boot = bench.root.boot_id().expect("a boot id");
     let text = fs::read_to_string(&entry).expect("readable").replace(&boot, "another boot");
     fs::write(&entry, text).expect("own directory");

@@ -18,12 +18,15 @@ fn make(bench: &Bench, dir: &Path) -> Result<LoopDevice, Error> {
 fn assert_no_trace(bench: &Bench, dir: &Path) {
     let attached = String::from_utf8_lossy(&try_run("losetup", &["--list"]).stdout).into_owned();
     assert!(!attached.contains(&dir.display().to_string()), "{attached}");
-    let left: Vec<_> = fs::read_dir(dir).expect("own").flatten().filter(|e| e.path().is_file()).collect();
+    let left: Vec<_> =
+        fs::read_dir(dir).expect("own").flatten().filter(|e| e.path().is_file()).collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(restore_all(&bench.root, &[]).expect("readable").is_empty());
     let locks = fs::read_dir(bench.root.state("lock")).into_iter().flatten().flatten();
-    let locks: Vec<_> =
-        locks.map(|e| e.file_name()).filter(|name| name.display().to_string().contains("loop-")).collect();
+    let locks: Vec<_> = locks
+        .map(|e| e.file_name())
+        .filter(|name| name.display().to_string().contains("loop-"))
+        .collect();
     assert!(locks.is_empty(), "{locks:?}");
 }
 
@@ -41,13 +44,27 @@ fn a_loop_device_is_full_of_incompressible_data_uses_direct_io_and_is_gone_after
     assert!(meta.len() == 8 * MIB && meta.blocks() * 512 >= 8 * MIB, "{} blocks", meta.blocks());
     let bytes = fs::read(device.path()).expect("the device");
     let zeros = bytes.iter().filter(|byte| **byte == 0).count();
-    assert!(zeros * 100 < bytes.len(), "noise has one zero in 256, and this has {zeros} in {}", bytes.len());
+    assert!(
+        zeros * 100 < bytes.len(),
+        "noise has one zero in 256, and this has {zeros} in {}",
+        bytes.len()
+    );
     let described = device.describe().expect("it is there");
     let mut offers = described.available_schedulers.clone();
     offers.extend(described.unloaded_schedulers.clone());
-    assert_eq!(machine::loopdev::offered_for_new_loop(&bench.root), offers, "known before it was made");
-    assert_eq!((described.size_bytes, described.backing_file.as_deref()), (8 * MIB, Some(device.file())));
-    assert_eq!(fs::read_to_string(format!("/sys/block/{}/loop/dio", device.name())).expect("sysfs").trim(), "1");
+    assert_eq!(
+        machine::loopdev::offered_for_new_loop(&bench.root),
+        offers,
+        "known before it was made"
+    );
+    assert_eq!(
+        (described.size_bytes, described.backing_file.as_deref()),
+        (8 * MIB, Some(device.file()))
+    );
+    assert_eq!(
+        fs::read_to_string(format!("/sys/block/{}/loop/dio", device.name())).expect("sysfs").trim(),
+        "1"
+    );
     assert!(device.warnings().is_empty(), "{:?}", device.warnings());
     device.remove().expect("no process uses it");
     assert_no_trace(&bench, bench.dir.path());
@@ -87,7 +104,8 @@ fn too_little_room_is_said_with_both_numbers_before_anything_is_written() {
 #[test]
 fn breaking_off_while_the_file_is_written_leaves_nothing() {
     let Some(bench) = Bench::set_up(&[]) else { return };
-    let error = LoopDevice::create(&bench.root, 8 * MIB, bench.dir.path(), &mut |_| ControlFlow::Break(()));
+    let error =
+        LoopDevice::create(&bench.root, 8 * MIB, bench.dir.path(), &mut |_| ControlFlow::Break(()));
     assert!(matches!(error, Err(Error::Interrupted { .. })));
     assert_no_trace(&bench, bench.dir.path());
 }
@@ -97,7 +115,8 @@ fn without_room_for_the_journal_nothing_is_made_and_nothing_is_left() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     fs::create_dir_all(bench.root.state("")).expect("own directory");
     fs::write(bench.root.state("journal"), "no directory").expect("own directory");
-    let error = make(&bench, bench.dir.path()).expect_err("the journal cannot be written").to_string();
+    let error =
+        make(&bench, bench.dir.path()).expect_err("the journal cannot be written").to_string();
     assert_eq!(error.matches("expected a directory").count(), 1, "{error}");
     fs::remove_file(bench.root.state("journal")).expect("own file");
     assert_no_trace(&bench, bench.dir.path());
@@ -129,7 +148,10 @@ fn a_directory_in_which_another_user_decides_is_refused_before_anything_is_made(
     foreign(&bench);
     std::os::unix::fs::chown(&dir, Some(0), Some(0)).expect("root may");
     fs::set_permissions(&dir, fs::Permissions::from_mode(0o1777)).expect("own");
-    make(&bench, &dir).expect("others cannot replace in a sticky directory what root has").remove().expect("unused");
+    make(&bench, &dir)
+        .expect("others cannot replace in a sticky directory what root has")
+        .remove()
+        .expect("unused");
 }
 
 /// The name is renamed and given to another file while the device is there: what is detached and deleted is what was made.
@@ -143,7 +165,10 @@ fn a_file_that_has_taken_the_name_is_not_deleted_and_the_device_is_detached() {
     let name = device.name().to_string();
     device.remove().expect("its name is that of another file");
     assert_eq!(fs::read_to_string(&file).expect("it stays"), "another file");
-    assert!(!Path::new("/sys/block").join(name).join("loop/backing_file").exists(), "the device is detached");
+    assert!(
+        !Path::new("/sys/block").join(name).join("loop/backing_file").exists(),
+        "the device is detached"
+    );
     for path in [file, other] {
         fs::remove_file(path).expect("own");
     }
@@ -155,7 +180,8 @@ fn settings_of_our_own_loop_device_are_applied_and_taken_back_before_it_goes() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let device = make(&bench, bench.dir.path()).expect("there is room for 8 MiB");
     let mut guard = Guard::begin(&bench.root, &device.describe().expect("there")).expect("free");
-    let other = if guard.original().scheduler.as_deref() == Some("none") { "mq-deadline" } else { "none" };
+    let other =
+        if guard.original().scheduler.as_deref() == Some("none") { "mq-deadline" } else { "none" };
     assert_eq!(guard.apply(&Setting::of(other)).expect("offered"), []);
     guard.restore().expect("everything can be put back");
     device.remove().expect("no process uses it");

@@ -52,12 +52,19 @@ fn every_scheduler_is_applied_with_tunables_and_taken_back() {
     ];
     for setting in &settings {
         applied(&mut guard, setting);
-        assert!(blank.show("scheduler").contains(&format!("[{}]", setting.scheduler.as_deref().unwrap_or_default())));
+        assert!(
+            blank
+                .show("scheduler")
+                .contains(&format!("[{}]", setting.scheduler.as_deref().unwrap_or_default()))
+        );
         assert_eq!(guard.check(), []);
     }
     guard.restore().expect("everything can be put back");
     assert_eq!(blank.snapshot(), before);
-    assert!(restore_all(&bench.root, &[]).expect("readable").is_empty(), "nothing is left in the journal");
+    assert!(
+        restore_all(&bench.root, &[]).expect("readable").is_empty(),
+        "nothing is left in the journal"
+    );
 }
 
 #[test]
@@ -71,7 +78,10 @@ fn on_the_real_kernel_an_arm_inherits_nothing_from_the_arm_before() {
         let start = blank.snapshot();
         for other in [
             Setting::of(scheduler).with("nr_requests", "16").with("max_sectors_kb", "32"),
-            Setting::of("mq-deadline").with("fifo_batch", "1").with("nomerges", "1").with("rotational", "1"),
+            Setting::of("mq-deadline")
+                .with("fifo_batch", "1")
+                .with("nomerges", "1")
+                .with("rotational", "1"),
             Setting::of("bfq").with("low_latency", "0").with("read_ahead_kb", "64"),
             Setting::default(),
         ] {
@@ -105,7 +115,11 @@ fn a_scheduler_that_does_not_exist_is_a_problem_and_leaves_the_old_one() {
         if attribute == "scheduler" && wanted == "cfq"),
         "{problems:?}"
     );
-    assert!(problems[0].to_string().contains("mq-deadline"), "it says what there is: {}", problems[0]);
+    assert!(
+        problems[0].to_string().contains("mq-deadline"),
+        "it says what there is: {}",
+        problems[0]
+    );
     drop(guard);
     assert_eq!(blank.snapshot(), before);
 }
@@ -121,8 +135,13 @@ fn values_that_the_kernel_refuses_or_clamps_are_problems_and_rounded_ones_are_no
     assert!(
         matches!(&apply("read_expire", "soon")[..], [Problem::WriteFailed { attribute, .. }] if attribute == "read_expire")
     );
-    assert!(matches!(&apply("nomerges", "3")[..], [Problem::NotInEffect { wanted, .. }] if wanted == "3"));
-    assert!(matches!(&apply("nr_requests", "1")[..], [Problem::NotInEffect { .. } | Problem::WriteFailed { .. }]));
+    assert!(
+        matches!(&apply("nomerges", "3")[..], [Problem::NotInEffect { wanted, .. }] if wanted == "3")
+    );
+    assert!(matches!(
+        &apply("nr_requests", "1")[..],
+        [Problem::NotInEffect { .. } | Problem::WriteFailed { .. }]
+    ));
     assert_eq!(apply("read_expire", "501"), []);
     assert_eq!(apply("read_ahead_kb", "5"), []);
 }
@@ -136,7 +155,9 @@ fn a_switch_away_and_back_during_a_trial_leaves_its_mark() {
     assert_eq!(guard.check(), []);
     blank.set("scheduler", "none");
     blank.set("scheduler", "bfq");
-    assert!(matches!(&guard.check()[..], [Problem::ChangedMeanwhile { attribute, .. }] if attribute == "scheduler"));
+    assert!(
+        matches!(&guard.check()[..], [Problem::ChangedMeanwhile { attribute, .. }] if attribute == "scheduler")
+    );
 }
 
 #[test]
@@ -151,7 +172,10 @@ fn a_visit_to_another_scheduler_during_a_trial_of_none_is_seen_by_the_watch() {
     wait_for_look(&watch);
     blank.set("scheduler", "none");
     let seen = watch.stop();
-    assert!(matches!(&seen[..], [Problem::ChangedMeanwhile { found, .. }, ..] if found == "kyber"), "{seen:?}");
+    assert!(
+        matches!(&seen[..], [Problem::ChangedMeanwhile { found, .. }, ..] if found == "kyber"),
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -178,7 +202,8 @@ fn a_value_changed_during_a_trial_and_put_back_before_its_end_is_seen_by_the_wat
         blank.set(path, wanted);
         assert_eq!(guard.check(), [], "the end of the trial alone does not tell");
         let attribute = path.trim_start_matches("iosched/").to_string();
-        let seen = Problem::ChangedMeanwhile { attribute, wanted: wanted.into(), found: visit.into() };
+        let seen =
+            Problem::ChangedMeanwhile { attribute, wanted: wanted.into(), found: visit.into() };
         assert_eq!(watch.stop(), [seen]);
     }
 }

@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::common::Bench;
-use elevator::{Build, Ceiling, LINUX, LinuxScheduler, QUEUE_ATTRIBUTES, QueueFacts, Values, queue_attribute};
+use elevator::{
+    Build, Ceiling, LINUX, LinuxScheduler, QUEUE_ATTRIBUTES, QueueFacts, Values, queue_attribute,
+};
 use machine::Guard;
 use machine::settings::is_in_effect;
 use testbed::Loop;
@@ -56,19 +58,34 @@ fn the_rows_of_each_scheduler_are_its_tunables_with_the_kernels_defaults() {
         let knobs = row.tunables(&Build { nr_tags: window, ..Build::default() });
         let shown = files(&blank, "iosched");
         for (name, _) in &shown {
-            assert!(knobs.iter().any(|knob| knob.row.name == *name), "{}: {name} has no row", row.name);
+            assert!(
+                knobs.iter().any(|knob| knob.row.name == *name),
+                "{}: {name} has no row",
+                row.name
+            );
         }
         for knob in &knobs {
             // From Linux 7.0 on async_depth is an attribute of the queue.
-            let place = if shown.iter().any(|(name, _)| name == knob.row.name) { "iosched/" } else { "" };
+            let place =
+                if shown.iter().any(|(name, _)| name == knob.row.name) { "iosched/" } else { "" };
             let found = blank.show(&format!("{place}{}", knob.row.name));
             // bfq's timeout_sync is an eighth of a second in ticks: 125 ms at 1000 Hz, 124 at 250.
             let as_kept = is_in_effect(knob.row.name, &knob.default.to_string(), &found);
-            let older = knob.row.name == "async_depth" && found == (knob.default * 3 / 4).to_string();
-            assert!(as_kept || older, "{} {}: {} in the table, {found} here", row.name, knob.row.name, knob.default);
+            let older =
+                knob.row.name == "async_depth" && found == (knob.default * 3 / 4).to_string();
+            assert!(
+                as_kept || older,
+                "{} {}: {} in the table, {found} here",
+                row.name,
+                knob.row.name,
+                knob.default
+            );
         }
-        let facts =
-            QueueFacts { scheduler: row.name, tags: machine::device::tags(&bench.root, &blank.name), shown: &|_| None };
+        let facts = QueueFacts {
+            scheduler: row.name,
+            tags: machine::device::tags(&bench.root, &blank.name),
+            shown: &|_| None,
+        };
         let default = queue_attribute("nr_requests").expect("a row").default(&facts);
         assert_eq!(default, Some(window.to_string()), "{}: nr_requests", row.name);
     });
@@ -88,7 +105,8 @@ fn the_smallest_value_of_each_tunable_is_kept_and_what_is_beyond_its_range_is_no
         let _ = fs::write(blank.queue().join(path), value);
         blank.show(path)
     };
-    let keeps = |path: &str, name: &str, value: &str| is_in_effect(name, value, &reads(path, value));
+    let keeps =
+        |path: &str, name: &str, value: &str| is_in_effect(name, value, &reads(path, value));
     with_each_scheduler(&blank, |row| {
         for knob in row.tunables(&Build::default()) {
             let (name, path) = (knob.row.name, format!("iosched/{}", knob.row.name));
@@ -98,23 +116,43 @@ fn the_smallest_value_of_each_tunable_is_kept_and_what_is_beyond_its_range_is_no
             // What is below a tick reads as a tick; nothing at all reads as nothing.
             let min = knob.row.min.to_string();
             assert!(keeps(&path, name, &min), "{} {name}: {min}", row.name);
-            assert!(knob.row.min > 0 || blank.show(&path) == min, "{} {name}: {}", row.name, blank.show(&path));
+            assert!(
+                knob.row.min > 0 || blank.show(&path) == min,
+                "{} {name}: {}",
+                row.name,
+                blank.show(&path)
+            );
             if knob.row.max < 1000 {
-                assert!(keeps(&path, name, &knob.row.max.to_string()), "{} {name}: {}", row.name, knob.row.max);
+                assert!(
+                    keeps(&path, name, &knob.row.max.to_string()),
+                    "{} {name}: {}",
+                    row.name,
+                    knob.row.max
+                );
                 let beyond = (knob.row.max + 1).to_string();
                 assert_ne!(reads(&path, &beyond), beyond, "{} {name}", row.name);
             }
         }
     });
     blank.set("scheduler", "mq-deadline");
-    for name in ["nr_requests", "nomerges", "rq_affinity", "max_sectors_kb", "rotational", "iostats"] {
+    for name in
+        ["nr_requests", "nomerges", "rq_affinity", "max_sectors_kb", "rotational", "iostats"]
+    {
         let row = queue_attribute(name).expect("a row");
-        let shown = |of: &str| fs::read_to_string(blank.queue().join(of)).ok().map(|text| text.trim().to_string());
+        let shown = |of: &str| {
+            fs::read_to_string(blank.queue().join(of)).ok().map(|text| text.trim().to_string())
+        };
         let tags = machine::device::tags(&bench.root, &blank.name);
-        let max = row.max(&QueueFacts { scheduler: "mq-deadline", tags, shown: &shown }).expect("a number");
+        let max = row
+            .max(&QueueFacts { scheduler: "mq-deadline", tags, shown: &shown })
+            .expect("a number");
         let Values::Number { min, .. } = row.values else { panic!("{name} is a number") };
         for edge in [min.to_string(), max.to_string()] {
-            assert!(keeps(name, name, &edge), "{name} keeps {edge}, and reads {}", blank.show(name));
+            assert!(
+                keeps(name, name, &edge),
+                "{name} keeps {edge}, and reads {}",
+                blank.show(name)
+            );
         }
         for beyond in [(min - 1).to_string(), (max + 1).to_string()] {
             assert_ne!(reads(name, &beyond), beyond, "{name}");

@@ -58,12 +58,17 @@ impl Corpus {
     pub fn parse(text: &str) -> Result<Corpus, String> {
         let mut lines = text.lines().zip(1..);
         let (head, _) = lines.next().ok_or("line 1: no columns; a corpus begins with them")?;
-        let columns: Vec<Column> =
-            head.split(' ').map(column).collect::<Result<_, _>>().map_err(|error| format!("line 1: {error}"))?;
+        let columns: Vec<Column> = head
+            .split(' ')
+            .map(column)
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("line 1: {error}"))?;
         let mut cases = Vec::new();
         for (line, nr) in lines {
             if nr > LINES || line.len() > LINE_BYTES {
-                return Err(format!("line {nr}: a corpus has at most {LINES} lines of {LINE_BYTES} bytes"));
+                return Err(format!(
+                    "line {nr}: a corpus has at most {LINES} lines of {LINE_BYTES} bytes"
+                ));
             }
             cases.push(case(line, columns.len()).map_err(|error| format!("line {nr}: {error}"))?);
         }
@@ -76,8 +81,10 @@ impl fmt::Display for Corpus {
         let columns: Vec<String> = self.columns.iter().map(Column::to_string).collect();
         writeln!(f, "{}", columns.join(" "))?;
         for Case { script, digests } in &self.cases {
-            let digests: Vec<String> =
-                digests.iter().map(|digest| digest.map_or("-".to_owned(), |digest| format!("{digest:08x}"))).collect();
+            let digests: Vec<String> = digests
+                .iter()
+                .map(|digest| digest.map_or("-".to_owned(), |digest| format!("{digest:08x}")))
+                .collect();
             writeln!(f, "{}: {script}", digests.join(" "))?;
         }
         Ok(())
@@ -87,13 +94,16 @@ impl fmt::Display for Corpus {
 fn column(word: &str) -> Result<Column, String> {
     let parts = word.split_once('@').and_then(|(name, hz)| Some((find(name)?, hz.parse().ok()?)));
     let known = parts.filter(|(_, hz)| (1..=10_000).contains(hz));
-    let (kind, hz) = known.ok_or_else(|| format!("{}: is no column (expected SCHEDULER@HZ)", word.escape_debug()))?;
+    let (kind, hz) = known
+        .ok_or_else(|| format!("{}: is no column (expected SCHEDULER@HZ)", word.escape_debug()))?;
     Ok(Column { kind, hz })
 }
 
 fn case(line: &str, columns: usize) -> Result<Case, String> {
-    let (digests, script) = line.split_once(": ").ok_or("no script; digests, a colon and a script are expected")?;
-    let digests: Vec<Option<u32>> = digests.split(' ').map(read_digest).collect::<Result<_, _>>()?;
+    let (digests, script) =
+        line.split_once(": ").ok_or("no script; digests, a colon and a script are expected")?;
+    let digests: Vec<Option<u32>> =
+        digests.split(' ').map(read_digest).collect::<Result<_, _>>()?;
     if digests.len() != columns {
         return Err(format!("digests: wrong number (found {}, expected {columns})", digests.len()));
     }
@@ -105,14 +115,17 @@ fn read_digest(word: &str) -> Result<Option<u32>, String> {
         return Ok(None);
     }
     let value = u32::from_str_radix(word, 16).ok().filter(|_| word.len() == 8);
-    value.map(Some).ok_or_else(|| format!("{}: is no digest (expected eight hexadecimal digits)", word.escape_debug()))
+    value.map(Some).ok_or_else(|| {
+        format!("{}: is no digest (expected eight hexadecimal digits)", word.escape_debug())
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TEXT: &str = "noop@250 cfq@1000\n00000001 -: 1 64 r0:0+8 c0\nfeed5eed 01234567: 4 8 w1:8+8! t3\n";
+    const TEXT: &str =
+        "noop@250 cfq@1000\n00000001 -: 1 64 r0:0+8 c0\nfeed5eed 01234567: 4 8 w1:8+8! t3\n";
 
     #[test]
     fn a_corpus_is_read_as_it_is_written() {

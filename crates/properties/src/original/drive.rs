@@ -5,7 +5,9 @@
 
 use std::fmt::{self, Write};
 
-use elevator::{Build, Clock, ElevatorKind, Entry, Limits, NoDisk, Op, Piece, Priority, Queue, Time};
+use elevator::{
+    Build, Clock, ElevatorKind, Entry, Limits, NoDisk, Op, Piece, Priority, Queue, Time,
+};
 
 use super::script::{Event, Kind, PROCESSES, Script};
 use crate::drive::catch_panic;
@@ -53,7 +55,12 @@ pub fn drive(kind: &ElevatorKind, hz: u32, script: &Script) -> Result<Vec<Dispat
 }
 
 /// The same with an error planted.
-pub fn drive_with(kind: &ElevatorKind, hz: u32, script: &Script, planted: Planted) -> Result<Vec<Dispatch>, String> {
+pub fn drive_with(
+    kind: &ElevatorKind,
+    hz: u32,
+    script: &Script,
+    planted: Planted,
+) -> Result<Vec<Dispatch>, String> {
     catch_panic(|| {
         let mut side = Side::new(kind, hz, script, planted);
         for (at, event) in script.events.iter().enumerate() {
@@ -79,7 +86,8 @@ impl Side {
     fn new(kind: &ElevatorKind, hz: u32, script: &Script, planted: Planted) -> Side {
         let clock = Clock::new(hz);
         let build = Build { hz, ..Build::default() };
-        let submissions = script.events.iter().filter(|event| matches!(event, Event::Submit { .. })).count();
+        let submissions =
+            script.events.iter().filter(|event| matches!(event, Event::Submit { .. })).count();
         let limits = Limits {
             // None ever waits for a request.
             nr_requests: submissions as u32 + 1,
@@ -174,7 +182,8 @@ impl Side {
     fn tick(&mut self) {
         self.tick += 1;
         let now = self.now();
-        let due = if self.planted == Planted::LateTimers { self.clock.at(self.tick - 1) } else { now };
+        let due =
+            if self.planted == Planted::LateTimers { self.clock.at(self.tick - 1) } else { now };
         if self.queue.next_timer().is_some_and(|at| at <= due) {
             self.queue.on_timer(now, &mut ignore);
             self.run();

@@ -78,8 +78,10 @@ const TUNABLES: &[(&str, &[u64])] = &[
 
 impl Manner {
     fn draw(random: &mut Random) -> Manner {
-        let lengths: [&[u64]; 4] = [&[8], &[8, 16, 24, 32, 48, 64], &[1, 2, 3, 4, 5, 8, 12, 16], &[8, 8, 8, 128, 256]];
-        let ticks: [&[u64]; 4] = [&[1], &[1, 1, 2, 3, 5, 8], &[1, 4, 10, 25, 60, 130], &[1, 2, 30, 100, 300, 1000]];
+        let lengths: [&[u64]; 4] =
+            [&[8], &[8, 16, 24, 32, 48, 64], &[1, 2, 3, 4, 5, 8, 12, 16], &[8, 8, 8, 128, 256]];
+        let ticks: [&[u64]; 4] =
+            [&[1], &[1, 1, 2, 3, 5, 8], &[1, 4, 10, 25, 60, 130], &[1, 2, 30, 100, 300, 1000]];
         Manner {
             processes: random.of(&[1, 2, 2, 3, 4, 6, 9]),
             region: random.of(&[256, 1024, 4096, 65_536, 4_000_000, 400_000_000]),
@@ -129,7 +131,13 @@ pub fn generate(seed: u64) -> Script {
     Script { queue_depth, max_sectors: max_sectors as u32, events }
 }
 
-fn event(random: &mut Random, manner: &Manner, max: u64, ends: &mut [u64], starts: &mut [u64]) -> Event {
+fn event(
+    random: &mut Random,
+    manner: &Manner,
+    max: u64,
+    ends: &mut [u64],
+    starts: &mut [u64],
+) -> Event {
     let process = random.below(manner.processes);
     let mut draw = random.below(100);
     let mut falls = |share: u64| {
@@ -192,7 +200,12 @@ fn submission(
 }
 
 fn priority(random: &mut Random) -> Priority {
-    let class = random.of(&[PrioClass::BestEffort, PrioClass::BestEffort, PrioClass::RealTime, PrioClass::Idle]);
+    let class = random.of(&[
+        PrioClass::BestEffort,
+        PrioClass::BestEffort,
+        PrioClass::RealTime,
+        PrioClass::Idle,
+    ]);
     let level = if class == PrioClass::Idle { 0 } else { random.below(8) as u8 };
     Priority { class, level }
 }

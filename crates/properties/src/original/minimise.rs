@@ -62,7 +62,11 @@ mod tests {
         let text = "4 64 r0:0+8 t9 r1:8+8 c3 d r0:16+8 t40 c1 w1:8+8 d";
         let script: Script = text.parse().unwrap();
         let shows = |script: &Script| {
-            let ticks: u32 = script.events.iter().map(|event| if let Event::Ticks(nr) = event { *nr } else { 0 }).sum();
+            let ticks: u32 = script
+                .events
+                .iter()
+                .map(|event| if let Event::Ticks(nr) = event { *nr } else { 0 })
+                .sum();
             script.to_string().contains("r1:8+8") && ticks >= 5
         };
         assert_eq!(minimise(&script, shows).to_string(), "4 64 t5 r1:8+8");

@@ -128,10 +128,13 @@ impl FromStr for Script {
         let mut bound = |what: &str| {
             let word = words.next().ok_or_else(|| format!("a script begins with the {what}"))?;
             let value = word.parse().ok().filter(|value| (1..=1 << 16).contains(value));
-            value.ok_or_else(|| format!("{}: is no {what} (expected 1 to 65536)", word.escape_debug()))
+            value.ok_or_else(|| {
+                format!("{}: is no {what} (expected 1 to 65536)", word.escape_debug())
+            })
         };
         let (queue_depth, max_sectors) = (bound("queue depth")?, bound("largest request")?);
-        let events: Vec<Event> = words.take(EVENTS + 1).map(str::parse).collect::<Result<_, _>>()?;
+        let events: Vec<Event> =
+            words.take(EVENTS + 1).map(str::parse).collect::<Result<_, _>>()?;
         if events.len() > EVENTS {
             return Err(format!("a script has at most {EVENTS} events"));
         }
@@ -165,7 +168,8 @@ fn event(word: &str) -> Option<Event> {
         }
         'k' => {
             let (name, value) = rest.split_once('=')?;
-            let known = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            let known = !name.is_empty()
+                && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
             Event::Set(known.then(|| name.to_owned())?, value.parse().ok()?)
         }
         _ => return None,

@@ -18,7 +18,8 @@ pub(crate) fn real_time_first(kind: &ElevatorKind, scenario: &Scenario) -> Resul
     for tunable in bounds {
         let row = kind.tunable(tunable).ok_or_else(|| format!("there is no tunable {tunable}"))?;
         let value = u64::from(scenario.depth).clamp(row.min, row.max);
-        let base = World { demand: Demand::Sparse, depth: DEPTH, classes: true, ..World::of(scenario) };
+        let base =
+            World { demand: Demand::Sparse, depth: DEPTH, classes: true, ..World::of(scenario) };
         let world = World { tunable: Some((tunable, value)), ..base };
         let (mut waiting, mut in_device) = (0u32, 0u64);
         for event in run(kind, scenario, &world)? {
@@ -27,7 +28,10 @@ pub(crate) fn real_time_first(kind: &ElevatorKind, scenario: &Scenario) -> Resul
             match event.what {
                 What::Inserted if real_time => {
                     waiting += 1;
-                    require!(in_device <= value, "at {at} µs {in_device} of lower classes are ahead, not {value}");
+                    require!(
+                        in_device <= value,
+                        "at {at} µs {in_device} of lower classes are ahead, not {value}"
+                    );
                 }
                 What::Dispatched if real_time => waiting -= 1,
                 What::Dispatched => {

@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use elevator::{BlockRequest, Build, ElevatorKind, FlowSpec, Op, PrioClass, Priority, SECTOR_BYTES, Time};
+use elevator::{
+    BlockRequest, Build, ElevatorKind, FlowSpec, Op, PrioClass, Priority, SECTOR_BYTES, Time,
+};
 
 use crate::drive::{Bare, Head};
 use crate::input::{DISK, Input, Setting, Step, geometry};
@@ -117,9 +119,14 @@ fn flow_of(request: &BlockRequest) -> usize {
 ///
 /// # Errors
 /// If the elevator gets stuck, idles endlessly or dispatches what it does not hold.
-pub(crate) fn run(kind: &ElevatorKind, scenario: &Scenario, world: &World) -> Result<Vec<Event>, String> {
+pub(crate) fn run(
+    kind: &ElevatorKind,
+    scenario: &Scenario,
+    world: &World,
+) -> Result<Vec<Event>, String> {
     let nr_tags = (MAX_FLOWS as u32) * MAX_WINDOW.max(64) * 4;
-    let build = Build { nr_tags, queue_depth: world.depth, geometry: geometry(512), ..Build::default() };
+    let build =
+        Build { nr_tags, queue_depth: world.depth, geometry: geometry(512), ..Build::default() };
     let input = Input {
         steps: Vec::new(),
         service_ns: vec![1],
@@ -191,7 +198,8 @@ impl Drive<'_> {
     fn within_curve(&mut self, flow: usize, start: Time, requests: u32) -> VecDeque<Time> {
         let spec = self.world.specs[flow];
         let rate = u128::from(spec.rate.expect("a flow with an arrival curve has a rate").max(1));
-        let (full, cost) = (u128::from(spec.burst) * 1_000_000_000, u128::from(self.scenario.flows[flow].bytes()));
+        let (full, cost) =
+            (u128::from(spec.burst) * 1_000_000_000, u128::from(self.scenario.flows[flow].bytes()));
         let cost = cost * 1_000_000_000;
         let (mut now, mut tokens) = (start, full);
         let fill_ns = (full / rate) as u64;
@@ -202,7 +210,8 @@ impl Drive<'_> {
                 1 => fill_ns + 1,
                 _ => 0,
             };
-            let missing = cost.saturating_sub(tokens + u128::from(pause) * rate).div_ceil(rate) as u64;
+            let missing =
+                cost.saturating_sub(tokens + u128::from(pause) * rate).div_ceil(rate) as u64;
             now = now + pause + missing;
             tokens = (tokens + u128::from(pause + missing) * rate).min(full).saturating_sub(cost);
             arrivals.push_back(now);
@@ -234,7 +243,11 @@ impl Drive<'_> {
             sector += 1;
         }
         self.clients[flow].next_sector = sector + u64::from(nr_sectors);
-        let class = if self.world.classes && !of.greedy { PrioClass::RealTime } else { PrioClass::BestEffort };
+        let class = if self.world.classes && !of.greedy {
+            PrioClass::RealTime
+        } else {
+            PrioClass::BestEffort
+        };
         let mut process = flow as u32;
         self.inserted += 1;
         if self.world.forks {
@@ -264,14 +277,18 @@ impl Drive<'_> {
                 quiet_since = now;
             }
             let held = self.bare.elevator.len();
-            let arrival = self.clients.iter().filter_map(|client| client.arrivals.front().copied()).min();
+            let arrival =
+                self.clients.iter().filter_map(|client| client.arrivals.front().copied()).min();
             let done = self.in_flight.iter().map(|(due, ..)| *due).min();
             if held == 0 && arrival.is_none() && done.is_none() {
                 return Ok(());
             }
             let timer = self.bare.elevator.next_timer();
             let Some(at) = [arrival, done, timer].into_iter().flatten().min() else {
-                return Err(format!("at {} ns it holds {held} requests and has no timer", now.as_ns()));
+                return Err(format!(
+                    "at {} ns it holds {held} requests and has no timer",
+                    now.as_ns()
+                ));
             };
             now = now.max(at);
             if self.world.until.is_some_and(|until| now >= until) {
@@ -282,7 +299,10 @@ impl Drive<'_> {
             } else if timer == Some(at) {
                 self.bare.elevator.on_timer(now);
                 if held > 0 && self.in_flight.is_empty() && now - quiet_since > ENDLESS_NS {
-                    return Err(format!("it idles from {} ns on and holds {held} requests", quiet_since.as_ns()));
+                    return Err(format!(
+                        "it idles from {} ns on and holds {held} requests",
+                        quiet_since.as_ns()
+                    ));
                 }
             }
         }
@@ -302,11 +322,13 @@ impl Drive<'_> {
     fn dispatch(&mut self, now: Time) -> Result<bool, String> {
         let mut any = false;
         while self.in_flight.len() < self.world.depth as usize {
-            let given = self.bare.take(now, &self.head).map_err(|failure| format!("{failure:?}"))?;
+            let given =
+                self.bare.take(now, &self.head).map_err(|failure| format!("{failure:?}"))?;
             let Some(request) = given else { break };
             any = true;
             self.head.moved(&request);
-            let positioning = if request.sector == self.last_end { 0 } else { self.world.positioning_ns };
+            let positioning =
+                if request.sector == self.last_end { 0 } else { self.world.positioning_ns };
             self.last_end = request.end();
             // So many requests at a time are served at the rate of one.
             let transfer = Scenario::transfer_ns(request.bytes()) * u64::from(self.world.depth);
@@ -335,7 +357,8 @@ impl Drive<'_> {
     }
 
     fn complete(&mut self, now: Time) {
-        let due = (0..self.in_flight.len()).min_by_key(|at| self.in_flight[*at].0).expect("one is due");
+        let due =
+            (0..self.in_flight.len()).min_by_key(|at| self.in_flight[*at].0).expect("one is due");
         let (_, issued, request) = self.in_flight.remove(due);
         self.bare.finish(now, request, issued);
         if self.world.forks {

@@ -13,7 +13,10 @@ const POSITIONING_NS: u64 = 5_000_000;
 const LENGTH_NS: u64 = 10_000_000_000;
 
 /// Each flow has the promised part of its share of its throughput alone.
-pub(crate) fn insulated_from_others(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
+pub(crate) fn insulated_from_others(
+    kind: &ElevatorKind,
+    scenario: &Scenario,
+) -> Result<(), String> {
     let bounds = kind.promises.iter().filter_map(|promise| match promise {
         Promise::Insulates { percent } => Some(*percent),
         _ => None,
@@ -46,7 +49,11 @@ pub(crate) fn insulated_from_others(kind: &ElevatorKind, scenario: &Scenario) ->
 }
 
 /// Bytes that each flow got.
-fn throughput(kind: &ElevatorKind, scenario: &Scenario, only: Option<usize>) -> Result<Vec<u64>, String> {
+fn throughput(
+    kind: &ElevatorKind,
+    scenario: &Scenario,
+    only: Option<usize>,
+) -> Result<Vec<u64>, String> {
     let world = World {
         demand: Demand::Closed,
         depth: 1,

@@ -11,11 +11,19 @@ use crate::promises::scenario::Scenario;
 const ROUNDING_NS: u64 = 20_000;
 
 /// Every request of a flow inside its arrival curve completes within the flow's latency bound.
-pub(crate) fn latency_inside_the_curve(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
+pub(crate) fn latency_inside_the_curve(
+    kind: &ElevatorKind,
+    scenario: &Scenario,
+) -> Result<(), String> {
     if !kind.promises(Promise::LatencyInsideCurve) {
         return Ok(());
     }
-    let world = World { demand: Demand::Curve, depth: 1, specs: scenario.reservations(), ..World::of(scenario) };
+    let world = World {
+        demand: Demand::Curve,
+        depth: 1,
+        specs: scenario.reservations(),
+        ..World::of(scenario)
+    };
     let log = run(kind, scenario, &world)?;
     let mut arrived = BTreeMap::new();
     for event in log.iter().filter(|event| !scenario.flows[event.flow].greedy) {
@@ -24,7 +32,8 @@ pub(crate) fn latency_inside_the_curve(kind: &ElevatorKind, scenario: &Scenario)
             What::Dispatched => {}
             What::Completed => {
                 let took = event.at - arrived[&event.request.seq];
-                let bound = world.specs[event.flow].latency_ns.expect("every reservation has a bound");
+                let bound =
+                    world.specs[event.flow].latency_ns.expect("every reservation has a bound");
                 require!(
                     took <= bound + ROUNDING_NS,
                     "a request of flow {} that came at {} µs took {} µs; the bound is {} µs",

@@ -35,12 +35,22 @@ macro_rules! table {
     };
 }
 
-table![lag_at_most, share_within, latency_inside_the_curve, insulated_from_others, real_time_first, no_flow_starves,];
+table![
+    lag_at_most,
+    share_within,
+    latency_inside_the_curve,
+    insulated_from_others,
+    real_time_first,
+    no_flow_starves,
+];
 
 /// The law of flows of this name.
 ///
 /// # Panics
 /// If there is none.
 pub fn flow_law(name: &str) -> &'static Law<Scenario> {
-    FLOW_LAWS.iter().find(|law| law.name == name).unwrap_or_else(|| panic!("there is no law {name} of flows"))
+    FLOW_LAWS
+        .iter()
+        .find(|law| law.name == name)
+        .unwrap_or_else(|| panic!("there is no law {name} of flows"))
 }

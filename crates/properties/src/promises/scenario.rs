@@ -79,7 +79,8 @@ impl Scenario {
         let (mut bursts, mut rates, mut earlier) = (begun, 0u64, 0u128);
         let mut bound_ns = 0u64;
         let reservation = |flow: &Flow| {
-            let rate = capacity / 100 * u64::from(self.load_percent) * u64::from(flow.weight) / weights;
+            let rate =
+                capacity / 100 * u64::from(self.load_percent) * u64::from(flow.weight) / weights;
             let burst = u64::from(flow.burst) * flow.bytes();
             bursts += burst;
             let needed = (u128::from(bursts) * 1_000_000_000).saturating_sub(earlier);
@@ -88,7 +89,12 @@ impl Scenario {
             bound_ns += bound_ns / 100 * u64::from(flow.slack_percent);
             rates += rate;
             earlier += u128::from(rate) * u128::from(bound_ns);
-            FlowSpec { weight: Some(100 * flow.weight), rate: Some(rate), burst, latency_ns: Some(bound_ns) }
+            FlowSpec {
+                weight: Some(100 * flow.weight),
+                rate: Some(rate),
+                burst,
+                latency_ns: Some(bound_ns),
+            }
         };
         self.flows.iter().map(reservation).collect()
     }
@@ -136,7 +142,8 @@ mod tests {
 
     #[test]
     fn the_smallest_bound_is_that_of_the_bursts_and_a_request_that_was_begun() {
-        let scenario = Scenario { flows: vec![flow(2), flow(3)], depth: 1, load_percent: 50, seed: 0 };
+        let scenario =
+            Scenario { flows: vec![flow(2), flow(3)], depth: 1, load_percent: 50, seed: 0 };
         let specs = scenario.reservations();
         // 2 of its own and 1 that was begun take 3 ms; then 3 more beside a quarter of the device: (6 - 0.25 * 3) / 0.75 = 7 ms.
         let bounds: Vec<u64> = specs.iter().map(|spec| spec.latency_ns.expect("a bound")).collect();

@@ -19,9 +19,12 @@ pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<()
             for first in 0..scenario.flows.len() {
                 for second in 0..first {
                     let of = |flow: usize| &scenario.flows[flow];
-                    let largest: u64 =
-                        [first, second].map(|flow| of(flow).bytes() / u64::from(of(flow).weight)).iter().sum();
-                    let bound = u64::from(costs + scenario.depth - 1) * largest + (u64::from(slack_kib) << 10);
+                    let largest: u64 = [first, second]
+                        .map(|flow| of(flow).bytes() / u64::from(of(flow).weight))
+                        .iter()
+                        .sum();
+                    let bound = u64::from(costs + scenario.depth - 1) * largest
+                        + (u64::from(slack_kib) << 10);
                     let (lag, at) = largest_lag(scenario, &log, [first, second]);
                     require!(
                         lag <= bound,
@@ -48,15 +51,17 @@ fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Ti
     // The smallest and the largest difference since both are backlogged.
     let mut since: Option<(i64, i64)> = None;
     let mut largest = (0, Time::ZERO);
-    for (event, which) in
-        log.iter().filter_map(|event| Some((event, pair.iter().position(|flow| *flow == event.flow)?)))
+    for (event, which) in log
+        .iter()
+        .filter_map(|event| Some((event, pair.iter().position(|flow| *flow == event.flow)?)))
     {
         match event.what {
             What::Inserted => held[which] += 1,
             // A backlogged flow asks anew when one is dispatched: the insertion that follows at the same time counts first.
             What::Dispatched => held[which] -= 1,
             What::Completed => {
-                served[which] += (event.request.bytes() / u64::from(scenario.flows[event.flow].weight)) as i64;
+                served[which] +=
+                    (event.request.bytes() / u64::from(scenario.flows[event.flow].weight)) as i64;
             }
         }
         let difference = served[0] - served[1];
@@ -90,8 +95,10 @@ pub(crate) fn share_within(kind: &ElevatorKind, scenario: &Scenario) -> Result<(
         let begun = scenario.flows.iter().map(|flow| flow.starts_us * 1000).max().unwrap_or(0);
         let world = World { until: Some(Time::from_ns(begun + 3 * window)), ..World::of(&long) };
         let log = run(kind, &long, &world)?;
-        let done: Vec<&Event> =
-            log.iter().filter(|event| event.what == What::Completed && event.at.as_ns() > begun).collect();
+        let done: Vec<&Event> = log
+            .iter()
+            .filter(|event| event.what == What::Completed && event.at.as_ns() > begun)
+            .collect();
         let weights: u64 = long.flows.iter().map(|flow| u64::from(flow.weight)).sum();
         let mut bytes = vec![0u64; long.flows.len()];
         let mut first = 0;

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use elevator::{
-    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, FlowSpec, Flows, InsertAt, Origin,
-    PrioClass, Promise, Role, Time, Tunable,
+    BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, FlowSpec, Flows,
+    InsertAt, Origin, PrioClass, Promise, Role, Time, Tunable,
 };
 
 /// Which flow is served next.
@@ -49,7 +49,16 @@ const QUANTUM: i64 = 100_000_000;
 impl Sample {
     fn build(rule: Rule) -> Box<dyn Elevator> {
         let (flows, lines, head) = (Flows::default(), Vec::new(), Vec::new());
-        Box::new(Sample { rule, flows, lines, head, served: 0, turn: (0, 0), in_device: 0, depth: 4 })
+        Box::new(Sample {
+            rule,
+            flows,
+            lines,
+            head,
+            served: 0,
+            turn: (0, 0),
+            in_device: 0,
+            depth: 4,
+        })
     }
 
     /// The tag of a request, and that of the next one of its flow at the earliest.
@@ -63,30 +72,40 @@ impl Sample {
             }
             Rule::Bounds => {
                 let rate = u128::from(spec.rate.unwrap_or(1).max(1));
-                let (cost, burst) =
-                    ((bytes * 1_000_000_000).div_ceil(rate), u128::from(spec.burst) * 1_000_000_000 / rate);
+                let (cost, burst) = (
+                    (bytes * 1_000_000_000).div_ceil(rate),
+                    u128::from(spec.burst) * 1_000_000_000 / rate,
+                );
                 // `next` is when the bucket will be full again: the request conforms if it fits before.
                 let full = next.max(now) + cost;
                 let start = now.max(full.saturating_sub(burst));
                 (start + u128::from(spec.latency_ns.unwrap_or(1_000_000_000)), full)
             }
             Rule::Quanta => (0, 0),
-            Rule::Classes => {
-                (u128::from(request.priority.class != PrioClass::RealTime) << 64 | u128::from(request.seq), 0)
-            }
+            Rule::Classes => (
+                u128::from(request.priority.class != PrioClass::RealTime) << 64
+                    | u128::from(request.seq),
+                0,
+            ),
         }
     }
 
     /// The flow that is served next.
     fn choose(&mut self) -> Option<usize> {
         if self.rule != Rule::Quanta {
-            let heads = self.lines.iter().enumerate().filter_map(|(flow, line)| Some((line.requests.front()?.1, flow)));
+            let heads = self
+                .lines
+                .iter()
+                .enumerate()
+                .filter_map(|(flow, line)| Some((line.requests.front()?.1, flow)));
             return heads.min().map(|(_, flow)| flow);
         }
         let (turn, left) = self.turn;
         if left <= 0 || self.lines.get(turn)?.requests.is_empty() {
             let nr = self.lines.len();
-            let next = (1..=nr).map(|step| (turn + step) % nr).find(|flow| !self.lines[*flow].requests.is_empty())?;
+            let next = (1..=nr)
+                .map(|step| (turn + step) % nr)
+                .find(|flow| !self.lines[*flow].requests.is_empty())?;
             self.turn = (next, QUANTUM * self.flows.weight(next) as i64 / 100);
         }
         Some(self.turn.0)
@@ -122,7 +141,8 @@ impl Elevator for Sample {
             Some(request) => request,
             None => {
                 let flow = self.choose()?;
-                let (request, tag) = self.lines[flow].requests.pop_front().expect("the chosen flow has a request");
+                let (request, tag) =
+                    self.lines[flow].requests.pop_front().expect("the chosen flow has a request");
                 self.served = self.served.max(tag);
                 request
             }

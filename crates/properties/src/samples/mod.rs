@@ -5,8 +5,8 @@ mod flows;
 use std::collections::BTreeMap;
 
 use elevator::{
-    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Origin, Promise,
-    Role, Time, Tunable,
+    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt,
+    Origin, Promise, Role, Time, Tunable,
 };
 
 pub use flows::{BOUNDS, CLASSES, FAIR, QUANTA};
@@ -88,7 +88,8 @@ impl Elevator for Sample {
         let next = if expired {
             *oldest
         } else {
-            let ahead = self.sorted.range((self.at, 0)..).next().or_else(|| self.sorted.first_key_value());
+            let ahead =
+                self.sorted.range((self.at, 0)..).next().or_else(|| self.sorted.first_key_value());
             *ahead.expect("both trees hold the same").1
         };
         self.at = next.end();
@@ -104,7 +105,8 @@ impl Elevator for Sample {
             && waits.until.is_none()
             && self.wait_us > 0
         {
-            (waits.until, waits.since, waits.process) = (Some(now + self.wait_us * 1000), now, done.request.process);
+            (waits.until, waits.since, waits.process) =
+                (Some(now + self.wait_us * 1000), now, done.request.process);
             waits.counts.started += 1;
         }
     }
@@ -199,7 +201,11 @@ pub const SWEEP: ElevatorKind = ElevatorKind {
 pub const IDLER: ElevatorKind = ElevatorKind {
     name: "sample-idler",
     help: "one-way elevator that waits for readers",
-    promises: &[Promise::IdlesWithTimer, Promise::PassedAtMost { requests: 6 }, Promise::WaitsAtMostMs(1540)],
+    promises: &[
+        Promise::IdlesWithTimer,
+        Promise::PassedAtMost { requests: 6 },
+        Promise::WaitsAtMostMs(1540),
+    ],
     build: |_: &Build| Box::new(Sample::new(Some(Waits::default()), 6)),
     ..SWEEP
 };

@@ -104,15 +104,21 @@ impl<W: Write + Send> Writer<W> {
         }
         let rows = &self.group;
         let mut group = self.file.next_row_group()?;
-        let long = |of: &dyn Fn(&Io) -> u64| rows.iter().map(|io| of(io).cast_signed()).collect::<Vec<i64>>();
-        let int = |of: &dyn Fn(&Io) -> u32| rows.iter().map(|io| of(io).cast_signed()).collect::<Vec<i32>>();
+        let long = |of: &dyn Fn(&Io) -> u64| {
+            rows.iter().map(|io| of(io).cast_signed()).collect::<Vec<i64>>()
+        };
+        let int = |of: &dyn Fn(&Io) -> u32| {
+            rows.iter().map(|io| of(io).cast_signed()).collect::<Vec<i32>>()
+        };
         let stages: [fn(&Io) -> At; 5] =
             [|io| io.entered, |io| io.tagged, |io| io.inserted, |io| io.issued, |io| io.completed];
         put::<Int64Type, W>(&mut group, &long(&|io| io.queued), None)?;
         for stage in stages {
-            let known =
-                rows.iter().filter_map(|io| stage(io).get().map(|at| at.saturating_sub(io.queued).cast_signed()));
-            let levels: Vec<i16> = rows.iter().map(|io| i16::from(stage(io) != At::UNKNOWN)).collect();
+            let known = rows.iter().filter_map(|io| {
+                stage(io).get().map(|at| at.saturating_sub(io.queued).cast_signed())
+            });
+            let levels: Vec<i16> =
+                rows.iter().map(|io| i16::from(stage(io) != At::UNKNOWN)).collect();
             put::<Int64Type, W>(&mut group, &known.collect::<Vec<i64>>(), Some(&levels))?;
         }
         put::<Int64Type, W>(&mut group, &long(&|io| io.sector), None)?;
@@ -140,8 +146,9 @@ fn put<T: DataType, W: Write + Send>(
     values: &[T::T],
     levels: Option<&[i16]>,
 ) -> Result<()> {
-    let mut column =
-        group.next_column()?.ok_or_else(|| anyhow!("recording: the schema has fewer columns than values"))?;
+    let mut column = group
+        .next_column()?
+        .ok_or_else(|| anyhow!("recording: the schema has fewer columns than values"))?;
     column.typed::<T>().write_batch(values, levels, None)?;
     column.close()?;
     Ok(())
@@ -150,7 +157,10 @@ fn put<T: DataType, W: Write + Send>(
 /// Whether a file has the tables of a recording.
 pub fn is_recording<R: ChunkReader + 'static>(file: R) -> bool {
     let reader = SerializedFileReader::new(file);
-    let metadata = reader.as_ref().ok().and_then(|reader| reader.metadata().file_metadata().key_value_metadata());
+    let metadata = reader
+        .as_ref()
+        .ok()
+        .and_then(|reader| reader.metadata().file_metadata().key_value_metadata());
     metadata.is_some_and(|pairs| pairs.iter().any(|pair| pair.key == KEY))
 }
 
@@ -160,7 +170,8 @@ pub fn is_recording<R: ChunkReader + 'static>(file: R) -> bool {
 /// It is no recording, is damaged, or is larger than [`TRACE_REQUESTS`] allows.
 pub fn read<R: ChunkReader + 'static>(file: R) -> Result<Recording> {
     // The library asserts some things of a file that a hostile one need not have.
-    catch_unwind(AssertUnwindSafe(|| read_whole(file))).unwrap_or_else(|_| bail!("recording: its pages are damaged"))
+    catch_unwind(AssertUnwindSafe(|| read_whole(file)))
+        .unwrap_or_else(|_| bail!("recording: its pages are damaged"))
 }
 
 fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Recording> {
@@ -186,15 +197,18 @@ fn read_whole<R: ChunkReader + 'static>(file: R) -> Result<Recording> {
     if metadata.schema() != &parse_message_type(SCHEMA)? {
         bail!("recording: other columns than this version of schedlab writes");
     }
-    let rows = usize::try_from(metadata.num_rows()).context("recording: a negative number of rows")?;
+    let rows =
+        usize::try_from(metadata.num_rows()).context("recording: a negative number of rows")?;
     TRACE_REQUESTS.check(rows)?;
     // Memory that is not written to is not taken, whatever a file says.
     let mut ios = Vec::with_capacity(rows);
     for number in 0..reader.num_row_groups() {
         let group = reader.get_row_group(number)?;
-        let rows = usize::try_from(group.metadata().num_rows()).context("recording: a negative number of rows")?;
+        let rows = usize::try_from(group.metadata().num_rows())
+            .context("recording: a negative number of rows")?;
         TRACE_REQUESTS.check(ios.len().saturating_add(rows))?;
-        read_group(group.as_ref(), rows, &mut ios).with_context(|| format!("recording: group {number}"))?;
+        read_group(group.as_ref(), rows, &mut ios)
+            .with_context(|| format!("recording: group {number}"))?;
     }
     let Tables { about, devices, processes, schedulers } = tables;
     let mut recording = Recording { about, devices, processes, schedulers, ios };
@@ -207,11 +221,13 @@ fn read_group(group: &dyn RowGroupReader, rows: usize, ios: &mut Vec<Io>) -> Res
     let long = |column: usize| numbers::<Int64Type>(group, column, rows);
     let int = |column: usize| numbers::<Int32Type>(group, column, rows);
     let queued = long(0)?;
-    let stages = (1..6).map(|column| stage(group, column, rows, &queued)).collect::<Result<Vec<_>>>()?;
+    let stages =
+        (1..6).map(|column| stage(group, column, rows, &queued)).collect::<Result<Vec<_>>>()?;
     let sectors = long(6)?;
     let small = (7..15).map(int).collect::<Result<Vec<_>>>()?;
     let narrow = |column: usize, row: usize| -> Result<u16> {
-        u16::try_from(small[column][row]).with_context(|| format!("row {row}: a number does not fit into 16 bits"))
+        u16::try_from(small[column][row])
+            .with_context(|| format!("row {row}: a number does not fit into 16 bits"))
     };
     for row in 0..rows {
         let kind = usize::try_from(small[4][row]).ok().and_then(|number| Kind::ALL.get(number));
@@ -226,7 +242,8 @@ fn read_group(group: &dyn RowGroupReader, rows: usize, ios: &mut Vec<Io>) -> Res
             sectors: small[0][row].cast_unsigned(),
             process: small[1][row].cast_unsigned(),
             device: narrow(2, row)?,
-            scheduler: u8::try_from(small[3][row]).with_context(|| format!("row {row}: no such scheduler"))?,
+            scheduler: u8::try_from(small[3][row])
+                .with_context(|| format!("row {row}: no such scheduler"))?,
             kind: *kind.with_context(|| format!("row {row}: no such kind of request"))?,
             flags: Flags(narrow(5, row)?),
             priority: narrow(6, row)?,
@@ -236,7 +253,11 @@ fn read_group(group: &dyn RowGroupReader, rows: usize, ios: &mut Vec<Io>) -> Res
     Ok(())
 }
 
-fn numbers<T: DataType>(group: &dyn RowGroupReader, column: usize, rows: usize) -> Result<Vec<T::T>> {
+fn numbers<T: DataType>(
+    group: &dyn RowGroupReader,
+    column: usize,
+    rows: usize,
+) -> Result<Vec<T::T>> {
     let mut values = Vec::with_capacity(rows);
     let mut reader: ColumnReaderImpl<T> =
         parquet::column::reader::get_typed_column_reader(group.get_column_reader(column)?);
@@ -247,7 +268,12 @@ fn numbers<T: DataType>(group: &dyn RowGroupReader, column: usize, rows: usize) 
     Ok(values)
 }
 
-fn stage(group: &dyn RowGroupReader, column: usize, rows: usize, queued: &[i64]) -> Result<Vec<At>> {
+fn stage(
+    group: &dyn RowGroupReader,
+    column: usize,
+    rows: usize,
+    queued: &[i64],
+) -> Result<Vec<At>> {
     let (mut values, mut levels) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
     let mut reader: ColumnReaderImpl<Int64Type> =
         parquet::column::reader::get_typed_column_reader(group.get_column_reader(column)?);
@@ -261,7 +287,8 @@ fn stage(group: &dyn RowGroupReader, column: usize, rows: usize, queued: &[i64])
         at.push(if level == 0 {
             At::UNKNOWN
         } else {
-            let after = values.next().context("recording: a column has fewer values than it says")?;
+            let after =
+                values.next().context("recording: a column has fewer values than it says")?;
             At::ns(
                 queued
                     .checked_add(after)
@@ -285,12 +312,23 @@ mod tests {
             scheduler: 1,
             flags: Flags::SYNC.with(Flags::META),
             priority: 2 << 13 | 4,
-            ..Io::asked(n * 1000, Kind::ALL[n as usize % 5], (n * 2_654_435_761) % (1 << 40), 8, n as u32 % 3)
+            ..Io::asked(
+                n * 1000,
+                Kind::ALL[n as usize % 5],
+                (n * 2_654_435_761) % (1 << 40),
+                8,
+                n as u32 % 3,
+            )
         };
         Recording {
             about: About { source: "bpf".to_owned(), lost: 3, ..About::default() },
-            devices: vec![Device::default(), Device { name: "sdb".to_owned(), ..Device::default() }],
-            processes: (0..3).map(|pid| Process { pid, name: "a\u{1b}[2J".to_owned(), ..Process::default() }).collect(),
+            devices: vec![
+                Device::default(),
+                Device { name: "sdb".to_owned(), ..Device::default() },
+            ],
+            processes: (0..3)
+                .map(|pid| Process { pid, name: "a\u{1b}[2J".to_owned(), ..Process::default() })
+                .collect(),
             schedulers: vec![String::new(), "bfq".to_owned()],
             ios: (0..requests).map(io).collect(),
         }

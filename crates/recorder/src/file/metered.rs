@@ -10,7 +10,8 @@ use text::limits::TRACE_UNPACKED;
 /// # Errors
 /// The limit.
 pub fn check_unpacked(bytes: u64) -> Result<()> {
-    let bytes = usize::try_from(bytes).map_err(|_| anyhow!("trace: more bytes than this machine can count"))?;
+    let bytes = usize::try_from(bytes)
+        .map_err(|_| anyhow!("trace: more bytes than this machine can count"))?;
     Ok(TRACE_UNPACKED.check(bytes)?)
 }
 

@@ -11,7 +11,8 @@ use trace::formats::Format;
 
 use super::packed::Packing;
 
-const CONVERT: &str = "convert the file with `schedlab trace FILE --to FILE.iolog` of another build, or ";
+const CONVERT: &str =
+    "convert the file with `schedlab trace FILE --to FILE.iolog` of another build, or ";
 const NAME_TEXT: &str = "name a .iolog or a .blkparse file, or ";
 
 pub fn is_recording(path: &Path) -> bool {
@@ -37,7 +38,9 @@ pub(super) fn read_perfetto(_trace: impl Read) -> Result<Recording> {
 pub(super) fn check_written(path: &Path, format: Format) -> Result<()> {
     match format {
         Format::Parquet => bail!(absent(&path.display().to_string(), "Parquet", NAME_TEXT)),
-        Format::Perfetto => bail!(absent(&path.display().to_string(), "traces of Perfetto", NAME_TEXT)),
+        Format::Perfetto => {
+            bail!(absent(&path.display().to_string(), "traces of Perfetto", NAME_TEXT))
+        }
         _ => Ok(()),
     }
 }

@@ -48,7 +48,9 @@ const ESCAPED: u64 = 6;
 
 /// Removes an empty file of this user's that no process records into.
 fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
-    let found = dir.open_if_there(name)?.context("recording: its file was removed while it was looked at; repeat")?;
+    let found = dir
+        .open_if_there(name)?
+        .context("recording: its file was removed while it was looked at; repeat")?;
     let about = found.metadata()?;
     if about.len() > 0 || about.uid() != rustix::process::geteuid().as_raw() || about.nlink() > 1 {
         bail!("{}: exists already; remove it or name another file", path.display());
@@ -87,8 +89,18 @@ impl Output {
     }
 
     fn over(path: &Path, dir: Dir, name: String, file: File) -> Result<Output> {
-        let writer = columnar::Writer::new(file.try_clone().context("recording: its file cannot be opened twice")?)?;
-        let mut output = Output { path: path.to_path_buf(), dir, name, file, writer, allocated: Some(0), requests: 0 };
+        let writer = columnar::Writer::new(
+            file.try_clone().context("recording: its file cannot be opened twice")?,
+        )?;
+        let mut output = Output {
+            path: path.to_path_buf(),
+            dir,
+            name,
+            file,
+            writer,
+            allocated: Some(0),
+            requests: 0,
+        };
         if output.allocate(&Recording::default())? {
             return Ok(output);
         }
@@ -150,8 +162,11 @@ impl Output {
     fn allocate(&mut self, tables: &Recording) -> Result<bool> {
         let Some(allocated) = self.allocated else { return Ok(true) };
         let groups = self.requests / columnar::GROUP as u64 + 2;
-        let texts: u64 =
-            tables.processes.iter().map(|process| (process.name.len() + process.cgroup.len()) as u64).sum();
+        let texts: u64 = tables
+            .processes
+            .iter()
+            .map(|process| (process.name.len() + process.cgroup.len()) as u64)
+            .sum();
         // Each request of the group can bring a process.
         let processes = (tables.processes.len() + columnar::GROUP) as u64;
         let footer = groups * GROUP_FOOTER + processes * PROCESS_BYTES + texts * ESCAPED;
@@ -169,7 +184,8 @@ impl Output {
                 Ok(true)
             }
             Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Ok(false),
-            Err(errno) => Err(errno).with_context(|| format!("{}: blocks cannot be allocated", self.path.display())),
+            Err(errno) => Err(errno)
+                .with_context(|| format!("{}: blocks cannot be allocated", self.path.display())),
         }
     }
 }

@@ -33,7 +33,13 @@ struct Source<R> {
 
 impl<R: Read> Source<R> {
     fn new(reader: R) -> Source<R> {
-        Source { reader, decoder: Decoder::default(), records: VecDeque::new(), piece: vec![0; PIECE], ended: false }
+        Source {
+            reader,
+            decoder: Decoder::default(),
+            records: VecDeque::new(),
+            piece: vec![0; PIECE],
+            ended: false,
+        }
     }
 
     /// The next record; None at the end of the file.
@@ -42,7 +48,8 @@ impl<R: Read> Source<R> {
             let read = self.reader.read(&mut self.piece)?;
             self.ended = read == 0;
             let records = &mut self.records;
-            let fed = self.decoder.feed(&self.piece[..read], &mut |record| records.push_back(record));
+            let fed =
+                self.decoder.feed(&self.piece[..read], &mut |record| records.push_back(record));
             fed.map_err(|problem| anyhow!("{problem}"))?;
         }
         Ok(self.records.pop_front())
@@ -70,10 +77,13 @@ pub(super) fn of_one(reader: impl Read) -> Result<Recording> {
 pub fn parts(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let stem = name.rsplit_once('.').filter(|(stem, number)| is_number(number) && stem.ends_with(".blktrace"));
+    let stem = name
+        .rsplit_once('.')
+        .filter(|(stem, number)| is_number(number) && stem.ends_with(".blktrace"));
     let Some((stem, _)) = stem else { return vec![path.to_owned()] };
     let of_cpu = |cpu: u64| path.with_file_name(format!("{stem}.{cpu}"));
-    let is_there = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|kind| kind.is_file() && kind.len() > 0);
+    let is_there =
+        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|kind| kind.is_file() && kind.len() > 0);
     (0..=TRACE_FILES.most).map(of_cpu).filter(is_there).collect()
 }
 
@@ -116,7 +126,9 @@ fn merged<R: Read>(mut sources: Vec<Source<R>>) -> Result<Recording> {
         }
     }
     if to.is_empty() {
-        bail!("trace: no request in it (expected events Q, which `blktrace -a queue` or no option -a records)");
+        bail!(
+            "trace: no request in it (expected events Q, which `blktrace -a queue` or no option -a records)"
+        );
     }
     Ok(to.finish(Format::Blktrace))
 }

@@ -42,10 +42,13 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Recording> {
     let mut file = open_input(path).with_context(|| format!("{shown}: cannot read the trace"))?;
     let begin = begin(&mut file).with_context(|| format!("{shown}: cannot read the trace"))?;
     if begin.starts_with(b"PAR1") && matches!(options.format, Format::Auto | Format::Parquet) {
-        return libraries::read_parquet(file).with_context(|| format!("{shown}: cannot read the recording"));
+        return libraries::read_parquet(file)
+            .with_context(|| format!("{shown}: cannot read the recording"));
     }
     let recording = match packed::Packing::of(&begin) {
-        Some(packing) => libraries::unpack(packing, file).and_then(|reader| stream(reader, options)),
+        Some(packing) => {
+            libraries::unpack(packing, file).and_then(|reader| stream(reader, options))
+        }
         None if blktrace::is_blktrace(&begin) => per_cpu::read(path),
         None => stream(file, options),
     };
@@ -66,7 +69,9 @@ fn stream(reader: impl Read, options: &ReadOptions) -> Result<Recording> {
     let mut read = fill(&mut reader, &mut piece)?;
     let is_named = options.format == Format::Perfetto;
     if is_named || (options.format == Format::Auto && libraries::is_perfetto(&piece[..read])) {
-        return libraries::read_perfetto(std::io::Cursor::new(piece[..read].to_vec()).chain(reader));
+        return libraries::read_perfetto(
+            std::io::Cursor::new(piece[..read].to_vec()).chain(reader),
+        );
     }
     if blktrace::is_blktrace(&piece[..read]) {
         return per_cpu::of_one(std::io::Cursor::new(piece[..read].to_vec()).chain(reader));
@@ -78,7 +83,10 @@ fn stream(reader: impl Read, options: &ReadOptions) -> Result<Recording> {
         bail!("packing: packed twice; unpack it once");
     }
     if !matches!(options.format, Format::Auto) && !options.format.is_text() {
-        bail!("format: another one than {} (the file is text); leave format out", options.format.name());
+        bail!(
+            "format: another one than {} (the file is text); leave format out",
+            options.format.name()
+        );
     }
     let mut parser = Parser::new(options.format, Options { skip_bad: options.skip_bad });
     while read > 0 && !parser.ended() {

@@ -24,8 +24,16 @@ fn record(at: u64, action: u32, sector: u64, bytes: u32, data: &[u8], big: bool)
     let word = |word: u32| if big { word.to_be_bytes() } else { word.to_le_bytes() };
     let long = |long: u64| if big { long.to_be_bytes() } else { long.to_le_bytes() };
     let follows = data.len() as u16;
-    let mut record =
-        [&word(0x6561_7407)[..], &word(1), &long(at), &long(sector), &word(bytes), &word(action), &word(42)].concat();
+    let mut record = [
+        &word(0x6561_7407)[..],
+        &word(1),
+        &long(at),
+        &long(sector),
+        &word(bytes),
+        &word(action),
+        &word(42),
+    ]
+    .concat();
     record.extend(word(8 << 20 | 16));
     record.extend(word(0));
     record.extend([0, 0]);
@@ -46,25 +54,38 @@ fn blktrace_s_files_of_all_cpus_are_one_recording_in_either_byte_order() {
             record(100, READ | 1, 800, 4096, &[], big),
             record(400, READ | 1, 80, 4096, &[], big),
         ];
-        let second = [record(150, READ | 7, 800, 4096, &[], big), record(300, READ | 8, 800, 4096, &[], big)];
+        let second = [
+            record(150, READ | 7, 800, 4096, &[], big),
+            record(300, READ | 8, 800, 4096, &[], big),
+        ];
         let path = written(dir.path(), "sdb.blktrace.0", &first.concat());
         written(dir.path(), "sdb.blktrace.1", &second.concat());
         written(dir.path(), "sdc.blktrace.1", b"another device's");
         let recording = read(&path, &ReadOptions::default()).expect("a recording");
         assert_eq!(recording.about.source, "blktrace");
         let io = recording.ios[0];
-        assert_eq!((io.queued, io.issued, io.completed, io.kind), (0, At::ns(50), At::ns(200), Kind::Read));
+        assert_eq!(
+            (io.queued, io.issued, io.completed, io.kind),
+            (0, At::ns(50), At::ns(200), Kind::Read)
+        );
         assert_eq!((io.sector, io.sectors, recording.ios[1].queued), (800, 8, 300));
-        assert_eq!((recording.processes[0].name.as_str(), recording.processes[0].pid), ("postgres", 42));
+        assert_eq!(
+            (recording.processes[0].name.as_str(), recording.processes[0].pid),
+            ("postgres", 42)
+        );
         assert_eq!((recording.devices[0].name.as_str(), recording.devices[0].minor), ("8,16", 16));
         let cut = written(dir.path(), "cut", &first.concat()[..150]);
         assert_eq!(read(&cut, &ReadOptions::default()).expect("what is whole").about.lost, 1);
         let other = written(
             dir.path(),
             "other",
-            &[&first.concat()[..], b"nothing of the kind, but as long as a record at least"].concat(),
+            &[&first.concat()[..], b"nothing of the kind, but as long as a record at least"]
+                .concat(),
         );
-        assert!(refused(&other, &ReadOptions::default()).contains("expected the beginning of a record of blktrace"));
+        assert!(
+            refused(&other, &ReadOptions::default())
+                .contains("expected the beginning of a record of blktrace")
+        );
     }
 }
 
@@ -73,9 +94,15 @@ fn what_is_no_trace_is_named_with_the_file_and_the_line() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = written(dir.path(), "t", b"fio version 2 iolog\nrubbish\n");
     let error = refused(&path, &ReadOptions::default());
-    assert!(error.contains(path.to_str().expect("text")) && error.contains("line 2: expected"), "{error}");
+    assert!(
+        error.contains(path.to_str().expect("text")) && error.contains("line 2: expected"),
+        "{error}"
+    );
     assert!(refused(dir.path(), &ReadOptions::default()).contains("not a regular file"));
-    assert!(refused(&dir.path().join("none"), &ReadOptions::default()).contains("cannot read the trace"));
+    assert!(
+        refused(&dir.path().join("none"), &ReadOptions::default())
+            .contains("cannot read the trace")
+    );
     let text = written(dir.path(), "text", TEXT.as_bytes());
     let options = ReadOptions { format: Format::Blktrace, ..ReadOptions::default() };
     assert!(refused(&text, &options).contains("another one than blktrace"));
@@ -95,7 +122,9 @@ fn packed_traces_are_as_their_text_and_damaged_ones_are_errors() {
     let gzip = gzip.finish().expect("memory");
     let (begin, end) = TEXT.split_at(30);
     let level = || ruzstd::encoding::CompressionLevel::Fastest;
-    let zstd = [begin, end].map(|part| ruzstd::encoding::compress_to_vec(part.as_bytes(), level())).concat();
+    let zstd = [begin, end]
+        .map(|part| ruzstd::encoding::compress_to_vec(part.as_bytes(), level()))
+        .concat();
     for (name, bytes) in [("a.gz", gzip), ("a.zst", zstd)] {
         let path = written(dir.path(), name, &bytes);
         assert_eq!(read(&path, &ReadOptions::default()).expect(name), plain(dir.path()));
@@ -132,7 +161,10 @@ fn what_a_kernel_wrote_is_read_as_blkparse_reads_it() {
     let binary = read(&data.join("loop0.blktrace.1"), &ReadOptions::default()).expect("both CPUs");
     let text = read(&data.join("loop0.txt"), &ReadOptions::default()).expect("blkparse's text");
     assert!(binary.ios.len() > 10 && binary.ios.iter().any(|io| io.completed != At::UNKNOWN));
-    assert_eq!((&binary.ios, &binary.processes, &binary.devices), (&text.ios, &text.processes, &text.devices));
+    assert_eq!(
+        (&binary.ios, &binary.processes, &binary.devices),
+        (&text.ios, &text.processes, &text.devices)
+    );
 }
 
 #[cfg(feature = "full")]
@@ -146,20 +178,26 @@ fn a_recording_is_written_in_each_format_that_has_an_ending_and_read_again() {
             write(&path, &recording).expect(ending);
             if row.format == trace::formats::Format::Perfetto {
                 // Tracks for people are not read: those who have them have what they were made of.
-                let refused = format!("{:#}", read(&path, &ReadOptions::default()).expect_err(ending));
+                let refused =
+                    format!("{:#}", read(&path, &ReadOptions::default()).expect_err(ending));
                 assert!(refused.contains("name the recording that they were made of"), "{refused}");
                 continue;
             }
             let again = read(&path, &ReadOptions::default()).expect(ending);
             // blkparse's text has marks, and reads are waited for.
             let facts = |recording: &Recording| {
-                recording.ios.iter().map(|io| (io.queued, io.kind, io.sector, io.sectors)).collect::<Vec<_>>()
+                recording
+                    .ios
+                    .iter()
+                    .map(|io| (io.queued, io.kind, io.sector, io.sectors))
+                    .collect::<Vec<_>>()
             };
             assert_eq!(facts(&again), facts(&recording), "{ending}");
             let twice = format!("{:#}", write(&path, &recording).expect_err("it exists"));
             assert!(twice.contains("exists already"), "{twice}");
         }
     }
-    let none = format!("{:#}", write(&dir.path().join("a.doc"), &recording).expect_err("no format"));
+    let none =
+        format!("{:#}", write(&dir.path().join("a.doc"), &recording).expect_err("no format"));
     assert!(none.contains(".parquet, .blkparse, .txt, .iolog, .fio"), "{none}");
 }

@@ -13,7 +13,8 @@ use super::libraries::{check_written, write_parquet, write_perfetto};
 
 /// Whether a file of this name is a trace of Perfetto.
 pub fn is_perfetto(path: &Path) -> bool {
-    path.extension().and_then(|ending| ending.to_str()).and_then(Format::of_ending) == Some(Format::Perfetto)
+    path.extension().and_then(|ending| ending.to_str()).and_then(Format::of_ending)
+        == Some(Format::Perfetto)
 }
 
 /// That a file of this name can be written.
@@ -26,12 +27,22 @@ pub fn can_write(path: &Path) -> Result<()> {
 
 fn format_of(path: &Path) -> Result<Format> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let written =
-        || FORMATS.iter().flat_map(|row| row.endings).map(|ending| format!(".{ending}")).collect::<Vec<_>>().join(", ");
+    let written = || {
+        FORMATS
+            .iter()
+            .flat_map(|row| row.endings)
+            .map(|ending| format!(".{ending}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     match Format::of_ending(ending) {
         Some(format) => check_written(path, format).map(|()| format),
         None => {
-            bail!("{}: no format is written with this ending; name a file that ends in {}", path.display(), written())
+            bail!(
+                "{}: no format is written with this ending; name a file that ends in {}",
+                path.display(),
+                written()
+            )
         }
     }
 }
@@ -56,7 +67,9 @@ pub fn write(path: &Path, recording: &Recording) -> Result<()> {
         write_perfetto(&mut file, recording).with_context(cannot)?;
     } else if let Some(lines) = lines(format_of(path)?, recording) {
         for line in lines {
-            file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).with_context(cannot)?;
+            file.write_all(line.as_bytes())
+                .and_then(|()| file.write_all(b"\n"))
+                .with_context(cannot)?;
         }
     } else {
         write_parquet(&mut file, recording).with_context(cannot)?;

@@ -20,7 +20,9 @@ pub(crate) fn hierarchy(root: &Root) -> Result<PathBuf> {
     let places = [root.sys("fs/cgroup"), root.sys("fs/cgroup/unified")];
     match places.iter().find(|place| place.join("cgroup.controllers").exists()) {
         Some(place) => Ok(place.clone()),
-        None => bail!("control groups: the unified hierarchy is not mounted at /sys/fs/cgroup; mount cgroup2 there"),
+        None => bail!(
+            "control groups: the unified hierarchy is not mounted at /sys/fs/cgroup; mount cgroup2 there"
+        ),
     }
 }
 
@@ -60,9 +62,16 @@ impl Cgroups {
     }
 }
 
-fn walk(dir: &Path, below: &str, depth: usize, left: &mut usize, paths: &mut BTreeMap<u64, String>) {
+fn walk(
+    dir: &Path,
+    below: &str,
+    depth: usize,
+    left: &mut usize,
+    paths: &mut BTreeMap<u64, String>,
+) {
     let Ok(entries) = fs::read_dir(dir) else { return };
-    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+    {
         if *left == 0 || depth == 0 {
             return;
         }

@@ -16,7 +16,11 @@ pub(crate) struct Began {
 
 impl Began {
     pub(crate) fn now() -> Began {
-        Began { monotonic: monotonic(), boot: read(ClockId::Boottime), wall: read(ClockId::Realtime) }
+        Began {
+            monotonic: monotonic(),
+            boot: read(ClockId::Boottime),
+            wall: read(ClockId::Realtime),
+        }
     }
 }
 

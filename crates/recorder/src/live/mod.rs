@@ -107,7 +107,10 @@ impl Live {
 
     /// The disk that is there no more, or is another one now.
     pub fn removed(&self) -> Option<String> {
-        self.targets.iter().find(|target| !target.is_there(&self.root)).map(|target| target.device.name.clone())
+        self.targets
+            .iter()
+            .find(|target| !target.is_there(&self.root))
+            .map(|target| target.device.name.clone())
     }
 
     /// Disks without requests of their own, which are recorded by what they are asked for, above the disks below them.
@@ -117,7 +120,8 @@ impl Live {
 
     /// The recorded disk that a file is on, too: writing it is among what is recorded.
     pub fn has_on_it(&self, file: &Path) -> Option<&str> {
-        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent =
+            file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let number = fs::metadata(parent).ok()?.dev();
         let link = format!("dev/block/{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
         let place = fs::canonicalize(self.root.sys(link)).ok()?;

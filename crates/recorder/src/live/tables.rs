@@ -53,8 +53,9 @@ const NO_INDEX: u32 = u32::MAX;
 
 impl Tables {
     pub(crate) fn new(root: &Root, targets: &[Target], filter: &Filter, began: Began) -> Tables {
-        let parts =
-            targets.iter().filter_map(|target| target.partition.as_ref().map(|name| format!("partition {name}")));
+        let parts = targets
+            .iter()
+            .filter_map(|target| target.partition.as_ref().map(|name| format!("partition {name}")));
         let about = About {
             kernel: root.read_optional(root.proc("sys/kernel/osrelease")).unwrap_or_default(),
             began: began.wall,
@@ -107,8 +108,11 @@ impl Tables {
     pub(crate) fn process(&mut self, asker: &Asker) -> u32 {
         let identity = (asker.tid, asker.began, asker.cgroup, asker.name.clone());
         if let Some(index) = self.processes.get(&identity).copied() {
-            if asker.io_context.is_some() && self.recording.processes[index as usize].io_context == 0 {
-                self.recording.processes[index as usize].io_context = self.io_context(asker.io_context);
+            if asker.io_context.is_some()
+                && self.recording.processes[index as usize].io_context == 0
+            {
+                self.recording.processes[index as usize].io_context =
+                    self.io_context(asker.io_context);
             }
             return index;
         }
@@ -207,13 +211,19 @@ mod tests {
 
     fn tables() -> Tables {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        Tables::new(&Root::at(dir.path()), &[], &Filter::default(), Began { monotonic: 1000, boot: 2000, wall: 3000 })
+        Tables::new(
+            &Root::at(dir.path()),
+            &[],
+            &Filter::default(),
+            Began { monotonic: 1000, boot: 2000, wall: 3000 },
+        )
     }
 
     #[test]
     fn a_number_of_a_process_that_is_given_again_is_another_process() {
         let mut tables = tables();
-        let asker = |began| Asker { pid: 7, tid: 7, began, name: "dd".to_owned(), ..Asker::default() };
+        let asker =
+            |began| Asker { pid: 7, tid: 7, began, name: "dd".to_owned(), ..Asker::default() };
         let first = tables.process(&asker(10));
         assert_eq!(tables.process(&asker(10)), first);
         let second = tables.process(&asker(11));

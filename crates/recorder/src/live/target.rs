@@ -26,7 +26,10 @@ pub(crate) struct Target {
 impl Target {
     pub(crate) fn all(root: &Root, words: &[String]) -> Result<Vec<Target>> {
         if words.is_empty() || words.len() > MOST_DEVICES {
-            bail!("devices: wrong number (found {}, expected 1 to {MOST_DEVICES}); name those to record", words.len());
+            bail!(
+                "devices: wrong number (found {}, expected 1 to {MOST_DEVICES}); name those to record",
+                words.len()
+            );
         }
         words.iter().map(|word| Target::new(root, word)).collect()
     }
@@ -37,11 +40,14 @@ impl Target {
         if disk.size_bytes == 0 {
             bail!("{}: has no medium (found 0 bytes); insert or attach one", disk.name);
         }
-        let number =
-            disk.number.split_once(':').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-        let (major, minor) =
-            number.with_context(|| format!("{}: has no device number; is it still there?", disk.name))?;
-        let block = |size: Option<u64>| size.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(0);
+        let number = disk
+            .number
+            .split_once(':')
+            .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        let (major, minor) = number
+            .with_context(|| format!("{}: has no device number; is it still there?", disk.name))?;
+        let block =
+            |size: Option<u64>| size.and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(0);
         let rotational = disk.queue.get("rotational").map(|attribute| attribute.value == "1");
         Ok(Target {
             device: trace::Device {
@@ -68,14 +74,16 @@ impl Target {
             let (major, minor) = text.trim().split_once(':')?;
             Some(major.parse::<u64>().ok()? << 20 | minor.parse::<u64>().ok()?)
         };
-        let parts = root.names(&dir).into_iter().filter(|name| dir.join(name).join("partition").exists());
+        let parts =
+            root.names(&dir).into_iter().filter(|name| dir.join(name).join("partition").exists());
         let files = parts.map(|name| dir.join(name).join("dev")).chain([dir.join("dev")]);
         files.filter_map(|file| root.read_optional(file)).filter_map(number).collect()
     }
 
     /// The scheduler in effect, read afresh.
     pub(crate) fn scheduler_now(&self, root: &Root) -> Option<String> {
-        let text = root.read_optional(root.sys("block").join(&self.device.name).join("queue/scheduler"))?;
+        let text =
+            root.read_optional(root.sys("block").join(&self.device.name).join("queue/scheduler"))?;
         let (_, rest) = text.split_once('[')?;
         Some(rest.split_once(']')?.0.to_owned())
     }
@@ -112,7 +120,8 @@ impl Filter {
         if let Some(pid) = options.pids.iter().find(|pid| !root.proc(pid.to_string()).is_dir()) {
             bail!("process {pid}: there is none with this number; see `ps`");
         }
-        let cgroups = options.cgroups.iter().map(|word| cgroup(root, word)).collect::<Result<_>>()?;
+        let cgroups =
+            options.cgroups.iter().map(|word| cgroup(root, word)).collect::<Result<_>>()?;
         Ok(Filter { pids: options.pids.clone(), cgroups })
     }
 
@@ -131,13 +140,21 @@ fn cgroup(root: &Root, word: &str) -> Result<(u64, String)> {
     let hierarchy = cgroups::hierarchy(root)?;
     let whole = fs::canonicalize(&hierarchy).unwrap_or(hierarchy);
     let path = Path::new(word);
-    let named = if path.starts_with(&whole) { path.to_path_buf() } else { whole.join(word.trim_start_matches('/')) };
+    let named = if path.starts_with(&whole) {
+        path.to_path_buf()
+    } else {
+        whole.join(word.trim_start_matches('/'))
+    };
     let found = fs::canonicalize(&named)
         .with_context(|| format!("control group {word}: cannot be found at {}", named.display()))?;
     let Ok(below) = found.strip_prefix(&whole) else {
-        bail!("control group {word}: is not below {}; give its path in that hierarchy", whole.display());
+        bail!(
+            "control group {word}: is not below {}; give its path in that hierarchy",
+            whole.display()
+        );
     };
-    let meta = fs::metadata(&found).with_context(|| format!("control group {word}: cannot be looked at"))?;
+    let meta = fs::metadata(&found)
+        .with_context(|| format!("control group {word}: cannot be looked at"))?;
     if !meta.is_dir() {
         bail!("control group {word}: is not a directory; give the directory of the group");
     }

@@ -140,18 +140,23 @@ impl Events {
                 Field::Number(1, number) => device = number,
                 Field::Number(2, number) => sector = number,
                 Field::Number(3, number) => sectors = u32::try_from(number).unwrap_or(u32::MAX),
-                Field::Number(tag, number) if tag == row.error || row.error == 7 && tag == ERRORS => {
+                Field::Number(tag, number)
+                    if tag == row.error || row.error == 7 && tag == ERRORS =>
+                {
                     failed |= number != 0
                 }
                 Field::Bytes(tag, bytes) if tag == row.rwbs => rwbs = bytes.to_vec(),
-                Field::Bytes(tag, bytes) if tag == row.comm => comm = bytes[..bytes.len().min(NAME)].to_vec(),
+                Field::Bytes(tag, bytes) if tag == row.comm => {
+                    comm = bytes[..bytes.len().min(NAME)].to_vec()
+                }
                 _ => {}
             }
             Ok(())
         })?;
         let (kind, flags) = letters(&rwbs, sectors);
         // A flush has no place, and a command that passes through has none that counts.
-        let placed = kind != Kind::Flush && sector.checked_add(u64::from(sectors)).is_some_and(|end| end < 1 << 55);
+        let placed = kind != Kind::Flush
+            && sector.checked_add(u64::from(sectors)).is_some_and(|end| end < 1 << 55);
         let sector = if placed { sector } else { 0 };
         let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         let name = *self.names.entry(comm).or_insert(next);
@@ -183,7 +188,10 @@ impl Events {
                     _ => 0,
                 };
                 let Known { at, kind, flags, .. } = *event;
-                joiner.event(&Event { at, action, kind, flags, extent, process, device: number }, &mut to);
+                joiner.event(
+                    &Event { at, action, kind, flags, extent, process, device: number },
+                    &mut to,
+                );
             }
             if let Some(problem) = to.exceeded() {
                 bail!("{problem}");
@@ -224,7 +232,8 @@ struct Devices {
 impl Devices {
     fn of(all: &[Known]) -> Devices {
         let mut devices = Devices::default();
-        let has = |event: &&Known| matches!(event.what, What::Request(Action::Issue | Action::Complete));
+        let has =
+            |event: &&Known| matches!(event.what, What::Request(Action::Issue | Action::Complete));
         devices.disks = all.iter().filter(has).map(|event| numbers(event.device)).collect();
         for event in all {
             let disk = devices.disk(numbers(event.device));

@@ -59,7 +59,8 @@ fn written() -> Option<tempfile::TempDir> {
         return None;
     }
     let dir = tempfile::tempdir().expect("a directory");
-    let output = Command::new(PYTHON).args(["-c", SCRIPT]).arg(dir.path()).output().expect("Python runs");
+    let output =
+        Command::new(PYTHON).args(["-c", SCRIPT]).arg(dir.path()).output().expect("Python runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(dir)
 }
@@ -77,7 +78,10 @@ fn bundles_of_several_cpus_become_requests_with_every_stage_and_the_process_of_t
     let Some(dir) = written() else { return };
     let recording = told(dir.path().join("whole"));
     assert_eq!(recording.check(), Ok(()));
-    assert_eq!((recording.about.source.as_str(), recording.about.lost, recording.ios.len()), ("perfetto", 1, 2));
+    assert_eq!(
+        (recording.about.source.as_str(), recording.about.lost, recording.ios.len()),
+        ("perfetto", 1, 2)
+    );
     let [first, second] = [recording.ios[0], recording.ios[1]];
     assert_eq!((first.kind, first.sector, first.sectors, first.queued), (Kind::Read, 800, 8, 0));
     let stages = (first.tagged, first.inserted, first.issued, first.completed);
@@ -87,7 +91,10 @@ fn bundles_of_several_cpus_become_requests_with_every_stage_and_the_process_of_t
     assert_eq!((process.name.as_str(), process.tid, process.pid), ("postgres", 71, 70));
     assert_eq!(recording.processes[second.process as usize].name, "backup");
     // The partition's bio is the disk's request.
-    assert_eq!(recording.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(), ["8,0"]);
+    assert_eq!(
+        recording.devices.iter().map(|device| device.name.as_str()).collect::<Vec<_>>(),
+        ["8,0"]
+    );
 }
 
 #[test]
@@ -106,7 +113,10 @@ fn packets_that_are_compressed_are_the_same_and_none_of_them_unpacks_without_bou
 fn without_queued_bios_a_request_begins_when_it_is_issued_and_a_volume_has_bios_only() {
     let Some(dir) = written() else { return };
     let bare = told(dir.path().join("bare"));
-    assert_eq!((bare.ios[0].queued, bare.ios[0].issued, bare.ios[0].completed), (0, At::ns(0), At::ns(80)));
+    assert_eq!(
+        (bare.ios[0].queued, bare.ios[0].issued, bare.ios[0].completed),
+        (0, At::ns(0), At::ns(80))
+    );
     assert_eq!(bare.processes[0].name, "dd");
     let volume = told(dir.path().join("volume"));
     assert_eq!(
@@ -124,15 +134,28 @@ fn a_trace_that_is_cut_off_is_a_recording_up_to_there_and_tracks_of_ours_are_non
     std::fs::write(&cut, &whole[..whole.len() - 1]).expect("a file");
     assert_eq!(told(cut).ios.len(), 2);
     let ours = dir.path().join("ours");
-    std::fs::write(&ours, super::write(Vec::new(), &told(dir.path().join("whole"))).expect("memory")).expect("a file");
-    assert!(refused(&ours).contains("tracks that schedlab wrote are not read"), "{}", refused(&ours));
+    std::fs::write(
+        &ours,
+        super::write(Vec::new(), &told(dir.path().join("whole"))).expect("memory"),
+    )
+    .expect("a file");
+    assert!(
+        refused(&ours).contains("tracks that schedlab wrote are not read"),
+        "{}",
+        refused(&ours)
+    );
 }
 
 #[test]
 fn text_is_no_trace_of_perfetto() {
-    for text in
-        ["\n8,0 0 1 0.000000000 1 Q R 0 + 8 [a]\n", "\n\n\n", "", "\n", "\n\u{0}garbage\n", "fio version 2 iolog\n"]
-    {
+    for text in [
+        "\n8,0 0 1 0.000000000 1 Q R 0 + 8 [a]\n",
+        "\n\n\n",
+        "",
+        "\n",
+        "\n\u{0}garbage\n",
+        "fio version 2 iolog\n",
+    ] {
         assert!(!is_perfetto(text.as_bytes()), "{text:?}");
     }
 }

@@ -56,7 +56,9 @@ fn packets(trace: &mut dyn Read, events: &mut Events, may_be_compressed: bool) -
     loop {
         let Some(key) = byte(trace)? else { return Ok(()) };
         if key != PACKET {
-            bail!("byte {at}: no packet of Perfetto begins there (found {key:#04x}, expected {PACKET:#04x})");
+            bail!(
+                "byte {at}: no packet of Perfetto begins there (found {key:#04x}, expected {PACKET:#04x})"
+            );
         }
         let Some((length, taken)) = length(trace)? else {
             events.lost();

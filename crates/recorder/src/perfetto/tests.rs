@@ -20,7 +20,12 @@ fn recording() -> Recording {
         flags: Flags::SYNC,
         ..Io::asked(queued, Kind::Read, sector, 8, process)
     };
-    let process = |pid: u32, name: &str| Process { pid, tid: pid, name: name.to_owned(), ..Process::default() };
+    let process = |pid: u32, name: &str| Process {
+        pid,
+        tid: pid,
+        name: name.to_owned(),
+        ..Process::default()
+    };
     Recording {
         devices: vec![Device { name: "sda\u{1b}[2J".to_owned(), ..Device::default() }],
         processes: vec![process(7, "postgres"), process(0, "bad\u{1b}[2J\nname")],
@@ -54,17 +59,28 @@ fn each_request_is_a_slice_of_its_process_the_scheduler_and_the_disk_joined_by_a
         .filter_map(|packet| packet.track_descriptor.as_ref())
         .map(|track| {
             let process = track.process.as_ref().and_then(|process| process.process_name.clone());
-            (track.uuid.expect("a number"), (track.name.clone().or(process).unwrap_or_default(), track.parent_uuid))
+            (
+                track.uuid.expect("a number"),
+                (track.name.clone().or(process).unwrap_or_default(), track.parent_uuid),
+            )
         })
         .collect();
-    let events: Vec<(u64, &TrackEvent)> =
-        packets.iter().filter_map(|packet| Some((packet.timestamp?, packet.track_event.as_ref()?))).collect();
+    let events: Vec<(u64, &TrackEvent)> = packets
+        .iter()
+        .filter_map(|packet| Some((packet.timestamp?, packet.track_event.as_ref()?)))
+        .collect();
     let begins = |name: &str| -> Vec<(u64, &TrackEvent)> {
         let of = events.iter().filter(|(_, event)| event.r#type() == Type::SliceBegin);
-        of.filter(|(_, event)| tracks[&event.track_uuid.expect("a track")].0 == name).copied().collect()
+        of.filter(|(_, event)| tracks[&event.track_uuid.expect("a track")].0 == name)
+            .copied()
+            .collect()
     };
-    for (name, slices) in [("requests", 3), ("in the scheduler", 3), ("at the disk", 3), ("waits of the scheduler", 1)]
-    {
+    for (name, slices) in [
+        ("requests", 3),
+        ("in the scheduler", 3),
+        ("at the disk", 3),
+        ("waits of the scheduler", 1),
+    ] {
         assert_eq!(begins(name).len(), slices, "{name}");
     }
     let (from, wait) = begins("waits of the scheduler")[0];
@@ -72,12 +88,16 @@ fn each_request_is_a_slice_of_its_process_the_scheduler_and_the_disk_joined_by_a
     // A flow goes through three slices and ends at the disk.
     for flow in 1..=3 {
         let passes = events.iter().filter(|(_, event)| event.flow_ids.contains(&flow)).count();
-        let ends = events.iter().filter(|(_, event)| event.terminating_flow_ids.contains(&flow)).count();
+        let ends =
+            events.iter().filter(|(_, event)| event.terminating_flow_ids.contains(&flow)).count();
         assert_eq!((passes, ends), (2, 1), "flow {flow}");
     }
     assert!(tracks.values().all(|(name, _)| !name.contains(['\u{1b}', '\n'])), "{tracks:?}");
     for (uuid, (name, parent)) in &tracks {
-        assert!(parent.is_none_or(|parent| tracks.contains_key(&parent) && parent < *uuid), "{name}");
+        assert!(
+            parent.is_none_or(|parent| tracks.contains_key(&parent) && parent < *uuid),
+            "{name}"
+        );
     }
 }
 
@@ -145,7 +165,8 @@ begins = sum(p.track_event.type == TrackEvent.TYPE_SLICE_BEGIN for p in trace.pa
 print(unknown(trace), begins, 'postgres' in names, 'actuator: last sector served' in names)
 ";
     let python = of_project("target/tools/perfetto/bin/python");
-    let output = Command::new(python).args(["-c", script]).arg(in_file(&dir)).output().expect("Python runs");
+    let output =
+        Command::new(python).args(["-c", script]).arg(in_file(&dir)).output().expect("Python runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said.trim(), "0 10 True True", "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -168,7 +189,12 @@ fn perfettos_own_query_engine_has_every_slice_and_joins_each_request_by_flows() 
         "select name from stats where severity in ('error', 'data_loss') and value > 0",
     ];
     let script = of_project("scripts/perfetto");
-    let output = Command::new(script).arg("query").arg(in_file(&dir)).args(queries).output().expect("Python runs");
+    let output = Command::new(script)
+        .arg("query")
+        .arg(in_file(&dir))
+        .args(queries)
+        .output()
+        .expect("Python runs");
     let said = String::from_utf8_lossy(&output.stdout);
     let expected = "[[10]]\n[[6]]\n[[15]]\n[[\"postgres\"]]\n[]\n[[2000000, 2000000]]\n[]";
     assert_eq!(said.trim(), expected, "{}", String::from_utf8_lossy(&output.stderr));

@@ -21,7 +21,9 @@ pub(super) fn fields(message: &[u8], each: &mut dyn FnMut(Field<'_>) -> Result<(
             WireType::Varint => each(Field::Number(tag, decode_varint(&mut rest)?))?,
             WireType::LengthDelimited => {
                 let length = decode_varint(&mut rest)?;
-                let Some((bytes, after)) = usize::try_from(length).ok().and_then(|at| rest.split_at_checked(at)) else {
+                let Some((bytes, after)) =
+                    usize::try_from(length).ok().and_then(|at| rest.split_at_checked(at))
+                else {
                     bail!(
                         "field {tag}: longer than its message (found {length} bytes, expected at most {})",
                         rest.len()

@@ -14,8 +14,8 @@ use text::escaped;
 use trace::{Flags, Io, Recording};
 
 use super::proto::{
-    ChildOrdering, CounterDescriptor, DebugAnnotation, ProcessDescriptor, TracePacket, TrackDescriptor, TrackEvent,
-    Type,
+    ChildOrdering, CounterDescriptor, DebugAnnotation, ProcessDescriptor, TracePacket,
+    TrackDescriptor, TrackEvent, Type,
 };
 
 /// Waits of the scheduler that are shown are at least as long, in nanoseconds: the way of a request to an idle disk is none.
@@ -37,7 +37,8 @@ pub fn write<W: Write>(file: W, recording: &Recording) -> Result<W> {
     writer.put(TracePacket { sequence_flags: Some(CLEARED), ..TracePacket::default() })?;
     writer.processes(recording)?;
     for device in 0..recording.devices.len() {
-        let device = u16::try_from(device).map_err(|_| anyhow!("recording: more disks than have numbers"))?;
+        let device = u16::try_from(device)
+            .map_err(|_| anyhow!("recording: more disks than have numbers"))?;
         writer.device(recording, device)?;
     }
     writer.file.flush()?;
@@ -87,7 +88,11 @@ impl<W: Write> Writer<W> {
     }
 
     fn event(&mut self, at: u64, event: TrackEvent) -> Result<()> {
-        self.put(TracePacket { timestamp: Some(at), track_event: Some(event), ..TracePacket::default() })
+        self.put(TracePacket {
+            timestamp: Some(at),
+            track_event: Some(event),
+            ..TracePacket::default()
+        })
     }
 
     fn slice(&mut self, lanes: &mut Lanes, slice: Slice<'_>, recording: &Recording) -> Result<()> {
@@ -112,7 +117,8 @@ impl<W: Write> Writer<W> {
         *busy_until = until.max(from + 1);
         let until = *busy_until;
         let flow = io.map(|(number, _)| number as u64 + 1).into_iter().collect::<Vec<_>>();
-        let (flow_ids, terminating_flow_ids) = if ends_flow { (Vec::new(), flow) } else { (flow, Vec::new()) };
+        let (flow_ids, terminating_flow_ids) =
+            if ends_flow { (Vec::new(), flow) } else { (flow, Vec::new()) };
         self.event(
             from,
             TrackEvent {
@@ -125,7 +131,11 @@ impl<W: Write> Writer<W> {
                 ..TrackEvent::default()
             },
         )?;
-        let end = TrackEvent { r#type: Some(Type::SliceEnd.into()), track_uuid: Some(track), ..TrackEvent::default() };
+        let end = TrackEvent {
+            r#type: Some(Type::SliceEnd.into()),
+            track_uuid: Some(track),
+            ..TrackEvent::default()
+        };
         self.event(until, end)
     }
 
@@ -138,8 +148,13 @@ impl<W: Write> Writer<W> {
                 vacant.insert(Lanes { parent, name: "requests", rank: 0, lanes: Vec::new() });
             }
             let lanes = tracks.get_mut(&io.process).expect("it was made above");
-            let slice =
-                Slice { from: io.queued, until: completed, name: words(io), io: Some((number, io)), ends_flow: false };
+            let slice = Slice {
+                from: io.queued,
+                until: completed,
+                name: words(io),
+                io: Some((number, io)),
+                ends_flow: false,
+            };
             self.slice(lanes, slice, recording)?;
         }
         Ok(())
@@ -151,15 +166,22 @@ impl<W: Write> Writer<W> {
         let name = if name.is_empty() { format!("process {number}") } else { name };
         // A thread has a track of its own below its process's name and number.
         let pid = i32::try_from(process.pid).ok().filter(|pid| *pid > 0);
-        let descriptor = pid.map(|pid| ProcessDescriptor { pid: Some(pid), process_name: Some(name.clone()) });
-        let shown = if process.tid == process.pid { name } else { format!("{name} (thread {})", process.tid) };
+        let descriptor =
+            pid.map(|pid| ProcessDescriptor { pid: Some(pid), process_name: Some(name.clone()) });
+        let shown = if process.tid == process.pid {
+            name
+        } else {
+            format!("{name} (thread {})", process.tid)
+        };
         let name = descriptor.is_none().then_some(shown);
         self.track(TrackDescriptor { name, process: descriptor, ..TrackDescriptor::default() })
     }
 
     fn device(&mut self, recording: &Recording, device: u16) -> Result<()> {
-        let of_device = |(_, io): &(usize, &Io)| io.device == device && io.completed.get().is_some();
-        let mut ios: Vec<(usize, &Io)> = recording.ios.iter().enumerate().filter(of_device).collect();
+        let of_device =
+            |(_, io): &(usize, &Io)| io.device == device && io.completed.get().is_some();
+        let mut ios: Vec<(usize, &Io)> =
+            recording.ios.iter().enumerate().filter(of_device).collect();
         if ios.is_empty() {
             return Ok(());
         }
@@ -174,14 +196,27 @@ impl<W: Write> Writer<W> {
         for (number, io) in &ios {
             let Some(issued) = io.issued.get() else { continue };
             let from = io.inserted.get().unwrap_or(io.queued);
-            let slice = Slice { from, until: issued, name: words(io), io: Some((*number, io)), ends_flow: false };
+            let slice = Slice {
+                from,
+                until: issued,
+                name: words(io),
+                io: Some((*number, io)),
+                ends_flow: false,
+            };
             self.slice(&mut queue, slice, recording)?;
         }
         ios.sort_by_key(|(_, io)| io.issued.get().unwrap_or(io.queued));
         for (number, io) in &ios {
-            let (Some(issued), Some(completed)) = (io.issued.get(), io.completed.get()) else { continue };
-            let slice =
-                Slice { from: issued, until: completed, name: words(io), io: Some((*number, io)), ends_flow: true };
+            let (Some(issued), Some(completed)) = (io.issued.get(), io.completed.get()) else {
+                continue;
+            };
+            let slice = Slice {
+                from: issued,
+                until: completed,
+                name: words(io),
+                io: Some((*number, io)),
+                ends_flow: true,
+            };
             self.slice(&mut disk, slice, recording)?;
         }
         self.counters(recording, parent, &ios)
@@ -191,17 +226,27 @@ impl<W: Write> Writer<W> {
     fn counters(&mut self, recording: &Recording, parent: u64, ios: &[(usize, &Io)]) -> Result<()> {
         let mut counter = |name: &str, unit: &str, rank| {
             let counter = Some(CounterDescriptor { unit_name: Some(unit.to_owned()) });
-            let (name, parent_uuid, sibling_order_rank) = (Some(name.to_owned()), Some(parent), Some(rank));
-            self.track(TrackDescriptor { name, parent_uuid, counter, sibling_order_rank, ..TrackDescriptor::default() })
+            let (name, parent_uuid, sibling_order_rank) =
+                (Some(name.to_owned()), Some(parent), Some(rank));
+            self.track(TrackDescriptor {
+                name,
+                parent_uuid,
+                counter,
+                sibling_order_rank,
+                ..TrackDescriptor::default()
+            })
         };
         let waiting = counter("requests in the scheduler", "requests", 4)?;
         let at_disk = counter("requests at the disk", "requests", 5)?;
         let actuator = counter("actuator: last sector served", "sector", 6)?;
-        let mut waits = Lanes { parent, name: "waits of the scheduler", rank: 2, lanes: Vec::new() };
+        let mut waits =
+            Lanes { parent, name: "waits of the scheduler", rank: 2, lanes: Vec::new() };
         // Time; by how much the two counters change; where the actuator is then. Completions come before issues of the same time.
         let mut changes: Vec<(u64, u8, i64, i64, Option<u64>)> = Vec::new();
         for (_, io) in ios {
-            let (Some(issued), Some(completed)) = (io.issued.get(), io.completed.get()) else { continue };
+            let (Some(issued), Some(completed)) = (io.issued.get(), io.completed.get()) else {
+                continue;
+            };
             changes.push((io.inserted.get().unwrap_or(io.queued), 1, 1, 0, None));
             changes.push((issued, 2, -1, 1, None));
             changes.push((
@@ -219,7 +264,11 @@ impl<W: Write> Writer<W> {
             for (track, changed, value) in [
                 (waiting, queue != 0, in_queue),
                 (at_disk, disk != 0, inside),
-                (actuator, sector.is_some(), sector.map_or(0, |sector| i64::try_from(sector).unwrap_or(i64::MAX))),
+                (
+                    actuator,
+                    sector.is_some(),
+                    sector.map_or(0, |sector| i64::try_from(sector).unwrap_or(i64::MAX)),
+                ),
             ] {
                 if changed {
                     let r#type = Some(Type::Counter.into());
@@ -238,7 +287,11 @@ impl<W: Write> Writer<W> {
                 && at.saturating_sub(from) >= WAIT
             {
                 let name = "the disk is idle, requests wait".to_owned();
-                self.slice(&mut waits, Slice { from, until: at, name, io: None, ends_flow: false }, recording)?;
+                self.slice(
+                    &mut waits,
+                    Slice { from, until: at, name, io: None, ends_flow: false },
+                    recording,
+                )?;
             }
         }
         Ok(())
@@ -247,7 +300,11 @@ impl<W: Write> Writer<W> {
 
 /// `read 8 sectors`.
 fn words(io: &Io) -> String {
-    if io.sectors == 0 { io.kind.name().to_owned() } else { format!("{} {} sectors", io.kind.name(), io.sectors) }
+    if io.sectors == 0 {
+        io.kind.name().to_owned()
+    } else {
+        format!("{} {} sectors", io.kind.name(), io.sectors)
+    }
 }
 
 fn annotations(io: &Io, recording: &Recording) -> Vec<DebugAnnotation> {
@@ -262,7 +319,8 @@ fn annotations(io: &Io, recording: &Recording) -> Vec<DebugAnnotation> {
         string_value: Some(value),
     };
     let mut all = vec![number("sector", io.sector), number("sectors", io.sectors.into())];
-    let scheduler = recording.schedulers.get(usize::from(io.scheduler)).filter(|name| !name.is_empty());
+    let scheduler =
+        recording.schedulers.get(usize::from(io.scheduler)).filter(|name| !name.is_empty());
     all.extend(scheduler.map(|name| word("scheduler", escaped(name).into_owned())));
     if io.pieces > 1 {
         all.push(number("pieces", io.pieces.into()));
@@ -276,7 +334,8 @@ fn annotations(io: &Io, recording: &Recording) -> Vec<DebugAnnotation> {
         (Flags::FAILED, "failed"),
         (Flags::REQUEUED, "requeued"),
     ];
-    let marks: Vec<&str> = marks.iter().filter(|(mark, _)| io.flags.has(*mark)).map(|(_, name)| *name).collect();
+    let marks: Vec<&str> =
+        marks.iter().filter(|(mark, _)| io.flags.has(*mark)).map(|(_, name)| *name).collect();
     if !marks.is_empty() {
         all.push(word("flags", marks.join(", ")));
     }

@@ -84,7 +84,11 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     /// None, aloud, where the source cannot be had.
-    pub(crate) fn of(source: Source, options: Options, work: impl FnOnce(&mut dyn FnMut())) -> Option<Recorded> {
+    pub(crate) fn of(
+        source: Source,
+        options: Options,
+        work: impl FnOnce(&mut dyn FnMut()),
+    ) -> Option<Recorded> {
         let mut live = match start(&Options { source, ..options }) {
             Ok(live) => live,
             Err(why) => {
@@ -103,7 +107,10 @@ impl Recorded {
 
     /// A recording of which nothing is missing. On a busy machine the kernel leaves out single calls of a BPF program, which are counted:
     /// then it is tried again.
-    pub(crate) fn whole(source: Source, mut once: impl FnMut() -> Option<Recorded>) -> Option<Recorded> {
+    pub(crate) fn whole(
+        source: Source,
+        mut once: impl FnMut() -> Option<Recorded>,
+    ) -> Option<Recorded> {
         let mut recorded = once()?;
         for _ in 0..if source == Source::Bpf { 9 } else { 0 } {
             if recorded.missing() == 0 {

@@ -27,7 +27,10 @@ fn reads_are_recorded(source: Source) {
             device.read(2000, 7);
         })?;
         let of_ours = recorded.ios.iter().filter(|io| (800..4800).contains(&io.sector)).count();
-        assert!(of_ours + recorded.missing() >= 500, "{of_ours} recorded, of the others not all are counted as lost");
+        assert!(
+            of_ours + recorded.missing() >= 500,
+            "{of_ours} recorded, of the others not all are counted as lost"
+        );
         Some(recorded)
     });
     let Some(recorded) = recorded else { return };
@@ -43,9 +46,13 @@ fn reads_are_recorded(source: Source) {
     }
     let process = &recorded.tables.processes[ios[0].process as usize];
     assert_eq!((process.name.as_str(), process.tid), ("dd", pid));
-    let after: Vec<_> = recorded.ios.iter().filter(|io| io.sector >= 16_000 && io.sector < 16_056).collect();
+    let after: Vec<_> =
+        recorded.ios.iter().filter(|io| io.sector >= 16_000 && io.sector < 16_056).collect();
     assert_eq!(after.len(), 7);
-    assert!(after.iter().all(|io| recorded.scheduler(io) == "none" && io.inserted.get().is_none()), "{after:?}");
+    assert!(
+        after.iter().all(|io| recorded.scheduler(io) == "none" && io.inserted.get().is_none()),
+        "{after:?}"
+    );
 }
 
 #[test]
@@ -60,12 +67,17 @@ fn reads_are_recorded_by_tracefs_with_every_stage_and_the_scheduler_in_effect() 
 
 fn a_flush_is_recorded(source: Source) {
     let Some(device) = Disk::new() else { return };
-    let recorded = Recorded::whole(source, || Recorded::of(source, of(&device), |_| device.write(64, 20)));
+    let recorded =
+        Recorded::whole(source, || Recorded::of(source, of(&device), |_| device.write(64, 20)));
     let Some(recorded) = recorded else { return };
     let writes = recorded.ios.iter().filter(|io| io.kind == Kind::Write).count();
     let flushes: Vec<_> = recorded.ios.iter().filter(|io| io.kind == Kind::Flush).collect();
     assert_eq!((writes, flushes.len()), (20, 1), "{:?}", recorded.ios);
-    assert!(flushes[0].sectors == 0 && flushes[0].flags.has(Flags::PREFLUSH) && flushes[0].completed.get().is_some());
+    assert!(
+        flushes[0].sectors == 0
+            && flushes[0].flags.has(Flags::PREFLUSH)
+            && flushes[0].completed.get().is_some()
+    );
 }
 
 #[test]
@@ -81,10 +93,17 @@ fn a_flush_and_the_writes_before_it_are_recorded_by_tracefs() {
 /// Only what a shell, which waits to be started, asks for; another one reads at the same time.
 fn a_process_is_filtered(source: Source) {
     let Some(device) = Disk::new() else { return };
-    let script = format!("read go; exec dd if={} of=/dev/null bs=4k count=30 iflag=direct status=none", device.path);
+    let script = format!(
+        "read go; exec dd if={} of=/dev/null bs=4k count=30 iflag=direct status=none",
+        device.path
+    );
     let mut pid = 0;
     let recorded = Recorded::whole(source, || {
-        let mut shell = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().expect("sh runs");
+        let mut shell = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("sh runs");
         pid = shell.id();
         let options = Options { pids: vec![pid], ..of(&device) };
         let recorded = Recorded::of(source, options, |_| {
@@ -135,7 +154,8 @@ fn a_control_group_is_filtered(source: Source) {
     });
     fs::remove_dir(&below).and_then(|()| fs::remove_dir(&group)).expect("the groups are empty");
     let Some(recorded) = recorded else { return };
-    let groups: Vec<&str> = recorded.tables.processes.iter().map(|process| process.cgroup.as_str()).collect();
+    let groups: Vec<&str> =
+        recorded.tables.processes.iter().map(|process| process.cgroup.as_str()).collect();
     if source == Source::Tracefs && recorded.ios.is_empty() {
         return skip("the process had ended before /proc was read");
     }
@@ -150,9 +170,13 @@ fn the_processes_of_a_control_group_and_those_below_are_recorded_by_bpf() {
 
 /// A partition: its requests are those of the disk, within it.
 fn a_partition_is_part_of_its_disk(source: Source) {
-    let Some(device) = Disk::with(LoopOptions { partitions: true, ..LoopOptions::default() }) else { return };
+    let Some(device) = Disk::with(LoopOptions { partitions: true, ..LoopOptions::default() })
+    else {
+        return;
+    };
     let table = "label: dos\nstart=2048, size=20480\nstart=22528, size=20480\n";
-    let command = format!("printf '{table}' | sfdisk --quiet {0} && partx --update {0}", device.path);
+    let command =
+        format!("printf '{table}' | sfdisk --quiet {0} && partx --update {0}", device.path);
     assert!(Command::new("sh").args(["-c", &command]).status().expect("sfdisk runs").success());
     let part = format!("{}p2", device.name());
     let Ok(number) = fs::read_to_string(format!("/sys/block/{}/{part}/dev", device.name())) else {
@@ -167,14 +191,22 @@ fn a_partition_is_part_of_its_disk(source: Source) {
         Recorded::of(source, options.clone(), |_| {
             device.read(1000, 20);
             let words = [format!("if={part}"), "of=/dev/null".to_owned()];
-            let words = words.iter().map(String::as_str).chain(["bs=4k", "count=10", "iflag=direct", "status=none"]);
+            let words = words.iter().map(String::as_str).chain([
+                "bs=4k",
+                "count=10",
+                "iflag=direct",
+                "status=none",
+            ]);
             assert!(Command::new("dd").args(words).status().expect("dd runs").success());
         })
     });
     fs::remove_file(&part).expect("the node");
     let Some(recorded) = recorded else { return };
     assert_eq!(recorded.ios.len(), 10, "{:?}", recorded.ios);
-    assert_eq!((recorded.ios[0].sector, recorded.tables.devices[0].name.as_str()), (22_528, device.name()));
+    assert_eq!(
+        (recorded.ios[0].sector, recorded.tables.devices[0].name.as_str()),
+        (22_528, device.name())
+    );
     assert!(recorded.about.filter.contains("partition"));
 }
 
@@ -196,25 +228,39 @@ fn a_volume_is_recorded_above_its_disk(source: Source) {
     if !fs::read_to_string("/proc/misc").is_ok_and(|misc| misc.contains("device-mapper")) {
         return eprintln!("SKIPPED: this kernel has no device-mapper");
     }
-    if !Command::new("dmsetup").args(["create", &name, "--table", &table]).status().is_ok_and(|status| status.success())
+    if !Command::new("dmsetup")
+        .args(["create", &name, "--table", &table])
+        .status()
+        .is_ok_and(|status| status.success())
     {
         return skip("device-mapper cannot make a volume here");
     }
     let volume = format!("/dev/mapper/{name}");
-    let options = Options { devices: vec![volume.clone(), device.path.clone()], ..Options::default() };
+    let options =
+        Options { devices: vec![volume.clone(), device.path.clone()], ..Options::default() };
     let recorded = Recorded::of(source, options, |_| {
         let words = [format!("if={volume}"), "of=/dev/null".to_owned()];
-        let words = words.iter().map(String::as_str).chain(["bs=4k", "count=10", "iflag=direct", "status=none"]);
+        let words = words.iter().map(String::as_str).chain([
+            "bs=4k",
+            "count=10",
+            "iflag=direct",
+            "status=none",
+        ]);
         assert!(Command::new("dd").args(words).status().expect("dd runs").success());
     });
     let removed = Command::new("dmsetup").args(["remove", "--retry", &name]).status();
     assert!(removed.expect("dmsetup runs").success());
     let Some(recorded) = recorded else { return };
     assert_eq!(recorded.tables.devices[0].below, [device.name()]);
-    let of = |number: u16| recorded.ios.iter().filter(move |io| io.device == number && io.kind == Kind::Read);
+    let of = |number: u16| {
+        recorded.ios.iter().filter(move |io| io.device == number && io.kind == Kind::Read)
+    };
     assert_eq!((of(0).count(), of(1).count()), (10, 10), "{:?}", recorded.ios);
     assert!(of(0).all(|io| io.issued.get().is_none() && io.completed.get().is_some()));
-    assert_eq!((of(0).next().map(|io| io.sector), of(1).next().map(|io| io.sector)), (Some(0), Some(4096)));
+    assert_eq!(
+        (of(0).next().map(|io| io.sector), of(1).next().map(|io| io.sector)),
+        (Some(0), Some(4096))
+    );
 }
 
 #[test]
@@ -235,8 +281,14 @@ fn at_its_end_a_recording_removes_its_tracing_instance() {
         return skip("tracefs is not mounted");
     }
     let own = || {
-        let names = fs::read_dir(instances).expect("tracefs").flatten().map(|entry| entry.file_name().into_string());
-        names.flatten().filter(|name| name.starts_with(&format!("schedlab-record-{}-", std::process::id()))).count()
+        let names = fs::read_dir(instances)
+            .expect("tracefs")
+            .flatten()
+            .map(|entry| entry.file_name().into_string());
+        names
+            .flatten()
+            .filter(|name| name.starts_with(&format!("schedlab-record-{}-", std::process::id())))
+            .count()
     };
     let live = start(&Options { source: Source::Tracefs, ..of(&device) }).expect("tracefs");
     let during = own();
@@ -272,7 +324,11 @@ fn a_disk_without_requests_is_recorded(source: Source) {
     let Some(recorded) = recorded else { return };
     let writes: Vec<_> = recorded.ios.iter().filter(|io| io.kind == Kind::Write).collect();
     assert_eq!(writes.len(), 40, "{:?}", recorded.ios);
-    assert!(writes.iter().all(|io| io.sectors == 8 && io.issued.get().is_none() && io.completed.get().is_some()));
+    assert!(
+        writes
+            .iter()
+            .all(|io| io.sectors == 8 && io.issued.get().is_none() && io.completed.get().is_some())
+    );
     assert!(recorded.tables.devices[0].below.is_empty() && recorded.about.lost == 0);
 }
 

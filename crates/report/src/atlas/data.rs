@@ -44,14 +44,27 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
 fn of(aspect: Option<&Aspect>, arm: &str) -> (String, String, bool, [String; 3], [String; 3]) {
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let parts = |of: Option<Factor>| {
-        [text(of.map(|of| of.factor)), text(of.and_then(|of| of.low)), text(of.and_then(|of| of.high))]
+        [
+            text(of.map(|of| of.factor)),
+            text(of.and_then(|of| of.low)),
+            text(of.and_then(|of| of.high)),
+        ]
     };
     let found = |entry: &Entry| {
         let against = parts(entry.against_baseline);
-        (entry.mean.to_string(), entry.blocks.to_string(), false, against, parts(Some(entry.regret)))
+        (
+            entry.mean.to_string(),
+            entry.blocks.to_string(),
+            false,
+            against,
+            parts(Some(entry.regret)),
+        )
     };
     let Some(aspect) = aspect else { return <_>::default() };
-    match (aspect.entries.iter().find(|entry| entry.arm == arm), aspect.starved.iter().find(|one| one.arm == arm)) {
+    match (
+        aspect.entries.iter().find(|entry| entry.arm == arm),
+        aspect.starved.iter().find(|one| one.arm == arm),
+    ) {
         (Some(entry), _) => found(entry),
         (None, Some(one)) => (
             String::new(),

@@ -17,9 +17,15 @@ pub(super) fn page(atlas: &Atlas) -> crate::Result<String> {
     let maps: Vec<Value> = arenas.iter().map(|arena| map(atlas, arena)).collect();
     let heats: Vec<Value> = arenas
         .iter()
-        .flat_map(|arena| atlas.names(arena, |key| &key.device).into_iter().map(|device| heat(atlas, arena, device)))
+        .flat_map(|arena| {
+            atlas
+                .names(arena, |key| &key.device)
+                .into_iter()
+                .map(|device| heat(atlas, arena, device))
+        })
         .collect();
-    let tables: Vec<Value> = rows::all(atlas).iter().filter(|table| !table.detail).map(table).collect();
+    let tables: Vec<Value> =
+        rows::all(atlas).iter().filter(|table| !table.detail).map(table).collect();
     let cells: Vec<Value> = atlas.cells.iter().map(section).collect();
     let holes: Vec<Value> = atlas
         .holes
@@ -65,8 +71,11 @@ fn map(atlas: &Atlas, arena: &str) -> Value {
 
 /// The regret of every scheduler on every workload of one device.
 fn heat(atlas: &Atlas, arena: &str, device: &str) -> Value {
-    let cells: Vec<&Cell> =
-        atlas.cells.iter().filter(|cell| cell.key.arena == arena && cell.key.device == device).collect();
+    let cells: Vec<&Cell> = atlas
+        .cells
+        .iter()
+        .filter(|cell| cell.key.arena == arena && cell.key.device == device)
+        .collect();
     let mut arms: Vec<&str> = Vec::new();
     for arm in cells.iter().flat_map(|cell| cell.deciding.arms()) {
         if !arms.contains(&arm) {
@@ -74,7 +83,12 @@ fn heat(atlas: &Atlas, arena: &str, device: &str) -> Value {
         }
     }
     arms.sort_unstable();
-    let of = |arm: &str, cell: &Cell| match cell.deciding.entries.iter().find(|entry| entry.arm == arm) {
+    let of = |arm: &str, cell: &Cell| match cell
+        .deciding
+        .entries
+        .iter()
+        .find(|entry| entry.arm == arm)
+    {
         Some(entry) => {
             context! { text => significant(entry.regret.factor), shade => shade(entry), best => entry.among_best, title => interval(&entry.regret) }
         }
@@ -112,9 +126,8 @@ fn section(cell: &Cell) -> Value {
         let Some(tail) = &cell.tail else { return ["-".to_owned(), "-".to_owned()] };
         match tail.entries.iter().find(|other| other.arm == arm) {
             Some(entry) => [scale(tail).with_unit(entry.mean), interval(&entry.regret)],
-            None => {
-                starved(tail, arm).map_or_else(|| ["-".to_owned(), "-".to_owned()], |why| [STARVED.to_owned(), why])
-            }
+            None => starved(tail, arm)
+                .map_or_else(|| ["-".to_owned(), "-".to_owned()], |why| [STARVED.to_owned(), why]),
         }
     };
     let row = |arm: &str| {
@@ -142,8 +155,12 @@ fn section(cell: &Cell) -> Value {
         }
     };
     let blocks = cell.deciding.entries.iter().map(|entry| entry.blocks).max().unwrap_or(0);
-    let void: Vec<String> =
-        cell.deciding.void.iter().map(|(arm, why)| format!("{}: {}", words::clean(arm), words::clean(why))).collect();
+    let void: Vec<String> = cell
+        .deciding
+        .void
+        .iter()
+        .map(|(arm, why)| format!("{}: {}", words::clean(arm), words::clean(why)))
+        .collect();
     context! {
         anchor => anchor(&cell.key),
         title => match cell.key.arena.as_str() {

@@ -83,7 +83,9 @@ pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
     let of = |row: &RegretRow| {
         let (found, all) = row.cells;
         let ends = |of: Option<f64>| of.map_or_else(|| STARVED.to_owned(), bare);
-        let tail = row.tail.map_or("-".to_owned(), |(median, worst)| format!("{} / {}", ends(median), ends(worst)));
+        let tail = row.tail.map_or("-".to_owned(), |(median, worst)| {
+            format!("{} / {}", ends(median), ends(worst))
+        });
         let texts = vec![
             if found == all { found.to_string() } else { format!("{found} of {all}") },
             format!("{} ({})", row.among_best, row.alone_best),
@@ -99,9 +101,17 @@ pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
         title: format!(
             "Regret of one scheduler for everything, {arena} arena: how many times better the best of each cell is"
         ),
-        head: ["cells", "among the best (alone)", "starved in", "median", "worst", "where", "p99: median / worst"]
-            .map(str::to_owned)
-            .to_vec(),
+        head: [
+            "cells",
+            "among the best (alone)",
+            "starved in",
+            "median",
+            "worst",
+            "where",
+            "p99: median / worst",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
         rows: atlas.regret.iter().filter(|row| row.arena == arena).map(of).collect(),
         detail: false,
     }
@@ -111,11 +121,15 @@ pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
 pub(super) fn winners(atlas: &Atlas, arena: &str) -> Table {
     let devices = atlas.names(arena, |key| &key.device);
     let row = |workload: &&str| {
-        let of = |device: &&str| atlas.cell(arena, device, workload).map_or_else(|| "hole".to_owned(), winner);
+        let of = |device: &&str| {
+            atlas.cell(arena, device, workload).map_or_else(|| "hole".to_owned(), winner)
+        };
         ((*workload).to_owned(), devices.iter().map(of).collect())
     };
     Table {
-        title: format!("Who wins where, {arena} arena: the best, how many times better than none, its 99th percentile"),
+        title: format!(
+            "Who wins where, {arena} arena: the best, how many times better than none, its 99th percentile"
+        ),
         head: devices.iter().map(|device| (*device).to_owned()).collect(),
         rows: atlas.names(arena, |key| &key.workload).iter().map(row).collect(),
         detail: true,
@@ -145,7 +159,13 @@ pub(super) fn winner(cell: &Cell) -> String {
 
 fn differences(atlas: &Atlas) -> Table {
     let of = |one: &experiment::atlas::Difference| {
-        let texts = vec![one.arm.clone(), bare(one.sim), bare(one.kernel), interval(&one.factor), percent(one.known)];
+        let texts = vec![
+            one.arm.clone(),
+            bare(one.sim),
+            bare(one.kernel),
+            interval(&one.factor),
+            percent(one.known),
+        ];
         (place(&one.key), texts)
     };
     Table {
@@ -155,7 +175,9 @@ fn differences(atlas: &Atlas) -> Table {
             atlas.compared,
             of_many(atlas.differences.len())
         ),
-        head: ["scheduler", "in sim", "in kernel", "kernel by sim", "known to differ by"].map(str::to_owned).to_vec(),
+        head: ["scheduler", "in sim", "in kernel", "kernel by sim", "known to differ by"]
+            .map(str::to_owned)
+            .to_vec(),
         rows: atlas.differences.iter().take(ROWS).map(of).collect(),
         detail: false,
     }
@@ -182,7 +204,10 @@ fn one_sided(atlas: &Atlas) -> Table {
         (place(&one.key), vec![one.arm.clone(), one.starves_in.clone(), one.why.clone()])
     };
     Table {
-        title: format!("Schedulers that starve in one of the two arenas only{}", of_many(atlas.one_sided.len())),
+        title: format!(
+            "Schedulers that starve in one of the two arenas only{}",
+            of_many(atlas.one_sided.len())
+        ),
         head: ["scheduler", "starves in", "why"].map(str::to_owned).to_vec(),
         rows: atlas.one_sided.iter().take(ROWS).map(of).collect(),
         detail: false,
@@ -190,12 +215,17 @@ fn one_sided(atlas: &Atlas) -> Table {
 }
 
 fn of_many(found: usize) -> String {
-    if found > ROWS { format!("; the {ROWS} largest, all are in atlas.json") } else { String::new() }
+    if found > ROWS {
+        format!("; the {ROWS} largest, all are in atlas.json")
+    } else {
+        String::new()
+    }
 }
 
 fn holes(atlas: &Atlas) -> Table {
-    let of =
-        |hole: &experiment::atlas::Hole| (format!("{}, {}", hole.key.arena, place(&hole.key)), vec![hole.why.clone()]);
+    let of = |hole: &experiment::atlas::Hole| {
+        (format!("{}, {}", hole.key.arena, place(&hole.key)), vec![hole.why.clone()])
+    };
     Table {
         title: "Cells without evidence".to_owned(),
         head: vec!["why".to_owned()],
@@ -224,7 +254,9 @@ fn times(factor: Option<&Factor>) -> String {
 }
 
 fn behind(row: &RegretRow) -> String {
-    row.worst.as_ref().map_or_else(|| STARVED.to_owned(), |worst| format!("{} behind the best", interval(worst)))
+    row.worst
+        .as_ref()
+        .map_or_else(|| STARVED.to_owned(), |worst| format!("{} behind the best", interval(worst)))
 }
 
 /// `×1.32 [1.30, 1.35]`; open ends as in every report.
@@ -237,7 +269,9 @@ pub(super) fn interval(of: &Factor) -> String {
 /// Where a section of the page is.
 pub(super) fn anchor(key: &Key) -> String {
     let plain = |text: &str| -> String {
-        text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+        text.chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .collect()
     };
     format!("{}.{}.{}", plain(&key.arena), plain(&key.device), plain(&key.workload))
 }

@@ -43,7 +43,8 @@ fn cell(arena: &str, device: &str, workload: &str, values: &[(&str, [f64; 4])]) 
         }
     }
     let key = Key { arena: arena.into(), device: device.into(), workload: workload.into() };
-    Cell::of(&About { key, fairness: "fairness_jain", special: &[], known: &[] }, &record).expect("a cell")
+    Cell::of(&About { key, fairness: "fairness_jain", special: &[], known: &[] }, &record)
+        .expect("a cell")
 }
 
 fn atlas() -> Atlas {
@@ -53,10 +54,19 @@ fn atlas() -> Atlas {
         cell("sim", "hp97560", "oltp", &[("none", slow), ("bfq", fast)]),
         cell("twin", "hp97560", "oltp", &[("none", slow), ("bfq", fast)]),
         cell("kernel", "hp97560", "oltp", &[("none", fast), ("bfq", slow)]),
-        cell("sim", "<script>alert(1)</script>", "a|b`c\u{1b}[31m", &[("none", slow), ("=1+1", fast)]),
+        cell(
+            "sim",
+            "<script>alert(1)</script>",
+            "a|b`c\u{1b}[31m",
+            &[("none", slow), ("=1+1", fast)],
+        ),
     ];
     let key = Key { arena: "sim".into(), device: "nvme".into(), workload: "dss".into() };
-    Atlas::of(cells, vec![Hole { key, why: "not measured <b>yet</b>".into() }], vec!["edf: on real-time only".into()])
+    Atlas::of(
+        cells,
+        vec![Hole { key, why: "not measured <b>yet</b>".into() }],
+        vec!["edf: on real-time only".into()],
+    )
 }
 
 #[test]
@@ -85,12 +95,18 @@ fn names_from_outside_become_neither_markup_nor_commands_nor_formulas() {
     for (name, text) in files(&atlas).expect("the files are made") {
         let plain = text.replace("<script>alert(1)</script>", "SCRIPT");
         assert_eq!(plain.contains("SCRIPT"), name == "atlas.json" || name == "atlas.csv", "{name}");
-        assert!(!text.contains('\u{1b}') || name == "atlas.csv", "{name}: a spreadsheet takes a name as it is");
+        assert!(
+            !text.contains('\u{1b}') || name == "atlas.csv",
+            "{name}: a spreadsheet takes a name as it is"
+        );
         assert!(!text.contains("<b>yet</b>") || name == "atlas.json", "{name}");
     }
     let csv = data::csv(&atlas).expect("a table");
     assert!(csv.contains(",'=1+1,"), "{csv}");
-    let shown = terminal(&atlas, &Options { width: 100, colour: false, verbose: false, offered: Vec::new() });
+    let shown = terminal(
+        &atlas,
+        &Options { width: 100, colour: false, verbose: false, offered: Vec::new() },
+    );
     assert!(!shown.contains('\u{1b}'), "{shown}");
 }
 
@@ -100,10 +116,11 @@ fn the_data_are_what_the_page_shows_and_can_be_read_again() {
     let text = json(&atlas).expect("JSON");
     let back: Atlas = serde_json::from_str(&text).expect("an atlas");
     assert_eq!(json(&back).expect("JSON"), text);
-    let rows: Vec<::csv::StringRecord> = ::csv::Reader::from_reader(data::csv(&atlas).expect("a table").as_bytes())
-        .records()
-        .collect::<Result<_, _>>()
-        .expect("the table can be read");
+    let rows: Vec<::csv::StringRecord> =
+        ::csv::Reader::from_reader(data::csv(&atlas).expect("a table").as_bytes())
+            .records()
+            .collect::<Result<_, _>>()
+            .expect("the table can be read");
     assert_eq!(rows.len(), 8);
     assert_eq!((&rows[0][4], &rows[0][14]), ("bfq", "true"));
     assert!(markdown(&atlas).contains("| bfq | 1 of 2 |"), "{}", markdown(&atlas));
@@ -125,7 +142,10 @@ fn who_starved_is_named_in_every_form_and_stands_behind_all_others() {
         assert!(page.contains(text), "{text}: {page}");
     }
     let text = markdown(&atlas);
-    assert!(text.contains("| none | 2 | 1 (0) | 1 | starved | starved | oltp on hp97560 |"), "{text}");
+    assert!(
+        text.contains("| none | 2 | 1 (0) | 1 | starved | starved | oltp on hp97560 |"),
+        "{text}"
+    );
     assert!(text.contains("| bfq | 2 | 2 (1) | 0 | "), "{text}");
     let csv = data::csv(&atlas).expect("a table");
     assert!(csv.contains("sim,hp97560,oltp,iops,none,,4,true,,,,inf,,,false,"), "{csv}");

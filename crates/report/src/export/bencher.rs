@@ -35,6 +35,7 @@ fn free_name(taken: &Map<String, Value>, one: &Series) -> String {
     // Room for a number.
     let name = shortened(&clean(&format!("{}/{}", one.workload, one.arm)), LONGEST_NAME - 8);
     let name = if name.to_lowercase().ends_with(SUPPRESSES) { format!("{name}_") } else { name };
-    let mut names = std::iter::once(name.clone()).chain((2..).map(|number| format!("{name} {number}")));
+    let mut names =
+        std::iter::once(name.clone()).chain((2..).map(|number| format!("{name} {number}")));
     names.find(|name| !taken.contains_key(name)).expect("numbers do not end")
 }

@@ -12,7 +12,8 @@ use crate::number;
 use crate::words::{clean, counted};
 
 pub(super) fn render(series: &[Series], direction: Direction) -> crate::Result<String> {
-    let benchmarks: Vec<Value> = series.iter().filter(|one| one.direction == direction).map(benchmark).collect();
+    let benchmarks: Vec<Value> =
+        series.iter().filter(|one| one.direction == direction).map(benchmark).collect();
     Ok(format!("{}\n", serde_json::to_string_pretty(&benchmarks)?.replace('<', "\\u003c")))
 }
 
@@ -24,7 +25,8 @@ fn benchmark(one: &Series) -> Value {
         "extra": format!("{}; geometric mean, 95 % interval", counted(one.n as u64, "trial")),
     });
     if let Some((low, high)) = one.range {
-        benchmark["range"] = format!("{} … {}", number::significant(low), number::significant(high)).into();
+        benchmark["range"] =
+            format!("{} … {}", number::significant(low), number::significant(high)).into();
     }
     benchmark
 }

@@ -28,7 +28,11 @@ pub struct Format {
 
 /// Every format.
 pub static FORMATS: &[Format] = &[
-    Format { name: "bencher", help: "Bencher Metric Format, JSON", render: |_, series| bencher::render(series) },
+    Format {
+        name: "bencher",
+        help: "Bencher Metric Format, JSON",
+        render: |_, series| bencher::render(series),
+    },
     Format {
         name: "customBiggerIsBetter",
         help: "JSON for github-action-benchmark's tool of this name: metrics of which more is better",

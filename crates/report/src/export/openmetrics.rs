@@ -34,16 +34,33 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
         series.iter().filter_map(move |one| Some((of_series(exported, one), value(one)?)))
     };
     text.family("value", "geometric mean of the deciding metric", values(|one| Some(one.mean)));
-    text.family("value_low", "lower end of its 95 percent interval", values(|one| Some(one.range?.0)));
-    text.family("value_high", "upper end of its 95 percent interval", values(|one| Some(one.range?.1)));
+    text.family(
+        "value_low",
+        "lower end of its 95 percent interval",
+        values(|one| Some(one.range?.0)),
+    );
+    text.family(
+        "value_high",
+        "upper end of its 95 percent interval",
+        values(|one| Some(one.range?.1)),
+    );
     text.family("trials", "trials that count", values(|one| Some(one.n as f64)));
-    let deciding: Vec<&Judgement> = exported.study.judgements.iter().filter(|judgement| judgement.primary).collect();
+    let deciding: Vec<&Judgement> =
+        exported.study.judgements.iter().filter(|judgement| judgement.primary).collect();
     let effects = |value: fn(&Judgement) -> Option<f64>| {
         deciding.iter().filter_map(move |one| Some((of_judgement(exported, one), value(one)?)))
     };
     text.family("effect_ratio", "arm by baseline on the deciding metric", effects(|one| one.ratio));
-    text.family("effect_ratio_low", "lower end of the interval of the verdict", effects(|one| one.low));
-    text.family("effect_ratio_high", "upper end of the interval of the verdict", effects(|one| one.high));
+    text.family(
+        "effect_ratio_low",
+        "lower end of the interval of the verdict",
+        effects(|one| one.low),
+    );
+    text.family(
+        "effect_ratio_high",
+        "upper end of the interval of the verdict",
+        effects(|one| one.high),
+    );
     text.family(
         "void_blocks",
         "blocks that were void for the comparison",
@@ -63,7 +80,12 @@ pub(super) fn render(exported: &Exported<'_>, series: &[Series]) -> String {
 fn about(text: &mut Text, exported: &Exported<'_>) {
     let header = &exported.record.header;
     let fact = |section: &str, name: &str| {
-        header.environment.get(section).and_then(|facts| facts.get(name)).cloned().unwrap_or_default()
+        header
+            .environment
+            .get(section)
+            .and_then(|facts| facts.get(name))
+            .cloned()
+            .unwrap_or_default()
     };
     let mut labels = of(exported);
     labels.push(("arena", header.plan.arena.name().to_owned()));
@@ -71,12 +93,20 @@ fn about(text: &mut Text, exported: &Exported<'_>) {
     labels.push(("kernel", fact("kernel", "release")));
     labels.push(("schedlab", header.schedlab.clone()));
     text.family("experiment_about", "what was measured, and with what; always 1", [(labels, 1.0)]);
-    let started = (header.started_unix_ms > 0).then(|| (of(exported), header.started_unix_ms as f64 / 1000.0));
-    text.family("experiment_started_seconds", "start of the experiment, in seconds since 1970", started);
+    let started = (header.started_unix_ms > 0)
+        .then(|| (of(exported), header.started_unix_ms as f64 / 1000.0));
+    text.family(
+        "experiment_started_seconds",
+        "start of the experiment, in seconds since 1970",
+        started,
+    );
 }
 
 fn of(exported: &Exported<'_>) -> Labels {
-    vec![("experiment", exported.name.to_owned()), ("device", exported.record.header.plan.device.clone())]
+    vec![
+        ("experiment", exported.name.to_owned()),
+        ("device", exported.record.header.plan.device.clone()),
+    ]
 }
 
 fn of_series(exported: &Exported<'_>, one: &Series) -> Labels {
@@ -105,7 +135,12 @@ impl Text {
     }
 
     /// A family of gauges; nothing where it has no sample.
-    pub(crate) fn family(&mut self, name: &str, help: &str, samples: impl IntoIterator<Item = (Labels, f64)>) {
+    pub(crate) fn family(
+        &mut self,
+        name: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (Labels, f64)>,
+    ) {
         let mut taken = BTreeSet::new();
         let finite = samples.into_iter().filter(|(_, value)| value.is_finite());
         let lines: Vec<String> = finite
@@ -114,7 +149,8 @@ impl Text {
             .map(|(labels, value)| format!("schedlab_{name}{{{labels}}} {value:?}\n"))
             .collect();
         if !lines.is_empty() {
-            let head = write!(self.0, "# HELP schedlab_{name} {help}\n# TYPE schedlab_{name} gauge\n");
+            let head =
+                write!(self.0, "# HELP schedlab_{name} {help}\n# TYPE schedlab_{name} gauge\n");
             head.expect("a string takes all");
             self.0.extend(lines);
         }
@@ -122,7 +158,11 @@ impl Text {
 }
 
 fn shown(labels: &Labels) -> String {
-    labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect::<Vec<_>>().join(",")
+    labels
+        .iter()
+        .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// A label value: what ends it or the line is escaped. A NUL and what steers a terminal are valid here, but taken out all the same: these

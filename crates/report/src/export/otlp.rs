@@ -45,7 +45,8 @@ pub(super) fn render(exported: &Exported<'_>) -> crate::Result<String> {
     let mut from = 0;
     while from < record.trials.len() {
         let first = &record.trials[from];
-        let is_of_block = |trial: &&Trial| (trial.block, &trial.workload) == (first.block, &first.workload);
+        let is_of_block =
+            |trial: &&Trial| (trial.block, &trial.workload) == (first.block, &first.workload);
         let length = record.trials[from..].iter().take_while(is_of_block).count();
         spans.block(&record.trials[from..from + length], &identity);
         from += length;
@@ -81,7 +82,15 @@ impl Spans<'_> {
         self.start(trial).saturating_add(warmup).saturating_add(measured)
     }
 
-    fn span(&self, id: &str, parent: &str, name: &str, from: u64, until: u64, attributes: Value) -> Value {
+    fn span(
+        &self,
+        id: &str,
+        parent: &str,
+        name: &str,
+        from: u64,
+        until: u64,
+        attributes: Value,
+    ) -> Value {
         let mut span = json!({
             "traceId": self.trace,
             "spanId": id,
@@ -125,11 +134,15 @@ impl Spans<'_> {
         let Trial { workload, block, .. } = first;
         // A block that was interrupted and is completed later is two spans.
         let id = identifier(identity, &format!("block {workload} {block} {}", first.sequence), 8);
-        let all = attributes([("schedlab.workload", text(workload)), ("schedlab.block", integer(u64::from(*block)))]);
+        let all = attributes([
+            ("schedlab.workload", text(workload)),
+            ("schedlab.block", integer(u64::from(*block))),
+        ]);
         let name = format!("block {} of {workload}", block + 1);
         let span = self.span(&id, &self.root, &name, self.start(first), self.end(last), all);
         self.all.push(span);
-        let spans: Vec<Value> = trials.iter().map(|trial| self.trial(trial, &id, identity)).collect();
+        let spans: Vec<Value> =
+            trials.iter().map(|trial| self.trial(trial, &id, identity)).collect();
         self.all.extend(spans);
     }
 
@@ -144,16 +157,21 @@ impl Spans<'_> {
             ("schedlab.block", integer(u64::from(trial.block))),
             ("schedlab.position", integer(u64::from(trial.position))),
             ("schedlab.sequence", integer(trial.sequence)),
-            ("schedlab.warmup_ns", integer(if observation.duration_ns > 0 { self.warmup_ns } else { 0 })),
+            (
+                "schedlab.warmup_ns",
+                integer(if observation.duration_ns > 0 { self.warmup_ns } else { 0 }),
+            ),
         ];
-        if let Some((metric, value)) = primary.and_then(|name| observation.metrics.get_key_value(name))
+        if let Some((metric, value)) =
+            primary.and_then(|name| observation.metrics.get_key_value(name))
             && value.is_finite()
         {
             all.push(("schedlab.metric", text(metric)));
             all.push(("schedlab.value", json!({ "doubleValue": value })));
         }
         let id = identifier(identity, &format!("trial {}", trial.sequence), 8);
-        let mut span = self.span(&id, block, arm, self.start(trial), self.end(trial), attributes(all));
+        let mut span =
+            self.span(&id, block, arm, self.start(trial), self.end(trial), attributes(all));
         if let Some(reason) = observation.voids.first() {
             span["status"] = json!({ "code": ERROR, "message": reason.to_string() });
         }

@@ -17,8 +17,18 @@ fn lab(arm: &str) -> (Record, Study) {
     for trial in record.trials.iter_mut().filter(|trial| trial.arm == "bfq") {
         trial.arm = arm.to_owned();
     }
-    record.header.plan.arms.iter_mut().filter(|one| one.name == "bfq").for_each(|one| one.name = arm.to_owned());
-    study.judgements.iter_mut().filter(|one| one.arm == "bfq").for_each(|one| one.arm = arm.to_owned());
+    record
+        .header
+        .plan
+        .arms
+        .iter_mut()
+        .filter(|one| one.name == "bfq")
+        .for_each(|one| one.name = arm.to_owned());
+    study
+        .judgements
+        .iter_mut()
+        .filter(|one| one.arm == "bfq")
+        .for_each(|one| one.arm = arm.to_owned());
     (record, study)
 }
 
@@ -34,25 +44,36 @@ fn bencher_has_a_value_with_its_interval_for_each_arm_and_workload() {
     let benchmarks = json.as_object().expect("an object");
     assert_eq!(benchmarks.len(), 12);
     let metric = &json["oltp/bfq"]["iops"];
-    let [value, low, high] =
-        ["value", "lower_value", "upper_value"].map(|name| metric[name].as_f64().expect("a number"));
+    let [value, low, high] = ["value", "lower_value", "upper_value"]
+        .map(|name| metric[name].as_f64().expect("a number"));
     assert!(low < value && value < high, "{metric}");
     for measures in benchmarks.values() {
         for metric in measures.as_object().expect("measures").values() {
-            assert!(metric["value"].is_number() && metric.as_object().expect("a metric").len() <= 3);
+            assert!(
+                metric["value"].is_number() && metric.as_object().expect("a metric").len() <= 3
+            );
         }
     }
 }
 
 #[test]
 fn the_two_lists_of_the_action_hold_each_direction_once() {
-    let list = |format: &str| serde_json::from_str::<Vec<Value>>(&exported(format, "bfq")).expect("a list");
+    let list = |format: &str| {
+        serde_json::from_str::<Vec<Value>>(&exported(format, "bfq")).expect("a list")
+    };
     let (bigger, smaller) = (list("customBiggerIsBetter"), list("customSmallerIsBetter"));
     assert_eq!((bigger.len(), smaller.len()), (8, 4));
-    assert!(smaller.iter().all(|one| one["name"].as_str().expect("a name").ends_with("read_latency_p99_us")));
+    assert!(
+        smaller
+            .iter()
+            .all(|one| one["name"].as_str().expect("a name").ends_with("read_latency_p99_us"))
+    );
     for one in bigger.iter().chain(&smaller) {
         assert!(
-            one["value"].is_number() && one["unit"].is_string() && one["range"].is_string() && one["extra"].is_string()
+            one["value"].is_number()
+                && one["unit"].is_string()
+                && one["range"].is_string()
+                && one["extra"].is_string()
         );
     }
 }
@@ -67,7 +88,9 @@ fn open_metrics_have_one_head_a_family_and_end_as_they_must() {
     types.dedup();
     assert_eq!((types.len(), all), (all, 11));
     assert!(
-        export("xml", &Exported { name: "", record: &lab("bfq").0, study: &lab("bfq").1 }).expect("no error").is_none()
+        export("xml", &Exported { name: "", record: &lab("bfq").0, study: &lab("bfq").1 })
+            .expect("no error")
+            .is_none()
     );
 }
 
@@ -75,13 +98,17 @@ fn open_metrics_have_one_head_a_family_and_end_as_they_must() {
 fn a_hostile_name_ends_no_text_no_script_and_no_alert() {
     let text = exported("openmetrics", HOSTILE);
     assert!(
-        text.lines().filter(|line| line.starts_with('#')).all(|line| !line.contains("EOF") || line == "# EOF"),
+        text.lines()
+            .filter(|line| line.starts_with('#'))
+            .all(|line| !line.contains("EOF") || line == "# EOF"),
         "{text}"
     );
     assert!(text.contains(r#"arm="x\"}\n# EOF\\ </script> [2J-bencher-ignore""#), "{text}");
     assert!(!exported("customBiggerIsBetter", HOSTILE).contains("</script>"));
     let json: Value = serde_json::from_str(&exported("bencher", HOSTILE)).expect("JSON");
-    assert!(json.as_object().expect("an object").keys().all(|name| !name.ends_with("-bencher-ignore")));
+    assert!(
+        json.as_object().expect("an object").keys().all(|name| !name.ends_with("-bencher-ignore"))
+    );
 }
 
 #[test]
@@ -89,7 +116,8 @@ fn spans_are_nested_in_time_and_a_hostile_name_is_text_in_them() {
     let json: Value = serde_json::from_str(&exported("otlp", HOSTILE)).expect("JSON");
     let spans = json["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().expect("spans");
     let text = |span: &Value, key: &str| span[key].as_str().expect("text").to_owned();
-    let number = |span: &Value, key: &str| text(span, key).parse::<u64>().expect("a number as text");
+    let number =
+        |span: &Value, key: &str| text(span, key).parse::<u64>().expect("a number as text");
     let (record, _) = lab(HOSTILE);
     assert_eq!(spans.iter().filter(|span| span.get("parentSpanId").is_none()).count(), 1);
     let mut numbers: Vec<String> = spans.iter().map(|span| text(span, "spanId")).collect();
@@ -100,7 +128,8 @@ fn spans_are_nested_in_time_and_a_hostile_name_is_text_in_them() {
         assert!(number(span, "startTimeUnixNano") <= number(span, "endTimeUnixNano"), "{span}");
         assert!(text(span, "spanId").len() == 16 && text(span, "traceId").len() == 32);
     }
-    let trials = spans.iter().filter(|span| span["attributes"].to_string().contains("schedlab.arm")).count();
+    let trials =
+        spans.iter().filter(|span| span["attributes"].to_string().contains("schedlab.arm")).count();
     assert_eq!(trials, record.trials.len());
     assert!(spans.iter().any(|span| span["name"] == HOSTILE));
 }

@@ -21,8 +21,14 @@ pub fn annotations(gate: &Gate<'_>) -> Vec<String> {
         .comparisons
         .iter()
         .filter_map(|one| {
-            let title = format!("schedlab: {} is {} on {}", one.arm, word(one.verdict), one.workload);
-            Some(format!("::{} title={}::{}", level(one.verdict)?, property(&title), data(&effect(one))))
+            let title =
+                format!("schedlab: {} is {} on {}", one.arm, word(one.verdict), one.workload);
+            Some(format!(
+                "::{} title={}::{}",
+                level(one.verdict)?,
+                property(&title),
+                data(&effect(one))
+            ))
         })
         .collect();
     if all.is_empty() {
@@ -46,7 +52,11 @@ pub fn defanged(text: &str) -> String {
     let line = |line: &str| {
         let line = line.replace("##[", "# #[");
         let start = line.len() - line.trim_start().len();
-        if line[start..].starts_with("::") { format!("{}: {}", &line[..start], &line[start + 1..]) } else { line }
+        if line[start..].starts_with("::") {
+            format!("{}: {}", &line[..start], &line[start + 1..])
+        } else {
+            line
+        }
     };
     // The runner also ends a line at a carriage return.
     text.split_inclusive(['\n', '\r']).map(line).collect()

@@ -34,8 +34,12 @@ pub fn junit(gate: &Gate<'_>) -> crate::Result<String> {
             }
         })
         .collect();
-    let count =
-        |kind: &str| cases.iter().filter(|case| case.get_attr("kind").is_ok_and(|k| k.as_str() == Some(kind))).count();
+    let count = |kind: &str| {
+        cases
+            .iter()
+            .filter(|case| case.get_attr("kind").is_ok_and(|k| k.as_str() == Some(kind)))
+            .count()
+    };
     let page = context! {
         suite => text(&format!("schedlab gate: {}", gate.plan)),
         against => text(gate.against),

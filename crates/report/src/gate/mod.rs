@@ -54,8 +54,10 @@ impl Gate<'_> {
 /// The gate in one line: `gate: worse: bfq on oltp: iops -9.8 % [-10.4, -9.1] against REF (…)`.
 pub fn line(gate: &Gate<'_>) -> String {
     let gravest = gate.gravest();
-    let (named, others): (Vec<&Comparison>, Vec<&Comparison>) =
-        gate.comparisons.iter().partition(|one| one.verdict == gravest && gravest != Verdict::Equivalent);
+    let (named, others): (Vec<&Comparison>, Vec<&Comparison>) = gate
+        .comparisons
+        .iter()
+        .partition(|one| one.verdict == gravest && gravest != Verdict::Equivalent);
     let word = match gravest {
         Verdict::Better | Verdict::Equivalent => "not worse".to_owned(),
         verdict => word(verdict),
@@ -87,7 +89,9 @@ fn effect(one: &Comparison) -> String {
     let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
     let end = |ratio: Option<f64>, open: &str| ratio.map_or_else(|| open.to_owned(), percent);
     let change = match one.ratio {
-        Some(ratio) => format!("{} % [{}, {}]", percent(ratio), end(one.low, "-100"), end(one.high, "+∞")),
+        Some(ratio) => {
+            format!("{} % [{}, {}]", percent(ratio), end(one.low, "-100"), end(one.high, "+∞"))
+        }
         None => {
             format!("no evidence ({} of {} trials void)", one.now.void + one.then.void, all(one))
         }
@@ -107,7 +111,9 @@ fn changed(difference: &Difference) -> String {
 fn basis(basis: Basis) -> &'static str {
     match basis {
         Basis::Blocks => "blocks of the same seed, paired",
-        Basis::Values => "values of two occasions; what differs between occasions is not in the intervals",
+        Basis::Values => {
+            "values of two occasions; what differs between occasions is not in the intervals"
+        }
         Basis::Ratios => "ratios to the baseline: what slows down every arm is not seen",
     }
 }

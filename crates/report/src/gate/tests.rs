@@ -35,11 +35,15 @@ fn the_gravest_verdict_comes_first_and_the_others_are_counted() {
         "gate: worse: bfq on oltp: iops -9.8 % [-10.4, +∞]; 1 equivalent; against ref (blocks of the same seed, paired)"
     );
     assert!(line(&gate(&all[1..], &[])).starts_with("gate: not worse: 1 equivalent; against ref"));
-    let differences = [Difference { name: "kernel.release".into(), then: Some("6.1".into()), now: None }];
+    let differences =
+        [Difference { name: "kernel.release".into(), then: Some("6.1".into()), now: None }];
     let told = line(&Gate { differences: &differences, ..gate(&all, &[]) });
     assert!(told.ends_with("; kernel.release unknown (was 6.1)"), "{told}");
     let void = [comparison("bfq", Verdict::Void)];
-    assert!(line(&gate(&void, &[])).starts_with("gate: void: bfq on oltp: iops no evidence (0 of 24 trials void)"));
+    assert!(
+        line(&gate(&void, &[]))
+            .starts_with("gate: void: bfq on oltp: iops no evidence (0 of 24 trials void)")
+    );
 }
 
 #[test]
@@ -51,7 +55,8 @@ fn a_hostile_name_stays_one_line_and_no_command_of_the_runner() {
     let annotations = annotations(&gate);
     assert_eq!(annotations.len(), 2);
     assert!(
-        annotations[0].starts_with("::error title=schedlab%3A x ") && annotations[1].starts_with("::warning title=")
+        annotations[0].starts_with("::error title=schedlab%3A x ")
+            && annotations[1].starts_with("::warning title=")
     );
     for annotation in &annotations {
         assert!(!annotation.contains(['\n', '\r']), "{annotation:?}");
@@ -85,6 +90,9 @@ fn the_xml_has_a_case_for_each_comparison_and_nothing_that_xml_cannot_hold() {
     let xml = junit(&gate(&all, &[Condition::Worse])).expect("the template is whole");
     assert!(xml.contains("tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\""), "{xml}");
     assert_eq!(xml.matches("<testcase ").count(), 4);
-    assert!(xml.contains("&lt;b a=&quot;1&quot;&gt;&amp;amp;]]&gt;") && !xml.contains("<b "), "{xml}");
+    assert!(
+        xml.contains("&lt;b a=&quot;1&quot;&gt;&amp;amp;]]&gt;") && !xml.contains("<b "),
+        "{xml}"
+    );
     assert!(!xml.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{ffff}'));
 }

@@ -30,12 +30,16 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
         .flat_map(|evidence| &evidence.header.environment)
         .filter(|(_, facts)| !facts.is_empty())
         .map(|(name, facts)| {
-            let facts: Vec<_> = facts.iter().map(|(name, value)| (name, words::or_none(value))).collect();
+            let facts: Vec<_> =
+                facts.iter().map(|(name, value)| (name, words::or_none(value))).collect();
             context! { name => words::clean(name), facts }
         })
         .collect();
     let advice = page.advice.iter().map(|(workload, why)| context! { workload, why });
-    let tables = page.tables.iter().map(|of| context! { title => of.title, head => of.head, rows => of.rows });
+    let tables = page
+        .tables
+        .iter()
+        .map(|of| context! { title => of.title, head => of.head, rows => of.rows });
     let notes = evidence.iter().flat_map(|evidence| evidence.notes);
     let filled = context! {
         style => Value::from_safe_string(include_str!("../templates/style.css").into()),
@@ -84,8 +88,11 @@ fn tunables(page: &Page<'_>) -> Vec<Value> {
     let of = |workload: &WorkloadView<'_>| {
         let metric = workload.metrics.iter().find(|metric| metric.primary)?;
         let sweep = sweep::of(page.study, workload.name, metric)?;
-        let lines: Vec<_> = sweep.lines.into_iter().map(|(tunable, text)| (tunable, minus(text))).collect();
-        Some(context! { place => words::name_of(workload.name), metric => metric.label, good => metric.good(), lines })
+        let lines: Vec<_> =
+            sweep.lines.into_iter().map(|(tunable, text)| (tunable, minus(text))).collect();
+        Some(
+            context! { place => words::name_of(workload.name), metric => metric.label, good => metric.good(), lines },
+        )
     };
     page.workloads.iter().filter_map(of).collect()
 }
@@ -108,8 +115,11 @@ fn alarms(workloads: &[WorkloadView<'_>]) -> Vec<String> {
 
 /// The compact table of verdicts: arms by workloads, deciding metrics only.
 fn matrix(page: &Page<'_>) -> crate::Result<Value> {
-    let primary: Vec<(&WorkloadView<'_>, &MetricView<'_>)> =
-        page.workloads.iter().filter_map(|w| Some((w, w.metrics.iter().find(|m| m.primary)?))).collect();
+    let primary: Vec<(&WorkloadView<'_>, &MetricView<'_>)> = page
+        .workloads
+        .iter()
+        .filter_map(|w| Some((w, w.metrics.iter().find(|m| m.primary)?)))
+        .collect();
     let columns: Vec<Value> = primary
         .iter()
         .map(|(workload, metric)| {
@@ -136,7 +146,10 @@ fn matrix(page: &Page<'_>) -> crate::Result<Value> {
 fn cell(study: &Study, metric: &MetricView<'_>, row: &RowView<'_>) -> crate::Result<Value> {
     let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
     let range = forest::span(&judgements, study.criteria.margin);
-    let bar = row.judgement.map(|judgement| forest::bar(judgement, &range, study.criteria.margin)).transpose()?;
+    let bar = row
+        .judgement
+        .map(|judgement| forest::bar(judgement, &range, study.criteria.margin))
+        .transpose()?;
     Ok(context! { bar => bar.map(safe), ..row_values(metric, row) })
 }
 
@@ -186,12 +199,17 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
     let legend = (page.arms.iter().enumerate())
         .map(|(place, arm)| Ok(context! { arm => words::clean(arm), mark => safe(plot::canvas::legend_mark(place)?) }))
         .collect::<crate::Result<Vec<Value>>>()?;
-    let plots = deciding.map(|metric| plots(study, workload, metric, &trials, &page.arms)).transpose()?;
-    let swept = deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
-    let swept = swept.map(|(metric, sweep)| before_and_after(study, evidence, workload, metric, &sweep)).transpose()?;
+    let plots =
+        deciding.map(|metric| plots(study, workload, metric, &trials, &page.arms)).transpose()?;
+    let swept =
+        deciding.and_then(|metric| Some((metric, sweep::of(study, workload.name, metric)?)));
+    let swept = swept
+        .map(|(metric, sweep)| before_and_after(study, evidence, workload, metric, &sweep))
+        .transpose()?;
     let remarks = page.remarks(std::slice::from_ref(workload));
-    let remarks =
-        remarks.iter().map(|remark| context! { about => remark.about, text => remark.text, void => remark.void });
+    let remarks = remarks
+        .iter()
+        .map(|remark| context! { about => remark.about, text => remark.text, void => remark.void });
     Ok(context! {
         anchor,
         heading => words::name_of(workload.name).unwrap_or_else(|| "All rows of the table".into()),
@@ -212,7 +230,8 @@ fn section(page: &Page<'_>, workload: &WorkloadView<'_>, anchor: &str) -> crate:
 /// The actuator's path under each arm that was traced.
 fn actuator(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Vec<Value>> {
     let Some(evidence) = &page.evidence else { return Ok(Vec::new()) };
-    let warmup_ns = evidence.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000);
+    let warmup_ns =
+        evidence.header.plan.trial.warmup_ms.unwrap_or_default().saturating_mul(1_000_000);
     let mut excerpts = actuator::excerpts(evidence.actuator, workload.name, warmup_ns);
     excerpts.sort_by_key(|excerpt| page.arms.iter().position(|arm| *arm == excerpt.arm));
     let span = plot::actuator::span(&excerpts);
@@ -226,7 +245,10 @@ fn actuator(page: &Page<'_>, workload: &WorkloadView<'_>) -> crate::Result<Vec<V
             words::counted(excerpt.moves as u64, "move"),
         );
         let label = format!("{arm}: position of the actuator over time: {said}");
-        found.extend(plot::actuator::plot(&label, excerpt, span)?.map(|svg| context! { arm, said, svg => safe(svg) }));
+        found.extend(
+            plot::actuator::plot(&label, excerpt, span)?
+                .map(|svg| context! { arm, said, svg => safe(svg) }),
+        );
     }
     Ok(found)
 }
@@ -239,9 +261,12 @@ fn plots(
     arms: &[&str],
 ) -> crate::Result<Value> {
     let drawn = figures::of_metric(study, workload, metric, trials, arms)?;
-    let one = |kind| drawn.iter().find(|drawn| drawn.kind == kind).map(|drawn| safe(drawn.svg.clone()));
-    let mut curves =
-        drawn.iter().filter(|drawn| drawn.kind == FigureKind::Latency).map(|drawn| safe(drawn.svg.clone()));
+    let one =
+        |kind| drawn.iter().find(|drawn| drawn.kind == kind).map(|drawn| safe(drawn.svg.clone()));
+    let mut curves = drawn
+        .iter()
+        .filter(|drawn| drawn.kind == FigureKind::Latency)
+        .map(|drawn| safe(drawn.svg.clone()));
     Ok(context! {
         forest => one(FigureKind::Effects),
         distribution => one(FigureKind::Distribution),

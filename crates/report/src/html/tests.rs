@@ -17,10 +17,18 @@ fn well_formed(page: &str) -> usize {
         let end = tag_end(inside);
         let tag = &inside[..end];
         if let Some(name) = tag.strip_prefix('/') {
-            assert_eq!(open.pop(), Some(name), "closed out of order: …{}", &rest[..start + 1 + end]);
+            assert_eq!(
+                open.pop(),
+                Some(name),
+                "closed out of order: …{}",
+                &rest[..start + 1 + end]
+            );
         } else if !tag.ends_with('/') {
             let name = tag.split_whitespace().next().expect("a tag has a name");
-            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '!'), "not a tag: <{tag}>");
+            assert!(
+                name.chars().all(|c| c.is_ascii_alphanumeric() || c == '!'),
+                "not a tag: <{tag}>"
+            );
             if !EMPTY.contains(&name) {
                 open.push(name);
             }
@@ -65,7 +73,11 @@ fn text_of_others_is_never_markup() {
     lab.study.judgements[0].reasons.push(HOSTILE.into());
     lab.header.command = HOSTILE.into();
     lab.header.plan.device = HOSTILE.into();
-    lab.header.environment.get_mut("cpu").expect("a section").insert(HOSTILE.into(), HOSTILE.into());
+    lab.header
+        .environment
+        .get_mut("cpu")
+        .expect("a section")
+        .insert(HOSTILE.into(), HOSTILE.into());
     lab.header.environment.insert(HOSTILE.into(), Default::default());
     let (workload, arm) = (HOSTILE.into(), HOSTILE.into());
     lab.notes[0].event = experiment::record::Event::StoppedArm { workload, arm, blocks: 1 };
@@ -79,7 +91,9 @@ fn text_of_others_is_never_markup() {
 fn nothing_comes_from_outside_and_nothing_runs() {
     // Links within the page are ours.
     let page = page(&Lab::typical()).to_lowercase().replace("href=\"#", "");
-    for word in ["http", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe", "javascript:"] {
+    for word in
+        ["http", "src=", "href=", "url(", "@import", "<script", "<link", "<iframe", "javascript:"]
+    {
         assert!(!page.contains(word), "{word}");
     }
 }
@@ -90,12 +104,14 @@ fn the_answer_comes_before_everything_else_and_every_judgement_is_there() {
     let page = page(&lab);
     let answer = page.find("Use mq-deadline on SAMSUNG").expect("the answer is on the page");
     assert!(
-        answer < page.find("<table").expect("there are tables") && answer < page.find("aria-label").expect("plots")
+        answer < page.find("<table").expect("there are tables")
+            && answer < page.find("aria-label").expect("plots")
     );
     for judgement in &lab.study.judgements {
         let estimate = minus(number::estimate(judgement).expect("there is evidence"));
         let interval = minus(number::interval(judgement));
-        let row = format!("<td class=\"number\">{estimate}</td><td class=\"number\">{interval}</td>");
+        let row =
+            format!("<td class=\"number\">{estimate}</td><td class=\"number\">{interval}</td>");
         let at = page.find(&row).unwrap_or_else(|| panic!("{row}"));
         let verdict = format!("verdict {}", verdict::word(judgement.verdict));
         assert!(page[at..at + 300].contains(&verdict), "{judgement:?}");
@@ -129,7 +145,9 @@ fn the_path_of_the_actuator_is_shown_for_traced_arms_in_the_order_of_the_arms() 
     let evidence = Evidence { actuator: &paths, ..lab.evidence() };
     let page = render(&Page::of(&lab.study, Some(&evidence))).expect("the page is rendered");
     well_formed(&page);
-    let at = |arm: &str| page.find(&format!("{arm}: position of the actuator over time")).expect("a plot");
+    let at = |arm: &str| {
+        page.find(&format!("{arm}: position of the actuator over time")).expect("a plot")
+    };
     assert!(at("none") < at("bfq") && page.matches("Path of the actuator").count() == 1);
 }
 
@@ -141,7 +159,9 @@ fn void_evidence_is_an_alarm_at_the_top() {
     lab.study.judgements[0].reasons = vec!["the scheduler was never in effect".into()];
     let page = page(&lab);
     let alarm = page.find("the scheduler was never in effect").expect("the reason is on the page");
-    assert!(page.contains("Void evidence") && alarm < page.find("<table").expect("there are tables"));
+    assert!(
+        page.contains("Void evidence") && alarm < page.find("<table").expect("there are tables")
+    );
 }
 
 #[test]
@@ -155,7 +175,8 @@ fn one_block_no_valid_trial_and_an_empty_study_have_pages_too() {
     }
     lab.study.summaries.clear();
     for judgement in &mut lab.study.judgements {
-        (judgement.ratio, judgement.low, judgement.high, judgement.verdict) = (None, None, None, Verdict::Void);
+        (judgement.ratio, judgement.low, judgement.high, judgement.verdict) =
+            (None, None, None, Verdict::Void);
         judgement.log_ratios.clear();
     }
     well_formed(&page(&lab));
@@ -180,9 +201,15 @@ fn every_section_has_an_address_of_its_own_and_every_link_leads_to_one() {
     let (ids, links) = (values(&page, "id"), values(&page, "href"));
     for id in &ids {
         assert_eq!(ids.iter().filter(|other| *other == id).count(), 1, "{id}");
-        assert!(id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{id}");
+        assert!(
+            id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+            "{id}"
+        );
     }
-    assert!(links.len() > ids.len(), "each heading is a link to itself, and the list at the top leads to it");
+    assert!(
+        links.len() > ids.len(),
+        "each heading is a link to itself, and the list at the top leads to it"
+    );
     for link in links {
         assert!(link.strip_prefix('#').is_some_and(|id| ids.contains(&id)), "{link}");
     }
@@ -199,8 +226,11 @@ fn colours_are_variables_of_the_page_so_that_it_has_a_dark_form() {
         let defined = format!("{name}:");
         assert!(style.contains(&defined) && dark.contains(&defined), "{name}");
     }
-    let svgs: Vec<&str> =
-        page.split("<svg ").skip(1).map(|rest| rest.split("</svg>").next().unwrap_or_default()).collect();
+    let svgs: Vec<&str> = page
+        .split("<svg ")
+        .skip(1)
+        .map(|rest| rest.split("</svg>").next().unwrap_or_default())
+        .collect();
     for svg in svgs {
         for attribute in ["fill", "stroke"] {
             let fixed = values(svg, attribute).into_iter().find(|colour| colour.starts_with('#'));
@@ -216,7 +246,9 @@ fn date_host_drive_and_kernel_stand_above_the_answer() {
     lab.header.environment.insert("machine".to_owned(), machine.into());
     let page = page(&lab).replace("&#x2f;", "/");
     let answer = page.find("<h1>").expect("an answer");
-    for text in ["2026-11-21 19:58 UTC", "db1.example", "SAMSUNG MZ7LH960 (/dev/sdb)", "Linux 6.12.48"] {
+    for text in
+        ["2026-11-21 19:58 UTC", "db1.example", "SAMSUNG MZ7LH960 (/dev/sdb)", "Linux 6.12.48"]
+    {
         assert!(page.find(text).is_some_and(|at| at < answer), "{text}");
     }
 }

@@ -45,12 +45,18 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
     for (place, workload) in page.workloads.iter().enumerate() {
         let Some(metric) = workload.metrics.iter().find(|metric| metric.primary) else { continue };
         let name = |kind: &str| format!("{}-{kind}", file_name(place, workload.name));
-        let judgements: Vec<&Judgement> = metric.rows.iter().filter_map(|row| row.judgement).collect();
+        let judgements: Vec<&Judgement> =
+            metric.rows.iter().filter_map(|row| row.judgement).collect();
         let margin = page.study.criteria.margin;
-        let label = format!("{}: effect of each arm on {}", words::clean(workload.name), metric.label);
-        found.extend(forest::plot(&label, &judgements, metric.direction, margin)?.map(|svg| (name("effects"), svg)));
+        let label =
+            format!("{}: effect of each arm on {}", words::clean(workload.name), metric.label);
+        found.extend(
+            forest::plot(&label, &judgements, metric.direction, margin)?
+                .map(|svg| (name("effects"), svg)),
+        );
         let Some(evidence) = &page.evidence else { continue };
-        let trials: Vec<_> = evidence.trials.iter().filter(|trial| trial.workload == workload.name).collect();
+        let trials: Vec<_> =
+            evidence.trials.iter().filter(|trial| trial.workload == workload.name).collect();
         let subject = |label| distribution::Subject {
             label,
             trials: &trials,
@@ -63,12 +69,16 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
         found.extend(distribution::plot(&subject(&label))?.map(|svg| (name("trials"), svg)));
         found.extend(timeline::plot(&subject(&label))?.map(|svg| (name("drift"), svg)));
         for op in latency::kinds(&trials) {
-            let label = format!("{}: latency percentiles of {op} requests", words::clean(workload.name));
+            let label =
+                format!("{}: latency percentiles of {op} requests", words::clean(workload.name));
             let svg = latency::plot(&label, &trials, &page.arms, op)?;
             found.extend(svg.map(|svg| (name(&format!("latency-{op}")), svg)));
         }
     }
-    Ok(found.into_iter().map(|(name, svg)| (name, crate::words::escape_file(plot::canvas::whole_file(&svg)))).collect())
+    Ok(found
+        .into_iter()
+        .map(|(name, svg)| (name, crate::words::escape_file(plot::canvas::whole_file(&svg))))
+        .collect())
 }
 
 /// A name for files: letters, digits and dashes, whatever the workload is called, with its number so that no two are alike.
@@ -76,7 +86,11 @@ fn file_name(place: usize, workload: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let word: String = workload.chars().take(40).map(plain).collect();
     let word: Vec<&str> = word.split('-').filter(|part| !part.is_empty()).collect();
-    if word.is_empty() { format!("workload-{}", place + 1) } else { format!("{}-{}", place + 1, word.join("-")) }
+    if word.is_empty() {
+        format!("workload-{}", place + 1)
+    } else {
+        format!("{}-{}", place + 1, word.join("-"))
+    }
 }
 
 /// Arm, value, change, interval, verdict and blocks of a row, as plain text.
@@ -87,16 +101,21 @@ fn cells(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 6] {
         row.marked(),
         row.bare_centre(metric) + &own,
         of.and_then(number::estimate).unwrap_or_default().replace('-', "−"),
-        of.filter(|j| j.ratio.is_some()).map(number::interval).unwrap_or_default().replace('-', "−"),
+        of.filter(|j| j.ratio.is_some())
+            .map(number::interval)
+            .unwrap_or_default()
+            .replace('-', "−"),
         of.map_or("baseline", |j| verdict::word(j.verdict)).to_owned(),
         row.blocks(),
     ]
 }
 
-fn deciding<'v, 'a>(page: &'v Page<'a>) -> impl Iterator<Item = (&'v WorkloadView<'a>, &'v MetricView<'a>)> {
-    page.workloads
-        .iter()
-        .filter_map(|workload| Some((workload, workload.metrics.iter().find(|metric| metric.primary)?)))
+fn deciding<'v, 'a>(
+    page: &'v Page<'a>,
+) -> impl Iterator<Item = (&'v WorkloadView<'a>, &'v MetricView<'a>)> {
+    page.workloads.iter().filter_map(|workload| {
+        Some((workload, workload.metrics.iter().find(|metric| metric.primary)?))
+    })
 }
 
 fn caption(page: &Page<'_>) -> String {
@@ -122,7 +141,8 @@ fn latex_table(page: &Page<'_>) -> String {
          arm & geom.\\ mean & change & interval & verdict & blocks \\\\\n",
     );
     for (workload, metric) in deciding(page) {
-        let place = words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
+        let place =
+            words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
         let head = latex(&format!("{place}{}, {}", unit_of(metric), metric.good()));
         out += &format!("\\midrule\n\\multicolumn{{6}}{{l}}{{\\emph{{{head}}}}} \\\\\n");
         for row in &metric.rows {
@@ -141,13 +161,18 @@ fn latex_table(page: &Page<'_>) -> String {
 fn markdown_table(page: &Page<'_>) -> String {
     let mut out = String::new();
     for (workload, metric) in deciding(page) {
-        let place = words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
-        let head = super::markdown::escaped(&format!("{place}{}, {}", unit_of(metric), metric.good()));
+        let place =
+            words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
+        let head =
+            super::markdown::escaped(&format!("{place}{}, {}", unit_of(metric), metric.good()));
         out += &format!(
             "**{head}**\n\n| arm | geom. mean | change | interval | verdict | blocks |\n|---|--:|--:|--:|---|--:|\n"
         );
         for row in &metric.rows {
-            out += &format!("| {} |\n", cells(metric, row).map(|text| super::markdown::escaped(&text)).join(" | "));
+            out += &format!(
+                "| {} |\n",
+                cells(metric, row).map(|text| super::markdown::escaped(&text)).join(" | ")
+            );
         }
         out.push('\n');
     }
@@ -199,9 +224,10 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
             let seed = evidence.header.plan.seed.to_string();
             said.push(prose.say("{} were made in {} (seed {}).", &[&trials, &blocks(page), &seed]));
         }
-        None => said.push(
-            prose.say("Measurements of {} that were made elsewhere were judged with schedlab [@schedlab].", &[&arms]),
-        ),
+        None => said.push(prose.say(
+            "Measurements of {} that were made elsewhere were judged with schedlab [@schedlab].",
+            &[&arms],
+        )),
     }
     said.push(prose.say(
         "The effect is the ratio of geometric means: the mean over the blocks of the logarithm of the ratio to the baseline.",
@@ -215,8 +241,12 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
             &[&margin, &alpha],
         ));
     }
-    let void: u32 =
-        study.judgements.iter().filter(|judgement| judgement.primary).map(|judgement| judgement.void_blocks).sum();
+    let void: u32 = study
+        .judgements
+        .iter()
+        .filter(|judgement| judgement.primary)
+        .map(|judgement| judgement.void_blocks)
+        .sum();
     said.push(match void {
         0 => prose.say("No block was void; outliers were kept.", &[]),
         void => prose.say(
@@ -229,11 +259,22 @@ fn methods(page: &Page<'_>, prose: &Prose) -> String {
 
 /// The stopping rule with its reference, in our own words.
 fn rule(page: &Page<'_>, alpha: &str) -> String {
-    let unpaired = |judgement: &Judgement| judgement.ratio.is_some() && judgement.log_ratios.is_empty();
+    let unpaired =
+        |judgement: &Judgement| judgement.ratio.is_some() && judgement.log_ratios.is_empty();
     let unpaired = page.study.judgements.iter().any(unpaired);
-    let early = page.evidence.as_ref().is_some_and(|evidence| !evidence.header.plan.budget.no_early_stop);
-    let stop = if early { ", and measuring stopped for an arm as soon as its verdict was reached" } else { "" };
-    let most = page.study.criteria.planned.map(|planned| format!(", at most {planned} times")).unwrap_or_default();
+    let early =
+        page.evidence.as_ref().is_some_and(|evidence| !evidence.header.plan.budget.no_early_stop);
+    let stop = if early {
+        ", and measuring stopped for an arm as soon as its verdict was reached"
+    } else {
+        ""
+    };
+    let most = page
+        .study
+        .criteria
+        .planned
+        .map(|planned| format!(", at most {planned} times"))
+        .unwrap_or_default();
     match page.study.criteria.method {
         Method::Anytime if !unpaired => format!(
             "The result was looked at after every block{stop}; the intervals are confidence sequences [@wangramdas2023], which hold \
@@ -244,7 +285,9 @@ fn rule(page: &Page<'_>, alpha: &str) -> String {
              function of Hwang, Shih and DeCani [@hwang1990], the intervals are repeated confidence intervals [@jennison1989] with \
              bounds of the t statistic, and {alpha} is shared among the arms by a graphical procedure [@maurer2013]."
         ),
-        Method::ThreeSigma => "The rule of three standard deviations was applied, which has no error rate.".to_owned(),
+        Method::ThreeSigma => {
+            "The rule of three standard deviations was applied, which has no error rate.".to_owned()
+        }
         _ if unpaired => format!(
             "The intervals are Welch's [@welch1947], at {alpha} over all arms by Holm's correction [@holm1979]."
         ),
@@ -257,9 +300,17 @@ fn rule(page: &Page<'_>, alpha: &str) -> String {
 
 /// `16 blocks`, or `14 to 16 blocks`.
 fn blocks(page: &Page<'_>) -> String {
-    let counts = || page.study.judgements.iter().filter(|j| j.primary).map(|j| u64::from(j.blocks + j.void_blocks));
+    let counts = || {
+        page.study
+            .judgements
+            .iter()
+            .filter(|j| j.primary)
+            .map(|j| u64::from(j.blocks + j.void_blocks))
+    };
     match (counts().min(), counts().max()) {
-        (Some(least), Some(most)) if least < most => format!("{least} to {}", words::counted(most, "block")),
+        (Some(least), Some(most)) if least < most => {
+            format!("{least} to {}", words::counted(most, "block"))
+        }
         (_, most) => words::counted(most.unwrap_or(0), "block"),
     }
 }
@@ -273,7 +324,12 @@ fn place(page: &Page<'_>) -> String {
     };
     // Date first, schedlab's version last: both stand elsewhere.
     let about = page.about.get(1..page.about.len().saturating_sub(1)).unwrap_or_default();
-    let date = page.about.first().filter(|_| arena.is_empty()).map(|at| format!(" on {at}")).unwrap_or_default();
+    let date = page
+        .about
+        .first()
+        .filter(|_| arena.is_empty())
+        .map(|at| format!(" on {at}"))
+        .unwrap_or_default();
     format!("{arena}{}{date}", about.join(", "))
 }
 
@@ -286,8 +342,10 @@ fn references(page: &Page<'_>) -> String {
     let key = |entry: &str| entry.split(['{', ',']).nth(1).unwrap_or_default().to_owned();
     let cited = REFERENCES.split("\n\n").filter(|entry| said.contains(&format!("@{}", key(entry))));
     let title = "schedlab: a laboratory for Linux schedulers";
-    let own =
-        format!("@misc{{schedlab,\n  title = {{{title}}},\n  note = {{Version {}}}\n}}", env!("CARGO_PKG_VERSION"));
+    let own = format!(
+        "@misc{{schedlab,\n  title = {{{title}}},\n  note = {{Version {}}}\n}}",
+        env!("CARGO_PKG_VERSION")
+    );
     std::iter::once(own.as_str())
         .chain(cited)
         .map(|entry| format!("{}\n", entry.trim_end()))

@@ -14,10 +14,17 @@ fn figures_are_whole_files_with_fixed_colours() {
     let lab = Lab::typical().renamed("bfq", HOSTILE);
     let figures = files(&lab.study, Some(&lab.evidence())).expect("they are drawn").figures;
     let names: Vec<&str> = figures.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names[..4], ["1-oltp-effects", "1-oltp-trials", "1-oltp-drift", "1-oltp-latency-all"], "{names:?}");
+    assert_eq!(
+        names[..4],
+        ["1-oltp-effects", "1-oltp-trials", "1-oltp-drift", "1-oltp-latency-all"],
+        "{names:?}"
+    );
     for (name, svg) in &figures {
         assert!(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\""), "{name}");
-        assert!(!svg.contains("var(") && !svg.contains("<script") && svg.trim_end().ends_with("</svg>"), "{name}");
+        assert!(
+            !svg.contains("var(") && !svg.contains("<script") && svg.trim_end().ends_with("</svg>"),
+            "{name}"
+        );
     }
     assert_eq!(file_name(0, "../../etc/passwd"), "1-etc-passwd");
     assert_eq!(file_name(1, "\u{e9}"), "workload-2");
@@ -28,7 +35,9 @@ fn the_tables_and_the_paragraph_read_well() {
     let lab = Lab::typical();
     let made = files(&lab.study, Some(&lab.evidence())).expect("they are made").texts;
     insta::assert_snapshot!(
-        ["table.tex", "methods.md", "methods.tex", "references.bib"].map(|name| text(&made, name)).join("\n----\n")
+        ["table.tex", "methods.md", "methods.tex", "references.bib"]
+            .map(|name| text(&made, name))
+            .join("\n----\n")
     );
 }
 
@@ -37,16 +46,31 @@ fn a_name_is_text_in_latex_and_in_markdown() {
     let lab = Lab::typical().renamed("bfq", HOSTILE);
     let made = files(&lab.study, Some(&lab.evidence())).expect("they are made").texts;
     let table = text(&made, "table.tex");
-    assert!(table.contains("bfq\\_1 \\& 50\\% \\{\\textbackslash{}input\\{/etc/passwd\\}\\}"), "{table}");
+    assert!(
+        table.contains("bfq\\_1 \\& 50\\% \\{\\textbackslash{}input\\{/etc/passwd\\}\\}"),
+        "{table}"
+    );
     assert!(!table.contains("\\input"), "{table}");
     let columns = |row: &str| row.replace("\\&", "").matches('&').count();
-    assert!(table.lines().filter(|row| row.ends_with("\\\\") && row.contains(" & ")).all(|row| columns(row) == 5));
+    assert!(
+        table
+            .lines()
+            .filter(|row| row.ends_with("\\\\") && row.contains(" & "))
+            .all(|row| columns(row) == 5)
+    );
     for name in ["table.md", "methods.md"] {
-        assert!(text(&made, name).contains("\\[@\u{200b}evil\\] &lt;script&gt;"), "{}", text(&made, name));
+        assert!(
+            text(&made, name).contains("\\[@\u{200b}evil\\] &lt;script&gt;"),
+            "{}",
+            text(&made, name)
+        );
     }
     for name in ["table.tex", "methods.tex"] {
         let text = text(&made, name);
-        assert!(text.contains("[@evil]") && !text.contains("cite{evil") && !text.contains("\\input"), "{text}");
+        assert!(
+            text.contains("[@evil]") && !text.contains("cite{evil") && !text.contains("\\input"),
+            "{text}"
+        );
     }
 }
 
@@ -57,15 +81,23 @@ fn what_is_cited_is_among_the_references_and_nothing_else() {
         lab.study.criteria.method = method;
         let made = files(&lab.study, Some(&lab.evidence())).expect("they are made").texts;
         let (said, references) = (text(&made, "methods.md"), text(&made, "references.bib"));
-        for key in said.split("@").skip(1).map(|rest| rest.split([']', ';']).next().unwrap_or_default()) {
+        for key in
+            said.split("@").skip(1).map(|rest| rest.split([']', ';']).next().unwrap_or_default())
+        {
             assert!(references.contains(&format!("{{{key},")), "{key}");
             assert!(text(&made, "methods.tex").contains(key));
         }
         assert!(!text(&made, "methods.tex").contains("[@"));
-        for key in references.split("\n@").map(|entry| entry.split(['{', ',']).nth(1).unwrap_or_default()) {
+        for key in
+            references.split("\n@").map(|entry| entry.split(['{', ',']).nth(1).unwrap_or_default())
+        {
             assert!(said.contains(&format!("@{key}")), "{key} is not cited");
         }
     }
     let Paper { texts: made, figures } = files(&lab.study, None).expect("a table has them, too");
-    assert!(text(&made, "methods.md").contains("made elsewhere") && figures.len() == 3, "{}", figures.len());
+    assert!(
+        text(&made, "methods.md").contains("made elsewhere") && figures.len() == 3,
+        "{}",
+        figures.len()
+    );
 }

@@ -20,7 +20,11 @@ pub(crate) fn span(excerpts: &[Excerpt<'_>]) -> (u64, u64) {
 }
 
 /// The plot of one arm; `None` without a request.
-pub(crate) fn plot(label: &str, excerpt: &Excerpt<'_>, span: (u64, u64)) -> crate::Result<Option<String>> {
+pub(crate) fn plot(
+    label: &str,
+    excerpt: &Excerpt<'_>,
+    span: (u64, u64),
+) -> crate::Result<Option<String>> {
     if excerpt.visits.is_empty() {
         return Ok(None);
     }
@@ -50,7 +54,8 @@ pub(crate) fn plot(label: &str, excerpt: &Excerpt<'_>, span: (u64, u64)) -> crat
 
 /// The requests as points; of a run of requests of one client that would be drawn over each other, the first.
 fn thinned(excerpt: &Excerpt<'_>, x: &Axis, y: &Axis) -> Vec<((f64, f64), Option<u32>)> {
-    let pixel = |axis: &Axis, pixels: i32| (axis.range.end - axis.range.start) / f64::from(pixels) * CLOSE;
+    let pixel =
+        |axis: &Axis, pixels: i32| (axis.range.end - axis.range.start) / f64::from(pixels) * CLOSE;
     let (near_x, near_y) = (pixel(x, SIZE.0), pixel(y, SIZE.1));
     let mut points: Vec<((f64, f64), Option<u32>)> = Vec::new();
     for visit in excerpt.visits {
@@ -76,14 +81,18 @@ mod tests {
     fn each_visible_request_is_a_dot_in_the_colour_of_its_client() {
         let paths = [two_readers("deadline", 1), two_readers("anticipatory", 1000)];
         let found = excerpts(&paths, "oltp", 0);
-        let drawn = |at: usize| plot("x", &found[at], span(&found)).unwrap().expect("there are requests");
+        let drawn =
+            |at: usize| plot("x", &found[at], span(&found)).unwrap().expect("there are requests");
         let deadline = drawn(0);
         assert_eq!(deadline.matches("<circle").count(), found[0].visits.len());
         for client in [1, 2] {
             let RGBColor(r, g, b) = colour(client);
             assert!(deadline.contains(&format!("#{r:02X}{g:02X}{b:02X}")), "{client}");
         }
-        assert!(drawn(1).matches("<circle").count() < found[1].visits.len() / 2, "what is not visible is left out");
+        assert!(
+            drawn(1).matches("<circle").count() < found[1].visits.len() / 2,
+            "what is not visible is left out"
+        );
     }
 
     proptest! {

@@ -37,7 +37,11 @@ impl Ranged for Axis {
     }
 
     fn key_points<H: KeyPointHint>(&self, hint: H) -> Vec<f64> {
-        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.iter().map(|(at, _)| *at).collect() }
+        if hint.weight().allow_light_points() {
+            Vec::new()
+        } else {
+            self.ticks.iter().map(|(at, _)| *at).collect()
+        }
     }
 
     fn range(&self) -> Range<f64> {
@@ -66,7 +70,12 @@ impl Axis {
         let pad = if high > low { (high - low) * 0.08 } else { (high.abs() * 0.05).max(1e-9) };
         let from = if low >= 0.0 && low < 0.35 * high { 0.0 } else { low - pad };
         let range = from..high + pad;
-        Some(Axis { ticks: linear_ticks(range.start, range.end, 6), range, log: false, names: false })
+        Some(Axis {
+            ticks: linear_ticks(range.start, range.end, 6),
+            range,
+            log: false,
+            names: false,
+        })
     }
 
     /// A linear axis from `low` to `high` with some room at both ends; `None` when they are not finite or in the wrong order.
@@ -74,15 +83,22 @@ impl Axis {
         let (low, high) = extent([low, high]).filter(|_| low <= high)?;
         let pad = ((high - low) * 0.08).max(high.abs() * 1e-3).max(1e-9);
         let range = low - pad..high + pad;
-        Some(Axis { ticks: linear_ticks(range.start, range.end, 5), range, log: false, names: false })
+        Some(Axis {
+            ticks: linear_ticks(range.start, range.end, 5),
+            range,
+            log: false,
+            names: false,
+        })
     }
 
     /// A logarithmic axis over positive values, its ticks written by `write`.
     pub(crate) fn log10(low: f64, high: f64, write: impl Fn(f64) -> String) -> Axis {
-        let (low, high) = (low.clamp(1.0 / ABSURD, ABSURD).log10(), high.clamp(1.0 / ABSURD, ABSURD).log10());
+        let (low, high) =
+            (low.clamp(1.0 / ABSURD, ABSURD).log10(), high.clamp(1.0 / ABSURD, ABSURD).log10());
         let pad = ((high - low) * 0.05).max(0.03);
         let range = low - pad..high + pad;
-        let ticks = log_ticks(&range).into_iter().map(|value| (value.log10(), write(value))).collect();
+        let ticks =
+            log_ticks(&range).into_iter().map(|value| (value.log10(), write(value))).collect();
         Axis { range, ticks, log: true, names: false }
     }
 
@@ -101,7 +117,10 @@ impl Axis {
                 let sign = if percent > 0.0 { "+" } else { "" };
                 ((1.0 + percent / 100.0).ln(), format!("{sign}{label} %").replace('-', "−"))
             };
-            linear_ticks((low - 1.0) * 100.0, (high - 1.0) * 100.0, 7).into_iter().map(tick).collect()
+            linear_ticks((low - 1.0) * 100.0, (high - 1.0) * 100.0, 7)
+                .into_iter()
+                .map(tick)
+                .collect()
         } else {
             let factor = |value: f64| match value {
                 v if (v - 1.0).abs() < 1e-9 => "same".into(),
@@ -124,7 +143,11 @@ impl Axis {
 
     /// The position of a value.
     pub(crate) fn position(&self, value: f64) -> f64 {
-        if self.log { value.clamp(1.0 / ABSURD, ABSURD).log10() } else { value.clamp(-ABSURD, ABSURD) }
+        if self.log {
+            value.clamp(1.0 / ABSURD, ABSURD).log10()
+        } else {
+            value.clamp(-ABSURD, ABSURD)
+        }
     }
 
     /// The axis on `pixels` shown pixels, without the ticks whose labels would touch others: those at 0, where nothing changes, go
@@ -138,7 +161,9 @@ impl Axis {
         let (zero, others): (Vec<_>, Vec<_>) = self.ticks.iter().partition(|(at, _)| *at == 0.0);
         axis.ticks = Vec::new();
         for (at, label) in zero.into_iter().chain(others) {
-            let free = |(other, text): &(f64, String)| (other - at).abs() * each >= (size(label) + size(text)) / 2.0;
+            let free = |(other, text): &(f64, String)| {
+                (other - at).abs() * each >= (size(label) + size(text)) / 2.0
+            };
             if axis.ticks.iter().all(free) {
                 axis.ticks.push((*at, label.clone()));
             }
@@ -150,17 +175,21 @@ impl Axis {
     /// The text of the tick at a position.
     pub(crate) fn label(&self, position: f64) -> String {
         let distance = |at: f64| (at - position).abs();
-        let nearest = self.ticks.iter().min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b)));
+        let nearest =
+            self.ticks.iter().min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b)));
         nearest.map_or_else(String::new, |(_, label)| label.clone())
     }
 }
 
 /// Smallest and largest finite value.
 fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
-    values.into_iter().filter(|v| v.is_finite()).map(|v| v.clamp(-ABSURD, ABSURD)).fold(None, |found, v| match found {
-        None => Some((v, v)),
-        Some((low, high)) => Some((low.min(v), high.max(v))),
-    })
+    values.into_iter().filter(|v| v.is_finite()).map(|v| v.clamp(-ABSURD, ABSURD)).fold(
+        None,
+        |found, v| match found {
+            None => Some((v, v)),
+            Some((low, high)) => Some((low.min(v), high.max(v))),
+        },
+    )
 }
 
 /// About `wanted` round numbers between two values, with enough decimals to distinguish them.
@@ -172,7 +201,8 @@ fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
     let power = 10f64.powf(raw.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * power);
     let off = |step: &f64| (step / raw).ln().abs();
-    let step = steps.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).expect("there are four steps");
+    let step =
+        steps.into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).expect("there are four steps");
     let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
     let (first, last) = ((low / step).ceil(), (high / step).floor());
     let count = (last - first).clamp(0.0, 50.0) as usize;
@@ -194,7 +224,9 @@ fn log_ticks(range: &Range<f64>) -> Vec<f64> {
     let of = |digits: &[f64], apart: i32| -> Vec<f64> {
         (first..=last)
             .filter(|power| power.rem_euclid(apart) == 0)
-            .flat_map(|power| digits.iter().map(move |digit| digit * 10f64.powi(power)).collect::<Vec<_>>())
+            .flat_map(|power| {
+                digits.iter().map(move |digit| digit * 10f64.powi(power)).collect::<Vec<_>>()
+            })
             .filter(inside)
             .collect()
     };
@@ -204,7 +236,10 @@ fn log_ticks(range: &Range<f64>) -> Vec<f64> {
             return ticks;
         }
     }
-    linear_ticks(10f64.powf(range.start), 10f64.powf(range.end), 4).into_iter().map(|(value, _)| value).collect()
+    linear_ticks(10f64.powf(range.start), 10f64.powf(range.end), 4)
+        .into_iter()
+        .map(|(value, _)| value)
+        .collect()
 }
 
 /// A round number as short as it can be: `0.5`, `20`, `5,000`.
@@ -229,8 +264,14 @@ mod tests {
     #[test]
     fn ticks_are_round_and_carry_only_the_decimals_that_they_need() {
         let axis = Axis::of_values([982.0, 1051.0]).expect("there are values");
-        assert_eq!(labels(&axis), ["980", "990", "1,000", "1,010", "1,020", "1,030", "1,040", "1,050"]);
-        assert_eq!(labels(&Axis::of_values([3.0, 20.0]).expect("values")), ["0", "5", "10", "15", "20"]);
+        assert_eq!(
+            labels(&axis),
+            ["980", "990", "1,000", "1,010", "1,020", "1,030", "1,040", "1,050"]
+        );
+        assert_eq!(
+            labels(&Axis::of_values([3.0, 20.0]).expect("values")),
+            ["0", "5", "10", "15", "20"]
+        );
         let axis = Axis::of_values([10.0, 4000.0]).expect("there are values");
         assert!(axis.log);
         assert_eq!(labels(&axis), ["10", "100", "1,000"]);
@@ -247,12 +288,22 @@ mod tests {
     #[test]
     fn labels_that_would_touch_are_left_out_and_the_one_of_no_change_stays() {
         let axis = Axis::of_changes((0.5f64).ln()..(2.3f64).ln());
-        assert_eq!(labels(&axis), ["−40 %", "−20 %", "0 %", "+20 %", "+40 %", "+60 %", "+80 %", "+100 %", "+120 %"]);
+        assert_eq!(
+            labels(&axis),
+            ["−40 %", "−20 %", "0 %", "+20 %", "+40 %", "+60 %", "+80 %", "+100 %", "+120 %"]
+        );
         let width = |label: &str| label.chars().count() as f64 * 7.2 + 10.0;
-        assert_eq!(labels(&axis.thinned(330, width)), ["−40 %", "−20 %", "0 %", "+20 %", "+60 %", "+120 %"]);
+        assert_eq!(
+            labels(&axis.thinned(330, width)),
+            ["−40 %", "−20 %", "0 %", "+20 %", "+60 %", "+120 %"]
+        );
         assert_eq!(labels(&axis.thinned(3000, width)), labels(&axis));
         let names = Axis::of_names(vec!["a".repeat(90), "b".into()], false);
-        assert_eq!(names.thinned(10, width).ticks.len(), 2, "an arm without its name would be nothing");
+        assert_eq!(
+            names.thinned(10, width).ticks.len(),
+            2,
+            "an arm without its name would be nothing"
+        );
     }
 
     proptest! {

@@ -67,7 +67,8 @@ pub(crate) fn svg(
     let (width, height) = (size.0 * FINE, size.1 * FINE);
     let mut text = String::new();
     {
-        let canvas = SVGBackend::with_string(&mut text, (width as u32, height as u32)).into_drawing_area();
+        let canvas =
+            SVGBackend::with_string(&mut text, (width as u32, height as u32)).into_drawing_area();
         draw(&canvas)?;
         canvas.present()?;
     }
@@ -112,7 +113,9 @@ pub(crate) fn themed(svg: &str) -> String {
 
 /// A plot as a file of its own: with the namespace and the size that a page does without, and a background.
 pub(crate) fn whole_file(svg: &str) -> String {
-    let size = |at: usize| svg.split("viewBox=\"0 0 ").nth(1)?.split(['"', ' ']).nth(at)?.parse::<i32>().ok();
+    let size = |at: usize| {
+        svg.split("viewBox=\"0 0 ").nth(1)?.split(['"', ' ']).nth(at)?.parse::<i32>().ok()
+    };
     let (width, height) = (size(0).unwrap_or(0) / FINE, size(1).unwrap_or(0) / FINE);
     let head = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" "
@@ -151,7 +154,10 @@ pub(crate) struct Frame<'a> {
 }
 
 /// Axes, labels and grid.
-pub(crate) fn chart<'a, 'b>(canvas: &'a Canvas<'b>, frame: &Frame<'_>) -> crate::Result<Chart<'a, 'b>> {
+pub(crate) fn chart<'a, 'b>(
+    canvas: &'a Canvas<'b>,
+    frame: &Frame<'_>,
+) -> crate::Result<Chart<'a, 'b>> {
     let (width, height) = canvas.dim_in_pixel();
     let (width, height) = (width as i32 / FINE - frame.left - 16, height as i32 / FINE - 54);
     let x = frame.x.thinned(width, |label| label.chars().count() as f64 * CHARACTER + 10.0);
@@ -205,10 +211,17 @@ pub(crate) fn mark(area: &Area<'_>, arm: usize, at: (f64, f64), size: i32) -> cr
 }
 
 /// A void trial: hollow and crossed out, in the colour of its arm.
-pub(crate) fn void_mark(area: &Area<'_>, arm: usize, at: (f64, f64), size: i32) -> crate::Result<()> {
+pub(crate) fn void_mark(
+    area: &Area<'_>,
+    arm: usize,
+    at: (f64, f64),
+    size: i32,
+) -> crate::Result<()> {
     let style = colour(arm).stroke_width(FINE as u32);
     let s = (size + 1) * FINE;
-    Ok(area.draw(&(EmptyElement::at(at) + Circle::new((0, 0), s, style) + Cross::new((0, 0), s, style)))?)
+    Ok(area.draw(
+        &(EmptyElement::at(at) + Circle::new((0, 0), s, style) + Cross::new((0, 0), s, style)),
+    )?)
 }
 
 /// The mark of an arm alone, for a legend in the page.
@@ -222,7 +235,8 @@ pub(crate) fn legend_mark(arm: usize) -> crate::Result<String> {
 
 /// The geometric mean of the positive values, which are those that verdicts are made of; none without any.
 pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let logs: Vec<f64> = values.iter().filter(|v| v.is_finite() && **v > 0.0).map(|v| v.ln()).collect();
+    let logs: Vec<f64> =
+        values.iter().filter(|v| v.is_finite() && **v > 0.0).map(|v| v.ln()).collect();
     (!logs.is_empty()).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
 }
 
@@ -239,7 +253,8 @@ mod tests {
 
     #[test]
     fn a_label_cannot_leave_its_attribute() {
-        let text = svg("\"><script>alert(1)</script>", (10, 10), |_| Ok(())).expect("an empty plot");
+        let text =
+            svg("\"><script>alert(1)</script>", (10, 10), |_| Ok(())).expect("an empty plot");
         assert!(!text.contains("<script"), "{text}");
         assert!(!text.contains("http"), "no namespace, no address: {text}");
     }

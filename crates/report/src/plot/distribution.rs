@@ -7,7 +7,9 @@ use experiment::record::Trial;
 use plotters::prelude::*;
 
 use super::axis::Axis;
-use super::canvas::{self, CHARACTER, FINE, colour, geometric_mean, mark, room_for, svg, void_mark};
+use super::canvas::{
+    self, CHARACTER, FINE, colour, geometric_mean, mark, room_for, svg, void_mark,
+};
 use crate::number::Scale;
 use crate::{voids, words};
 
@@ -68,9 +70,14 @@ impl Subject<'_> {
 /// The distribution plot; none when no trial has a value.
 pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
     let points = subject.points();
-    let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else { return Ok(None) };
+    let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else {
+        return Ok(None);
+    };
     let room = f64::from(SIZE.0 - 90) / subject.arms.len().max(1) as f64 / CHARACTER;
-    let names = subject.arms.iter().map(|arm| words::shortened(&words::clean(arm), ((room * 0.8) as usize).max(4)));
+    let names = subject
+        .arms
+        .iter()
+        .map(|arm| words::shortened(&words::clean(arm), ((room * 0.8) as usize).max(4)));
     let x = Axis::of_names(names.collect(), false);
     let blocks = subject.trials.iter().map(|trial| trial.block).max().unwrap_or(0);
     let place = |arm: usize, block: u32| match blocks {
@@ -93,9 +100,13 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
             if let Some(middle) = geometric_mean(&valid) {
                 let at = y.position(middle);
                 let ends = vec![(arm as f64 - 0.4, at), (arm as f64 + 0.4, at)];
-                chart.draw_series([PathElement::new(ends, colour(arm).mix(0.55).stroke_width(3 * FINE as u32))])?;
+                chart.draw_series([PathElement::new(
+                    ends,
+                    colour(arm).mix(0.55).stroke_width(3 * FINE as u32),
+                )])?;
             }
-            let path = of_arm.iter().filter(|p| !p.2).map(|p| (place(arm, p.3.block), y.position(p.1)));
+            let path =
+                of_arm.iter().filter(|p| !p.2).map(|p| (place(arm, p.3.block), y.position(p.1)));
             chart.draw_series([PathElement::new(
                 path.collect::<Vec<_>>(),
                 colour(arm).mix(0.35).stroke_width(FINE as u32),
@@ -125,7 +136,14 @@ pub(crate) mod tests {
     ) -> Option<String> {
         let scale = Scale::of("iops", []);
         let trials: Vec<&Trial> = trials.iter().filter(|trial| trial.workload == "oltp").collect();
-        let subject = Subject { label: "all", trials: &trials, arms, metric: "iops", words: "IOPS", scale: &scale };
+        let subject = Subject {
+            label: "all",
+            trials: &trials,
+            arms,
+            metric: "iops",
+            words: "IOPS",
+            scale: &scale,
+        };
         plot(&subject).expect("the plot is drawn")
     }
 
@@ -136,8 +154,9 @@ pub(crate) mod tests {
         arms: usize,
         plot: fn(&Subject<'_>) -> crate::Result<Option<String>>,
     ) {
-        let names: Vec<String> =
-            (0..arms).map(|i| format!("arm {i} with a name that never seems to end at all")).collect();
+        let names: Vec<String> = (0..arms)
+            .map(|i| format!("arm {i} with a name that never seems to end at all"))
+            .collect();
         let mut trials = Lab::typical().trials;
         trials.retain(|trial| trial.workload == "oltp");
         trials.truncate(values.len());
@@ -146,7 +165,10 @@ pub(crate) mod tests {
             trial.block = (i / arms) as u32;
             trial.observation.metrics.insert("iops".into(), *value);
             if void {
-                trial.observation.voids.push(experiment::record::VoidReason::Throttled { events: 1 });
+                trial
+                    .observation
+                    .voids
+                    .push(experiment::record::VoidReason::Throttled { events: 1 });
             }
         }
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -158,7 +180,8 @@ pub(crate) mod tests {
     #[test]
     fn every_trial_is_a_mark_and_a_void_one_is_crossed_out() {
         let lab = Lab::typical();
-        let svg = draw(&lab.trials, &["none", "mq-deadline", "kyber", "bfq"], plot).expect("there are trials");
+        let svg = draw(&lab.trials, &["none", "mq-deadline", "kyber", "bfq"], plot)
+            .expect("there are trials");
         // The first arm's marks are its 14 circles; the void trial is hollow.
         assert_eq!(svg.matches("<circle").count(), 14 + 1);
         assert_eq!(svg.matches("fill=\"none\" stroke=\"#E69F00\"").count(), 1, "one hollow circle");

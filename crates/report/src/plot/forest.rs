@@ -31,7 +31,8 @@ pub(crate) fn plot(
         return Ok(None);
     }
     let margin = if margin.is_finite() { margin.max(0.0) } else { 0.0 };
-    let names: Vec<String> = judgements.iter().map(|j| words::shortened(&words::clean(&j.arm), 24)).collect();
+    let names: Vec<String> =
+        judgements.iter().map(|j| words::shortened(&words::clean(&j.arm), 24)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let x = Axis::of_changes(span(judgements, margin));
     let y = Axis::of_names(names, true);
@@ -43,14 +44,20 @@ pub(crate) fn plot(
         let frame = canvas::Frame {
             x: &x,
             y: &y,
-            x_title: format!("change against {baseline} (shaded: the margin of ±{})", number::percent(margin)),
+            x_title: format!(
+                "change against {baseline} (shaded: the margin of ±{})",
+                number::percent(margin)
+            ),
             y_title: String::new(),
             left: (longest as f64 * CHARACTER) as i32 + 18,
             grid: (true, false),
         };
         let mut chart = canvas::chart(&plot, &frame)?;
         let rows = y.range.clone();
-        let band = [(band(margin).start.max(x.range.start), rows.start), (band(margin).end.min(x.range.end), rows.end)];
+        let band = [
+            (band(margin).start.max(x.range.start), rows.start),
+            (band(margin).end.min(x.range.end), rows.end),
+        ];
         chart.draw_series([Rectangle::new(band, RGBColor(0x56, 0xb4, 0xe9).mix(0.22).filled())])?;
         let zero = vec![(0.0, rows.start), (0.0, rows.end)];
         chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
@@ -60,7 +67,10 @@ pub(crate) fn plot(
             let row = chart.backend_coord(&(0.0, at)).1 - 26 * FINE;
             numbers_of(&numbers, judgement, row)?;
         }
-        let (left, right) = (chart.backend_coord(&(x.range.start, 0.0)).0, chart.backend_coord(&(x.range.end, 0.0)).0);
+        let (left, right) = (
+            chart.backend_coord(&(x.range.start, 0.0)).0,
+            chart.backend_coord(&(x.range.end, 0.0)).0,
+        );
         let (low, high) = match direction {
             Direction::HigherIsBetter => ("← worse", "better →"),
             Direction::LowerIsBetter => ("← better", "worse →"),
@@ -79,10 +89,16 @@ pub(crate) fn bar(judgement: &Judgement, range: &Range<f64>, margin: f64) -> cra
     let label = format!("{}: {}", words::clean(&judgement.arm), number::effect(judgement));
     svg(&label, SIZE, |canvas| {
         let axis = |range: Range<f64>| Axis { range, ticks: Vec::new(), log: false, names: false };
-        let mut chart = ChartBuilder::on(canvas).build_cartesian_2d(axis(range.clone()), axis(-0.5..0.5))?;
-        let shade = [(band(margin).start.max(range.start), -0.5), (band(margin).end.min(range.end), 0.5)];
-        chart.draw_series([Rectangle::new(shade, RGBColor(0x56, 0xb4, 0xe9).mix(0.28).filled())])?;
-        chart.draw_series([PathElement::new(vec![(0.0, -0.5), (0.0, 0.5)], INK.stroke_width(FINE as u32))])?;
+        let mut chart =
+            ChartBuilder::on(canvas).build_cartesian_2d(axis(range.clone()), axis(-0.5..0.5))?;
+        let shade =
+            [(band(margin).start.max(range.start), -0.5), (band(margin).end.min(range.end), 0.5)];
+        chart
+            .draw_series([Rectangle::new(shade, RGBColor(0x56, 0xb4, 0xe9).mix(0.28).filled())])?;
+        chart.draw_series([PathElement::new(
+            vec![(0.0, -0.5), (0.0, 0.5)],
+            INK.stroke_width(FINE as u32),
+        )])?;
         line(&mut chart, judgement, 0.0, range)
     })
 }
@@ -128,7 +144,12 @@ fn interval(
 }
 
 /// The interval with caps or arrows, and the estimate on it.
-fn line(chart: &mut canvas::Chart<'_, '_>, judgement: &Judgement, at: f64, range: &Range<f64>) -> crate::Result<()> {
+fn line(
+    chart: &mut canvas::Chart<'_, '_>,
+    judgement: &Judgement,
+    at: f64,
+    range: &Range<f64>,
+) -> crate::Result<()> {
     let Some(ratio) = judgement.ratio.filter(|r| r.is_finite()) else { return Ok(()) };
     let colour = verdict_colour(judgement.verdict);
     let log = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln();
@@ -137,9 +158,13 @@ fn line(chart: &mut canvas::Chart<'_, '_>, judgement: &Judgement, at: f64, range
         judgement.high.map_or(f64::INFINITY, log).min(range.end),
     ];
     // Open on both sides it is no interval: a line across the whole plot would look like one.
-    let ends = if number::has_interval(judgement) { &[(ends[0], -1), (ends[1], 1)][..] } else { &[] };
+    let ends =
+        if number::has_interval(judgement) { &[(ends[0], -1), (ends[1], 1)][..] } else { &[] };
     let stroke = colour.stroke_width(3 * FINE as u32);
-    chart.draw_series([PathElement::new(ends.iter().map(|(end, _)| (*end, at)).collect::<Vec<_>>(), stroke)])?;
+    chart.draw_series([PathElement::new(
+        ends.iter().map(|(end, _)| (*end, at)).collect::<Vec<_>>(),
+        stroke,
+    )])?;
     for &(end, outward) in ends {
         let open = if outward < 0 { end <= range.start } else { end >= range.end };
         let here = EmptyElement::at((end, at));
@@ -161,9 +186,18 @@ fn line(chart: &mut canvas::Chart<'_, '_>, judgement: &Judgement, at: f64, range
 fn numbers_of(canvas: &canvas::Canvas<'_>, judgement: &Judgement, row: i32) -> crate::Result<()> {
     let colour = verdict_colour(judgement.verdict);
     let effect = number::effect(judgement).replace('-', "−");
-    let verdict = format!("{} {}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict));
-    canvas.draw_text(&effect, &anchored(TEXT, INK, HPos::Left, VPos::Center), (4 * FINE, row - 9 * FINE))?;
-    canvas.draw_text(&verdict, &anchored(TEXT, colour, HPos::Left, VPos::Center), (4 * FINE, row + 9 * FINE))?;
+    let verdict =
+        format!("{} {}", verdict::sign(judgement.verdict), verdict::word(judgement.verdict));
+    canvas.draw_text(
+        &effect,
+        &anchored(TEXT, INK, HPos::Left, VPos::Center),
+        (4 * FINE, row - 9 * FINE),
+    )?;
+    canvas.draw_text(
+        &verdict,
+        &anchored(TEXT, colour, HPos::Left, VPos::Center),
+        (4 * FINE, row + 9 * FINE),
+    )?;
     Ok(())
 }
 
@@ -197,7 +231,8 @@ mod tests {
     #[test]
     fn a_verdict_without_evidence_still_has_its_row() {
         let mut judgement = fixture::judgement("kyber");
-        (judgement.ratio, judgement.low, judgement.high, judgement.verdict) = (None, None, None, Verdict::Void);
+        (judgement.ratio, judgement.low, judgement.high, judgement.verdict) =
+            (None, None, None, Verdict::Void);
         judgement.log_ratios.clear();
         let svg = drawn(&[judgement]);
         assert!(svg.contains("no evidence") && svg.contains("✕ void"));

@@ -53,8 +53,9 @@ pub(crate) fn plot(label: &str, map: &HeatMap, rows: &Rows<'_>) -> crate::Result
         Ok(())
     })?;
     let (across, down) = area.expect("the chart was drawn");
-    let share =
-        |axis: &Axis, value: f64| (axis.position(value) - axis.range.start) / (axis.range.end - axis.range.start);
+    let share = |axis: &Axis, value: f64| {
+        (axis.position(value) - axis.range.start) / (axis.range.end - axis.range.start)
+    };
     let pixel_x = |column: usize| {
         let at = column as f64 * map.column_ns as f64 / divisor;
         f64::from(across.start) + share(&x, at) * f64::from(across.end - across.start)
@@ -66,10 +67,12 @@ pub(crate) fn plot(label: &str, map: &HeatMap, rows: &Rows<'_>) -> crate::Result
     let step = map.nr_columns().div_ceil(ACROSS);
     let mut paths: BTreeMap<(bool, u32), String> = BTreeMap::new();
     for ((column, row), (reads, writes)) in &cells {
-        let (left, right) = (pixel_x(column * step), pixel_x(((column + 1) * step).min(map.nr_columns())));
+        let (left, right) =
+            (pixel_x(column * step), pixel_x(((column + 1) * step).min(map.nr_columns())));
         let (top, bottom) = (pixel_y(row + 1), pixel_y(*row));
         let path = paths.entry((reads >= writes, shade(reads + writes, most))).or_default();
-        let _ = write!(path, "M{left:.0} {top:.0}H{right:.0}V{:.0}H{left:.0}z", bottom.max(top + 1.0));
+        let _ =
+            write!(path, "M{left:.0} {top:.0}H{right:.0}V{:.0}H{left:.0}z", bottom.max(top + 1.0));
     }
     let mut layer = String::new();
     for ((is_read, shade), path) in paths {

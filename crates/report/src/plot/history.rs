@@ -35,7 +35,8 @@ pub(crate) fn plot(
 ) -> crate::Result<Option<String>> {
     let Some(span) = span(arms.iter().flatten()) else { return Ok(None) };
     let last = days.iter().map(|(day, _)| *day).fold(0.0, f64::max).max(1e-3);
-    let x = Axis { range: -0.03 * last..last * 1.03, ticks: days.to_vec(), log: false, names: false };
+    let x =
+        Axis { range: -0.03 * last..last * 1.03, ticks: days.to_vec(), log: false, names: false };
     let y = Axis::of_changes(span);
     let drawn = svg(label, SIZE, |canvas| {
         let frame = canvas::Frame {
@@ -54,11 +55,17 @@ pub(crate) fn plot(
             let aside = (arm as f64 - arms.len() as f64 / 2.0) * last * 0.004;
             let at = |point: &Point| (point.day + aside, inside(point.ratio.ln(), &y.range));
             let path: Vec<_> = points.iter().map(at).collect();
-            chart.draw_series([PathElement::new(path, colour(arm).mix(0.35).stroke_width(FINE as u32))])?;
+            chart.draw_series([PathElement::new(
+                path,
+                colour(arm).mix(0.35).stroke_width(FINE as u32),
+            )])?;
             for point in points {
                 let (day, _) = at(point);
                 let bar = [point.low.ln(), point.high.ln()].map(|end| (day, inside(end, &y.range)));
-                chart.draw_series([PathElement::new(bar.to_vec(), colour(arm).stroke_width(FINE as u32))])?;
+                chart.draw_series([PathElement::new(
+                    bar.to_vec(),
+                    colour(arm).stroke_width(FINE as u32),
+                )])?;
                 mark(chart.plotting_area(), arm, at(point), 4)?;
             }
         }
@@ -97,7 +104,8 @@ mod tests {
         assert!(plot("x", "none", &[], &[Vec::new()]).unwrap().is_none());
         let open = Point { day: 0.0, ratio: 1.2, low: 0.0, high: f64::INFINITY };
         let days = [(0.0, "2026-11-22".to_owned())];
-        let drawn = plot("x", "none", &days, &[Vec::new(), vec![open]]).unwrap().expect("there is a point");
+        let drawn =
+            plot("x", "none", &days, &[Vec::new(), vec![open]]).unwrap().expect("there is a point");
         assert!(drawn.contains("2026-11-22") && drawn.contains("change against none"));
     }
 

@@ -14,17 +14,25 @@ use crate::number;
 const SIZE: (i32, i32) = (490, 340);
 
 /// Percentiles at which the curves are compared.
-const GRID: [f64; 16] =
-    [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.75, 99.9, 99.95, 99.99, 99.995, 99.999, 99.9999];
+const GRID: [f64; 16] = [
+    10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 97.5, 99.0, 99.5, 99.75, 99.9, 99.95, 99.99, 99.995,
+    99.999, 99.9999,
+];
 
 /// One arm's line: position of the percentile, and low quarter, median and high quarter of the latency in ns.
 type Line = Vec<(f64, [f64; 3])>;
 
 /// The percentile curves of the requests of one kind (`all`, `read`, `write`); none when no valid trial has a curve.
-pub(crate) fn plot(label: &str, trials: &[&Trial], arms: &[&str], op: &str) -> crate::Result<Option<String>> {
+pub(crate) fn plot(
+    label: &str,
+    trials: &[&Trial],
+    arms: &[&str],
+    op: &str,
+) -> crate::Result<Option<String>> {
     let lines: Vec<Line> = arms.iter().map(|arm| line(trials, arm, op)).collect();
     let values = lines.iter().flatten().flat_map(|(_, quarters)| *quarters);
-    let (low, high) = values.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
+    let (low, high) =
+        values.fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(v), high.max(v)));
     let last = lines.iter().flatten().map(|(at, _)| *at).fold(0.0, f64::max);
     if high == 0.0 {
         return Ok(None);
@@ -43,12 +51,17 @@ pub(crate) fn plot(label: &str, trials: &[&Trial], arms: &[&str], op: &str) -> c
         };
         let mut chart = canvas::chart(canvas, &frame)?;
         for (arm, line) in lines.iter().enumerate() {
-            let edge = |quarter: usize| line.iter().map(|(at, q)| (*at, y.position(q[quarter]))).collect::<Vec<_>>();
+            let edge = |quarter: usize| {
+                line.iter().map(|(at, q)| (*at, y.position(q[quarter]))).collect::<Vec<_>>()
+            };
             let outline = edge(0).into_iter().chain(edge(2).into_iter().rev()).collect::<Vec<_>>();
             if line.len() > 1 {
                 chart.draw_series([Polygon::new(outline, colour(arm).mix(0.15).filled())])?;
             }
-            chart.draw_series([PathElement::new(edge(1), colour(arm).stroke_width(2 * FINE as u32))])?;
+            chart.draw_series([PathElement::new(
+                edge(1),
+                colour(arm).stroke_width(2 * FINE as u32),
+            )])?;
             for at in edge(1) {
                 canvas::mark(chart.plotting_area(), arm, at, 3)?;
             }
@@ -60,19 +73,26 @@ pub(crate) fn plot(label: &str, trials: &[&Trial], arms: &[&str], op: &str) -> c
 
 /// Which kinds of requests have curves, in reading order.
 pub(crate) fn kinds(trials: &[&Trial]) -> Vec<&'static str> {
-    let has = |op: &&str| trials.iter().any(|trial| trial.observation.latency.iter().any(|curve| curve.op == **op));
+    let has = |op: &&str| {
+        trials.iter().any(|trial| trial.observation.latency.iter().any(|curve| curve.op == **op))
+    };
     ["all", "read", "write"].into_iter().filter(|op| has(op)).collect()
 }
 
 /// The line of one arm: a percentile is on it when at least half of the arm's valid trials reach it.
 fn line(trials: &[&Trial], arm: &str, op: &str) -> Line {
-    let valid = trials.iter().filter(|trial| trial.arm == arm && trial.observation.voids.iter().all(partial));
-    let curves: Vec<&LatencyCurve> =
-        valid.filter_map(|trial| trial.observation.latency.iter().find(|curve| curve.op == op)).collect();
+    let valid = trials
+        .iter()
+        .filter(|trial| trial.arm == arm && trial.observation.voids.iter().all(partial));
+    let curves: Vec<&LatencyCurve> = valid
+        .filter_map(|trial| trial.observation.latency.iter().find(|curve| curve.op == op))
+        .collect();
     let at_percentile = |percentile: f64| {
-        let values: Vec<f64> = curves.iter().filter_map(|curve| latency_at(curve, percentile)).collect();
+        let values: Vec<f64> =
+            curves.iter().filter_map(|curve| latency_at(curve, percentile)).collect();
         let enough = !values.is_empty() && values.len() * 2 >= curves.len();
-        let quarters = [quantile(&values, 0.25)?, quantile(&values, 0.5)?, quantile(&values, 0.75)?];
+        let quarters =
+            [quantile(&values, 0.25)?, quantile(&values, 0.5)?, quantile(&values, 0.75)?];
         enough.then_some((position(percentile), quarters))
     };
     GRID.into_iter().filter_map(at_percentile).collect()
@@ -105,9 +125,15 @@ fn position(percentile: f64) -> f64 {
 
 fn percentiles(last: f64) -> Axis {
     let names = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
-    let ticks = names.iter().map(|name| (position(name.parse().unwrap_or(0.0)), (*name).to_string()));
+    let ticks =
+        names.iter().map(|name| (position(name.parse().unwrap_or(0.0)), (*name).to_string()));
     let range = 0.0..last.max(1.0) + 0.1;
-    Axis { ticks: ticks.filter(|(at, _)| *at <= range.end).collect(), range, log: false, names: false }
+    Axis {
+        ticks: ticks.filter(|(at, _)| *at <= range.end).collect(),
+        range,
+        log: false,
+        names: false,
+    }
 }
 
 /// `100 µs`, `5 ms`: the unit goes with the number, because the axis spans several.
@@ -128,8 +154,11 @@ mod tests {
 
     #[test]
     fn a_curve_is_followed_between_its_points_and_never_beyond_its_requests() {
-        let curve =
-            LatencyCurve { op: "all".into(), count: 1000, points: vec![(50.0, 1000), (90.0, 4000), (99.99, 9000)] };
+        let curve = LatencyCurve {
+            op: "all".into(),
+            count: 1000,
+            points: vec![(50.0, 1000), (90.0, 4000), (99.99, 9000)],
+        };
         assert_eq!(latency_at(&curve, 50.0).map(f64::round), Some(1000.0));
         assert_eq!(latency_at(&curve, 25.0), None, "before its first point nothing is known");
         let between = latency_at(&curve, 75.0).expect("between two points");
@@ -146,7 +175,11 @@ mod tests {
             line(&trials, "kyber", "all")
         };
         let before = lines(&lab);
-        let void = lab.trials.iter_mut().find(|t| !t.observation.voids.is_empty()).expect("one trial is void");
+        let void = lab
+            .trials
+            .iter_mut()
+            .find(|t| !t.observation.voids.is_empty())
+            .expect("one trial is void");
         void.observation.latency[0].points.iter_mut().for_each(|(_, ns)| *ns *= 1000);
         assert_eq!(lines(&lab), before);
     }

@@ -36,8 +36,15 @@ pub(crate) fn plot(
         };
         let mut chart = canvas::chart(canvas, &frame)?;
         for line in lines {
-            let points: Vec<_> = line.points.iter().map(|(at, value)| (x.position(*at), y.position(*value))).collect();
-            chart.draw_series([PathElement::new(points, colour(line.colour).stroke_width(2 * FINE as u32))])?;
+            let points: Vec<_> = line
+                .points
+                .iter()
+                .map(|(at, value)| (x.position(*at), y.position(*value)))
+                .collect();
+            chart.draw_series([PathElement::new(
+                points,
+                colour(line.colour).stroke_width(2 * FINE as u32),
+            )])?;
         }
         Ok(())
     })?;
@@ -54,7 +61,10 @@ mod tests {
         let line = |colour, points: &[(f64, f64)]| Line { colour, points: points.to_vec() };
         let draw = |lines: &[Line]| plot("x", "time", &axis, "value", &axis, lines).unwrap();
         assert!(draw(&[line(1, &[(0.0, 1.0)])]).is_none());
-        let drawn = draw(&[line(1, &[(0.0, 1.0), (f64::MAX, f64::NAN)]), line(2, &[(0.0, 1.0), (1.0, 2.0)])]);
+        let drawn = draw(&[
+            line(1, &[(0.0, 1.0), (f64::MAX, f64::NAN)]),
+            line(2, &[(0.0, 1.0), (1.0, 2.0)]),
+        ]);
         assert!(drawn.expect("two lines").matches("<polyline").count() >= 2);
     }
 }

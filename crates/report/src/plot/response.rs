@@ -41,15 +41,20 @@ pub(crate) struct Curve<'a> {
 
 /// The scale that all curves of these judgements share.
 pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
-    let bare: Vec<Judgement> =
-        judgements.iter().map(|judgement| Judgement { log_ratios: Vec::new(), ..(*judgement).clone() }).collect();
+    let bare: Vec<Judgement> = judgements
+        .iter()
+        .map(|judgement| Judgement { log_ratios: Vec::new(), ..(*judgement).clone() })
+        .collect();
     forest::span(&bare.iter().collect::<Vec<_>>(), margin)
 }
 
 /// The curve of one tunable; none where no value is a number.
 pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> crate::Result<Option<String>> {
-    let points: Vec<(f64, &Judgement)> =
-        curve.points.iter().filter_map(|(value, judgement)| Some((number(value)?, *judgement))).collect();
+    let points: Vec<(f64, &Judgement)> = curve
+        .points
+        .iter()
+        .filter_map(|(value, judgement)| Some((number(value)?, *judgement)))
+        .collect();
     if points.is_empty() {
         return Ok(None);
     }
@@ -78,18 +83,27 @@ pub(crate) fn plot(curve: &Curve<'_>, range: &Range<f64>) -> crate::Result<Optio
         chart.draw_series([Rectangle::new(band, RGBColor(0x56, 0xb4, 0xe9).mix(0.22).filled())])?;
         let zero = vec![(x.range.start, 0.0), (x.range.end, 0.0)];
         chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
-        let estimate = |judgement: &Judgement| judgement.ratio.map(|ratio| log_of(ratio).clamp(range.start, range.end));
-        let known = points.iter().filter_map(|(value, judgement)| Some((places.at(*value), estimate(judgement)?)));
-        let mut path: Vec<(f64, f64)> = known.chain(default.map(|value| (places.at(value), 0.0))).collect();
+        let estimate = |judgement: &Judgement| {
+            judgement.ratio.map(|ratio| log_of(ratio).clamp(range.start, range.end))
+        };
+        let known = points
+            .iter()
+            .filter_map(|(value, judgement)| Some((places.at(*value), estimate(judgement)?)));
+        let mut path: Vec<(f64, f64)> =
+            known.chain(default.map(|value| (places.at(value), 0.0))).collect();
         path.sort_by(|a, b| a.0.total_cmp(&b.0));
         chart.draw_series([PathElement::new(path, INK.mix(0.45).stroke_width(2 * FINE as u32))])?;
         if let Some(value) = default {
             let at = EmptyElement::at((places.at(value), 0.0));
             chart.draw_series([at + Circle::new((0, 0), 6 * FINE, WHITE.filled())])?;
             let at = EmptyElement::at((places.at(value), 0.0));
-            chart.draw_series([at + Circle::new((0, 0), 6 * FINE, INK.stroke_width(2 * FINE as u32))])?;
+            chart.draw_series([
+                at + Circle::new((0, 0), 6 * FINE, INK.stroke_width(2 * FINE as u32))
+            ])?;
         }
-        points.iter().try_for_each(|(value, judgement)| mark(&mut chart, judgement, places.at(*value), range))
+        points.iter().try_for_each(|(value, judgement)| {
+            mark(&mut chart, judgement, places.at(*value), range)
+        })
     })?;
     Ok(Some(drawn))
 }
@@ -100,7 +114,12 @@ fn log_of(ratio: f64) -> f64 {
 
 /// One value: the vertical interval, with caps where it ends and arrows where it continues, and the estimate on it; a cross at the bottom
 /// where there is no evidence.
-fn mark(chart: &mut canvas::Chart<'_, '_>, judgement: &Judgement, x: f64, range: &Range<f64>) -> crate::Result<()> {
+fn mark(
+    chart: &mut canvas::Chart<'_, '_>,
+    judgement: &Judgement,
+    x: f64,
+    range: &Range<f64>,
+) -> crate::Result<()> {
     let colour = verdict_colour(judgement.verdict);
     let Some(ratio) = judgement.ratio.filter(|ratio| ratio.is_finite()) else {
         let at = range.start + (range.end - range.start) * 0.03;
@@ -123,16 +142,21 @@ fn mark(chart: &mut canvas::Chart<'_, '_>, judgement: &Judgement, x: f64, range:
             if open {
                 // Pixels count downwards.
                 let back = -8 * FINE * up;
-                chart.draw_series([here + Polygon::new(vec![(0, 0), (-s, back), (s, back)], colour.filled())])?;
+                chart.draw_series([
+                    here + Polygon::new(vec![(0, 0), (-s, back), (s, back)], colour.filled())
+                ])?;
             } else {
-                let cap = PathElement::new(vec![(-s, 0), (s, 0)], colour.stroke_width(2 * FINE as u32));
+                let cap =
+                    PathElement::new(vec![(-s, 0), (s, 0)], colour.stroke_width(2 * FINE as u32));
                 chart.draw_series([here + cap])?;
             }
         }
     }
     let s = 6 * FINE;
     let diamond = Polygon::new(vec![(0, -s), (s, 0), (0, s), (-s, 0)], colour.filled());
-    chart.draw_series([EmptyElement::at((x, log_of(ratio).clamp(range.start, range.end))) + diamond])?;
+    chart.draw_series([
+        EmptyElement::at((x, log_of(ratio).clamp(range.start, range.end))) + diamond
+    ])?;
     Ok(())
 }
 
@@ -151,7 +175,8 @@ impl Places {
         values.sort_by(f64::total_cmp);
         values.dedup();
         let positive: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0).collect();
-        let (least, most) = (positive.first().copied().unwrap_or(1.0), positive.last().copied().unwrap_or(1.0));
+        let (least, most) =
+            (positive.first().copied().unwrap_or(1.0), positive.last().copied().unwrap_or(1.0));
         let log = values.iter().all(|value| *value >= 0.0) && most / least > RATIOS;
         // As far below the least as the values are from each other.
         let step = (most / least).log10() / (positive.len().max(2) - 1) as f64;
@@ -168,7 +193,11 @@ impl Places {
 
     /// The axis, with a tick at every value as far as there is room; the default's first.
     fn axis(&self, default: Option<f64>) -> Axis {
-        let ends = self.values.first().zip(self.values.last()).map_or((0.0, 1.0), |(a, b)| (self.at(*a), self.at(*b)));
+        let ends = self
+            .values
+            .first()
+            .zip(self.values.last())
+            .map_or((0.0, 1.0), |(a, b)| (self.at(*a), self.at(*b)));
         let width = if ends.1 > ends.0 { ends.1 - ends.0 } else { ends.0.abs().max(1.0) };
         let range = ends.0 - 0.12 * width..ends.1 + 0.12 * width;
         let pixels = f64::from(SIZE.0 - 100) / (range.end - range.start);
@@ -230,7 +259,8 @@ mod tests {
 
     #[test]
     fn ratios_are_evenly_spaced_and_0_is_set_apart_by_one_step() {
-        let at: Vec<f64> = ticks(&[0.0, 8.0, 128.0], Some(32.0)).iter().map(|(at, _)| *at).collect();
+        let at: Vec<f64> =
+            ticks(&[0.0, 8.0, 128.0], Some(32.0)).iter().map(|(at, _)| *at).collect();
         assert_eq!(at.len(), 4);
         for pair in at.windows(2) {
             assert!((pair[1] - pair[0] - 4f64.log10()).abs() < 1e-9, "{at:?}");
@@ -260,21 +290,37 @@ mod tests {
     #[test]
     fn every_value_has_its_diamond_the_default_a_ring_and_void_ones_a_cross() {
         let judgement = fixture::judgement("x");
-        let void = Judgement { ratio: None, low: None, high: None, verdict: Verdict::Void, ..judgement.clone() };
-        let svg =
-            drawn(&[("1", judgement.clone()), ("64", judgement.clone()), ("256", void)], Some("16")).expect("numbers");
+        let void = Judgement {
+            ratio: None,
+            low: None,
+            high: None,
+            verdict: Verdict::Void,
+            ..judgement.clone()
+        };
+        let svg = drawn(
+            &[("1", judgement.clone()), ("64", judgement.clone()), ("256", void)],
+            Some("16"),
+        )
+        .expect("numbers");
         assert_eq!(svg.matches("<polygon").count(), 2, "{svg}");
         assert_eq!(svg.matches("<circle").count(), 2);
         assert!(svg.contains("fifo_batch (requests, log scale)"));
         let unknown = drawn(&[("1", judgement.clone())], None).expect("a number");
-        assert_eq!(unknown.matches("<circle").count(), 0, "without a known default there is no ring");
+        assert_eq!(
+            unknown.matches("<circle").count(),
+            0,
+            "without a known default there is no ring"
+        );
         assert!(drawn(&[("ext4", judgement)], None).is_none(), "words have no place on an axis");
     }
 
     #[test]
     fn an_open_interval_ends_in_an_arrow() {
         let judgement = Judgement { high: None, ..fixture::judgement("x") };
-        assert_eq!(drawn(&[("1", judgement)], None).expect("a number").matches("<polygon").count(), 2);
+        assert_eq!(
+            drawn(&[("1", judgement)], None).expect("a number").matches("<polygon").count(),
+            2
+        );
     }
 
     proptest! {

@@ -21,8 +21,12 @@ pub(crate) fn plot(
     line: &[(f64, f64)],
     trials: f64,
 ) -> crate::Result<Option<String>> {
-    let finite: Vec<f64> =
-        dots.iter().map(|dot| dot.1).chain(line.iter().map(|at| at.1)).filter(|e| e.is_finite()).collect();
+    let finite: Vec<f64> = dots
+        .iter()
+        .map(|dot| dot.1)
+        .chain(line.iter().map(|at| at.1))
+        .filter(|e| e.is_finite())
+        .collect();
     if finite.is_empty() {
         return Ok(None);
     }
@@ -46,7 +50,11 @@ pub(crate) fn plot(
         chart.draw_series([PathElement::new(zero, INK.stroke_width(FINE as u32))])?;
         for &(at, effect, holds) in dots {
             let here = (at, effect.clamp(y.range.start, y.range.end));
-            let style = if holds { colour(1).mix(0.6).filled() } else { colour(1).stroke_width(FINE as u32) };
+            let style = if holds {
+                colour(1).mix(0.6).filled()
+            } else {
+                colour(1).stroke_width(FINE as u32)
+            };
             chart.draw_series([Circle::new(here, 4 * FINE, style)])?;
         }
         let mut steps = Vec::new();
@@ -70,8 +78,12 @@ mod tests {
 
     #[test]
     fn a_search_is_dots_and_steps_and_nothing_without_a_value() {
-        let svg =
-            plot("a search", &[(0.0, 0.0, true), (2.0, 0.3, true), (3.0, -9.0, false)], &[(1.0, 0.0), (2.0, 0.3)], 9.0);
+        let svg = plot(
+            "a search",
+            &[(0.0, 0.0, true), (2.0, 0.3, true), (3.0, -9.0, false)],
+            &[(1.0, 0.0), (2.0, 0.3)],
+            9.0,
+        );
         let svg = svg.unwrap().unwrap();
         assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("trials") && !svg.contains("NaN"));

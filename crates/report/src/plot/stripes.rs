@@ -34,7 +34,9 @@ pub(crate) struct Piece<'a> {
 
 /// The drawing; none without a request that the disk had.
 pub(crate) fn plot(label: &str, piece: &Piece<'_>) -> Option<String> {
-    let inside = |io: &&Io| io.queued < piece.until_ns && io.completed.get().is_some_and(|at| at > piece.from_ns);
+    let inside = |io: &&Io| {
+        io.queued < piece.until_ns && io.completed.get().is_some_and(|at| at > piece.from_ns)
+    };
     let ios: Vec<&Io> = piece.ios.iter().filter(inside).take(REQUESTS).collect();
     if piece.until_ns <= piece.from_ns || !ios.iter().any(|io| io.issued.get().is_some()) {
         return None;
@@ -48,7 +50,8 @@ pub(crate) fn plot(label: &str, piece: &Piece<'_>) -> Option<String> {
     let stripe = |process: u32| processes.iter().position(|known| *known == process);
     let span = (piece.until_ns - piece.from_ns) as f64;
     let x = |ns: u64| {
-        LEFT + (ns.clamp(piece.from_ns, piece.until_ns) - piece.from_ns) as f64 / span * (WIDTH - LEFT - 10.0)
+        LEFT + (ns.clamp(piece.from_ns, piece.until_ns) - piece.from_ns) as f64 / span
+            * (WIDTH - LEFT - 10.0)
     };
     let height = (processes.len() + 1) as f64 * STRIPE + PATH + 70.0;
     let mut body = String::new();
@@ -61,7 +64,8 @@ pub(crate) fn plot(label: &str, piece: &Piece<'_>) -> Option<String> {
     bar(&mut body, LEFT, WIDTH - 10.0, disk + 9.0, 8.0, "#E4E4E4", 0.7);
     for io in &ios {
         let row = stripe(io.process);
-        let (issued, completed) = (io.issued.get().unwrap_or(io.queued), io.completed.get().unwrap_or(io.queued));
+        let (issued, completed) =
+            (io.issued.get().unwrap_or(io.queued), io.completed.get().unwrap_or(io.queued));
         let hue = row.map_or("#5A5A5A", hue);
         if let Some(row) = row {
             bar(&mut body, x(io.queued), x(issued), row as f64 * STRIPE + 6.0, 14.0, hue, 0.3);
@@ -82,8 +86,16 @@ pub(crate) fn plot(label: &str, piece: &Piece<'_>) -> Option<String> {
 }
 
 /// The sectors that the disk visits, in the order in which it gets the requests.
-fn path(body: &mut String, ios: &[&Io], until_ns: u64, x: &dyn Fn(u64) -> f64, top: f64, stripe: &Stripe<'_>) {
-    let mut visits: Vec<&Io> = ios.iter().copied().filter(|io| io.issued.get().is_some() && io.sectors > 0).collect();
+fn path(
+    body: &mut String,
+    ios: &[&Io],
+    until_ns: u64,
+    x: &dyn Fn(u64) -> f64,
+    top: f64,
+    stripe: &Stripe<'_>,
+) {
+    let mut visits: Vec<&Io> =
+        ios.iter().copied().filter(|io| io.issued.get().is_some() && io.sectors > 0).collect();
     visits.retain(|io| io.completed.get().is_some_and(|at| at <= until_ns));
     visits.sort_by_key(|io| io.issued.get());
     let low = visits.iter().map(|io| io.sector).min().unwrap_or(0);
@@ -96,11 +108,18 @@ fn path(body: &mut String, ios: &[&Io], until_ns: u64, x: &dyn Fn(u64) -> f64, t
         let at = x(io.completed.get().or(io.issued.get()).unwrap_or(io.queued));
         let _ = write!(line, "{at:.1},{:.1} ", y(io.sector.min(high)));
     }
-    let _ = write!(body, "<polyline points=\"{line}\" fill=\"none\" stroke=\"#333333\" stroke-opacity=\"0.4\"/>");
+    let _ = write!(
+        body,
+        "<polyline points=\"{line}\" fill=\"none\" stroke=\"#333333\" stroke-opacity=\"0.4\"/>"
+    );
     for io in &visits {
         let at = x(io.completed.get().or(io.issued.get()).unwrap_or(io.queued));
         let hue = stripe(io.process).map_or("#5A5A5A", hue);
-        let _ = write!(body, "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{hue}\"/>", y(io.sector.min(high)));
+        let _ = write!(
+            body,
+            "<circle cx=\"{at:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{hue}\"/>",
+            y(io.sector.min(high))
+        );
     }
 }
 
@@ -124,12 +143,16 @@ fn bar(body: &mut String, from: f64, until: f64, y: f64, height: f64, hue: &str,
 
 fn text(body: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
     let words = attribute(words);
-    let _ = write!(body, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"#333333\">{words}</text>");
+    let _ = write!(
+        body,
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"#333333\">{words}</text>"
+    );
 }
 
 /// The fixed colour of a stripe, which a page replaces by its own.
 fn hue(row: usize) -> &'static str {
-    ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#D55E00", "#B8A600", "#5A5A5A"][row % STRIPES]
+    ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#D55E00", "#B8A600", "#5A5A5A"]
+        [row % STRIPES]
 }
 
 #[cfg(test)]
@@ -147,10 +170,18 @@ mod tests {
         };
         let ios = [io(0, 0), io(10, 1), io(20, 0)];
         let names = |_| "<script>\u{1b}[2J\"&".to_owned();
-        let drawn = plot("x\"<", &Piece { ios: &ios, from_ns: 0, until_ns: 30, names: &names }).expect("requests");
-        assert!(!drawn.contains("<script") && !drawn.contains('\u{1b}') && drawn.contains("&lt;script&gt;"), "{drawn}");
+        let drawn = plot("x\"<", &Piece { ios: &ios, from_ns: 0, until_ns: 30, names: &names })
+            .expect("requests");
+        assert!(
+            !drawn.contains("<script")
+                && !drawn.contains('\u{1b}')
+                && drawn.contains("&lt;script&gt;"),
+            "{drawn}"
+        );
         assert_eq!(drawn.matches("<circle").count(), 3);
-        assert!(plot("x", &Piece { ios: &ios, from_ns: 30, until_ns: 30, names: &names }).is_none());
+        assert!(
+            plot("x", &Piece { ios: &ios, from_ns: 30, until_ns: 30, names: &names }).is_none()
+        );
         assert!(plot("x", &Piece { ios: &[], from_ns: 0, until_ns: 30, names: &names }).is_none());
     }
 }

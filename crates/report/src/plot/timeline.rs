@@ -14,7 +14,9 @@ const SIZE: (i32, i32) = (490, 340);
 /// The time line; none when no trial has a value.
 pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
     let points = subject.points();
-    let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else { return Ok(None) };
+    let Some(y) = Axis::of_values(points.iter().map(|(_, value, ..)| *value)) else {
+        return Ok(None);
+    };
     let last_ms = points.iter().map(|point| point.3.started_ms).max().unwrap_or(0) as f64;
     let (divisor, unit) = match last_ms {
         ms if ms < 300e3 => (1e3, "s"),
@@ -38,7 +40,10 @@ pub(crate) fn plot(subject: &Subject<'_>) -> crate::Result<Option<String>> {
             };
             let of_arm: Vec<_> = points.iter().filter(|(a, ..)| *a == arm).collect();
             let path: Vec<_> = of_arm.iter().filter(|p| !p.2).map(|p| at(p)).collect();
-            chart.draw_series([PathElement::new(path, colour(arm).mix(0.35).stroke_width(FINE as u32))])?;
+            chart.draw_series([PathElement::new(
+                path,
+                colour(arm).mix(0.35).stroke_width(FINE as u32),
+            )])?;
             for point in of_arm {
                 let draw = if point.2 { void_mark } else { mark };
                 draw(chart.plotting_area(), arm, at(point), subject.mark_size(3))?;

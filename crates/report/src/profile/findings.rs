@@ -29,7 +29,11 @@ fn who(device: &DeviceProfile) -> Option<String> {
     let all: u64 = device.processes.iter().map(|actor| actor.device_ns).sum();
     let part = if all > 0 { first.device_ns as f64 / all as f64 } else { return None };
     let most = if part > 0.995 { "all".to_owned() } else { percent(part) };
-    Some(format!("{} takes {most} of the time that the disk works: {}.", name_of(first), pattern(first)))
+    Some(format!(
+        "{} takes {most} of the time that the disk works: {}.",
+        name_of(first),
+        pattern(first)
+    ))
 }
 
 /// How a process asks: `reads of 8 KiB, one after the other, 93 % sequential, thinking 0.4 ms between them`.
@@ -40,7 +44,8 @@ pub(super) fn pattern(actor: &Actor) -> String {
         share if share < 0.05 => "writes".to_owned(),
         share => format!("{} reads", percent(share)),
     };
-    let mut words = vec![format!("{kind} of {}", number::bytes(actor.size_sectors.p50 as f64 * 512.0))];
+    let mut words =
+        vec![format!("{kind} of {}", number::bytes(actor.size_sectors.p50 as f64 * 512.0))];
     let sequential = actor.sequential as f64 / actor.steps().max(1) as f64;
     let near = actor.near as f64 / actor.steps().max(1) as f64;
     words.push(match (sequential, near) {
@@ -48,7 +53,8 @@ pub(super) fn pattern(actor: &Actor) -> String {
         (_, near) if near > 0.5 => format!("{} within 4 MiB of the one before", percent(near)),
         (sequential, _) => format!("at random ({} sequential)", percent(sequential)),
     });
-    let together = actor.overlapping as f64 / (actor.overlapping + actor.think_ns.count).max(1) as f64;
+    let together =
+        actor.overlapping as f64 / (actor.overlapping + actor.think_ns.count).max(1) as f64;
     if together > 0.5 {
         words.push(format!("{} outstanding at a time", number::significant(actor.depth_mean)));
     } else if actor.think_ns.count > 0 {
@@ -64,7 +70,8 @@ pub(super) fn pattern(actor: &Actor) -> String {
 fn anticipation(device: &DeviceProfile) -> Vec<String> {
     let seen = &device.anticipation;
     let span = device.span_ns().max(1) as f64;
-    let rule = |name: &str| seen.rules.iter().find(|rule| rule.rule == name).cloned().unwrap_or_default();
+    let rule =
+        |name: &str| seen.rules.iter().find(|rule| rule.rule == name).cloned().unwrap_or_default();
     let [always, wpcas, best] = ["always", "wpcas", "best"].map(rule);
     if seen.chances == 0 {
         let why = if seen.too_late > 0 {
@@ -80,7 +87,8 @@ fn anticipation(device: &DeviceProfile) -> Vec<String> {
         )];
     }
     let mut said = Vec::new();
-    let mut deceived: Vec<&Actor> = device.processes.iter().filter(|actor| actor.anticipation.deceived > 0).collect();
+    let mut deceived: Vec<&Actor> =
+        device.processes.iter().filter(|actor| actor.anticipation.deceived > 0).collect();
     deceived.sort_by_key(|actor| std::cmp::Reverse(actor.anticipation.deceived_loss_ns));
     for actor in deceived.iter().take(NAMED) {
         let of = &actor.anticipation;
@@ -158,14 +166,16 @@ fn stages(device: &DeviceProfile) -> Option<String> {
     let mean = |name: &str| {
         let stage = device.stages.iter().find(|stage| stage.name == name)?;
         let count = stage.reads.count + stage.writes.count;
-        let sum = stage.reads.mean * stage.reads.count as f64 + stage.writes.mean * stage.writes.count as f64;
+        let sum = stage.reads.mean * stage.reads.count as f64
+            + stage.writes.mean * stage.writes.count as f64;
         (count > 0).then(|| sum / count as f64)
     };
     let (all, before, disk) = (mean("Q2C")?, mean("Q2D")?, mean("D2C")?);
     if all <= 0.0 {
         return None;
     }
-    let tags = mean("Q2G").map_or(String::new(), |tags| format!(" ({} of it until a tag)", number::latency_ns(tags)));
+    let tags = mean("Q2G")
+        .map_or(String::new(), |tags| format!(" ({} of it until a tag)", number::latency_ns(tags)));
     Some(format!(
         "Of {} from queue to completion (mean), {} pass before the disk has the request{tags} and {} at the disk.",
         number::latency_ns(all),
@@ -177,6 +187,10 @@ fn stages(device: &DeviceProfile) -> Option<String> {
 fn failures(device: &DeviceProfile) -> Option<String> {
     let (failed, requeued) = (device.total.failed, device.total.requeued);
     (failed + requeued > 0).then(|| {
-        format!("{} failed, {} inserted again.", text::counted(failed, "request"), text::counted(requeued, "request"))
+        format!(
+            "{} failed, {} inserted again.",
+            text::counted(failed, "request"),
+            text::counted(requeued, "request")
+        )
     })
 }

@@ -34,7 +34,11 @@ pub struct Excerpt<'a> {
 /// # Errors
 /// When a plot or the template fails, which no input should cause.
 pub fn page(profile: &Profile, excerpts: &[Excerpt<'_>]) -> crate::Result<String> {
-    let devices = profile.devices.iter().map(|device| section(device, excerpts)).collect::<crate::Result<Vec<_>>>()?;
+    let devices = profile
+        .devices
+        .iter()
+        .map(|device| section(device, excerpts))
+        .collect::<crate::Result<Vec<_>>>()?;
     let page = context! {
         style => Value::from_safe_string(include_str!("../templates/style.css").into()),
         notes => notes(profile),
@@ -44,22 +48,38 @@ pub fn page(profile: &Profile, excerpts: &[Excerpt<'_>]) -> crate::Result<String
 }
 
 fn section(device: &DeviceProfile, excerpts: &[Excerpt<'_>]) -> crate::Result<Value> {
-    let plots =
-        [("Requests by time and sector", sectors(device)?), ("Requests by time and latency", latencies(device)?)];
-    let wide: Vec<Value> = plots.into_iter().filter_map(|(title, svg)| figure(title, svg?, &[])).collect();
+    let plots = [
+        ("Requests by time and sector", sectors(device)?),
+        ("Requests by time and latency", latencies(device)?),
+    ];
+    let wide: Vec<Value> =
+        plots.into_iter().filter_map(|(title, svg)| figure(title, svg?, &[])).collect();
     let busiest: Vec<String> = device.processes.iter().take(LINES).map(name_of).collect();
-    let stage_names: Vec<String> = stage_lines(device).iter().map(|(name, _)| name.clone()).collect();
+    let stage_names: Vec<String> =
+        stage_lines(device).iter().map(|(name, _)| name.clone()).collect();
     let pairs: Vec<Value> = [
         ("Throughput", throughput(device)?, vec!["reads".to_owned(), "writes".to_owned()]),
-        ("Queued and not completed", depth(device)?, vec!["requests, mean of each moment".to_owned()]),
+        (
+            "Queued and not completed",
+            depth(device)?,
+            vec!["requests, mean of each moment".to_owned()],
+        ),
         ("Stages", shares(&stage_lines(device), "time (log scale)", &time_tick)?, stage_names),
-        ("Think times", shares(&think_lines(device), "think time (log scale)", &time_tick)?, busiest.clone()),
+        (
+            "Think times",
+            shares(&think_lines(device), "think time (log scale)", &time_tick)?,
+            busiest.clone(),
+        ),
         (
             "Distances from one request to the next",
             shares(&distance_lines(device), "sectors (log scale)", &plain_tick)?,
             busiest,
         ),
-        ("What the disk takes, by distance", service(device)?, vec!["reads".to_owned(), "writes".to_owned()]),
+        (
+            "What the disk takes, by distance",
+            service(device)?,
+            vec!["reads".to_owned(), "writes".to_owned()],
+        ),
     ]
     .into_iter()
     .filter_map(|(title, svg, legend)| figure(title, svg?, &legend))
@@ -75,14 +95,25 @@ fn section(device: &DeviceProfile, excerpts: &[Excerpt<'_>]) -> crate::Result<Va
 
 fn figure(title: &str, svg: String, legend: &[String]) -> Option<Value> {
     let mark = |at: usize| Some(Value::from_safe_string(themed(&legend_mark(at).ok()?)));
-    let legend: Vec<Value> =
-        legend.iter().enumerate().filter_map(|(at, name)| Some(context! { mark => mark(at + 1)?, name })).collect();
+    let legend: Vec<Value> = legend
+        .iter()
+        .enumerate()
+        .filter_map(|(at, name)| Some(context! { mark => mark(at + 1)?, name }))
+        .collect();
     Some(context! { title, plot => Value::from_safe_string(themed(&svg)), legend })
 }
 
 fn drawn(excerpt: &Excerpt<'_>) -> Option<Value> {
-    let piece = Piece { ios: &excerpt.ios, from_ns: excerpt.from_ns, until_ns: excerpt.until_ns, names: excerpt.name };
-    let svg = stripes::plot("Each request around the moment at which most was lost by not waiting", &piece)?;
+    let piece = Piece {
+        ios: &excerpt.ios,
+        from_ns: excerpt.from_ns,
+        until_ns: excerpt.until_ns,
+        names: excerpt.name,
+    };
+    let svg = stripes::plot(
+        "Each request around the moment at which most was lost by not waiting",
+        &piece,
+    )?;
     let at = number::latency_ns(excerpt.from_ns as f64);
     Some(context! { at, plot => Value::from_safe_string(themed(&svg)) })
 }
@@ -94,7 +125,8 @@ fn sectors(device: &DeviceProfile) -> crate::Result<Option<String>> {
 }
 
 fn latencies(device: &DeviceProfile) -> crate::Result<Option<String>> {
-    let rows = Rows { title: "latency (log scale)".into(), unit: 1.0, log: true, write: &time_tick };
+    let rows =
+        Rows { title: "latency (log scale)".into(), unit: 1.0, log: true, write: &time_tick };
     heat::plot("Requests by time and latency", &device.latency_map, &rows)
 }
 
@@ -126,9 +158,12 @@ fn over_time(
     lines: Vec<Vec<(f64, f64)>>,
 ) -> crate::Result<Option<String>> {
     let (divisor, unit) = span(device);
-    let x = Axis::from_zero(device.series.column_ns as f64 * device.series.columns.len() as f64 / divisor);
+    let x = Axis::from_zero(
+        device.series.column_ns as f64 * device.series.columns.len() as f64 / divisor,
+    );
     let y = Axis::from_zero(lines.iter().flatten().map(|(_, value)| *value).fold(0.0, f64::max));
-    let lines: Vec<Line> = lines.into_iter().enumerate().map(|(at, points)| Line { colour: at + 1, points }).collect();
+    let lines: Vec<Line> =
+        lines.into_iter().enumerate().map(|(at, points)| Line { colour: at + 1, points }).collect();
     lines::plot(label, &format!("time ({unit})"), &x, y_title, &y, &lines)
 }
 
@@ -165,22 +200,39 @@ type Named = (String, Vec<(f64, f64)>);
 fn stage_lines(device: &DeviceProfile) -> Vec<Named> {
     let shown = ["Q2G", "I2D", "D2C", "Q2C"];
     let stages = device.stages.iter().filter(|stage| shown.contains(&stage.name.as_str()));
-    let sides = stages.flat_map(|stage| [(stage, "reads", &stage.reads), (stage, "writes", &stage.writes)]);
+    let sides =
+        stages.flat_map(|stage| [(stage, "reads", &stage.reads), (stage, "writes", &stage.writes)]);
     sides
         .filter(|(.., side)| side.count > 0)
-        .map(|(stage, kind, side)| (format!("{} of {kind} ({})", stage.name, stage.what), cumulative(side)))
+        .map(|(stage, kind, side)| {
+            (format!("{} of {kind} ({})", stage.name, stage.what), cumulative(side))
+        })
         .collect()
 }
 
 fn think_lines(device: &DeviceProfile) -> Vec<Named> {
-    device.processes.iter().take(LINES).map(|actor| (name_of(actor), cumulative(&actor.think_ns))).collect()
+    device
+        .processes
+        .iter()
+        .take(LINES)
+        .map(|actor| (name_of(actor), cumulative(&actor.think_ns)))
+        .collect()
 }
 
 fn distance_lines(device: &DeviceProfile) -> Vec<Named> {
-    device.processes.iter().take(LINES).map(|actor| (name_of(actor), cumulative(&actor.distance_sectors))).collect()
+    device
+        .processes
+        .iter()
+        .take(LINES)
+        .map(|actor| (name_of(actor), cumulative(&actor.distance_sectors)))
+        .collect()
 }
 
-fn shares(of: &[Named], x_title: &str, tick: &dyn Fn(f64) -> String) -> crate::Result<Option<String>> {
+fn shares(
+    of: &[Named],
+    x_title: &str,
+    tick: &dyn Fn(f64) -> String,
+) -> crate::Result<Option<String>> {
     let values = || of.iter().flat_map(|(_, points)| points).map(|(value, _)| *value);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(1.0, f64::max));
     if low > high {
@@ -207,5 +259,12 @@ fn service(device: &DeviceProfile) -> crate::Result<Option<String>> {
         return Ok(None);
     }
     let (x, y) = (Axis::log10(x_low, x_high, plain_tick), Axis::log10(y_low, y_high, time_tick));
-    lines::plot("Service time by distance", "distance in sectors (log scale)", &x, "mean (log scale)", &y, &lines)
+    lines::plot(
+        "Service time by distance",
+        "distance in sectors (log scale)",
+        &x,
+        "mean (log scale)",
+        &y,
+        &lines,
+    )
 }

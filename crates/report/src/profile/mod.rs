@@ -44,9 +44,14 @@ fn percent(share: f64) -> String {
 fn headline(device: &DeviceProfile) -> String {
     let total = &device.total;
     let seconds = (device.span_ns() as f64 / 1e9).max(1e-9);
-    let under: Vec<String> =
-        device.schedulers.iter().map(|(name, _)| words::clean(name)).filter(|name| !name.is_empty()).collect();
-    let under = if under.is_empty() { String::new() } else { format!(" under {}", words::listed(&under)) };
+    let under: Vec<String> = device
+        .schedulers
+        .iter()
+        .map(|(name, _)| words::clean(name))
+        .filter(|name| !name.is_empty())
+        .collect();
+    let under =
+        if under.is_empty() { String::new() } else { format!(" under {}", words::listed(&under)) };
     format!(
         "{}: {}{under} in {}, {} a second, {} of them reads, {}/s",
         device_name(device),
@@ -59,7 +64,11 @@ fn headline(device: &DeviceProfile) -> String {
 }
 
 fn device_name(device: &DeviceProfile) -> String {
-    if device.name.is_empty() { format!("disk {}", device.device) } else { words::clean(&device.name) }
+    if device.name.is_empty() {
+        format!("disk {}", device.device)
+    } else {
+        words::clean(&device.name)
+    }
 }
 
 #[cfg(test)]

@@ -114,7 +114,18 @@ fn processes(device: &DeviceProfile, actors: &[Actor], top: usize) -> Option<Tab
 }
 
 fn stages(device: &DeviceProfile) -> Option<Table> {
-    let mut rows = table(&["STAGE", "", "READS p50", "p95", "p99", "longest", "WRITES p50", "p95", "p99", "longest"]);
+    let mut rows = table(&[
+        "STAGE",
+        "",
+        "READS p50",
+        "p95",
+        "p99",
+        "longest",
+        "WRITES p50",
+        "p95",
+        "p99",
+        "longest",
+    ]);
     for stage in &device.stages {
         let mut row = vec![stage.name.clone(), stage.what.clone()];
         for side in [&stage.reads, &stage.writes] {
@@ -130,10 +141,24 @@ fn anticipation(device: &DeviceProfile, top: usize) -> Option<Table> {
     if device.anticipation.chances == 0 {
         return None;
     }
-    let mut rows =
-        table(&["PROCESS", "CHANCES", "DECEIVED", "RULE", "WAITS", "IN VAIN", "WAITED", "DECEPTIVE IDLE", "GAIN"]);
-    let whole = Actor { name: "all".to_owned(), anticipation: device.anticipation.clone(), ..Actor::default() };
-    let some = device.processes.iter().filter(|actor| actor.anticipation.chances > 0).take(top.min(5));
+    let mut rows = table(&[
+        "PROCESS",
+        "CHANCES",
+        "DECEIVED",
+        "RULE",
+        "WAITS",
+        "IN VAIN",
+        "WAITED",
+        "DECEPTIVE IDLE",
+        "GAIN",
+    ]);
+    let whole = Actor {
+        name: "all".to_owned(),
+        anticipation: device.anticipation.clone(),
+        ..Actor::default()
+    };
+    let some =
+        device.processes.iter().filter(|actor| actor.anticipation.chances > 0).take(top.min(5));
     for actor in std::iter::once(&whole).chain(some) {
         for (at, rule) in actor.anticipation.rules.iter().enumerate() {
             let first = |words: String| if at == 0 { words } else { String::new() };
@@ -149,7 +174,11 @@ fn anticipation(device: &DeviceProfile, top: usize) -> Option<Table> {
                 rule.deceptive_idle_ns().map_or("-".to_owned(), number::latency_ns),
                 match rule.unpriced {
                     0 => format!("{sign}{}", time(rule.gain_ns.unsigned_abs())),
-                    _ => format!("{sign}{}, at most {} more", time(rule.gain_ns.unsigned_abs()), time(rule.bound_ns)),
+                    _ => format!(
+                        "{sign}{}, at most {} more",
+                        time(rule.gain_ns.unsigned_abs()),
+                        time(rule.bound_ns)
+                    ),
                 },
             ]);
         }
@@ -164,7 +193,11 @@ fn disk(device: &DeviceProfile) -> Option<Table> {
     let part = |ns: u64| percent(ns as f64 / span);
     if depth.device_max > 0 {
         rows.add_row(["busy".to_owned(), part(idle.busy_ns), String::new()]);
-        rows.add_row(["idle".to_owned(), part(idle.idle_ns), text::counted(idle.periods, "period")]);
+        rows.add_row([
+            "idle".to_owned(),
+            part(idle.idle_ns),
+            text::counted(idle.periods, "period"),
+        ]);
         rows.add_row([
             "  while requests waited".to_owned(),
             part(idle.held_ns),

@@ -16,14 +16,20 @@ fn deceived(name: &str) -> Recording {
         flags: Flags::SYNC,
         ..Io::asked(queued, Kind::Read, sector, 64, process)
     };
-    let mut ios: Vec<Io> = (0..50).map(|n| read(n * 2 * MS, n * 2 * MS, n * 2 * MS + MS, n * 64, 0)).collect();
+    let mut ios: Vec<Io> =
+        (0..50).map(|n| read(n * 2 * MS, n * 2 * MS, n * 2 * MS + MS, n * 64, 0)).collect();
     for n in 0..200 {
         let base = (100 + n * 20) * MS;
         ios.push(read(base + MS, base + 5 * MS, base + 15 * MS, 20_000_000 + n * 64, 1));
         ios.push(read(base + 6 * MS, base + 15 * MS, base + 25 * MS, 3200 + n * 64, 0));
     }
-    let process =
-        |pid: u32, name: &str| Process { pid, tid: pid, name: name.into(), cgroup: "/db".into(), ..Process::default() };
+    let process = |pid: u32, name: &str| Process {
+        pid,
+        tid: pid,
+        name: name.into(),
+        cgroup: "/db".into(),
+        ..Process::default()
+    };
     Recording {
         devices: vec![Device { name: "sda".into(), ..Device::default() }],
         processes: vec![process(7, name), process(8, "backup")],
@@ -34,7 +40,13 @@ fn deceived(name: &str) -> Recording {
 }
 
 fn excerpt<'a>(recording: &Recording, name: &'a dyn Fn(u32) -> String) -> Excerpt<'a> {
-    Excerpt { device: 0, ios: recording.ios[50..80].to_vec(), from_ns: 100 * MS, until_ns: 200 * MS, name }
+    Excerpt {
+        device: 0,
+        ios: recording.ios[50..80].to_vec(),
+        from_ns: 100 * MS,
+        until_ns: 200 * MS,
+        name,
+    }
 }
 
 #[test]
@@ -53,8 +65,17 @@ fn the_page_has_every_plot_and_a_name_stays_text() {
     let name = |_: u32| hostile.to_owned();
     let made = page(&profile, &[excerpt(&recording, &name)]).expect("a page");
     assert!(!made.contains("<script") && !made.contains('\u{1b}'), "the name is text");
-    assert_eq!(made.matches("<svg role=\"img\" aria-label=\"R").count(), 3, "two heat maps and a course");
-    for title in ["Where waiting would have paid most", "Think times", "What the disk takes, by distance", "Stages"] {
+    assert_eq!(
+        made.matches("<svg role=\"img\" aria-label=\"R").count(),
+        3,
+        "two heat maps and a course"
+    );
+    for title in [
+        "Where waiting would have paid most",
+        "Think times",
+        "What the disk takes, by distance",
+        "Stages",
+    ] {
         assert!(made.contains(title), "{title}");
     }
     assert!(!render(&profile, 10, 100).contains('\u{1b}'));

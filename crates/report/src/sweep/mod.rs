@@ -42,8 +42,13 @@ pub(crate) struct SweepView<'a> {
 }
 
 /// The sweep that a metric of a workload has; none where the experiment is no sweep, or the metric does not decide.
-pub(crate) fn of<'a>(study: &'a Study, workload: &str, metric: &MetricView<'a>) -> Option<SweepView<'a>> {
-    let wanted = |response: &&Response| response.workload == workload && response.metric == metric.name;
+pub(crate) fn of<'a>(
+    study: &'a Study,
+    workload: &str,
+    metric: &MetricView<'a>,
+) -> Option<SweepView<'a>> {
+    let wanted =
+        |response: &&Response| response.workload == workload && response.metric == metric.name;
     let responses: Vec<&Response> = study.responses.iter().filter(wanted).collect();
     if responses.is_empty() {
         return None;
@@ -53,7 +58,9 @@ pub(crate) fn of<'a>(study: &'a Study, workload: &str, metric: &MetricView<'a>) 
         rows.extend(response.points.iter().filter_map(|point| row(response, point, metric)));
     }
     let judged = metric.rows.iter().filter(|row| row.judgement.is_some()).count();
-    let lines = responses.iter().map(|response| (words::clean(&response.tunable), line(study, response, metric)));
+    let lines = responses
+        .iter()
+        .map(|response| (words::clean(&response.tunable), line(study, response, metric)));
     Some(SweepView { lines: lines.collect(), complete: rows.len() == judged, rows, responses })
 }
 
@@ -63,7 +70,8 @@ pub(crate) fn judgement<'a>(metric: &MetricView<'a>, point: &Point) -> Option<&'
 }
 
 fn row<'a>(response: &Response, point: &Point, metric: &MetricView<'a>) -> Option<SweepRow<'a>> {
-    let value = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| metric.scale.bare(value));
+    let value =
+        |value: Option<f64>| value.map_or_else(|| "-".into(), |value| metric.scale.bare(value));
     Some(SweepRow {
         tunable: words::clean(&response.tunable),
         default: response.default.as_deref().map_or_else(|| "?".into(), words::clean),
@@ -80,7 +88,12 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
         let point = response.points.iter().find(|point| point.arm == arm);
         point.map_or_else(String::new, |point| {
             let effect = judgement(metric, point).map(number::effect).unwrap_or_default();
-            format!("{}={}: {}", words::clean(&response.tunable), words::clean(&point.value), effect.replace("  ", " "))
+            format!(
+                "{}={}: {}",
+                words::clean(&response.tunable),
+                words::clean(&point.value),
+                effect.replace("  ", " ")
+            )
         })
     };
     let all = response.points.len();
@@ -97,14 +110,18 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
     };
     let kinds = [
         (Verdict::Better, "better too"),
-        (Verdict::Worse, if matches!(response.effect, Effect::Hurts { .. }) { "worse too" } else { "worse" }),
+        (
+            Verdict::Worse,
+            if matches!(response.effect, Effect::Hurts { .. }) { "worse too" } else { "worse" },
+        ),
         (Verdict::Equivalent, "equivalent"),
         (Verdict::Inconclusive, "inconclusive"),
         (Verdict::Void, "void"),
     ];
     for (verdict, word) in kinds {
         let of = |point: &&Point| point.verdict == verdict && named != Some(&point.arm);
-        let values: Vec<String> = response.points.iter().filter(of).map(|point| words::clean(&point.value)).collect();
+        let values: Vec<String> =
+            response.points.iter().filter(of).map(|point| words::clean(&point.value)).collect();
         // What holds for all of them is in the line already.
         if !values.is_empty() && values.len() < all {
             text += &format!("; {word}: {}", values.join(", "));
@@ -115,7 +132,8 @@ fn line(study: &Study, response: &Response, metric: &MetricView<'_>) -> String {
 
 /// That no value matters; only judged values count.
 fn nothing(study: &Study, response: &Response) -> String {
-    let equivalent = response.points.iter().filter(|point| point.verdict == Verdict::Equivalent).count();
+    let equivalent =
+        response.points.iter().filter(|point| point.verdict == Verdict::Equivalent).count();
     let within = match study.criteria.method {
         Method::ThreeSigma => String::new(),
         Method::Spending | Method::Anytime | Method::Fixed => {
@@ -125,8 +143,13 @@ fn nothing(study: &Study, response: &Response) -> String {
     match (equivalent, response.points.len()) {
         (1, 1) => format!("makes no relevant difference (equivalent{within})"),
         (2, 2) => format!("no value makes a relevant difference (both equivalent{within})"),
-        (n, all) if n == all => format!("no value makes a relevant difference (all {n} equivalent{within})"),
-        _ => format!("no relevant difference was found{}", within.replace(" within", ": equivalent within")),
+        (n, all) if n == all => {
+            format!("no value makes a relevant difference (all {n} equivalent{within})")
+        }
+        _ => format!(
+            "no relevant difference was found{}",
+            within.replace(" within", ": equivalent within")
+        ),
     }
 }
 

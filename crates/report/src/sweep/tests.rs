@@ -26,7 +26,12 @@ pub(crate) fn swept() -> Record {
     header.plan.arms = parse_arms(&words).expect("they are arms");
     header.plan.workloads.truncate(1);
     header.plan.baseline = Some("default".into());
-    let noted = [("fifo_batch", "16"), ("writes_starved", "2"), ("front_merges", "1"), ("read_expire", "500")];
+    let noted = [
+        ("fifo_batch", "16"),
+        ("writes_starved", "2"),
+        ("front_merges", "1"),
+        ("read_expire", "500"),
+    ];
     let noted = noted.map(|(name, value)| (name.to_string(), value.to_string()));
     header.environment.insert(experiment::sweep::DEFAULTS.into(), noted.into_iter().collect());
     let factors = [
@@ -45,8 +50,11 @@ pub(crate) fn swept() -> Record {
     let mut state = 7_u64;
     for block in 0..12_u32 {
         for (position, (name, (factor, percent))) in names.iter().zip(factors).enumerate() {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let noise = 1.0 + percent / 100.0 * ((state >> 33) as f64 / (1_u64 << 31) as f64 * 2.0 - 1.0);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let noise =
+                1.0 + percent / 100.0 * ((state >> 33) as f64 / (1_u64 << 31) as f64 * 2.0 - 1.0);
             let iops = 5000.0 * (1.0 - 0.01 * f64::from(block)) * factor * noise;
             let observation = Observation {
                 duration_ns: 1_000_000_000,
@@ -78,11 +86,18 @@ fn lines(change: impl Fn(&mut Response)) -> Vec<(String, String)> {
 #[test]
 fn each_tunable_is_one_line() {
     let found = lines(|_| {});
-    let of = |name: &str| found.iter().find(|(tunable, _)| tunable == name).expect("it is swept").1.clone();
+    let of = |name: &str| {
+        found.iter().find(|(tunable, _)| tunable == name).expect("it is swept").1.clone()
+    };
     assert!(
-        of("fifo_batch").starts_with("fifo_batch=64: +8.") && of("fifo_batch").contains("; better too: 256; worse: 1")
+        of("fifo_batch").starts_with("fifo_batch=64: +8.")
+            && of("fifo_batch").contains("; better too: 256; worse: 1")
     );
-    assert!(of("writes_starved").starts_with("no value is better; writes_starved=0: -1"), "{}", of("writes_starved"));
+    assert!(
+        of("writes_starved").starts_with("no value is better; writes_starved=0: -1"),
+        "{}",
+        of("writes_starved")
+    );
     assert!(of("writes_starved").ends_with("; worse too: 32"));
     assert_eq!(of("front_merges"), "makes no relevant difference (equivalent within 1 %)");
     assert!(of("read_expire").starts_with("inconclusive: about "), "{}", of("read_expire"));
@@ -103,7 +118,10 @@ fn what_cannot_be_known_is_said_so() {
         response.points[0].verdict = Verdict::Void;
     };
     let text = &lines(partly)[0].1;
-    assert_eq!(text, "no relevant difference was found: equivalent within 1 %; equivalent: 64, 256; void: 1");
+    assert_eq!(
+        text,
+        "no relevant difference was found: equivalent within 1 %; equivalent: 64, 256; void: 1"
+    );
 }
 
 #[test]
@@ -115,7 +133,8 @@ fn a_sweep_of_all_arms_takes_the_place_of_the_table_and_one_among_others_stands_
         of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").complete
     };
     assert!(complete(&record));
-    let other = record.header.plan.arms.iter_mut().find(|arm| arm.name == "front0").expect("it is there");
+    let other =
+        record.header.plan.arms.iter_mut().find(|arm| arm.name == "front0").expect("it is there");
     other.scheduler = "none".into();
     assert!(!complete(&record));
     assert!(of_typical().is_none(), "a comparison of schedulers is no sweep");
@@ -130,7 +149,8 @@ fn of_typical() -> Option<()> {
 #[test]
 fn the_table_of_a_sweep_reads_well_in_a_terminal() {
     let record = swept();
-    let options = crate::terminal::Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
+    let options =
+        crate::terminal::Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
     insta::assert_snapshot!(crate::terminal::render(&study(&record, None), None, &[], &options));
 }
 
@@ -138,12 +158,15 @@ fn the_table_of_a_sweep_reads_well_in_a_terminal() {
 fn the_table_of_a_sweep_fits_sixty_columns_and_no_number_is_broken() {
     let (record, width) = (swept(), 60);
     let study = study(&record, None);
-    let options = crate::terminal::Options { width, colour: false, verbose: false, offered: Vec::new() };
+    let options =
+        crate::terminal::Options { width, colour: false, verbose: false, offered: Vec::new() };
     let text = crate::terminal::render(&study, None, &[], &options);
     assert!(text.lines().all(|line| line.chars().count() <= width.into()), "{text}");
     let views = view::workloads(&study, None);
     for row in of(&study, "oltp", &views[0].metrics[0]).expect("it is a sweep").rows {
-        for part in [&row.tunable, &row.tried, &row.before, &row.after, &number::interval(row.judgement)] {
+        for part in
+            [&row.tunable, &row.tried, &row.before, &row.after, &number::interval(row.judgement)]
+        {
             assert!(text.contains(part.as_str()), "{part}: {text}");
         }
     }
@@ -151,13 +174,18 @@ fn the_table_of_a_sweep_fits_sixty_columns_and_no_number_is_broken() {
 
 #[test]
 fn the_table_of_a_sweep_reads_well_in_markdown() {
-    let text = crate::markdown::render(&Page::of(&study(&swept(), None), None)).expect("the report is made");
-    insta::assert_snapshot!(text.split("<details>").next().expect("there is text before the details"));
+    let text = crate::markdown::render(&Page::of(&study(&swept(), None), None))
+        .expect("the report is made");
+    insta::assert_snapshot!(
+        text.split("<details>").next().expect("there is text before the details")
+    );
 }
 
 #[test]
 fn the_table_of_a_sweep_is_csv() {
-    insta::assert_snapshot!(crate::csv::sweep(&Page::of(&study(&swept(), None), None)).expect("it is written"));
+    insta::assert_snapshot!(
+        crate::csv::sweep(&Page::of(&study(&swept(), None), None)).expect("it is written")
+    );
 }
 
 #[test]
@@ -168,7 +196,8 @@ fn the_page_has_a_curve_for_each_tunable_and_names_cannot_become_markup() {
             arm.tunables.insert("<script>alert(1)</script>".into(), value);
         }
     }
-    let page = crate::html::render(&Page::of(&study(&record, None), None)).expect("the page is made");
+    let page =
+        crate::html::render(&Page::of(&study(&record, None), None)).expect("the page is made");
     assert_eq!(page.matches("over the values of ").count(), 5, "four curves, and the caption");
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;"));
 }

@@ -31,7 +31,12 @@ pub struct Options {
 }
 
 /// The whole report; `files` are named at its end.
-pub fn render(study: &Study, evidence: Option<&Evidence<'_>>, files: &[PathBuf], options: &Options) -> String {
+pub fn render(
+    study: &Study,
+    evidence: Option<&Evidence<'_>>,
+    files: &[PathBuf],
+    options: &Options,
+) -> String {
     let page = Page::of(study, evidence);
     let mut printed = Printed { text: String::new(), options };
     printed.answer(&page);
@@ -55,7 +60,12 @@ struct Printed<'a> {
 impl Printed<'_> {
     fn answer(&mut self, page: &Page<'_>) {
         self.paragraph("", &answer::headline_here(page.study, &self.options.offered), Some("1"));
-        let widest = page.advice.iter().map(|(name, _)| words::shortened(name, 20).chars().count()).max().unwrap_or(0);
+        let widest = page
+            .advice
+            .iter()
+            .map(|(name, _)| words::shortened(name, 20).chars().count())
+            .max()
+            .unwrap_or(0);
         for (name, text) in &page.advice {
             self.paragraph(&format!("  {:widest$}  ", words::shortened(name, 20)), text, None);
         }
@@ -66,9 +76,14 @@ impl Printed<'_> {
 
     fn metric(&mut self, study: &Study, workload: &WorkloadView<'_>, metric: &MetricView<'_>) {
         let decides = if metric.primary { "" } else { " (does not decide)" };
-        let place = words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
+        let place =
+            words::name_of(workload.name).map(|place| format!("{place}: ")).unwrap_or_default();
         self.text.push('\n');
-        self.paragraph("", &format!("{place}{}, {}{decides}", metric.label, metric.good()), Some("1"));
+        self.paragraph(
+            "",
+            &format!("{place}{}, {}{decides}", metric.label, metric.good()),
+            Some("1"),
+        );
         let sweep = sweep::of(study, workload.name, metric);
         if sweep.as_ref().is_none_or(|sweep| !sweep.complete) {
             self.comparison(metric);
@@ -76,7 +91,12 @@ impl Printed<'_> {
         if let Some(sweep) = &sweep {
             self.sweep_table(sweep, metric);
         }
-        if metric.primary && metric.rows.iter().filter_map(|row| row.judgement).any(|j| view::more_blocks(j).is_some())
+        if metric.primary
+            && metric
+                .rows
+                .iter()
+                .filter_map(|row| row.judgement)
+                .any(|j| view::more_blocks(j).is_some())
         {
             self.paragraph("", "+ ~N: about N more blocks would probably decide it", Some("2"));
         }
@@ -86,7 +106,8 @@ impl Printed<'_> {
         if let Some(sweep) = &sweep {
             self.text.push('\n');
             self.paragraph("", "Effect of each tunable", Some("1"));
-            let widest = sweep.lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
+            let widest =
+                sweep.lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
             for (name, text) in &sweep.lines {
                 self.paragraph(&format!("  {:widest$}  ", words::shortened(name, 24)), text, None);
             }
@@ -103,7 +124,8 @@ impl Printed<'_> {
     fn sweep_table(&mut self, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
-        let grids = layouts.map(|(stacked, blocks)| before_and_after(sweep, metric, stacked, blocks));
+        let grids =
+            layouts.map(|(stacked, blocks)| before_and_after(sweep, metric, stacked, blocks));
         let tight = tight(sweep, metric);
         let fitting = grids.iter().find(|grid| grid.fits(width)).unwrap_or(&tight);
         self.text.push_str(&fitting.draw(width, self.options.colour));
@@ -148,7 +170,11 @@ impl Printed<'_> {
     fn spread(&self, metric: &MetricView<'_>) -> String {
         let width = self.options.width.into();
         let grids = [true, false].map(|range| spread(metric, range));
-        grids.iter().find(|grid| grid.fits(width)).unwrap_or(&grids[1]).draw(width, self.options.colour)
+        grids
+            .iter()
+            .find(|grid| grid.fits(width))
+            .unwrap_or(&grids[1])
+            .draw(width, self.options.colour)
     }
 
     /// Warnings, most severe first.
@@ -157,11 +183,20 @@ impl Printed<'_> {
         let mut lines: Vec<(&str, String, Option<&str>)> = Vec::new();
         for remark in remarks::remarks(&page.workloads, verbose, &page.voids) {
             let text = format!("{}: {}", remark.about, remark.text);
-            lines.push(if remark.void { ("VOID  ", text, Some("1;31")) } else { ("note  ", text, None) });
+            lines.push(if remark.void {
+                ("VOID  ", text, Some("1;31"))
+            } else {
+                ("note  ", text, None)
+            });
         }
         let notes = cpu::remarks(page.evidence.as_ref(), &page.workloads, &page.arms);
-        lines.extend(notes.into_iter().map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)));
-        let shown = page.voids.iter().filter(|group| !remarks::is_in_a_judgement(group, &page.workloads));
+        lines.extend(
+            notes
+                .into_iter()
+                .map(|note| ("note  ", format!("{}: {}", note.about, note.text), None)),
+        );
+        let shown =
+            page.voids.iter().filter(|group| !remarks::is_in_a_judgement(group, &page.workloads));
         for group in shown.chain(page.thin.iter().filter(|_| verbose)) {
             lines.push(("void  ", void_trials(group), Some("31")));
         }
@@ -188,8 +223,14 @@ impl Printed<'_> {
                 }
                 None => rules.push_str("; the record was cut off."),
             }
-            rules.push_str(&method::kernel(page.study, evidence).map(|text| format!(" {text}")).unwrap_or_default());
-            rules.push_str(&page.unconfirmed.as_ref().map(|text| format!(" {text}")).unwrap_or_default());
+            rules.push_str(
+                &method::kernel(page.study, evidence)
+                    .map(|text| format!(" {text}"))
+                    .unwrap_or_default(),
+            );
+            rules.push_str(
+                &page.unconfirmed.as_ref().map(|text| format!(" {text}")).unwrap_or_default(),
+            );
         }
         if let Some(overhead) = &page.overhead {
             let _ = write!(rules, " {overhead}");
@@ -218,7 +259,10 @@ impl Printed<'_> {
 /// The columns `first` up to `last` of a side table.
 pub(crate) fn columns(table: &Table, first: usize, last: usize) -> Grid {
     let rows = table.rows.iter().map(|(name, cells)| {
-        (name.clone(), cells[first..last].iter().map(|text| (text.clone(), plain as Style)).collect())
+        (
+            name.clone(),
+            cells[first..last].iter().map(|text| (text.clone(), plain as Style)).collect(),
+        )
     });
     Grid {
         names: "arm",
@@ -228,7 +272,11 @@ pub(crate) fn columns(table: &Table, first: usize, last: usize) -> Grid {
 }
 
 fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
-    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
+    let unit = if metric.scale.unit.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", metric.scale.unit)
+    };
     let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
     let mut head = vec![(format!("{}{unit}", metric.centre_head().replace(' ', "\n")), true)];
     head.extend([(change.into(), true), ("verdict".into(), false)]);
@@ -250,7 +298,8 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
         }
         let change = if stacked { change.replace("  ", "\n") } else { change };
         let own = row.own_baseline(metric).map(|own| format!("\nvs {own}")).unwrap_or_default();
-        let mut cells: Vec<Entry> = vec![(row.bare_centre(metric) + &own, plain), (change, plain), verdict];
+        let mut cells: Vec<Entry> =
+            vec![(row.bare_centre(metric) + &own, plain), (change, plain), verdict];
         if blocks {
             cells.push((count, plain));
         }
@@ -259,12 +308,25 @@ fn comparison(metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
     Grid { names: "arm", head, rows: rows.collect() }
 }
 
-fn before_and_after(sweep: &SweepView<'_>, metric: &MetricView<'_>, stacked: bool, blocks: bool) -> Grid {
-    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
+fn before_and_after(
+    sweep: &SweepView<'_>,
+    metric: &MetricView<'_>,
+    stacked: bool,
+    blocks: bool,
+) -> Grid {
+    let unit = if metric.scale.unit.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", metric.scale.unit)
+    };
     let right = |text: &str| (text.to_string(), true);
     let change = if stacked { "change\n[interval]" } else { "change  [interval]" };
-    let mut head =
-        vec![right("default"), right("tried"), right(&format!("before{unit}")), right(&format!("after{unit}"))];
+    let mut head = vec![
+        right("default"),
+        right("tried"),
+        right(&format!("before{unit}")),
+        right(&format!("after{unit}")),
+    ];
     head.extend([right(change), ("verdict".into(), false)]);
     if blocks {
         head.push(right("blocks"));
@@ -275,7 +337,8 @@ fn before_and_after(sweep: &SweepView<'_>, metric: &MetricView<'_>, stacked: boo
         let (mut count, mut verdict) = (row.judgement.blocks.to_string(), verdict(row.judgement));
         if let Some(more) = view::more_blocks(row.judgement) {
             let place = if blocks { &mut count } else { &mut verdict.0 };
-            *place += &format!("{}+ ~{}", if stacked { '\n' } else { ' ' }, number::count(more.into()));
+            *place +=
+                &format!("{}+ ~{}", if stacked { '\n' } else { ' ' }, number::count(more.into()));
         }
         let texts = [&row.default, &row.tried, &row.before, &row.after, &effect];
         let mut cells: Vec<Entry> = texts.map(|text| (text.clone(), plain as Style)).to_vec();
@@ -290,13 +353,23 @@ fn before_and_after(sweep: &SweepView<'_>, metric: &MetricView<'_>, stacked: boo
 
 /// The same for few columns: what belongs together stands below each other.
 fn tight(sweep: &SweepView<'_>, metric: &MetricView<'_>) -> Grid {
-    let unit = if metric.scale.unit.is_empty() { String::new() } else { format!("\n{}", metric.scale.unit) };
-    let head = ["default\ntried".to_owned(), format!("before\nafter{unit}"), "change\n[interval]\nverdict".to_owned()];
+    let unit = if metric.scale.unit.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}", metric.scale.unit)
+    };
+    let head = [
+        "default\ntried".to_owned(),
+        format!("before\nafter{unit}"),
+        "change\n[interval]\nverdict".to_owned(),
+    ];
     let rows = sweep.rows.iter().map(|row| {
-        let more = view::more_blocks(row.judgement).map(|more| format!(" + ~{more}")).unwrap_or_default();
+        let more =
+            view::more_blocks(row.judgement).map(|more| format!(" + ~{more}")).unwrap_or_default();
         let (verdict, style) = verdict(row.judgement);
         let effect = number::effect(row.judgement).replace("  ", "\n");
-        let pairs = [format!("{}\n{}", row.default, row.tried), format!("{}\n{}", row.before, row.after)];
+        let pairs =
+            [format!("{}\n{}", row.default, row.tried), format!("{}\n{}", row.before, row.after)];
         let mut cells: Vec<Entry> = pairs.map(|text| (text, plain as Style)).to_vec();
         cells.push((format!("{effect}\n{verdict}{more}"), style));
         (row.tunable.clone(), cells)

@@ -6,7 +6,10 @@ use crate::fixture::Lab;
 const PLAIN: Options = Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
 
 fn files() -> Vec<PathBuf> {
-    ["report.html", "report.md", "study.json"].iter().map(|name| PathBuf::from("out").join(name)).collect()
+    ["report.html", "report.md", "study.json"]
+        .iter()
+        .map(|name| PathBuf::from("out").join(name))
+        .collect()
 }
 
 #[test]
@@ -20,7 +23,8 @@ fn the_answer_stands_in_the_first_line() {
 #[test]
 fn verbose_shows_every_judgement() {
     let lab = Lab::typical();
-    let text = render(&lab.study, Some(&lab.evidence()), &files(), &Options { verbose: true, ..PLAIN });
+    let text =
+        render(&lab.study, Some(&lab.evidence()), &files(), &Options { verbose: true, ..PLAIN });
     for judgement in &lab.study.judgements {
         assert!(text.contains(&number::effect(judgement)), "{judgement:?}");
     }
@@ -32,7 +36,10 @@ fn verbose_shows_the_deviations_of_every_arm() {
     let text = render(&lab.study, None, &[], &Options { verbose: true, ..PLAIN });
     let scale = number::Scale::of("iops", []);
     for summary in lab.study.summaries.iter().filter(|summary| summary.metric == "iops") {
-        let sd = summary.sd.map(|sd| format!("± {}", scale.bare(sd))).expect("there are fourteen trials");
+        let sd = summary
+            .sd
+            .map(|sd| format!("± {}", scale.bare(sd)))
+            .expect("there are fourteen trials");
         let row = |line: &str| line.contains(&scale.bare(summary.mean)) && line.contains(&sd);
         assert!(text.lines().any(row), "{} {sd}\n{text}", summary.arm);
     }
@@ -74,11 +81,15 @@ fn colour_is_there_only_when_asked_for_and_names_cannot_steer_the_terminal() {
 fn void_evidence_is_loud_and_an_empty_study_is_said_to_be_one() {
     let mut lab = Lab::typical();
     for judgement in &mut lab.study.judgements {
-        (judgement.verdict, judgement.ratio, judgement.low, judgement.high) = (Verdict::Void, None, None, None);
+        (judgement.verdict, judgement.ratio, judgement.low, judgement.high) =
+            (Verdict::Void, None, None, None);
         judgement.reasons = vec!["the setting was never in effect".into()];
     }
     let text = render(&lab.study, Some(&lab.evidence()), &[], &PLAIN);
-    assert!(text.contains("VOID  oltp, seqread and mixed, every arm: the setting was never in effect"), "{text}");
+    assert!(
+        text.contains("VOID  oltp, seqread and mixed, every arm: the setting was never in effect"),
+        "{text}"
+    );
     assert!(text.contains("no evidence") && text.contains("✕ void"));
     lab.study.judgements.clear();
     lab.study.summaries.clear();

@@ -20,7 +20,11 @@ fn studied(values: &[Value]) -> Study {
         sequence: sequence as u64,
         value: *value,
         requests: None,
-        voids: if value.is_nan() { vec![VoidReason::Foreign { text: "void".into() }] } else { Vec::new() },
+        voids: if value.is_nan() {
+            vec![VoidReason::Foreign { text: "void".into() }]
+        } else {
+            Vec::new()
+        },
     };
     let samples: Vec<Sample> = values.iter().enumerate().map(sample).collect();
     let options = Options { baseline: Some("arm0".into()), ..Options::default() };
@@ -31,7 +35,8 @@ fn studied(values: &[Value]) -> Study {
 type Shown = fn(&MetricView<'_>, &RowView<'_>) -> [String; 2];
 
 fn one_centre(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
-    let baseline = metric.rows.iter().find(|row| row.judgement.is_none()).map(|row| row.bare_centre(metric));
+    let baseline =
+        metric.rows.iter().find(|row| row.judgement.is_none()).map(|row| row.bare_centre(metric));
     [row.bare_centre(metric), row.own_baseline(metric).or(baseline).unwrap_or_default()]
 }
 
@@ -45,17 +50,23 @@ fn in_markdown(study: &Study) -> Vec<(String, [String; 2])> {
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
     let number = |text: &str| text.split(' ').next().unwrap_or_default().to_owned();
-    let baseline = table[2..].iter().find(|row| row[1].ends_with("(baseline)")).map(|row| number(row[2]));
+    let baseline =
+        table[2..].iter().find(|row| row[1].ends_with("(baseline)")).map(|row| number(row[2]));
     let of = |row: &Vec<&str>| {
-        let own = row[2].split_once("(baseline ").map(|(_, own)| own.trim_end_matches(')').to_owned());
+        let own =
+            row[2].split_once("(baseline ").map(|(_, own)| own.trim_end_matches(')').to_owned());
         (row[1].to_owned(), [number(row[2]), own.or(baseline.clone()).unwrap_or_default()])
     };
     table[2..].iter().map(of).collect()
 }
 
 fn agrees(judgement: &Judgement, [arm, baseline]: &[String; 2]) -> Result<(), String> {
-    let (Some(ratio), Some(change)) = (judgement.ratio, number::estimate(judgement)) else { return Ok(()) };
-    let parsed = |text: &str| text.replace(',', "").parse::<f64>().map_err(|_| format!("{arm} against {baseline}"));
+    let (Some(ratio), Some(change)) = (judgement.ratio, number::estimate(judgement)) else {
+        return Ok(());
+    };
+    let parsed = |text: &str| {
+        text.replace(',', "").parse::<f64>().map_err(|_| format!("{arm} against {baseline}"))
+    };
     let difference = parsed(arm)? - parsed(baseline)?;
     let sign = match change.chars().next() {
         Some('+' | '×') => 1.0,
@@ -65,7 +76,9 @@ fn agrees(judgement: &Judgement, [arm, baseline]: &[String; 2]) -> Result<(), St
     // Three digits show every change of two percent.
     let visible = ratio.ln().abs() > 0.02;
     match difference * sign {
-        product if product < 0.0 || (product == 0.0 && visible) => Err(format!("{arm} against {baseline}: {change}")),
+        product if product < 0.0 || (product == 0.0 && visible) => {
+            Err(format!("{arm} against {baseline}: {change}"))
+        }
         _ => Ok(()),
     }
 }
@@ -80,7 +93,9 @@ fn law(study: &Study, shown: Shown) -> Result<(), String> {
         }
     }
     for judgement in &study.judgements {
-        let (Some(arm), Some(baseline)) = (judgement.arm_mean, judgement.baseline_mean) else { continue };
+        let (Some(arm), Some(baseline)) = (judgement.arm_mean, judgement.baseline_mean) else {
+            continue;
+        };
         let ratio = judgement.ratio.expect("what has means has a ratio");
         if (arm / baseline / ratio - 1.0).abs() > 1e-9 {
             return Err(format!("{arm} / {baseline} is not {ratio}"));
@@ -116,13 +131,16 @@ proptest! {
 
 /// Medians next to a change of geometric means.
 fn medians(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
-    let of = |row: &RowView<'_>| row.summary.map_or_else(String::new, |summary| metric.scale.bare(summary.median));
+    let of = |row: &RowView<'_>| {
+        row.summary.map_or_else(String::new, |summary| metric.scale.bare(summary.median))
+    };
     [of(row), metric.rows.iter().find(|row| row.judgement.is_none()).map(of).unwrap_or_default()]
 }
 
 /// One value of the baseline for all rows, although an arm was measured in some of the blocks only.
 fn one_baseline(metric: &MetricView<'_>, row: &RowView<'_>) -> [String; 2] {
-    let baseline = metric.rows.iter().find(|row| row.judgement.is_none()).map(|row| row.bare_centre(metric));
+    let baseline =
+        metric.rows.iter().find(|row| row.judgement.is_none()).map(|row| row.bare_centre(metric));
     [row.bare_centre(metric), baseline.unwrap_or_default()]
 }
 
@@ -131,10 +149,13 @@ fn medians_and_a_baseline_of_other_blocks_are_rejected() {
     let blocks = |arm: usize, values: &[f64]| -> Vec<Value> {
         values.iter().zip(0..).map(|(value, block)| (arm, block, *value)).collect()
     };
-    let outlier = studied(&[blocks(0, &[100.0, 100.0, 100.0, 100.0, 10.0]), blocks(1, &[90.0; 5])].concat());
+    let outlier =
+        studied(&[blocks(0, &[100.0, 100.0, 100.0, 100.0, 10.0]), blocks(1, &[90.0; 5])].concat());
     assert!(law(&outlier, medians).is_err() && law(&outlier, one_centre).is_ok());
-    let stopped =
-        studied(&[blocks(0, &[100.0, 100.0, 10.0, 10.0]), blocks(1, &[90.0; 2]), blocks(2, &[9.0; 4])].concat());
+    let stopped = studied(
+        &[blocks(0, &[100.0, 100.0, 10.0, 10.0]), blocks(1, &[90.0; 2]), blocks(2, &[9.0; 4])]
+            .concat(),
+    );
     assert!(law(&stopped, one_baseline).is_err() && law(&stopped, one_centre).is_ok());
 }
 
@@ -143,15 +164,22 @@ fn every_format_shows_it() {
     let lab = crate::fixture::Lab::typical();
     let evidence = lab.evidence();
     let page = Page::of(&lab.study, Some(&evidence));
-    let options = crate::terminal::Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
+    let options =
+        crate::terminal::Options { width: 80, colour: false, verbose: false, offered: Vec::new() };
     let texts = [
         crate::terminal::render(&lab.study, Some(&evidence), &[], &options),
         crate::markdown::render(&page).expect("a report"),
         crate::html::render(&page).expect("a page"),
     ];
-    for metric in page.workloads.iter().flat_map(|workload| &workload.metrics).filter(|metric| metric.primary) {
+    for metric in
+        page.workloads.iter().flat_map(|workload| &workload.metrics).filter(|metric| metric.primary)
+    {
         for row in &metric.rows {
-            assert!(texts.iter().all(|text| text.contains(&row.bare_centre(metric))), "{}", row.arm);
+            assert!(
+                texts.iter().all(|text| text.contains(&row.bare_centre(metric))),
+                "{}",
+                row.arm
+            );
         }
     }
     let csv = crate::csv::judgements(&page).expect("a table");

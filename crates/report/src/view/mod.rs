@@ -137,7 +137,10 @@ impl MetricView<'_> {
 }
 
 /// The workloads of a study: in the plan's order where there is a plan.
-pub(crate) fn workloads<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Vec<WorkloadView<'a>> {
+pub(crate) fn workloads<'a>(
+    study: &'a Study,
+    evidence: Option<&Evidence<'a>>,
+) -> Vec<WorkloadView<'a>> {
     let planned = study.workloads.iter().map(|workload| workload.name.as_str());
     let judged = study.judgements.iter().map(|j| j.workload.as_str());
     let seen = study.summaries.iter().map(|s| s.workload.as_str());
@@ -154,12 +157,24 @@ pub(crate) fn workloads<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -
         .collect()
 }
 
-fn metrics<'a>(study: &'a Study, workload: &str, arms: &[(&'a str, Option<&'a str>)]) -> Vec<MetricView<'a>> {
+fn metrics<'a>(
+    study: &'a Study,
+    workload: &str,
+    arms: &[(&'a str, Option<&'a str>)],
+) -> Vec<MetricView<'a>> {
     let of_workload = |j: &&Judgement| j.workload == workload;
-    let primary = study.judgements.iter().filter(of_workload).filter(|j| j.primary).map(|j| j.metric.as_str());
+    let primary = study
+        .judgements
+        .iter()
+        .filter(of_workload)
+        .filter(|j| j.primary)
+        .map(|j| j.metric.as_str());
     let judged = study.judgements.iter().filter(of_workload).map(|j| j.metric.as_str());
     let seen = study.summaries.iter().filter(|s| s.workload == workload).map(|s| s.metric.as_str());
-    unique(primary.chain(judged).chain(seen)).into_iter().map(|name| metric_view(study, workload, name, arms)).collect()
+    unique(primary.chain(judged).chain(seen))
+        .into_iter()
+        .map(|name| metric_view(study, workload, name, arms))
+        .collect()
 }
 
 fn metric_view<'a>(
@@ -203,7 +218,8 @@ fn metric_view<'a>(
 /// Every arm, the baseline first, then in the plan's order.
 pub(crate) fn arms<'a>(study: &'a Study, evidence: Option<&Evidence<'a>>) -> Vec<&'a str> {
     let baseline = study.judgements.iter().map(|j| j.baseline.as_str());
-    let planned = evidence.into_iter().flat_map(|e| e.header.plan.arms.iter().map(|arm| arm.name.as_str()));
+    let planned =
+        evidence.into_iter().flat_map(|e| e.header.plan.arms.iter().map(|arm| arm.name.as_str()));
     let judged = study.judgements.iter().map(|j| j.arm.as_str());
     let seen = study.summaries.iter().map(|s| s.arm.as_str());
     unique(baseline.chain(planned).chain(judged).chain(seen))
@@ -247,14 +263,25 @@ pub(crate) fn more_blocks_clause(judgement: &Judgement) -> Option<String> {
     let open = Some(judgement).filter(|judgement| judgement.verdict == Verdict::Inconclusive);
     let anew = || open?.new_plan_blocks;
     more_blocks(judgement)
-        .map(|more| format!("about {} would probably decide it", counted(more.into(), "more block")))
-        .or_else(|| Some(format!("a new run of about {} would probably decide it", counted(anew()?.into(), "block"))))
+        .map(|more| {
+            format!("about {} would probably decide it", counted(more.into(), "more block"))
+        })
+        .or_else(|| {
+            Some(format!(
+                "a new run of about {} would probably decide it",
+                counted(anew()?.into(), "block")
+            ))
+        })
 }
 
 /// The title of a report.
 pub(crate) fn title(study: &Study) -> String {
     let name = clean(&study.name);
-    if name.trim().is_empty() { "Which scheduler for this disk and this workload?".into() } else { name }
+    if name.trim().is_empty() {
+        "Which scheduler for this disk and this workload?".into()
+    } else {
+        name
+    }
 }
 
 /// Name and value of what describes the experiment as a whole: device, time, trials, arena.
@@ -264,12 +291,20 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
         return vec![("Arena", arena(study, "")), ("Occasions", names.join(", "))];
     }
     let Some(evidence) = evidence else {
-        return vec![("Arena", arena(study, "")), ("Record", "none: this is the study of a table".into())];
+        return vec![
+            ("Arena", arena(study, "")),
+            ("Record", "none: this is the study of a table".into()),
+        ];
     };
     let header = evidence.header;
     let few = |reason: &VoidReason| matches!(reason, VoidReason::TooFewIos { .. });
-    let void = evidence.trials.iter().filter(|trial| trial.observation.voids.iter().any(|r| !few(r))).count();
-    let thin = evidence.trials.iter().filter(|trial| trial.observation.voids.iter().any(few)).count();
+    let void = evidence
+        .trials
+        .iter()
+        .filter(|trial| trial.observation.voids.iter().any(|r| !few(r)))
+        .count();
+    let thin =
+        evidence.trials.iter().filter(|trial| trial.observation.voids.iter().any(few)).count();
     let mut trials = number::count(evidence.trials.len() as u64);
     if void > 0 {
         trials += &format!(", {void} of them void");
@@ -277,7 +312,8 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
     if thin > 0 {
         trials += &format!("; {thin} with too few requests for a percentile");
     }
-    let last_ms = evidence.trials.last().map_or(0, |t| t.started_ms + t.observation.duration_ns / 1_000_000);
+    let last_ms =
+        evidence.trials.last().map_or(0, |t| t.started_ms + t.observation.duration_ns / 1_000_000);
     let ended = match evidence.end {
         Some(end) => {
             format!(
@@ -287,14 +323,20 @@ pub(crate) fn facts(study: &Study, evidence: Option<&Evidence<'_>>) -> Vec<(&'st
                 clean(&end.reason.to_string())
             )
         }
-        None => format!("incomplete: cut off after {}; --resume continues it", evidence.span(last_ms)),
+        None => {
+            format!("incomplete: cut off after {}; --resume continues it", evidence.span(last_ms))
+        }
     };
     vec![
         ("Device", clean(&header.plan.device)),
         ("Arena", arena(study, &header.plan.device)),
         (
             "Started",
-            if header.started_unix_ms == 0 { "in virtual time".into() } else { number::utc(header.started_unix_ms) },
+            if header.started_unix_ms == 0 {
+                "in virtual time".into()
+            } else {
+                number::utc(header.started_unix_ms)
+            },
         ),
         ("Ended", ended),
         ("Trials", trials),
@@ -311,10 +353,14 @@ pub(crate) fn about(evidence: &Evidence<'_>) -> Vec<String> {
         Some(clean(value)).filter(|value| !value.trim().is_empty() && value != "not exposed")
     };
     let drive = || {
-        let model =
-            fact("device", "model").or_else(|| fact("device", "description")).or_else(|| fact("device", "identity"));
-        let bytes = fact("device", "size_bytes").and_then(|text| text.parse::<f64>().ok()).map(number::bytes);
-        let device = Some(clean(&header.plan.device)).filter(|device| model.as_ref() != Some(device));
+        let model = fact("device", "model")
+            .or_else(|| fact("device", "description"))
+            .or_else(|| fact("device", "identity"));
+        let bytes = fact("device", "size_bytes")
+            .and_then(|text| text.parse::<f64>().ok())
+            .map(number::bytes);
+        let device =
+            Some(clean(&header.plan.device)).filter(|device| model.as_ref() != Some(device));
         let inside: Vec<String> = device.into_iter().chain(bytes).collect();
         match (model, inside.is_empty()) {
             (Some(model), true) => model,
@@ -326,8 +372,13 @@ pub(crate) fn about(evidence: &Evidence<'_>) -> Vec<String> {
     let what = if header.plan.arena.is_cpu() { fact("cpu", "model") } else { Some(drive()) };
     let kernel = fact("kernel", "release").map(|release| format!("Linux {release}"));
     let version = format!("schedlab {}", clean(&header.schedlab));
-    let all =
-        [Some(at.unwrap_or_else(|| "virtual time".into())), fact("machine", "hostname"), what, kernel, Some(version)];
+    let all = [
+        Some(at.unwrap_or_else(|| "virtual time".into())),
+        fact("machine", "hostname"),
+        what,
+        kernel,
+        Some(version),
+    ];
     all.into_iter().flatten().filter(|text| !text.is_empty()).collect()
 }
 
@@ -357,9 +408,18 @@ mod tests {
 
     #[test]
     fn metrics_of_the_table_get_words_and_foreign_ones_stay() {
-        let labels =
-            ["throughput_mb_per_s", "read_mb_per_s", "iops", "read_latency_p99_us", "latency_p999_us"].map(label);
-        assert_eq!(labels, ["throughput", "read throughput", "IOPS", "read latency p99", "latency p99.9"]);
+        let labels = [
+            "throughput_mb_per_s",
+            "read_mb_per_s",
+            "iops",
+            "read_latency_p99_us",
+            "latency_p999_us",
+        ]
+        .map(label);
+        assert_eq!(
+            labels,
+            ["throughput", "read throughput", "IOPS", "read latency p99", "latency p99.9"]
+        );
         assert_eq!(label("read_latency_mean_us"), "mean read latency");
         assert_eq!(label("cpu_us_per_io"), "CPU time per I/O");
         assert_eq!([label("wall_s"), label("wall_synced_s")], ["wall time", "wall time synced"]);

@@ -105,7 +105,10 @@ impl AtlasArgs {
     /// Whether any option says what the atlas is of.
     pub(crate) fn chooses(&self) -> bool {
         let lists = [&self.devices, &self.schedulers, &self.workloads];
-        !self.arenas.is_empty() || lists.iter().any(|list| !list.is_empty()) || self.quick || self.kernel.is_some()
+        !self.arenas.is_empty()
+            || lists.iter().any(|list| !list.is_empty())
+            || self.quick
+            || self.kernel.is_some()
     }
 }
 

@@ -60,8 +60,8 @@ impl FailIfArgs {
                 failure::REACHED => remark_on_voids(&verdicts),
                 failure::VOID => status = failure::VOID,
                 found => {
-                    let held =
-                        Condition::first_that_holds(&conditions, &verdicts).expect("a condition gave the status");
+                    let held = Condition::first_that_holds(&conditions, &verdicts)
+                        .expect("a condition gave the status");
                     say(study, held);
                     status = if status == failure::REACHED { found } else { found.min(status) };
                 }
@@ -88,8 +88,12 @@ fn say(study: &Study, held: Condition) {
     let all: Vec<String> = deciding(study)
         .filter(|judgement| held.holds_of(judgement.verdict))
         .map(|judgement| {
-            let (arm, baseline, verdict) = (&judgement.arm, &judgement.baseline, word(judgement.verdict));
-            format!("{arm} against {baseline} is {verdict} on {} ({})", judgement.metric, judgement.workload)
+            let (arm, baseline, verdict) =
+                (&judgement.arm, &judgement.baseline, word(judgement.verdict));
+            format!(
+                "{arm} against {baseline} is {verdict} on {} ({})",
+                judgement.metric, judgement.workload
+            )
         })
         .collect();
     let more = if all.len() > 3 { format!("; and {} more", all.len() - 3) } else { String::new() };

@@ -67,12 +67,16 @@ pub(crate) enum FleetCommand {
     ///
     /// An arm's effect on a machine is the mean of its results. The interval is for the mean over machines; beside it stands what one
     /// further machine will measure, and how much of the spread is between machines.
-    #[command(after_help = "Example:\n  schedlab fleet verdict --fleet /srv/fleet --model 980 --workload randread")]
+    #[command(
+        after_help = "Example:\n  schedlab fleet verdict --fleet /srv/fleet --model 980 --workload randread"
+    )]
     Verdict(FleetStudyArgs),
     /// Judge the values under a second kernel, firmware or model against those under a first one.
     ///
     /// Machines that were measured under both are compared with themselves; otherwise the two groups of machines are compared.
-    #[command(after_help = "Example:\n  schedlab fleet compare --fleet /srv/fleet --by kernel 6.1 6.12")]
+    #[command(
+        after_help = "Example:\n  schedlab fleet compare --fleet /srv/fleet --by kernel 6.1 6.12"
+    )]
     Compare(FleetCompareArgs),
     /// Ask by SQL, through DuckDB: the program duckdb, or Python's module of that name. The view is `results`.
     #[command(

@@ -39,7 +39,13 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct KernelArgs {
     /// Store kernels in this directory, about 300 MB each [default: $XDG_CACHE_HOME/schedlab, else ~/.cache/schedlab].
-    #[arg(long, global = true, env = "SCHEDLAB_CACHE_DIR", value_name = "DIR", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "SCHEDLAB_CACHE_DIR",
+        value_name = "DIR",
+        hide_env_values = true
+    )]
     pub(crate) cache_dir: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) what: KernelCommand,

@@ -409,7 +409,9 @@ pub(crate) struct TraceArgs {
 
 /// The formats of exports, with their help.
 fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(report::export::FORMATS.iter().map(|row| PossibleValue::new(row.name).help(row.help)))
+    PossibleValuesParser::new(
+        report::export::FORMATS.iter().map(|row| PossibleValue::new(row.name).help(row.help)),
+    )
 }
 
 #[derive(Debug, Args)]
@@ -421,7 +423,13 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
     /// Write figures in these formats, separated by commas; PDF needs rsvg-convert.
-    #[arg(long, value_name = "FORMAT,…", value_delimiter = ',', default_value = "svg", requires = "figures")]
+    #[arg(
+        long,
+        value_name = "FORMAT,…",
+        value_delimiter = ',',
+        default_value = "svg",
+        requires = "figures"
+    )]
     pub(crate) format: Vec<FigureFormat>,
     /// Print the deciding metric of each arm in this format, for a service that follows it over time, and write no report.
     #[arg(long, value_name = "FORMAT", value_parser = formats(), conflicts_with = "figures")]
@@ -476,9 +484,14 @@ mod tests {
             for (line, next) in lines.iter().zip(lines.iter().skip(1)) {
                 let is_heading = line.ends_with(':') && next.starts_with("  ");
                 let is_paragraph = !line.is_empty() && !line.starts_with(' ');
-                assert!(!is_paragraph || is_heading || next.is_empty(), "a paragraph in two lines: {line:?} {next:?}");
+                assert!(
+                    !is_paragraph || is_heading || next.is_empty(),
+                    "a paragraph in two lines: {line:?} {next:?}"
+                );
             }
-            let is_command = |line: &&&str| ["schedlab ", "sudo "].iter().any(|word| line.trim().starts_with(word));
+            let is_command = |line: &&&str| {
+                ["schedlab ", "sudo "].iter().any(|word| line.trim().starts_with(word))
+            };
             for line in lines.iter().filter(|line| is_command(line) || line.ends_with('\\')) {
                 assert!(line.chars().count() <= 80, "clap would wrap this command: {line}");
             }

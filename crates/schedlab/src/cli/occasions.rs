@@ -39,13 +39,18 @@ impl OccasionArgs {
     /// Wrong usage.
     pub(crate) fn several(&self) -> Result<Option<Several>> {
         let Some(number) = self.occasions else { return Ok(None) };
-        let seconds = plan::parse_duration_s(&self.every).map_err(|e| usage(format!("--every: {e}")))?;
+        let seconds =
+            plan::parse_duration_s(&self.every).map_err(|e| usage(format!("--every: {e}")))?;
         if seconds < 60.0 {
             return Err(usage(format!(
                 "--every {}: shorter than a minute, in which no day differs; give e.g. 8h",
                 self.every
             )));
         }
-        Ok(Some(Several { number, every: Duration::from_secs_f64(seconds), word: self.every.clone() }))
+        Ok(Some(Several {
+            number,
+            every: Duration::from_secs_f64(seconds),
+            word: self.every.clone(),
+        }))
     }
 }

@@ -77,8 +77,8 @@ impl ProfileArgs {
     /// The file, if it is one. A device is a node below /dev or a bare name of which there is no file.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         let path = PathBuf::from(&self.what);
-        let is_device =
-            path.starts_with("/dev") || (!self.what.contains('/') && !path.exists() && !self.what.contains('.'));
+        let is_device = path.starts_with("/dev")
+            || (!self.what.contains('/') && !path.exists() && !self.what.contains('.'));
         (!is_device).then_some(path)
     }
 }

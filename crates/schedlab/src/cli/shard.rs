@@ -83,12 +83,16 @@ pub(crate) struct MergeArgs {
 
 /// `A..B`.
 fn range(word: &str) -> Result<Range<u32>, String> {
-    let ends = word.split_once("..").and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
+    let ends = word
+        .split_once("..")
+        .and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
     match ends {
         Some((start, end)) if start < end => {
             BLOCKS.check(end as usize).map(|()| start..end).map_err(|exceeded| exceeded.to_string())
         }
-        Some(_) => Err("no block: the first is 0 and the end is not measured; write e.g. 0..4".to_owned()),
+        Some(_) => {
+            Err("no block: the first is 0 and the end is not measured; write e.g. 0..4".to_owned())
+        }
         None => Err("not a range of blocks; write A..B, e.g. 0..4".to_owned()),
     }
 }

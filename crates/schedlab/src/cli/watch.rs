@@ -36,7 +36,9 @@ pub(crate) struct WatchArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum WatchCommand {
     /// Add a watch of a device.
-    #[command(after_help = "Example:\n  schedlab watch add --device sdb --workload randread --every daily")]
+    #[command(
+        after_help = "Example:\n  schedlab watch add --device sdb --workload randread --every daily"
+    )]
     Add(Box<WatchAddArgs>),
     /// List the watches: the time of the next test and the last verdict.
     #[command(after_help = "Example:\n  schedlab watch list --json")]

@@ -32,7 +32,11 @@ pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
     for from in &args.merge {
         let adopted = adopt(&dir, &Dir::open(from)?, &plans.cells)?;
         if !args.quiet {
-            out::note(format_args!("{}: {} taken over", from.display(), counted(adopted as u64, "cell")));
+            out::note(format_args!(
+                "{}: {} taken over",
+                from.display(),
+                counted(adopted as u64, "cell")
+            ));
         }
     }
     let mut found: Vec<Looked> = plans.cells.iter().map(|cell| look(&dir, cell)).collect();
@@ -47,7 +51,11 @@ pub(crate) fn atlas(args: &AtlasArgs) -> Result<u8> {
                 EndReason::Interrupted { by } => by.clone(),
                 reason => reason.to_string(),
             };
-            out::note(format_args!("{}: {why}; {}", end.reason.word(), going_on(args, whole, todo.len())));
+            out::note(format_args!(
+                "{}: {why}; {}",
+                end.reason.word(),
+                going_on(args, whole, todo.len())
+            ));
         }
     }
     let missing = found.iter().any(|found| !matches!(found, Looked::Whole(_)));
@@ -107,7 +115,11 @@ fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Resul
     if todo.is_empty() {
         return Ok(None);
     }
-    let opening = OpenOptions { cache_dir: args.cache_dir.clone(), threads: args.threads, ..OpenOptions::default() };
+    let opening = OpenOptions {
+        cache_dir: args.cache_dir.clone(),
+        threads: args.threads,
+        ..OpenOptions::default()
+    };
     let cells: Vec<&Planned> = todo.iter().map(|at| &plans.cells[*at]).collect();
     let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
     let cut = measure(dir, &cells, &opening, Console::new(&stop, &progress))?;
@@ -118,7 +130,8 @@ fn measured(args: &AtlasArgs, dir: &Dir, plans: &Plans, todo: &[usize]) -> Resul
 /// What is there after measuring was cut off, and how to go on.
 fn going_on(args: &AtlasArgs, whole: usize, of: usize) -> String {
     let of = counted(of as u64, "cell");
-    let shard = args.shard.map_or_else(String::new, |part| format!(" --shard {}/{}", part.number, part.of));
+    let shard =
+        args.shard.map_or_else(String::new, |part| format!(" --shard {}/{}", part.number, part.of));
     format!(
         "{whole} of {of} to measure {} whole, the one that was begun keeps its blocks, and the page has what is whole. To go on repeat the \
          command, or: schedlab atlas --out {}{shard}",

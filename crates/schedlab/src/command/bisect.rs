@@ -42,7 +42,9 @@ pub(crate) fn run(root: &Root, args: &BisectArgs) -> Result<u8> {
     }
     Ok(match result.conclusion {
         Conclusion::Found { .. } | Conclusion::Range { .. } => REACHED,
-        Conclusion::NotConfirmed { .. } | Conclusion::EndsDoNotDiffer | Conclusion::EndsUnclear => VOID,
+        Conclusion::NotConfirmed { .. } | Conclusion::EndsDoNotDiffer | Conclusion::EndsUnclear => {
+            VOID
+        }
         Conclusion::Interrupted { .. } => failure::cut_short(),
     })
 }
@@ -74,7 +76,8 @@ fn as_text(result: &BisectResult) -> String {
         ));
     }
     for skipped in &result.skipped {
-        lines.push(format!("Step {} ({}) was skipped: {}", skipped.step, skipped.name, skipped.why));
+        lines
+            .push(format!("Step {} ({}) was skipped: {}", skipped.step, skipped.name, skipped.why));
     }
     let count = result.answers.len();
     let seconds: f64 = result.answers.iter().map(|answer| answer.seconds).sum();
@@ -103,7 +106,11 @@ fn headline(result: &BisectResult) -> String {
     let blamed = |at: Option<&Step>| at.map_or_else(String::new, title);
     match &result.conclusion {
         Conclusion::Found { bad, .. } => {
-            format!("Step {bad} of {} made it worse: {}", result.nr_steps, blamed(result.blamed.first()))
+            format!(
+                "Step {bad} of {} made it worse: {}",
+                result.nr_steps,
+                blamed(result.blamed.first())
+            )
         }
         Conclusion::Range { good, bad } => format!(
             "One of the steps {} to {bad} of {} made it worse, from {} to {}; those between could not be judged",
@@ -126,13 +133,20 @@ fn headline(result: &BisectResult) -> String {
             "No step to find: the ends ({good}, {bad}) could not be distinguished; give the plan more blocks, longer trials or a larger margin"
         ),
         Conclusion::Interrupted { by } => {
-            format!("interrupted by {by}; repeat the command with --out {} --resume", result.directory.display())
+            format!(
+                "interrupted by {by}; repeat the command with --out {} --resume",
+                result.directory.display()
+            )
         }
     }
 }
 
 fn title(step: &Step) -> String {
-    if step.subject.is_empty() { step.name.clone() } else { format!("{} ({})", step.name, step.subject) }
+    if step.subject.is_empty() {
+        step.name.clone()
+    } else {
+        format!("{} ({})", step.name, step.subject)
+    }
 }
 
 fn duration(seconds: f64) -> String {

@@ -31,10 +31,14 @@ pub(crate) fn run(root: &Root, args: &DevicesArgs) -> Result<u8> {
     } else if args.device.is_some() {
         devices.iter().try_for_each(|device| detail(root, device))?;
     } else if devices.is_empty() {
-        out::line("no block device found; `schedlab compare --device loop:512M` measures a temporary one")?;
+        out::line(
+            "no block device found; `schedlab compare --device loop:512M` measures a temporary one",
+        )?;
     } else {
         out::line(listed(&devices, out::width()))?;
-        out::line("\n[in effect]  available  (module, not loaded)\ndetails: schedlab devices NAME")?;
+        out::line(
+            "\n[in effect]  available  (module, not loaded)\ndetails: schedlab devices NAME",
+        )?;
     }
     Ok(REACHED)
 }
@@ -66,10 +70,16 @@ fn listed(devices: &[Device], width: usize) -> String {
     let mut lines = Vec::new();
     for [name, size, kind, model, schedulers, nr_requests, used_by] in all {
         lines.push(format!("{name}  {size}  {kind}  {model}").trim_end().to_owned());
-        for (head, text) in [("schedulers", schedulers), ("nr_requests", nr_requests), ("used by", used_by)] {
+        for (head, text) in
+            [("schedulers", schedulers), ("nr_requests", nr_requests), ("used by", used_by)]
+        {
             let shown = report::wrapped(&text, width.saturating_sub(15).max(20));
             let shown = shown.into_iter().zip(std::iter::once(head).chain(std::iter::repeat("")));
-            lines.extend(shown.filter(|(text, _)| !text.is_empty()).map(|(text, head)| format!("  {head:<13}{text}")));
+            lines.extend(
+                shown
+                    .filter(|(text, _)| !text.is_empty())
+                    .map(|(text, head)| format!("  {head:<13}{text}")),
+            );
         }
     }
     lines.join("\n")
@@ -79,16 +89,16 @@ fn schedulers(device: &Device) -> String {
     if let Some(why) = &device.no_scheduler {
         return format!("has none: {why}");
     }
-    let offered = device
-        .available_schedulers
-        .iter()
-        .map(|name| if Some(name) == device.scheduler.as_ref() { format!("[{name}]") } else { name.clone() });
+    let offered = device.available_schedulers.iter().map(|name| {
+        if Some(name) == device.scheduler.as_ref() { format!("[{name}]") } else { name.clone() }
+    });
     let unloaded = device.unloaded_schedulers.iter().map(|name| format!("({name})"));
     offered.chain(unloaded).collect::<Vec<_>>().join(" ")
 }
 
 fn used_by(device: &Device) -> Vec<String> {
-    let mut uses: Vec<String> = device.mounts.iter().map(|mount| format!("mounted at {}", mount.at)).collect();
+    let mut uses: Vec<String> =
+        device.mounts.iter().map(|mount| format!("mounted at {}", mount.at)).collect();
     uses.extend(device.swap.iter().map(|name| format!("swap {name}")));
     uses.extend(device.holders.iter().map(|name| format!("held by {name}")));
     if uses.is_empty() && !device.partitions.is_empty() {
@@ -123,8 +133,13 @@ fn detail(root: &Root, device: &Device) -> Result<()> {
     }
     let known = known_of(root, device.model.as_deref());
     let heads = std::iter::once("fleet").chain(std::iter::repeat(""));
-    known.iter().zip(heads).try_for_each(|(said, head)| out::line(format_args!("{head:<14} {said}")))?;
-    for (title, attributes) in [("tunables of the scheduler", &device.tunables), ("queue", &device.queue)] {
+    known
+        .iter()
+        .zip(heads)
+        .try_for_each(|(said, head)| out::line(format_args!("{head:<14} {said}")))?;
+    for (title, attributes) in
+        [("tunables of the scheduler", &device.tunables), ("queue", &device.queue)]
+    {
         out::line(format_args!("\n{title}{}", if attributes.is_empty() { ": none" } else { "" }))?;
         for (name, attribute) in attributes {
             out::line(format_args!(

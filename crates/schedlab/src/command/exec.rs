@@ -70,10 +70,12 @@ pub(crate) fn run(cache: &Cache, args: &ExecArgs) -> Result<u8> {
 }
 
 fn setting(args: &ExecArgs) -> Result<Setting> {
-    let mut arm = plan::parse_arm(&args.scheduler).map_err(|e| usage(format!("--scheduler: {e}")))?;
+    let mut arm =
+        plan::parse_arm(&args.scheduler).map_err(|e| usage(format!("--scheduler: {e}")))?;
     locate_patch(&mut arm, None)?;
     if let Some(name) = OF_CLIENTS.iter().find(|name| arm.tunables.contains_key(**name)) {
-        let others = ATTRIBUTES.iter().map(|(other, ..)| *other).filter(|other| !OF_CLIENTS.contains(other));
+        let others =
+            ATTRIBUTES.iter().map(|(other, ..)| *other).filter(|other| !OF_CLIENTS.contains(other));
         return Err(usage(format!(
             "--scheduler: {name} is a setting of schedlab's clients; besides its tunables a scheduler takes {} here{}",
             others.collect::<Vec<_>>().join(", "),

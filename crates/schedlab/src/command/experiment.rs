@@ -31,9 +31,19 @@ use crate::rights;
 
 /// Compares what the flags name.
 pub(crate) fn compare(root: &Root, args: &CompareArgs) -> Result<u8> {
-    give_up_rights(args.design.arena_kind(), &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
-    let plan =
-        plan_of(root, &args.design, &args.schedulers, args.baseline.as_deref(), args.conduct.destroy_data.as_deref())?;
+    give_up_rights(
+        args.design.arena_kind(),
+        &[],
+        args.conduct.out.as_deref(),
+        &args.conduct.monitor,
+    )?;
+    let plan = plan_of(
+        root,
+        &args.design,
+        &args.schedulers,
+        args.baseline.as_deref(),
+        args.conduct.destroy_data.as_deref(),
+    )?;
     as_designed(root, plan, &args.design, &args.conduct)
 }
 
@@ -54,7 +64,12 @@ pub(super) fn give_up_rights(
 }
 
 /// Checks and carries out a plan that was made of flags, or prints it.
-pub(super) fn as_designed(root: &Root, mut plan: Plan, design: &DesignArgs, conduct: &ConductArgs) -> Result<u8> {
+pub(super) fn as_designed(
+    root: &Root,
+    mut plan: Plan,
+    design: &DesignArgs,
+    conduct: &ConductArgs,
+) -> Result<u8> {
     locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
     let plan = settled(plan, design)?;
@@ -70,7 +85,8 @@ fn print_plan(plan: &Plan, programs: &ProgramOptions, json: bool) -> Result<u8> 
     let started = programs.announced(&programs::named(plan)?);
     if json {
         let feasibility = feasibility::of(plan);
-        let all = serde_json::json!({ "plan": plan, "starts": started, "feasibility": feasibility });
+        let all =
+            serde_json::json!({ "plan": plan, "starts": started, "feasibility": feasibility });
         out::line(serde_json::to_string_pretty(&all)?)?;
         return Ok(REACHED);
     }
@@ -104,7 +120,8 @@ pub(super) fn plan_of_file(path: &Path) -> Result<Plan> {
 
 /// Files that a plan names, which an experiment in the simulator reads.
 pub(super) fn files_of(plan: &Plan) -> Vec<PathBuf> {
-    let words = plan.workloads.iter().flat_map(|workload| workload.params.values()).chain([&plan.device]);
+    let words =
+        plan.workloads.iter().flat_map(|workload| workload.params.values()).chain([&plan.device]);
     words.map(PathBuf::from).filter(|path| path.exists()).collect()
 }
 
@@ -123,21 +140,39 @@ pub(crate) fn run_plan(root: &Root, args: &RunArgs) -> Result<u8> {
 pub(super) fn plan_to_run(args: &RunArgs) -> Result<Plan> {
     let mut plan = plan_of_file(&args.plan)?;
     if let Some(word) = &args.budget {
-        plan.budget.time_s = plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
+        plan.budget.time_s =
+            plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")))?;
     }
-    give_up_rights(plan.arena, &files_of(&plan), args.conduct.out.as_deref(), &args.conduct.monitor)?;
+    give_up_rights(
+        plan.arena,
+        &files_of(&plan),
+        args.conduct.out.as_deref(),
+        &args.conduct.monitor,
+    )?;
     Ok(plan)
 }
 
 /// Checks and carries out a plan that was read from a file.
-pub(crate) fn planned(root: &Root, plan: Plan, conduct: &ConductArgs, agreement: Agreement) -> Result<u8> {
+pub(crate) fn planned(
+    root: &Root,
+    plan: Plan,
+    conduct: &ConductArgs,
+    agreement: Agreement,
+) -> Result<u8> {
     let asked = plan.trial.clone();
     carry_out(root, checked(plan)?, &asked, conduct, agreement)
 }
 
 /// `asked` is the length of trials that the user named; the plan's own has what was chosen.
-fn carry_out(root: &Root, plan: Plan, asked: &TrialLength, args: &ConductArgs, agreement: Agreement) -> Result<u8> {
-    let (dir, _) = measure(Measured { root, plan, asked, args, agreement, beside: &Beside::default() })?;
+fn carry_out(
+    root: &Root,
+    plan: Plan,
+    asked: &TrialLength,
+    args: &ConductArgs,
+    agreement: Agreement,
+) -> Result<u8> {
+    let (dir, _) =
+        measure(Measured { root, plan, asked, args, agreement, beside: &Beside::default() })?;
     conclude(root, &dir, args)
 }
 
@@ -171,7 +206,8 @@ impl Hooks for Along<'_> {
     fn begin(&self, plan: &Plan, dir: Option<&Path>) -> Result<()> {
         let monitor = self.progress.monitor();
         if plan.arena == ArenaKind::Sim {
-            let beside = self.beside.writes.iter().copied().chain(monitor.and_then(Monitor::directory));
+            let beside =
+                self.beside.writes.iter().copied().chain(monitor.and_then(Monitor::directory));
             let all: Vec<&Path> = dir.into_iter().chain(beside).collect();
             rights::write_only_below(&all)?;
         }
@@ -204,14 +240,19 @@ pub(super) fn measure(mut of: Measured<'_>) -> Result<(PathBuf, End)> {
         feasibility::check(&of.plan)?;
         store::check_free(args.out.as_deref())?;
     }
-    let (stop, progress) = (Stop::install()?, Progress::watched(args.quiet || args.json, &args.monitor)?);
+    let (stop, progress) =
+        (Stop::install()?, Progress::watched(args.quiet || args.json, &args.monitor)?);
     let done = measure_on(of, &stop, &progress)?;
     stop.end_at_once(out::report_cut);
     Ok(done)
 }
 
 /// The same on a console that stays open for further experiments.
-pub(super) fn measure_on(of: Measured<'_>, stop: &Stop, progress: &Progress) -> Result<(PathBuf, End)> {
+pub(super) fn measure_on(
+    of: Measured<'_>,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<(PathBuf, End)> {
     let Measured { root, plan, asked, args, agreement, beside } = of;
     let experiment = Experiment {
         plan,
@@ -249,7 +290,11 @@ fn trial_of_record(asked: &TrialLength, args: &ConductArgs) -> Result<TrialLengt
 
 /// Where the record goes: --out, or a directory named after the time.
 pub(super) fn record_options(args: &ConductArgs) -> RecordOptions {
-    RecordOptions { output: Output::of(args.out.clone(), ""), resume: args.resume, command: repeat_command() }
+    RecordOptions {
+        output: Output::of(args.out.clone(), ""),
+        resume: args.resume,
+        command: repeat_command(),
+    }
 }
 
 fn conclude(root: &Root, dir: &Path, args: &ConductArgs) -> Result<u8> {
@@ -285,7 +330,9 @@ pub(super) fn conclude_record(dir: &Path, record: &Record, shown: &Shown<'_>) ->
     if matches!(reason, EndReason::RecordFull { .. }) {
         out::note(format_args!("{}: {reason}", reason.word()));
     } else if ending == Ending::BudgetSpent && record.header.plan.budget.blocks.is_some() {
-        out::note(format_args!("the budget ended before every block of the plan was measured: {reason}"));
+        out::note(format_args!(
+            "the budget ended before every block of the plan was measured: {reason}"
+        ));
     }
     Ok(match ending {
         Ending::Interrupted | Ending::Failed => {
@@ -311,7 +358,9 @@ pub(super) fn repeat_command_without(flags: &[&str]) -> String {
             "--out" | "--metrics-file" | "--metrics-listen" => drop(words.next()),
             "--resume" => {}
             word if flags.contains(&word) => {}
-            word if ["--out=", "--metrics-file=", "--metrics-listen="].iter().any(|flag| word.starts_with(flag)) => {}
+            word if ["--out=", "--metrics-file=", "--metrics-listen="]
+                .iter()
+                .any(|flag| word.starts_with(flag)) => {}
             _ => kept.push(quoted(word)),
         }
     }
@@ -320,5 +369,9 @@ pub(super) fn repeat_command_without(flags: &[&str]) -> String {
 
 pub(super) fn quoted(word: String) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }

@@ -114,7 +114,9 @@ fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
         None => out::line(format_args!("\n{}", fitted.description)),
         Some(path) => {
             let path = path.display();
-            out::line(format_args!("\nthe model is in {path}; use it: schedlab compare --arena sim --device {path} …"))
+            out::line(format_args!(
+                "\nthe model is in {path}; use it: schedlab compare --arena sim --device {path} …"
+            ))
         }
     }
 }
@@ -122,7 +124,14 @@ fn show(fitted: &Fitted, args: &FitArgs) -> Result<()> {
 /// A row for each kind of request and figure of its latencies.
 fn work_table(work: &[KindError]) -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(["REQUESTS", "LATENCY", "DEVICE µs", "MODEL", "OFF", "ITSELF"]);
+    table.load_preset(NOTHING).set_header([
+        "REQUESTS",
+        "LATENCY",
+        "DEVICE µs",
+        "MODEL",
+        "OFF",
+        "ITSELF",
+    ]);
     for KindError { kind, error, own_mean, own_median, own_p99 } in work {
         let (device, model) = (&error.device, &error.model);
         for (what, device, model, off, own) in [
@@ -174,7 +183,11 @@ fn table(cells: &[CellError]) -> Table {
     for cell in cells {
         let CellError { error, .. } = cell;
         table.add_row([
-            format!("{}{}", text::format_size(u64::from(cell.sectors) * 512), if cell.in_grid { "" } else { " *" }),
+            format!(
+                "{}{}",
+                text::format_size(u64::from(cell.sectors) * 512),
+                if cell.in_grid { "" } else { " *" }
+            ),
             cell.depth.to_string(),
             us(error.device.median_ns),
             us(error.model.median_ns),

@@ -35,7 +35,8 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     let plan = plan_of_file(&args.plan)?;
     let state = args.state.clone().unwrap_or_else(|| root.state("gate"));
     let (kept, reference) = reference(args, &state)?;
-    let writes: Vec<&Path> = kept.as_ref().map(|_| state.as_path()).into_iter().chain(parent(args)).collect();
+    let writes: Vec<&Path> =
+        kept.as_ref().map(|_| state.as_path()).into_iter().chain(parent(args)).collect();
     // Before anything is measured: a result that cannot be written is found now.
     writes.iter().try_for_each(|dir| machine::files::Dir::make(dir).map(drop))?;
     if plan.arena == experiment::plan::ArenaKind::Sim {
@@ -55,12 +56,21 @@ pub(crate) fn gate(root: &Root, args: &GateArgs) -> Result<u8> {
     };
     let beside = Beside { check: Some(&check), writes: &writes };
     let agreement = args.consent.agreement();
-    let one = Measured { root, plan, asked: &asked, args: &args.conduct, agreement, beside: &beside };
+    let one =
+        Measured { root, plan, asked: &asked, args: &args.conduct, agreement, beside: &beside };
     let (dir, end) = measure(one)?;
     let record = lab::store::read(&dir)?;
-    report_files::write_all(&dir, &experiment::study(&record, None), Some(&report_files::evidence(&record)))?;
+    report_files::write_all(
+        &dir,
+        &experiment::study(&record, None),
+        Some(&report_files::evidence(&record)),
+    )?;
     if end.reason.ending().is_early() {
-        out::note(format_args!("{}: {}; the gate judges whole experiments only", end.reason.word(), end.reason));
+        out::note(format_args!(
+            "{}: {}; the gate judges whole experiments only",
+            end.reason.word(),
+            end.reason
+        ));
         return Ok(failure::cut_short());
     }
     match reference {
@@ -112,12 +122,19 @@ fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> R
         // That many blocks are measured, however long they take.
         plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
     }
-    if let Some(name) = args.arm.as_ref().filter(|name| plan.arms.iter().all(|arm| arm.name != **name)) {
+    if let Some(name) =
+        args.arm.as_ref().filter(|name| plan.arms.iter().all(|arm| arm.name != **name))
+    {
         let nearest = did_you_mean(name, plan.arms.iter().map(|arm| arm.name.as_str()));
-        return Err(usage(format!("--arm {name:?}: not an arm of the plan; name one of its arms{nearest}")));
+        return Err(usage(format!(
+            "--arm {name:?}: not an arm of the plan; name one of its arms{nearest}"
+        )));
     }
     if args.ratios && args.arm.as_deref() == Some(plan.baseline()) {
-        return Err(usage(format!("--ratios: {} is the baseline itself; name another --arm", plan.baseline())));
+        return Err(usage(format!(
+            "--ratios: {} is the baseline itself; name another --arm",
+            plan.baseline()
+        )));
     }
     if let Some(Reference { record, from }) = reference {
         same_plan(&plan, record, from)?;
@@ -138,12 +155,22 @@ fn first(args: &GateArgs, record: &Record, dir: &Path, kept: &LastGood) -> Resul
     let status = failure::of_verdicts(&experiment::outcome::deciding_verdicts(&study), &[]);
     let title = title(record);
     if status != REACHED {
-        print(args, "gate: void: no earlier record, and this one does not count; not kept as last good", &json!([]))?;
+        print(
+            args,
+            "gate: void: no earlier record, and this one does not count; not kept as last good",
+            &json!([]),
+        )?;
         return Ok(status);
     }
     kept.keep(dir)?;
-    let line = format!("gate: no earlier record of {title}; this one is the last good now: {}", kept.path().display());
-    write_junit(args, &Gate { plan: title, against: "", comparisons: &[], differences: &[], conditions: &[] })?;
+    let line = format!(
+        "gate: no earlier record of {title}; this one is the last good now: {}",
+        kept.path().display()
+    );
+    write_junit(
+        args,
+        &Gate { plan: title, against: "", comparisons: &[], differences: &[], conditions: &[] },
+    )?;
     print(args, &line, &json!({"line": line, "comparisons": [], "kept": true}))?;
     Ok(REACHED)
 }
@@ -176,7 +203,9 @@ fn concluded(
     }
     write_junit(args, &gate)?;
     if args.github || out::is_github() {
-        report::gate::annotations(&gate).iter().for_each(|annotation| out::workflow_command(annotation));
+        report::gate::annotations(&gate)
+            .iter()
+            .for_each(|annotation| out::workflow_command(annotation));
     }
     let verdicts: Vec<Verdict> = comparisons.iter().map(|one| one.verdict).collect();
     let status = failure::of_verdicts(&verdicts, &conditions);
@@ -205,7 +234,11 @@ fn title(record: &Record) -> &str {
 }
 
 fn print(args: &GateArgs, line: &str, all: &serde_json::Value) -> Result<()> {
-    if args.conduct.json { out::line(serde_json::to_string_pretty(all)?) } else { out::line(line.replace('\n', " ")) }
+    if args.conduct.json {
+        out::line(serde_json::to_string_pretty(all)?)
+    } else {
+        out::line(line.replace('\n', " "))
+    }
 }
 
 fn write_junit(args: &GateArgs, gate: &Gate<'_>) -> Result<()> {

@@ -8,7 +8,9 @@ use comfy_table::presets::NOTHING;
 use experiment::plan::parse_duration_s;
 use lab::arena::open::OpenOptions;
 use lab::console::Console;
-use lab::iocost::{self, Figure, Published, Publisher, Report, Request, hwdb_lines, model_line, qos_line};
+use lab::iocost::{
+    self, Figure, Published, Publisher, Report, Request, hwdb_lines, model_line, qos_line,
+};
 use lab::signals::Stop;
 use machine::Root;
 use serde_json::{Value, json};
@@ -54,7 +56,9 @@ pub(crate) fn run(root: &Root, args: &IocostArgs) -> Result<u8> {
 fn trial_time(word: &str) -> Result<Duration> {
     let seconds = parse_duration_s(word).map_err(|e| usage(format!("--trial-time: {e}")))?;
     if !(0.01..=LONGEST_S).contains(&seconds) {
-        return Err(usage(format!("--trial-time {word}: out of range (expected 10ms to 1h); give e.g. 10s")));
+        return Err(usage(format!(
+            "--trial-time {word}: out of range (expected 10ms to 1h); give e.g. 10s"
+        )));
     }
     Ok(Duration::from_secs_f64(seconds))
 }
@@ -87,7 +91,8 @@ fn as_json(report: &Report) -> Value {
 }
 
 fn show(report: &Report) -> Result<()> {
-    let drive = report.drive.as_ref().map_or_else(String::new, |drive| format!(" ({})", drive.trim()));
+    let drive =
+        report.drive.as_ref().map_or_else(String::new, |drive| format!(" ({})", drive.trim()));
     out::line(format_args!(
         "{}{drive}: medians of {} trials of {} ms, without scheduler and merging",
         report.device, report.repetitions, report.trial_ms
@@ -126,8 +131,10 @@ fn table(report: &Report) -> Table {
     }));
     table.set_header(head);
     for figure in &report.figures {
-        let measured = figure.value.map_or_else(|| "void".to_owned(), |value| format!("{value:.0}"));
-        let spread = figure.spread.map_or_else(String::new, |spread| format!("{:.1} %", spread * 100.0));
+        let measured =
+            figure.value.map_or_else(|| "void".to_owned(), |value| format!("{value:.0}"));
+        let spread =
+            figure.spread.map_or_else(String::new, |spread| format!("{:.1} %", spread * 100.0));
         let mut row = vec![figure.name.to_owned(), measured, spread];
         row.extend(compared.iter().map(|published| beside(published, figure)));
         table.add_row(row);
@@ -137,7 +144,9 @@ fn table(report: &Report) -> Table {
 
 /// The published value of a coefficient, and how many times that the measured one is.
 fn beside(published: &Published, figure: &Figure) -> String {
-    let of = |letter: char| if letter == 'w' { published.model.write } else { Some(published.model.read) };
+    let of = |letter: char| {
+        if letter == 'w' { published.model.write } else { Some(published.model.read) }
+    };
     let found = figure.name.chars().next().and_then(|letter| {
         let at = lab::iocost::Rates::NAMES.iter().position(|name| figure.name[1..] == **name)?;
         Some(of(letter)?.all()[at])

@@ -24,7 +24,8 @@ pub(crate) fn run(args: &KernelArgs) -> Result<u8> {
     let cache = cache(args.cache_dir.as_deref())?;
     match &args.what {
         KernelCommand::Build { source, patch, debug, json, quiet } => {
-            let request = Request { source: source_of(source)?, patches: patch.clone(), debug: *debug };
+            let request =
+                Request { source: source_of(source)?, patches: patch.clone(), debug: *debug };
             build(&cache, &request, *json, *quiet)
         }
         KernelCommand::List { json } => list(&cache, *json),
@@ -52,7 +53,10 @@ fn list(cache: &Cache, json: bool) -> Result<u8> {
     if json {
         out::line(serde_json::to_string_pretty(&kernels.iter().map(shown).collect::<Vec<_>>())?)?;
     } else if kernels.is_empty() {
-        out::line(format_args!("{} holds no kernel; build one: schedlab kernel build", cache.dir().display()))?;
+        out::line(format_args!(
+            "{} holds no kernel; build one: schedlab kernel build",
+            cache.dir().display()
+        ))?;
     } else {
         out::line(table(&kernels))?;
     }
@@ -71,7 +75,9 @@ fn clean(cache: &Cache, key: Option<&str>, all: bool) -> Result<u8> {
 
 fn table(kernels: &[Kernel]) -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_header(["KEY", "RELEASE", "SOURCE", "VERSION", "PATCHES", "SIZE", "BUILT"]);
+    table
+        .load_preset(NOTHING)
+        .set_header(["KEY", "RELEASE", "SOURCE", "VERSION", "PATCHES", "SIZE", "BUILT"]);
     for kernel in kernels {
         let patches: Vec<&str> = kernel.patches.iter().map(|patch| patch.name.as_str()).collect();
         let debug = if kernel.debug { " (debug)" } else { "" };
@@ -89,7 +95,10 @@ fn table(kernels: &[Kernel]) -> Table {
 }
 
 fn age(built: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("before 1970").map_or(0, |since| since.as_secs());
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .context("before 1970")
+        .map_or(0, |since| since.as_secs());
     format!("{} ago", indicatif::HumanDuration(Duration::from_secs(now.saturating_sub(built))))
 }
 

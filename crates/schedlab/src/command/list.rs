@@ -20,7 +20,9 @@ use lab::arena::sim::ATTRIBUTES;
 /// Prints one of the tables.
 pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     let (rows, header): (Vec<Value>, &[&str]) = match args.what {
-        Listing::Schedulers => (schedulers(root), &["name", "family", "sim", "kernel", "here", "help"]),
+        Listing::Schedulers => {
+            (schedulers(root), &["name", "family", "sim", "kernel", "here", "help"])
+        }
         Listing::Devices => (devices(), &["name", "evidence", "kernel", "help"]),
         Listing::Workloads => {
             let all = workloads().into_iter().chain(programs()).chain(loads());
@@ -35,7 +37,8 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         out::line(serde_json::to_string_pretty(&rows)?)?;
         return Ok(REACHED);
     }
-    let (beside, rows): (Vec<Value>, Vec<Value>) = rows.into_iter().partition(|row| row["load"] == true);
+    let (beside, rows): (Vec<Value>, Vec<Value>) =
+        rows.into_iter().partition(|row| row["load"] == true);
     out::line(table(&rows, header))?;
     if !beside.is_empty() {
         out::line("\nBackground loads for --background with --arena cpu:")?;
@@ -51,7 +54,9 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         for row in ATTRIBUTES {
             out::line(format_args!("  {:<14} {}", row.name, row.help))?;
         }
-        out::line("\nIn the kernel arena NAME@PATCH is NAME of a kernel with that patch, and every arm also takes:")?;
+        out::line(
+            "\nIn the kernel arena NAME@PATCH is NAME of a kernel with that patch, and every arm also takes:",
+        )?;
         for (name, values, help) in kernel::ATTRIBUTES {
             out::line(format_args!("  {name:<14} {help} ({values})"))?;
         }
@@ -75,9 +80,15 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         }
     }
     if matches!(args.what, Listing::Settings) {
-        out::line("\nAn arm is settings with + between them, e.g. nice=-20+affinity=0. NOW: what this machine has.")?;
+        out::line(
+            "\nAn arm is settings with + between them, e.g. nice=-20+affinity=0. NOW: what this machine has.",
+        )?;
         for row in rows.iter().filter(|row| row["why"].is_string()) {
-            out::line(format_args!("  {}: {}", text(&row["name"]).trim_end_matches(':'), text(&row["why"])))?;
+            out::line(format_args!(
+                "  {}: {}",
+                text(&row["name"]).trim_end_matches(':'),
+                text(&row["why"])
+            ))?;
         }
         for row in rows.iter().filter(|row| !text(&row["names"]).is_empty()) {
             out::line(format_args!("\n{}NAME can be {}", text(&row["name"]), text(&row["names"])))?;
@@ -86,8 +97,12 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
     if matches!(args.what, Listing::Workloads) {
         out::line("\nParameters, with defaults: KIND:PARAM=VALUE:PARAM=VALUE")?;
         for row in rows.iter().chain(&beside) {
-            let params: Vec<String> =
-                row["params"].as_object().into_iter().flatten().map(|(k, v)| format!("{k}={}", text(v))).collect();
+            let params: Vec<String> = row["params"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(k, v)| format!("{k}={}", text(v)))
+                .collect();
             out::line(format_args!("  {:<14} {}", text(&row["name"]), params.join(" ")))?;
         }
     }
@@ -102,7 +117,8 @@ fn schedulers(root: &Root) -> Vec<Value> {
             .filter(|d| d.available_schedulers.iter().any(|offered| offered == name))
             .map(|d| d.name.as_str())
             .collect();
-        let module = devices.iter().any(|d| d.unloaded_schedulers.iter().any(|unloaded| unloaded == name));
+        let module =
+            devices.iter().any(|d| d.unloaded_schedulers.iter().any(|unloaded| unloaded == name));
         match (on.is_empty(), module) {
             (false, _) => format!("on {}", on.join(", ")),
             (true, true) => "as a module, loaded when needed".to_owned(),
@@ -166,7 +182,8 @@ fn add_simulated(fields: &mut Value, kind: &ElevatorKind) {
     fields["source"] = json!(kind.source);
     fields["evidence"] = json!(kind.evidence.mark());
     fields["evidence_words"] = json!(kind.evidence.words());
-    fields["promises"] = json!(kind.promises.iter().map(|promise| format!("{promise:?}")).collect::<Vec<_>>());
+    fields["promises"] =
+        json!(kind.promises.iter().map(|promise| format!("{promise:?}")).collect::<Vec<_>>());
     fields["promises_words"] = json!(kind.promises.iter().map(Promise::words).collect::<Vec<_>>());
     fields["parameters"] = json!(parameters);
 }
@@ -225,10 +242,15 @@ fn loads() -> Vec<Value> {
 }
 
 /// The defaults and the meanings of options.
-fn described(options: impl Iterator<Item = &'static Opt>) -> (Map<String, Value>, Map<String, Value>) {
+fn described(
+    options: impl Iterator<Item = &'static Opt>,
+) -> (Map<String, Value>, Map<String, Value>) {
     let options: Vec<&Opt> = options.collect();
     let of = |what: fn(&Opt) -> &'static str| {
-        options.iter().map(|option| (option.name.to_owned(), Value::String(what(option).to_owned()))).collect()
+        options
+            .iter()
+            .map(|option| (option.name.to_owned(), Value::String(what(option).to_owned())))
+            .collect()
     };
     (of(|option| option.default), of(|option| option.help))
 }
@@ -273,7 +295,11 @@ fn formats() -> Vec<Value> {
 /// What arms of CPUs are made of: the scheduler, and the keys of settings.
 fn settings(root: &Root) -> Vec<Value> {
     let row = |name: &str, example: String, help: &str, here: machine::cpu::Here| {
-        let (now, why) = if here.is_here { (here.words, None) } else { ("not here".to_owned(), Some(here.words)) };
+        let (now, why) = if here.is_here {
+            (here.words, None)
+        } else {
+            ("not here".to_owned(), Some(here.words))
+        };
         json!({"name": name, "example": example, "help": help, "here": here.is_here, "now": now, "why": why, "names": here.names})
     };
     let schedulers = [
@@ -328,13 +354,24 @@ mod tests {
 
     /// The schedulers that the literature's map names, with the names that they have here.
     const MAP: &[(&str, &[(&str, &str)])] = &[
-        ("Linux today", &[("none", "none"), ("mq-deadline", "mq-deadline"), ("bfq", "bfq"), ("kyber", "kyber")]),
+        (
+            "Linux today",
+            &[("none", "none"), ("mq-deadline", "mq-deadline"), ("bfq", "bfq"), ("kyber", "kyber")],
+        ),
         (
             "Linux 2.6",
-            &[("noop", "noop"), ("deadline", "deadline"), ("cfq", "cfq"), ("anticipatory (AS)", "anticipatory")],
+            &[
+                ("noop", "noop"),
+                ("deadline", "deadline"),
+                ("cfq", "cfq"),
+                ("anticipatory (AS)", "anticipatory"),
+            ],
         ),
         ("Linux 2.4", &[("the 2.4 elevator with elvtune", "linus-2.4")]),
-        ("anticipation research", &[("AS", "anticipatory"), ("the 95 % heuristic", "antic-95"), ("WPCAS", "wpcas")]),
+        (
+            "anticipation research",
+            &[("AS", "anticipatory"), ("the 95 % heuristic", "antic-95"), ("WPCAS", "wpcas")],
+        ),
         (
             "throughput",
             &[
@@ -346,7 +383,15 @@ mod tests {
                 ("C-LOOK", "c-look"),
             ],
         ),
-        ("real time", &[("SCAN-EDF", "scan-edf"), ("DM-SCAN", "dm-scan"), ("RG-SCAN", "rg-scan"), ("GSR", "gsr")]),
+        (
+            "real time",
+            &[
+                ("SCAN-EDF", "scan-edf"),
+                ("DM-SCAN", "dm-scan"),
+                ("RG-SCAN", "rg-scan"),
+                ("GSR", "gsr"),
+            ],
+        ),
         (
             "bandwidth or latency reservation",
             &[
@@ -377,16 +422,23 @@ mod tests {
     #[test]
     fn linux_schedulers_in_the_readme_are_confirmed_and_counted() {
         let groups = &MAP[..3];
-        let shipped: Vec<&str> = groups.iter().flat_map(|(_, names)| names.iter().map(|(_, here)| *here)).collect();
+        let shipped: Vec<&str> =
+            groups.iter().flat_map(|(_, names)| names.iter().map(|(_, here)| *here)).collect();
         for name in &shipped {
             let kind = elevator::find(name).expect("it is simulated");
             assert_eq!(kind.evidence, elevator::Evidence::Confirmed, "{name}");
         }
         assert_eq!(shipped.len(), 9);
         let readme = include_str!("../../../../README.md");
-        assert!(readme.contains("the nine schedulers of Linux since 2.4, all\n  confirmed in their sources"));
+        assert!(
+            readme.contains(
+                "the nine schedulers of Linux since 2.4, all\n  confirmed in their sources"
+            )
+        );
         let cfq = elevator::find("cfq").expect("it is simulated");
-        assert!(cfq.source.contains("2.6.20") && readme.contains("of CFQ the version of 2.6.20 alone"));
+        assert!(
+            cfq.source.contains("2.6.20") && readme.contains("of CFQ the version of 2.6.20 alone")
+        );
     }
 
     #[test]
@@ -401,9 +453,18 @@ mod tests {
                     continue;
                 };
                 let words = |field: &str| row[field].as_str().is_some_and(|text| !text.is_empty());
-                assert!(words("evidence") && words("evidence_words") && words("source") && words("help"), "{row}");
+                assert!(
+                    words("evidence")
+                        && words("evidence_words")
+                        && words("source")
+                        && words("help"),
+                    "{row}"
+                );
                 let promises = |field: &str| row[field].as_array().map_or(0, Vec::len);
-                assert!(promises("promises") > 0 && promises("promises") == promises("promises_words"), "{row}");
+                assert!(
+                    promises("promises") > 0 && promises("promises") == promises("promises_words"),
+                    "{row}"
+                );
             }
         }
         assert!(missing.is_empty(), "not listed: {}", missing.join(", "));

@@ -25,7 +25,9 @@ const LONGEST_S: f64 = 366.0 * 86_400.0;
 pub(super) fn length(word: &str, such_as: &str) -> Result<Duration> {
     let seconds = parse_duration_s(word).map_err(|e| usage(format!("--for: {e}")))?;
     if !(0.01..=LONGEST_S).contains(&seconds) {
-        return Err(usage(format!("--for {word}: out of range (expected 10ms to 366 days); give e.g. {such_as}")));
+        return Err(usage(format!(
+            "--for {word}: out of range (expected 10ms to 366 days); give e.g. {such_as}"
+        )));
     }
     Ok(Duration::from_secs_f64(seconds))
 }
@@ -35,7 +37,12 @@ pub(super) fn length(word: &str, such_as: &str) -> Result<Duration> {
 ///
 /// # Errors
 /// The disk cannot be followed, or the kernel refuses.
-pub(super) fn begin(root: &Root, options: &Options, results: &[&Path], progress: &Progress) -> Result<Live> {
+pub(super) fn begin(
+    root: &Root,
+    options: &Options,
+    results: &[&Path],
+    progress: &Progress,
+) -> Result<Live> {
     if rustix::process::geteuid().is_root() {
         restore_leftovers(root, progress)?;
     }

@@ -33,9 +33,19 @@ pub(crate) fn compare(root: &Root, args: &CompareArgs, several: &Several) -> Res
     if args.design.plan_only {
         return experiment::compare(root, args);
     }
-    give_up_rights(args.design.arena_kind(), &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
-    let mut plan =
-        plan_of(root, &args.design, &args.schedulers, args.baseline.as_deref(), args.conduct.destroy_data.as_deref())?;
+    give_up_rights(
+        args.design.arena_kind(),
+        &[],
+        args.conduct.out.as_deref(),
+        &args.conduct.monitor,
+    )?;
+    let mut plan = plan_of(
+        root,
+        &args.design,
+        &args.schedulers,
+        args.baseline.as_deref(),
+        args.conduct.destroy_data.as_deref(),
+    )?;
     locate_patches(&mut plan, None)?;
     let asked = plan.trial.clone();
     let plan = settled(plan, &args.design)?;
@@ -65,7 +75,8 @@ fn measure(
     feasibility::check(plan)?;
     let dir = Output::of(args.out.clone(), "occasions-").open()?;
     occasions::keep_plan(&dir, plan)?;
-    let (stop, progress) = (Stop::install()?, Progress::watched(args.quiet || args.json, &args.monitor)?);
+    let (stop, progress) =
+        (Stop::install()?, Progress::watched(args.quiet || args.json, &args.monitor)?);
     let mut done = false;
     for number in 1..=several.number {
         let resume = match occasions::look(dir.path(), number)? {
@@ -85,11 +96,24 @@ fn measure(
         of_occasion.trial = length.clone().unwrap_or(of_occasion.trial);
         let beside = Beside { check: None, writes: &[dir.path()] };
         let beside = &beside;
-        let one = Measured { root, plan: of_occasion, asked, args: &own, agreement: agreement.clone(), beside };
+        let one = Measured {
+            root,
+            plan: of_occasion,
+            asked,
+            args: &own,
+            agreement: agreement.clone(),
+            beside,
+        };
         let (_, end) = measure_on(one, &stop, &progress)?;
         if end.reason.ending().is_early() {
-            let (word, next) = (end.reason.word(), continuing(root, plan, several, args, agreement, &dir)?.join(" "));
-            out::note(format_args!("occasion {number}: {word}: {}; continue with: {next}", end.reason));
+            let (word, next) = (
+                end.reason.word(),
+                continuing(root, plan, several, args, agreement, &dir)?.join(" "),
+            );
+            out::note(format_args!(
+                "occasion {number}: {word}: {}; continue with: {next}",
+                end.reason
+            ));
             return Ok(failure::cut_short());
         }
         write_again(&dir.file(&occasions::name(number)))?;
@@ -149,8 +173,10 @@ fn conclude(root: &Root, dir: &Dir, several: &Several, args: &ConductArgs) -> Re
 }
 
 fn pooled(records: &[(String, Record)], planned: u32) -> Result<Study> {
-    let records: Vec<(String, &Record)> = records.iter().map(|(name, record)| (name.clone(), record)).collect();
-    pool::pool_records(&records, None, Some(planned)).map_err(|difference| usage(difference.to_string()))
+    let records: Vec<(String, &Record)> =
+        records.iter().map(|(name, record)| (name.clone(), record)).collect();
+    pool::pool_records(&records, None, Some(planned))
+        .map_err(|difference| usage(difference.to_string()))
 }
 
 /// Makes systemd start the next occasion once; where it does not run, says what to start.
@@ -177,7 +203,8 @@ fn start_later(
         by_hand("without root no timer is made");
         return Ok(());
     }
-    let at = Zoned::now().saturating_add(SignedDuration::try_from(several.every).unwrap_or(SignedDuration::MAX));
+    let at = Zoned::now()
+        .saturating_add(SignedDuration::try_from(several.every).unwrap_or(SignedDuration::MAX));
     let unit = format!("schedlab-occasion-{next}-{}", at.timestamp().as_second());
     let here = std::env::current_dir().context("working directory: unknown")?;
     let program = watch::program()?;
@@ -190,7 +217,10 @@ fn start_later(
             at.strftime("%Y-%m-%d %H:%M")
         ));
         if !watch::will_stay(&program) {
-            out::note(format_args!("note: the timer starts {}, which may be removed until then", program.display()));
+            out::note(format_args!(
+                "note: the timer starts {}, which may be removed until then",
+                program.display()
+            ));
         }
     } else {
         by_hand("systemd is not running");
@@ -207,7 +237,9 @@ fn continuing(
     agreement: Agreement,
     dir: &Dir,
 ) -> Result<Vec<String>> {
-    let text = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let text = |path: &Path| {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+    };
     let mut words = vec!["schedlab".to_owned()];
     let mut push = |all: &[&str]| words.extend(all.iter().map(|word| (*word).to_owned()));
     let state = root.state("");

@@ -13,10 +13,13 @@ use crate::failure::REACHED;
 /// Writes `man/schedlab*.1` and `completions/`.
 pub(crate) fn run(args: &PackageFilesArgs) -> Result<u8> {
     let completions = args.dir.join("completions");
-    fs::create_dir_all(&completions).with_context(|| format!("{}: cannot create", completions.display()))?;
+    fs::create_dir_all(&completions)
+        .with_context(|| format!("{}: cannot create", completions.display()))?;
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
         let written = generate_to(shell, &mut Cli::command(), "schedlab", &completions);
-        written.with_context(|| format!("{1}: cannot write the completions of {0}", shell, completions.display()))?;
+        written.with_context(|| {
+            format!("{1}: cannot write the completions of {0}", shell, completions.display())
+        })?;
     }
     let man = args.dir.join("man");
     fs::create_dir_all(&man).with_context(|| format!("{}: cannot create", man.display()))?;

@@ -58,17 +58,28 @@ pub(super) fn plan_of(
         plan::parse_arms(schedulers).map_err(|e| usage(format!("--schedulers: {e}")))?
     };
     let mut plan = designed(design, arms, destroy_data)?;
-    let now = if plan.arena == ArenaKind::Disk { present_scheduler(root, &design.device)? } else { None };
-    let present = now.and_then(|now| plan.arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone()));
+    let now =
+        if plan.arena == ArenaKind::Disk { present_scheduler(root, &design.device)? } else { None };
+    let present = now.and_then(|now| {
+        plan.arms.iter().find(|arm| is_plain(arm, &now)).map(|arm| arm.name.clone())
+    });
     plan.baseline = baseline.map(str::to_owned).or(present);
     Ok(plan)
 }
 
 /// The plan that the flags of a design describe, with these arms, not yet checked; its baseline is the first of them. `destroy_data` is
 /// the device that may be written to.
-pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>, destroy_data: Option<&str>) -> Result<Plan> {
-    let seconds = |flag: &str, word: &str| plan::parse_duration_s(word).map_err(|e| usage(format!("{flag}: {e}")));
-    let percent = |flag: &str, word: &str| plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")));
+pub(super) fn designed(
+    design: &DesignArgs,
+    arms: Vec<Arm>,
+    destroy_data: Option<&str>,
+) -> Result<Plan> {
+    let seconds = |flag: &str, word: &str| {
+        plan::parse_duration_s(word).map_err(|e| usage(format!("{flag}: {e}")))
+    };
+    let percent = |flag: &str, word: &str| {
+        plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")))
+    };
     let millis = |flag: &str, word: &Option<String>| -> Result<Option<u64>> {
         let is_zero = |word: &str| word.trim_end_matches(|c: char| c.is_ascii_alphabetic()) == "0";
         let ms = |word: &String| match flag {
@@ -80,7 +91,9 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>, destroy_data: Option
     let blocks = match design.blocks.as_str() {
         "auto" => None,
         word => Some(word.parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(|| {
-            usage(format!("--blocks: {word:?} is not auto or a number above 0; write e.g. --blocks 12"))
+            usage(format!(
+                "--blocks: {word:?} is not auto or a number above 0; write e.g. --blocks 12"
+            ))
         })?),
     };
     let time_s = match &design.budget {
@@ -91,7 +104,8 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>, destroy_data: Option
         [] => default_workloads(design, destroy_data)?.map(str::to_owned).to_vec(),
         named => named.to_vec(),
     };
-    let mut workloads = plan::parse_workloads(&named).map_err(|e| usage(format!("--workload: {e}")))?;
+    let mut workloads =
+        plan::parse_workloads(&named).map_err(|e| usage(format!("--workload: {e}")))?;
     for load in &design.place.background {
         let load = plan::parse_background(load).map_err(|e| usage(format!("--background: {e}")))?;
         workloads.iter_mut().for_each(|workload| workload.background.push(load.clone()));
@@ -107,7 +121,12 @@ pub(super) fn designed(design: &DesignArgs, arms: Vec<Arm>, destroy_data: Option
         kernel: design.kernel.clone(),
         seed: design.seed,
         baseline: None,
-        budget: Budget { time_s, blocks, no_early_stop: blocks.is_some(), figures_only: design.figures_only },
+        budget: Budget {
+            time_s,
+            blocks,
+            no_early_stop: blocks.is_some(),
+            figures_only: design.figures_only,
+        },
         trial: TrialLength {
             duration_ms: millis("--trial-time", &design.trial_time)?,
             warmup_ms: millis("--warmup", &design.warmup)?,
@@ -154,7 +173,9 @@ fn set_clients(workloads: &mut [WorkloadSpec], clients: u32) -> Result<()> {
     if taken {
         Ok(())
     } else {
-        Err(usage(format!("--clients {clients}: none of the workloads has a number of clients; leave it out")))
+        Err(usage(format!(
+            "--clients {clients}: none of the workloads has a number of clients; leave it out"
+        )))
     }
 }
 
@@ -187,15 +208,23 @@ pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<St
     }
     let device = device::find(root, word).map_err(|e| usage(e.to_string()))?;
     if let Some(why) = &device.no_scheduler {
-        return Err(usage(format!("{}: no I/O scheduler to compare: {why}", device.path.display())));
+        return Err(usage(format!(
+            "{}: no I/O scheduler to compare: {why}",
+            device.path.display()
+        )));
     }
     Ok(device.available_schedulers.into_iter().chain(device.unloaded_schedulers).collect())
 }
 
 /// The schedulers that the user names to choose from, by their present names; each must be one of those that there are.
-pub(super) fn named_schedulers(root: &Root, design: &DesignArgs, words: &[String]) -> Result<Vec<String>> {
+pub(super) fn named_schedulers(
+    root: &Root,
+    design: &DesignArgs,
+    words: &[String],
+) -> Result<Vec<String>> {
     let arena = design.arena_kind();
-    let offered = if arena == ArenaKind::Disk { every_scheduler(root, design)? } else { Vec::new() };
+    let offered =
+        if arena == ArenaKind::Disk { every_scheduler(root, design)? } else { Vec::new() };
     let one = |word: &String| -> Result<String> {
         let mut arm = bare(word);
         check_arm(arena, design.kernel.as_deref(), &mut arm, &mut |note| out::note(note))?;
@@ -219,7 +248,8 @@ fn plan_of_cpu(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> 
             "--arena cpu: name the settings to compare, e.g. --schedulers default,nice=-20,policy=fifo:50; see: schedlab list settings",
         ));
     }
-    let arms = plan::parse_cpu_arms(arms, &cpu::keys()).map_err(|e| usage(format!("--schedulers: {e}")))?;
+    let arms = plan::parse_cpu_arms(arms, &cpu::keys())
+        .map_err(|e| usage(format!("--schedulers: {e}")))?;
     let mut plan = designed(&with_cpu_work(design), arms, None)?;
     plan.baseline = baseline.map(str::to_owned);
     Ok(plan)
@@ -241,7 +271,10 @@ mod tests {
     #[test]
     fn the_present_scheduler_is_recognised_under_its_old_name_and_not_with_other_tunables() {
         let arm = |word: &str| experiment::plan::parse_arm(word).unwrap();
-        assert!(is_plain(&arm("deadline"), "mq-deadline") && is_plain(&arm("mine=mq-deadline"), "mq-deadline"));
+        assert!(
+            is_plain(&arm("deadline"), "mq-deadline")
+                && is_plain(&arm("mine=mq-deadline"), "mq-deadline")
+        );
         assert!(!is_plain(&arm("bfq:slice_idle=0"), "bfq") && !is_plain(&arm("none"), "bfq"));
     }
 }

@@ -44,7 +44,8 @@ fn recorded(root: &Root, args: &RecordArgs) -> Result<Summary> {
     };
     // Tracks are made of whole requests in the order of time: of the recording, when it is over.
     let tracks = file::is_perfetto(&args.out);
-    let recorded_into = if tracks { args.out.with_added_extension("parquet") } else { args.out.clone() };
+    let recorded_into =
+        if tracks { args.out.with_added_extension("parquet") } else { args.out.clone() };
     if tracks {
         file::can_write(&args.out).map_err(|error| usage(format!("{error:#}")))?;
         if args.out.symlink_metadata().is_ok() {
@@ -108,9 +109,13 @@ impl Counts {
     fn count(&mut self, io: &Io) {
         let bytes = u64::from(io.sectors) * 512;
         match io.kind {
-            Kind::Read => (self.reads, self.bytes_read) = (self.reads + 1, self.bytes_read.saturating_add(bytes)),
+            Kind::Read => {
+                (self.reads, self.bytes_read) =
+                    (self.reads + 1, self.bytes_read.saturating_add(bytes))
+            }
             Kind::Write => {
-                (self.writes, self.bytes_written) = (self.writes + 1, self.bytes_written.saturating_add(bytes))
+                (self.writes, self.bytes_written) =
+                    (self.writes + 1, self.bytes_written.saturating_add(bytes))
             }
             Kind::Flush | Kind::Discard | Kind::Other => self.others += 1,
         }
@@ -149,7 +154,12 @@ fn record(
 }
 
 /// Gives a batch to the file, as far as there is room.
-fn put(batch: &mut Vec<Io>, live: &Live, output: &mut Output, counts: &mut Counts) -> Result<Taken> {
+fn put(
+    batch: &mut Vec<Io>,
+    live: &Live,
+    output: &mut Output,
+    counts: &mut Counts,
+) -> Result<Taken> {
     for io in batch.drain(..) {
         if output.push(&io, live.tables())? == Taken::NoSpace {
             return Ok(Taken::NoSpace);
@@ -160,8 +170,10 @@ fn put(batch: &mut Vec<Io>, live: &Live, output: &mut Output, counts: &mut Count
 }
 
 fn show(progress: &Progress, live: &Live, elapsed: Duration, length: Option<Duration>) {
-    let lost = if live.lost() == 0 { String::new() } else { format!(", {} events lost", live.lost()) };
-    let names: Vec<&str> = live.tables().devices.iter().map(|device| device.name.as_str()).collect();
+    let lost =
+        if live.lost() == 0 { String::new() } else { format!(", {} events lost", live.lost()) };
+    let names: Vec<&str> =
+        live.tables().devices.iter().map(|device| device.name.as_str()).collect();
     let text = format!("recording {} · {:.0} s{lost}", names.join(", "), elapsed.as_secs_f64());
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     progress.prepare(&text, millis(elapsed), millis(length.unwrap_or(elapsed)));
@@ -196,13 +208,22 @@ impl Summary {
             out::line(format_args!("{} requests failed", counts.failed))?;
         }
         if about.unfinished > 0 {
-            out::line(format_args!("{} requests were not complete at the end, and are left out", about.unfinished))?;
+            out::line(format_args!(
+                "{} requests were not complete at the end, and are left out",
+                about.unfinished
+            ))?;
         }
         if about.lost > 0 {
-            out::line(format_args!("{} events were lost: requests are missing, or incomplete", about.lost))?;
+            out::line(format_args!(
+                "{} events were lost: requests are missing, or incomplete",
+                about.lost
+            ))?;
         }
         if !about.cut_short.is_empty() {
-            out::note(format_args!("{file}: ended before its time: {}; it is valid up to there", about.cut_short));
+            out::note(format_args!(
+                "{file}: ended before its time: {}; it is valid up to there",
+                about.cut_short
+            ));
         }
         Ok(())
     }

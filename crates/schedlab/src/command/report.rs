@@ -28,7 +28,11 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     if let Some(figures) = &args.figures {
         let record = store::read(&args.dir)?;
         let study = experiment::study(&record, None);
-        return write_paper(&paper::files(&study, Some(&report_files::evidence(&record)))?, figures, &args.format);
+        return write_paper(
+            &paper::files(&study, Some(&report_files::evidence(&record)))?,
+            figures,
+            &args.format,
+        );
     }
     if let Some(format) = &args.export {
         let record = store::read(&args.dir)?;
@@ -43,12 +47,17 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
 /// Prints a record in the format of a service.
 fn export(format: &str, name: Option<&str>, record: &Record, study: &Study) -> Result<u8> {
     let exported = Exported { name: name.unwrap_or(&study.name), record, study };
-    let text = report::export::export(format, &exported)?.expect("the command line has checked the format");
+    let text = report::export::export(format, &exported)?
+        .expect("the command line has checked the format");
     out::print(text)?;
     Ok(REACHED)
 }
 
-fn write_paper(Paper { texts, figures }: &Paper, dir: &Path, formats: &[FigureFormat]) -> Result<u8> {
+fn write_paper(
+    Paper { texts, figures }: &Paper,
+    dir: &Path,
+    formats: &[FigureFormat],
+) -> Result<u8> {
     let dir = Dir::make(dir).context("figures: name another directory with --figures")?;
     let write = |name: &str, bytes: &[u8]| -> Result<()> {
         dir.replace(name, bytes)?;
@@ -71,8 +80,9 @@ const FONTS: [&str; 3] = ["/etc/fonts", "/usr/local/share/fonts", "/var/cache/fo
 
 /// The figure as PDF.
 fn pdf(svg: &str) -> Result<Vec<u8>> {
-    let program = programs::find("rsvg-convert")
-        .context("--format pdf: no program rsvg-convert; install librsvg2-bin, or take --format svg")?;
+    let program = programs::find("rsvg-convert").context(
+        "--format pdf: no program rsvg-convert; install librsvg2-bin, or take --format svg",
+    )?;
     let mut converter = programs::helper_at(&program);
     if rustix::process::geteuid().is_root() {
         Reader::new(&program, &FONTS.map(Path::new))?.on(&mut converter);
@@ -83,13 +93,16 @@ fn pdf(svg: &str) -> Result<Vec<u8>> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .context("--format pdf: rsvg-convert does not start; install librsvg2-bin, or take --format svg")?;
+        .context(
+            "--format pdf: rsvg-convert does not start; install librsvg2-bin, or take --format svg",
+        )?;
     let mut input = child.stdin.take().context("rsvg-convert: no standard input")?;
     // A figure may be larger than a pipe: the converter reads all of it before it writes.
     let text = svg.to_owned();
     let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let output = child.wait_with_output().context("rsvg-convert: cannot be waited for")?;
-    let written = writer.join().map_err(|_| anyhow::anyhow!("rsvg-convert: its input was not written"))?;
+    let written =
+        writer.join().map_err(|_| anyhow::anyhow!("rsvg-convert: its input was not written"))?;
     if !output.status.success() || !output.stdout.starts_with(b"%PDF") {
         bail!(
             "rsvg-convert: {} ({}); take --format svg",

@@ -17,7 +17,10 @@ pub(crate) fn run(root: &Root, args: &RestoreArgs) -> Result<u8> {
             .collect();
         out::line(serde_json::to_string_pretty(&rows)?)?;
     } else if outcomes.is_empty() {
-        out::line(format_args!("nothing to restore: {} records no crash", root.state("journal").display()))?;
+        out::line(format_args!(
+            "nothing to restore: {} records no crash",
+            root.state("journal").display()
+        ))?;
     } else {
         for outcome in &outcomes {
             out::line(outcome)?;

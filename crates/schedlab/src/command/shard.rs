@@ -48,7 +48,11 @@ pub(crate) fn measure(args: &ShardArgs) -> Result<u8> {
     let console = Console::new(&stop, &progress);
     match (&args.blocks, &args.out) {
         (Some(blocks), Some(out)) => {
-            let made = shard(ShardRequest { plan, asked: &asked, command, blocks: blocks.clone() }, &opening, console)?;
+            let made = shard(
+                ShardRequest { plan, asked: &asked, command, blocks: blocks.clone() },
+                &opening,
+                console,
+            )?;
             progress.clear();
             if made.trials == 0 {
                 let most = made.prepared.most_blocks();
@@ -66,7 +70,8 @@ pub(crate) fn measure(args: &ShardArgs) -> Result<u8> {
 /// Writes a segment into a file.
 fn keep(made: &Shard, file: &Path, as_json: bool) -> Result<u8> {
     // As a whole: what stands there is a segment, or what stood there before.
-    replace_at(file, &made.segment).with_context(|| format!("{}: cannot write the segment", file.display()))?;
+    replace_at(file, &made.segment)
+        .with_context(|| format!("{}: cannot write the segment", file.display()))?;
     let identity = made.prepared.identity();
     if as_json {
         let blocks = [made.blocks.start, made.blocks.end];
@@ -91,13 +96,13 @@ fn count(prepared: &Prepared, file: &Path, as_json: bool) -> Result<u8> {
     let (most, fixed) = (prepared.most_blocks(), plan.budget.blocks.is_some());
     let per_block = plan.arms.len() * plan.workloads.len();
     if as_json {
-        let all =
-            json!({ "identity": prepared.identity(), "blocks": most, "fixed": fixed, "trials_per_block": per_block });
+        let all = json!({ "identity": prepared.identity(), "blocks": most, "fixed": fixed, "trials_per_block": per_block });
         out::line(all)?;
         return Ok(REACHED);
     }
     let about = if fixed { "" } else { "about " };
-    let stops = if plan.budget.no_early_stop { "" } else { ", fewer if every verdict is reached before" };
+    let stops =
+        if plan.budget.no_early_stop { "" } else { ", fewer if every verdict is reached before" };
     out::line(format_args!(
         "{}: {about}{most} blocks of {}{stops}; identity {}",
         file.display(),
@@ -156,8 +161,16 @@ fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
     let plan = plan_word(&missing.prepared.header().command);
     let near = args.segments.first().and_then(|path| path.parent()).unwrap_or(Path::new(""));
     let command = |range: &Range<u32>| {
-        let file = near.join(format!("blocks-{}-{}.segment", range.start, range.end)).display().to_string();
-        format!("schedlab shard {plan} --blocks {}..{} --out {}", range.start, range.end, quoted(file))
+        let file = near
+            .join(format!("blocks-{}-{}.segment", range.start, range.end))
+            .display()
+            .to_string();
+        format!(
+            "schedlab shard {plan} --blocks {}..{} --out {}",
+            range.start,
+            range.end,
+            quoted(file)
+        )
     };
     if args.json {
         let unit = |unit: &Unit| {
@@ -176,7 +189,8 @@ fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
     if blocks.len() > NAMED {
         named.push(format!("{} more (--json)", counted((blocks.len() - NAMED) as u64, "range")));
     }
-    let commands: Vec<String> = blocks.iter().take(NAMED).map(|range| format!("  {}", command(range))).collect();
+    let commands: Vec<String> =
+        blocks.iter().take(NAMED).map(|range| format!("  {}", command(range))).collect();
     out::note(format_args!(
         "segments: incomplete (found {}, expected also blocks {}, or fewer if verdicts are reached before); nothing was written: measure these, \
          and merge all segments again:\n{}",
@@ -191,7 +205,11 @@ fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
 fn plan_word(command: &str) -> &str {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@".contains(c);
     let word = command.strip_prefix("schedlab run ").unwrap_or_default();
-    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) { word } else { "PLAN" }
+    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
+        word
+    } else {
+        "PLAN"
+    }
 }
 
 #[cfg(test)]

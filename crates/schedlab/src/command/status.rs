@@ -28,7 +28,8 @@ pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
 
 fn words(standing: &Standing, dir: &Path) -> Vec<String> {
     let Standing { name, arena, device, state, trials, void_trials, spent_s, share, .. } = standing;
-    let left = standing.left_s.map_or_else(String::new, |left| format!(", at most {} left", span(left)));
+    let left =
+        standing.left_s.map_or_else(String::new, |left| format!(", at most {} left", span(left)));
     let state = match state {
         State::Measuring { pid } => {
             let by = pid.map_or_else(String::new, |pid| format!(" by process {pid}"));
@@ -77,11 +78,19 @@ fn of_arm(arm: &ArmStanding) -> String {
         return format!("{what}, {}", counted(arm.trials as u64, "trial"));
     };
     let verdict = format!("{:?}", judgement.verdict).to_lowercase();
-    let effect = judgement.ratio.map_or_else(String::new, |ratio| format!(" {}", report::number::change(ratio)));
-    let within =
-        if report::number::has_interval(judgement) { format!(" {}", interval(judgement)) } else { String::new() };
+    let effect = judgement
+        .ratio
+        .map_or_else(String::new, |ratio| format!(" {}", report::number::change(ratio)));
+    let within = if report::number::has_interval(judgement) {
+        format!(" {}", interval(judgement))
+    } else {
+        String::new()
+    };
     let decided = if arm.decided { ", decided" } else { "" };
-    format!("{verdict}{effect}{within} after {}{decided}", counted(u64::from(judgement.blocks), "block"))
+    format!(
+        "{verdict}{effect}{within} after {}{decided}",
+        counted(u64::from(judgement.blocks), "block")
+    )
 }
 
 fn span(seconds: f64) -> String {

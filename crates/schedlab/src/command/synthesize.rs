@@ -50,7 +50,9 @@ pub(crate) fn run(args: &SynthesizeArgs) -> Result<u8> {
 fn show(made: &Synthesized) -> Result<()> {
     out::print(made.block())?;
     let Synthesized { device, scheduler, trial_ms, .. } = made;
-    out::line(format_args!("\ntried for {trial_ms} ms of virtual time on {device} under {scheduler}:\n"))?;
+    out::line(format_args!(
+        "\ntried for {trial_ms} ms of virtual time on {device} under {scheduler}:\n"
+    ))?;
     out::line(table(&made.figures))?;
     out::line("\nNo parameter says:")?;
     made.unsaid.iter().try_for_each(|line| out::line(format_args!("- {line}")))
@@ -62,7 +64,11 @@ fn table(figures: &[Figure]) -> Table {
     for figure in figures {
         let value = |value: Option<f64>| {
             let text = value.map_or_else(|| "unknown".to_owned(), number);
-            if value.is_some() && !figure.unit.is_empty() { format!("{text} {}", figure.unit) } else { text }
+            if value.is_some() && !figure.unit.is_empty() {
+                format!("{text} {}", figure.unit)
+            } else {
+                text
+            }
         };
         let distance = figure.distance.map_or_else(
             || "unknown".to_owned(),
@@ -79,7 +85,10 @@ fn table(figures: &[Figure]) -> Table {
         };
         table.add_row([name, value(figure.recording), value(figure.synthetic), distance]);
     }
-    table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table
+        .column_iter_mut()
+        .skip(1)
+        .for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     table
 }
 

@@ -17,16 +17,20 @@ fn sentences(text: Option<&StyledStr>) -> String {
 }
 
 fn option(arg: &Arg) -> [String; 3] {
-    let values: Vec<String> = arg.get_value_names().into_iter().flatten().map(|name| format!("<{name}>")).collect();
+    let values: Vec<String> =
+        arg.get_value_names().into_iter().flatten().map(|name| format!("<{name}>")).collect();
     let takes = arg.get_action().takes_values();
-    let value = if takes && !values.is_empty() { format!(" {}", values.join(" ")) } else { String::new() };
+    let value =
+        if takes && !values.is_empty() { format!(" {}", values.join(" ")) } else { String::new() };
     let name = match (arg.get_long(), arg.get_short()) {
         (Some(long), Some(short)) => format!("`--{long}{value}`, `-{short}`"),
         (Some(long), None) => format!("`--{long}{value}`"),
         _ => code(value.trim_start()),
     };
-    let defaults = if takes && !arg.is_hide_default_value_set() { arg.get_default_values() } else { &[] };
-    let default: Vec<String> = defaults.iter().map(|value| value.to_string_lossy().into_owned()).collect();
+    let defaults =
+        if takes && !arg.is_hide_default_value_set() { arg.get_default_values() } else { &[] };
+    let default: Vec<String> =
+        defaults.iter().map(|value| value.to_string_lossy().into_owned()).collect();
     let mut help = plain(arg.get_help());
     let possible: Vec<String> = if takes && !arg.is_hide_possible_values_set() {
         arg.get_possible_values()
@@ -57,7 +61,9 @@ fn render(sheet: &mut Sheet, command: &Command, path: &str) {
     let usage = command.clone().render_usage().to_string();
     sheet.block("text", usage.trim_start_matches("Usage: "));
     let shown = |arg: &&Arg| {
-        !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str()) && !arg.is_global_set()
+        !arg.is_hide_set()
+            && !["help", "version"].contains(&arg.get_id().as_str())
+            && !arg.is_global_set()
     };
     let rows: Vec<[String; 3]> = command
         .get_positionals()
@@ -69,8 +75,11 @@ fn render(sheet: &mut Sheet, command: &Command, path: &str) {
         sheet.table(["option", "default", "meaning"], rows);
     }
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let printed = command.clone().help_template("{after-help}").term_width(100).render_help().to_string();
-    for (part, lines) in help.split("\n\n").zip(printed.trim().split("\n\n")).filter(|(part, _)| !part.is_empty()) {
+    let printed =
+        command.clone().help_template("{after-help}").term_width(100).render_help().to_string();
+    for (part, lines) in
+        help.split("\n\n").zip(printed.trim().split("\n\n")).filter(|(part, _)| !part.is_empty())
+    {
         match part.contains('\n') {
             true => sheet.block("text", lines),
             false => sheet.text(&part.replace('*', "\\*").replace('<', "\\<")),
@@ -90,8 +99,9 @@ fn the_page_about_the_command_line_has_every_command_and_option() {
     );
     let mut cli = Cli::command().disable_help_subcommand(true);
     cli.build();
-    let global =
-        cli.get_arguments().filter(|arg| arg.is_global_set() && !["help", "version"].contains(&arg.get_id().as_str()));
+    let global = cli
+        .get_arguments()
+        .filter(|arg| arg.is_global_set() && !["help", "version"].contains(&arg.get_id().as_str()));
     let global: Vec<[String; 3]> = global.map(option).collect();
     sheet.text("Options of every command:").table(["option", "default", "meaning"], global);
     for command in cli.get_subcommands().filter(|command| !command.is_hide_set()) {
@@ -106,8 +116,9 @@ fn the_page_about_the_exit_status_has_every_status() {
         "Exit status",
         "What a script learns from schedlab without reading its output. `study.json` has the verdicts themselves.",
     );
-    let rows =
-        STATUSES.iter().map(|row| [code(row.code), row.name.to_owned(), row.meaning.to_owned(), row.then.to_owned()]);
+    let rows = STATUSES.iter().map(|row| {
+        [code(row.code), row.name.to_owned(), row.meaning.to_owned(), row.then.to_owned()]
+    });
     sheet.table(["status", "name", "meaning", "what to do"], rows);
     sheet.text(
         "Only comparisons on the metric that decides for a workload count. One void arm of a sweep is not a void\n\

@@ -8,7 +8,11 @@ use crate::cli::Cli;
 fn fault(words: &[String]) -> Option<String> {
     match Cli::try_parse_from(words) {
         Ok(_) => None,
-        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => None,
+        Err(error)
+            if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
+        {
+            None
+        }
         Err(error) => Some(error.to_string().lines().next().unwrap_or_default().to_owned()),
     }
 }
@@ -19,7 +23,9 @@ fn unknown(words: &[String]) -> Option<String> {
     command.build();
     let mut at = &command;
     for word in &words[1..] {
-        if let Some(option) = word.strip_prefix("--").map(|option| option.split('=').next().expect("a part")) {
+        if let Some(option) =
+            word.strip_prefix("--").map(|option| option.split('=').next().expect("a part"))
+        {
             let known = at.get_arguments().any(|arg| arg.get_long() == Some(option));
             if !known && !option.is_empty() {
                 return Some(format!("`{}` has no option --{option}", at.get_name()));
@@ -30,7 +36,9 @@ fn unknown(words: &[String]) -> Option<String> {
         } else if at.has_subcommands() {
             match at.find_subcommand(word) {
                 Some(subcommand) => at = subcommand,
-                None if word.chars().all(|c| c.is_ascii_lowercase()) => return Some(format!("no subcommand {word}")),
+                None if word.chars().all(|c| c.is_ascii_lowercase()) => {
+                    return Some(format!("no subcommand {word}"));
+                }
                 None => return None,
             }
         }
@@ -46,7 +54,9 @@ fn every_command_in_a_code_block_of_the_docs_is_taken_by_the_command_line() {
             nr_commands += 1;
             // What a shell fills in is not known here.
             let shortened = command.words.iter().any(|word| word.contains(['…', '$']));
-            if let Some(fault) = if shortened { unknown(&command.words) } else { fault(&command.words) } {
+            if let Some(fault) =
+                if shortened { unknown(&command.words) } else { fault(&command.words) }
+            {
                 faults.push(format!("{}: {}\n    {fault}", page.path.display(), command.line));
             }
         }
@@ -63,14 +73,21 @@ fn every_command_in_a_code_block_of_the_docs_is_taken_by_the_command_line() {
 #[test]
 fn a_command_with_an_option_or_a_subcommand_that_does_not_exist_is_a_fault() {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    for line in ["schedlab compare --devise x", "schedlab compair", "schedlab compare", "schedlab list nothing"] {
+    for line in [
+        "schedlab compare --devise x",
+        "schedlab compair",
+        "schedlab compare",
+        "schedlab list nothing",
+    ] {
         assert!(fault(&words(line)).is_some(), "{line}");
     }
     assert_eq!(fault(&words("schedlab compare --help")), None);
     for line in ["schedlab compare --devise", "schedlab compair", "schedlab watch ad"] {
         assert!(unknown(&words(line)).is_some(), "{line}");
     }
-    for line in ["schedlab compare … --plan-only", "schedlab watch add", "schedlab kernel exec -- sh --x"] {
+    for line in
+        ["schedlab compare … --plan-only", "schedlab watch add", "schedlab kernel exec -- sh --x"]
+    {
         assert_eq!(unknown(&words(line)), None, "{line}");
     }
 }

@@ -15,7 +15,11 @@ fn the_page_about_cpu_settings_has_every_key() {
     sheet.table(
         ["setting", "example", "meaning"],
         KEYS.iter().map(|row| {
-            let name = if row.name.ends_with(':') { format!("{}NAME", row.name) } else { row.name.to_owned() };
+            let name = if row.name.ends_with(':') {
+                format!("{}NAME", row.name)
+            } else {
+                row.name.to_owned()
+            };
             [code(name), code(row.example), row.help.to_owned()]
         }),
     );

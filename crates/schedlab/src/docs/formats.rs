@@ -18,7 +18,10 @@ fn the_page_about_formats_has_every_row() {
             [
                 ["reads".to_owned(), row.reads.to_owned()],
                 ["one trial".to_owned(), row.trial.to_owned()],
-                ["arm".to_owned(), format!("the first of these labels that differs: {}", row.arms.join(", "))],
+                [
+                    "arm".to_owned(),
+                    format!("the first of these labels that differs: {}", row.arms.join(", ")),
+                ],
                 ["once is not enough".to_owned(), row.repeat.to_owned()],
                 ["metrics".to_owned(), row.own_metrics.to_owned()],
             ]
@@ -27,7 +30,10 @@ fn the_page_about_formats_has_every_row() {
         );
         sheet.text("What it lacks, a caution of every study:");
         sheet.list(row.lacks);
-        sheet.table(["label", "meaning"], row.labels.iter().map(|(name, help)| [code(name), (*help).to_owned()]));
+        sheet.table(
+            ["label", "meaning"],
+            row.labels.iter().map(|(name, help)| [code(name), (*help).to_owned()]),
+        );
         if !row.metrics.is_empty() {
             let metric = |(name, unit, help): &(&str, &str, &str)| {
                 [code(name), (*unit).to_owned(), better(name), (*help).to_owned()]

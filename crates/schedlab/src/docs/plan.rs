@@ -20,14 +20,26 @@ const PARTS: &[Part] = &[
         keys: &[
             ("schema", "2", "version of this format"),
             ("name", "", "a title for the report"),
-            ("arena", "disk", "where trials take place: `disk` (the machine's block layer), `cpu`, `sim` or `kernel`"),
+            (
+                "arena",
+                "disk",
+                "where trials take place: `disk` (the machine's block layer), `cpu`, `sim` or `kernel`",
+            ),
             (
                 "device",
                 "required",
                 "`/dev/NAME`, `/dev/disk/by-id/NAME` or `loop:SIZE`; in virtual time a modelled device or a TOML file; `cpu` for the machine's CPUs",
             ),
-            ("kernel", "debian:6.1", "kernel arena: the kernel, as `schedlab kernel build --source` takes it"),
-            ("seed", "1", "seed of every random choice: the order of arms, the offsets of requests"),
+            (
+                "kernel",
+                "debian:6.1",
+                "kernel arena: the kernel, as `schedlab kernel build --source` takes it",
+            ),
+            (
+                "seed",
+                "1",
+                "seed of every random choice: the order of arms, the offsets of requests",
+            ),
             ("baseline", "the first arm", "the arm that the others are compared with"),
             ("budget", "", "table: how long to measure"),
             ("trial", "", "table: length of a trial"),
@@ -45,9 +57,17 @@ const PARTS: &[Part] = &[
         introduction: "An experiment ends when every verdict is reached, or at the end of the budget.",
         within: "[budget]\n",
         keys: &[
-            ("time_s", "60", "seconds for all blocks of all workloads; virtual seconds in `sim` and `kernel`"),
+            (
+                "time_s",
+                "60",
+                "seconds for all blocks of all workloads; virtual seconds in `sim` and `kernel`",
+            ),
             ("blocks", "no limit", "at most this many blocks of each workload"),
-            ("no_early_stop", "false", "go on to the end of the budget even when every verdict is reached"),
+            (
+                "no_early_stop",
+                "false",
+                "go on to the end of the budget even when every verdict is reached",
+            ),
             (
                 "figures_only",
                 "false",
@@ -73,8 +93,16 @@ const PARTS: &[Part] = &[
             ("margin", "0.01", "differences below this fraction are of no interest"),
             ("alpha", "0.05", "probability of a false verdict over all arms of one metric"),
             ("method", "spending", "`spending`, `anytime`, `fixed` or `three-sigma`"),
-            ("planned", "found after the first block", "the number of blocks that the bounds of `spending` are for"),
-            ("max_void_share", "0.2", "a judgement is void when more than this share of its blocks is void"),
+            (
+                "planned",
+                "found after the first block",
+                "the number of blocks that the bounds of `spending` are for",
+            ),
+            (
+                "max_void_share",
+                "0.2",
+                "a judgement is void when more than this share of its blocks is void",
+            ),
         ],
     },
     Part {
@@ -82,9 +110,21 @@ const PARTS: &[Part] = &[
         introduction: "Bounds beyond which a trial is void.",
         within: "[limits]\n",
         keys: &[
-            ("foreign_io_share", "0.05", "bytes that others moved on the device, as a share of all that it moved"),
-            ("reached_share", "0.9", "share of the workload's bytes that the device must have counted"),
-            ("steal_share", "0.25", "CPU time stolen by the hypervisor, as a share of all CPU time"),
+            (
+                "foreign_io_share",
+                "0.05",
+                "bytes that others moved on the device, as a share of all that it moved",
+            ),
+            (
+                "reached_share",
+                "0.9",
+                "share of the workload's bytes that the device must have counted",
+            ),
+            (
+                "steal_share",
+                "0.25",
+                "CPU time stolen by the hypervisor, as a share of all CPU time",
+            ),
         ],
     },
     Part {
@@ -103,7 +143,11 @@ const PARTS: &[Part] = &[
         within: "[[arm]]\n",
         keys: &[
             ("name", "required", "its name in the report; unique"),
-            ("scheduler", "", "[a scheduler](schedulers.md); in the `cpu` arena `default` if left out"),
+            (
+                "scheduler",
+                "",
+                "[a scheduler](schedulers.md); in the `cpu` arena `default` if left out",
+            ),
             ("tunables", "", "table of [tunables](tunables.md) or [CPU settings](cpu-settings.md)"),
         ],
     },
@@ -143,7 +187,11 @@ const PARTS: &[Part] = &[
                 "",
                 "bound on the latency of a request inside the curve, e.g. `20ms`; needs `rate` and `burst`",
             ),
-            ("ioprio", "`best-effort:4`", "I/O priority: `idle`, `best-effort:0` to `7` or `realtime:0` to `7`"),
+            (
+                "ioprio",
+                "`best-effort:4`",
+                "I/O priority: `idle`, `best-effort:0` to `7` or `realtime:0` to `7`",
+            ),
         ],
     },
     Part {
@@ -151,8 +199,16 @@ const PARTS: &[Part] = &[
         introduction: "The same keys in `[workload.background.share]`. What this machine cannot do is refused before a trial.",
         within: "[[workload]]\nname = 'a'\nkind = 'oltp'\n[workload.share]\n",
         keys: &[
-            ("io_weight", "", "weight of its control group for I/O, 1 to 10000; 100 is the usual one"),
-            ("io_max", "", "bounds of its control group, as cgroup v2's io.max: `wbps=10M wiops=100`"),
+            (
+                "io_weight",
+                "",
+                "weight of its control group for I/O, 1 to 10000; 100 is the usual one",
+            ),
+            (
+                "io_max",
+                "",
+                "bounds of its control group, as cgroup v2's io.max: `wbps=10M wiops=100`",
+            ),
             ("ioprio", "", "I/O priority: `idle`, `best-effort:0` to `7` or `realtime:0` to `7`"),
         ],
     },
@@ -161,7 +217,11 @@ const PARTS: &[Part] = &[
         introduction: "Its figures are recorded and never judged.",
         within: "[[workload]]\nname = 'a'\nkind = 'oltp'\n[[workload.background]]\n",
         keys: &[
-            ("kind", "required", "a workload of schedlab's own; in the `cpu` arena `spin`, `memory`, `forks` or `io`"),
+            (
+                "kind",
+                "required",
+                "a workload of schedlab's own; in the `cpu` arena `spin`, `memory`, `forks` or `io`",
+            ),
             ("params", "", "table of its parameters"),
             ("share", "", "table: its share of the device"),
         ],
@@ -191,8 +251,9 @@ const PARTS: &[Part] = &[
 
 /// The keys that a table of a plan takes, from what the parser answers to one that it does not.
 fn keys_of(within: &str) -> Vec<String> {
-    let answer =
-        toml::from_str::<Plan>(&format!("{within}no_such_key = 1\n")).expect_err("no plan has this key").to_string();
+    let answer = toml::from_str::<Plan>(&format!("{within}no_such_key = 1\n"))
+        .expect_err("no plan has this key")
+        .to_string();
     let expected = answer.split_once("no_such_key`").expect("the key is named").1;
     expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -206,11 +267,13 @@ fn the_page_about_plan_keys_has_exactly_the_keys_that_plans_take() {
          plan. An unknown key is refused with the nearest one.",
     );
     for part in PARTS {
-        let (mut listed, mut taken): (Vec<_>, _) = (part.keys.iter().map(|key| key.0).collect(), keys_of(part.within));
+        let (mut listed, mut taken): (Vec<_>, _) =
+            (part.keys.iter().map(|key| key.0).collect(), keys_of(part.within));
         listed.sort_unstable();
         taken.sort_unstable();
         assert_eq!(listed, taken, "the keys of {} on the page, and those of plans", part.title);
-        let title = if part.title.starts_with('[') { code(part.title) } else { part.title.to_owned() };
+        let title =
+            if part.title.starts_with('[') { code(part.title) } else { part.title.to_owned() };
         sheet.section(&title).text(part.introduction).table(
             ["key", "default", "meaning"],
             part.keys.iter().map(|(key, default, meaning)| {

@@ -1,8 +1,8 @@
 //! The pages about schedulers, their tunables and modelled devices.
 
 use elevator::{
-    Build, Ceiling, ELEVATORS, ElevatorKind, Evidence, Initial, LINUX, Origin, Promise, QUEUE_ATTRIBUTES,
-    QueueAttribute, Role, Values,
+    Build, Ceiling, ELEVATORS, ElevatorKind, Evidence, Initial, LINUX, Origin, Promise,
+    QUEUE_ATTRIBUTES, QueueAttribute, Role, Values,
 };
 use sim::DEVICES;
 
@@ -16,7 +16,13 @@ const MARKS: &str = "The mark says how sure it is that a rule or a figure is its
 fn row(kind: &ElevatorKind) -> [String; 5] {
     let promises: Vec<String> = kind.promises.iter().map(Promise::words).collect();
     let name = format!("[`{}`](tunables.md#{})", kind.name, kind.name.replace('.', ""));
-    [name, kind.evidence.mark().to_owned(), kind.help.to_owned(), promises.join("; "), kind.source.to_owned()]
+    [
+        name,
+        kind.evidence.mark().to_owned(),
+        kind.help.to_owned(),
+        promises.join("; "),
+        kind.source.to_owned(),
+    ]
 }
 
 #[test]
@@ -34,7 +40,13 @@ fn the_page_about_schedulers_has_every_row() {
     sheet.table(
         ["name", "kind", "since Linux", "kernel option", "what it does"],
         LINUX.iter().map(|row| {
-            [code(row.name), row.family.name().to_owned(), row.since.to_owned(), code(row.config), row.help.to_owned()]
+            [
+                code(row.name),
+                row.family.name().to_owned(),
+                row.since.to_owned(),
+                code(row.config),
+                row.help.to_owned(),
+            ]
         }),
     );
     sheet.section("In the simulator").text(MARKS).text(
@@ -76,7 +88,14 @@ fn controllers_of_linux(sheet: &mut Sheet) {
                 Location::Group { v1: None } | Location::Root => "no".to_owned(),
                 Location::Processes | Location::Device(_) => String::new(),
             };
-            [code(row.name), of.to_owned(), row.values.to_owned(), v1, code(row.config), row.help.to_owned()]
+            [
+                code(row.name),
+                of.to_owned(),
+                row.values.to_owned(),
+                v1,
+                code(row.config),
+                row.help.to_owned(),
+            ]
         }),
     );
 }
@@ -98,7 +117,9 @@ fn values(row: &QueueAttribute) -> String {
             match ceiling {
                 Ceiling::None => numbers,
                 Ceiling::Attribute(name) => format!("{numbers}, at most {}", code(name)),
-                Ceiling::Tags => format!("{numbers}; without a scheduler at most the hardware's tags"),
+                Ceiling::Tags => {
+                    format!("{numbers}; without a scheduler at most the hardware's tags")
+                }
             }
         }
         Values::Words([]) => "as the kernel offers".to_owned(),
@@ -111,7 +132,14 @@ fn attribute(row: &QueueAttribute) -> [String; 6] {
         Initial::Attribute(name) => format!("that of {}", code(name)),
         initial => initial.words(),
     };
-    [code(row.name), row.unit.to_owned(), values(row), initial, row.evidence.mark().to_owned(), row.help.to_owned()]
+    [
+        code(row.name),
+        row.unit.to_owned(),
+        values(row),
+        initial,
+        row.evidence.mark().to_owned(),
+        row.help.to_owned(),
+    ]
 }
 
 #[test]
@@ -136,7 +164,15 @@ fn the_page_about_tunables_has_every_tunable_and_attribute() {
         let rows = kind.tunables.iter().map(|row| {
             let default = elevator.get(row.name).to_string();
             let (unit, mark) = (row.unit.to_owned(), row.evidence.mark().to_owned());
-            [code(row.name), default, unit, range(row.min, row.max), role(row.role), mark, row.help.to_owned()]
+            [
+                code(row.name),
+                default,
+                unit,
+                range(row.min, row.max),
+                role(row.role),
+                mark,
+                row.help.to_owned(),
+            ]
         });
         sheet.table(["tunable", "default", "unit", "range", "kind", "mark", "meaning"], rows);
     }
@@ -146,15 +182,21 @@ fn the_page_about_tunables_has_every_tunable_and_attribute() {
          those that have levels worth trying.",
     );
     sheet.table(header, QUEUE_ATTRIBUTES.iter().filter(|row| row.writable).map(attribute));
-    sheet.section("Attributes that only describe").text("The kernel shows them and takes no writes.");
+    sheet
+        .section("Attributes that only describe")
+        .text("The kernel shows them and takes no writes.");
     sheet.table(header, QUEUE_ATTRIBUTES.iter().filter(|row| !row.writable).map(attribute));
     sheet.section("Attributes of every arm in the simulator").table(
         ["attribute", "range", "meaning"],
-        simulator::ATTRIBUTES.iter().map(|row| [code(row.name), range(row.range.0, row.range.1), row.help.to_owned()]),
+        simulator::ATTRIBUTES
+            .iter()
+            .map(|row| [code(row.name), range(row.range.0, row.range.1), row.help.to_owned()]),
     );
     sheet.section("Attributes of every arm in the kernel arena").table(
         ["attribute", "values", "meaning"],
-        kernel::ATTRIBUTES.iter().map(|(name, values, help)| [code(name), (*values).to_owned(), (*help).to_owned()]),
+        kernel::ATTRIBUTES
+            .iter()
+            .map(|(name, values, help)| [code(name), (*values).to_owned(), (*help).to_owned()]),
     );
     controllers_of_linux(&mut sheet);
     super::check("tunables", sheet);
@@ -169,13 +211,21 @@ fn the_page_about_modelled_devices_has_every_row() {
          description of each model to start from.",
     );
     sheet.text(MARKS);
-    let turns = |toml: &str| sim::device::device_from_toml(toml, &[], 0).is_ok_and(|device| device.tables().is_some());
+    let turns = |toml: &str| {
+        sim::device::device_from_toml(toml, &[], 0).is_ok_and(|device| device.tables().is_some())
+    };
     let described = |row: &sim::DeviceKind| {
         [code(row.name), row.evidence.mark().to_owned(), row.help.to_owned(), row.source.to_owned()]
     };
     let header = ["name", "mark", "what it is", "source"];
-    sheet.section("In both virtual arenas").table(header, DEVICES.iter().filter(|row| turns(row.toml)).map(described));
-    sheet.section("In the simulator only").table(header, DEVICES.iter().filter(|row| !turns(row.toml)).map(described));
-    assert!(DEVICES.iter().all(|row| row.evidence != Evidence::Confirmed || !row.source.is_empty()));
+    sheet
+        .section("In both virtual arenas")
+        .table(header, DEVICES.iter().filter(|row| turns(row.toml)).map(described));
+    sheet
+        .section("In the simulator only")
+        .table(header, DEVICES.iter().filter(|row| !turns(row.toml)).map(described));
+    assert!(
+        DEVICES.iter().all(|row| row.evidence != Evidence::Confirmed || !row.source.is_empty())
+    );
     super::check("devices", sheet);
 }

@@ -8,7 +8,8 @@ pub(super) struct Sheet(String);
 impl Sheet {
     /// A page with its title and an introduction, whose lines are written as they are.
     pub(super) fn new(title: &str, introduction: &str) -> Sheet {
-        let note = "<!-- generated from the program's tables: `make docs` writes this page anew -->";
+        let note =
+            "<!-- generated from the program's tables: `make docs` writes this page anew -->";
         Sheet(format!("# {title}\n\n{note}\n\n{}\n", introduction.trim()))
     }
 
@@ -45,9 +46,11 @@ impl Sheet {
         rows: impl IntoIterator<Item = [String; N]>,
     ) -> &mut Sheet {
         let rows: Vec<[String; N]> = rows.into_iter().collect();
-        let used: Vec<usize> = (0..N).filter(|column| rows.iter().any(|row| !row[*column].is_empty())).collect();
-        let line =
-            |cells: &[String; N]| used.iter().map(|column| format!(" {} |", cell(&cells[*column]))).collect::<String>();
+        let used: Vec<usize> =
+            (0..N).filter(|column| rows.iter().any(|row| !row[*column].is_empty())).collect();
+        let line = |cells: &[String; N]| {
+            used.iter().map(|column| format!(" {} |", cell(&cells[*column]))).collect::<String>()
+        };
         self.line(format_args!("\n|{}", line(&header.map(str::to_owned))));
         self.line(format_args!("|{}", "---|".repeat(used.len())));
         for row in &rows {

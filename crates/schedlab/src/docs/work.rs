@@ -10,9 +10,9 @@ use sim::workload::WORKLOADS;
 use super::sheet::{Sheet, code, yes};
 
 fn options<'a>(sheet: &mut Sheet, options: impl IntoIterator<Item = &'a Opt>) {
-    let rows = options
-        .into_iter()
-        .map(|row| [code(row.name), code(row.default), row.form.words().to_owned(), row.help.to_owned()]);
+    let rows = options.into_iter().map(|row| {
+        [code(row.name), code(row.default), row.form.words().to_owned(), row.help.to_owned()]
+    });
     sheet.table(["option", "default", "form", "meaning"], rows);
 }
 
@@ -58,12 +58,19 @@ fn the_page_about_workloads_has_every_workload_and_option() {
     }
     sheet.table(
         ["parameter", "form", "meaning"],
-        seen.iter().map(|(name, (form, help))| [code(name), (*form).to_owned(), (*help).to_owned()]),
+        seen.iter()
+            .map(|(name, (form, help))| [code(name), (*form).to_owned(), (*help).to_owned()]),
     );
     for row in sim::workload::describe() {
-        let defaults: Vec<String> =
-            row.params.iter().map(|param| code(format!("{}={}", param.name, param.default))).collect();
-        sheet.subsection(row.name).text(&format!("{}. Defaults:", capital(row.help))).text(&wrap(&defaults));
+        let defaults: Vec<String> = row
+            .params
+            .iter()
+            .map(|param| code(format!("{}={}", param.name, param.default)))
+            .collect();
+        sheet
+            .subsection(row.name)
+            .text(&format!("{}. Defaults:", capital(row.help)))
+            .text(&wrap(&defaults));
     }
     sheet.section("Programs").text(
         "Real programs, started on the device under test; the `disk` arena runs them, and so does the `cpu` arena where noted.",
@@ -103,10 +110,14 @@ fn the_page_about_metrics_has_every_row() {
          10^6 bytes, latency runs from a client's call to its result. A trial that holds fewer events than the metric that\n\
          decides takes is made longer before the first block, or cautioned against.",
     );
-    let counts =
-        |row: &Metric| row.counts.map_or_else(String::new, |counts| format!("{} {}", row.floor(), counts.words()));
-    let row = |row: &Metric| [code(row.name), row.unit.to_owned(), counts(row), row.help.to_owned()];
-    let of = |direction: Direction| METRICS.iter().filter(move |row| row.direction == direction).map(row);
+    let counts = |row: &Metric| {
+        row.counts.map_or_else(String::new, |counts| format!("{} {}", row.floor(), counts.words()))
+    };
+    let row =
+        |row: &Metric| [code(row.name), row.unit.to_owned(), counts(row), row.help.to_owned()];
+    let of = |direction: Direction| {
+        METRICS.iter().filter(move |row| row.direction == direction).map(row)
+    };
     let header = ["metric", "unit", "a trial holds at least", "meaning"];
     sheet.section("More is better").table(header, of(Direction::HigherIsBetter));
     sheet.section("Less is better").text(
@@ -114,9 +125,9 @@ fn the_page_about_metrics_has_every_row() {
          99.9th.",
     );
     sheet.table(header, of(Direction::LowerIsBetter));
-    sheet
-        .section("Descriptive")
-        .text("Summarised in every report, never judged: more of them is neither better nor worse.");
+    sheet.section("Descriptive").text(
+        "Summarised in every report, never judged: more of them is neither better nor worse.",
+    );
     sheet.table(header, of(Direction::Descriptive));
     super::check("metrics", sheet);
 }

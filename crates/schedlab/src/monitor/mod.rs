@@ -61,7 +61,9 @@ impl MonitorArgs {
             usage(format!("--metrics-listen: {address} cannot be had: {error}; name another port, or 0 for any"))
         })?;
         if !address.ip().is_loopback() {
-            out::note(format_args!("caution: everyone who reaches {address} can read how the experiment goes"));
+            out::note(format_args!(
+                "caution: everyone who reaches {address} can read how the experiment goes"
+            ));
         }
         drop(self.listener.set(listener));
         Ok(())
@@ -78,14 +80,28 @@ impl MonitorArgs {
     /// # Errors
     /// The directory of the textfile cannot be opened.
     pub(crate) fn begin(&self) -> Result<Option<Monitor>> {
-        let file =
-            self.metrics_file.as_ref().map(Dir::of_file).transpose().context("--metrics-file: cannot be written")?;
-        let listener = self.listener.get().map(TcpListener::try_clone).transpose().context("--metrics-listen: lost")?;
+        let file = self
+            .metrics_file
+            .as_ref()
+            .map(Dir::of_file)
+            .transpose()
+            .context("--metrics-file: cannot be written")?;
+        let listener = self
+            .listener
+            .get()
+            .map(TcpListener::try_clone)
+            .transpose()
+            .context("--metrics-listen: lost")?;
         if file.is_none() && listener.is_none() {
             return Ok(None);
         }
         let running = Arc::default();
-        Ok(Some(Monitor { running, file, written: Mutex::default(), listener: Mutex::new(listener) }))
+        Ok(Some(Monitor {
+            running,
+            file,
+            written: Mutex::default(),
+            listener: Mutex::new(listener),
+        }))
     }
 }
 
@@ -134,7 +150,8 @@ impl Monitor {
     pub(crate) fn measured(&self, trial: &Trial, metric: &str) {
         let mut running = self.lock();
         running.measured(trial, metric);
-        running.last_trial_s = SystemTime::UNIX_EPOCH.elapsed().ok().map(|since| since.as_secs_f64());
+        running.last_trial_s =
+            SystemTime::UNIX_EPOCH.elapsed().ok().map(|since| since.as_secs_f64());
     }
 
     pub(crate) fn decided(&self, workload: &str, arm: &str) {

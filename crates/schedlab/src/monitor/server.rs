@@ -50,7 +50,8 @@ struct Bounds {
     whole: Duration,
 }
 
-const BOUNDS: Bounds = Bounds { connections: 256, request: Duration::from_secs(1), whole: Duration::from_secs(10) };
+const BOUNDS: Bounds =
+    Bounds { connections: 256, request: Duration::from_secs(1), whole: Duration::from_secs(10) };
 
 /// Whether this build has a server.
 ///
@@ -63,8 +64,8 @@ pub(super) fn check() -> Result<()> {
 
 /// Answers clients until the process ends, with nothing of root's.
 pub(super) fn serve(listener: TcpListener, running: Arc<Mutex<Running>>) {
-    let confined =
-        machine::confine::drop_capabilities().and_then(|()| Landlock::read_all_write_only::<&str>(&[])?.restrict());
+    let confined = machine::confine::drop_capabilities()
+        .and_then(|()| Landlock::read_all_write_only::<&str>(&[])?.restrict());
     if let Err(error) = confined {
         return out::note(format_args!(
             "--metrics-listen: not served, for the rights of root cannot be given up: {error}"
@@ -77,7 +78,8 @@ pub(super) fn serve(listener: TcpListener, running: Arc<Mutex<Running>>) {
 
 fn run(listener: TcpListener, running: Arc<Mutex<Running>>, bounds: Bounds) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let mut open: VecDeque<JoinHandle<()>> = VecDeque::new();
@@ -121,9 +123,10 @@ fn respond<B>(request: &Request<B>, running: &Mutex<Running>) -> Response<Full<B
             let text = running.lock().unwrap_or_else(PoisonError::into_inner).openmetrics();
             response.header(CONTENT_TYPE, OPENMETRICS).body(text.into())
         }
-        (&Method::GET, _) => {
-            response.status(StatusCode::NOT_FOUND).header(CONTENT_TYPE, PLAIN).body("see /metrics\n".into())
-        }
+        (&Method::GET, _) => response
+            .status(StatusCode::NOT_FOUND)
+            .header(CONTENT_TYPE, PLAIN)
+            .body("see /metrics\n".into()),
         _ => {
             let response = response.status(StatusCode::METHOD_NOT_ALLOWED).header(ALLOW, "GET");
             response.header(CONTENT_TYPE, PLAIN).body("expected GET /metrics\n".into())
@@ -195,7 +198,10 @@ mod tests {
             let at = served(Bounds { request: NEVER, whole: NEVER, ..BOUNDS });
             let mut silent: Vec<_> = (0..silent).map(|_| connected(at)).collect();
             assert!(asked(at, b"GET /metrics HTTP/1.1\r\n\r\n").ends_with("# EOF\n"));
-            assert!(!silent.iter_mut().any(is_closed), "all of them are open when the reader has its answer");
+            assert!(
+                !silent.iter_mut().any(is_closed),
+                "all of them are open when the reader has its answer"
+            );
         }
     }
 

@@ -8,7 +8,9 @@ use testbed::{Directory, skip};
 
 /// The program under test: the built one, or the one that `SCHEDLAB_UNDER_ATTACK` names (see the tests in `attacks`).
 pub(crate) fn binary() -> PathBuf {
-    std::env::var_os("SCHEDLAB_UNDER_ATTACK").unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into()).into()
+    std::env::var_os("SCHEDLAB_UNDER_ATTACK")
+        .unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into())
+        .into()
 }
 
 /// A directory with a state directory of its own.
@@ -32,7 +34,11 @@ impl Lab {
     /// The built binary with this lab's state directory; the words are split at white space, see [`word`].
     pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(binary());
-        command.args(split(words)).env("SCHEDLAB_STATE_DIR", self.state()).env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+            .args(split(words))
+            .env("SCHEDLAB_STATE_DIR", self.state())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null());
         command
     }
 
@@ -87,7 +93,12 @@ impl Ran {
     /// short trials can be void, and the verdict with them (3): that is another test's matter.
     #[track_caller]
     pub(crate) fn expect_measured(self) -> Ran {
-        assert!(matches!(self.status, Some(0 | 3)), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        assert!(
+            matches!(self.status, Some(0 | 3)),
+            "stdout:\n{}\nstderr:\n{}",
+            self.stdout,
+            self.stderr
+        );
         self
     }
 
@@ -95,14 +106,19 @@ impl Ran {
     #[track_caller]
     pub(crate) fn says(self, words: &[&str]) -> Ran {
         for word in words {
-            assert!(self.stderr.contains(word), "expected {word:?} on standard error:\n{}", self.stderr);
+            assert!(
+                self.stderr.contains(word),
+                "expected {word:?} on standard error:\n{}",
+                self.stderr
+            );
         }
         self
     }
 
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {}\n{}", self.stdout, self.stderr))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.stdout, self.stderr))
     }
 }
 
@@ -110,7 +126,12 @@ impl Ran {
 #[track_caller]
 pub(crate) fn valid_study(file: &Path) -> serde_json::Value {
     let complaints = against_schema(file);
-    assert!(complaints.as_ref().is_none_or(String::is_empty), "{}: {}", file.display(), complaints.unwrap_or_default());
+    assert!(
+        complaints.as_ref().is_none_or(String::is_empty),
+        "{}: {}",
+        file.display(),
+        complaints.unwrap_or_default()
+    );
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
@@ -151,11 +172,14 @@ pub(crate) fn kernel_cache() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/schedlab"));
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels");
     // A kernel's command line cannot hold a name with a blank: a cache there is refused.
-    let is_usable =
-        |dir: &PathBuf| !dir.display().to_string().contains(char::is_whitespace) && plain_kernel(dir).is_some();
+    let is_usable = |dir: &PathBuf| {
+        !dir.display().to_string().contains(char::is_whitespace) && plain_kernel(dir).is_some()
+    };
     let found = [own, home, Some(built)].into_iter().flatten().find(is_usable);
     if found.is_none() {
-        skip("the kernel arena's kernel needed, in a directory without blanks (schedlab kernel build)");
+        skip(
+            "the kernel arena's kernel needed, in a directory without blanks (schedlab kernel build)",
+        );
     }
     found
 }
@@ -166,14 +190,17 @@ pub(crate) fn plain_kernel(cache: &Path) -> Option<PathBuf> {
     kernels.into_iter().find(|dir| {
         let text = fs::read_to_string(dir.join("kernel.json")).unwrap_or_default();
         let record: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        record["source"] == "debian:6.1" && record["debug"] == false && record["patches"] == serde_json::json!([])
+        record["source"] == "debian:6.1"
+            && record["debug"] == false
+            && record["patches"] == serde_json::json!([])
     })
 }
 
 /// The process of schedlab's that does the work of a trial of the CPU arena, while there is one.
 pub(crate) fn worker(schedlab: u32) -> Option<u32> {
     let threads = fs::read_dir(format!("/proc/{schedlab}/task")).ok()?.flatten();
-    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let children =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
     let all: String = children.collect();
     all.split_whitespace().filter_map(|pid| pid.parse().ok()).find(|pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -44,7 +44,10 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
         environment.insert(section.to_owned(), facts.collect());
     };
     put("cpu", &[("model", "Some CPU"), ("count", "8")]);
-    put("machine", &[("vendor", "Maker"), ("product", "Box 2"), ("hostname", format!("db{number}").as_str())]);
+    put(
+        "machine",
+        &[("vendor", "Maker"), ("product", "Box 2"), ("hostname", format!("db{number}").as_str())],
+    );
     put("kernel", &[("release", "6.12.9-lab"), ("boot_id", format!("boot {number}").as_str())]);
     let identity = format!("wwid eui.{number:016x}");
     put(
@@ -68,7 +71,8 @@ pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
     let mut record = Record::new(header);
     for trial in 0..u64::from(blocks) * 2 {
         let (block, is_bfq) = ((trial / 2) as u32, trial % 2 == 1);
-        let value = 10_000.0 * (0.02 * normal(number, trial)).exp() * if is_bfq { ratio } else { 1.0 };
+        let value =
+            10_000.0 * (0.02 * normal(number, trial)).exp() * if is_bfq { ratio } else { 1.0 };
         let metrics: BTreeMap<String, f64> =
             [("iops".to_owned(), value), ("latency_p99_us".to_owned(), 1e6 / value)].into();
         record.trials.push(Trial {
@@ -99,14 +103,17 @@ pub(crate) fn write(dir: &Path, record: &Record) -> PathBuf {
 /// The file of a machine's result.
 pub(crate) fn file(number: u64, ratio: f64, blocks: u32) -> (String, Vec<u8>) {
     let machine = Machine { name: format!("m{number:04}") };
-    MachineResult::of(&record(number, ratio, blocks), &machine).and_then(|of| of.to_file()).expect("a result")
+    MachineResult::of(&record(number, ratio, blocks), &machine)
+        .and_then(|of| of.to_file())
+        .expect("a result")
 }
 
 /// A fleet in a directory: mean effect −20 %, 6 % between machines; of the first machines so many claim the opposite.
 pub(crate) fn fleet(dir: &Path, machines: u64, liars: u64, blocks: u32) {
     fs::create_dir_all(dir.join("results")).expect("made");
     for number in 0..machines {
-        let effect = -0.223 + 0.06 * normal(number, 77_777) + if number < liars { 0.8 } else { 0.0 };
+        let effect =
+            -0.223 + 0.06 * normal(number, 77_777) + if number < liars { 0.8 } else { 0.0 };
         let (name, bytes) = file(number, effect.exp(), blocks);
         fs::write(dir.join(format!("results/{name}.parquet")), bytes).expect("written");
     }

@@ -6,7 +6,8 @@ use anyhow::Result;
 use experiment::plan::Plan;
 use lab::arena::agreement;
 
-const SCHEDULERS: &[&str] = &["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas", "occupancy"];
+const SCHEDULERS: &[&str] =
+    &["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas", "occupancy"];
 
 /// A workload: its label, its parameters as a plan has them, its longest time.
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +35,27 @@ impl Work {
 }
 
 const WORKS: &[Work] = &[
-    Work { name: "randread-1", words: "randread:clients=1:amount=2M", seconds: 3600, quick: true, without: &[] },
-    Work { name: "randread-16", words: "randread:clients=16:amount=256k", seconds: 3600, quick: false, without: &[] },
-    Work { name: "randread-40", words: "randread:clients=40:amount=128k", seconds: 3600, quick: true, without: &[] },
+    Work {
+        name: "randread-1",
+        words: "randread:clients=1:amount=2M",
+        seconds: 3600,
+        quick: true,
+        without: &[],
+    },
+    Work {
+        name: "randread-16",
+        words: "randread:clients=16:amount=256k",
+        seconds: 3600,
+        quick: false,
+        without: &[],
+    },
+    Work {
+        name: "randread-40",
+        words: "randread:clients=40:amount=128k",
+        seconds: 3600,
+        quick: true,
+        without: &[],
+    },
     Work {
         name: "seqread-4",
         words: "seqread:clients=4:block_size=64k:amount=8M",
@@ -66,9 +85,27 @@ const WORKS: &[Work] = &[
         without: &["none"],
     },
     Work { name: "mixed-1", words: "mixed:iodepth=1", seconds: 10, quick: false, without: &[] },
-    Work { name: "mixed-2", words: "mixed:iodepth=2", seconds: 10, quick: false, without: &["none", "bfq"] },
-    Work { name: "dss-4", words: "dss:clients=4:amount=8M", seconds: 3600, quick: false, without: &[] },
-    Work { name: "iozone-10", words: "iozone:clients=10:file_size=4M", seconds: 10, quick: false, without: &[] },
+    Work {
+        name: "mixed-2",
+        words: "mixed:iodepth=2",
+        seconds: 10,
+        quick: false,
+        without: &["none", "bfq"],
+    },
+    Work {
+        name: "dss-4",
+        words: "dss:clients=4:amount=8M",
+        seconds: 3600,
+        quick: false,
+        without: &[],
+    },
+    Work {
+        name: "iozone-10",
+        words: "iozone:clients=10:file_size=4M",
+        seconds: 10,
+        quick: false,
+        without: &[],
+    },
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -98,7 +135,8 @@ pub(super) fn of(disk: &'static str, quick: bool) -> Vec<Case> {
     let works = WORKS.iter().filter(|work| work.quick || !quick);
     works
         .flat_map(|workload| {
-            let schedulers = SCHEDULERS.iter().filter(|scheduler| !workload.without.contains(scheduler));
+            let schedulers =
+                SCHEDULERS.iter().filter(|scheduler| !workload.without.contains(scheduler));
             schedulers.map(move |scheduler| Case { disk, workload, scheduler })
         })
         .collect()
@@ -112,14 +150,16 @@ pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
         text += &format!("kernel = \"{kernel}\"\n");
     }
     // A plan compares two arms at least; what is not asked for is not tried.
-    let mut arms: Vec<&str> = rows.iter().map(|row| row.scheduler).chain(["none", "mq-deadline"]).collect();
+    let mut arms: Vec<&str> =
+        rows.iter().map(|row| row.scheduler).chain(["none", "mq-deadline"]).collect();
     arms.sort_unstable();
     arms.dedup();
     for arm in arms {
         text += &format!("[[arm]]\nname = \"{arm}\"\nscheduler = \"{arm}\"\n");
         if let Side::Sim { linux } = side {
             let tunables = agreement::as_in_guest(arm, *linux, true);
-            let words: Vec<String> = tunables.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            let words: Vec<String> =
+                tunables.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             text += &format!("tunables = {{ {} }}\n", words.join(", "));
         }
     }
@@ -127,7 +167,10 @@ pub(super) fn plan(disk: &str, rows: &[Case], side: &Side<'_>) -> Result<Plan> {
     works.dedup_by_key(|work| work.name);
     for work in works {
         let spec = experiment::plan::parse_workload(work.words)?;
-        text += &format!("[[workload]]\nname = \"{}\"\nkind = \"{}\"\n[workload.params]\n", work.name, spec.kind);
+        text += &format!(
+            "[[workload]]\nname = \"{}\"\nkind = \"{}\"\n[workload.params]\n",
+            work.name, spec.kind
+        );
         for (key, value) in &spec.params {
             text += &format!("{key} = \"{value}\"\n");
         }

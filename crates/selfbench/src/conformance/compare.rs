@@ -32,7 +32,9 @@ impl Observer for Heard {
         let at_ns = event.at.as_ns();
         let transfer = event.op.map(|op| (op, event.sector, event.nr_sectors));
         match event.kind {
-            EventKind::Issue | EventKind::Flush => self.issued.push((at_ns, event.process, Done { at_ns, transfer })),
+            EventKind::Issue | EventKind::Flush => {
+                self.issued.push((at_ns, event.process, Done { at_ns, transfer }))
+            }
             EventKind::Complete => self.done.push(Done { at_ns, transfer }),
             _ => {}
         }
@@ -49,10 +51,12 @@ impl Heard {
     pub(super) fn lines(&self) -> String {
         let mut text = String::new();
         for (at, process, done) in &self.issued {
-            writeln!(text, "issue {at} {:?} of {process:?}", done.transfer).expect("a string takes everything");
+            writeln!(text, "issue {at} {:?} of {process:?}", done.transfer)
+                .expect("a string takes everything");
         }
         for done in &self.done {
-            writeln!(text, "done {} {:?}", done.at_ns, done.transfer).expect("a string takes everything");
+            writeln!(text, "done {} {:?}", done.at_ns, done.transfer)
+                .expect("a string takes everything");
         }
         text
     }
@@ -82,10 +86,12 @@ pub(super) fn lines(log: &Log) -> String {
             Command::Transfer { op, sector, nr_sectors, .. } => Some((op, sector, nr_sectors)),
             Command::Flush { .. } => None,
         };
-        writeln!(text, "issue {} {transfer:?}", record.submit_ns).expect("a string takes everything");
+        writeln!(text, "issue {} {transfer:?}", record.submit_ns)
+            .expect("a string takes everything");
     }
     for done in of_log(log) {
-        writeln!(text, "done {} {:?}", done.at_ns, done.transfer).expect("a string takes everything");
+        writeln!(text, "done {} {:?}", done.at_ns, done.transfer)
+            .expect("a string takes everything");
     }
     text
 }
@@ -142,10 +148,14 @@ impl Row {
         let Row { disk, workload, scheduler, .. } = self;
         let mut broken = Vec::new();
         if let Err(difference) = &self.replayed {
-            broken.push(format!("{disk}/{workload}/{scheduler}: not the model's service times: {difference}"));
+            broken.push(format!(
+                "{disk}/{workload}/{scheduler}: not the model's service times: {difference}"
+            ));
         }
         if let (true, Some(at)) = (self.exact, self.first_other) {
-            broken.push(format!("{disk}/{workload}/{scheduler}: completion {at} is not the simulator's"));
+            broken.push(format!(
+                "{disk}/{workload}/{scheduler}: completion {at} is not the simulator's"
+            ));
         }
         broken.extend(self.metrics.iter().filter(|metric| !metric.holds()).map(|metric| {
             let Metric { name, sim, kernel, difference, bound, .. } = metric;
@@ -174,7 +184,11 @@ pub(super) fn row(
     let (ours, theirs) = (names(&heard.done), names(&done));
     let same = ours.iter().zip(&theirs).take_while(|(a, b)| a == b).count();
     // Where the window cuts the work, one of them may have come further.
-    let all = if case.workload.is_cut() { ours.len().min(theirs.len()) } else { ours.len().max(theirs.len()) };
+    let all = if case.workload.is_cut() {
+        ours.len().min(theirs.len())
+    } else {
+        ours.len().max(theirs.len())
+    };
     let first_other = (same < all).then_some(same);
     let requests = heard.done.len().max(1);
     let bound = agreement::bound(case.disk, case.workload.name, case.scheduler);
@@ -189,18 +203,32 @@ pub(super) fn row(
     let mut metrics = Vec::new();
     let mut put = |name, (sim, kernel): (f64, f64), whole: f64| {
         let percent = |of: f64| if of == 0.0 { 0.0 } else { of / whole * 100.0 };
-        let (least, most) = own(name).iter().fold((sim, sim), |(least, most), one| (one.min(least), one.max(most)));
+        let (least, most) =
+            own(name).iter().fold((sim, sim), |(least, most), one| (one.min(least), one.max(most)));
         let (usual, spread) = (bound.of(name), percent(most - least));
         let by_spread = !bound.exact && spread > usual;
         let bound = if by_spread { spread } else { usual };
-        metrics.push(Metric { name, sim, kernel, difference: percent(kernel - sim), spread, bound, by_spread });
+        metrics.push(Metric {
+            name,
+            sim,
+            kernel,
+            difference: percent(kernel - sim),
+            spread,
+            bound,
+            by_spread,
+        });
     };
     for name in ["throughput_mb_per_s", "iops", "latency_mean_us", "latency_p99_us"] {
         if let Some(pair) = both(name) {
             put(name, pair, pair.0);
         }
     }
-    let end = done.iter().filter(|done| done.transfer.is_some()).map(|done| done.at_ns).max().unwrap_or(0);
+    let end = done
+        .iter()
+        .filter(|done| done.transfer.is_some())
+        .map(|done| done.at_ns)
+        .max()
+        .unwrap_or(0);
     put("elapsed_s", (heard.end_ns() as f64 / 1e9, end as f64 / 1e9), heard.end_ns() as f64 / 1e9);
     for name in ["merges", "anticipations", "anticipation_successes"] {
         if let Some(pair) = both(name) {

@@ -70,14 +70,18 @@ pub(crate) fn run(options: &Options, stop: &Stop, progress: &dyn Progress) -> Re
     for disk in agreement::DISKS {
         let wanted: Vec<cases::Case> = cases::of(disk, options.quick)
             .into_iter()
-            .filter(|case| options.only.as_ref().is_none_or(|only| case.name().contains(only.as_str())))
+            .filter(|case| {
+                options.only.as_ref().is_none_or(|only| case.name().contains(only.as_str()))
+            })
             .collect();
         if !wanted.is_empty() {
             of_disk(disk, &wanted, options, Console::new(stop, progress), &mut report)?;
         }
     }
     if report.rows.is_empty() {
-        return Err(usage("no trial of the table has a name that holds the text of --only".to_owned()));
+        return Err(usage(
+            "no trial of the table has a name that holds the text of --only".to_owned(),
+        ));
     }
     Ok(report)
 }
@@ -94,7 +98,8 @@ fn of_disk(
     let real = cases::plan(disk, wanted, &cases::Side::Kernel(options.kernel.as_deref()))?;
     let kernel = crate::arenas::kernel(&real, options.cache.as_deref(), stop, progress)?;
     report.kernel = kernel.releases().join(", ");
-    let simulated = cases::plan(disk, wanted, &cases::Side::Sim { linux: agreement::linux(&report.kernel) })?;
+    let simulated =
+        cases::plan(disk, wanted, &cases::Side::Sim { linux: agreement::linux(&report.kernel) })?;
     let sim = crate::arenas::sim(&simulated, stop)?;
     let rows = on_all_cpus(wanted, &|case: &cases::Case| -> Result<Row> {
         let row = one(case, &simulated, &sim, &kernel, options).with_context(|| case.name())?;
@@ -107,12 +112,23 @@ fn of_disk(
     Ok(())
 }
 
-fn one(case: &cases::Case, plan: &Plan, sim: &SimArena, kernel: &KernelArena, options: &Options) -> Result<Row> {
+fn one(
+    case: &cases::Case,
+    plan: &Plan,
+    sim: &SimArena,
+    kernel: &KernelArena,
+    options: &Options,
+) -> Result<Row> {
     let workload = plan.workloads.iter().position(|spec| spec.name == case.workload.name);
     let workload = workload.expect("the plan is made of the cases");
     let arm = plan.arms.iter().position(|arm| arm.name == case.scheduler).map(ArmIndex);
     let arm = arm.expect("the plan is made of the cases");
-    let trial = TrialSpec { workload, seed: SEED, duration: case.workload.duration(), warmup: Duration::ZERO };
+    let trial = TrialSpec {
+        workload,
+        seed: SEED,
+        duration: case.workload.duration(),
+        warmup: Duration::ZERO,
+    };
     let mut heard = compare::Heard::default();
     let simulated = sim.observed(arm, &trial, &mut heard)?;
     let (measured, log) = kernel.logged(arm, &trial, LOG)?;
@@ -131,7 +147,12 @@ fn one(case: &cases::Case, plan: &Plan, sim: &SimArena, kernel: &KernelArena, op
 }
 
 /// Keeps what both disks did, one command a line, to be looked at side by side.
-fn keep(dir: &std::path::Path, case: &cases::Case, heard: &compare::Heard, log: &[u8]) -> Result<()> {
+fn keep(
+    dir: &std::path::Path,
+    case: &cases::Case,
+    heard: &compare::Heard,
+    log: &[u8],
+) -> Result<()> {
     let path = |side: &str| dir.join(format!("{}.{side}", case.name().replace('/', "-")));
     std::fs::create_dir_all(dir)?;
     let log = ::sim::conformance::Log::read(log)?;

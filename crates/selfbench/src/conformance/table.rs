@@ -20,7 +20,12 @@ fn cells(row: &Row) -> Vec<String> {
     let mut cells = vec![row.disk.to_owned(), row.workload.to_owned(), row.scheduler.to_owned()];
     cells.push(row.requests.to_string());
     for (name, _) in HEADS {
-        cells.push(row.metrics.iter().find(|metric| metric.name == name).map_or("-".to_owned(), difference));
+        cells.push(
+            row.metrics
+                .iter()
+                .find(|metric| metric.name == name)
+                .map_or("-".to_owned(), difference),
+        );
     }
     cells.push(row.replayed.as_ref().map_or("NO".to_owned(), |compared| compared.to_string()));
     cells.push(row.first_other.map_or("same".to_owned(), |at| format!("until {at}")));
@@ -46,17 +51,21 @@ fn difference(metric: &Metric) -> String {
 
 fn head() -> Vec<String> {
     let fixed = ["disk", "workload", "scheduler", "requests"];
-    let names = fixed.into_iter().chain(HEADS.iter().map(|(_, head)| *head)).chain(["to the ns", "order"]);
+    let names =
+        fixed.into_iter().chain(HEADS.iter().map(|(_, head)| *head)).chain(["to the ns", "order"]);
     names.map(str::to_owned).collect()
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<Vec<String>> = std::iter::once(head()).chain(self.rows.iter().map(cells)).collect();
-        let widths: Vec<usize> =
-            (0..head().len()).map(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0)).collect();
+        let rows: Vec<Vec<String>> =
+            std::iter::once(head()).chain(self.rows.iter().map(cells)).collect();
+        let widths: Vec<usize> = (0..head().len())
+            .map(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0))
+            .collect();
         for row in &rows {
-            let line: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+            let line: Vec<String> =
+                row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
             writeln!(f, "{}", line.join("  ").trim_end())?;
         }
         writeln!(f)?;
@@ -86,7 +95,9 @@ impl Report {
         let mut notes: Vec<String> = self
             .rows
             .iter()
-            .filter_map(|row| Some(format!("{}/{}/{}: {}", row.disk, row.workload, row.scheduler, row.note?)))
+            .filter_map(|row| {
+                Some(format!("{}/{}/{}: {}", row.disk, row.workload, row.scheduler, row.note?))
+            })
             .collect();
         notes.sort();
         notes

@@ -48,7 +48,12 @@ struct Drive {
     disksim_us: [u32; 2],
 }
 
-const fn drive(preset: &'static str, name: &'static str, trace: &'static str, disksim_us: [u32; 2]) -> Drive {
+const fn drive(
+    preset: &'static str,
+    name: &'static str,
+    trace: &'static str,
+    disksim_us: [u32; 2],
+) -> Drive {
     Drive { preset, name, trace, disksim_us }
 }
 
@@ -116,8 +121,11 @@ pub(crate) struct Report {
 pub(crate) fn run(options: &Options) -> Result<Report> {
     let valid = options.disksim.join("valid");
     let dir = if valid.is_dir() { valid } else { options.disksim.clone() };
-    let wanted = DRIVES.iter().filter(|drive| options.only.as_ref().is_none_or(|only| drive.preset.contains(only)));
-    let rows = wanted.map(|drive| row(drive, &dir, options).with_context(|| drive.preset.to_owned()));
+    let wanted = DRIVES
+        .iter()
+        .filter(|drive| options.only.as_ref().is_none_or(|only| drive.preset.contains(only)));
+    let rows =
+        wanted.map(|drive| row(drive, &dir, options).with_context(|| drive.preset.to_owned()));
     let rows = rows.collect::<Result<Vec<Row>>>()?;
     if rows.is_empty() {
         return Err(usage("--only: no preset with a trace has this text in its name"));
@@ -127,18 +135,23 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
 
 fn row(drive: &Drive, dir: &Path, options: &Options) -> Result<Row> {
     let changes: String = options.with.iter().map(|change| format!(":{change}")).collect();
-    let mut model = device(&specification(drive, &changes), 1).map_err(|error| usage(format!("--with: {error}")))?;
+    let mut model = device(&specification(drive, &changes), 1)
+        .map_err(|error| usage(format!("--with: {error}")))?;
     let requests = trace::read(&dir.join(drive.trace), model.sectors())?;
     let times = replay(model.as_mut(), &requests, || 0);
     if let Some(logs) = &options.logs {
         log(logs, drive.preset, &requests, &times)?;
     }
     let of = |op: Option<Op>| {
-        let chosen = requests.iter().zip(&times).filter(|(request, _)| op.is_none_or(|op| request.op == op));
-        let pairs: Vec<(f64, f64)> = chosen.map(|(request, ns)| (request.service_us / 1e3, *ns as f64 / 1e6)).collect();
+        let chosen =
+            requests.iter().zip(&times).filter(|(request, _)| op.is_none_or(|op| request.op == op));
+        let pairs: Vec<(f64, f64)> =
+            chosen.map(|(request, ns)| (request.service_us / 1e3, *ns as f64 / 1e6)).collect();
         Direction::of(&pairs)
     };
-    let drawn = (0..DRAWS).map(|seed| drawn(drive, &changes, &requests, seed)).sum::<Result<f64>>()? / DRAWS as f64;
+    let drawn =
+        (0..DRAWS).map(|seed| drawn(drive, &changes, &requests, seed)).sum::<Result<f64>>()?
+            / DRAWS as f64;
     let [disksim, disksim_drawn] = drive.disksim_us.map(|us| f64::from(us) / 1e3);
     let all = of(None).expect("a trace has at least one request");
     Ok(Row {
@@ -171,7 +184,11 @@ fn drawn(drive: &Drive, changes: &str, requests: &[Request], seed: u64) -> Resul
 }
 
 /// The response time of each request in nanoseconds; each pause is `longer` by what is drawn.
-fn replay(model: &mut dyn DeviceModel, requests: &[Request], mut longer: impl FnMut() -> u64) -> Vec<u64> {
+fn replay(
+    model: &mut dyn DeviceModel,
+    requests: &[Request],
+    mut longer: impl FnMut() -> u64,
+) -> Vec<u64> {
     let (mut times, mut done, mut now) = (Vec::with_capacity(requests.len()), Vec::new(), 0);
     for request in requests {
         // What is due before the request comes.

@@ -23,7 +23,9 @@ const MOST_SHARE: f64 = 0.05;
 
 fn cells(row: &Row) -> Vec<String> {
     let ms = |ms: f64| format!("{ms:.2}");
-    let of = |direction: &Option<Direction>| direction.as_ref().map_or("-".to_owned(), |of| ms(of.demerit_ms));
+    let of = |direction: &Option<Direction>| {
+        direction.as_ref().map_or("-".to_owned(), |of| ms(of.demerit_ms))
+    };
     vec![
         row.preset.to_owned(),
         row.drive.to_owned(),
@@ -59,7 +61,9 @@ fn explained(report: &Report) -> String {
 
 impl Report {
     fn table(&self) -> Vec<Vec<String>> {
-        std::iter::once(HEADS.map(str::to_owned).to_vec()).chain(self.rows.iter().map(cells)).collect()
+        std::iter::once(HEADS.map(str::to_owned).to_vec())
+            .chain(self.rows.iter().map(cells))
+            .collect()
     }
 
     pub(crate) fn markdown(&self) -> String {
@@ -81,7 +85,8 @@ impl fmt::Display for Report {
         let table = self.table();
         let width = |at: usize| table.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
         for row in &table {
-            let line: Vec<String> = row.iter().enumerate().map(|(at, cell)| format!("{cell:0$}", width(at))).collect();
+            let line: Vec<String> =
+                row.iter().enumerate().map(|(at, cell)| format!("{cell:0$}", width(at))).collect();
             writeln!(f, "{}", line.join("  ").trim_end())?;
         }
         writeln!(f, "\n{}", explained(self))

@@ -10,7 +10,11 @@ fn synthetic(specification: &str) -> Vec<Request> {
     let mut requests: Vec<Request> = (0..2000)
         .map(|_| {
             let nr_sectors = 1 + random.below(32) as u32;
-            sector = if random.below(3) > 0 { sector + u64::from(nr_sectors) } else { random.below(sectors) } % sectors;
+            sector = if random.below(3) > 0 {
+                sector + u64::from(nr_sectors)
+            } else {
+                random.below(sectors)
+            } % sectors;
             let op = if random.below(3) == 0 { Op::Write } else { Op::Read };
             let think_us = random.below(40_000) as f64;
             Request { op, sector, nr_sectors, service_us: 0.0, think_us }
@@ -23,8 +27,11 @@ fn synthetic(specification: &str) -> Vec<Request> {
 
 fn demerit_of(specification: &str, trace: &[Request]) -> f64 {
     let times = replay(device(specification, 1).unwrap().as_mut(), trace, || 0);
-    let pairs: Vec<(f64, f64)> =
-        trace.iter().zip(times).map(|(request, ns)| (request.service_us / 1e3, ns as f64 / 1e6)).collect();
+    let pairs: Vec<(f64, f64)> = trace
+        .iter()
+        .zip(times)
+        .map(|(request, ns)| (request.service_us / 1e3, ns as f64 / 1e6))
+        .collect();
     Direction::of(&pairs).unwrap().demerit_ms
 }
 
@@ -33,7 +40,13 @@ fn a_model_has_no_demerit_against_itself_and_each_planted_fault_has_one() {
     let preset = "c2247a";
     let trace = synthetic(preset);
     assert!(demerit_of(preset, &trace) < 1e-3);
-    for fault in ["read_overhead_ns=1558000", "write_overhead_ns=2000000", "read_ahead=0", "segments=0", "rpm=5500"] {
+    for fault in [
+        "read_overhead_ns=1558000",
+        "write_overhead_ns=2000000",
+        "read_ahead=0",
+        "segments=0",
+        "rpm=5500",
+    ] {
         let demerit = demerit_of(&format!("{preset}:{fault}"), &trace);
         assert!(demerit > 0.1, "{fault}: {demerit} ms");
     }
@@ -41,7 +54,13 @@ fn a_model_has_no_demerit_against_itself_and_each_planted_fault_has_one() {
 
 #[test]
 fn the_next_request_follows_the_completion_after_its_pause() {
-    let line = |sector| Request { op: Op::Read, sector, nr_sectors: 8, service_us: 0.0, think_us: 30_000.0 };
+    let line = |sector| Request {
+        op: Op::Read,
+        sector,
+        nr_sectors: 8,
+        service_us: 0.0,
+        think_us: 30_000.0,
+    };
     // The first 64 KiB are read on within the pause: the second request is a hit.
     let times = replay(device("hp97560", 1).unwrap().as_mut(), &[line(0), line(8)], || 0);
     assert_eq!(times[1], 2_200_000 + 8 * 51_200);
@@ -55,8 +74,16 @@ fn every_drive_has_a_preset_and_a_tree_without_traces_is_named() {
     let options = Options { disksim: "/nonexistent".into(), ..Options::default() };
     let error = format!("{:#}", run(&options).unwrap_err());
     assert!(error.contains("cannot open /nonexistent/cheetah9LP.trace"), "{error}");
-    let options = Options { disksim: "/nonexistent".into(), only: Some("no such".to_owned()), ..Options::default() };
+    let options = Options {
+        disksim: "/nonexistent".into(),
+        only: Some("no such".to_owned()),
+        ..Options::default()
+    };
     assert!(format!("{:#}", run(&options).unwrap_err()).contains("--only"));
-    let options = Options { disksim: "/nonexistent".into(), with: vec!["rpmm=3".to_owned()], ..Options::default() };
+    let options = Options {
+        disksim: "/nonexistent".into(),
+        with: vec!["rpmm=3".to_owned()],
+        ..Options::default()
+    };
     assert!(format!("{:#}", run(&options).unwrap_err()).contains("rpmm"));
 }

@@ -29,7 +29,8 @@ pub(super) struct Request {
 /// Reads a trace for a disk of so many sectors.
 pub(super) fn read(path: &Path, sectors: u64) -> Result<Vec<Request>> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let text = TRACE_BYTES.read_text(file).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        TRACE_BYTES.read_text(file).with_context(|| format!("cannot read {}", path.display()))?;
     parse(&text, sectors).map_err(|error| anyhow!("{}, {error:#}", path.display()))
 }
 
@@ -89,8 +90,15 @@ mod tests {
     #[test]
     fn a_trace_is_read_line_by_line() {
         let text = "R Hit  4583176   4    663.00000  45422.00000\n\nW Doub 17 2 0 1e3\n";
-        let read = Request { op: Op::Read, sector: 4_583_176, nr_sectors: 4, service_us: 663.0, think_us: 45_422.0 };
-        let written = Request { op: Op::Write, sector: 17, nr_sectors: 2, service_us: 0.0, think_us: 1000.0 };
+        let read = Request {
+            op: Op::Read,
+            sector: 4_583_176,
+            nr_sectors: 4,
+            service_us: 663.0,
+            think_us: 45_422.0,
+        };
+        let written =
+            Request { op: Op::Write, sector: 17, nr_sectors: 2, service_us: 0.0, think_us: 1000.0 };
         assert_eq!(parse(text, 5_000_000).unwrap(), [read, written]);
     }
 
@@ -109,7 +117,8 @@ mod tests {
             ("R Hit 1 2 3 -1", "found -1"),
             ("R Hit 1 2 3 inf", "found inf"),
         ] {
-            let error = format!("{:#}", parse(&format!("R Hit 0 1 1 1\n{line}\n"), 100).unwrap_err());
+            let error =
+                format!("{:#}", parse(&format!("R Hit 0 1 1 1\n{line}\n"), 100).unwrap_err());
             assert!(error.starts_with("line 2: ") && error.contains(fault), "{line}: {error}");
         }
         assert!(format!("{:#}", parse("\n", 100).unwrap_err()).contains("no line holds a request"));

@@ -59,15 +59,20 @@ pub(crate) fn run(workdir: &Path) -> Result<u8> {
 fn case(inside: &Inside) -> Result<Outcome> {
     let case: Case = order::read(inside.workdir(), order::ORDER)?;
     // Two requests to choose from, one in the device, 8 ms each: a timer completes it.
-    inside.load(&case.null_blk, &format!("nr_devices=1 irqmode=2 completion_nsec={SERVICE_NS} hw_queue_depth=1"))?;
+    inside.load(
+        &case.null_blk,
+        &format!("nr_devices=1 irqmode=2 completion_nsec={SERVICE_NS} hw_queue_depth=1"),
+    )?;
     inside.load(&case.modelload, "")?;
     let mut answer = Outcome::default();
     // Somebody has looked for partitions.
     let before = reads()?;
     for scheduler in &case.schedulers {
         inside.beat();
-        fs::write(format!("{QUEUE}/scheduler"), scheduler).with_context(|| format!("cannot set {scheduler}"))?;
-        let elapsed_ns = one(case.readers, case.reads).with_context(|| format!("under {scheduler}"))?;
+        fs::write(format!("{QUEUE}/scheduler"), scheduler)
+            .with_context(|| format!("cannot set {scheduler}"))?;
+        let elapsed_ns =
+            one(case.readers, case.reads).with_context(|| format!("under {scheduler}"))?;
         answer.elapsed_ns.push(elapsed_ns);
     }
     answer.reads = reads()? - before;
@@ -77,7 +82,10 @@ fn case(inside: &Inside) -> Result<Outcome> {
 /// How many reads the disk has done, by the kernel's own count.
 fn reads() -> Result<u64> {
     let stat = fs::read_to_string("/sys/block/nullb0/stat").context("the disk has no counts")?;
-    stat.split_whitespace().next().and_then(|reads| reads.parse().ok()).context("the disk's counts cannot be read")
+    stat.split_whitespace()
+        .next()
+        .and_then(|reads| reads.parse().ok())
+        .context("the disk's counts cannot be read")
 }
 
 /// All clients once; how many virtual nanoseconds they took.
@@ -85,7 +93,8 @@ fn one(how: Readers, reads: u32) -> Result<u64> {
     let kind = sim::workload::find("randread").expect("randread is a workload");
     let amount = (u64::from(reads) * u64::from(BLOCK)).to_string();
     let (clients, block) = (CLIENTS.to_string(), BLOCK.to_string());
-    let params = kind.params([("clients", clients.as_str()), ("amount", &amount), ("block_size", &block)])?;
+    let params =
+        kind.params([("clients", clients.as_str()), ("amount", &amount), ("block_size", &block)])?;
     let params = Params { think_time_ns: THINK_NS, ..params };
     let disk = open()?;
     let sectors: u64 = fs::read_to_string("/sys/block/nullb0/size")?.trim().parse()?;
@@ -108,7 +117,11 @@ fn one(how: Readers, reads: u32) -> Result<u64> {
             })?;
             let measured = &outcome.measured;
             let errors = measured.errors;
-            ensure!(errors == 0, "{errors} reads failed: {}", measured.first_error.clone().unwrap_or_default());
+            ensure!(
+                errors == 0,
+                "{errors} reads failed: {}",
+                measured.first_error.clone().unwrap_or_default()
+            );
             Ok(outcome.elapsed_ns)
         }
     }
@@ -116,5 +129,9 @@ fn one(how: Readers, reads: u32) -> Result<u64> {
 
 fn open() -> Result<File> {
     let direct = i32::try_from(OFlags::DIRECT.bits()).expect("a flag of open fits its argument");
-    OpenOptions::new().read(true).custom_flags(direct).open(DISK).with_context(|| format!("cannot open {DISK}"))
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(direct)
+        .open(DISK)
+        .with_context(|| format!("cannot open {DISK}"))
 }

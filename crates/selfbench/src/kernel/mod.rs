@@ -136,7 +136,12 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
             order.reverse();
         }
         for which in order {
-            progress.phase(&format!("round {} of {}, side {}", round + 1, options.rounds, which + 1));
+            progress.phase(&format!(
+                "round {} of {}, side {}",
+                round + 1,
+                options.rounds,
+                which + 1
+            ));
             measure(&mut ready[which], options, &stop, &progress)?;
         }
         verdict_s.push(verdict(options, &stop.flag())?);
@@ -156,14 +161,28 @@ fn sides(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Vec<
     let mut ready: Vec<Ready> = Vec::new();
     for source in sources {
         let mut shown = BuildProgress::new(progress);
-        let kernel =
-            cache.build(&Request { source: source.clone(), ..Request::default() }, &mut shown, &stop.flag())?;
+        let kernel = cache.build(
+            &Request { source: source.clone(), ..Request::default() },
+            &mut shown,
+            &stop.flag(),
+        )?;
         let modules = kernel.modules(&mut shown, &stop.flag())?;
-        let ways = if ready.is_empty() { &[Readers::Processes, Readers::Threads][..] } else { &[Readers::Threads] };
+        let ways = if ready.is_empty() {
+            &[Readers::Processes, Readers::Threads][..]
+        } else {
+            &[Readers::Threads]
+        };
         for &readers in ways {
             let clients = if readers == Readers::Processes { "processes" } else { "threads" };
             let (real_s, virtual_s, empty_s) = <(Vec<f64>, Vec<f64>, Vec<f64>)>::default();
-            let side = Side { kernel: kernel.release.clone(), clients, real_s, virtual_s, ios: 0, empty_s };
+            let side = Side {
+                kernel: kernel.release.clone(),
+                clients,
+                real_s,
+                virtual_s,
+                ios: 0,
+                empty_s,
+            };
             ready.push(Ready {
                 kernel: kernel.clone(),
                 modules: modules.clone(),
@@ -176,9 +195,19 @@ fn sides(options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<Vec<
     Ok(ready)
 }
 
-fn measure(ready: &mut Ready, options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<()> {
+fn measure(
+    ready: &mut Ready,
+    options: &Options,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<()> {
     let dir = guest::workdir(&options.cache).context("cannot make a guest's working directory")?;
-    let module = |name| ready.modules.get(name).with_context(|| format!("{} has no module {name}", ready.kernel.key));
+    let module = |name| {
+        ready
+            .modules
+            .get(name)
+            .with_context(|| format!("{} has no module {name}", ready.kernel.key))
+    };
     let case = Case {
         null_blk: module("null_blk")?,
         modelload: module("modelload")?,
@@ -201,7 +230,8 @@ fn measure(ready: &mut Ready, options: &Options, stop: &Stop, progress: &dyn Pro
     let ended = boot.run(dir.path(), &stop.flag())?;
     let side = &mut ready.side;
     let answer = order::answered::<Outcome>(dir.path())?.result;
-    let answer = answer.map_err(|error| anyhow!("{} with {}: {error}", side.kernel, side.clients))?;
+    let answer =
+        answer.map_err(|error| anyhow!("{} with {}: {error}", side.kernel, side.clients))?;
     let elapsed_ns: u64 = answer.elapsed_ns.iter().sum();
     check(&answer, options.reads)?;
     side.ios = answer.reads;
@@ -220,13 +250,21 @@ fn check(answer: &Outcome, of_each: u32) -> Result<()> {
     ensure!(answer.reads == reads, "{} reads were done instead of {reads}", answer.reads);
     for (scheduler, &ns) in SCHEDULERS.iter().zip(&answer.elapsed_ns) {
         let least = per_scheduler * SERVICE_NS;
-        ensure!((least..2 * least).contains(&ns), "{scheduler} took {ns} ns for what takes {least} ns of service");
+        ensure!(
+            (least..2 * least).contains(&ns),
+            "{scheduler} took {ns} ns for what takes {least} ns of service"
+        );
     }
     Ok(())
 }
 
 /// Real seconds from boot to result of one read, by the arena itself.
-fn almost_empty(source: &Source, options: &Options, stop: &Stop, progress: &dyn Progress) -> Result<f64> {
+fn almost_empty(
+    source: &Source,
+    options: &Options,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<f64> {
     let plan = Plan::from_toml(&format!(
         "arena = \"kernel\"\nkernel = \"{source}\"\ndevice = \"hp97560\"\n[[arm]]\nname = \"none\"\nscheduler = \"none\"\n\
          [[arm]]\nname = \"bfq\"\nscheduler = \"bfq\"\n[[workload]]\nname = \"w\"\nkind = \"randread\"\nprimary = \"iops\"\n\
@@ -244,7 +282,11 @@ fn almost_empty(source: &Source, options: &Options, stop: &Stop, progress: &dyn 
 fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
     let own = std::env::current_exe().context("this program's own file is not to be found")?;
     let exe = own.with_file_name("schedlab");
-    ensure!(exe.exists(), "{}: there is no such program; build it: cargo build -p schedlab", exe.display());
+    ensure!(
+        exe.exists(),
+        "{}: there is no such program; build it: cargo build -p schedlab",
+        exe.display()
+    );
     let out = tempfile::tempdir().context("there is no place for a comparison's record")?;
     let start = Instant::now();
     let done = Command::new(exe)
@@ -256,13 +298,18 @@ fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
         .output()
         .context("cannot start the comparison")?;
     ensure!(!stop.load(Ordering::Relaxed), "interrupted");
-    ensure!(done.status.success(), "the comparison failed: {}", String::from_utf8_lossy(&done.stderr).trim());
+    ensure!(
+        done.status.success(),
+        "the comparison failed: {}",
+        String::from_utf8_lossy(&done.stderr).trim()
+    );
     Ok(start.elapsed().as_secs_f64())
 }
 
 fn marks(sides: &[Side], verdict_s: &[f64]) -> Vec<Mark> {
     let (plain, ours) = (&sides[0], &sides[1]);
-    let measured = [ours.times_real(), ours.against(plain), median(&ours.empty_s), median(verdict_s)];
+    let measured =
+        [ours.times_real(), ours.against(plain), median(&ours.empty_s), median(verdict_s)];
     let mark = |(&(promise, bound, at_least), measured): (&(&'static str, f64, bool), f64)| {
         let met = if at_least { measured >= bound } else { measured <= bound };
         Mark { promise, bound, at_least, measured, met }
@@ -273,7 +320,14 @@ fn marks(sides: &[Side], verdict_s: &[f64]) -> Vec<Mark> {
 impl Side {
     /// Virtual by real time.
     fn times_real(&self) -> f64 {
-        median(&self.virtual_s.iter().zip(&self.real_s).map(|(moved, took)| moved / took).collect::<Vec<_>>())
+        median(
+            &self
+                .virtual_s
+                .iter()
+                .zip(&self.real_s)
+                .map(|(moved, took)| moved / took)
+                .collect::<Vec<_>>(),
+        )
     }
 
     /// I/Os a real second.
@@ -283,7 +337,8 @@ impl Side {
 
     /// Its rate by the other's, from round to round.
     fn against(&self, other: &Side) -> f64 {
-        let share = |(mine, theirs): (&f64, &f64)| self.ios as f64 / mine / (other.ios as f64 / theirs);
+        let share =
+            |(mine, theirs): (&f64, &f64)| self.ios as f64 / mine / (other.ios as f64 / theirs);
         median(&self.real_s.iter().zip(&other.real_s).map(share).collect::<Vec<_>>())
     }
 }
@@ -315,7 +370,11 @@ impl fmt::Display for Report {
                 format!("{:.0}", side.times_real()),
                 format!("{:.0}", side.rate()),
                 format!("{:.2}", side.against(&self.sides[0])),
-                if side.empty_s.is_empty() { "-".to_owned() } else { format!("{:.2}", median(&side.empty_s)) },
+                if side.empty_s.is_empty() {
+                    "-".to_owned()
+                } else {
+                    format!("{:.2}", median(&side.empty_s))
+                },
             ]);
         }
         writeln!(
@@ -369,7 +428,10 @@ mod tests {
     #[test]
     fn a_promise_is_met_at_its_bound_and_missed_beyond_it() {
         let marked = |ours: &[f64], verdict: f64| -> Vec<bool> {
-            marks(&[side(&[8.0], 640.0), side(ours, 640.0)], &[verdict]).iter().map(|mark| mark.met).collect()
+            marks(&[side(&[8.0], 640.0), side(ours, 640.0)], &[verdict])
+                .iter()
+                .map(|mark| mark.met)
+                .collect()
         };
         assert_eq!(marked(&[4.0], 15.0), [true, true, true, true]);
         assert_eq!(marked(&[4.1], 15.1), [true, false, true, false]);

@@ -14,7 +14,9 @@ use std::fmt;
 use anyhow::{Context, Result, bail};
 use elevator::{ElevatorKind, find};
 use lab::failure::usage;
-use properties::original::{Case, Column, Corpus, Script, digest, drive, generate, minimise, shown};
+use properties::original::{
+    Case, Column, Corpus, Script, digest, drive, generate, minimise, shown,
+};
 
 use crate::cli::BenchOracleArgs;
 use program::Program;
@@ -57,7 +59,10 @@ impl fmt::Display for Outcome {
             "{column}: {scripts} scripts, {dispatches} dispatches, {differences} differ, the original faulted on {faults}"
         )?;
         for Difference { seed, script, original, ours } in shown {
-            writeln!(f, "  seed {seed}, minimised: {script}\n    original{original}\n    ours    {ours}")?;
+            writeln!(
+                f,
+                "  seed {seed}, minimised: {script}\n    original{original}\n    ours    {ours}"
+            )?;
         }
         Ok(())
     }
@@ -66,7 +71,8 @@ impl fmt::Display for Outcome {
 /// Compares, prints each outcome through `say`, and returns an error if anything differs.
 pub(crate) fn run(args: &BenchOracleArgs, mut say: impl FnMut(String) -> Result<()>) -> Result<()> {
     let kinds = schedulers(args.only.as_deref())?;
-    let mut programs: Vec<Program> = args.program.iter().map(|path| Program::start(path)).collect::<Result<_>>()?;
+    let mut programs: Vec<Program> =
+        args.program.iter().map(|path| Program::start(path)).collect::<Result<_>>()?;
     if let Some(text) = &args.script {
         let script = text.parse::<Script>().map_err(|error| usage(format!("--script: {error}")))?;
         return one(&mut programs, &kinds, &script, say);
@@ -81,7 +87,8 @@ pub(crate) fn run(args: &BenchOracleArgs, mut say: impl FnMut(String) -> Result<
     }
     if let Some(path) = &args.corpus {
         let corpus = corpus(&mut programs, &kinds, args.from, args.scripts)?;
-        std::fs::write(path, corpus.to_string()).with_context(|| format!("{}: cannot be written", path.display()))?;
+        std::fs::write(path, corpus.to_string())
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
     }
     if differences > 0 {
         bail!("{differences} scripts differ from the original");
@@ -94,7 +101,10 @@ fn schedulers(only: Option<&str>) -> Result<Vec<&'static ElevatorKind>> {
         None => SCHEDULERS.to_vec(),
         Some(name) if SCHEDULERS.contains(&name) => vec![name],
         Some(name) => {
-            return Err(usage(format!("--only {name}: follows no original (expected {})", SCHEDULERS.join(", "))));
+            return Err(usage(format!(
+                "--only {name}: follows no original (expected {})",
+                SCHEDULERS.join(", ")
+            )));
         }
     };
     Ok(names.into_iter().map(|name| find(name).expect("a row of the table")).collect())
@@ -117,16 +127,31 @@ fn one(
         for kind in kinds {
             let answer = program.answer(kind.name, script)?;
             let hz = program.hz;
-            say(format!("{}@{hz}\n  original{answer}\n  ours    {}\n", kind.name, ours(kind, hz, script)))?;
+            say(format!(
+                "{}@{hz}\n  original{answer}\n  ours    {}\n",
+                kind.name,
+                ours(kind, hz, script)
+            ))?;
         }
     }
     Ok(())
 }
 
-fn compare(program: &mut Program, kind: &'static ElevatorKind, from: u64, scripts: u64) -> Result<Outcome> {
+fn compare(
+    program: &mut Program,
+    kind: &'static ElevatorKind,
+    from: u64,
+    scripts: u64,
+) -> Result<Outcome> {
     let hz = program.hz;
-    let mut outcome =
-        Outcome { column: Column { kind, hz }, scripts, dispatches: 0, faults: 0, differences: 0, shown: Vec::new() };
+    let mut outcome = Outcome {
+        column: Column { kind, hz },
+        scripts,
+        dispatches: 0,
+        faults: 0,
+        differences: 0,
+        shown: Vec::new(),
+    };
     let mut seed = from;
     while seed < from + scripts {
         let seeds: Vec<u64> = (seed..(seed + BATCH).min(from + scripts)).collect();
@@ -152,7 +177,12 @@ fn compare(program: &mut Program, kind: &'static ElevatorKind, from: u64, script
 }
 
 /// The shortest script that still shows a difference.
-fn shortest(program: &mut Program, kind: &ElevatorKind, seed: u64, script: &Script) -> Result<Difference> {
+fn shortest(
+    program: &mut Program,
+    kind: &ElevatorKind,
+    seed: u64,
+    script: &Script,
+) -> Result<Difference> {
     let hz = program.hz;
     let script = minimise(script, |script| {
         let answer = program.answer(kind.name, script);
@@ -163,9 +193,15 @@ fn shortest(program: &mut Program, kind: &ElevatorKind, seed: u64, script: &Scri
 }
 
 /// What the original does with the scripts of these seeds, as data for a test.
-fn corpus(programs: &mut [Program], kinds: &[&'static ElevatorKind], from: u64, scripts: u64) -> Result<Corpus> {
-    let mut cases: Vec<Case> =
-        (from..from + scripts).map(|seed| Case { script: generate(seed), digests: Vec::new() }).collect();
+fn corpus(
+    programs: &mut [Program],
+    kinds: &[&'static ElevatorKind],
+    from: u64,
+    scripts: u64,
+) -> Result<Corpus> {
+    let mut cases: Vec<Case> = (from..from + scripts)
+        .map(|seed| Case { script: generate(seed), digests: Vec::new() })
+        .collect();
     let mut columns = Vec::new();
     for program in programs {
         for kind in kinds {

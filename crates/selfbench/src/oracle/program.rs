@@ -32,7 +32,8 @@ impl Program {
             .spawn()
             .with_context(|| format!("{}: cannot be started", path.display()))?;
         let to = child.stdin.take().context("the program has a standard input")?;
-        let from = BufReader::new(child.stdout.take().context("the program has a standard output")?);
+        let from =
+            BufReader::new(child.stdout.take().context("the program has a standard output")?);
         let mut program = Program { path: path.to_owned(), child, to, from, hz: 0 };
         let greeting = program.line()?;
         program.hz = hz(&greeting).map_err(|error| program.error(&error))?;
@@ -47,7 +48,8 @@ impl Program {
 
     /// The same with several at once.
     pub(super) fn answers(&mut self, scheduler: &str, scripts: &[Script]) -> Result<Vec<String>> {
-        let mut text: String = scripts.iter().map(|script| format!("{scheduler} {script}\n")).collect();
+        let mut text: String =
+            scripts.iter().map(|script| format!("{scheduler} {script}\n")).collect();
         text.push('\n');
         let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
         written.map_err(|error| self.error(&error.to_string()))?;
@@ -82,7 +84,9 @@ impl Drop for Program {
 fn hz(greeting: &str) -> Result<u32, String> {
     let words: Vec<&str> = greeting.split_ascii_whitespace().collect();
     let ["linux", version, "hz", hz] = words[..] else {
-        return Err(format!("is no oracle (its first line is {greeting:?}, expected \"linux {VERSION} hz HZ\")"));
+        return Err(format!(
+            "is no oracle (its first line is {greeting:?}, expected \"linux {VERSION} hz HZ\")"
+        ));
     };
     if version != VERSION {
         return Err(format!(
@@ -101,7 +105,9 @@ mod tests {
     fn another_version_is_named_and_refused() {
         assert_eq!(hz("linux 2.6.20 hz 250"), Ok(250));
         assert!(hz("linux 2.6.24 hz 250").unwrap_err().contains("2.6.24"));
-        for wrong in ["", "linux", "linux 2.6.20 hz 0", "linux 2.6.20 hz many", "linux 2.6.20 hz 250 more"] {
+        for wrong in
+            ["", "linux", "linux 2.6.20 hz 0", "linux 2.6.20 hz many", "linux 2.6.20 hz 250 more"]
+        {
             assert!(hz(wrong).is_err(), "{wrong}");
         }
     }

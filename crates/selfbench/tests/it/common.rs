@@ -9,9 +9,13 @@ pub(crate) fn selfbench(words: &[&str]) -> Output {
 /// Whether debian:6.1 without patches is in the cache. A test that needs it says that it is skipped; where every test must run, it
 /// fails.
 pub(crate) fn kernel_is_built() -> bool {
-    let cache = guest::Cache::default_dir().map(|dir| guest::Cache::open(&dir).expect("the cache can be opened"));
-    let kernels = cache.map(|cache| cache.list().expect("the cache can be listed")).unwrap_or_default();
-    let plain = |kernel: &guest::Kernel| kernel.source == "debian:6.1" && !kernel.debug && kernel.patches.is_empty();
+    let cache = guest::Cache::default_dir()
+        .map(|dir| guest::Cache::open(&dir).expect("the cache can be opened"));
+    let kernels =
+        cache.map(|cache| cache.list().expect("the cache can be listed")).unwrap_or_default();
+    let plain = |kernel: &guest::Kernel| {
+        kernel.source == "debian:6.1" && !kernel.debug && kernel.patches.is_empty()
+    };
     let built = kernels.iter().any(plain);
     if !built {
         testbed::skip("a kernel needed (schedlab kernel build)");

@@ -24,11 +24,13 @@ fn both_arenas_agree_request_by_request_under_none_and_within_their_bounds_elsew
 fn assert_agreement(only: &[&str]) {
     let output = selfbench(&[&["conformance", "--json"], only].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
+    let report: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
     let rows = report["rows"].as_array().expect("a report has rows");
     let mut wrong = Vec::new();
     for row in rows {
-        let name = format!("{}/{}/{}", row["disk"], row["workload"], row["scheduler"]).replace('"', "");
+        let name =
+            format!("{}/{}/{}", row["disk"], row["workload"], row["scheduler"]).replace('"', "");
         let requests = row["requests"].as_u64().expect("requests are counted");
         assert!(requests >= 100, "{name}: {requests} requests show nothing");
         if row["replayed"]["Ok"].as_u64().is_none_or(|compared| compared < 100) {
@@ -51,8 +53,15 @@ fn assert_agreement(only: &[&str]) {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     for scheduler in ["none", "mq-deadline", "kyber", "bfq", "anticipatory", "wpcas", "occupancy"] {
-        let disks = rows.iter().filter(|row| row["scheduler"] == scheduler).map(|row| row["disk"].to_string());
-        assert_eq!(disks.collect::<std::collections::BTreeSet<_>>().len(), 3, "{scheduler} on three disks");
+        let disks = rows
+            .iter()
+            .filter(|row| row["scheduler"] == scheduler)
+            .map(|row| row["disk"].to_string());
+        assert_eq!(
+            disks.collect::<std::collections::BTreeSet<_>>().len(),
+            3,
+            "{scheduler} on three disks"
+        );
     }
     assert!(output.status.success(), "{stderr}");
 }

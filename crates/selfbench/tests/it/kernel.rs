@@ -16,7 +16,8 @@ fn processes_and_threads_of_the_kernel_do_the_same_case_in_the_same_virtual_time
     let of = |side: usize, name: &str| sides[side][name].clone();
     assert_eq!((of(0, "clients"), of(1, "clients")), ("processes".into(), "threads".into()));
     assert_eq!((of(0, "ios"), of(1, "ios")), (800.into(), 800.into()));
-    let (plain, ours) = (of(0, "virtual_s")[0].as_f64().unwrap(), of(1, "virtual_s")[0].as_f64().unwrap());
+    let (plain, ours) =
+        (of(0, "virtual_s")[0].as_f64().unwrap(), of(1, "virtual_s")[0].as_f64().unwrap());
     assert!((plain / ours - 1.0).abs() < 0.005, "{plain} s and {ours} s of virtual time");
     assert_eq!(report["marks"].as_array().unwrap().len(), 4);
     assert_eq!(report["verdict_s"].as_array().unwrap().len(), 1);

@@ -99,7 +99,9 @@ impl Log {
     pub fn read(bytes: &[u8]) -> Result<Log, LogError> {
         let head = bytes.get(..HEAD_BYTES).ok_or(LogError::Head)?;
         let sizes = [word(head, 8), word(head, 12)];
-        if [word(head, 0), word(head, 4)] != [MAGIC, VERSION] || sizes != [HEAD_BYTES as u32, RECORD_BYTES as u32] {
+        if [word(head, 0), word(head, 4)] != [MAGIC, VERSION]
+            || sizes != [HEAD_BYTES as u32, RECORD_BYTES as u32]
+        {
             return Err(LogError::Head);
         }
         let (said, body) = (number(head, 16), &bytes[HEAD_BYTES..]);
@@ -107,13 +109,15 @@ impl Log {
             return Err(LogError::Length { said, bytes: bytes.len() });
         }
         let records = body.chunks_exact(RECORD_BYTES).enumerate();
-        let records = records.map(|(at, bytes)| record(bytes).map_err(|why| LogError::Record { record: at, why }));
+        let records = records
+            .map(|(at, bytes)| record(bytes).map_err(|why| LogError::Record { record: at, why }));
         Ok(Log { records: records.collect::<Result<_, _>>()?, lost: number(head, 24) })
     }
 }
 
 fn record(bytes: &[u8]) -> Result<Record, &'static str> {
-    let (submit_ns, done_ns, completed_ns) = (number(bytes, 0), number(bytes, 8), number(bytes, 16));
+    let (submit_ns, done_ns, completed_ns) =
+        (number(bytes, 0), number(bytes, 8), number(bytes, 16));
     let (tag, sector, nr_sectors) = (word(bytes, 36), number(bytes, 24), word(bytes, 32));
     let command = match word(bytes, 40) {
         0 => Command::Transfer { tag, op: Op::Read, sector, nr_sectors },
@@ -146,7 +150,10 @@ fn number(bytes: &[u8], at: usize) -> u64 {
 /// # Errors
 /// The first [`Difference`], in the order of the model's completions.
 pub fn replay(log: &Log, device: &mut dyn DeviceModel) -> Result<usize, Difference> {
-    let seen = log.records.iter().map(|record| record.submit_ns.max(record.done_ns.map_or(0, |_| record.completed_ns)));
+    let seen = log
+        .records
+        .iter()
+        .map(|record| record.submit_ns.max(record.done_ns.map_or(0, |_| record.completed_ns)));
     let until_ns = seen.max().unwrap_or(0);
     let mut replay = Replay { log, until_ns, inside: Vec::new(), done: Vec::new(), compared: 0 };
     for at in 0..log.records.len() {
@@ -183,12 +190,14 @@ impl Replay<'_> {
             return wrong("the model has a command with this tag inside");
         }
         if let Command::Transfer { sector, nr_sectors, .. } = command {
-            let beyond = sector.checked_add(nr_sectors.into()).is_none_or(|end| end > device.sectors());
+            let beyond =
+                sector.checked_add(nr_sectors.into()).is_none_or(|end| end > device.sectors());
             if beyond || !(1..=crate::device::MAX_SECTORS).contains(&nr_sectors) {
                 return wrong("the model has no such sectors");
             }
             let of = |at: usize| matches!(self.log.records[at].command, Command::Transfer { .. });
-            if self.inside.iter().filter(|(_, at)| of(*at)).count() >= device.queue_depth() as usize {
+            if self.inside.iter().filter(|(_, at)| of(*at)).count() >= device.queue_depth() as usize
+            {
                 return wrong("the model is full");
             }
         }
@@ -198,7 +207,11 @@ impl Replay<'_> {
     }
 
     /// What the log saw done by then, the model must have done too; where it has not, it goes on until it shows when it would have.
-    fn until_all_seen_by(&mut self, by_ns: u64, device: &mut dyn DeviceModel) -> Result<(), Difference> {
+    fn until_all_seen_by(
+        &mut self,
+        by_ns: u64,
+        device: &mut dyn DeviceModel,
+    ) -> Result<(), Difference> {
         let seen = |at: usize| self.log.records[at].done_ns.is_some_and(|done| done <= by_ns);
         while let Some((_, at)) = self.inside.iter().find(|(_, at)| seen(*at)) {
             let Some(next) = device.next_event() else { return Err(self.time(*at, None)) };

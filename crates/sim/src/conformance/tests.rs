@@ -11,7 +11,8 @@ const DISK: &str = "hp97560:queue_depth=8:write_cache=512:immediate_reporting=1"
 /// What a disk of this specification logs, with a timer that is late by up to 256 ns.
 fn logged(specification: &str, seed: u64, commands: usize) -> Log {
     let (mut random, mut device) = (Stream::new(seed), device(specification, 1).unwrap());
-    let (mut records, mut now, mut done, mut inside): (Vec<Record>, _, Vec<u32>, _) = (Vec::new(), 1000, Vec::new(), 0);
+    let (mut records, mut now, mut done, mut inside): (Vec<Record>, _, Vec<u32>, _) =
+        (Vec::new(), 1000, Vec::new(), 0);
     while records.len() < commands || inside > 0 {
         let due = device.next_event().map_or(u64::MAX, Time::as_ns);
         let next = now + random.below(2) * random.below(10_000_000);
@@ -48,7 +49,9 @@ fn bytes(log: &Log) -> Vec<u8> {
     bytes.extend(log.lost.to_le_bytes());
     for record in &log.records {
         let (op, tag, sector, nr) = match record.command {
-            Command::Transfer { tag, op, sector, nr_sectors } => (u32::from(op == Op::Write), tag, sector, nr_sectors),
+            Command::Transfer { tag, op, sector, nr_sectors } => {
+                (u32::from(op == Op::Write), tag, sector, nr_sectors)
+            }
             Command::Flush { tag } => (2, tag, 0, 0),
         };
         for number in [record.submit_ns, record.done_ns.unwrap_or(0), record.completed_ns, sector] {
@@ -76,7 +79,10 @@ fn a_disk_that_is_the_model_conforms_and_its_log_survives_its_file() {
 fn commands_that_were_still_inside_are_not_compared() {
     let mut log = logged(DISK, 2, 100);
     let end = log.records.last().unwrap().submit_ns;
-    log.records.iter_mut().filter(|record| record.done_ns > Some(end)).for_each(|record| record.done_ns = None);
+    log.records
+        .iter_mut()
+        .filter(|record| record.done_ns > Some(end))
+        .for_each(|record| record.done_ns = None);
     let seen = log.records.iter().filter(|record| record.done_ns.is_some()).count();
     assert!(seen < 100);
     assert_eq!(check(&log), Ok(seen));
@@ -110,13 +116,21 @@ fn an_unobserved_completion_does_not_explain_a_late_one() {
     let read = |tag, sector| Command::Transfer { tag, op: Op::Read, sector, nr_sectors: 8 };
     let record = |command, done_ns| Record { submit_ns: 0, done_ns, completed_ns: 10, command };
     // By the model the near one is done first; the log ends long before both and says that the far one was done.
-    let log = Log { records: vec![record(read(0, 8), None), record(read(1, 2_000_000), Some(10))], lost: 0 };
-    assert!(matches!(check(&log), Err(Difference::Time { record: 1, logged: Some(10), .. })), "{:?}", check(&log));
+    let log = Log {
+        records: vec![record(read(0, 8), None), record(read(1, 2_000_000), Some(10))],
+        lost: 0,
+    };
+    assert!(
+        matches!(check(&log), Err(Difference::Time { record: 1, logged: Some(10), .. })),
+        "{:?}",
+        check(&log)
+    );
 }
 
 #[test]
 fn another_disk_does_not_conform() {
-    let log = logged("hp97560:queue_depth=8:write_cache=512:immediate_reporting=1:rpm=4003", 5, 200);
+    let log =
+        logged("hp97560:queue_depth=8:write_cache=512:immediate_reporting=1:rpm=4003", 5, 200);
     assert!(matches!(check(&log), Err(Difference::Time { .. })));
 }
 
@@ -131,7 +145,10 @@ fn what_the_model_could_not_have_been_given_is_named() {
         }
     };
     let read = |tag, sector| Command::Transfer { tag, op: Op::Read, sector, nr_sectors: 8 };
-    assert_eq!(why(&|records| records[0].command = read(0, 1 << 40)), "the model has no such sectors");
+    assert_eq!(
+        why(&|records| records[0].command = read(0, 1 << 40)),
+        "the model has no such sectors"
+    );
     assert_eq!(why(&|records| records[5].submit_ns = 0), "the command before was given later");
     let again = |records: &mut Vec<Record>| {
         let first = records[0];
@@ -139,7 +156,12 @@ fn what_the_model_could_not_have_been_given_is_named() {
     };
     assert_eq!(why(&again), "the model has a command with this tag inside");
     let crowd = |records: &mut Vec<Record>| {
-        let at = |tag| Record { submit_ns: 5, done_ns: None, completed_ns: 0, command: read(tag, 1_000_000) };
+        let at = |tag| Record {
+            submit_ns: 5,
+            done_ns: None,
+            completed_ns: 0,
+            command: read(tag, 1_000_000),
+        };
         *records = (0..9).map(at).collect();
     };
     assert_eq!(why(&crowd), "the model is full");
@@ -158,12 +180,18 @@ fn files_that_are_no_logs_are_refused_with_a_reason() {
     assert_eq!(changed(4, 2), LogError::Head);
     assert_eq!(changed(12, 40), LogError::Head);
     assert_eq!(changed(16, 4), LogError::Length { said: 4, bytes: good.len() });
-    assert_eq!(Log::read(&good[..good.len() - 1]), Err(LogError::Length { said: 3, bytes: good.len() - 1 }));
+    assert_eq!(
+        Log::read(&good[..good.len() - 1]),
+        Err(LogError::Length { said: 3, bytes: good.len() - 1 })
+    );
     let record = |why| LogError::Record { record: 0, why };
     assert_eq!(changed(32 + 40, 3), record("there is no such operation"));
     assert_eq!(changed(32 + 44, 2), record("it is neither done nor not done"));
     for late in [7, 15] {
-        assert_eq!(changed(32 + late, 1), record("it was done before it was given, or seen before it was done"));
+        assert_eq!(
+            changed(32 + late, 1),
+            record("it was done before it was given, or seen before it was done")
+        );
     }
 }
 

@@ -61,9 +61,15 @@ impl Description {
             let value = match *value {
                 "true" => Value::Switch(true),
                 "false" => Value::Switch(false),
-                text => text.replace('_', "").parse().map_or_else(|_| Value::Text(text.to_owned()), Value::Number),
+                text => text
+                    .replace('_', "")
+                    .parse()
+                    .map_or_else(|_| Value::Text(text.to_owned()), Value::Number),
             };
-            entries.insert((*key).to_owned(), Entry { value, place: Location::Specification, asked: false });
+            entries.insert(
+                (*key).to_owned(),
+                Entry { value, place: Location::Specification, asked: false },
+            );
         }
         Ok(Description { entries, known: Vec::new() })
     }
@@ -86,7 +92,13 @@ impl Description {
     }
 
     /// A whole number within a range, or `default` where the key is absent.
-    pub(super) fn number_or(&mut self, key: &str, default: u64, min: u64, max: u64) -> Result<u64, DeviceError> {
+    pub(super) fn number_or(
+        &mut self,
+        key: &str,
+        default: u64,
+        min: u64,
+        max: u64,
+    ) -> Result<u64, DeviceError> {
         match self.ask(key) {
             None => Ok(default),
             Some((Value::Number(value), place)) => u64::try_from(value)
@@ -103,21 +115,35 @@ impl Description {
     }
 
     /// A whole number that must be there.
-    pub(super) fn number(&mut self, key: &str, meaning: &str, min: u64, max: u64) -> Result<u64, DeviceError> {
+    pub(super) fn number(
+        &mut self,
+        key: &str,
+        meaning: &str,
+        min: u64,
+        max: u64,
+    ) -> Result<u64, DeviceError> {
         let value = self.number_or(key, min, min, max)?;
         if self.has(key) {
             return Ok(value);
         }
         // Perhaps it is there, but misspelt.
-        let unasked = self.entries.iter().filter(|(_, entry)| !entry.asked).map(|(written, _)| written.as_str());
-        let close = text::nearest(key, unasked.filter(|written| written.len().abs_diff(key.len()) <= 2));
+        let unasked = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| !entry.asked)
+            .map(|(written, _)| written.as_str());
+        let close =
+            text::nearest(key, unasked.filter(|written| written.len().abs_diff(key.len()) <= 2));
         Err(match close {
             Some(written) => DeviceError::UnknownKey {
                 place: self.place(written),
                 key: written.to_owned(),
                 nearest: Some(key.to_owned()),
             },
-            None => DeviceError::Missing { key: key.to_owned(), meaning: format!("{meaning} ({min} to {max})") },
+            None => DeviceError::Missing {
+                key: key.to_owned(),
+                meaning: format!("{meaning} ({min} to {max})"),
+            },
         })
     }
 
@@ -137,7 +163,11 @@ impl Description {
     }
 
     /// One of some words, by its index; the first where the key is absent.
-    pub(super) fn word_or_first(&mut self, key: &str, words: &[&str]) -> Result<usize, DeviceError> {
+    pub(super) fn word_or_first(
+        &mut self,
+        key: &str,
+        words: &[&str],
+    ) -> Result<usize, DeviceError> {
         let (value, place) = match self.ask(key) {
             None => return Ok(0),
             Some(found) => found,
@@ -187,7 +217,8 @@ impl Description {
             Some((key, entry)) => Err(DeviceError::UnknownKey {
                 place: entry.place,
                 key: key.clone(),
-                nearest: text::nearest(key, self.known.iter().map(String::as_str)).map(str::to_owned),
+                nearest: text::nearest(key, self.known.iter().map(String::as_str))
+                    .map(str::to_owned),
             }),
         }
     }
@@ -199,7 +230,12 @@ fn flatten(text: &str, table: &DeTable<'_>, prefix: &str, entries: &mut BTreeMap
     }
 }
 
-fn put(text: &str, key: String, value: &toml::Spanned<DeValue<'_>>, entries: &mut BTreeMap<String, Entry>) {
+fn put(
+    text: &str,
+    key: String,
+    value: &toml::Spanned<DeValue<'_>>,
+    entries: &mut BTreeMap<String, Entry>,
+) {
     let place = line(text, value.span().start);
     let flat = match value.get_ref() {
         DeValue::Table(table) => return flatten(text, table, &format!("{key}."), entries),

@@ -146,7 +146,8 @@ fn near(what: &str, seen: f64, published: f64) {
 
 #[test]
 fn every_disk_has_published_figures_here() {
-    let disks = DEVICES.iter().filter(|row| row.toml.contains("model = \"hdd\"")).map(|row| row.name);
+    let disks =
+        DEVICES.iter().filter(|row| row.toml.contains("model = \"hdd\"")).map(|row| row.name);
     assert_eq!(disks.collect::<Vec<_>>(), PUBLISHED.iter().map(|row| row.name).collect::<Vec<_>>());
 }
 
@@ -178,7 +179,10 @@ fn capacity_and_seeks_are_the_published_ones_within_one_percent() {
 
 /// A very long read from the start of the disk, in nanoseconds without the overhead and the bus.
 fn long_read(disk: &mut dyn DeviceModel, sectors: u32) -> u64 {
-    disk.submit(Time::ZERO, Command::Transfer { tag: 0, op: Op::Read, sector: 0, nr_sectors: sectors });
+    disk.submit(
+        Time::ZERO,
+        Command::Transfer { tag: 0, op: Op::Read, sector: 0, nr_sectors: sectors },
+    );
     let mut done = Vec::new();
     while let Some(at) = disk.next_event().filter(|_| done.is_empty()) {
         disk.advance(at, &mut done);
@@ -189,7 +193,9 @@ fn long_read(disk: &mut dyn DeviceModel, sectors: u32) -> u64 {
 
 #[test]
 fn revolution_and_sustained_rate_are_the_published_ones_within_one_percent() {
-    for Published { name, rpm, outer: [spt, heads, track_skew, cylinder_skew, spare], .. } in PUBLISHED {
+    for Published { name, rpm, outer: [spt, heads, track_skew, cylinder_skew, spare], .. } in
+        PUBLISHED
+    {
         // All sectors of the first track pass in one revolution.
         let revolution = 60e9 / *rpm as f64;
         let mut disk = device(name, 1).unwrap();
@@ -203,7 +209,8 @@ fn revolution_and_sustained_rate_are_the_published_ones_within_one_percent() {
         };
         let (some, more) = (read(few), read(many));
         let seen = (more.1 - some.1) / (more.0 - some.0) * 1e9;
-        let share = (heads * spt - spare) as f64 / (heads * spt + (heads - 1) * track_skew + cylinder_skew) as f64;
+        let share = (heads * spt - spare) as f64
+            / (heads * spt + (heads - 1) * track_skew + cylinder_skew) as f64;
         let published = (spt * SECTOR_BYTES) as f64 / revolution * 1e9 * share;
         near(&format!("{name}, sustained rate"), seen, published);
     }
@@ -228,5 +235,8 @@ fn the_hp97560_has_the_times_of_its_vector() {
 #[test]
 fn trials_are_as_long_as_the_device_is_slow() {
     let ms = |name| device(name, 1).unwrap().trial_ms();
-    assert_eq!(["hp97560", "wd4tb7200", "sata-ssd", "nvme", "null"].map(ms), [60_000, 60_000, 2_000, 500, 100]);
+    assert_eq!(
+        ["hp97560", "wd4tb7200", "sata-ssd", "nvme", "null"].map(ms),
+        [60_000, 60_000, 2_000, 500, 100]
+    );
 }

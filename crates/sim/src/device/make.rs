@@ -14,8 +14,10 @@ use super::{flash, hdd, measured, null};
 pub fn device(specification: &str, seed: u64) -> Result<Box<dyn DeviceModel>, DeviceError> {
     let mut parts = specification.split(':');
     let name = parts.next().unwrap_or_default();
-    let row =
-        DEVICES.iter().find(|row| row.name == name).ok_or_else(|| DeviceError::Unknown { name: name.to_owned() })?;
+    let row = DEVICES
+        .iter()
+        .find(|row| row.name == name)
+        .ok_or_else(|| DeviceError::Unknown { name: name.to_owned() })?;
     let mut changes = Vec::new();
     for part in parts {
         let change = part.split_once('=').filter(|(key, _)| !key.is_empty());
@@ -28,10 +30,17 @@ pub fn device(specification: &str, seed: u64) -> Result<Box<dyn DeviceModel>, De
 ///
 /// # Errors
 /// [`DeviceError`], with the line.
-pub fn device_from_toml(toml: &str, changes: &[(&str, &str)], seed: u64) -> Result<Box<dyn DeviceModel>, DeviceError> {
+pub fn device_from_toml(
+    toml: &str,
+    changes: &[(&str, &str)],
+    seed: u64,
+) -> Result<Box<dyn DeviceModel>, DeviceError> {
     let mut from = Description::read(toml, changes)?;
     if !from.has("model") {
-        return Err(DeviceError::Missing { key: "model".to_owned(), meaning: format!("one of {}", MODELS.join(", ")) });
+        return Err(DeviceError::Missing {
+            key: "model".to_owned(),
+            meaning: format!("one of {}", MODELS.join(", ")),
+        });
     }
     let model: Box<dyn DeviceModel> = match from.word_or_first("model", &MODELS)? {
         0 => Box::new(hdd::read(&mut from)?),

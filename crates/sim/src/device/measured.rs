@@ -77,16 +77,21 @@ pub(super) fn read(from: &mut Description, seed: u64) -> Result<Measured, Device
     let sizes = list(from, "sizes", 1, MOST_SIZES, super::MAX_SECTORS.into())?;
     let depths = list(from, "depths", 1, MOST_DEPTHS, 65_535)?;
     for (key, values) in [("shares_ppm", &shares), ("sizes", &sizes), ("depths", &depths)] {
-        if !values.is_sorted_by(|before, after| before < after) || key != "shares_ppm" && values[0] == 0 {
+        if !values.is_sorted_by(|before, after| before < after)
+            || key != "shares_ppm" && values[0] == 0
+        {
             return Err(from.inconsistent(key, "the values must grow, sizes and depths from 1 on"));
         }
     }
     if shares.first() != Some(&0) || shares.last() != Some(&MILLION) {
-        return Err(from.inconsistent("shares_ppm", "the shares must begin with 0 and end with 1000000"));
+        return Err(
+            from.inconsistent("shares_ppm", "the shares must begin with 0 and end with 1000000")
+        );
     }
     let (rows, columns) = (sizes.len() * depths.len(), shares.len());
     let reads = table(from, "read_ns", rows, columns)?;
-    let writes = if from.has("write_ns") { table(from, "write_ns", rows, columns)? } else { reads.clone() };
+    let writes =
+        if from.has("write_ns") { table(from, "write_ns", rows, columns)? } else { reads.clone() };
     let beside = if from.has("beside_writes_percent") {
         list(from, "beside_writes_percent", 1, MOST_BESIDE, 10_000)?
     } else {
@@ -116,28 +121,46 @@ pub(super) fn read(from: &mut Description, seed: u64) -> Result<Measured, Device
 }
 
 /// A list of so many numbers.
-fn list(from: &mut Description, key: &str, least: usize, most: usize, max: u64) -> Result<Vec<u64>, DeviceError> {
+fn list(
+    from: &mut Description,
+    key: &str,
+    least: usize,
+    most: usize,
+    max: u64,
+) -> Result<Vec<u64>, DeviceError> {
     let length = from.length(key, most)?;
     if length < least {
-        return Err(from.inconsistent(key, format!("{length} values, but at least {least} are needed")));
+        return Err(
+            from.inconsistent(key, format!("{length} values, but at least {least} are needed"))
+        );
     }
-    (0..length).map(|at| from.number(&format!("{key}.{at}"), "a value of the list", 0, max)).collect()
+    (0..length)
+        .map(|at| from.number(&format!("{key}.{at}"), "a value of the list", 0, max))
+        .collect()
 }
 
 /// Rows of times that do not fall within a row.
-fn table(from: &mut Description, key: &str, rows: usize, columns: usize) -> Result<Vec<u64>, DeviceError> {
+fn table(
+    from: &mut Description,
+    key: &str,
+    rows: usize,
+    columns: usize,
+) -> Result<Vec<u64>, DeviceError> {
     let length = from.length(key, MOST_SIZES * MOST_DEPTHS)?;
     if length != rows {
-        return Err(from.inconsistent(key, format!("{length} rows, but sizes and depths make {rows}")));
+        return Err(
+            from.inconsistent(key, format!("{length} rows, but sizes and depths make {rows}"))
+        );
     }
     let mut all = Vec::with_capacity(rows * columns);
     for row in 0..rows {
         let row = format!("{key}.{row}");
         let times = list(from, &row, columns, MOST_SHARES, MOST_NS)?;
         if times.len() != columns || !times.is_sorted() {
-            return Err(
-                from.inconsistent(&row, format!("a row has {columns} times, one for each share, that do not fall"))
-            );
+            return Err(from.inconsistent(
+                &row,
+                format!("a row has {columns} times, one for each share, that do not fall"),
+            ));
         }
         all.extend(times);
     }
@@ -150,7 +173,9 @@ impl Latencies {
         let rows = if write { &self.writes } else { &self.reads };
         // The share, in units of the 2³²th part of a millionth.
         let drawn = (bits >> 32) * MILLION;
-        let column = self.shares[1..].partition_point(|share| share << 32 <= drawn).min(self.shares.len() - 2);
+        let column = self.shares[1..]
+            .partition_point(|share| share << 32 <= drawn)
+            .min(self.shares.len() - 2);
         let (low, high) = (self.shares[column] << 32, self.shares[column + 1] << 32);
         let part = ((drawn - low) / ((high - low) >> 20)).min((1 << 20) - 1);
         let of_row = |size: usize, depth: usize| {
@@ -217,7 +242,12 @@ impl DeviceModel for Measured {
                 self.transfers += 1;
                 self.stats.transfers += 1;
                 self.stats.bytes += u64::from(nr_sectors) * SECTOR_BYTES;
-                let drawn = self.of.draw(write, nr_sectors.into(), self.transfers.into(), self.random.bits());
+                let drawn = self.of.draw(
+                    write,
+                    nr_sectors.into(),
+                    self.transfers.into(),
+                    self.random.bits(),
+                );
                 let took = if write { drawn } else { drawn * self.of.beside(self.writes) / 100 };
                 self.writes += u32::from(write);
                 (tag, took, if write { Inside::Write } else { Inside::Read })
@@ -251,10 +281,18 @@ impl DeviceModel for Measured {
 
     fn tables(&self) -> Option<Vec<u8>> {
         let of = &self.of;
-        let lengths = [of.shares.len(), of.sizes.len(), of.depths.len(), of.beside.len()].map(|length| length as u64);
+        let lengths = [of.shares.len(), of.sizes.len(), of.depths.len(), of.beside.len()]
+            .map(|length| length as u64);
         let (key, number) = self.random.origin();
-        let tables = Tables::new(Kind::Measured, self.sectors, self.depth).numbers(&[of.flush_ns]).numbers(&lengths);
-        let tables = tables.raw(key).numbers(&[number]).numbers(&of.shares).numbers(&of.sizes).numbers(&of.depths);
+        let tables = Tables::new(Kind::Measured, self.sectors, self.depth)
+            .numbers(&[of.flush_ns])
+            .numbers(&lengths);
+        let tables = tables
+            .raw(key)
+            .numbers(&[number])
+            .numbers(&of.shares)
+            .numbers(&of.sizes)
+            .numbers(&of.depths);
         Some(tables.numbers(&of.beside).numbers(&of.reads).numbers(&of.writes).finish())
     }
 
@@ -275,7 +313,10 @@ mod tests {
                        beside_writes_percent = [100, 300]\n";
 
     fn latency(device: &mut dyn DeviceModel, now: u64, nr_sectors: u32) -> u64 {
-        device.submit(Time::from_ns(now), Command::Transfer { tag: 0, op: Op::Read, sector: 0, nr_sectors });
+        device.submit(
+            Time::from_ns(now),
+            Command::Transfer { tag: 0, op: Op::Read, sector: 0, nr_sectors },
+        );
         let at = device.next_event().unwrap();
         device.advance(at, &mut Vec::new());
         at.as_ns() - now
@@ -303,7 +344,10 @@ mod tests {
         let one = |op: Op| {
             let mut device = device_from_toml(TWO, &[], 1).unwrap();
             device.submit(Time::ZERO, Command::Transfer { tag: 0, op, sector: 0, nr_sectors: 8 });
-            device.submit(Time::ZERO, Command::Transfer { tag: 1, op: Op::Read, sector: 0, nr_sectors: 8 });
+            device.submit(
+                Time::ZERO,
+                Command::Transfer { tag: 1, op: Op::Read, sector: 0, nr_sectors: 8 },
+            );
             let (mut all, mut done) = (Vec::new(), Vec::new());
             while let Some(at) = device.next_event() {
                 device.advance(at, &mut done);

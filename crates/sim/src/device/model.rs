@@ -157,8 +157,14 @@ pub(crate) const MAX_SECTORS: u32 = 1 << 24;
 
 /// What every model asks of a transfer; wrong use is a mistake in the laboratory.
 pub(super) fn check(tag: u32, sector: u64, nr_sectors: u32, sectors: u64, inside: u32, depth: u32) {
-    assert!(inside < depth, "the device takes {depth} transfers at once; tag {tag} is one too many");
-    assert!((1..=MAX_SECTORS).contains(&nr_sectors), "a request has 1 to {MAX_SECTORS} sectors, not {nr_sectors}");
+    assert!(
+        inside < depth,
+        "the device takes {depth} transfers at once; tag {tag} is one too many"
+    );
+    assert!(
+        (1..=MAX_SECTORS).contains(&nr_sectors),
+        "a request has 1 to {MAX_SECTORS} sectors, not {nr_sectors}"
+    );
     assert!(
         sector.checked_add(nr_sectors.into()).is_some_and(|end| end <= sectors),
         "a request of {nr_sectors} sectors at sector {sector} is beyond the disk of {sectors} sectors"

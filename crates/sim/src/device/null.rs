@@ -89,7 +89,14 @@ impl DeviceModel for Null {
         self.arrivals += 1;
         let (tag, done, transfer) = match command {
             Command::Transfer { tag, sector, nr_sectors, .. } => {
-                super::model::check(tag, sector, nr_sectors, self.sectors, self.transfers, self.depth);
+                super::model::check(
+                    tag,
+                    sector,
+                    nr_sectors,
+                    self.sectors,
+                    self.transfers,
+                    self.depth,
+                );
                 self.transfers += 1;
                 self.stats.transfers += 1;
                 self.stats.bytes += u64::from(nr_sectors) * elevator::SECTOR_BYTES;
@@ -130,8 +137,15 @@ impl DeviceModel for Null {
 
     fn tables(&self) -> Option<Vec<u8>> {
         let (key, number) = self.random.as_ref().map_or_else(Default::default, Stream::origin);
-        let numbers = [self.service_ns, self.servers.len() as u64, u64::from(self.random.is_some())];
-        Some(Tables::new(Kind::Null, self.sectors, self.depth).numbers(&numbers).raw(key).numbers(&[number]).finish())
+        let numbers =
+            [self.service_ns, self.servers.len() as u64, u64::from(self.random.is_some())];
+        Some(
+            Tables::new(Kind::Null, self.sectors, self.depth)
+                .numbers(&numbers)
+                .raw(key)
+                .numbers(&[number])
+                .finish(),
+        )
     }
 
     fn trial_ms(&self) -> u64 {
@@ -148,7 +162,10 @@ mod tests {
     fn times(specification: &str, seed: u64, nr: u32) -> Vec<(u64, u32)> {
         let mut null = device(specification, seed).unwrap();
         for tag in 0..nr {
-            null.submit(Time::ZERO, Command::Transfer { tag, op: Op::Read, sector: 0, nr_sectors: 8 });
+            null.submit(
+                Time::ZERO,
+                Command::Transfer { tag, op: Op::Read, sector: 0, nr_sectors: 8 },
+            );
         }
         let (mut seen, mut done) = (Vec::new(), Vec::new());
         while let Some(at) = null.next_event() {

@@ -49,7 +49,12 @@ pub static DEVICES: &[DeviceKind] = &[
         Derived,
         "DiskSim parameter files; curve fitted to the measured seeks"
     ),
-    preset!("c2200a-like", "a disk like the HP C2200A: 0.3 GB; not its confirmed figures", Recalled, "recalled"),
+    preset!(
+        "c2200a-like",
+        "a disk like the HP C2200A: 0.3 GB; not its confirmed figures",
+        Recalled,
+        "recalled"
+    ),
     preset!(
         "barracuda7200",
         "Seagate Barracuda ST32171W: 2 GB, 7200 rpm, a usual disk of Linux 2.6's childhood",
@@ -80,7 +85,12 @@ pub static DEVICES: &[DeviceKind] = &[
         Derived,
         "DiskSim validation set; curve fitted to the measured seeks"
     ),
-    preset!("maxtor300g", "Maxtor of 300 GB: 10,000 rpm", Proposed, "DiskSim example; zones and overheads simplified"),
+    preset!(
+        "maxtor300g",
+        "Maxtor of 300 GB: 10,000 rpm",
+        Proposed,
+        "DiskSim example; zones and overheads simplified"
+    ),
     preset!(
         "wd4tb7200",
         "WD 4 TB: 7200 rpm, NCQ, a disk of today",
@@ -93,7 +103,12 @@ pub static DEVICES: &[DeviceKind] = &[
         Proposed,
         "ublk-disksim's measurements of one drive; layout and caches ours"
     ),
-    preset!("sata-ssd", "an SSD at SATA: 4 channels, NCQ 32", Proposed, "MQSim's flash; link and overhead ours"),
+    preset!(
+        "sata-ssd",
+        "an SSD at SATA: 4 channels, NCQ 32",
+        Proposed,
+        "MQSim's flash; link and overhead ours"
+    ),
     preset!(
         "nvme",
         "an NVMe SSD: 8 channels, 64 dies, MLC",

@@ -104,8 +104,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
                     return self.wake_at(number, now + ns);
                 }
                 Step::Await(most) if client.open() <= most => {}
-                Step::Await(most) => return self.await_completion(number, ClientState::Awaiting(most)),
-                Step::Sync if !client.is_waiting() => return self.flush(number, ClientState::Flushing),
+                Step::Await(most) => {
+                    return self.await_completion(number, ClientState::Awaiting(most));
+                }
+                Step::Sync if !client.is_waiting() => {
+                    return self.flush(number, ClientState::Flushing);
+                }
                 Step::Sync => {
                     client.state = ClientState::Syncing;
                     return;
@@ -195,7 +199,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
             tell(observer, now, Some(number), &entry);
             match entry {
                 Entry::Waiting => waiting_parts += 1,
-                Entry::Inserted(request) if own_parts == 0 && request.sync => admitted.push(request.process),
+                Entry::Inserted(request) if own_parts == 0 && request.sync => {
+                    admitted.push(request.process)
+                }
                 _ => {}
             }
             own_parts = own_parts.saturating_sub(1);
@@ -222,7 +228,10 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
 
     fn copy(&mut self, number: u32, request: Request) {
         self.clients[number as usize].state = ClientState::Copying(request, self.now);
-        self.wake_after(number, self.now + COPY_CALL_NS + u64::from(request.len) / COPY_BYTES_PER_NS);
+        self.wake_after(
+            number,
+            self.now + COPY_CALL_NS + u64::from(request.len) / COPY_BYTES_PER_NS,
+        );
     }
 
     /// A piece is done.
@@ -246,7 +255,12 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         let (now, over) = (self.now, self.is_over());
         let client = &self.clients[number as usize];
         match client.state {
-            ClientState::Full | ClientState::Awaiting(_) | ClientState::Throttled(_) | ClientState::Syncing if over => {
+            ClientState::Full
+            | ClientState::Awaiting(_)
+            | ClientState::Throttled(_)
+            | ClientState::Syncing
+                if over =>
+            {
                 self.close(number);
             }
             ClientState::Awaiting(most) if client.in_flight > most => {}
@@ -334,7 +348,9 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.stopping = true;
         for number in 0..self.clients.len() as u32 {
             let client = &self.clients[number as usize];
-            if matches!(client.state, ClientState::Due | ClientState::Throttled(_)) && client.wake != 0 {
+            if matches!(client.state, ClientState::Due | ClientState::Throttled(_))
+                && client.wake != 0
+            {
                 self.close(number);
             }
         }
@@ -345,7 +361,11 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         if self.now <= self.close {
             self.at_close = Some(self.mark());
         }
-        let lived = |client: &RunningClient| Lived { totals: client.totals, began: client.began, ended: client.ended };
+        let lived = |client: &RunningClient| Lived {
+            totals: client.totals,
+            began: client.began,
+            ended: client.ended,
+        };
         let close = (!self.rules.flushes_at_end).then_some(self.close);
         if self.flows.is_empty() {
             let lived: Vec<Lived> = self.clients.iter().map(lived).collect();

@@ -43,7 +43,15 @@ pub(super) struct Cpus {
 impl Cpus {
     pub(super) fn new(topology: Topology, cost: CpuCost) -> Cpus {
         let due = BinaryHeap::new();
-        Cpus { topology, cost, cpus: Vec::new(), due, asked: 0, lock_free: Time::ZERO, lock_had: None }
+        Cpus {
+            topology,
+            cost,
+            cpus: Vec::new(),
+            due,
+            asked: 0,
+            lock_free: Time::ZERO,
+            lock_had: None,
+        }
     }
 
     /// Whether a request costs anything.
@@ -82,10 +90,15 @@ impl Cpus {
                 return None;
             }
             self.due.pop();
-            let (job, locked) = self.cpus[number as usize].running.take().expect("only a CPU that runs is due");
+            let (job, locked) =
+                self.cpus[number as usize].running.take().expect("only a CPU that runs is due");
             let phase = self.phase(job);
             if !locked && phase.locks() {
-                let handover_ns = if self.lock_had.is_none_or(|had| had == number) { 0 } else { phase.handover_ns };
+                let handover_ns = if self.lock_had.is_none_or(|had| had == number) {
+                    0
+                } else {
+                    phase.handover_ns
+                };
                 self.lock_free = now.max(self.lock_free) + (phase.held_ns + handover_ns);
                 self.lock_had = Some(number);
                 self.cpus[number as usize].running = Some((job, true));
@@ -106,7 +119,9 @@ impl Cpus {
 
     fn begin(&mut self, now: Time, number: u32) {
         let cpu = &mut self.cpus[number as usize];
-        let Some(job) = cpu.interrupts.pop_front().or_else(|| cpu.submissions.pop_front()) else { return };
+        let Some(job) = cpu.interrupts.pop_front().or_else(|| cpu.submissions.pop_front()) else {
+            return;
+        };
         cpu.running = Some((job, false));
         let free_ns = self.phase(job).free_ns;
         self.ask(now + free_ns, number);

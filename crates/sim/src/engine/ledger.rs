@@ -154,7 +154,9 @@ mod tests {
         let at = Time::from_ns;
         let mut ledger = Ledger::default();
         ledger.begin(Some((at(100), at(200))));
-        for (submitted, done, longest) in [(0, 99, 0), (150, 190, 40), (120, 900, 80), (250, 900, 80)] {
+        for (submitted, done, longest) in
+            [(0, 99, 0), (150, 190, 40), (120, 900, 80), (250, 900, 80)]
+        {
             ledger.done(at(submitted), at(done));
             assert_eq!(ledger.longest_wait_ns, longest);
         }

@@ -115,7 +115,12 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
 
 impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     /// A machine at time 0, without clients.
-    pub(crate) fn new(rules: Rules, queue: Queue, mut device: Box<dyn DeviceModel>, observer: &'a mut O) -> Self {
+    pub(crate) fn new(
+        rules: Rules,
+        queue: Queue,
+        mut device: Box<dyn DeviceModel>,
+        observer: &'a mut O,
+    ) -> Self {
         let hw_queues = queue.topology().hw_queues();
         let tags = u64::from(queue.limits().nr_requests) * u64::from(hw_queues);
         assert!(tags <= u64::from(FLUSH_TAG / 4), "tags of requests stay below those of flushes");
@@ -167,7 +172,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let opens = start + warmup_ns;
         self.close = opens + duration_ns;
         self.open = if counts { opens } else { Time::from_ns(u64::MAX) };
-        let window_end = if self.rules.flushes_at_end { Time::from_ns(u64::MAX) } else { self.close };
+        let window_end =
+            if self.rules.flushes_at_end { Time::from_ns(u64::MAX) } else { self.close };
         self.ledger.begin(counts.then_some((opens, window_end)));
         self.stopping = false;
         self.live = members.len() as u32;
@@ -176,7 +182,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
                 self.queue.elevator_mut().flow(process, *flow, spec);
             }
         }
-        self.clients = members.into_iter().map(|member| RunningClient::new(member, start)).collect();
+        self.clients =
+            members.into_iter().map(|member| RunningClient::new(member, start)).collect();
         self.wakes.clear();
         for client in 0..self.live {
             self.wake_at(client, start);
@@ -201,7 +208,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         let timer = self.queue.next_timer().map(|at| at.max(self.now));
         let device = self.device.next_event();
         let next = earlier(earlier(timer, device), earlier(self.wakes.next(), self.cpus.next()));
-        self.go_to(next.unwrap_or_else(|| self.broken("nothing is to come, but clients have not ended")));
+        self.go_to(
+            next.unwrap_or_else(|| self.broken("nothing is to come, but clients have not ended")),
+        );
         let now = self.now;
         if device.is_some_and(|at| at <= now) {
             self.completions();
@@ -240,7 +249,12 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     /// Time goes on.
     fn go_to(&mut self, next: Time) {
         if next <= self.now {
-            assert!(next == self.now, "time never goes back: from {} to {} ns", self.now.as_ns(), next.as_ns());
+            assert!(
+                next == self.now,
+                "time never goes back: from {} to {} ns",
+                self.now.as_ns(),
+                next.as_ns()
+            );
             self.count_turn();
             return;
         }
@@ -271,7 +285,10 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         // Nothing that a completion causes appends to the list.
         for at in 0..self.done_tags.len() {
             let tag = self.done_tags[at];
-            assert!(self.in_device > 0, "the device has completed tag {tag}, which it does not have");
+            assert!(
+                self.in_device > 0,
+                "the device has completed tag {tag}, which it does not have"
+            );
             self.in_device -= 1;
             if tag == FLUSH_TAG {
                 self.all_flushed();
@@ -359,7 +376,9 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
     fn check_idling(&self) {
         for promise in self.rules.promises {
             match promise {
-                Promise::WorkConserving => self.broken("a work-conserving scheduler lets the device idle"),
+                Promise::WorkConserving => {
+                    self.broken("a work-conserving scheduler lets the device idle")
+                }
                 Promise::IdlesWithTimer if self.queue.next_timer().is_none() => {
                     self.broken("the scheduler lets the device idle without a timer")
                 }
@@ -370,7 +389,11 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
 
     /// All clients have ended: nothing may be left, and Little's law holds exactly.
     fn check_drained(&mut self) {
-        if self.slots.used() > 0 || !self.queue.is_idle() || !self.flushing.is_empty() || !self.to_flush.is_empty() {
+        if self.slots.used() > 0
+            || !self.queue.is_idle()
+            || !self.flushing.is_empty()
+            || !self.to_flush.is_empty()
+        {
             self.broken("clients have ended, but not all of their work");
         }
         let ledger = &self.ledger;
@@ -388,7 +411,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
 
     #[cold]
     fn broken(&self, what: &str) -> ! {
-        let states: Vec<ClientState> = self.clients.iter().map(|client| client.state).take(8).collect();
+        let states: Vec<ClientState> =
+            self.clients.iter().map(|client| client.state).take(8).collect();
         panic!(
             "{what}: elevator {}, workload {}, seed {}, at {} ns: {} held, {} waiting, {} in flight, {} commands at the \
              device, {} pieces open, {} of {} clients live, the first ones {states:?}, timer {:?}",
@@ -467,8 +491,14 @@ fn tell<O: Observer + ?Sized>(observer: &mut O, now: Time, process: Option<u32>,
     observer.event(&match entry {
         Entry::Inserted(request) => of_request(now, EventKind::Insert, request),
         Entry::Merged(request) => of_request(now, EventKind::Merge, request),
-        Entry::Waiting => {
-            Event { at: now, kind: EventKind::Wait, process, tag: None, op: None, sector: 0, nr_sectors: 0 }
-        }
+        Entry::Waiting => Event {
+            at: now,
+            kind: EventKind::Wait,
+            process,
+            tag: None,
+            op: None,
+            sector: 0,
+            nr_sectors: 0,
+        },
     });
 }

@@ -94,7 +94,8 @@ impl RunningClient {
 
     /// Whether a buffered write of `bytes` may be handed to the queue now.
     pub(super) fn has_room(&self, bytes: u32) -> bool {
-        let fits = self.dirty_bytes + u64::from(bytes) <= DIRTY_BYTES && self.dirty_pieces < DIRTY_PIECES;
+        let fits =
+            self.dirty_bytes + u64::from(bytes) <= DIRTY_BYTES && self.dirty_pieces < DIRTY_PIECES;
         fits || self.dirty_pieces == 0
     }
 

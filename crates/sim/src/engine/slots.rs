@@ -55,7 +55,13 @@ mod tests {
     use super::*;
 
     fn slot(client: u32) -> Slot {
-        Slot { client, sync: true, request: Request::new(Op::Read, 0, 512), asked: Time::ZERO, submitted: Time::ZERO }
+        Slot {
+            client,
+            sync: true,
+            request: Request::new(Op::Read, 0, 512),
+            asked: Time::ZERO,
+            submitted: Time::ZERO,
+        }
     }
 
     #[test]
@@ -64,7 +70,10 @@ mod tests {
         for round in 0..100 {
             let [one, two] = [round, round + 1].map(|client| slots.put(slot(client)));
             assert!(one.max(two) < 2 && slots.used() == 2);
-            assert_eq!((slots.take(one).client, slots.take(two).client, slots.used()), (round, round + 1, 0));
+            assert_eq!(
+                (slots.take(one).client, slots.take(two).client, slots.used()),
+                (round, round + 1, 0)
+            );
         }
     }
 

@@ -25,7 +25,10 @@ impl Wakes {
     /// The client wants to be asked at this time; the number by which [`Wakes::pop`] names this wake-up, never 0.
     pub(super) fn push(&mut self, at: Time, client: u32) -> u64 {
         self.asked += 1;
-        debug_assert!(client < 1 << CLIENT_BITS && self.asked < 1 << ORDER_BITS, "a key has room for both");
+        debug_assert!(
+            client < 1 << CLIENT_BITS && self.asked < 1 << ORDER_BITS,
+            "a key has room for both"
+        );
         let low = u128::from(self.asked) << CLIENT_BITS | u128::from(client);
         self.heap.push(Reverse(u128::from(at.as_ns()) << (CLIENT_BITS + ORDER_BITS) | low));
         self.asked
@@ -61,8 +64,9 @@ mod tests {
     #[test]
     fn wake_ups_come_in_order_of_time_and_then_of_asking() {
         let mut wakes = Wakes::default();
-        let asked: Vec<u64> =
-            [(30, 1), (10, 2), (30, 0), (20, 7)].map(|(at, client)| wakes.push(Time::from_ns(at), client)).into();
+        let asked: Vec<u64> = [(30, 1), (10, 2), (30, 0), (20, 7)]
+            .map(|(at, client)| wakes.push(Time::from_ns(at), client))
+            .into();
         assert_eq!(wakes.pop(Time::from_ns(9)), None);
         assert_eq!(wakes.next(), Some(Time::from_ns(10)));
         let now = Time::from_ns(30);

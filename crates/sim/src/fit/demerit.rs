@@ -39,7 +39,12 @@ impl Error {
         });
         let rms = (squares.sum::<f64>() / steps as f64).sqrt();
         let (device_of, model_of) = (Summary::of(&device), Summary::of(&model));
-        Some(Error { reads: device.len(), demerit: rms / device_of.mean_ns, device: device_of, model: model_of })
+        Some(Error {
+            reads: device.len(),
+            demerit: rms / device_of.mean_ns,
+            device: device_of,
+            model: model_of,
+        })
     }
 
     /// By how much the model's mean is off, as a share of the device's.
@@ -87,7 +92,10 @@ mod tests {
     fn a_model_that_is_late_by_a_tenth_has_a_demerit_of_a_tenth() {
         let device = vec![1000; 50];
         let found = Error::between(&device, &vec![1100; 50]).unwrap();
-        assert!((found.demerit - 0.1).abs() < 1e-9 && (found.median() - 0.1).abs() < 1e-9, "{found:?}");
+        assert!(
+            (found.demerit - 0.1).abs() < 1e-9 && (found.median() - 0.1).abs() < 1e-9,
+            "{found:?}"
+        );
         assert_eq!(Error::between(&device, &device).unwrap().demerit, 0.0);
         assert!(Error::between(&[], &device).is_none());
     }

@@ -109,7 +109,8 @@ impl ModelDrive {
     }
 
     fn submit(&mut self, tag: u32, read: Read) {
-        let command = Command::Transfer { tag, op: Op::Read, sector: read.sector, nr_sectors: read.sectors };
+        let command =
+            Command::Transfer { tag, op: Op::Read, sector: read.sector, nr_sectors: read.sectors };
         self.model.submit(Time::from_ns(self.now), command);
     }
 

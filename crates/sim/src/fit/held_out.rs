@@ -62,8 +62,13 @@ pub fn latencies(drive: &mut dyn Drive, reads: &[(u64, Read)]) -> Result<Vec<u64
 ///
 /// # Errors
 /// [`FitError::Description`].
-pub fn model(description: &str, facts: &crate::fit::drive::Facts, seed: u64) -> Result<ModelDrive, FitError> {
-    let made = device_from_toml(description, &[], seed).map_err(|e| FitError::Description(e.to_string()))?;
+pub fn model(
+    description: &str,
+    facts: &crate::fit::drive::Facts,
+    seed: u64,
+) -> Result<ModelDrive, FitError> {
+    let made = device_from_toml(description, &[], seed)
+        .map_err(|e| FitError::Description(e.to_string()))?;
     let mut drive = ModelDrive::new(&facts.name, made).like(facts);
     // Not at time 0, when all angles are those of the zones.
     drive.read(Read { sector: 0, sectors: facts.unit }, Time::from_ns(1_000_000_007).as_ns())?;
@@ -74,7 +79,11 @@ pub fn model(description: &str, facts: &crate::fit::drive::Facts, seed: u64) -> 
 ///
 /// # Errors
 /// The drive's; the description is refused.
-pub fn error_of(drive: &mut dyn Drive, description: &str, seed: u64) -> Result<Option<Error>, FitError> {
+pub fn error_of(
+    drive: &mut dyn Drive,
+    description: &str,
+    seed: u64,
+) -> Result<Option<Error>, FitError> {
     let facts = drive.facts().clone();
     let reads = single_reads(&facts, seed);
     let of_drive = latencies(drive, &reads)?;

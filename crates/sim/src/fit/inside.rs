@@ -32,7 +32,10 @@ pub(crate) fn busiest(ios: &[Io]) -> Option<u16> {
     let mut counts = BTreeMap::<u16, usize>::new();
     let served = ios.iter().filter(|io| io.issued.get().is_some() && io.completed.get().is_some());
     served.for_each(|io| *counts.entry(io.device).or_default() += 1);
-    counts.into_iter().max_by_key(|(device, count)| (*count, Reverse(*device))).map(|(device, _)| device)
+    counts
+        .into_iter()
+        .max_by_key(|(device, count)| (*count, Reverse(*device)))
+        .map(|(device, _)| device)
 }
 
 /// The requests of a disk, in the order in which it got them.
@@ -53,13 +56,23 @@ pub(crate) fn served(ios: &[Io], device: u16) -> Vec<Served> {
     let mut writes = 0;
     let mut all = Vec::with_capacity(issued.len());
     for (at, done, io) in issued {
-        while let Some(Reverse((_, write))) = inside.peek().copied().filter(|Reverse((end, _))| *end <= at) {
+        while let Some(Reverse((_, write))) =
+            inside.peek().copied().filter(|Reverse((end, _))| *end <= at)
+        {
             inside.pop();
             writes -= u32::from(write);
         }
         let Io { kind, sector, sectors, .. } = io;
         let depth = u32::try_from(inside.len()).unwrap_or(u32::MAX - 1) + 1;
-        all.push(Served { kind, sector, sectors, at, took: done.saturating_sub(at), depth, writes });
+        all.push(Served {
+            kind,
+            sector,
+            sectors,
+            at,
+            took: done.saturating_sub(at),
+            depth,
+            writes,
+        });
         if kind != Kind::Flush {
             writes += u32::from(kind == Kind::Write);
             inside.push(Reverse((done, kind == Kind::Write)));
@@ -76,7 +89,11 @@ mod tests {
 
     fn io(at: u64, took: u64, kind: Kind) -> Io {
         // It waited for 3 ns in the scheduler, which is none of the disk's.
-        Io { issued: At::ns(at), completed: At::ns(at + took), ..Io::asked(at.saturating_sub(3), kind, 8, 8, 0) }
+        Io {
+            issued: At::ns(at),
+            completed: At::ns(at + took),
+            ..Io::asked(at.saturating_sub(3), kind, 8, 8, 0)
+        }
     }
 
     #[test]

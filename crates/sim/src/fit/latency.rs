@@ -35,8 +35,8 @@ const MODELLED: usize = 1600;
 const MOST_NS: u64 = 2_000_000_000;
 /// Shares of the description, in millionths.
 pub(crate) const SHARES: [u64; 19] = [
-    0, 10_000, 50_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000, 850_000, 900_000,
-    950_000, 970_000, 980_000, 990_000, 998_000, 1_000_000,
+    0, 10_000, 50_000, 100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_000, 800_000,
+    850_000, 900_000, 950_000, 970_000, 980_000, 990_000, 998_000, 1_000_000,
 ];
 
 /// A size in sectors and a depth.
@@ -73,20 +73,30 @@ pub struct CellError {
 ///
 /// # Errors
 /// The drive's.
-pub fn measure(drive: &mut dyn Drive, seed: u64, say: &mut dyn FnMut(&str)) -> Result<Latency, FitError> {
+pub fn measure(
+    drive: &mut dyn Drive,
+    seed: u64,
+    say: &mut dyn FnMut(&str),
+) -> Result<Latency, FitError> {
     let facts = drive.facts().clone();
     let (sizes, depths) = (fitting(&SIZES, &facts), within(&DEPTHS, facts.queue_depth));
     let grid: Vec<Cell> = pairs(&sizes, &depths);
-    let between: Vec<Cell> = pairs(&fitting(&BETWEEN_SIZES, &facts), &within(&BETWEEN_DEPTHS, facts.queue_depth));
+    let between: Vec<Cell> =
+        pairs(&fitting(&BETWEEN_SIZES, &facts), &within(&BETWEEN_DEPTHS, facts.queue_depth));
     let mut random = stream(seed, "fit");
-    let (mut fitted, mut held_out) = (BTreeMap::<Cell, Vec<Vec<u64>>>::new(), BTreeMap::<Cell, Vec<u64>>::new());
+    let (mut fitted, mut held_out) =
+        (BTreeMap::<Cell, Vec<Vec<u64>>>::new(), BTreeMap::<Cell, Vec<u64>>::new());
     // What a device does first is not what it does later: caches fill, clocks rise.
     for cell in &grid {
         batch(drive, *cell, READS / 3, &mut random)?;
     }
     for round in 0..ROUNDS {
         let is_held_out = round % 3 == 2;
-        say(&format!("round {} of {ROUNDS}{}", round + 1, if is_held_out { ", held out" } else { "" }));
+        say(&format!(
+            "round {} of {ROUNDS}{}",
+            round + 1,
+            if is_held_out { ", held out" } else { "" }
+        ));
         let mut cells = grid.clone();
         if is_held_out {
             cells.extend(&between);
@@ -106,8 +116,11 @@ pub fn measure(drive: &mut dyn Drive, seed: u64, say: &mut dyn FnMut(&str)) -> R
 
 /// Sizes that the device can be read with.
 fn fitting(sizes: &[u32], facts: &Facts) -> Vec<u32> {
-    let fits =
-        |size: &u32| size.is_multiple_of(facts.unit) && *size <= facts.largest && u64::from(*size) <= facts.sectors;
+    let fits = |size: &u32| {
+        size.is_multiple_of(facts.unit)
+            && *size <= facts.largest
+            && u64::from(*size) <= facts.sectors
+    };
     sizes.iter().copied().filter(fits).collect()
 }
 
@@ -126,7 +139,12 @@ fn shuffle(cells: &mut [Cell], random: &mut Stream) {
 }
 
 /// Latencies of random reads of one size with so many open. The first ones find fewer open, and so do those beside the last ones.
-fn batch(drive: &mut dyn Drive, (size, depth): Cell, reads: usize, random: &mut Stream) -> Result<Vec<u64>, FitError> {
+fn batch(
+    drive: &mut dyn Drive,
+    (size, depth): Cell,
+    reads: usize,
+    random: &mut Stream,
+) -> Result<Vec<u64>, FitError> {
     let blocks = drive.facts().sectors / u64::from(size);
     let edge = 2 * depth as usize;
     let mut latencies = Vec::with_capacity(reads);
@@ -134,8 +152,9 @@ fn batch(drive: &mut dyn Drive, (size, depth): Cell, reads: usize, random: &mut 
     // In parts, so that a slow device is measured for a limited time.
     while latencies.len() < reads && drive.now() - began < MOST_NS {
         let part = (reads - latencies.len()).min(200) + 2 * edge;
-        let reads: Vec<Read> =
-            (0..part).map(|_| Read { sector: random.below(blocks) * u64::from(size), sectors: size }).collect();
+        let reads: Vec<Read> = (0..part)
+            .map(|_| Read { sector: random.below(blocks) * u64::from(size), sectors: size })
+            .collect();
         let timed = drive.read_many(depth, &reads)?;
         latencies.extend(timed[edge..timed.len() - edge].iter().map(|timed| timed.latency()));
     }
@@ -158,7 +177,8 @@ impl Latency {
     /// The latencies of reads at the shares, by size and within it by depth.
     fn rows(&self) -> Vec<Vec<u64>> {
         let row = |cell: Cell| {
-            let mut all: Vec<u64> = self.fitted.get(&cell).into_iter().flatten().flatten().copied().collect();
+            let mut all: Vec<u64> =
+                self.fitted.get(&cell).into_iter().flatten().flatten().copied().collect();
             all.sort_unstable();
             SHARES.iter().map(|share| quantile(&all, *share as f64 / 1e6).round() as u64).collect()
         };
@@ -226,10 +246,15 @@ pub(crate) fn keys(
     let list = |numbers: &mut dyn Iterator<Item = u64>| {
         numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
     };
-    let _ = writeln!(text, "model = \"measured\"\nsectors = {sectors}\nqueue_depth = {}", queue_depth.clamp(1, 65_535));
+    let _ = writeln!(
+        text,
+        "model = \"measured\"\nsectors = {sectors}\nqueue_depth = {}",
+        queue_depth.clamp(1, 65_535)
+    );
     let _ = writeln!(text, "shares_ppm = [{}]", list(&mut SHARES.into_iter()));
     let _ = writeln!(text, "sizes = [{}]", list(&mut sizes.iter().map(|size| u64::from(*size))));
-    let _ = writeln!(text, "depths = [{}]", list(&mut depths.iter().map(|depth| u64::from(*depth))));
+    let _ =
+        writeln!(text, "depths = [{}]", list(&mut depths.iter().map(|depth| u64::from(*depth))));
     let mut table = |key: &str, rows: &[Vec<u64>]| {
         let _ = writeln!(text, "{key} = [");
         for row in rows {
@@ -241,13 +266,16 @@ pub(crate) fn keys(
     if let Some(writes) = writes {
         table("write_ns", &writes.rows);
         let beside = list(&mut writes.beside_percent.iter().copied());
-        let _ = writeln!(text, "flush_ns = {}\nbeside_writes_percent = [{beside}]", writes.flush_ns);
+        let _ =
+            writeln!(text, "flush_ns = {}\nbeside_writes_percent = [{beside}]", writes.flush_ns);
     }
     text
 }
 
 /// By how much every second round differs from the others.
 fn halves(rounds: &[Vec<u64>]) -> Option<Error> {
-    let half = |which: usize| rounds.iter().skip(which).step_by(2).flatten().copied().collect::<Vec<u64>>();
+    let half = |which: usize| {
+        rounds.iter().skip(which).step_by(2).flatten().copied().collect::<Vec<u64>>()
+    };
     Error::between(&half(0), &half(1))
 }

@@ -64,14 +64,23 @@ impl Writes {
     }
 
     /// Times at the shares for each size and depth; `reads` has those of reads.
-    pub(crate) fn rows(&self, sizes: &[u32], depths: &[u32], reads: &[Vec<u64>], shares: &[u64]) -> Vec<Vec<u64>> {
+    pub(crate) fn rows(
+        &self,
+        sizes: &[u32],
+        depths: &[u32],
+        reads: &[Vec<u64>],
+        shares: &[u64],
+    ) -> Vec<Vec<u64>> {
         let cells = sizes.iter().flat_map(|size| depths.iter().map(move |depth| (*size, *depth)));
         cells
             .zip(reads)
             .map(|((size, depth), reads)| {
                 let own = self.cells.get(&(size.next_power_of_two(), depth.next_power_of_two()));
                 match own.filter(|latencies| latencies.len() >= ENOUGH) {
-                    Some(own) => shares.iter().map(|share| quantile(own, *share as f64 / 1e6) as u64).collect(),
+                    Some(own) => shares
+                        .iter()
+                        .map(|share| quantile(own, *share as f64 / 1e6) as u64)
+                        .collect(),
                     None => reads.iter().map(|ns| (*ns as f64 * self.factor) as u64).collect(),
                 }
             })
@@ -82,13 +91,16 @@ impl Writes {
 /// How reads beside so many writes compare to reads beside none.
 fn percentages(mut beside: Vec<Vec<f64>>) -> Vec<u64> {
     let enough = beside[0].len() >= ENOUGH;
-    let Some(alone) = median(&mut beside[0]).filter(|alone| enough && *alone > 0.0) else { return vec![100] };
+    let Some(alone) = median(&mut beside[0]).filter(|alone| enough && *alone > 0.0) else {
+        return vec![100];
+    };
     let mut percent = vec![100];
     for ratios in &mut beside[1..] {
         let last = percent[percent.len() - 1];
         let enough = ratios.len() >= ENOUGH;
-        let found =
-            median(ratios).filter(|_| enough).map(|ratio| (100.0 * ratio / alone).clamp(1.0, MOST_PERCENT) as u64);
+        let found = median(ratios)
+            .filter(|_| enough)
+            .map(|ratio| (100.0 * ratio / alone).clamp(1.0, MOST_PERCENT) as u64);
         percent.push(found.unwrap_or(last));
     }
     percent
@@ -124,8 +136,13 @@ mod tests {
         let writes = Writes::of(&all, &|_, _| 1000.0).expect("enough writes");
         assert_eq!((writes.seen, writes.factor, writes.flush_ns), (300, 2.0, 700));
         assert_eq!(writes.beside_percent, [100, 300, 300, 300, 300]);
-        let rows = writes.rows(&[8, 32], &[1], &[vec![900, 1000], vec![1800, 2000]], &[0, 1_000_000]);
-        assert_eq!(rows, [[2000, 2000], [3600, 4000]], "its own times, and twice those of the reads");
+        let rows =
+            writes.rows(&[8, 32], &[1], &[vec![900, 1000], vec![1800, 2000]], &[0, 1_000_000]);
+        assert_eq!(
+            rows,
+            [[2000, 2000], [3600, 4000]],
+            "its own times, and twice those of the reads"
+        );
         assert!(Writes::of(&all[..200], &|_, _| 1000.0).is_none(), "fifty writes say nothing");
     }
 }

@@ -25,7 +25,8 @@ impl Contracted {
     fn admits(&mut self, now: Time, bytes: u32) -> bool {
         let Contract { rate, burst, .. } = self.contract;
         let elapsed = now.as_ns().saturating_sub(self.at.as_ns());
-        self.tokens = (self.tokens + u128::from(elapsed) * u128::from(rate)).min(u128::from(burst) * NS);
+        self.tokens =
+            (self.tokens + u128::from(elapsed) * u128::from(rate)).min(u128::from(burst) * NS);
         self.at = self.at.max(now);
         let cost = u128::from(bytes) * NS;
         let inside = self.tokens >= cost;
@@ -70,7 +71,10 @@ mod tests {
 
     #[test]
     fn a_burst_is_inside_the_curve_and_what_exceeds_it_has_no_deadline() {
-        assert_eq!(deadlines(&[0, 0, 0, 5, 10, 10]), [Some(7), Some(7), None, None, Some(17), None]);
+        assert_eq!(
+            deadlines(&[0, 0, 0, 5, 10, 10]),
+            [Some(7), Some(7), None, None, Some(17), None]
+        );
     }
 
     #[test]

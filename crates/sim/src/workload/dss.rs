@@ -38,6 +38,12 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     let blocks = seat.len / block;
     let first = (u128::from(blocks) * u128::from(seat.index) / u128::from(seat.count)) as u64;
     let sizes = u64::from((params.block_size_max / params.block_size).ilog2()) + 1;
-    let scan = Scan { rng: seat.rng(), smallest: params.block_size, sizes, at: first * block, end: blocks * block };
+    let scan = Scan {
+        rng: seat.rng(),
+        smallest: params.block_size,
+        sizes,
+        at: first * block,
+        end: blocks * block,
+    };
     Box::new(Paced::new(scan, params))
 }

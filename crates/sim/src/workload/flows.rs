@@ -48,7 +48,12 @@ pub(crate) fn writing(params: &Params) -> bool {
 }
 
 pub(crate) fn max_request(params: &Params) -> u32 {
-    params.flows.iter().map(|flow| flow.kind.max_request(&flow.params)).max().unwrap_or(params.block_size)
+    params
+        .flows
+        .iter()
+        .map(|flow| flow.kind.max_request(&flow.params))
+        .max()
+        .unwrap_or(params.block_size)
 }
 
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
@@ -62,7 +67,10 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
             return Err(format!("two flows are called {name}: give each a name of its own"));
         }
         if kind.pass_based || kind.name == "flows" || !kind.reaches_device {
-            return Err(format!("flow {name}: {} cannot be a flow; use e.g. seqwrite or randread", kind.name));
+            return Err(format!(
+                "flow {name}: {} cannot be a flow; use e.g. seqwrite or randread",
+                kind.name
+            ));
         }
         if flow.params.timed.find_streams {
             return Err(format!(
@@ -71,7 +79,9 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
         }
         kind.check(&flow.params).map_err(|e| format!("flow {name}: {e}"))?;
         if flow.spec.weight == Some(0) {
-            return Err(format!("flow {name}: its weight is 0, which is no share; give 1 to 10000"));
+            return Err(format!(
+                "flow {name}: its weight is 0, which is no share; give 1 to 10000"
+            ));
         }
         if flow.spec.latency_ns.is_some() && (flow.spec.rate.is_none() || flow.spec.burst == 0) {
             return Err(format!(
@@ -92,17 +102,25 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
 pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String> {
     let mut flows = params.flows.iter();
     flows.try_for_each(|flow| {
-        flow.kind.check_alignment(&flow.params, logical_block).map_err(|e| format!("flow {}: {e}", flow.name))
+        flow.kind
+            .check_alignment(&flow.params, logical_block)
+            .map_err(|e| format!("flow {}: {e}", flow.name))
     })
 }
 
 /// Where each client works: each flow in a part of its own.
-pub(crate) fn extents(params: &Params, target_len: u64, logical_block: u32) -> Result<Vec<Extent>, ParamError> {
+pub(crate) fn extents(
+    params: &Params,
+    target_len: u64,
+    logical_block: u32,
+) -> Result<Vec<Extent>, ParamError> {
     let part = target_len / params.flows.len() as u64 / ALIGNMENT * ALIGNMENT;
     let mut all = Vec::new();
     for (number, flow) in (0..).zip(&params.flows) {
         let own = flow.kind.extents(&flow.params, part, logical_block)?;
-        all.extend(own.into_iter().map(|extent| Extent { base: extent.base + number * part, ..extent }));
+        all.extend(
+            own.into_iter().map(|extent| Extent { base: extent.base + number * part, ..extent }),
+        );
     }
     Ok(all)
 }

@@ -43,7 +43,9 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
         return Ok(());
     }
     let (needed, region) = (format_size(needed), format_size(region));
-    Err(format!("one block of each reader is {needed}, but the region has {region}; use fewer clients"))
+    Err(format!(
+        "one block of each reader is {needed}, but the region has {region}; use fewer clients"
+    ))
 }
 
 pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String> {
@@ -60,7 +62,10 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     let block = u64::from(params.block_size);
     let first = block * u64::from(seat.index);
     let stride = block * u64::from(seat.count) + u64::from(params.skip_extra);
-    Box::new(Paced::new(Interleaved { first, at: first, len: params.block_size, stride, end: seat.len }, params))
+    Box::new(Paced::new(
+        Interleaved { first, at: first, len: params.block_size, stride, end: seat.len },
+        params,
+    ))
 }
 
 #[cfg(test)]
@@ -72,7 +77,8 @@ mod tests {
     fn offsets(pairs: &[(&str, &str)], index: u32, n: usize) -> Vec<u64> {
         let row = find("interleaved").unwrap();
         let params = row.params(pairs.iter().copied()).unwrap();
-        let mut client = row.client(&params, Seat { index, count: params.clients, len: 7 * 4096, seed: 1 });
+        let mut client =
+            row.client(&params, Seat { index, count: params.clients, len: 7 * 4096, seed: 1 });
         let step = |_| match client.next(Time::ZERO, None) {
             Step::Io(request) => request.offset,
             other => panic!("{other:?}"),
@@ -83,14 +89,16 @@ mod tests {
     #[test]
     fn the_readers_together_read_every_block_once_in_a_turn() {
         let base = [("clients", "3"), ("block_size", "4k")];
-        let of = |index| offsets(&base, index, 2).into_iter().map(|at| at / 4096).collect::<Vec<_>>();
+        let of =
+            |index| offsets(&base, index, 2).into_iter().map(|at| at / 4096).collect::<Vec<_>>();
         assert_eq!([of(0), of(1), of(2)], [[0, 3], [1, 4], [2, 5]]);
         assert_eq!(offsets(&base, 0, 4), [0, 3 * 4096, 6 * 4096, 0]);
     }
 
     #[test]
     fn the_scripts_byte_is_there_if_it_is_asked_for() {
-        let script = [("clients", "3"), ("block_size", "4k"), ("skip_extra", "1"), ("direct", "false")];
+        let script =
+            [("clients", "3"), ("block_size", "4k"), ("skip_extra", "1"), ("direct", "false")];
         assert_eq!(offsets(&script, 1, 2), [4096, 4 * 4096 + 1]);
         let row = find("interleaved").unwrap();
         let direct = row.params([("skip_extra", "1")]).unwrap();

@@ -48,8 +48,8 @@ impl Pattern for Pass {
 }
 
 pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
-    let records =
-        u32::try_from(seat.len / u64::from(params.block_size)).expect("checked: at most 16 Mi records a file");
+    let records = u32::try_from(seat.len / u64::from(params.block_size))
+        .expect("checked: at most 16 Mi records a file");
     let order = params.phase.is_random().then(|| {
         let mut order: Vec<u32> = (0..records).collect();
         Rng::new(PERMUTATION_SEED, 0).shuffle(&mut order);

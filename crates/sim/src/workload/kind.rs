@@ -48,11 +48,13 @@ impl WorkloadKind {
         let mut params = (self.defaults)();
         for (key, text) in pairs {
             let row =
-                param(key).filter(|row| self.accepts.contains(&row.name)).ok_or_else(|| ParamError::NoSuchKey {
-                    workload: self.name,
-                    key: key.into(),
-                    nearest: text::nearest(key, self.accepts.iter().copied()),
-                    accepted: self.accepts.to_vec(),
+                param(key).filter(|row| self.accepts.contains(&row.name)).ok_or_else(|| {
+                    ParamError::NoSuchKey {
+                        workload: self.name,
+                        key: key.into(),
+                        nearest: text::nearest(key, self.accepts.iter().copied()),
+                        accepted: self.accepts.to_vec(),
+                    }
                 })?;
             if !(row.set)(&mut params, text) {
                 let (workload, key, text) = (self.name, row.name, text.into());
@@ -105,11 +107,15 @@ impl WorkloadKind {
                 format_size(MAX_IN_FLIGHT)
             )
         })?;
-        self.ensure(params.read_share <= 100, || format!("read_share = {}: 0 to 100 percent", params.read_share))?;
+        self.ensure(params.read_share <= 100, || {
+            format!("read_share = {}: 0 to 100 percent", params.read_share)
+        })?;
         self.ensure(params.file_size.is_none_or(|size| size <= MAX_FILE), || {
             format!("file_size: at most {} is possible", format_size(MAX_FILE))
         })?;
-        self.ensure(params.amount != Some(0), || "amount = 0: a client that does nothing has no rate".into())?;
+        self.ensure(params.amount != Some(0), || {
+            "amount = 0: a client that does nothing has no rate".into()
+        })?;
         let (small, large) = (params.block_size, params.block_size_max);
         let doublings = large.is_multiple_of(small) && (large / small).is_power_of_two();
         self.ensure(!self.takes("block_size_max") || doublings, || {
@@ -124,7 +130,12 @@ impl WorkloadKind {
     ///
     /// # Errors
     /// [`ParamError::Impossible`] if requests do not fit the target's units or clients do not fit into it.
-    pub fn extents(&self, params: &Params, target_len: u64, logical_block: u32) -> Result<Vec<Extent>, ParamError> {
+    pub fn extents(
+        &self,
+        params: &Params,
+        target_len: u64,
+        logical_block: u32,
+    ) -> Result<Vec<Extent>, ParamError> {
         self.check(params)?;
         self.check_alignment(params, logical_block)?;
         if !params.flows.is_empty() {
@@ -140,7 +151,8 @@ impl WorkloadKind {
             Layout::Shared => 0,
             Layout::FilePerClient => (len + GAP).next_multiple_of(GAP),
         };
-        let extents = (0..clients).map(|index| Extent { base: u64::from(index) * stride, len }).collect();
+        let extents =
+            (0..clients).map(|index| Extent { base: u64::from(index) * stride, len }).collect();
         let needed = u64::from(clients - 1) * stride + len;
         self.ensure(needed <= target_len, || {
             let (needed, there) = (format_size(needed), format_size(target_len));
@@ -160,7 +172,8 @@ impl WorkloadKind {
         self.check(params)?;
         self.check_alignment(params, logical_block)?;
         if !params.flows.is_empty() {
-            let sizes = params.flows.iter().map(|flow| flow.kind.file_sizes(&flow.params, logical_block));
+            let sizes =
+                params.flows.iter().map(|flow| flow.kind.file_sizes(&flow.params, logical_block));
             return sizes.collect::<Result<Vec<_>, _>>().map(|sizes| sizes.concat());
         }
         self.ensure(params.file_size.is_some() || self.layout == Layout::FilePerClient, || {
@@ -217,7 +230,11 @@ impl WorkloadKind {
 
     /// The largest request in bytes.
     pub fn max_request(&self, params: &Params) -> u32 {
-        self.request_sizes(params).into_iter().map(|(_, size)| size).max().expect("block_size is always there")
+        self.request_sizes(params)
+            .into_iter()
+            .map(|(_, size)| size)
+            .max()
+            .expect("block_size is always there")
     }
 
     /// The largest request of client `index` in bytes.
@@ -228,7 +245,9 @@ impl WorkloadKind {
 
     /// Bytes of all requests that can be open at once.
     pub fn buffer_bytes(&self, params: &Params) -> u64 {
-        let of = |index| u64::from(self.max_request_of(params, index)) * u64::from(self.iodepth(params, index));
+        let of = |index| {
+            u64::from(self.max_request_of(params, index)) * u64::from(self.iodepth(params, index))
+        };
         (0..self.clients(params)).map(of).fold(0, u64::saturating_add)
     }
 
@@ -236,7 +255,10 @@ impl WorkloadKind {
     /// [`WorkloadKind::file_sizes`]; the same arguments give the same steps.
     pub fn client(&self, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
         assert!(seat.index < seat.count, "client {} of {}", seat.index, seat.count);
-        assert!(self.check_file(params, seat.len).is_ok(), "the region must hold a request: check before building");
+        assert!(
+            self.check_file(params, seat.len).is_ok(),
+            "the region must hold a request: check before building"
+        );
         let client = (self.build)(params, seat);
         match params.contract {
             Some(contract) => Box::new(Contracted::new(client, contract)),
@@ -249,7 +271,12 @@ impl WorkloadKind {
         let defaults = (self.defaults)();
         let described = |name: &&'static str| {
             let row = param(name).expect("accepts names rows of PARAMS");
-            DescribedParam { name: row.name, default: (row.get)(&defaults), form: row.form, help: row.help }
+            DescribedParam {
+                name: row.name,
+                default: (row.get)(&defaults),
+                form: row.form,
+                help: row.help,
+            }
         };
         Described {
             name: self.name,
@@ -294,11 +321,18 @@ impl WorkloadKind {
     }
 
     fn own_file_size(&self, params: &Params) -> u64 {
-        params.file_size.or((self.defaults)().file_size).expect("a workload with a file per client has a default size")
+        params
+            .file_size
+            .or((self.defaults)().file_size)
+            .expect("a workload with a file per client has a default size")
     }
 
     /// Direct I/O moves whole logical blocks only.
-    pub(crate) fn check_alignment(&self, params: &Params, logical_block: u32) -> Result<(), ParamError> {
+    pub(crate) fn check_alignment(
+        &self,
+        params: &Params,
+        logical_block: u32,
+    ) -> Result<(), ParamError> {
         if !params.direct {
             return Ok(());
         }
@@ -319,9 +353,10 @@ impl WorkloadKind {
         self.ensure(len >= largest, || {
             format!("a region of {} holds no request of {}", format_size(len), format_size(largest))
         })?;
-        self.ensure(!self.takes("phase") || len / u64::from(params.block_size) <= MAX_RECORDS, || {
-            format!("file_size / block_size: at most {MAX_RECORDS} records a file are possible")
-        })?;
+        self.ensure(
+            !self.takes("phase") || len / u64::from(params.block_size) <= MAX_RECORDS,
+            || format!("file_size / block_size: at most {MAX_RECORDS} records a file are possible"),
+        )?;
         self.own((self.fits)(params, len))
     }
 
@@ -330,7 +365,11 @@ impl WorkloadKind {
     }
 
     fn ensure(&self, holds: bool, problem: impl FnOnce() -> String) -> Result<(), ParamError> {
-        if holds { Ok(()) } else { Err(ParamError::Impossible { workload: self.name, problem: problem() }) }
+        if holds {
+            Ok(())
+        } else {
+            Err(ParamError::Impossible { workload: self.name, problem: problem() })
+        }
     }
 }
 

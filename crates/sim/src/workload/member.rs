@@ -30,7 +30,10 @@ impl Member {
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("base", &self.base).field("iodepth", &self.iodepth).finish_non_exhaustive()
+        f.debug_struct("Member")
+            .field("base", &self.base)
+            .field("iodepth", &self.iodepth)
+            .finish_non_exhaustive()
     }
 }
 
@@ -58,7 +61,11 @@ impl WorkloadKind {
                     None => member,
                     Some(number) => {
                         let flow = &params.flows[number];
-                        Member { priority: flow.priority, flow: Some((number as u32, flow.spec)), ..member }
+                        Member {
+                            priority: flow.priority,
+                            flow: Some((number as u32, flow.spec)),
+                            ..member
+                        }
                     }
                 }
             })
@@ -133,11 +140,16 @@ mod tests {
     #[test]
     fn members_sit_at_their_extents_with_their_own_numbers() {
         let kind = find("think-mix").unwrap();
-        let params = kind.params([("clients", "3"), ("random_share", "100"), ("file_size", "1M")]).unwrap();
+        let params =
+            kind.params([("clients", "3"), ("random_share", "100"), ("file_size", "1M")]).unwrap();
         let extents = kind.extents(&params, 1 << 30, 512).unwrap();
         let mut members = kind.members(&params, &extents, 1);
-        assert_eq!(members.iter().map(|member| member.base).collect::<Vec<_>>(), [0, 2 << 20, 4 << 20]);
-        let first: Vec<_> = members.iter_mut().map(|m| m.program.next(elevator::Time::ZERO, None)).collect();
+        assert_eq!(
+            members.iter().map(|member| member.base).collect::<Vec<_>>(),
+            [0, 2 << 20, 4 << 20]
+        );
+        let first: Vec<_> =
+            members.iter_mut().map(|m| m.program.next(elevator::Time::ZERO, None)).collect();
         assert!(first[0] != first[1] && first[1] != first[2], "{first:?}");
     }
 }

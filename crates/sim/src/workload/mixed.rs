@@ -34,7 +34,8 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
     if is_reader(params, seat.index) {
         Box::new(Paced::new(Scatter::new(seat.rng(), params.block_size, seat.len, 100), params))
     } else {
-        let stream = Stream::new(Op::Write, params.write_size, seat.len, seat.index, params.writers);
+        let stream =
+            Stream::new(Op::Write, params.write_size, seat.len, seat.index, params.writers);
         Box::new(Paced::new(stream, &Params { think_time_ns: 0, ..params.clone() }))
     }
 }

@@ -43,8 +43,9 @@ pub use client::{Client, Step};
 pub use contract::Contract;
 pub use kind::{Described, DescribedParam, UnknownWorkload};
 pub use measure::{
-    ClientTotals, Curve, DeadlineTotals, FlowMeasured, INTERVAL_NS, Intervals, Issued, Lived, METRIC_NAMES, Measured,
-    OpTotals, PERCENTILES, against_alone, latency_curves, metrics, needed_for,
+    ClientTotals, Curve, DeadlineTotals, FlowMeasured, INTERVAL_NS, Intervals, Issued, Lived,
+    METRIC_NAMES, Measured, OpTotals, PERCENTILES, against_alone, latency_curves, metrics,
+    needed_for,
 };
 pub use member::{Member, Pass};
 pub use param::Param;

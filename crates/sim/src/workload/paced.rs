@@ -42,7 +42,14 @@ impl<P: Pattern> Paced<P> {
 
     /// A client with think times of its own.
     pub(crate) fn thinking(pattern: P, params: &Params, think: Think) -> Paced<P> {
-        Paced { pattern, think, sync_every: params.sync_every, left: params.amount, unsynced: 0, due: Due::Request }
+        Paced {
+            pattern,
+            think,
+            sync_every: params.sync_every,
+            left: params.amount,
+            unsynced: 0,
+            due: Due::Request,
+        }
     }
 
     /// Takes `request` into account and decides what follows it.
@@ -126,7 +133,8 @@ mod tests {
 
     #[test]
     fn a_client_ends_after_its_amount_without_a_last_think_but_with_its_last_sync() {
-        let params = Params { amount: Some(8192), think_time_ns: 5, sync_every: 2, ..Params::default() };
+        let params =
+            Params { amount: Some(8192), think_time_ns: 5, sync_every: 2, ..Params::default() };
         let words: Vec<_> = steps(&params, Op::Write, 6).iter().map(word).collect();
         assert_eq!(words, ["io", "think", "io", "sync", "end", "end"]);
     }

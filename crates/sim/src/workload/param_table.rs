@@ -9,7 +9,10 @@ use crate::workload::postmark;
 use crate::workload::replay;
 use crate::workload::think::ThinkDist;
 use crate::workload::timed::params as timed;
-use text::{DURATION_FORM, SIZE_FORM, format_duration, format_size, parse_duration_ns, parse_size, parse_switch};
+use text::{
+    DURATION_FORM, SIZE_FORM, format_duration, format_size, parse_duration_ns, parse_size,
+    parse_switch,
+};
 
 /// A size, or a word for "no bound".
 fn size_or(word: &str, text: &str) -> Option<Option<u64>> {
@@ -114,14 +117,21 @@ pub static PARAMS: &[Param] = &[
         form: "write, rewrite, read, reread, randread or randwrite",
         help: "which phase of IOzone's throughput mode",
         get: |p| p.phase.to_string(),
-        set: |p, text| put(&mut p.phase, Phase::ALL.into_iter().find(|phase| phase.name() == text.trim())),
+        set: |p, text| {
+            put(&mut p.phase, Phase::ALL.into_iter().find(|phase| phase.name() == text.trim()))
+        },
     },
     Param {
         name: "think_dist",
         form: "fixed, uniform, exponential or bimodal",
         help: "how think times are spread around their mean, think_time",
         get: |p| p.think_dist.name().into(),
-        set: |p, text| put(&mut p.think_dist, ThinkDist::ALL.into_iter().find(|dist| dist.name() == text.trim())),
+        set: |p, text| {
+            put(
+                &mut p.think_dist,
+                ThinkDist::ALL.into_iter().find(|dist| dist.name() == text.trim()),
+            )
+        },
     },
     Param {
         name: "random_share",
@@ -236,8 +246,13 @@ mod tests {
     fn every_parameter_reads_back_what_it_shows() {
         for param in PARAMS {
             let shown = (param.get)(&Params::default());
-            let mut other =
-                Params { clients: 99, direct: false, file_size: Some(7), amount: Some(7), ..Params::default() };
+            let mut other = Params {
+                clients: 99,
+                direct: false,
+                file_size: Some(7),
+                amount: Some(7),
+                ..Params::default()
+            };
             assert!((param.set)(&mut other, &shown), "{} = {shown}", param.name);
             assert_eq!((param.get)(&other), shown, "{}", param.name);
         }

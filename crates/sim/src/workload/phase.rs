@@ -23,8 +23,14 @@ pub enum Phase {
 
 impl Phase {
     /// All phases, in IOzone's order.
-    pub const ALL: [Phase; 6] =
-        [Phase::Write, Phase::Rewrite, Phase::Read, Phase::Reread, Phase::RandRead, Phase::RandWrite];
+    pub const ALL: [Phase; 6] = [
+        Phase::Write,
+        Phase::Rewrite,
+        Phase::Read,
+        Phase::Reread,
+        Phase::RandRead,
+        Phase::RandWrite,
+    ];
 
     /// The word in plans and on the command line.
     pub fn name(self) -> &'static str {

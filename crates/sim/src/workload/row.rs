@@ -129,7 +129,13 @@ impl FlowWork {
         priority: Priority,
     ) -> FlowWork {
         let contract = Contract::of(&spec, kind.clients(&params));
-        FlowWork { name: name.to_owned(), kind, params: Params { contract, ..params }, spec, priority }
+        FlowWork {
+            name: name.to_owned(),
+            kind,
+            params: Params { contract, ..params },
+            spec,
+            priority,
+        }
     }
 
     /// The seed of the flow with this number in a trial: flows of the same kind draw different numbers.
@@ -157,7 +163,8 @@ impl PartialEq for FlowWork {
     fn eq(&self, other: &FlowWork) -> bool {
         self.name == other.name
             && self.kind.name == other.kind.name
-            && (&self.params, self.spec, self.priority) == (&other.params, other.spec, other.priority)
+            && (&self.params, self.spec, self.priority)
+                == (&other.params, other.spec, other.priority)
     }
 }
 

@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn streams_of_one_region_start_at_equal_distances() {
-        let first = |index| Stream::new(Op::Read, 4096, 8 * 4096, index, 4).pick().unwrap().offset / 4096;
+        let first =
+            |index| Stream::new(Op::Read, 4096, 8 * 4096, index, 4).pick().unwrap().offset / 4096;
         assert_eq!([0, 1, 2, 3].map(first), [0, 2, 4, 6]);
     }
 }

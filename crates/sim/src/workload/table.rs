@@ -12,12 +12,23 @@ use crate::workload::timed::params as timed;
 use crate::workload::timed::setup::TimedParams;
 use crate::workload::timed::{bursts, streams, tasks};
 use crate::workload::{
-    dss, flows, hdparm, interleaved, iozone, mixed, postmark, random, replay, sequential, think_mix, virtual_machines,
+    dss, flows, hdparm, interleaved, iozone, mixed, postmark, random, replay, sequential,
+    think_mix, virtual_machines,
 };
 
-const READER: &[&str] = &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "rate", "amount"];
-const WRITER: &[&str] =
-    &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "rate", "amount", "sync_every"];
+const READER: &[&str] =
+    &["clients", "block_size", "file_size", "iodepth", "direct", "think_time", "rate", "amount"];
+const WRITER: &[&str] = &[
+    "clients",
+    "block_size",
+    "file_size",
+    "iodepth",
+    "direct",
+    "think_time",
+    "rate",
+    "amount",
+    "sync_every",
+];
 
 /// Every workload.
 pub static WORKLOADS: &[WorkloadKind] = &[
@@ -71,8 +82,22 @@ pub static WORKLOADS: &[WorkloadKind] = &[
     WorkloadKind {
         name: "dss",
         help: "decision support: several sequential scans at once in reads of 32 to 256 KiB",
-        accepts: &["clients", "block_size", "block_size_max", "file_size", "iodepth", "direct", "think_time", "amount"],
-        defaults: || Params { clients: 4, block_size: 32 << 10, block_size_max: 256 << 10, ..Params::default() },
+        accepts: &[
+            "clients",
+            "block_size",
+            "block_size_max",
+            "file_size",
+            "iodepth",
+            "direct",
+            "think_time",
+            "amount",
+        ],
+        defaults: || Params {
+            clients: 4,
+            block_size: 32 << 10,
+            block_size_max: 256 << 10,
+            ..Params::default()
+        },
         build: dss::build,
         ..reader("throughput_mb_per_s")
     },
@@ -109,7 +134,15 @@ pub static WORKLOADS: &[WorkloadKind] = &[
     WorkloadKind {
         name: "mixed",
         help: "sequential writers against one random reader: where schedulers differ most",
-        accepts: &["writers", "write_size", "iodepth", "block_size", "think_time", "file_size", "direct"],
+        accepts: &[
+            "writers",
+            "write_size",
+            "iodepth",
+            "block_size",
+            "think_time",
+            "file_size",
+            "direct",
+        ],
         defaults: || Params { writers: 4, write_size: 128 << 10, iodepth: 64, ..Params::default() },
         nr_clients: mixed::clients,
         depth: mixed::iodepth,
@@ -147,7 +180,16 @@ pub static WORKLOADS: &[WorkloadKind] = &[
     WorkloadKind {
         name: "interleaved",
         help: "readers that share one sequential scan, each every Nth block: one stream in the guise of many",
-        accepts: &["clients", "block_size", "skip_extra", "file_size", "iodepth", "direct", "think_time", "amount"],
+        accepts: &[
+            "clients",
+            "block_size",
+            "skip_extra",
+            "file_size",
+            "iodepth",
+            "direct",
+            "think_time",
+            "amount",
+        ],
         defaults: || Params { clients: 5, block_size: 16 << 10, ..Params::default() },
         fits: interleaved::fits,
         aligned: interleaved::aligned,
@@ -269,7 +311,8 @@ pub fn find(name: &str) -> Result<&'static WorkloadKind, UnknownWorkload> {
     let name = if name == TRACE { "replay" } else { name };
     WORKLOADS.iter().find(|row| row.name == name).ok_or_else(|| UnknownWorkload {
         name: name.into(),
-        nearest: known_as(name).or_else(|| text::nearest(name, WORKLOADS.iter().map(|row| row.name))),
+        nearest: known_as(name)
+            .or_else(|| text::nearest(name, WORKLOADS.iter().map(|row| row.name))),
         known: WORKLOADS.iter().map(|row| row.name).collect(),
     })
 }
@@ -329,5 +372,11 @@ const fn writer(primary: &'static str) -> WorkloadKind {
 }
 
 const fn reader(primary: &'static str) -> WorkloadKind {
-    WorkloadKind { writes: false, accepts: READER, writing: |_| false, build: random::read, ..writer(primary) }
+    WorkloadKind {
+        writes: false,
+        accepts: READER,
+        writing: |_| false,
+        build: random::read,
+        ..writer(primary)
+    }
 }

@@ -25,7 +25,8 @@ pub enum ThinkDist {
 
 impl ThinkDist {
     /// All of them.
-    pub const ALL: [ThinkDist; 4] = [ThinkDist::Fixed, ThinkDist::Uniform, ThinkDist::Exponential, ThinkDist::Bimodal];
+    pub const ALL: [ThinkDist; 4] =
+        [ThinkDist::Fixed, ThinkDist::Uniform, ThinkDist::Exponential, ThinkDist::Bimodal];
 
     /// The word in plans and on the command line.
     pub fn name(self) -> &'static str {
@@ -116,7 +117,8 @@ mod tests {
             let mut think = Think::drawn(dist, mean, Rng::new(3, THINK_STREAM));
             let n = 200_000;
             let spread: f64 =
-                (0..n).map(|_| (think.draw() as f64 / mean as f64 - 1.0).powi(2)).sum::<f64>() / f64::from(n);
+                (0..n).map(|_| (think.draw() as f64 / mean as f64 - 1.0).powi(2)).sum::<f64>()
+                    / f64::from(n);
             assert!((spread - wanted).abs() < 0.05, "{dist:?}: {spread} instead of {wanted}");
         }
     }

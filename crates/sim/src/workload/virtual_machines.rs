@@ -49,7 +49,8 @@ struct Guest {
 impl Pattern for Guest {
     fn pick(&mut self) -> Option<Request> {
         // All three numbers are drawn in any case: another share leaves the others' numbers as they are.
-        let (jumps, to, reads) = (self.rng.below(100), self.rng.below(self.blocks), self.rng.below(100));
+        let (jumps, to, reads) =
+            (self.rng.below(100), self.rng.below(self.blocks), self.rng.below(100));
         let block = if jumps < u64::from(self.jump_percent) { to } else { self.next };
         self.next = (block + 1) % self.blocks;
         let op = if reads < u64::from(self.read_percent) { Op::Read } else { Op::Write };
@@ -88,7 +89,8 @@ mod tests {
     fn requests(pairs: &[(&str, &str)], index: u32, n: usize) -> Vec<Request> {
         let row = find("virtual-machines").unwrap();
         let params = row.params(pairs.iter().copied()).unwrap();
-        let mut client = row.client(&params, Seat { index, count: params.clients, len: 64 << 20, seed: 9 });
+        let mut client =
+            row.client(&params, Seat { index, count: params.clients, len: 64 << 20, seed: 9 });
         let mut made = Vec::new();
         while made.len() < n {
             if let Step::Io(request) = client.next(Time::ZERO, None) {
@@ -103,7 +105,8 @@ mod tests {
         for (jump_share, wanted) in [("0", 0.0), ("25", 0.25), ("100", 1.0)] {
             let made = requests(&[("jump_share", jump_share)], 2, 4000);
             assert!(made.iter().all(|request| (32 << 20..48 << 20).contains(&request.offset)));
-            let in_order = |pair: &[Request]| pair[1].offset == pair[0].offset + u64::from(pair[0].len);
+            let in_order =
+                |pair: &[Request]| pair[1].offset == pair[0].offset + u64::from(pair[0].len);
             let jumps = made.windows(2).filter(|pair| !in_order(pair)).count() as f64 / 3999.0;
             // The image wraps around after 1024 blocks, and one jump of 1024 goes to the next block.
             assert!((jumps - wanted).abs() < 0.03, "{jump_share}: {jumps}");
@@ -112,8 +115,12 @@ mod tests {
 
     #[test]
     fn another_share_of_reads_leaves_the_places_as_they_are() {
-        let places =
-            |share| requests(&[("read_share", share)], 0, 500).iter().map(|made| made.offset).collect::<Vec<_>>();
+        let places = |share| {
+            requests(&[("read_share", share)], 0, 500)
+                .iter()
+                .map(|made| made.offset)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(places("0"), places("100"));
     }
 }

@@ -38,7 +38,9 @@ fn trial(elevator: &'static ElevatorKind, disk: (&str, Option<u32>), readers: u3
         queue_depth: disk.1,
         device: device::device(disk.0, 1).unwrap(),
         workload,
-        params: workload.params([("clients", readers.to_string().as_str()), ("block_size", "4k")]).unwrap(),
+        params: workload
+            .params([("clients", readers.to_string().as_str()), ("block_size", "4k")])
+            .unwrap(),
         seed: 1,
         warmup_ns: if bfq { 10 * S } else { S },
         duration_ns: 4 * S,
@@ -68,11 +70,16 @@ fn started(outcome: &Outcome) -> u64 {
 fn sequential_readers_get_from_bfq_what_they_get_from_cfq_on_every_disk_and_at_every_depth() {
     for disk in DISKS {
         for readers in [2, 4, 8] {
-            let [bfq, cfq, deadline] =
-                ["bfq", "cfq", "deadline"].map(|name| rate(&outcome(trial(named(name), disk, readers))));
-            println!("{disk:?}, {readers}: bfq {bfq:.2}, cfq {cfq:.2}, deadline {deadline:.2} MB/s");
+            let [bfq, cfq, deadline] = ["bfq", "cfq", "deadline"]
+                .map(|name| rate(&outcome(trial(named(name), disk, readers))));
+            println!(
+                "{disk:?}, {readers}: bfq {bfq:.2}, cfq {cfq:.2}, deadline {deadline:.2} MB/s"
+            );
             assert!(bfq > 0.8 * cfq, "{disk:?}, {readers} readers: {bfq:.2} of {cfq:.2} MB/s");
-            assert!(bfq > 2.5 * deadline, "{disk:?}, {readers} readers: {bfq:.2}, deadline {deadline:.2} MB/s");
+            assert!(
+                bfq > 2.5 * deadline,
+                "{disk:?}, {readers} readers: {bfq:.2}, deadline {deadline:.2} MB/s"
+            );
         }
     }
 }
@@ -81,7 +88,8 @@ fn sequential_readers_get_from_bfq_what_they_get_from_cfq_on_every_disk_and_at_e
 fn two_sequential_readers_get_most_of_what_one_gets_from_everybody_who_idles() {
     for disk in DISKS {
         for name in ["bfq", "cfq", "anticipatory"] {
-            let [one, two] = [1, 2].map(|readers| rate(&outcome(trial(named(name), disk, readers))));
+            let [one, two] =
+                [1, 2].map(|readers| rate(&outcome(trial(named(name), disk, readers))));
             println!("{disk:?}, {name}: one {one:.2}, two {two:.2} MB/s");
             assert!(two > 0.7 * one, "{disk:?}, {name}: {two:.2} of {one:.2} MB/s");
         }
@@ -98,7 +106,10 @@ fn readers_that_start_together_are_merged_for_good_while_they_are_raised() {
         let (early, late) = (raised(0), raised(40 * S));
         let plain = rate(&outcome(trial(named("bfq"), disk, 4)));
         println!("{disk:?}: raised {early:.2}, later {late:.2}, never raised {plain:.2} MB/s");
-        assert!(early < 0.6 * plain, "{disk:?}: {early:.2} of {plain:.2} MB/s while all are raised");
+        assert!(
+            early < 0.6 * plain,
+            "{disk:?}: {early:.2} of {plain:.2} MB/s while all are raised"
+        );
         // From then on they share a queue, in which none is waited for.
         assert!(late < 0.6 * plain, "{disk:?}: {late:.2} of {plain:.2} MB/s afterwards");
     }
@@ -117,7 +128,11 @@ fn no_scheduler_can_idle_for_a_reader_that_finds_no_free_request() {
 fn one_to_two(build: &Build) -> Box<dyn Elevator> {
     let mut bfq = (named("bfq").build)(build);
     for (process, weight) in [(0, 40), (1, 80)] {
-        bfq.flow(process, process, &FlowSpec { weight: Some(weight), rate: None, burst: 0, latency_ns: None });
+        bfq.flow(
+            process,
+            process,
+            &FlowSpec { weight: Some(weight), rate: None, burst: 0, latency_ns: None },
+        );
     }
     bfq
 }

@@ -84,7 +84,8 @@ impl Observer for Lines {
             let word = if op == Op::Read { "read" } else { "write" };
             let place = format!("{}+{}", event.sector, event.nr_sectors);
             let cylinder = event.sector / CYLINDER;
-            write!(line, " #{tag:<3} {word:<5} {place:<11} cylinder {cylinder}").expect("a string takes everything");
+            write!(line, " #{tag:<3} {word:<5} {place:<11} cylinder {cylinder}")
+                .expect("a string takes everything");
         }
         self.0.push_str(line.trim_end());
         self.0.push('\n');
@@ -118,7 +119,9 @@ fn trace(elevator: &'static ElevatorKind) -> String {
 }
 
 fn snapshot(name: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots").join(format!("it__golden__{name}.snap"))
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/it/snapshots")
+        .join(format!("it__golden__{name}.snap"))
 }
 
 #[test]
@@ -144,9 +147,15 @@ fn no_golden_trace_is_left_of_a_scheduler_that_is_gone() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/snapshots");
     for entry in std::fs::read_dir(folder).expect("there are golden traces") {
         let path = entry.expect("a folder can be read").path();
-        let row = path.file_name().and_then(|name| name.to_str()?.strip_prefix("it__golden__")?.strip_suffix(".snap"));
+        let row = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_prefix("it__golden__")?.strip_suffix(".snap"));
         let Some(row) = row else { continue };
-        assert!(elevator::find(row).is_some(), "{} belongs to no row of the table: delete it", path.display());
+        assert!(
+            elevator::find(row).is_some(),
+            "{} belongs to no row of the table: delete it",
+            path.display()
+        );
     }
 }
 
@@ -168,7 +177,10 @@ const TWINS: &[(&[&str], &str)] = &[
         "all flows have the same arrival curve and bound unless they are promised others; the piece that is merged at a \
          request's front touches the one in noop's cache",
     ),
-    (&["k2", "iocost"], "nothing is real-time, and virtual time is never short: both are orders of arrival"),
+    (
+        &["k2", "iocost"],
+        "nothing is real-time, and virtual time is never short: both are orders of arrival",
+    ),
     (&["sptf", "asptf"], "nothing waits long enough to count as old"),
 ];
 
@@ -182,7 +194,11 @@ fn the_traces_tell_schedulers_apart_and_are_short_enough_to_read() {
     for (at, (one, trace)) in traces.iter().enumerate() {
         for (other, that) in &traces[at + 1..] {
             let twins = TWINS.iter().any(|(rows, _)| rows.contains(one) && rows.contains(other));
-            assert_eq!(trace == that, twins, "{one} and {other}: the same in the scenario, or twins by their rules?");
+            assert_eq!(
+                trace == that,
+                twins,
+                "{one} and {other}: the same in the scenario, or twins by their rules?"
+            );
         }
     }
 }

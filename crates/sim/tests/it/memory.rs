@@ -27,14 +27,17 @@ fn peak(elevator: &'static ElevatorKind, workload: &str, seconds: u64) -> (u64, 
         queue_depth: None,
         device: device::device("hp97560", 1).expect("the device is in the table"),
         workload,
-        params: workload.params([("clients", "40"), ("block_size", "4k")]).expect("40 clients are possible"),
+        params: workload
+            .params([("clients", "40"), ("block_size", "4k")])
+            .expect("40 clients are possible"),
         seed: 1,
         warmup_ns: 0,
         duration_ns: seconds * 1_000_000_000,
         turnaround_ns: 100_000,
         turnaround_spread_ns: 0,
     };
-    let (outcome, held) = count_held(|| run(make(), &mut Unobserved, &|| false).expect("the trial runs to its end"));
+    let (outcome, held) =
+        count_held(|| run(make(), &mut Unobserved, &|| false).expect("the trial runs to its end"));
     (outcome.queue.completed, held.peak)
 }
 
@@ -43,13 +46,19 @@ fn ten_times_as_many_requests_need_no_more_memory() {
     // The simulated disk does some tens of random requests a second, and some hundreds of sequential ones.
     let all = ELEVATORS.iter().map(|row| (row, "randread", 200));
     let long = ELEVATORS.iter().filter(|row| row.name == "none").map(|row| (row, "randread", 2000));
-    let sequential =
-        ELEVATORS.iter().filter(|row| ["wpcas", "cfq"].contains(&row.name)).map(|row| (row, "seqread", 200));
+    let sequential = ELEVATORS
+        .iter()
+        .filter(|row| ["wpcas", "cfq"].contains(&row.name))
+        .map(|row| (row, "seqread", 200));
     for (row, workload, seconds) in all.chain(long).chain(sequential) {
         let (few, small) = peak(row, workload, seconds);
         let (many, large) = peak(row, workload, 10 * seconds);
         println!("{} {workload}: {small} bytes for {few} requests, {large} for {many}", row.name);
-        assert!(few >= 2000 && many > 7 * few, "{} {workload}: {few} and {many} requests", row.name);
+        assert!(
+            few >= 2000 && many > 7 * few,
+            "{} {workload}: {few} and {many} requests",
+            row.name
+        );
         assert!(
             large <= small + SLACK,
             "{} {workload}: {small} bytes for {few} requests, {large} for {many}",

@@ -31,7 +31,9 @@ fn in_lockstep(specification: &str, name: &str, set: &[(&str, u64)], drawn: &[Dr
     let row = find(name).expect("the scheduler is in the table");
     let mut elevators: [Box<dyn Elevator>; 2] =
         [(), ()].map(|()| (row.build)(&Build { nr_tags: 32, ..Build::default() }));
-    elevators.iter_mut().for_each(|elevator| set.iter().for_each(|(name, value)| elevator.set(name, *value)));
+    elevators
+        .iter_mut()
+        .for_each(|elevator| set.iter().for_each(|(name, value)| elevator.set(name, *value)));
     let (mut now, mut last, mut done) = (Time::ZERO, 0, Vec::new());
     let mut free: Vec<u32> = (0..24).collect();
     let mut in_disk: Vec<BlockRequest> = Vec::new();
@@ -41,7 +43,8 @@ fn in_lockstep(specification: &str, name: &str, set: &[(&str, u64)], drawn: &[Dr
             now = disk.next_event().expect("the device has something to do");
             disk.advance(now, &mut done);
             for tag in done.drain(..) {
-                let at = in_disk.iter().position(|request| request.tag == tag).expect("it was sent");
+                let at =
+                    in_disk.iter().position(|request| request.tag == tag).expect("it was sent");
                 let finished = Finished { request: in_disk.swap_remove(at), issued: now };
                 elevators.iter_mut().for_each(|elevator| elevator.complete(now, &finished));
                 free.push(tag);
@@ -50,13 +53,21 @@ fn in_lockstep(specification: &str, name: &str, set: &[(&str, u64)], drawn: &[Dr
         }
         now = now.max(until);
         let room = disk.sectors() - 64;
-        let sector =
-            if *goes_on && last < room { last } else { (u128::from(*part) * u128::from(room) / 1_000_000) as u64 };
+        let sector = if *goes_on && last < room {
+            last
+        } else {
+            (u128::from(*part) * u128::from(room) / 1_000_000) as u64
+        };
         last = sector + u64::from(*nr_sectors);
         let tag = free.pop().expect("one is free");
         let op = if *write { Op::Write } else { Op::Read };
-        let piece =
-            BlockRequest { op, nr_sectors: *nr_sectors, seq: nr as u64, allocated: now, ..request(tag, sector) };
+        let piece = BlockRequest {
+            op,
+            nr_sectors: *nr_sectors,
+            seq: nr as u64,
+            allocated: now,
+            ..request(tag, sector)
+        };
         elevators.iter_mut().for_each(|elevator| elevator.insert(now, piece, InsertAt::Sorted));
         dispatch(now, disk.as_mut(), &mut elevators, &mut in_disk);
     }
@@ -71,7 +82,8 @@ fn dispatch(
     // Busy with something else, a drive is asked all the same.
     while in_disk.len() < disk.queue_depth().min(4) as usize {
         let [bounded, linear] = elevators;
-        let (found, expected) = (bounded.dispatch(now, as_disk(disk)), linear.dispatch(now, &Unbounded(disk)));
+        let (found, expected) =
+            (bounded.dispatch(now, as_disk(disk)), linear.dispatch(now, &Unbounded(disk)));
         assert_eq!(found, expected, "at {} ns", now.as_ns());
         let Some(BlockRequest { tag, op, sector, nr_sectors, .. }) = found else { return };
         disk.submit(now, Command::Transfer { tag, op, sector, nr_sectors });

@@ -98,7 +98,10 @@ fn queue(arrivals: u32, load_percent: u64, exponential: bool) -> Outcome {
         host: sim::Host::default(),
         nr_requests: Some(64),
         queue_depth: None,
-        device: Box::new(Server { draw: exponential.then(|| stream(11, "device")), inside: VecDeque::new() }),
+        device: Box::new(Server {
+            draw: exponential.then(|| stream(11, "device")),
+            inside: VecDeque::new(),
+        }),
         workload,
         params: workload.params([]).unwrap(),
         seed: 11,
@@ -108,7 +111,8 @@ fn queue(arrivals: u32, load_percent: u64, exponential: bool) -> Outcome {
         turnaround_spread_ns: 0,
     };
     let mean_ns = SERVICE_NS * 100 / load_percent;
-    let program = Box::new(Arrivals { times: stream(11, "arrivals"), mean_ns, left: arrivals, think: false });
+    let program =
+        Box::new(Arrivals { times: stream(11, "arrivals"), mean_ns, left: arrivals, think: false });
     run_members(trial, vec![Member::new(program, 0, 1 << 20)], &mut Unobserved, &|| false).unwrap()
 }
 
@@ -126,8 +130,13 @@ fn check(arrivals: u32, load_percent: u64) {
         assert_eq!(outcome.measured.reads.count, u64::from(arrivals));
         assert!((outcome.busy_share() / load - 1.0).abs() < 0.005, "{} busy", outcome.busy_share());
         let wait = mean_wait(&outcome, SERVICE_NS as f64);
-        println!("load {load}, exponential service {exponential}: mean wait {wait:.4}, by the formula {expected:.4}");
-        assert!((wait / expected - 1.0).abs() < 0.01, "wait {wait}, by the formula {expected}, at load {load}");
+        println!(
+            "load {load}, exponential service {exponential}: mean wait {wait:.4}, by the formula {expected:.4}"
+        );
+        assert!(
+            (wait / expected - 1.0).abs() < 0.01,
+            "wait {wait}, by the formula {expected}, at load {load}"
+        );
     }
 }
 

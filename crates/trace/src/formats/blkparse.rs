@@ -23,7 +23,9 @@ pub(super) struct Events {
 pub(super) fn is_event(line: &str) -> bool {
     let words: Vec<&str> = line.split_ascii_whitespace().take(6).collect();
     match words.as_slice() {
-        [device, _cpu, _sequence, time, _pid, _action] => numbers_of(device).is_some() && nanoseconds(time).is_ok(),
+        [device, _cpu, _sequence, time, _pid, _action] => {
+            numbers_of(device).is_some() && nanoseconds(time).is_ok()
+        }
         _ => is_banner(line),
     }
 }
@@ -70,23 +72,25 @@ impl Reader for Events {
             }
             _ => return Ok(Next::Line),
         };
-        let pid =
-            u32::try_from(number(pid, "a pid")?).map_err(|_| format!("expected a pid, found {:?}", excerpt(pid)))?;
+        let pid = u32::try_from(number(pid, "a pid")?)
+            .map_err(|_| format!("expected a pid, found {:?}", excerpt(pid)))?;
         let Some((rwbs, place)) = rest.split_first() else {
             return if action == Action::Queue { Err(wrong(line)) } else { Ok(Next::Line) };
         };
         let (kind, flags) = marks(rwbs)?;
         let extent = match place {
-            [sector, "+", sectors, ..] => {
-                Extent::of_sectors(number(sector, "a sector")?, number(sectors, "a number of sectors")?)?
-            }
+            [sector, "+", sectors, ..] => Extent::of_sectors(
+                number(sector, "a sector")?,
+                number(sectors, "a number of sectors")?,
+            )?,
             // A flush that announces a write which is an event of its own.
             _ if rwbs.starts_with('F') || kind == Kind::Flush => Extent { sector: 0, sectors: 0 },
             _ if action == Action::Queue => return Err(wrong(line)),
             _ => return Ok(Next::Line),
         };
         let kind = if extent.sectors == 0 { Kind::Flush } else { kind };
-        let failed = action == Action::Complete && rest.last().is_some_and(|word| word.starts_with("[-"));
+        let failed =
+            action == Action::Complete && rest.last().is_some_and(|word| word.starts_with("[-"));
         let flags = if failed { flags.with(Flags::FAILED) } else { flags };
         let (process, device) = match action {
             Action::Queue => {
@@ -140,7 +144,9 @@ fn marks(rwbs: &str) -> Result<(Kind, Flags), String> {
         Some('W') => Kind::Write,
         Some('D') => Kind::Discard,
         Some('N' | 'F') | None => Kind::Flush,
-        Some(_) => return Err(format!("expected rwbs with R, W, D, N or F, found {:?}", excerpt(rwbs))),
+        Some(_) => {
+            return Err(format!("expected rwbs with R, W, D, N or F, found {:?}", excerpt(rwbs)));
+        }
     };
     let mut flags = if first { Flags::PREFLUSH } else { Flags::default() };
     for letter in letters {
@@ -166,7 +172,11 @@ pub(super) fn waited_for(kind: Kind, flags: Flags) -> Flags {
 fn numbers_of(word: &str) -> Option<(u32, u32)> {
     let (major, minor) = word.split_once(',')?;
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if digits(major) && digits(minor) { Some((major.parse().ok()?, minor.parse().ok()?)) } else { None }
+    if digits(major) && digits(minor) {
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    } else {
+        None
+    }
 }
 
 /// `12.000000345`, with nine digits after the point.

@@ -60,7 +60,9 @@ pub struct Decoder {
 /// Whether a file begins with a record, of any version.
 pub fn is_blktrace(bytes: &[u8]) -> bool {
     bytes.first_chunk::<4>().is_some_and(|word| {
-        [u32::from_le_bytes(*word), u32::from_be_bytes(*word)].into_iter().any(|word| word & 0xffff_ff00 == MAGIC)
+        [u32::from_le_bytes(*word), u32::from_be_bytes(*word)]
+            .into_iter()
+            .any(|word| word & 0xffff_ff00 == MAGIC)
     })
 }
 
@@ -114,7 +116,10 @@ impl Decoder {
                 };
             }
         }
-        Err(format!("byte {place}: expected the beginning of a record of blktrace, found {:02x?}", &head[..4]))
+        Err(format!(
+            "byte {place}: expected the beginning of a record of blktrace, found {:02x?}",
+            &head[..4]
+        ))
     }
 
     /// Bytes of a record that is cut off at the end of the file.
@@ -180,12 +185,18 @@ impl Stream {
             return;
         }
         let (kind, flags) = marks(category, sectors);
-        let flags = if action == Action::Complete && record.error != 0 { flags.with(Flags::FAILED) } else { flags };
-        let extent = Extent { sector: if kind == Kind::Flush { 0 } else { record.sector }, sectors };
+        let flags = if action == Action::Complete && record.error != 0 {
+            flags.with(Flags::FAILED)
+        } else {
+            flags
+        };
+        let extent =
+            Extent { sector: if kind == Kind::Flush { 0 } else { record.sector }, sectors };
         let name = self.names.get(&record.pid).map_or("", String::as_str);
         let process = if action == Action::Queue { to.process(record.pid, name) } else { 0 };
         // Records of a CPU may be a little out of order: requests are in the order of the files.
-        let at = record.at.min(u64::MAX - 1).max(if action == Action::Queue { self.last } else { 0 });
+        let at =
+            record.at.min(u64::MAX - 1).max(if action == Action::Queue { self.last } else { 0 });
         if action == Action::Queue {
             self.last = at;
         }
@@ -217,8 +228,13 @@ fn marks(category: u32, sectors: u32) -> (Kind, Flags) {
         c if c & WRITE != 0 => Kind::Write,
         _ => Kind::Read,
     };
-    let marks =
-        [(SYNC, Flags::SYNC), (META, Flags::META), (FUA, Flags::FUA), (AHEAD, Flags::AHEAD), (FLUSH, Flags::PREFLUSH)];
+    let marks = [
+        (SYNC, Flags::SYNC),
+        (META, Flags::META),
+        (FUA, Flags::FUA),
+        (AHEAD, Flags::AHEAD),
+        (FLUSH, Flags::PREFLUSH),
+    ];
     let flags = marks.into_iter().filter(|(bit, _)| category & bit != 0);
     (kind, waited_for(kind, flags.fold(Flags::default(), |all, (_, flag)| all.with(flag))))
 }
@@ -239,7 +255,9 @@ fn device(number: u32, to: &mut Builder) -> u16 {
 /// What follows a remap: the device above, the device to which it goes, the sector above, all in the network's byte order.
 fn remap(record: &Record, to: &mut Builder) {
     let skip = if record.action & CGROUP != 0 { 8 } else { 0 };
-    let Some(above) = record.data.get(skip..).filter(|data| data.len() >= 4).map(|data| word(data, 0, true)) else {
+    let Some(above) =
+        record.data.get(skip..).filter(|data| data.len() >= 4).map(|data| word(data, 0, true))
+    else {
         return;
     };
     let below = record.device;

@@ -29,9 +29,11 @@ impl Extent {
             return Err(format!("expected a length of 1 to {} bytes, found {len}", u32::MAX));
         }
         let end = offset.checked_add(len);
-        let end = end.ok_or_else(|| format!("expected an end of at most 64 bits, found {offset} + {len}"))?;
+        let end = end
+            .ok_or_else(|| format!("expected an end of at most 64 bits, found {offset} + {len}"))?;
         let sector = offset / SECTOR;
-        let sectors = u32::try_from(end.div_ceil(SECTOR) - sector).expect("4 GiB are fewer than 2^32 sectors");
+        let sectors = u32::try_from(end.div_ceil(SECTOR) - sector)
+            .expect("4 GiB are fewer than 2^32 sectors");
         Ok(Extent { sector, sectors })
     }
 
@@ -40,7 +42,9 @@ impl Extent {
         let fits = sector.checked_add(sectors).and_then(|end| end.checked_mul(SECTOR)).is_some();
         match u32::try_from(sectors) {
             Ok(sectors) if fits => Ok(Extent { sector, sectors }),
-            _ => Err(format!("expected less than 2^55 sectors, and 2^32 in a request, found {sector} + {sectors}")),
+            _ => Err(format!(
+                "expected less than 2^55 sectors, and 2^32 in a request, found {sector} + {sectors}"
+            )),
         }
     }
 }
@@ -96,7 +100,9 @@ impl Builder {
             return Ok(());
         }
         let (at, last) = (seconds(at), seconds(self.last));
-        Err(format!("expected a time not before the previous request's {last} s, found {at} s: time runs backwards"))
+        Err(format!(
+            "expected a time not before the previous request's {last} s, found {at} s: time runs backwards"
+        ))
     }
 
     /// The number of a process; a pid with another name is another process.
@@ -121,7 +127,11 @@ impl Builder {
     /// The number of a disk.
     pub fn device(&mut self, name: &str) -> u16 {
         if let Some(last) = self.last_device
-            && self.recording.devices.get(usize::from(last)).is_some_and(|device| device.name == name)
+            && self
+                .recording
+                .devices
+                .get(usize::from(last))
+                .is_some_and(|device| device.name == name)
         {
             return last;
         }
@@ -189,7 +199,13 @@ impl Builder {
         for io in &mut recording.ios {
             io.queued -= first;
             end = end.max(io.queued);
-            for stage in [&mut io.entered, &mut io.tagged, &mut io.inserted, &mut io.issued, &mut io.completed] {
+            for stage in [
+                &mut io.entered,
+                &mut io.tagged,
+                &mut io.inserted,
+                &mut io.issued,
+                &mut io.completed,
+            ] {
                 if let Some(at) = stage.get() {
                     *stage = At::ns(at.saturating_sub(first));
                     end = end.max(at.saturating_sub(first));
@@ -201,14 +217,23 @@ impl Builder {
         }
         format.name().clone_into(&mut recording.about.source);
         recording.about.length = end;
-        recording.about.began = wall.map_or(0, |(at, since)| since.saturating_add(first).saturating_sub(at));
+        recording.about.began =
+            wall.map_or(0, |(at, since)| since.saturating_add(first).saturating_sub(at));
         recording
     }
 }
 
 /// A request of bytes that a format without stages knows; `took` is 0 where it does not say.
-pub(super) fn asked(at: u64, took: u64, kind: Kind, extent: Extent, process: u32, device: u16) -> Io {
-    let completed = if took == 0 { At::UNKNOWN } else { At::ns(at.saturating_add(took).min(u64::MAX - 1)) };
+pub(super) fn asked(
+    at: u64,
+    took: u64,
+    kind: Kind,
+    extent: Extent,
+    process: u32,
+    device: u16,
+) -> Io {
+    let completed =
+        if took == 0 { At::UNKNOWN } else { At::ns(at.saturating_add(took).min(u64::MAX - 1)) };
     Io { completed, device, ..Io::asked(at, kind, extent.sector, extent.sectors, process) }
 }
 

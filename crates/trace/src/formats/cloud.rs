@@ -49,11 +49,13 @@ fn is_number(text: &str) -> bool {
 }
 
 pub(super) fn is_alibaba(line: &str) -> bool {
-    is_header(line, ALIBABA) || has_cells::<5>(line, |cells| is_number(cells[0]) && letter(cells[1]).is_some())
+    is_header(line, ALIBABA)
+        || has_cells::<5>(line, |cells| is_number(cells[0]) && letter(cells[1]).is_some())
 }
 
 pub(super) fn is_tencent(line: &str) -> bool {
-    let fits = |cells: [&str; 5]| cells.into_iter().all(is_number) && ["0", "1"].contains(&cells[3]);
+    let fits =
+        |cells: [&str; 5]| cells.into_iter().all(is_number) && ["0", "1"].contains(&cells[3]);
     is_header(line, TENCENT) || has_cells(line, fits)
 }
 
@@ -100,7 +102,10 @@ impl Reader for Alibaba {
         let [volume, word, offset, len, time] = cells(line, ALIBABA)?;
         number(volume, "the number of a volume")?;
         let kind = letter(word).ok_or_else(|| no_kind("R or W", word))?;
-        let extent = Extent::of_bytes(number(offset, "an offset in bytes")?, number(len, "a length in bytes")?)?;
+        let extent = Extent::of_bytes(
+            number(offset, "an offset in bytes")?,
+            number(len, "a length in bytes")?,
+        )?;
         let at = times(time, 1000, "a time in microseconds")?;
         push(to, at, true, kind, extent, &format!("volume {volume}"));
         self.begun = true;
@@ -121,7 +126,14 @@ impl Reader for Tencent {
             _ => return Err(no_kind("0 (read) or 1 (write)", word)),
         };
         let extent = sectors_of(sector, number(sectors, "a number of sectors")?)?;
-        push(to, times(time, SECOND_NS, "a time in seconds")?, true, kind, extent, &format!("volume {volume}"));
+        push(
+            to,
+            times(time, SECOND_NS, "a time in seconds")?,
+            true,
+            kind,
+            extent,
+            &format!("volume {volume}"),
+        );
         self.begun = true;
         Ok(Next::Line)
     }
@@ -135,11 +147,13 @@ impl Reader for CloudPhysics {
         let (at, kind, sector, size) = if line.split(',').count() == 5 {
             let [version, time, word, size, sector] = cells(line, VSCSI)?;
             number(version, "a version")?;
-            let kind =
-                command(word).ok_or_else(|| no_kind("a SCSI command that reads or writes, like 28 or 2a", word))?;
+            let kind = command(word).ok_or_else(|| {
+                no_kind("a SCSI command that reads or writes, like 28 or 2a", word)
+            })?;
             (times(time, SECOND_NS, "a time in seconds")?, kind, sector, size)
         } else {
-            let [time, sector, word, size] = cells(line, &format!("{CLOUDPHYSICS} (or the 5 fields {VSCSI})"))?;
+            let [time, sector, word, size] =
+                cells(line, &format!("{CLOUDPHYSICS} (or the 5 fields {VSCSI})"))?;
             let kind = letter(word).ok_or_else(|| no_kind("r or w", word))?;
             (times(time, 1000, "a time in microseconds")?, kind, sector, size)
         };

@@ -35,7 +35,8 @@ impl Reader for Iolog {
             None => self.header(line)?,
             Some(2) => self.action(None, &words, line, to)?,
             Some(_) => {
-                let (time, rest) = words.split_first().ok_or("expected a time in microseconds, found nothing")?;
+                let (time, rest) =
+                    words.split_first().ok_or("expected a time in microseconds, found nothing")?;
                 self.action(Some(times(time, 1000, "a time in microseconds")?), rest, line, to)?;
             }
         }
@@ -50,13 +51,21 @@ impl Iolog {
             "fio version 3 iolog" => 3,
             _ => {
                 let found = excerpt(line);
-                return Err(format!("expected \"fio version 2 iolog\" or \"fio version 3 iolog\", found {found:?}"));
+                return Err(format!(
+                    "expected \"fio version 2 iolog\" or \"fio version 3 iolog\", found {found:?}"
+                ));
             }
         });
         Ok(())
     }
 
-    fn action(&mut self, at_ns: Option<u64>, words: &[&str], line: &str, to: &mut Builder) -> Result<(), String> {
+    fn action(
+        &mut self,
+        at_ns: Option<u64>,
+        words: &[&str],
+        line: &str,
+        to: &mut Builder,
+    ) -> Result<(), String> {
         let at = at_ns.unwrap_or(self.clock_ns);
         let (file, kind, extent) = match words {
             [_, "add" | "open" | "close"] => return Ok(()),
@@ -80,7 +89,10 @@ impl Iolog {
                 (
                     file,
                     kind,
-                    Extent::of_bytes(number(offset, "an offset in bytes")?, number(len, "a length in bytes")?)?,
+                    Extent::of_bytes(
+                        number(offset, "an offset in bytes")?,
+                        number(len, "a length in bytes")?,
+                    )?,
                 )
             }
             _ => {

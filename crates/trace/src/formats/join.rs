@@ -68,7 +68,10 @@ impl Joiner {
         if action == Action::Queue {
             let io = asked(at, 0, kind, extent, process, device);
             let number = to.push(Io { flags, ..io });
-            self.open.insert((device, kind, extent.sector, number), extent.sector + u64::from(extent.sectors));
+            self.open.insert(
+                (device, kind, extent.sector, number),
+                extent.sector + u64::from(extent.sectors),
+            );
             return;
         }
         let end = extent.sector + u64::from(extent.sectors);
@@ -77,7 +80,11 @@ impl Joiner {
             let wanted = |number: u32, to: &mut Builder| is_wanted(action, to.io(number));
             let from = (device, kind, next, 0);
             let until = (device, kind, end.max(next + 1), 0);
-            let found = self.open.range(from..until).take(MOST_ALIKE).find(|((.., number), _)| wanted(*number, to));
+            let found = self
+                .open
+                .range(from..until)
+                .take(MOST_ALIKE)
+                .find(|((.., number), _)| wanted(*number, to));
             let Some((&place, &piece_end)) = found else { return };
             self.stage(event, place, piece_end, end, to);
             next = piece_end;
@@ -89,10 +96,18 @@ impl Joiner {
     }
 
     /// An event has reached the open piece at a place.
-    fn stage(&mut self, event: &Event, place: OpenPiece, piece_end: u64, end: u64, to: &mut Builder) {
+    fn stage(
+        &mut self,
+        event: &Event,
+        place: OpenPiece,
+        piece_end: u64,
+        end: u64,
+        to: &mut Builder,
+    ) {
         let number = place.3;
         let io = to.io(number);
-        let known = [io.entered, io.tagged, io.inserted, io.issued].into_iter().filter_map(At::get).max();
+        let known =
+            [io.entered, io.tagged, io.inserted, io.issued].into_iter().filter_map(At::get).max();
         let at = At::ns(event.at.max(io.queued).max(known.unwrap_or(0)));
         match event.action {
             Action::Queue => {}
@@ -136,7 +151,10 @@ mod tests {
         let (process, device) = (to.process(1, "a"), to.device("8,0"));
         for &(at, action, kind, sector, sectors) in events {
             let extent = Extent { sector, sectors };
-            joiner.event(&Event { at, action, kind, flags: Flags::default(), extent, process, device }, &mut to);
+            joiner.event(
+                &Event { at, action, kind, flags: Flags::default(), extent, process, device },
+                &mut to,
+            );
         }
         let recording = to.finish(Format::Blkparse);
         assert_eq!(recording.check(), Ok(()));
@@ -185,8 +203,13 @@ mod tests {
             (9, Complete, Read, 8, 8),
         ];
         let none = (None, None);
-        let expected =
-            [(0, Some(3), Some(5)), (1, Some(4), Some(9)), (2, none.0, none.1), (6, None, Some(8)), (7, None, None)];
+        let expected = [
+            (0, Some(3), Some(5)),
+            (1, Some(4), Some(9)),
+            (2, none.0, none.1),
+            (6, None, Some(8)),
+            (7, None, None),
+        ];
         assert_eq!(joined(&events), expected);
     }
 

@@ -27,7 +27,8 @@ pub(super) fn excerpt(text: &str) -> String {
 
 /// A number of a trace.
 pub(super) fn number(text: &str, what: &str) -> Result<u64, String> {
-    let wrong = || format!("expected {what}, a whole number of at most 64 bits, found {:?}", excerpt(text));
+    let wrong =
+        || format!("expected {what}, a whole number of at most 64 bits, found {:?}", excerpt(text));
     if text.starts_with('+') { Err(wrong()) } else { text.parse().map_err(|_| wrong()) }
 }
 
@@ -39,7 +40,10 @@ pub(super) fn times(text: &str, unit_ns: u64, what: &str) -> Result<u64, String>
 }
 
 /// The cells of a line of CSV, if there are so many.
-pub(super) fn cells<'a, const N: usize>(line: &'a str, names: &str) -> Result<[&'a str; N], String> {
+pub(super) fn cells<'a, const N: usize>(
+    line: &'a str,
+    names: &str,
+) -> Result<[&'a str; N], String> {
     let mut cells = [""; N];
     let mut all = line.split(',');
     for cell in &mut cells {

@@ -22,7 +22,9 @@ pub(super) struct Csv {
 
 /// Whether a line is one of this format.
 pub(super) fn is_msr(line: &str) -> bool {
-    is_header(line) || line.split(',').count() == 7 && line.split(',').nth(3).is_some_and(|word| kind(word).is_some())
+    is_header(line)
+        || line.split(',').count() == 7
+            && line.split(',').nth(3).is_some_and(|word| kind(word).is_some())
 }
 
 fn is_header(line: &str) -> bool {
@@ -51,8 +53,12 @@ impl Reader for Csv {
         number(disk, "a disk number")?;
         let at = ticks(time, "a time in units of 100 ns")?;
         let took = ticks(took, "a response time in units of 100 ns")?;
-        let kind = kind(word).ok_or_else(|| format!("expected Read or Write, found {:?}", excerpt(word)))?;
-        let extent = Extent::of_bytes(number(offset, "an offset in bytes")?, number(size, "a size in bytes")?)?;
+        let kind = kind(word)
+            .ok_or_else(|| format!("expected Read or Write, found {:?}", excerpt(word)))?;
+        let extent = Extent::of_bytes(
+            number(offset, "an offset in bytes")?,
+            number(size, "a size in bytes")?,
+        )?;
         let name = format!("{host} {disk}");
         let (process, device) = (to.process(0, &name), to.device(&name));
         to.push(asked(at, took, kind, extent, process, device));

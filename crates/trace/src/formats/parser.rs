@@ -90,14 +90,17 @@ impl Parser {
         if self.to.is_empty() {
             let bad = self.to.nr_bad();
             let skipped = if bad > 0 { format!(" ({bad} broken lines)") } else { String::new() };
-            let problem = format!("expected at least one request before the end of the file{skipped}");
+            let problem =
+                format!("expected at least one request before the end of the file{skipped}");
             return Err(TraceError { line: self.last.max(1), problem });
         }
         Ok(self.to.finish(self.format))
     }
 
     fn fits(&self, bytes: usize, line: u64) -> Result<(), TraceError> {
-        TRACE_LINE.check(bytes).map_err(|exceeded| TraceError { line, problem: exceeded.to_string() })
+        TRACE_LINE
+            .check(bytes)
+            .map_err(|exceeded| TraceError { line, problem: exceeded.to_string() })
     }
 
     /// A line without its end.
@@ -137,9 +140,11 @@ impl Parser {
             self.reader = reader_of(format);
         }
         let reader = self.reader.as_mut().expect("the format was found out");
-        text.map_err(|_| format!("expected text, found {:?}", excerpt(&String::from_utf8_lossy(line))))
-            .and_then(|text| reader.line(text, &mut self.to))
-            .map_err(|problem| TraceError { line: number, problem })
+        text.map_err(|_| {
+            format!("expected text, found {:?}", excerpt(&String::from_utf8_lossy(line)))
+        })
+        .and_then(|text| reader.line(text, &mut self.to))
+        .map_err(|problem| TraceError { line: number, problem })
     }
 }
 

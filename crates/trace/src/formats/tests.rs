@@ -45,8 +45,10 @@ const MSR: &str = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime
 128166372003061729,hm,1,Read,4096,4096,30
 ";
 
-const ALIBABA: &str = "7,R,126703661056,4096,1577808000000046\n1,W,19496058880,77824,1577808000000426\n";
-const TENCENT: &str = "1538323200,12910952,128,0,1063\n1538323200,6265688,8,1,1071\n1538323201,8,8,1,1063\n";
+const ALIBABA: &str =
+    "7,R,126703661056,4096,1577808000000046\n1,W,19496058880,77824,1577808000000426\n";
+const TENCENT: &str =
+    "1538323200,12910952,128,0,1063\n1538323200,6265688,8,1,1071\n1538323201,8,8,1,1063\n";
 const CLOUD_1: &str = "10000,42932745,w,512\n10250,8,r,8192\n";
 const CLOUD_2: &str = "version,time,op,size,lbn\n1,33898,2a,512,42932745\n1,33899,28,6656,8\n";
 
@@ -62,7 +64,11 @@ fn problem(format: Format, text: &str) -> String {
 
 /// Time, kind, sector, sectors, process and disk of each request.
 fn facts(recording: &Recording) -> Vec<(u64, Kind, u64, u32, u32, u16)> {
-    recording.ios.iter().map(|io| (io.queued, io.kind, io.sector, io.sectors, io.process, io.device)).collect()
+    recording
+        .ios
+        .iter()
+        .map(|io| (io.queued, io.kind, io.sector, io.sectors, io.process, io.device))
+        .collect()
 }
 
 use Kind::{Discard, Flush, Read, Write};
@@ -104,14 +110,22 @@ fn blkparse_gives_what_processes_asked_for_with_the_stages_that_the_text_holds()
     ];
     assert_eq!(facts(&trace), expected);
     let first = trace.ios[0];
-    assert_eq!((first.tagged, first.issued, first.completed), (At::ns(1000), At::ns(3000), At::ns(1_200_000)));
+    assert_eq!(
+        (first.tagged, first.issued, first.completed),
+        (At::ns(1000), At::ns(3000), At::ns(1_200_000))
+    );
     assert_eq!(trace.ios[1].completed, At::UNKNOWN);
     let flags: Vec<Flags> = trace.ios.iter().map(|io| io.flags).collect();
     let durable = Flags::PREFLUSH.with(Flags::SYNC);
-    assert_eq!(flags, [Flags::SYNC, Flags::SYNC, durable, Flags::SYNC, Flags::default(), Flags::AHEAD]);
-    let names: Vec<(u32, &str)> = trace.processes.iter().map(|process| (process.pid, process.name.as_str())).collect();
+    assert_eq!(
+        flags,
+        [Flags::SYNC, Flags::SYNC, durable, Flags::SYNC, Flags::default(), Flags::AHEAD]
+    );
+    let names: Vec<(u32, &str)> =
+        trace.processes.iter().map(|process| (process.pid, process.name.as_str())).collect();
     assert_eq!(names, [(1206, "cat"), (1207, "dd")]);
-    let above = trace.devices.iter().find(|device| device.name == "253,0").expect("named by the remap");
+    let above =
+        trace.devices.iter().find(|device| device.name == "253,0").expect("named by the remap");
     assert_eq!((above.major, &above.below[..]), (253, &["8,16".to_owned()][..]));
 }
 
@@ -126,20 +140,37 @@ fn a_pid_with_another_name_is_another_process() {
 #[test]
 fn msr_has_times_of_100_ns_response_times_and_a_process_for_each_disk() {
     let trace = read(Format::Msr, MSR);
-    assert_eq!(facts(&trace), [(0, Read, 16, 8, 0, 0), (10_000, Write, 0, 1, 0, 0), (10_000, Read, 8, 8, 1, 1)]);
-    let took: Vec<Option<u64>> = trace.ios.iter().map(|io| Some(io.completed.get()? - io.queued)).collect();
+    assert_eq!(
+        facts(&trace),
+        [(0, Read, 16, 8, 0, 0), (10_000, Write, 0, 1, 0, 0), (10_000, Read, 8, 8, 1, 1)]
+    );
+    let took: Vec<Option<u64>> =
+        trace.ios.iter().map(|io| Some(io.completed.get()? - io.queued)).collect();
     assert_eq!(took, [Some(100_000), Some(2000), Some(3000)]);
-    assert_eq!((trace.devices[1].name.as_str(), trace.about.began / 1_000_000_000), ("hm 1", 1_172_163_600));
+    assert_eq!(
+        (trace.devices[1].name.as_str(), trace.about.began / 1_000_000_000),
+        ("hm 1", 1_172_163_600)
+    );
 }
 
 #[test]
 fn the_collections_of_clouds_have_their_own_columns_and_units() {
     let trace = read(Format::Auto, ALIBABA);
-    assert_eq!(facts(&trace), [(0, Read, 247_468_088, 8, 0, 0), (380_000, Write, 38_078_240, 152, 1, 1)]);
-    assert_eq!((trace.about.began, trace.processes[0].name.as_str()), (1_577_808_000_000_046_000, "volume 7"));
+    assert_eq!(
+        facts(&trace),
+        [(0, Read, 247_468_088, 8, 0, 0), (380_000, Write, 38_078_240, 152, 1, 1)]
+    );
+    assert_eq!(
+        (trace.about.began, trace.processes[0].name.as_str()),
+        (1_577_808_000_000_046_000, "volume 7")
+    );
     let trace = read(Format::Auto, TENCENT);
     let second = 1_000_000_000;
-    let expected = [(0, Read, 12_910_952, 128, 0, 0), (0, Write, 6_265_688, 8, 1, 1), (second, Write, 8, 8, 0, 0)];
+    let expected = [
+        (0, Read, 12_910_952, 128, 0, 0),
+        (0, Write, 6_265_688, 8, 1, 1),
+        (second, Write, 8, 8, 0, 0),
+    ];
     assert_eq!(facts(&trace), expected);
     let trace = read(Format::Auto, CLOUD_1);
     assert_eq!(facts(&trace), [(0, Write, 42_932_745, 1, 0, 0), (250_000, Read, 8, 16, 0, 0)]);
@@ -171,7 +202,9 @@ fn the_format_is_found_out_from_the_text() {
     assert!(error.starts_with("line 1: expected the beginning"), "{error}");
     for row in FORMATS {
         assert_eq!(Format::of_name(row.name), Some(row.format));
-        row.endings.iter().for_each(|ending| assert_eq!(Format::of_ending(ending), Some(row.format)));
+        row.endings
+            .iter()
+            .for_each(|ending| assert_eq!(Format::of_ending(ending), Some(row.format)));
     }
 }
 
@@ -183,7 +216,9 @@ fn windows_line_ends_and_the_pieces_in_which_text_comes_do_not_matter() {
         assert_eq!(read(Format::Auto, text.trim_end()), whole);
         for piece in [1, 7, 64] {
             let mut parser = Parser::new(Format::Auto, STRICT);
-            text.as_bytes().chunks(piece).for_each(|bytes| parser.feed(bytes).expect("as the whole"));
+            text.as_bytes()
+                .chunks(piece)
+                .for_each(|bytes| parser.feed(bytes).expect("as the whole"));
             assert_eq!(parser.finish().expect("as the whole"), whole);
         }
     }
@@ -219,9 +254,14 @@ fn broken_lines_are_named_with_what_was_expected() {
 }
 
 #[test]
-fn time_that_runs_backwards_is_an_error_or_a_skipped_line_where_one_clock_wrote_the_lines_and_an_order_elsewhere() {
+fn time_that_runs_backwards_is_an_error_or_a_skipped_line_where_one_clock_wrote_the_lines_and_an_order_elsewhere()
+ {
     let cases = [
-        (Format::Fio, "fio version 3 iolog\n5 /f read 0 512\n9 /f read 0 512\n8 /f read 512 512\n9 /f read 0 512\n", 4),
+        (
+            Format::Fio,
+            "fio version 3 iolog\n5 /f read 0 512\n9 /f read 0 512\n8 /f read 512 512\n9 /f read 0 512\n",
+            4,
+        ),
         (
             Format::Blkparse,
             "8,0 0 1 0.000000005 1 Q R 0 + 1\n8,0 0 2 0.000000009 1 Q R 0 + 1\n8,0 0 3 0.000000008 1 Q R 0 + 1\n8,0 0 4 0.000000009 1 Q R 0 + 1\n",
@@ -248,8 +288,13 @@ fn skipped_lines_are_counted_and_leave_no_trace() {
     let mut expected = read(Format::Fio, clean);
     expected.about.bad = 2;
     assert_eq!(skipped, expected);
-    let error = parse(Format::Fio, b"fio version 2 iolog\n???\n\n", LENIENT).expect_err("empty").to_string();
-    assert_eq!(error, "line 2: expected at least one request before the end of the file (1 broken lines)");
+    let error = parse(Format::Fio, b"fio version 2 iolog\n???\n\n", LENIENT)
+        .expect_err("empty")
+        .to_string();
+    assert_eq!(
+        error,
+        "line 2: expected at least one request before the end of the file (1 broken lines)"
+    );
 }
 
 proptest! {

@@ -15,7 +15,10 @@ use crate::io::{Flags, Io, Kind};
 use crate::recording::{Device, Recording};
 
 /// The lines of a recording in this format, each without its end; None if it is not written as text.
-pub fn lines(format: Format, recording: &Recording) -> Option<Box<dyn Iterator<Item = String> + '_>> {
+pub fn lines(
+    format: Format,
+    recording: &Recording,
+) -> Option<Box<dyn Iterator<Item = String> + '_>> {
     match format {
         Format::Fio => Some(Box::new(iolog(recording))),
         Format::Blkparse => Some(Box::new(events(recording))),
@@ -25,7 +28,8 @@ pub fn lines(format: Format, recording: &Recording) -> Option<Box<dyn Iterator<I
 
 /// A name as one word.
 fn word(name: &str) -> String {
-    let plain = |c: char| if c.is_whitespace() || c.is_control() || text::steers(c) { '_' } else { c };
+    let plain =
+        |c: char| if c.is_whitespace() || c.is_control() || text::steers(c) { '_' } else { c };
     name.chars().map(plain).collect()
 }
 
@@ -39,14 +43,18 @@ fn file(device: &Device, number: usize) -> String {
 }
 
 fn iolog(recording: &Recording) -> impl Iterator<Item = String> + '_ {
-    let files: Vec<String> = (0..).zip(&recording.devices).map(|(number, device)| file(device, number)).collect();
+    let files: Vec<String> =
+        (0..).zip(&recording.devices).map(|(number, device)| file(device, number)).collect();
     let mark = move |at: u64, action: &'static str| {
         let files = files.clone();
         files.into_iter().map(move |file| format!("{at} {file} {action}"))
     };
-    let begin = std::iter::once("fio version 3 iolog".to_owned()).chain(mark(0, "add")).chain(mark(0, "open"));
+    let begin = std::iter::once("fio version 3 iolog".to_owned())
+        .chain(mark(0, "add"))
+        .chain(mark(0, "open"));
     let end = recording.ios.last().map_or(0, |io| io.queued / 1000);
-    let names: Vec<String> = (0..).zip(&recording.devices).map(|(number, device)| file(device, number)).collect();
+    let names: Vec<String> =
+        (0..).zip(&recording.devices).map(|(number, device)| file(device, number)).collect();
     let requests = recording.ios.iter().filter_map(move |io| {
         let (at, name) = (io.queued / 1000, &names[usize::from(io.device)]);
         let (offset, len) = (io.sector.saturating_mul(512), u64::from(io.sectors) * 512);
@@ -88,7 +96,8 @@ fn events(recording: &Recording) -> impl Iterator<Item = String> + '_ {
             (Some(_), None) => heap.pop().map(|Reverse((_, number, stage))| (number, stage))?,
             (_, Some(_)) => {
                 let io = &recording.ios[next];
-                let later = (1..STAGES.len()).filter_map(|stage| Some(Reverse((time_of(io, stage)?, next, stage))));
+                let later = (1..STAGES.len())
+                    .filter_map(|stage| Some(Reverse((time_of(io, stage)?, next, stage))));
                 heap.extend(later);
                 next += 1;
                 (next - 1, 0)
@@ -109,13 +118,26 @@ fn event(recording: &Recording, io: &Io, stage: usize, sequence: u64) -> String 
     let id = if process.tid > 0 { process.tid } else { process.pid };
     let (id, who) = match action {
         'C' => (0, if io.flags.has(Flags::FAILED) { "-5".to_owned() } else { "0".to_owned() }),
-        _ => (id, process.name.chars().map(|c| if c.is_control() || text::steers(c) { '?' } else { c }).collect()),
+        _ => (
+            id,
+            process
+                .name
+                .chars()
+                .map(|c| if c.is_control() || text::steers(c) { '?' } else { c })
+                .collect(),
+        ),
     };
     // A disk without numbers has its place in the table.
-    let (major, minor) = if device.major > 0 { (device.major, device.minor) } else { (0, u32::from(io.device)) };
+    let (major, minor) =
+        if device.major > 0 { (device.major, device.minor) } else { (0, u32::from(io.device)) };
     let numbers = format!("{major},{minor}");
-    let place = if io.sectors > 0 { format!(" {} + {}", io.sector, io.sectors) } else { String::new() };
-    format!("{numbers:>6} {:>4} {sequence:>8} {seconds:>5}.{ns:09} {id:>5}  {action} {:>3}{place} [{who}]", 0, rwbs(io))
+    let place =
+        if io.sectors > 0 { format!(" {} + {}", io.sector, io.sectors) } else { String::new() };
+    format!(
+        "{numbers:>6} {:>4} {sequence:>8} {seconds:>5}.{ns:09} {id:>5}  {action} {:>3}{place} [{who}]",
+        0,
+        rwbs(io)
+    )
 }
 
 fn rwbs(io: &Io) -> String {
@@ -164,8 +186,18 @@ mod tests {
                 n as u32 % 3,
             )
         };
-        let disk = |name: &str, minor| Device { name: name.to_owned(), major: 8, minor, ..Device::default() };
-        let process = |pid, name: &str| Process { pid, tid: pid, name: name.to_owned(), ..Process::default() };
+        let disk = |name: &str, minor| Device {
+            name: name.to_owned(),
+            major: 8,
+            minor,
+            ..Device::default()
+        };
+        let process = |pid, name: &str| Process {
+            pid,
+            tid: pid,
+            name: name.to_owned(),
+            ..Process::default()
+        };
         Recording {
             devices: vec![disk("8,0", 0), disk("8,16", 16)],
             processes: vec![process(7, "cat"), process(8, "a [-b] c"), process(9, "postgres: x")],
@@ -182,7 +214,9 @@ mod tests {
     #[test]
     fn blkparse_s_text_of_a_recording_is_read_as_the_same_requests() {
         let before = recording();
-        let after = parse(Format::Auto, text(Format::Blkparse, &before).as_bytes(), Options::default()).expect("read");
+        let after =
+            parse(Format::Auto, text(Format::Blkparse, &before).as_bytes(), Options::default())
+                .expect("read");
         assert_eq!(after.about.source, "blkparse");
         assert_eq!(after.ios, before.ios);
         assert_eq!((after.processes, after.devices), (before.processes, before.devices));
@@ -191,7 +225,8 @@ mod tests {
     #[test]
     fn an_iolog_of_a_recording_is_read_as_the_same_requests_in_microseconds() {
         let before = recording();
-        let after = parse(Format::Auto, text(Format::Fio, &before).as_bytes(), Options::default()).expect("read");
+        let after = parse(Format::Auto, text(Format::Fio, &before).as_bytes(), Options::default())
+            .expect("read");
         let facts = |recording: &Recording| {
             recording
                 .ios

@@ -114,7 +114,11 @@ impl Actor {
     /// Adds what was counted for another one.
     pub(super) fn merge(&mut self, other: &Actor) {
         self.threads += other.threads;
-        let pairs = self.requests.iter_mut().zip(other.requests).chain(self.bytes.iter_mut().zip(other.bytes));
+        let pairs = self
+            .requests
+            .iter_mut()
+            .zip(other.requests)
+            .chain(self.bytes.iter_mut().zip(other.bytes));
         pairs.for_each(|(ours, theirs)| *ours = ours.saturating_add(theirs));
         for (ours, theirs) in [
             (&mut self.sync, other.sync),
@@ -192,5 +196,6 @@ fn wider(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64
 /// Whether somebody waits for it: as the kernel counts it, a read, or a write of fsync, O_DIRECT or with FUA or a flush.
 pub(super) fn is_sync(io: &Io) -> bool {
     let marks = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
-    (io.kind == Kind::Read && !io.flags.has(Flags::AHEAD)) || marks.into_iter().any(|mark| io.flags.has(mark))
+    (io.kind == Kind::Read && !io.flags.has(Flags::AHEAD))
+        || marks.into_iter().any(|mark| io.flags.has(mark))
 }

@@ -214,7 +214,8 @@ impl Rule {
                     Some(saved) => self.gain_ns = self.gain_ns.saturating_add(saved - think as i64),
                     None => {
                         self.unpriced += 1;
-                        self.bound_ns = self.bound_ns.saturating_add(price.candidate.saturating_sub(think));
+                        self.bound_ns =
+                            self.bound_ns.saturating_add(price.candidate.saturating_sub(think));
                     }
                 }
                 true
@@ -253,13 +254,21 @@ pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceT
             history.totals.deceived_think_ns += think;
             let loss = saved.map_or(0, |saved| saved.max(0) as u64);
             history.totals.deceived_loss_ns += loss;
-            history.totals.worst =
-                history.totals.worst.max((if saved.is_some() { loss } else { price.candidate }, chance.at));
+            history.totals.worst = history
+                .totals
+                .worst
+                .max((if saved.is_some() { loss } else { price.candidate }, chance.at));
         }
     }
 }
 
-fn by_wpcas(history: &mut History, chance: &Chance, candidate: Target, price: Price, service: &ServiceTable) {
+fn by_wpcas(
+    history: &mut History,
+    chance: &Chance,
+    candidate: Target,
+    price: Price,
+    service: &ServiceTable,
+) {
     let (Some(period), Some(wpcas)) = (chance.wpcas, history.wpcas.as_mut()) else { return };
     // Without a service time there is nothing to compare, and it behaves as its base.
     let expected = service.mean_ns(candidate.0, wpcas.mean_distance);

@@ -90,8 +90,14 @@ mod tests {
         for at in 0..1000 {
             columns.at(at * 1_000_003).merge(vec![1, 0, 2]);
         }
-        assert!(columns.cells.len() <= COLUMNS && columns.cells.len() > COLUMNS / 2, "{}", columns.cells.len());
-        let sum = |row: usize| columns.cells.iter().map(|cell| cell.get(row).copied().unwrap_or(0)).sum::<u32>();
+        assert!(
+            columns.cells.len() <= COLUMNS && columns.cells.len() > COLUMNS / 2,
+            "{}",
+            columns.cells.len()
+        );
+        let sum = |row: usize| {
+            columns.cells.iter().map(|cell| cell.get(row).copied().unwrap_or(0)).sum::<u32>()
+        };
         assert_eq!((sum(0), sum(2)), (1000, 2000));
     }
 
@@ -99,7 +105,10 @@ mod tests {
     fn a_span_is_shared_out_among_its_columns() {
         let mut columns: Columns<Vec<u32>> = Columns::default();
         columns.over(60_000, 200_000, |cell, ns| cell.merge(vec![ns as u32]));
-        assert_eq!(columns.cells.iter().map(|cell| cell[0]).collect::<Vec<_>>(), [5536, 65536, 65536, 3392]);
+        assert_eq!(
+            columns.cells.iter().map(|cell| cell[0]).collect::<Vec<_>>(),
+            [5536, 65536, 65536, 3392]
+        );
     }
 
     #[test]

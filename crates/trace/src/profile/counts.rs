@@ -40,8 +40,13 @@ impl Distribution {
             let held = of.buckets.iter().take_while(|(value, _)| quarter_of(*value) <= bucket);
             held.map(|(_, count)| count).sum::<u64>() as f64 / of.count as f64
         };
-        let buckets = self.buckets.iter().chain(&other.buckets).map(|(value, _)| quarter_of(*value));
-        Some(buckets.map(|bucket| (below(self, bucket) - below(other, bucket)).abs()).fold(0.0, f64::max))
+        let buckets =
+            self.buckets.iter().chain(&other.buckets).map(|(value, _)| quarter_of(*value));
+        Some(
+            buckets
+                .map(|bucket| (below(self, bucket) - below(other, bucket)).abs())
+                .fold(0.0, f64::max),
+        )
     }
 }
 
@@ -83,7 +88,11 @@ impl Counts {
     #[inline]
     pub(super) fn add(&mut self, value: u64) {
         let value = value.min(LARGEST);
-        self.range = if self.total == 0 { (value, value) } else { (self.range.0.min(value), self.range.1.max(value)) };
+        self.range = if self.total == 0 {
+            (value, value)
+        } else {
+            (self.range.0.min(value), self.range.1.max(value))
+        };
         self.total += 1;
         self.sum = self.sum.saturating_add(value);
         let step = step_of(value);
@@ -104,7 +113,10 @@ impl Counts {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
         }
-        self.counts.iter_mut().zip(&other.counts).for_each(|(ours, theirs)| *ours = ours.saturating_add(*theirs));
+        self.counts
+            .iter_mut()
+            .zip(&other.counts)
+            .for_each(|(ours, theirs)| *ours = ours.saturating_add(*theirs));
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -150,7 +162,8 @@ impl Counts {
         let mut buckets: Vec<(u64, u64)> = Vec::new();
         let mut last = None;
         for (step, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let (value, count) = (middle_of(step).clamp(self.range.0, self.range.1), u64::from(*count));
+            let (value, count) =
+                (middle_of(step).clamp(self.range.0, self.range.1), u64::from(*count));
             let quarter = quarter_of(value);
             match buckets.last_mut() {
                 Some((greatest, held)) if last == Some(quarter) => {
@@ -192,7 +205,10 @@ mod tests {
         for value in (0..5000).chain([1 << 20, (1 << 20) - 1, 7 << 40, u64::MAX]) {
             let bucket = quarter_of(value);
             assert!(quarter_start(bucket) <= value, "{value}");
-            assert!(value < quarter_start(bucket + 1) || quarter_start(bucket + 1) == u64::MAX, "{value}");
+            assert!(
+                value < quarter_start(bucket + 1) || quarter_start(bucket + 1) == u64::MAX,
+                "{value}"
+            );
         }
     }
 
@@ -201,7 +217,10 @@ mod tests {
         let mut last = 0;
         for value in (0..70_000).chain((17..50).map(|log| (1 << log) + (1 << log) / 3)) {
             let (step, middle) = (step_of(value), middle_of(step_of(value)));
-            assert!(step >= last && middle.abs_diff(value) * 50 <= value.max(1), "{value}: {middle}");
+            assert!(
+                step >= last && middle.abs_diff(value) * 50 <= value.max(1),
+                "{value}: {middle}"
+            );
             last = step;
         }
     }
@@ -212,7 +231,9 @@ mod tests {
         (1..=100_000).for_each(|value| counts.add(value * 1000));
         let said = counts.distribution();
         assert!((said.mean - 50_000_500.0).abs() < 1.0, "{}", said.mean);
-        for (found, expected) in [(said.p50, 50_000_000.0), (said.p99, 99_000_000.0), (said.p10, 10_000_000.0)] {
+        for (found, expected) in
+            [(said.p50, 50_000_000.0), (said.p99, 99_000_000.0), (said.p10, 10_000_000.0)]
+        {
             assert!((found as f64 / expected - 1.0).abs() < 0.02, "{found} for {expected}");
         }
         assert_eq!(said.buckets.iter().map(|(_, count)| count).sum::<u64>(), 100_000);
@@ -235,7 +256,8 @@ mod tests {
 
     #[test]
     fn two_halves_merged_are_the_whole() {
-        let (mut even, mut odd, mut all) = (Counts::default(), Counts::default(), Counts::default());
+        let (mut even, mut odd, mut all) =
+            (Counts::default(), Counts::default(), Counts::default());
         for value in [0, 1, 17, 4096, 1 << 30, u64::MAX] {
             if value % 2 == 0 {
                 even.add(value)

@@ -127,7 +127,11 @@ impl State {
         {
             self.events.pop();
             self.now = self.now.max(at);
-            if key & ISSUE == 0 { self.complete(key, self.now) } else { self.issue(key & !ISSUE, self.now) }
+            if key & ISSUE == 0 {
+                self.complete(key, self.now)
+            } else {
+                self.issue(key & !ISSUE, self.now)
+            }
         }
     }
 
@@ -202,7 +206,8 @@ impl State {
     fn issue(&mut self, slot: u32, at: u64) {
         let (io, number) = self.slots[slot as usize];
         let served_last = self.head.filter(|(.., last)| *last == number);
-        let distance = served_last.map(|(_, end, _)| if io.sectors > 0 { io.sector.abs_diff(end) } else { u64::MAX });
+        let distance = served_last
+            .map(|(_, end, _)| if io.sectors > 0 { io.sector.abs_diff(end) } else { u64::MAX });
         self.occupancy.issue(at, distance);
         if io.sectors > 0 {
             let distance = self.last_issued.map(|(_, end)| io.sector.abs_diff(end));
@@ -212,7 +217,8 @@ impl State {
         if let Some((last, _)) = self.last_issued {
             self.between_issues.add(at.saturating_sub(last));
         }
-        let end = if io.sectors > 0 { io.end() } else { self.last_issued.map_or(0, |(_, end)| end) };
+        let end =
+            if io.sectors > 0 { io.end() } else { self.last_issued.map_or(0, |(_, end)| end) };
         self.last_issued = Some((at, end));
         if !self.undecided.is_empty() {
             self.decide(&io, number);
@@ -234,7 +240,8 @@ impl State {
             {
                 self.service.add(io.kind == Kind::Read, io.sector.abs_diff(end), took);
             }
-            let end = if io.sectors > 0 { io.end() } else { self.head.map_or(0, |(_, end, _)| end) };
+            let end =
+                if io.sectors > 0 { io.end() } else { self.head.map_or(0, |(_, end, _)| end) };
             self.head = Some((at, end, number));
         }
         let actor = &mut self.actors[number as usize];
@@ -250,7 +257,8 @@ impl State {
 
     fn begin_chance(&mut self, number: u32, at: u64, head: u64) {
         if self.occupancy.waiting == 0 {
-            self.actors[number as usize].history.totals.too_late += u64::from(self.occupancy.at_device > 0);
+            self.actors[number as usize].history.totals.too_late +=
+                u64::from(self.occupancy.at_device > 0);
             return;
         }
         self.resolve(number);
@@ -285,7 +293,11 @@ impl State {
             }
             chance.candidate = Some((io.kind == Kind::Read, io.sector.abs_diff(chance.head)));
             self.undecided.swap_remove(at);
-            if self.actors[other as usize].history.chance.is_some_and(|chance| chance.next.is_some()) {
+            if self.actors[other as usize]
+                .history
+                .chance
+                .is_some_and(|chance| chance.next.is_some())
+            {
                 self.resolve(other);
             }
         }
@@ -297,7 +309,11 @@ impl State {
             if chance.candidate.is_none() {
                 self.undecided.retain(|other| *other != number);
             }
-            anticipation::resolve(&mut self.actors[number as usize].history, &chance, &self.service);
+            anticipation::resolve(
+                &mut self.actors[number as usize].history,
+                &chance,
+                &self.service,
+            );
         }
     }
 }

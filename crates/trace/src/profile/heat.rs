@@ -36,7 +36,9 @@ impl HeatMap {
 
     /// Reads and writes of a cell.
     pub fn count(&self, column: usize, row: usize) -> (u32, u32) {
-        let of = |columns: &[Vec<u32>]| columns.get(column).and_then(|rows| rows.get(row)).copied().unwrap_or(0);
+        let of = |columns: &[Vec<u32>]| {
+            columns.get(column).and_then(|rows| rows.get(row)).copied().unwrap_or(0)
+        };
         (of(&self.reads), of(&self.writes))
     }
 }
@@ -96,7 +98,10 @@ impl SectorMap {
         while (highest >> shift) - (lowest >> shift) >= ROWS {
             shift += 1;
         }
-        let fits = !first && shift == self.shift && lowest >> shift >= old_low && (highest >> shift) - old_low < ROWS;
+        let fits = !first
+            && shift == self.shift
+            && lowest >> shift >= old_low
+            && (highest >> shift) - old_low < ROWS;
         if fits {
             return;
         }
@@ -106,7 +111,9 @@ impl SectorMap {
         let by = shift - self.shift;
         for counts in self.columns.cells.iter_mut().flat_map(|rows| rows.0.iter_mut()) {
             let mut moved = Vec::new();
-            for (row, count) in std::mem::take(counts).into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            for (row, count) in
+                std::mem::take(counts).into_iter().enumerate().filter(|(_, count)| *count > 0)
+            {
                 let to = (((old_low + row as u64) >> by) - low) as usize;
                 if to >= moved.len() {
                     moved.resize(to + 1, 0_u32);
@@ -121,7 +128,8 @@ impl SectorMap {
     pub(super) fn map(&self) -> HeatMap {
         let Some((lowest, highest)) = self.used else { return HeatMap::default() };
         let (bottom, top) = (lowest >> self.shift, highest >> self.shift);
-        let edges = (bottom..=top + 1).map(|row| row.checked_shl(self.shift).unwrap_or(u64::MAX)).collect();
+        let edges =
+            (bottom..=top + 1).map(|row| row.checked_shl(self.shift).unwrap_or(u64::MAX)).collect();
         made(&self.columns, (bottom - self.low) as usize, edges)
     }
 }
@@ -163,13 +171,19 @@ mod tests {
     /// Every request is in the row that its sector belongs to, whatever the order.
     fn holds(sectors: &[u64]) {
         let mut map = SectorMap::default();
-        sectors.iter().enumerate().for_each(|(at, sector)| map.add(at as u64 * 90_000, *sector, at % 3 == 0));
+        sectors
+            .iter()
+            .enumerate()
+            .for_each(|(at, sector)| map.add(at as u64 * 90_000, *sector, at % 3 == 0));
         let map = map.map();
         assert!(map.nr_rows() <= ROWS as usize, "{}", map.nr_rows());
         for row in 0..map.nr_rows() {
             let range = map.edges[row]..map.edges[row + 1];
             let expected = sectors.iter().filter(|sector| range.contains(sector)).count() as u32;
-            let counted: u32 = (0..map.nr_columns()).map(|column| map.count(column, row)).map(|(r, w)| r + w).sum();
+            let counted: u32 = (0..map.nr_columns())
+                .map(|column| map.count(column, row))
+                .map(|(r, w)| r + w)
+                .sum();
             assert_eq!(counted, expected, "row {row} of {:?}", map.edges);
         }
     }
@@ -179,8 +193,9 @@ mod tests {
         let up: Vec<u64> = (0..500).map(|n| 1_000_000_000 + n * 17).collect();
         let down: Vec<u64> = up.iter().rev().copied().collect();
         let mixed: Vec<u64> = (0..2000_u64).map(|n| (n * 2_654_435_761) % (1 << 33)).collect();
-        let widening: Vec<u64> =
-            (0..40).map(|n| if n % 2 == 0 { (1 << 40) - (1 << n.min(39)) } else { (1 << 40) + (1 << n) }).collect();
+        let widening: Vec<u64> = (0..40)
+            .map(|n| if n % 2 == 0 { (1 << 40) - (1 << n.min(39)) } else { (1 << 40) + (1 << n) })
+            .collect();
         for sectors in [&up[..], &down, &mixed, &widening, &[0], &[7, 7, 7], &[0, 1 << 62]] {
             holds(sectors);
         }

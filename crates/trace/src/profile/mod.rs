@@ -27,5 +27,8 @@ pub use counts::{Distribution, quarter_start};
 pub use heat::HeatMap;
 pub use in_order::InOrder;
 pub use profiler::{Profiler, of};
-pub use shape::{Actor, Anticipation, Depth, DeviceProfile, Idle, Moment, Profile, Series, Service, StageTimes, Waits};
+pub use shape::{
+    Actor, Anticipation, Depth, DeviceProfile, Idle, Moment, Profile, Series, Service, StageTimes,
+    Waits,
+};
 pub use terms::{DEVICES, HELD, NEAR};

@@ -125,7 +125,8 @@ impl Occupancy {
         if queued > 0 {
             self.series.over(from, at, |moment, ns| {
                 moment.busy_ns += if at_device > 0 { ns } else { 0 };
-                moment.queued_ns = moment.queued_ns.saturating_add(ns.saturating_mul(u64::from(queued)));
+                moment.queued_ns =
+                    moment.queued_ns.saturating_add(ns.saturating_mul(u64::from(queued)));
             });
         }
         if at_device > 0 {

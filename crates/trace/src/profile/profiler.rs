@@ -51,16 +51,24 @@ impl Profiler {
 
     /// The profile of the requests so far. Those that are outstanding count as such.
     pub fn snapshot(&self, tables: &Recording) -> Profile {
-        let states = self.devices.iter().enumerate().filter_map(|(at, state)| Some((at, state.as_deref()?)));
-        let mut devices: Vec<DeviceProfile> = states.map(|(at, state)| profile(at, state, tables)).collect();
+        let states =
+            self.devices.iter().enumerate().filter_map(|(at, state)| Some((at, state.as_deref()?)));
+        let mut devices: Vec<DeviceProfile> =
+            states.map(|(at, state)| profile(at, state, tables)).collect();
         devices.sort_by_key(|device| std::cmp::Reverse(device.total.requests()));
-        Profile { about: tables.about.clone(), devices, beyond: self.beyond, out_of_order: self.out_of_order }
+        Profile {
+            about: tables.about.clone(),
+            devices,
+            beyond: self.beyond,
+            out_of_order: self.out_of_order,
+        }
     }
 }
 
 fn profile(at: usize, state: &State, tables: &Recording) -> DeviceProfile {
     let device = tables.devices.get(at).cloned().unwrap_or_default();
-    let name = |scheduler: u8| tables.schedulers.get(usize::from(scheduler)).cloned().unwrap_or_default();
+    let name =
+        |scheduler: u8| tables.schedulers.get(usize::from(scheduler)).cloned().unwrap_or_default();
     let (processes, cgroups) = who(state, tables);
     let mut all = actor::Actor::default();
     state.actors.iter().for_each(|one| all.merge(one));
@@ -68,14 +76,23 @@ fn profile(at: usize, state: &State, tables: &Recording) -> DeviceProfile {
     let between = state.between_issues.distribution();
     if between.count > 0 {
         let what = "from one issue to the next".to_owned();
-        stages.push(StageTimes { name: "D2D".to_owned(), what, reads: between, ..StageTimes::default() });
+        stages.push(StageTimes {
+            name: "D2D".to_owned(),
+            what,
+            reads: between,
+            ..StageTimes::default()
+        });
     }
     DeviceProfile {
         device: at as u16,
         name: device.name,
         sectors: device.sectors,
         rotational: device.rotational,
-        schedulers: state.schedulers.iter().map(|(number, requests)| (name(*number), *requests)).collect(),
+        schedulers: state
+            .schedulers
+            .iter()
+            .map(|(number, requests)| (name(*number), *requests))
+            .collect(),
         first_ns: state.first,
         last_ns: state.last,
         total: Actor { distance_sectors: state.distance.distribution(), ..all.shape() },
@@ -88,7 +105,10 @@ fn profile(at: usize, state: &State, tables: &Recording) -> DeviceProfile {
         service: state.service.shape(),
         seeks: state.seeks.distribution(),
         seeks_none: state.seeks_none,
-        series: Series { column_ns: state.occupancy.series.column_ns(), columns: state.occupancy.series.cells.clone() },
+        series: Series {
+            column_ns: state.occupancy.series.column_ns(),
+            columns: state.occupancy.series.cells.clone(),
+        },
         sector_map: state.sector_map.map(),
         latency_map: state.latency_map.map(),
     }
@@ -98,9 +118,12 @@ fn profile(at: usize, state: &State, tables: &Recording) -> DeviceProfile {
 fn who(state: &State, tables: &Recording) -> (Vec<Actor>, Vec<Actor>) {
     let beginnings = beginnings(tables);
     // A thread without a known process is one by itself.
-    let mut processes: BTreeMap<(u32, u64, u32), (Option<&Process>, actor::Actor)> = BTreeMap::new();
+    let mut processes: BTreeMap<(u32, u64, u32), (Option<&Process>, actor::Actor)> =
+        BTreeMap::new();
     let mut cgroups: BTreeMap<&str, actor::Actor> = BTreeMap::new();
-    for (one, number) in state.actors.iter().zip(&state.processes).filter(|(one, _)| one.requests() > 0) {
+    for (one, number) in
+        state.actors.iter().zip(&state.processes).filter(|(one, _)| one.requests() > 0)
+    {
         let process = tables.processes.get(*number as usize);
         let key = match process {
             Some(process) if process.pid != 0 => (process.pid, began(process, &beginnings), 0),

@@ -42,8 +42,10 @@ impl ServiceTable {
             let buckets = &self.buckets[kind];
             let is_near = |at: usize| at <= bucket_of(NEAR);
             let reach = (0..BUCKETS).flat_map(|by| [at.checked_sub(by), Some(at + by)]);
-            let reach = reach.filter(|other| other.is_some_and(|other| is_near(other) == is_near(at)));
-            let (count, sum) = reach.flatten().filter_map(|at| buckets.get(at)).find(|(count, _)| *count > 0)?;
+            let reach =
+                reach.filter(|other| other.is_some_and(|other| is_near(other) == is_near(at)));
+            let (count, sum) =
+                reach.flatten().filter_map(|at| buckets.get(at)).find(|(count, _)| *count > 0)?;
             Some((sum / count).min(1 << 50))
         };
         let kind = usize::from(!is_read);
@@ -76,13 +78,18 @@ mod tests {
         table.add(true, 0, 100);
         table.add(true, 100_000, 5000);
         table.add(true, 100_001, 7000);
-        let found = [0, 1, NEAR, NEAR * 2, 1 << 40, u64::MAX].map(|distance| table.mean_ns(true, distance));
+        let found =
+            [0, 1, NEAR, NEAR * 2, 1 << 40, u64::MAX].map(|distance| table.mean_ns(true, distance));
         assert_eq!(found, [100, 100, 100, 6000, 6000, 6000].map(Some));
         assert_eq!(table.mean_ns(false, 60_000), Some(6000), "no write was served: as a read");
         let mut far = ServiceTable::default();
         far.add(true, 1 << 20, 9000);
         assert_eq!(far.mean_ns(true, 0), None, "nothing says what a near one takes");
-        let edges: Vec<_> = table.shape().iter().map(|row| (row.from_sectors, row.until_sectors, row.count)).collect();
+        let edges: Vec<_> = table
+            .shape()
+            .iter()
+            .map(|row| (row.from_sectors, row.until_sectors, row.count))
+            .collect();
         assert_eq!(edges, [(0, 1, 1), (65_536, 131_072, 2)]);
     }
 }

@@ -56,6 +56,9 @@ impl Stages {
     pub(super) fn shape(&self) -> Vec<StageTimes> {
         let between = self.between.shape("Q2Q", "from one request to the next");
         let rows = STAGES.iter().zip(&self.stages);
-        between.into_iter().chain(rows.filter_map(|((name, what, ..), pair)| pair.shape(name, what))).collect()
+        between
+            .into_iter()
+            .chain(rows.filter_map(|((name, what, ..), pair)| pair.shape(name, what)))
+            .collect()
     }
 }

@@ -18,7 +18,14 @@ fn read(queued: u64, issued: u64, completed: u64, sector: u64, process: u32) -> 
 }
 
 fn process(pid: u32, tid: u32, began: u64, name: &str) -> Process {
-    Process { pid, tid, began, name: name.to_owned(), cgroup: format!("/{name}"), ..Process::default() }
+    Process {
+        pid,
+        tid,
+        began,
+        name: name.to_owned(),
+        cgroup: format!("/{name}"),
+        ..Process::default()
+    }
 }
 
 fn recording(ios: Vec<Io>) -> Recording {
@@ -49,9 +56,15 @@ fn deceived() -> Recording {
 fn think_times_distances_and_sequences_are_those_of_each_process() {
     let profile = of(&deceived());
     let device = &profile.devices[0];
-    assert_eq!((device.name.as_str(), device.total.requests(), device.total.reads), ("sda", 400, 400));
+    assert_eq!(
+        (device.name.as_str(), device.total.requests(), device.total.reads),
+        ("sda", 400, 400)
+    );
     let near = device.processes.iter().find(|actor| actor.name == "near").expect("it asked");
-    assert_eq!((near.pid, near.cgroup.as_str(), near.sequential, near.near, near.runs), (7, "/near", 199, 199, 1));
+    assert_eq!(
+        (near.pid, near.cgroup.as_str(), near.sequential, near.near, near.runs),
+        (7, "/near", 199, 199, 1)
+    );
     assert_eq!((near.think_ns.count, near.think_ns.min, near.depth_max), (199, MS, 1));
     assert!((near.think_ns.mean - MS as f64).abs() < 1.0 && (near.depth_mean - 1.0).abs() < 1e-9);
     // Far completes at 15 ms and asks at 21.
@@ -67,20 +80,34 @@ fn a_recording_without_near_requests_says_at_most_what_a_wait_could_gain() {
     // Once at the end, alone: what a sequential read takes.
     let at = 5_000 * MS;
     for n in 0..3 {
-        recording.ios.push(read(at + n * 3 * MS, at + n * 3 * MS, at + n * 3 * MS + MS, 4_000_000 + n * 8, 0));
+        recording.ios.push(read(
+            at + n * 3 * MS,
+            at + n * 3 * MS,
+            at + n * 3 * MS + MS,
+            4_000_000 + n * 8,
+            0,
+        ));
     }
     let profile = of(&recording);
-    let near = profile.devices[0].processes.iter().find(|actor| actor.name == "near").expect("it asked");
+    let near =
+        profile.devices[0].processes.iter().find(|actor| actor.name == "near").expect("it asked");
     let seen = &near.anticipation;
     // Each completion of near but those at the end finds far waiting.
     assert_eq!((seen.chances, seen.open), (199, 0), "{seen:?}");
     assert_eq!((seen.deceived, seen.deceived_think_ns), (199, 199 * MS));
     let [always, wpcas, best] = &seen.rules[..] else { panic!("three rules") };
-    assert_eq!((always.rule.as_str(), wpcas.rule.as_str(), best.rule.as_str()), ("always", "wpcas", "best"));
+    assert_eq!(
+        (always.rule.as_str(), wpcas.rule.as_str(), best.rule.as_str()),
+        ("always", "wpcas", "best")
+    );
     assert_eq!((always.waits, always.successes, always.success_ns), (199, 199, 199 * MS));
     // No sequential read was served before the end: what a wait gains is not known, but for its bound, 10 ms less the wait.
     assert_eq!((always.gain_ns, always.unpriced, best.unpriced), (0, 199, 199));
-    assert!(always.bound_ns > 195 * 9 * MS && always.bound_ns <= 199 * 9 * MS, "{}", always.bound_ns);
+    assert!(
+        always.bound_ns > 195 * 9 * MS && always.bound_ns <= 199 * 9 * MS,
+        "{}",
+        always.bound_ns
+    );
 }
 
 #[test]
@@ -102,7 +129,8 @@ fn a_wait_gains_the_seek_it_saves_less_itself_and_a_failed_one_costs_its_length(
     // Here it never asks again.
     ios.push(read(start + 29 * MS, start + 30 * MS, start + 40 * MS, 3_000_000, 1));
     let profile = of(&recording(ios));
-    let near = profile.devices[0].processes.iter().find(|actor| actor.name == "near").expect("it asked");
+    let near =
+        profile.devices[0].processes.iter().find(|actor| actor.name == "near").expect("it asked");
     let seen = &near.anticipation;
     assert_eq!((seen.chances, seen.open, seen.deceived), (2, 0, 1), "{seen:?}");
     let always = &seen.rules[0];
@@ -130,7 +158,10 @@ fn idleness_is_told_apart_by_what_waited_and_who_came() {
     let profile = of(&recording(ios));
     let idle = &profile.devices[0].idle;
     assert_eq!((idle.periods, idle.idle_ns, idle.held_ns, idle.busy_ns), (2, 3 * MS, MS, 5 * MS));
-    assert_eq!((idle.deceptive, idle.deceptive_ns, idle.held, idle.held_for_last), (2, 3 * MS, 1, 1));
+    assert_eq!(
+        (idle.deceptive, idle.deceptive_ns, idle.held, idle.held_for_last),
+        (2, 3 * MS, 1, 1)
+    );
     let series = &profile.devices[0].series;
     assert_eq!(series.columns.iter().map(|moment| moment.busy_ns).sum::<u64>(), 5 * MS);
     assert_eq!(series.columns.iter().map(|moment| moment.reads).sum::<u64>(), 4);
@@ -143,13 +174,21 @@ fn stages_that_are_not_known_are_not_there() {
     let device = &profile.devices[0];
     let names: Vec<&str> = device.stages.iter().map(|stage| stage.name.as_str()).collect();
     assert_eq!(names, ["Q2Q", "Q2C"]);
-    assert_eq!((device.stages[1].writes.count, device.stages[1].writes.p50, device.stages[1].reads.count), (1, 100, 0));
-    assert_eq!((device.depth.queued_max, device.depth.device_max, device.total.anticipation.chances), (1, 0, 0));
+    assert_eq!(
+        (device.stages[1].writes.count, device.stages[1].writes.p50, device.stages[1].reads.count),
+        (1, 100, 0)
+    );
+    assert_eq!(
+        (device.depth.queued_max, device.depth.device_max, device.total.anticipation.chances),
+        (1, 0, 0)
+    );
 }
 
 #[test]
 fn threads_are_one_process_and_a_pid_used_again_is_another() {
-    let mut recording = recording((0..5).map(|n| read(n * MS, n * MS, n * MS + 500 * US, n * 8, n as u32)).collect());
+    let mut recording = recording(
+        (0..5).map(|n| read(n * MS, n * MS, n * MS + 500 * US, n * 8, n as u32)).collect(),
+    );
     recording.processes = vec![
         process(7, 7, 100, "first"),
         process(7, 9, 200, "worker"),
@@ -203,14 +242,18 @@ mod law {
 
     fn any_io() -> impl Strategy<Value = Io> {
         let stage = || prop_oneof![Just(At::UNKNOWN), (0..5_000_000_u64).prop_map(At::ns)];
-        ((0..50_000_000_u64, 0..1_u64 << 30, 0..64_u32, 0..4_u32), (stage(), stage()), 0..5_usize).prop_map(
-            |((queued, sector, sectors, process), (issue, complete), kind)| {
-                let after = |from: u64, by: At| by.get().map_or(At::UNKNOWN, |by| At::ns(from + by));
+        ((0..50_000_000_u64, 0..1_u64 << 30, 0..64_u32, 0..4_u32), (stage(), stage()), 0..5_usize)
+            .prop_map(|((queued, sector, sectors, process), (issue, complete), kind)| {
+                let after =
+                    |from: u64, by: At| by.get().map_or(At::UNKNOWN, |by| At::ns(from + by));
                 let issued = after(queued, issue);
                 let completed = after(issued.get().unwrap_or(queued), complete);
-                Io { issued, completed, ..Io::asked(queued, Kind::ALL[kind], sector, sectors, process) }
-            },
-        )
+                Io {
+                    issued,
+                    completed,
+                    ..Io::asked(queued, Kind::ALL[kind], sector, sectors, process)
+                }
+            })
     }
 
     proptest! {

@@ -53,7 +53,9 @@ impl Inference {
         let depth = u16::try_from(self.open.len()).unwrap_or(u16::MAX);
         let next = match self.last_queued {
             None => (Start::Recorded, queued, 0),
-            Some(last_queued) => (Start::Answer, queued - self.last_completed.max(last_queued), depth),
+            Some(last_queued) => {
+                (Start::Answer, queued - self.last_completed.max(last_queued), depth)
+            }
         };
         self.last_queued = Some(queued);
         match completed {
@@ -70,7 +72,8 @@ mod tests {
 
     fn inferred(times: &[(u64, u64)]) -> Vec<(Start, u64, u16)> {
         let mut inference = Inference::default();
-        let times = times.iter().map(|&(queued, completed)| Times { queued, completed: Some(completed) });
+        let times =
+            times.iter().map(|&(queued, completed)| Times { queued, completed: Some(completed) });
         times.map(|times| inference.next(times)).collect()
     }
 
@@ -85,9 +88,15 @@ mod tests {
     #[test]
     fn a_batch_follows_its_first_request_and_a_full_window_follows_each_completion() {
         let batch = [(0, 100), (1, 90), (3, 95), (105, 110)];
-        assert_eq!(inferred(&batch), [(Recorded, 0, 0), (Answer, 1, 1), (Answer, 2, 2), (Answer, 5, 0)]);
+        assert_eq!(
+            inferred(&batch),
+            [(Recorded, 0, 0), (Answer, 1, 1), (Answer, 2, 2), (Answer, 5, 0)]
+        );
         let window = [(0, 10), (0, 20), (10, 30), (21, 40)];
-        assert_eq!(inferred(&window), [(Recorded, 0, 0), (Answer, 0, 1), (Answer, 0, 1), (Answer, 1, 1)]);
+        assert_eq!(
+            inferred(&window),
+            [(Recorded, 0, 0), (Answer, 0, 1), (Answer, 0, 1), (Answer, 1, 1)]
+        );
     }
 
     #[test]

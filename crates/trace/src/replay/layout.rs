@@ -41,12 +41,15 @@ impl Layout {
         let mut next = 0u64;
         for &number in &chosen {
             bases[number] = Some(next);
-            next =
-                ends[number].checked_next_multiple_of(BORDER).and_then(|end| next.checked_add(end)).unwrap_or(u64::MAX);
+            next = ends[number]
+                .checked_next_multiple_of(BORDER)
+                .and_then(|end| next.checked_add(end))
+                .unwrap_or(u64::MAX);
         }
         if next > u64::MAX / 512 {
             return Err(ReplayError(
-                "disks: one after another they end beyond 64 bits; name one of them (device=NAME)".into(),
+                "disks: one after another they end beyond 64 bits; name one of them (device=NAME)"
+                    .into(),
             ));
         }
         let others = (0..devices.len()).filter(used).filter(|number| bases[*number].is_none());
@@ -63,7 +66,11 @@ impl Layout {
 ///
 /// Disks of one kernel may lie below each other, so that one's requests are another's again: where nothing is said, the one with the
 /// first request is taken. The files or volumes of other formats are all taken.
-fn chosen(recording: &Recording, only: Option<&str>, used: Vec<usize>) -> Result<Vec<usize>, ReplayError> {
+fn chosen(
+    recording: &Recording,
+    only: Option<&str>,
+    used: Vec<usize>,
+) -> Result<Vec<usize>, ReplayError> {
     let devices = &recording.devices;
     let is_below = |number: &usize| {
         let name = &devices[*number].name;
@@ -76,7 +83,8 @@ fn chosen(recording: &Recording, only: Option<&str>, used: Vec<usize>) -> Result
         }
         None => Ok(used),
         Some(ALL) => {
-            let upper: Vec<usize> = used.iter().copied().filter(|number| !is_below(number)).collect();
+            let upper: Vec<usize> =
+                used.iter().copied().filter(|number| !is_below(number)).collect();
             // Disks that lie below each other in a circle are no stack.
             Ok(if upper.is_empty() { used } else { upper })
         }
@@ -87,7 +95,8 @@ fn chosen(recording: &Recording, only: Option<&str>, used: Vec<usize>) -> Result
             };
             let found: Vec<usize> = used.iter().copied().filter(named).collect();
             if found.is_empty() {
-                let names: Vec<&str> = used.iter().take(20).map(|number| devices[*number].name.as_str()).collect();
+                let names: Vec<&str> =
+                    used.iter().take(20).map(|number| devices[*number].name.as_str()).collect();
                 let problem = format!(
                     "device: no disk of the recording with reads or writes is {only:?} (found {}); name one of them, or all",
                     names.join(", ")

@@ -17,8 +17,15 @@ use super::layout::moves;
 const WINDOWS: u64 = 20_000;
 
 /// What windows are compared by.
-pub(super) const FEATURES: [&str; 7] =
-    ["requests/s", "MB/s", "% reads", "KiB a request", "% sequential", "log2 of the distance", "processes"];
+pub(super) const FEATURES: [&str; 7] = [
+    "requests/s",
+    "MB/s",
+    "% reads",
+    "KiB a request",
+    "% sequential",
+    "log2 of the distance",
+    "processes",
+];
 
 /// The window that was taken.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +84,8 @@ pub(super) fn choose(ios: &[Io], length_ns: u64) -> Option<Part> {
         return None;
     }
     let stride = (length_ns / 2).max(total / WINDOWS).max(1);
-    let count = usize::try_from((total - length_ns) / stride + 1).expect("at most WINDOWS times two");
+    let count =
+        usize::try_from((total - length_ns) / stride + 1).expect("at most WINDOWS times two");
     let (mut whole, mut windows) = (Sums::default(), vec![Sums::default(); count]);
     let mut head = None;
     for io in ios.iter().filter(|io| moves(io)) {
@@ -85,22 +93,29 @@ pub(super) fn choose(ios: &[Io], length_ns: u64) -> Option<Part> {
         head = Some(io.end());
         whole.add(io, distance);
         let last = (io.queued / stride).min(count as u64 - 1);
-        for number in (0..=last).rev().take_while(|number| number * stride + length_ns > io.queued) {
+        for number in (0..=last).rev().take_while(|number| number * stride + length_ns > io.queued)
+        {
             windows[number as usize].add(io, distance);
         }
     }
     // Processes of the whole are counted as in a window: the mean over those that have any.
-    let busy: Vec<(usize, &Sums)> = windows.iter().enumerate().filter(|(_, sums)| sums.requests > 0).collect();
-    let processes = busy.iter().map(|(_, sums)| sums.processes.len() as f64).sum::<f64>() / busy.len().max(1) as f64;
+    let busy: Vec<(usize, &Sums)> =
+        windows.iter().enumerate().filter(|(_, sums)| sums.requests > 0).collect();
+    let processes = busy.iter().map(|(_, sums)| sums.processes.len() as f64).sum::<f64>()
+        / busy.len().max(1) as f64;
     let seconds = |ns: u64| ns as f64 / 1e9;
     let of_whole = whole.features(seconds(total), processes);
     let features: Vec<(usize, [f64; FEATURES.len()])> = busy
         .iter()
-        .map(|(number, sums)| (*number, sums.features(seconds(length_ns), sums.processes.len() as f64)))
+        .map(|(number, sums)| {
+            (*number, sums.features(seconds(length_ns), sums.processes.len() as f64))
+        })
         .collect();
     let scale = deviations(&features);
     let distance = |of: &[f64; FEATURES.len()]| {
-        let square = |at: usize| if scale[at] > 0.0 { ((of[at] - of_whole[at]) / scale[at]).powi(2) } else { 0.0 };
+        let square = |at: usize| {
+            if scale[at] > 0.0 { ((of[at] - of_whole[at]) / scale[at]).powi(2) } else { 0.0 }
+        };
         ((0..FEATURES.len()).map(square).sum::<f64>() / FEATURES.len() as f64).sqrt()
     };
     let (number, of) = features.iter().min_by(|a, b| distance(&a.1).total_cmp(&distance(&b.1)))?;

@@ -77,7 +77,9 @@ impl Replay {
     pub fn of(recording: &Recording, options: &Options) -> Result<Replay, ReplayError> {
         let layout = Layout::of(recording, options.device.as_deref())?;
         let part = options.part_ns.and_then(|length| part::choose(&recording.ios, length));
-        let (from, until) = part.as_ref().map_or((0, u64::MAX), |part| (part.from_ns, part.from_ns + part.length_ns));
+        let (from, until) = part
+            .as_ref()
+            .map_or((0, u64::MAX), |part| (part.from_ns, part.from_ns + part.length_ns));
         let first = recording.ios.partition_point(|io| io.queued < from);
         let last = recording.ios.partition_point(|io| io.queued < until);
         let ios = &recording.ios[first..last];
@@ -94,8 +96,12 @@ impl Replay {
             moves(io) && is_chosen && layout.bases[usize::from(io.device)].is_some()
         };
         let lane_of = lanes(ios.iter().filter(|io| is_replayed(io)), maker);
-        let mut replay = Replay { requests: Vec::new(), lanes: Vec::new(), summary: Summary::default() };
-        replay.place(lane_of.values().copied(), ios.iter().filter(|io| is_replayed(io)).map(|io| lane_of[&maker(io)]));
+        let mut replay =
+            Replay { requests: Vec::new(), lanes: Vec::new(), summary: Summary::default() };
+        replay.place(
+            lane_of.values().copied(),
+            ios.iter().filter(|io| is_replayed(io)).map(|io| lane_of[&maker(io)]),
+        );
         let mut next: Vec<usize> = replay.lanes.iter().map(|lane| lane.from).collect();
         let mut inferences: BTreeMap<Maker, Inference> = BTreeMap::new();
         for (number, io) in (first as u64 + 1..).zip(ios) {
@@ -105,7 +111,10 @@ impl Replay {
             }
             let base = layout.bases[usize::from(io.device)].expect("it is replayed");
             let maker = maker(io);
-            let times = Times { queued: io.queued - from, completed: io.completed.get().map(|at| at - from) };
+            let times = Times {
+                queued: io.queued - from,
+                completed: io.completed.get().map(|at| at - from),
+            };
             let (start, wait_ns, open) = match options.loop_mode {
                 LoopMode::Open => (Start::Recorded, times.queued, 0),
                 LoopMode::Closed => inferences.entry(maker).or_default().next(times),
@@ -134,12 +143,24 @@ impl Replay {
             self.lanes.push(Lane { from, to: from + size, depth: 1, by_time: false, largest: 512 });
             from += size;
         }
-        let none =
-            Request { wait_ns: 0, offset: 0, len: 512, number: 0, open: 0, start: Start::Recorded, is_write: false };
+        let none = Request {
+            wait_ns: 0,
+            offset: 0,
+            len: 512,
+            number: 0,
+            open: 0,
+            start: Start::Recorded,
+            is_write: false,
+        };
         self.requests = vec![none; from];
     }
 
-    fn finish(mut self, recording: &Recording, layout: Layout, part: Option<Part>) -> Result<Replay, ReplayError> {
+    fn finish(
+        mut self,
+        recording: &Recording,
+        layout: Layout,
+        part: Option<Part>,
+    ) -> Result<Replay, ReplayError> {
         if self.requests.is_empty() {
             return Err(ReplayError(
                 "recording: no read or write to replay (found flushes, discards or nothing)".into(),
@@ -194,11 +215,21 @@ impl Summary {
     }
 }
 
-fn request(io: &Io, number: u64, base: u64, start: Start, wait_ns: u64, open: u16) -> Result<Request, ReplayError> {
+fn request(
+    io: &Io,
+    number: u64,
+    base: u64,
+    start: Start,
+    wait_ns: u64,
+    open: u16,
+) -> Result<Request, ReplayError> {
     let bytes = u64::from(io.sectors) * 512;
     let (sector, sectors) = (io.sector, io.sectors);
-    let too_large =
-        || ReplayError(format!("request {number}: {sectors} sectors at {sector} are beyond what a request may have"));
+    let too_large = || {
+        ReplayError(format!(
+            "request {number}: {sectors} sectors at {sector} are beyond what a request may have"
+        ))
+    };
     let offset = sector
         .checked_add(base)
         .and_then(|sector| sector.checked_mul(512))
@@ -215,7 +246,10 @@ fn request(io: &Io, number: u64, base: u64, start: Start, wait_ns: u64, open: u1
 }
 
 /// The client of each process, in order of appearance. Where there are too many, one that has ended gives its client to the next.
-fn lanes<'a>(ios: impl Iterator<Item = &'a Io> + Clone, maker: impl Fn(&Io) -> Maker) -> BTreeMap<Maker, u32> {
+fn lanes<'a>(
+    ios: impl Iterator<Item = &'a Io> + Clone,
+    maker: impl Fn(&Io) -> Maker,
+) -> BTreeMap<Maker, u32> {
     let mut makers: BTreeMap<Maker, (u64, u64)> = BTreeMap::new();
     for io in ios {
         let end = io.completed.get().unwrap_or(io.queued);

@@ -62,13 +62,24 @@ pub fn compare(recording: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figu
     let spread = |name, unit, scale: f64, of: &dyn Fn(&DeviceProfile) -> Distribution| {
         let [recorded, made] = both.map(of);
         let (distance, measure) = (recorded.ks(&made), Ks);
-        Figure { name, unit, recording: median(&recorded, scale), synthetic: median(&made, scale), distance, measure }
+        Figure {
+            name,
+            unit,
+            recording: median(&recorded, scale),
+            synthetic: median(&made, scale),
+            distance,
+            measure,
+        }
     };
     let has_issues = both.iter().all(|profile| profile.seeks.count > 0);
-    let seeks = |of: &DeviceProfile| if has_issues { of.seeks.clone() } else { of.total.distance_sectors.clone() };
+    let seeks = |of: &DeviceProfile| {
+        if has_issues { of.seeks.clone() } else { of.total.distance_sectors.clone() }
+    };
     let data = |of: &DeviceProfile| of.total.reads + of.total.writes;
     vec![
-        plain("requests per second", "1/s", Percent, &|of| Some(data(of) as f64 * 1e9 / of.span_ns().max(1) as f64)),
+        plain("requests per second", "1/s", Percent, &|of| {
+            Some(data(of) as f64 * 1e9 / of.span_ns().max(1) as f64)
+        }),
         plain("reads", "%", Points, &|of| percent(of.total.reads, data(of))),
         plain("request size, mean", "KiB", Percent, &|of| mean(&of.total.size_sectors, 2.0)),
         spread("request size", "KiB", 2.0, &|of| of.total.size_sectors.clone()),
@@ -76,7 +87,9 @@ pub fn compare(recording: &DeviceProfile, synthetic: &DeviceProfile) -> Vec<Figu
         plain("think time, mean", "µs", Percent, &|of| mean(&of.total.think_ns, 1e3)),
         plain("think time, median", "µs", Percent, &|of| median(&of.total.think_ns, 1e3)),
         spread("think time", "µs", 1e3, &|of| of.total.think_ns.clone()),
-        plain("queued, mean", "", Percent, &|of| (of.total.latency_ns.count > 0).then_some(of.depth.queued_mean)),
+        plain("queued, mean", "", Percent, &|of| {
+            (of.total.latency_ns.count > 0).then_some(of.depth.queued_mean)
+        }),
         spread("seek distance", "sectors", 1.0, &seeks),
     ]
 }

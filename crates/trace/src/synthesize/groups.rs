@@ -74,7 +74,8 @@ impl Sum<'_> {
 
     /// The mean of a distribution over all processes.
     fn mean(&self, of: impl Fn(&Actor) -> &Distribution) -> f64 {
-        let sum: f64 = self.processes.iter().map(|process| of(process).mean * of(process).count as f64).sum();
+        let sum: f64 =
+            self.processes.iter().map(|process| of(process).mean * of(process).count as f64).sum();
         sum / self.total(|process| of(process).count).max(1) as f64
     }
 
@@ -112,7 +113,10 @@ pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
     if !left_out.is_empty() {
         let requests = left_out.iter().map(|(_, sum)| sum.data()).sum();
         let groups = left_out.len();
-        unsaid.push(format!("{groups} further groups with {:.1} % of the requests", share(requests, all) * 100.0));
+        unsaid.push(format!(
+            "{groups} further groups with {:.1} % of the requests",
+            share(requests, all) * 100.0
+        ));
     }
     if disk.total.others > 0 {
         unsaid.push(format!("{} requests without data: flushes, discards", disk.total.others));
@@ -131,14 +135,17 @@ pub fn groups(disk: &DeviceProfile, limits: &Limits) -> Synthesis {
 
 /// A name without the number at its end: kworker/3, client-7 and client-8 are one group.
 pub(super) fn alike(name: &str) -> &str {
-    let base =
-        name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_', '/', ':', '.', '#', ' ']);
+    let base = name
+        .trim_end_matches(|c: char| c.is_ascii_digit())
+        .trim_end_matches(['-', '_', '/', ':', '.', '#', ' ']);
     if base.is_empty() { name } else { base }
 }
 
 /// Nanoseconds that all threads together were there.
 fn present_ns(sum: &Sum<'_>) -> u64 {
-    sum.total(|process| process.threads.saturating_mul(process.last_ns.saturating_sub(process.first_ns)))
+    sum.total(|process| {
+        process.threads.saturating_mul(process.last_ns.saturating_sub(process.first_ns))
+    })
 }
 
 fn group(name: &str, sum: &Sum<'_>, span_ns: u64, limits: &Limits) -> Group {
@@ -176,10 +183,16 @@ fn pace(sum: &Sum<'_>, limits: &Limits) -> (u64, u64, Spread) {
     let thinks = sum.total(|process| process.think_ns.count);
     let completed = sum.total(|process| process.latency_ns.count);
     if completed > 0 && share(sum.total(|process| process.overlapping), requests) < FEW {
-        let think_ns = (sum.mean(|process| &process.think_ns) as u64).saturating_sub(limits.turnaround_ns);
-        return (1, microseconds(think_ns), Spread::nearest(&sum.merged(|process| &process.think_ns)));
+        let think_ns =
+            (sum.mean(|process| &process.think_ns) as u64).saturating_sub(limits.turnaround_ns);
+        return (
+            1,
+            microseconds(think_ns),
+            Spread::nearest(&sum.merged(|process| &process.think_ns)),
+        );
     }
-    let depth: f64 = sum.processes.iter().map(|p| p.depth_mean * p.latency_ns.count as f64).sum::<f64>();
+    let depth: f64 =
+        sum.processes.iter().map(|p| p.depth_mean * p.latency_ns.count as f64).sum::<f64>();
     let depth = (depth / completed.max(1) as f64).round() as u64;
     if completed > 0 && share(thinks, requests) < FEW {
         return (depth, 0, Spread::Fixed);
@@ -212,18 +225,26 @@ fn unsaid_of(group: &Group, sum: &Sum<'_>, span_ns: u64) -> Vec<String> {
     let present = share(present_ns(sum), span_ns);
     if present < 0.5 {
         let percent = present * 100.0;
-        unsaid.push(format!("{name}: was there {percent:.1} % of the time; its one client is there all the time"));
+        unsaid.push(format!(
+            "{name}: was there {percent:.1} % of the time; its one client is there all the time"
+        ));
     }
     let unwaited = 1.0 - share(sum.total(|process| process.sync), sum.total(Actor::requests));
     if unwaited > FEW {
         let percent = unwaited * 100.0;
-        unsaid.push(format!("{name}: no process waits for {percent:.0} % of the requests (writeback, read-ahead)"));
+        unsaid.push(format!(
+            "{name}: no process waits for {percent:.0} % of the requests (writeback, read-ahead)"
+        ));
     }
     if group.iodepth > 1 && group.think_ns > 0 {
-        unsaid.push(format!("{name}: requests come in bursts; their number in a time is kept, not the bursts"));
+        unsaid.push(format!(
+            "{name}: requests come in bursts; their number in a time is kept, not the bursts"
+        ));
     }
     if sum.total(|process| process.latency_ns.count) == 0 {
-        unsaid.push(format!("{name}: nothing is known of completions, so its requests come by the time (open loop)"));
+        unsaid.push(format!(
+            "{name}: nothing is known of completions, so its requests come by the time (open loop)"
+        ));
     }
     unsaid
 }
@@ -249,7 +270,12 @@ mod tests {
             let io = Io::asked(at, Kind::Write, 4 << 20 | (round * 7919 % 1000 * 128), 128, 2);
             ios.push(Io { completed: At::ns(at + 15 * ms), ..io });
         }
-        let name = |name: &str, pid| Process { name: name.to_owned(), pid, tid: pid, ..Process::default() };
+        let name = |name: &str, pid| Process {
+            name: name.to_owned(),
+            pid,
+            tid: pid,
+            ..Process::default()
+        };
         Recording {
             devices: vec![Device::default()],
             processes: vec![name("reader-1", 1), name("reader-2", 2), name("writer", 3)],
@@ -265,10 +291,16 @@ mod tests {
         let [readers, writer] = &found.groups[..] else { panic!("{found:?}") };
         assert_eq!((readers.name.as_str(), readers.clients, readers.requests), ("reader", 2, 1000));
         assert_eq!((readers.read_share, readers.block_size, readers.jump_share), (100, 4096, 0));
-        assert_eq!((readers.iodepth, readers.think_ns, readers.think_dist), (1, 3_000_000, Spread::Fixed));
+        assert_eq!(
+            (readers.iodepth, readers.think_ns, readers.think_dist),
+            (1, 3_000_000, Spread::Fixed)
+        );
         assert_eq!((writer.read_share, writer.block_size, writer.jump_share), (0, 65536, 100));
         assert_eq!((writer.iodepth, writer.think_ns), (4, 0));
-        assert!(found.unsaid.iter().any(|line| line.starts_with("writer: no process waits for 100 %")), "{found:?}");
+        assert!(
+            found.unsaid.iter().any(|line| line.starts_with("writer: no process waits for 100 %")),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -281,7 +313,9 @@ mod tests {
 
     #[test]
     fn names_that_differ_by_a_number_are_alike() {
-        for (name, base) in [("client-7", "client"), ("kworker/3", "kworker"), ("42", "42"), ("", ""), ("pg", "pg")] {
+        for (name, base) in
+            [("client-7", "client"), ("kworker/3", "kworker"), ("42", "42"), ("", ""), ("pg", "pg")]
+        {
             assert_eq!(alike(name), base);
         }
     }

@@ -65,7 +65,9 @@ type Counts = BTreeMap<String, BTreeMap<Class, u64>>;
 pub fn by_pattern(recording: &mut Recording) -> Vec<String> {
     let mut counts = Counts::new();
     for io in &recording.ios {
-        let (Some(class), Some(process)) = (Class::of(io), recording.processes.get(io.process as usize)) else {
+        let (Some(class), Some(process)) =
+            (Class::of(io), recording.processes.get(io.process as usize))
+        else {
             continue;
         };
         let classes = match counts.get_mut(alike(&process.name)) {
@@ -80,27 +82,44 @@ pub fn by_pattern(recording: &mut Recording) -> Vec<String> {
     let Recording { ios, processes, .. } = recording;
     let nr_known = processes.len();
     for io in ios.iter_mut() {
-        let (Some(class), Some(process)) = (Class::of(io), processes.get(io.process as usize)) else { continue };
+        let (Some(class), Some(process)) = (Class::of(io), processes.get(io.process as usize))
+        else {
+            continue;
+        };
         let base = alike(&process.name);
         let several = patterns.get(base).filter(|patterns| patterns.len() > 1);
-        let Some(nearest) = several.and_then(|all| all.iter().min_by_key(|other| class.far(**other))) else { continue };
+        let Some(nearest) =
+            several.and_then(|all| all.iter().min_by_key(|other| class.far(**other)))
+        else {
+            continue;
+        };
         let name = nearest.name(base);
         io.process = *split.entry((io.process, *nearest)).or_insert_with(|| {
             // Without numbers: with them its threads would be one process again.
-            processes.push(Process { pid: 0, tid: 0, name, ..processes[io.process as usize].clone() });
+            processes.push(Process {
+                pid: 0,
+                tid: 0,
+                name,
+                ..processes[io.process as usize].clone()
+            });
             processes.len() as u32 - 1
         });
     }
     if processes.len() == nr_known {
         return Vec::new();
     }
-    patterns.iter().filter(|(_, patterns)| patterns.len() > 1).map(|(name, _)| (*name).to_owned()).collect()
+    patterns
+        .iter()
+        .filter(|(_, patterns)| patterns.len() > 1)
+        .map(|(name, _)| (*name).to_owned())
+        .collect()
 }
 
 /// The classes that are patterns.
 fn patterns_of(classes: &BTreeMap<Class, u64>) -> Vec<Class> {
     let all: u64 = classes.values().sum();
-    let mut own: Vec<(Class, u64)> = classes.iter().map(|(class, count)| (*class, *count)).collect();
+    let mut own: Vec<(Class, u64)> =
+        classes.iter().map(|(class, count)| (*class, *count)).collect();
     own.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     own.retain(|(_, count)| *count as f64 >= LEAST * all as f64);
     own.truncate(MOST);
@@ -135,7 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn reads_waited_writes_and_writeback_of_a_name_become_processes_and_a_rare_class_joins_the_nearest() {
+    fn reads_waited_writes_and_writeback_of_a_name_become_processes_and_a_rare_class_joins_the_nearest()
+     {
         let mut ios = Vec::new();
         for at in 0..40 {
             let process = at as u32 % 2;

@@ -28,6 +28,10 @@ impl Page {
         if let Some(tag) = self.lists[0].pop_front() {
             return Some(tag);
         }
-        if self.elevator && self.down { self.lists[1].pop_back() } else { self.lists[1].pop_front() }
+        if self.elevator && self.down {
+            self.lists[1].pop_back()
+        } else {
+            self.lists[1].pop_front()
+        }
     }
 }

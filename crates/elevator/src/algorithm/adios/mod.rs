@@ -170,7 +170,8 @@ impl Adios {
         let predicted = self.models[kind].predict(request.bytes()).min(self.settings.latency_limit);
         let mut deadline = arrived;
         if !request.sync {
-            deadline += self.settings.target[kind] + if self.settings.compliance == 0 { predicted } else { 0 };
+            deadline += self.settings.target[kind]
+                + if self.settings.compliance == 0 { predicted } else { 0 };
         }
         Slot { request, arrived, predicted, deadline, place }
     }
@@ -187,7 +188,9 @@ impl Adios {
     fn uproot(&mut self, tag: u32) -> Slot {
         let slot = *self.slot(tag);
         let Stage::Tree(number) = slot.place else { unreachable!("request {tag} is in a tree") };
-        self.trees[kind(slot.request.op)].remove(slot.key(number)).expect("the request is in its tree");
+        self.trees[kind(slot.request.op)]
+            .remove(slot.key(number))
+            .expect("the request is in its tree");
         slot
     }
 
@@ -204,7 +207,9 @@ impl Adios {
         let favoured = if self.bias < 0 { OTHER } else { READ };
         let heads = [READ, OTHER].map(|tree| self.trees[tree].first().map(|(_, tag)| tag));
         match (heads[favoured], heads[1 - favoured]) {
-            (Some(tag), Some(other)) => Some((tag, self.slot(tag).deadline > self.slot(other).deadline)),
+            (Some(tag), Some(other)) => {
+                Some((tag, self.slot(tag).deadline > self.slot(other).deadline))
+            }
             (Some(tag), None) => Some((tag, true)),
             (None, other) => other.map(|tag| (tag, false)),
         }
@@ -212,7 +217,8 @@ impl Adios {
 
     /// The favoured operation pays for what it took.
     fn charge(&mut self, predicted: u64) {
-        let (sign, nice) = if self.bias < 0 { (1, NICE_0) } else { (-1, self.settings.read_priority) };
+        let (sign, nice) =
+            if self.bias < 0 { (1, NICE_0) } else { (-1, self.settings.read_priority) };
         let loan = (predicted as i64).saturating_mul(weight(nice)) >> 10;
         self.bias = if predicted == 0 { sign } else { self.bias.saturating_add(sign * loan) };
     }
@@ -256,9 +262,12 @@ impl Adios {
         self.front = 1 - self.front;
         let ends = {
             let list = &self.pages[self.front].lists[1];
-            list.front().zip(list.back()).map(|(first, last)| [first, last].map(|tag| self.slot(*tag).request.sector))
+            list.front()
+                .zip(list.back())
+                .map(|(first, last)| [first, last].map(|tag| self.slot(*tag).request.sector))
         };
-        self.pages[self.front].down = ends.is_some_and(|[first, last]| self.head > first.midpoint(last));
+        self.pages[self.front].down =
+            ends.is_some_and(|[first, last]| self.head > first.midpoint(last));
     }
 
     /// The next request of a batch.
@@ -331,7 +340,9 @@ impl Elevator for Adios {
     }
 
     fn complete(&mut self, now: Time, done: &Finished) {
-        let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
+        let slot = self.slots[done.request.tag as usize]
+            .take()
+            .expect("a completed request was dispatched");
         debug_assert_eq!(slot.place, Stage::InFlight, "a completed request was dispatched");
         self.in_flight -= 1;
         self.predicted -= slot.predicted;

@@ -50,7 +50,8 @@ struct Histogram {
 }
 
 impl Histogram {
-    const EMPTY: Histogram = Histogram { buckets: [Bucket { weight: 0, latency: 0, bytes: 0 }; BUCKETS], weight: 0 };
+    const EMPTY: Histogram =
+        Histogram { buckets: [Bucket { weight: 0, latency: 0, bytes: 0 }; BUCKETS], weight: 0 };
 
     fn add(&mut self, sample: &Sample, predicted: u64) {
         let Sample { bytes, latency_ns, weight, .. } = *sample;
@@ -177,7 +178,8 @@ impl Model {
             self.large_delay -= self.large_delay >> shrink.resist;
             self.large_bytes -= self.large_bytes >> shrink.resist;
         }
-        self.large_delay += if sum.latency > self.base { sum.latency - self.base } else { sum.latency };
+        self.large_delay +=
+            if sum.latency > self.base { sum.latency - self.base } else { sum.latency };
         self.large_bytes += sum.bytes;
         self.slope = self.large_delay / self.large_bytes.div_ceil(1024);
         true
@@ -223,7 +225,8 @@ mod tests {
     #[test]
     fn outliers_beyond_the_percentile_are_dropped_and_few_samples_wait_for_their_time() {
         let mut model = after_the_first_read();
-        (0..99).for_each(|_| model.input(Time::from_ns(3), &sample(4096, 120_000, &model), &SHRINK));
+        (0..99)
+            .for_each(|_| model.input(Time::from_ns(3), &sample(4096, 120_000, &model), &SHRINK));
         model.input(Time::from_ns(3), &sample(4096, 90_000_000, &model), &SHRINK);
         model.update(Time::from_ns(100_000_000), &SHRINK);
         assert_eq!(model.small.weight, 100, "fewer than 1024, and too early");

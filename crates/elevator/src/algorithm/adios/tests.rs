@@ -29,7 +29,10 @@ fn insert(adios: &mut Adios, requests: &[BlockRequest]) {
 }
 
 fn order(adios: &mut Adios) -> Vec<u32> {
-    std::iter::from_fn(|| adios.dispatch(Time::from_ns(100 * MS), &NoDisk).map(|request| request.tag)).collect()
+    std::iter::from_fn(|| {
+        adios.dispatch(Time::from_ns(100 * MS), &NoDisk).map(|request| request.tag)
+    })
+    .collect()
 }
 
 #[test]
@@ -84,7 +87,8 @@ fn with_the_elevators_order_asynchronous_writes_go_by_sector_from_the_nearer_end
         let mut adios = learned(true, 100_000, 100_000);
         adios.set("batch_order", 1);
         adios.head = head;
-        let writes = [(2, 2), (1, 1), (3, 3)].map(|(tag, _)| BlockRequest { sync: false, ..write(tag, 1) });
+        let writes =
+            [(2, 2), (1, 1), (3, 3)].map(|(tag, _)| BlockRequest { sync: false, ..write(tag, 1) });
         insert(&mut adios, &writes);
         insert(&mut adios, &[read(0, 3)]);
         assert_eq!(order(&mut adios), expected);
@@ -96,7 +100,8 @@ fn the_sample_of_a_completion_is_the_gap_to_the_one_before_on_its_cpu() {
     let mut adios = learned(false, MS, MS);
     insert(&mut adios, &[read(0, 1), read(1, 1), read(2, 1)]);
     let issued = Time::from_ns(2 * MS);
-    let requests: Vec<BlockRequest> = std::iter::from_fn(|| adios.dispatch(issued, &NoDisk)).collect();
+    let requests: Vec<BlockRequest> =
+        std::iter::from_fn(|| adios.dispatch(issued, &NoDisk)).collect();
     let gaps: Vec<u64> = (0..3)
         .map(|at| {
             adios.in_flight = 2 - at as u64;

@@ -76,8 +76,20 @@ pub(super) const TUNABLES: &[Tunable] = &[
         100_000,
         "after so many small samples a part is forgotten",
     ),
-    Tunable::confirmed("shrink_at_gbytes", "GiB", 1, 1000, "after large samples of so many bytes a part is forgotten"),
-    Tunable::confirmed("shrink_resist", "bits", 1, 3, "one part in 2 to the power of this is forgotten"),
+    Tunable::confirmed(
+        "shrink_at_gbytes",
+        "GiB",
+        1,
+        1000,
+        "after large samples of so many bytes a part is forgotten",
+    ),
+    Tunable::confirmed(
+        "shrink_resist",
+        "bits",
+        1,
+        3,
+        "one part in 2 to the power of this is forgotten",
+    ),
 ];
 
 /// Their values.
@@ -131,8 +143,9 @@ impl Settings {
 
 /// The weight of each nice value of the CPU scheduler, from -20.
 const WEIGHTS: [u64; 40] = [
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
-    1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
+    3906, 3121, 2501, 1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87,
+    70, 56, 45, 36, 29, 23, 18, 15,
 ];
 
 /// The weight of a nice value, from 0 for -20.

@@ -75,13 +75,20 @@ mod tests {
         for distance in [0, 1, 383, 384, 1961, 1, 384, 1961] {
             assert_eq!(arm.seek_ns(distance), geometry.seek.seek_ns(distance));
         }
-        assert_eq!(arm.seek_ns(5000), geometry.seek.seek_ns(1961), "no seek is longer than the disk");
+        assert_eq!(
+            arm.seek_ns(5000),
+            geometry.seek.seek_ns(1961),
+            "no seek is longer than the disk"
+        );
     }
 
     #[test]
     fn a_mean_between_two_distances_takes_a_time_in_between() {
         let mut arm = Actuator::new(hp97560());
-        assert_eq!([(0, 0), (0, 7), (7, 7)].map(|(sum, count)| arm.mean_seek_ns(sum, count)), [0, 0, 3_640_000]);
+        assert_eq!(
+            [(0, 0), (0, 7), (7, 7)].map(|(sum, count)| arm.mean_seek_ns(sum, count)),
+            [0, 0, 3_640_000]
+        );
         assert_eq!(arm.mean_seek_ns(1, 10), 364_000);
         let [one, two] = [1, 2].map(|distance| arm.seek_ns(distance));
         assert_eq!(arm.mean_seek_ns(15, 10), (one + two) / 2);
@@ -91,6 +98,9 @@ mod tests {
     fn without_an_arm_nothing_moves() {
         let mut arm = Actuator::new(Geometry::default());
         assert!(!arm.exists());
-        assert_eq!((arm.distance(0, 1 << 40), arm.seek_ns(9), arm.mean_seek_ns(1000, 1)), (0, 0, 0));
+        assert_eq!(
+            (arm.distance(0, 1 << 40), arm.seek_ns(9), arm.mean_seek_ns(1000, 1)),
+            (0, 0, 0)
+        );
     }
 }

@@ -18,7 +18,10 @@ impl<R: Rule> Machine<R> {
         if self.dir == ASYNC && !reads && (self.writes_left == 0 || !writes) {
             self.write_idled = true;
         }
-        if !(reads || writes) || self.changed || matches!(self.antic, Antic::WaitReq | Antic::WaitNext) {
+        if !(reads || writes)
+            || self.changed
+            || matches!(self.antic, Antic::WaitReq | Antic::WaitNext)
+        {
             return None;
         }
         if !(reads && writes && self.batch_expired(now)) {
@@ -81,13 +84,16 @@ impl<R: Rule> Machine<R> {
         match self.settings.first_write {
             true => self.oldest(ASYNC).map(|(first, _)| first),
             // A front merge that displaces another request leaves none; the source then needs an expired one, or fails.
-            false => self.classes[ASYNC].next.or_else(|| self.oldest(ASYNC).map(|(first, _)| first)),
+            false => {
+                self.classes[ASYNC].next.or_else(|| self.oldest(ASYNC).map(|(first, _)| first))
+            }
         }
     }
 
     /// An expired request takes precedence over the chosen one.
     fn unless_expired(&mut self, now: Moment, chosen: BlockRequest) -> Option<BlockRequest> {
-        let request = if self.fifo_expired(now, self.dir) { self.oldest(self.dir)?.0 } else { chosen };
+        let request =
+            if self.fifo_expired(now, self.dir) { self.oldest(self.dir)?.0 } else { chosen };
         self.begin(now, request)
     }
 
@@ -125,7 +131,9 @@ impl<R: Rule> Machine<R> {
 
     /// Whether to wait rather than to serve `next`.
     fn can_anticipate(&mut self, now: Moment, next: Option<&BlockRequest>) -> bool {
-        self.who.is_some() && self.antic != Antic::Finished && self.judge(now, next, Asked::ToBegin) == Verdict::Wait
+        self.who.is_some()
+            && self.antic != Antic::Finished
+            && self.judge(now, next, Asked::ToBegin) == Verdict::Wait
     }
 
     /// Fits the number of writes in a batch to what the last one took: measured when the first synchronous request after it
@@ -134,10 +142,14 @@ impl<R: Rule> Machine<R> {
         let batch = self.settings.batch_expire[ASYNC];
         let took = (now.jiffies + batch).saturating_sub(self.batch_expires);
         if took > batch && !self.write_idled {
-            self.write_count = if took > 3 * batch { self.write_count / 2 } else { self.write_count - 1 };
-        } else if took < batch && self.writes_left == 0 {
             self.write_count =
-                if batch > 3 * took { self.write_count.saturating_mul(2) } else { self.write_count.saturating_add(1) };
+                if took > 3 * batch { self.write_count / 2 } else { self.write_count - 1 };
+        } else if took < batch && self.writes_left == 0 {
+            self.write_count = if batch > 3 * took {
+                self.write_count.saturating_mul(2)
+            } else {
+                self.write_count.saturating_add(1)
+            };
         }
         self.write_count = self.write_count.max(1);
     }

@@ -126,7 +126,10 @@ impl History {
         });
         if known {
             let thinking = self.io_running && idle;
-            self.add_think(if thinking { (now.jiffies - self.last_end.jiffies).min(max_think) } else { 0 }, newcomers);
+            self.add_think(
+                if thinking { (now.jiffies - self.last_end.jiffies).min(max_think) } else { 0 },
+                newcomers,
+            );
             self.add_seek(request.sector.abs_diff(self.last_pos).min(MAX_DISTANCE), newcomers);
         }
         self.last_pos = request.end();
@@ -210,14 +213,20 @@ mod tests {
         }
         assert_eq!(means, [2, 5, 6, 8, 10, 11], "think times are capped at 19");
         thinks.extend([0; 6]);
-        assert!(after(&thinks, &mut Newcomers::default()).think.mean <= 6, "short ones pull it down again");
+        assert!(
+            after(&thinks, &mut Newcomers::default()).think.mean <= 6,
+            "short ones pull it down again"
+        );
     }
 
     #[test]
     fn only_first_think_times_and_seeks_teach_about_newcomers() {
         let mut newcomers = Newcomers { exit_prob: 256, ..Newcomers::default() };
         after(&[16, 0, 0, 0], &mut newcomers);
-        assert_eq!((newcomers.think_total, newcomers.think_mean, newcomers.exit_prob), (512, 2, 224));
+        assert_eq!(
+            (newcomers.think_total, newcomers.think_mean, newcomers.exit_prob),
+            (512, 2, 224)
+        );
         assert_eq!(newcomers.seek_total, 0, "sequential");
     }
 
@@ -230,6 +239,10 @@ mod tests {
         let mut young = after(&[], &mut newcomers);
         young.arrive(at(500), 0, &request(0, 1 << 40), 19, &mut newcomers);
         assert_eq!(young.seek.total, 256 * 2_097_152 / 8);
-        assert_eq!(newcomers.seek_total, 256 * ((1 << 40) - 8) / 8, "what newcomers teach is not clamped");
+        assert_eq!(
+            newcomers.seek_total,
+            256 * ((1 << 40) - 8) / 8,
+            "what newcomers teach is not clamped"
+        );
     }
 }

@@ -186,7 +186,10 @@ impl<R: Rule> Machine<R> {
 
     /// A request that does not pass through the trees: one that the device gave back, or one that must go first.
     fn insert_at_head(&mut self, request: &BlockRequest) {
-        let given_back = self.slot(request.tag).filter(|slot| slot.place == State::Device).map(|slot| slot.process);
+        let given_back = self
+            .slot(request.tag)
+            .filter(|slot| slot.place == State::Device)
+            .map(|slot| slot.process);
         let process = given_back.unwrap_or_else(|| self.record(request.process));
         let history = self.history(process);
         history.listed += 1;
@@ -233,7 +236,12 @@ impl<R: Rule> Elevator for Machine<R> {
         }
         self.history(process).queued += 1;
         self.plant(&request);
-        self.put(Slot { request, process, place: State::Queued, expires: now.jiffies + self.settings.fifo_expire[of] });
+        self.put(Slot {
+            request,
+            process,
+            place: State::Queued,
+            expires: now.jiffies + self.settings.fifo_expire[of],
+        });
         let class = &mut self.classes[of];
         class.fifo.push_back(request.tag);
         class.next = BACK_SEEK.choose(Some(request), class.next, class.last_sector);
@@ -260,7 +268,8 @@ impl<R: Rule> Elevator for Machine<R> {
     fn complete(&mut self, now: Time, done: &Finished) {
         let now = self.moment(now);
         let request = &done.request;
-        let process = self.slots[request.tag as usize].take().expect("what completes was dispatched").process;
+        let process =
+            self.slots[request.tag as usize].take().expect("what completes was dispatched").process;
         self.batch_completed(now, usize::from(request.sync));
         self.history(process).in_device -= 1;
         if self.who == Some(process) {
@@ -296,7 +305,9 @@ impl<R: Rule> Elevator for Machine<R> {
 
     fn may_exceed(&self, process: u32) -> bool {
         let record = self.numbers.get(process as usize).copied().flatten();
-        matches!(self.antic, Antic::WaitReq | Antic::WaitNext) && record.is_some() && self.who == record
+        matches!(self.antic, Antic::WaitReq | Antic::WaitNext)
+            && record.is_some()
+            && self.who == record
     }
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, how: Merge) -> bool {
@@ -328,7 +339,8 @@ impl<R: Rule> Elevator for Machine<R> {
 
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         let now = self.moment(now);
-        let [one, two] = [survivor, gone].map(|of| *self.slot(of.tag).expect("only held requests are joined"));
+        let [one, two] =
+            [survivor, gone].map(|of| *self.slot(of.tag).expect("only held requests are joined"));
         if two.expires < one.expires && one.request.sync == two.request.sync {
             let fifo = &mut self.classes[usize::from(one.request.sync)].fifo;
             fifo.remove(survivor.tag);
@@ -359,7 +371,8 @@ impl<R: Rule> Elevator for Machine<R> {
 
     fn set(&mut self, tunable: &str, value: u64) {
         let clock = self.ticker.clock();
-        let known = self.rule.set(clock, tunable, value) || self.settings.set(clock, tunable, value);
+        let known =
+            self.rule.set(clock, tunable, value) || self.settings.set(clock, tunable, value);
         assert!(known, "there is no tunable {tunable}");
     }
 

@@ -91,7 +91,8 @@ pub(crate) trait Rule: fmt::Debug + Send {
 pub(crate) fn thinks_too_long(see: &Outlook<'_>, antic_expire: u64) -> bool {
     let newcomers = see.newcomers;
     if see.history.think.samples == 0 {
-        newcomers.think_mean > antic_expire || newcomers.exit_prob * newcomers.exit_no_coop > 128 * 256
+        newcomers.think_mean > antic_expire
+            || newcomers.exit_prob * newcomers.exit_no_coop > 128 * 256
     } else {
         see.history.think.mean > antic_expire
     }

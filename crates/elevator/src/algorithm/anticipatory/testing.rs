@@ -12,7 +12,14 @@ use crate::vocabulary::{Op, Time};
 
 /// The geometry of the HP 97560.
 pub(crate) fn hp97560() -> Geometry {
-    let seek = SeekCurve { first: vec![], knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000 };
+    let seek = SeekCurve {
+        first: vec![],
+        knee: 383,
+        a_ns: 3_240_000,
+        b_ns: 400_000,
+        c_ns: 8_000_000,
+        e_ps: 8_000_000,
+    };
     Geometry { cylinders: 1962, sectors_per_cylinder: 19 * 72, seek, ..Geometry::default() }
 }
 
@@ -48,7 +55,14 @@ impl Bench {
     }
 
     /// Inserts a request of 8 sectors.
-    pub(crate) fn insert(&mut self, now: Time, process: u32, sector: u64, op: Op, sync: bool) -> BlockRequest {
+    pub(crate) fn insert(
+        &mut self,
+        now: Time,
+        process: u32,
+        sector: u64,
+        op: Op,
+        sync: bool,
+    ) -> BlockRequest {
         let tag = self.tags.iter().position(|used| !used).unwrap_or_else(|| {
             self.tags.push(false);
             self.tags.len() - 1
@@ -86,14 +100,22 @@ impl Bench {
 
     /// Dispatches and completes what is due for `process` at once.
     pub(crate) fn serve(&mut self, now: Time, process: u32) {
-        let got = self.dispatch(now).unwrap_or_else(|| panic!("process {process} is served at {now:?}"));
+        let got =
+            self.dispatch(now).unwrap_or_else(|| panic!("process {process} is served at {now:?}"));
         assert_eq!(got.process, process);
         self.complete(now, got);
     }
 
     /// `process` reads `count` times 8 sectors from `sector` on, each done at once, and thinks for `think_us` in between.
     /// The moment of the last completion, which is that of the last request.
-    pub(crate) fn stream(&mut self, from: Time, process: u32, sector: u64, count: u64, think_us: u64) -> Time {
+    pub(crate) fn stream(
+        &mut self,
+        from: Time,
+        process: u32,
+        sector: u64,
+        count: u64,
+        think_us: u64,
+    ) -> Time {
         let mut now = from;
         for at in 0..count {
             now = from + at * think_us * 1000;
@@ -140,7 +162,8 @@ pub(crate) fn closed_loop(
     service_ns: impl Fn(u64, u64) -> u64,
 ) -> Served {
     let mut served = Served::default();
-    let mut next: Vec<(Time, u64)> = clients.iter().map(|client| (Time::ZERO, client.start)).collect();
+    let mut next: Vec<(Time, u64)> =
+        clients.iter().map(|client| (Time::ZERO, client.start)).collect();
     let mut asleep: Vec<bool> = vec![true; clients.len()];
     let mut device: std::collections::VecDeque<BlockRequest> = Default::default();
     let (mut now, mut head, mut busy_until) = (Time::ZERO, 0, None);
@@ -159,9 +182,15 @@ pub(crate) fn closed_loop(
         if busy_until.is_none() {
             busy_until = device.front().map(|first| now + service_ns(head, first.sector));
         }
-        let wake = next.iter().zip(&asleep).filter(|(_, asleep)| **asleep).map(|(next, _)| next.0).min();
+        let wake =
+            next.iter().zip(&asleep).filter(|(_, asleep)| **asleep).map(|(next, _)| next.0).min();
         let timer = bench.elevator.next_timer();
-        now = [wake, timer, busy_until].into_iter().flatten().min().expect("something will happen").max(now);
+        now = [wake, timer, busy_until]
+            .into_iter()
+            .flatten()
+            .min()
+            .expect("something will happen")
+            .max(now);
         if busy_until.is_some_and(|at| at <= now) {
             let request = device.pop_front().expect("the device is busy with it");
             (head, busy_until) = (request.end(), None);

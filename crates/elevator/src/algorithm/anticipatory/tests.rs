@@ -21,7 +21,8 @@ fn at_hz(hz: u32) -> Bench {
 
 #[test]
 fn defaults_follow_hz() {
-    let names = ["read_expire", "write_expire", "read_batch_expire", "write_batch_expire", "antic_expire"];
+    let names =
+        ["read_expire", "write_expire", "read_batch_expire", "write_batch_expire", "antic_expire"];
     let expected = [
         (1000, [125, 250, 500, 125, 6]),
         (300, [123, 250, 500, 123, 6]),
@@ -98,7 +99,11 @@ fn only_asynchronous_requests_of_others_are_waited_against_too() {
     bench.write(end, 1, FAR);
     assert_eq!((bench.dispatch(end), bench.elevator.next_timer()), (None, Some(end + 6_000_000)));
     bench.write(end + 100, 1, FAR + 100);
-    assert_eq!(bench.elevator.next_timer(), Some(end + 6_000_000), "another foreign write does not end it");
+    assert_eq!(
+        bench.elevator.next_timer(),
+        Some(end + 6_000_000),
+        "another foreign write does not end it"
+    );
     bench.write(end + 200, 0, FAR + 200);
     assert_eq!(bench.elevator.next_timer(), None, "a write of the process itself does");
     assert_eq!(bench.elevator.anticipation().unwrap().successes, 1);
@@ -148,7 +153,9 @@ fn a_process_that_thinks_too_long_is_not_waited_for_until_it_thinks_less() {
 fn a_close_request_of_another_process_is_as_good_as_its_own() {
     let mut bench = at_hz(1000);
     let end = bench.stream(ms(1), 0, 100_000, 5, 1000);
-    for (sector, close) in [(100_040 + 8192, true), (100_040 + 8193, false), (100_040 - 4096, true), (95_943, false)] {
+    for (sector, close) in
+        [(100_040 + 8192, true), (100_040 + 8193, false), (100_040 - 4096, true), (95_943, false)]
+    {
         let mut other = at_hz(1000);
         other.stream(ms(1), 0, 100_000, 5, 1000);
         other.read(end, 1, sector);
@@ -186,7 +193,11 @@ fn a_process_with_its_last_request_in_the_device_is_waited_for_without_a_timer()
     bench.complete(ms(9), open);
     assert_eq!((bench.dispatch(ms(9)), bench.elevator.next_timer()), (None, Some(ms(15))));
     bench.read(ms(10), 0, 48);
-    assert_eq!(bench.elevator.anticipation().unwrap().success_wait_ns, 1_000_000, "from the completion");
+    assert_eq!(
+        bench.elevator.anticipation().unwrap().success_wait_ns,
+        1_000_000,
+        "from the completion"
+    );
 }
 
 #[test]
@@ -222,8 +233,16 @@ fn an_old_request_goes_first_but_only_once_in_an_expiry_interval() {
     let late = end + 126_000_000;
     bench.read(late, 0, 16);
     bench.read(late, 3, FAR + 800);
-    assert_eq!(bench.dispatch(late).unwrap().process, 1, "the oldest, though process 0 is next and close");
-    assert_eq!(bench.dispatch(late).unwrap().process, 3, "next in order, though process 2 has expired too");
+    assert_eq!(
+        bench.dispatch(late).unwrap().process,
+        1,
+        "the oldest, though process 0 is next and close"
+    );
+    assert_eq!(
+        bench.dispatch(late).unwrap().process,
+        3,
+        "next in order, though process 2 has expired too"
+    );
 }
 
 #[test]
@@ -274,8 +293,11 @@ fn writes_in_a_batch_adapt_to_what_they_take() {
         bench.set("antic_expire", 0);
         let mut clients = vec![Client::reader(0, 1); 4];
         clients.extend([Client { op: Op::Write, sync: false, ..Client::reader(FAR, 1) }; 100]);
-        let clients: Vec<Client> =
-            clients.iter().zip(0..).map(|(c, at)| Client { start: c.start + 20_000 * at, ..*c }).collect();
+        let clients: Vec<Client> = clients
+            .iter()
+            .zip(0..)
+            .map(|(c, at)| Client { start: c.start + 20_000 * at, ..*c })
+            .collect();
         bench.set("read_batch_expire", 20);
         closed_loop(&mut bench, &clients, 1, 8000, |_, _| service_us * 1000);
         let shown = format!("{:?}", bench.elevator);
@@ -293,7 +315,13 @@ fn writes_served(drain: u64, depth: usize, readers: u32) -> u64 {
     let mut bench = at_hz(1000);
     bench.set("antic_expire", 0);
     bench.set("drain", drain);
-    let client = |at: u32, op| Client { start: u64::from(at) * 30_000, step: 8, think_us: 0, op, sync: op == Op::Read };
+    let client = |at: u32, op| Client {
+        start: u64::from(at) * 30_000,
+        step: 8,
+        think_us: 0,
+        op,
+        sync: op == Op::Read,
+    };
     let mut clients: Vec<Client> = (0..readers).map(|at| client(at, Op::Read)).collect();
     clients.extend((0..64).map(|at| client(readers + at, Op::Write)));
     let served = closed_loop(&mut bench, &clients, depth, 4000, |_, _| 5_000_000);
@@ -302,8 +330,8 @@ fn writes_served(drain: u64, depth: usize, readers: u32) -> u64 {
 
 #[test]
 fn a_device_that_queues_gets_hardly_any_writes_unless_drain_is_set() {
-    let table =
-        [(1, 8), (4, 8), (4, 3)].map(|(depth, readers)| [0, 1].map(|drain| writes_served(drain, depth, readers)));
+    let table = [(1, 8), (4, 8), (4, 3)]
+        .map(|(depth, readers)| [0, 1].map(|drain| writes_served(drain, depth, readers)));
     // The figures of an independent model of the same rules.
     assert_eq!(table, [[744, 744], [0, 850], [83, 3199]]);
 }
@@ -325,7 +353,8 @@ fn the_first_write_of_a_batch_is_next_in_order_or_the_oldest() {
             bench.complete(ms(4), got);
             Some(got)
         });
-        let writes: Vec<u64> = got.filter(|request| !request.sync).map(|request| request.sector).collect();
+        let writes: Vec<u64> =
+            got.filter(|request| !request.sync).map(|request| request.sector).collect();
         assert_eq!(writes[0], sector, "first_write {first_write}");
     }
 }
@@ -341,12 +370,18 @@ fn reads_are_not_merged_at_their_front_unless_the_quirk_is_off_or_they_came_last
         let piece = BlockRequest { op: of.op, sync: of.sync, ..request(99, of.sector - 8) };
         bench.elevator.allow_merge(of, &piece, Merge::Front)
     };
-    assert_eq!([first, read, direct, buffered].map(|of| front(&bench, &of)), [true, false, true, false]);
+    assert_eq!(
+        [first, read, direct, buffered].map(|of| front(&bench, &of)),
+        [true, false, true, false]
+    );
     assert!(bench.elevator.allow_merge(&read, &request(99, 1008), Merge::Back));
     bench.set("front_merge", 1);
     assert_eq!([first, read, direct, buffered].map(|of| front(&bench, &of)), [true; 4]);
     let gone = bench.dispatch(ms(1)).unwrap();
-    assert!(!bench.elevator.allow_merge(&gone, &request(99, gone.end()), Merge::Back), "it is in the device");
+    assert!(
+        !bench.elevator.allow_merge(&gone, &request(99, gone.end()), Merge::Back),
+        "it is in the device"
+    );
 }
 
 #[test]
@@ -409,10 +444,21 @@ fn tunables_of_the_whole_family_read_back_at_their_ends_and_everywhere_between()
         let mut bench = Bench::hp(row);
         for tunable in row.tunables {
             let default = bench.elevator.get(tunable.name);
-            assert!((tunable.min..=tunable.max).contains(&default), "{} {}", row.name, tunable.name);
+            assert!(
+                (tunable.min..=tunable.max).contains(&default),
+                "{} {}",
+                row.name,
+                tunable.name
+            );
             for value in [tunable.min, tunable.max, tunable.min.midpoint(tunable.max), default] {
                 bench.set(tunable.name, value);
-                assert_eq!(bench.elevator.get(tunable.name), value, "{} {}", row.name, tunable.name);
+                assert_eq!(
+                    bench.elevator.get(tunable.name),
+                    value,
+                    "{} {}",
+                    row.name,
+                    tunable.name
+                );
             }
         }
     }
@@ -424,12 +470,20 @@ fn no_extreme_of_any_tunable_breaks_anything_or_loses_a_request() {
         for tunable in row.tunables {
             for value in [tunable.min, tunable.max] {
                 for hz in [100, 1000] {
-                    let mut bench = Bench::new(row, &Build { hz, geometry: hp97560(), ..Build::default() });
+                    let mut bench =
+                        Bench::new(row, &Build { hz, geometry: hp97560(), ..Build::default() });
                     bench.set(tunable.name, value);
-                    let mut clients: Vec<Client> = (0..6).map(|at| Client::reader(at * 400_000, 300 * at)).collect();
+                    let mut clients: Vec<Client> =
+                        (0..6).map(|at| Client::reader(at * 400_000, 300 * at)).collect();
                     clients[2].step = 500_000 / 3;
-                    clients.extend([Client { op: Op::Write, sync: false, ..Client::reader(2_500_000, 1) }]);
-                    let served = closed_loop(&mut bench, &clients, 2, 400, |from, to| 200_000 + from.abs_diff(to));
+                    clients.extend([Client {
+                        op: Op::Write,
+                        sync: false,
+                        ..Client::reader(2_500_000, 1)
+                    }]);
+                    let served = closed_loop(&mut bench, &clients, 2, 400, |from, to| {
+                        200_000 + from.abs_diff(to)
+                    });
                     let all: u64 = served.by_process.values().sum();
                     assert_eq!(all, 400, "{} {} {value}", row.name, tunable.name);
                 }
@@ -443,8 +497,11 @@ fn the_same_input_gives_the_same_output() {
     for row in FAMILY {
         let run = || {
             let mut bench = Bench::hp(row);
-            let clients: Vec<Client> = (0..8).map(|at| Client::reader(at * 300_000, 100 + 700 * at)).collect();
-            let served = closed_loop(&mut bench, &clients, 2, 2000, |from, to| 500_000 + 3 * from.abs_diff(to));
+            let clients: Vec<Client> =
+                (0..8).map(|at| Client::reader(at * 300_000, 100 + 700 * at)).collect();
+            let served = closed_loop(&mut bench, &clients, 2, 2000, |from, to| {
+                500_000 + 3 * from.abs_diff(to)
+            });
             (served, bench.elevator.anticipation())
         };
         assert_eq!(run(), run(), "{}", row.name);
@@ -465,14 +522,21 @@ fn two_sequential_readers_get_nearly_what_one_gets() {
         if antic == 0 {
             bench.set("antic_expire", 0);
         }
-        let clients: Vec<Client> = (0..readers).map(|at| Client::reader(at * 1_300_000, 500)).collect();
+        let clients: Vec<Client> =
+            (0..readers).map(|at| Client::reader(at * 1_300_000, 500)).collect();
         closed_loop(&mut bench, &clients, 1, 4000, hp_service_ns).end_ns
     };
     let alone = run(&ROW, 6, 1);
     for row in FAMILY {
         let two = run(row, 6, 2);
         // Each 125 ms a request expires, and going over takes 23 ms: 84 percent at best.
-        assert!(two * 8 < alone * 10, "{}: {} ms against {} ms", row.name, two / 1_000_000, alone / 1_000_000);
+        assert!(
+            two * 8 < alone * 10,
+            "{}: {} ms against {} ms",
+            row.name,
+            two / 1_000_000,
+            alone / 1_000_000
+        );
     }
     assert!(run(&ROW, 0, 2) * 4 > alone * 10, "without anticipation less than 40 percent");
 }

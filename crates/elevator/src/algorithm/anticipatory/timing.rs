@@ -97,7 +97,11 @@ mod tests {
         let clock = Clock::new(300);
         let mut ticker = Ticker::new(clock);
         for ns in [0, 1, 3_333_333, 3_333_334, 6_666_666, 6_666_667, 900_000_000, 3_000_000, 0] {
-            assert_eq!(ticker.jiffies(Time::from_ns(ns)), clock.jiffies(Time::from_ns(ns)), "{ns} ns");
+            assert_eq!(
+                ticker.jiffies(Time::from_ns(ns)),
+                clock.jiffies(Time::from_ns(ns)),
+                "{ns} ns"
+            );
         }
     }
 

@@ -131,7 +131,9 @@ impl<R: Rule> Machine<R> {
     fn next_after(&self, request: &BlockRequest) -> Option<BlockRequest> {
         let Class { order, last_sector, .. } = &self.classes[usize::from(request.sync)];
         let held = |tag| self.slot(tag).map(|slot| slot.request);
-        let up = order.after(request.tag).or_else(|| order.head().filter(|lowest| *lowest != request.tag));
+        let up = order
+            .after(request.tag)
+            .or_else(|| order.head().filter(|lowest| *lowest != request.tag));
         BACK_SEEK.choose(up.and_then(held), order.before(request.tag).and_then(held), *last_sector)
     }
 }

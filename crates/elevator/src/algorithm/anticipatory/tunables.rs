@@ -9,21 +9,37 @@ use super::trees::{ASYNC, SYNC};
 pub(crate) const MAX_MS: u64 = i32::MAX as u64;
 
 pub(crate) const fn ms(name: &'static str, help: &'static str) -> Tunable {
-    Tunable { name, unit: "ms", min: 0, max: MAX_MS, evidence: Evidence::Confirmed, help, role: Role::Knob }
+    Tunable {
+        name,
+        unit: "ms",
+        min: 0,
+        max: MAX_MS,
+        evidence: Evidence::Confirmed,
+        help,
+        role: Role::Knob,
+    }
 }
 
 pub(crate) const fn switch(name: &'static str, evidence: Evidence, help: &'static str) -> Tunable {
     Tunable { name, unit: "switch", min: 0, max: 1, evidence, help, role: Role::Knob }
 }
 
-pub(crate) const READ_EXPIRE: Tunable = ms("read_expire", "a synchronous request is old after this time (HZ/8)");
-pub(crate) const WRITE_EXPIRE: Tunable = ms("write_expire", "an asynchronous request is old after this time (HZ/4)");
-pub(crate) const READ_BATCH_EXPIRE: Tunable =
-    ms("read_batch_expire", "how long synchronous requests are served while asynchronous ones wait (HZ/2)");
-pub(crate) const WRITE_BATCH_EXPIRE: Tunable =
-    ms("write_batch_expire", "how long a batch of asynchronous requests should take the device (HZ/8)");
-pub(crate) const ANTIC_EXPIRE: Tunable =
-    ms("antic_expire", "how long to wait for the process served last; 0: never wait (HZ/150, at least a tick)");
+pub(crate) const READ_EXPIRE: Tunable =
+    ms("read_expire", "a synchronous request is old after this time (HZ/8)");
+pub(crate) const WRITE_EXPIRE: Tunable =
+    ms("write_expire", "an asynchronous request is old after this time (HZ/4)");
+pub(crate) const READ_BATCH_EXPIRE: Tunable = ms(
+    "read_batch_expire",
+    "how long synchronous requests are served while asynchronous ones wait (HZ/2)",
+);
+pub(crate) const WRITE_BATCH_EXPIRE: Tunable = ms(
+    "write_batch_expire",
+    "how long a batch of asynchronous requests should take the device (HZ/8)",
+);
+pub(crate) const ANTIC_EXPIRE: Tunable = ms(
+    "antic_expire",
+    "how long to wait for the process served last; 0: never wait (HZ/150, at least a tick)",
+);
 pub(crate) const DRAIN: Tunable = switch(
     "drain",
     Evidence::Confirmed,

@@ -34,9 +34,16 @@ const CLOSE: u64 = 8192;
 
 impl<R: Rule> Machine<R> {
     /// Whether to wait instead of serving `candidate`: the kernel's can_break_anticipation.
-    pub(super) fn judge(&mut self, now: Moment, candidate: Option<&BlockRequest>, asked: Asked) -> Verdict {
+    pub(super) fn judge(
+        &mut self,
+        now: Moment,
+        candidate: Option<&BlockRequest>,
+        asked: Asked,
+    ) -> Verdict {
         let who = self.who.expect("somebody was served last");
-        if candidate.is_some_and(|request| self.slot(request.tag).is_some_and(|slot| slot.process == who)) {
+        if candidate
+            .is_some_and(|request| self.slot(request.tag).is_some_and(|slot| slot.process == who))
+        {
             return Verdict::Wanted;
         }
         if self.who_done && self.is_over(now, who) {
@@ -47,7 +54,9 @@ impl<R: Rule> Machine<R> {
             return Verdict::Wanted;
         }
         let (running, sampled) = (history.running, history.think.samples > 0);
-        if let Some(request) = candidate.filter(|request| request.sync && self.is_close(now, who, request)) {
+        if let Some(request) =
+            candidate.filter(|request| request.sync && self.is_close(now, who, request))
+        {
             if !running {
                 if !sampled {
                     raise(&mut self.newcomers.exit_prob);
@@ -118,7 +127,8 @@ impl<R: Rule> Machine<R> {
     }
 
     fn finish(&mut self, now: Moment, ending: Ending) {
-        let wait_ns = if self.antic == Antic::WaitNext { now.time - self.antic_start.time } else { 0 };
+        let wait_ns =
+            if self.antic == Antic::WaitNext { now.time - self.antic_start.time } else { 0 };
         self.antic = Antic::Finished;
         self.runs = true;
         match ending {

@@ -89,7 +89,8 @@ impl Bfq {
         let entity = self.tree.get(id);
         // A raised queue has thirty times the time.
         let factor = if self.is_soft(id) { 1 } else { entity.weight / entity.base };
-        let timeout = self.jiffies.saturating_add_unsigned(self.timeout_ticks().saturating_mul(factor));
+        let timeout =
+            self.jiffies.saturating_add_unsigned(self.timeout_ticks().saturating_mul(factor));
         let queue = self.queue_mut(id);
         queue.fifo_checked = false;
         queue.budget_timeout = timeout;
@@ -121,7 +122,8 @@ impl Bfq {
         let goes_on = queue.left_willingly && in_time && left > 0;
         queue.left_willingly = goes_on;
         entity.service = 0;
-        entity.budget = if goes_on { left.min(queue.max_budget) } else { queue.max_budget.max(charge) };
+        entity.budget =
+            if goes_on { left.min(queue.max_budget) } else { queue.max_budget.max(charge) };
         goes_on
     }
 
@@ -201,7 +203,8 @@ impl Bfq {
             return;
         }
         let timeout_ms = Settings::default_timeout_ms(self.clock);
-        let by_time = (u128::from(self.max_budget) * u128::from(ms.min(timeout_ms)) / u128::from(timeout_ms)) as u64;
+        let by_time = (u128::from(self.max_budget) * u128::from(ms.min(timeout_ms))
+            / u128::from(timeout_ms)) as u64;
         let entity = self.tree.get_mut(id);
         let total = by_time.max(entity.service);
         entity.budget = entity.budget.max(total);

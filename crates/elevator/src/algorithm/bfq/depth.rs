@@ -54,7 +54,8 @@ impl Bfq {
                 return true;
             }
         }
-        let weights = (0..=entity.class).fold(0, |sum, class| sum * LEVELS + self.tree.weights_beside(Some(id), class));
+        let weights = (0..=entity.class)
+            .fold(0, |sum, class| sum * LEVELS + self.tree.weights_beside(Some(id), class));
         weights > 0 && u64::from(self.queue(id).pins) >= share(limit, entity.weight, weights)
     }
 }

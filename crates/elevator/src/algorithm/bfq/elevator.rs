@@ -19,11 +19,18 @@ impl Elevator for Bfq {
             self.completed(now, &old);
         }
         let linux = self.variant.is_linux();
-        let queue = if linux { self.queue_in_linux(now, &request) } else { self.queue_in_core(now, &request) };
+        let queue = if linux {
+            self.queue_in_linux(now, &request)
+        } else {
+            self.queue_in_core(now, &request)
+        };
         self.pin(queue);
         self.held += 1;
-        let expire_ms =
-            if request.sync { self.settings.fifo_expire_sync_ms } else { self.settings.fifo_expire_async_ms };
+        let expire_ms = if request.sync {
+            self.settings.fifo_expire_sync_ms
+        } else {
+            self.settings.fifo_expire_async_ms
+        };
         let fifo = self.fifo_numbers;
         self.fifo_numbers += 1;
         let place = if at == InsertAt::Head { State::Head } else { State::Queued };
@@ -53,7 +60,9 @@ impl Elevator for Bfq {
 
     fn complete(&mut self, now: Time, done: &Finished) {
         self.tick(now);
-        let slot = self.slots[done.request.tag as usize].take().expect("a completed request was dispatched");
+        let slot = self.slots[done.request.tag as usize]
+            .take()
+            .expect("a completed request was dispatched");
         debug_assert_eq!(slot.place, State::InFlight, "a completed request was dispatched");
         self.completed(now, &slot);
         self.release_forgotten();
@@ -105,7 +114,8 @@ impl Elevator for Bfq {
         if place == State::Queued {
             self.last_merge = Some(after.tag);
             let sorted = &mut self.queue_mut(id).sorted;
-            let overtakes = sorted.before(by_sector(before)).is_some_and(|(below, _)| below > after.sector);
+            let overtakes =
+                sorted.before(by_sector(before)).is_some_and(|(below, _)| below > after.sector);
             sorted.remove(by_sector(before));
             sorted.insert(by_sector(after), after.tag);
             if overtakes {
@@ -119,7 +129,8 @@ impl Elevator for Bfq {
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         self.tick(now);
         let (old, young) = (*self.slot(survivor.tag), *self.slot(gone.tag));
-        let both = old.place == State::Queued && young.place == State::Queued && old.queue == young.queue;
+        let both =
+            old.place == State::Queued && young.place == State::Queued && old.queue == young.queue;
         if both && young.expires < old.expires {
             let queue = self.queue_mut(old.queue);
             queue.fifo.remove(&old.fifo).expect("the survivor is in the FIFO");

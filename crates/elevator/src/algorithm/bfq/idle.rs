@@ -58,9 +58,12 @@ impl Bfq {
     pub(super) fn is_asymmetric(&self, id: Option<u32>) -> bool {
         let weights = &self.tree.weights;
         let smallest = id.and_then(|id| self.tree.get(id).counted);
-        let is_smallest = smallest.is_some() && smallest == weights.first_key_value().map(|(weight, _)| *weight);
+        let is_smallest =
+            smallest.is_some() && smallest == weights.first_key_value().map(|(weight, _)| *weight);
         let weights_vary = !is_smallest && weights.len() > 1;
-        weights_vary || self.busy.iter().filter(|busy| **busy > 0).count() > 1 || self.tree.groups_differ()
+        weights_vary
+            || self.busy.iter().filter(|busy| **busy > 0).count() > 1
+            || self.tree.groups_differ()
     }
 
     /// Whether idling for the queue in service is better than serving another.
@@ -75,7 +78,9 @@ impl Bfq {
         if self.settings.slice_idle_ns == 0 || !queue.sync || self.tree.get(id).class == 2 {
             return false;
         }
-        !self.variant.is_linux() || self.idling_boosts_throughput(id) || self.idling_keeps_guarantees(id)
+        !self.variant.is_linux()
+            || self.idling_boosts_throughput(id)
+            || self.idling_keeps_guarantees(id)
     }
 
     /// Whether the queue in service is waited for.
@@ -96,8 +101,8 @@ impl Bfq {
     pub(super) fn idling_keeps_guarantees(&self, id: u32) -> bool {
         let queue = self.queue(id);
         let busy: u32 = self.busy.iter().sum();
-        let raised =
-            self.tree.get(id).coefficient > 1 && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4);
+        let raised = self.tree.get(id).coefficient > 1
+            && (self.raised_busy < busy || self.in_driver >= queue.dispatched + 4);
         queue.users > 0 && (raised || self.is_asymmetric(Some(id)) || busy == 1)
     }
 
@@ -141,11 +146,19 @@ impl Bfq {
             self.anticipation.successes += 1;
             self.anticipation.success_wait_ns += now - self.idling_start;
         }
-        let lone_and_small =
-            alone && self.queue(id).sorted.first().is_some_and(|(_, tag)| self.slot(tag).request.nr_sectors < 32);
+        let lone_and_small = alone
+            && self
+                .queue(id)
+                .sorted
+                .first()
+                .is_some_and(|(_, tag)| self.slot(tag).request.nr_sectors < 32);
         let timed_out = self.is_timed_out(id);
         // More of a stream may come and merge; the next dispatch call ends the wait anyway.
-        if self.variant.is_linux() && lone_and_small && self.idling_boosts_throughput(id) && !timed_out {
+        if self.variant.is_linux()
+            && lone_and_small
+            && self.idling_boosts_throughput(id)
+            && !timed_out
+        {
             return;
         }
         self.timer = None;

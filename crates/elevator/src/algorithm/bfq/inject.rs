@@ -66,8 +66,10 @@ impl Bfq {
             self.reset_inject_limit(id);
         }
         let waking = &self.queue(id).waking;
-        let measurable = self.in_driver == 0 || waking.last_service_ns > 0 && self.injection.injected;
-        if self.in_service == Some(id) && measurable && waking.inject_mark + settle <= self.jiffies {
+        let measurable =
+            self.in_driver == 0 || waking.last_service_ns > 0 && self.injection.injected;
+        if self.in_service == Some(id) && measurable && waking.inject_mark + settle <= self.jiffies
+        {
             self.injection.arrived = now;
             self.injection.awaits_dispatch = true;
             if self.in_driver == 0 {
@@ -78,7 +80,9 @@ impl Bfq {
 
     fn detect_waker(&mut self, now: Time, id: u32) {
         let Some(last) = self.last_completed.filter(|last| *last != id) else { return };
-        if self.queue(id).habits.thinks_briefly || self.rate.since_completion(now) >= WOKEN_WITHIN_NS {
+        if self.queue(id).habits.thinks_briefly
+            || self.rate.since_completion(now) >= WOKEN_WITHIN_NS
+        {
             return;
         }
         let window = DETECTION_SLICES * self.settings.slice_idle_ns;
@@ -180,13 +184,16 @@ impl Bfq {
 
     /// Whether the budget of a queue suffices for its next request.
     fn is_servable(&self, id: u32) -> bool {
-        self.queue(id).busy && self.next_charge(id).is_some_and(|charge| charge <= self.tree.get(id).left())
+        self.queue(id).busy
+            && self.next_charge(id).is_some_and(|charge| charge <= self.tree.get(id).left())
     }
 
     /// The queue to serve while the one in service is waited for.
     pub(super) fn stand_in(&mut self, id: u32) -> Option<u32> {
         let queue = self.queue(id);
-        let own = queue.owner.and_then(|owner| self.processes[owner as usize].asynchronous.map(|own| (owner, own)));
+        let own = queue
+            .owner
+            .and_then(|owner| self.processes[owner as usize].asynchronous.map(|own| (owner, own)));
         if let Some((owner, own)) = own
             && self.is_servable(own)
             && self.queue(own).next.is_some_and(|tag| self.slot(tag).request.process == owner)
@@ -194,12 +201,18 @@ impl Bfq {
             return Some(own);
         }
         let woken = queue.waking.woken.first().copied();
-        if let Some(other) = [queue.waking.waker, woken].into_iter().flatten().find(|other| self.is_servable(*other)) {
+        if let Some(other) =
+            [queue.waking.waker, woken].into_iter().flatten().find(|other| self.is_servable(*other))
+        {
             return Some(other);
         }
         let raised = self.tree.get(id).coefficient > 1;
         let crowded = !raised || self.raised_busy > 1 || !queue.habits.thinks_briefly;
-        if crowded && !self.idling_boosts_throughput(id) { self.choose_for_injection(id) } else { None }
+        if crowded && !self.idling_boosts_throughput(id) {
+            self.choose_for_injection(id)
+        } else {
+            None
+        }
     }
 
     fn choose_for_injection(&mut self, served: u32) -> Option<u32> {
@@ -207,7 +220,9 @@ impl Bfq {
         let own = queue.waking.inject_limit;
         let always = self.tree.get(served).coefficient == 1 || !queue.habits.thinks_briefly;
         let mut limit = own;
-        let overdue = self.idling_start_jiffies.saturating_add_unsigned(self.settings.slice_idle_ns) <= self.jiffies;
+        let overdue =
+            self.idling_start_jiffies.saturating_add_unsigned(self.settings.slice_idle_ns)
+                <= self.jiffies;
         if limit == 0 && queue.waking.last_service_ns == 0 && self.timer.is_some() && overdue {
             limit = 1;
         }

@@ -48,7 +48,14 @@ pub(super) struct Merging {
 
 impl Default for Merging {
     fn default() -> Merging {
-        Merging { into: None, shared: false, parts: false, parted: LONG_AGO, first_io: 0, position: None }
+        Merging {
+            into: None,
+            shared: false,
+            parts: false,
+            parted: LONG_AGO,
+            first_io: 0,
+            position: None,
+        }
     }
 }
 
@@ -71,7 +78,8 @@ impl Bfq {
     /// Whether a queue has been active for too long to be merged.
     fn is_late(&self, id: u32) -> bool {
         let queue = self.queue(id);
-        queue.raising.service_since_idle > 0 && queue.merging.first_io + self.ticks(TOO_LATE_MS) < self.jiffies
+        queue.raising.service_since_idle > 0
+            && queue.merging.first_io + self.ticks(TOO_LATE_MS) < self.jiffies
     }
 
     /// The next request of a queue is another: so is its position, by which others find it.
@@ -86,7 +94,9 @@ impl Bfq {
         }
         let Some(next) = self.queue(id).next else { return };
         let sector = self.slot(next).request.sector;
-        if let std::collections::btree_map::Entry::Vacant(entry) = self.positions.entry((group, sector)) {
+        if let std::collections::btree_map::Entry::Vacant(entry) =
+            self.positions.entry((group, sector))
+        {
             entry.insert(id);
             self.queue_mut(id).merging.position = Some(sector);
         }
@@ -103,7 +113,10 @@ impl Bfq {
         let near = |at: u64| at.abs_diff(sector) <= CLOSE;
         let above = self.positions.range((group, sector)..=(group, u64::MAX)).next();
         let below = || self.positions.range((group, 0)..(group, sector)).next_back();
-        above.filter(|((_, at), _)| near(*at)).or_else(|| below().filter(|((_, at), _)| near(*at))).map(|(_, id)| *id)
+        above
+            .filter(|((_, at), _)| near(*at))
+            .or_else(|| below().filter(|((_, at), _)| near(*at)))
+            .map(|(_, id)| *id)
     }
 
     fn may_cooperate(&self, id: u32, other: u32) -> bool {
@@ -130,7 +143,8 @@ impl Bfq {
             return None;
         }
         let (queue, wait) = (self.queue(id), self.ticks(STABLE_MS));
-        let ripe = !queue.just_created && queue.merging.parted.max(queue.created) + wait < self.jiffies;
+        let ripe =
+            !queue.just_created && queue.merging.parted.max(queue.created) + wait < self.jiffies;
         if queue.sync && ripe && self.process(owner).stable.is_some() {
             return self.merge_for_good(id, owner);
         }
@@ -154,7 +168,11 @@ impl Bfq {
     fn merge_for_good(&mut self, id: u32, owner: u32) -> Option<u32> {
         let other = self.process(owner).stable?;
         let users = self.queue(id).users.min(self.queue(other).users);
-        let into = if users > 0 && !self.idling_boosts_throughput(id) { self.schedule_merge(id, other) } else { None };
+        let into = if users > 0 && !self.idling_boosts_throughput(id) {
+            self.schedule_merge(id, other)
+        } else {
+            None
+        };
         if let Some(into) = into {
             self.process(owner).stably_merged = true;
             if let Some(other) = self.queue(into).owner {
@@ -224,7 +242,9 @@ impl Bfq {
     fn save(&mut self, id: u32) {
         let Some(owner) = self.queue(id).owner else { return };
         let entity = *self.tree.get(id);
-        let fresh = self.queue(id).just_created && !self.queue(id).in_large_burst && self.settings.low_latency;
+        let fresh = self.queue(id).just_created
+            && !self.queue(id).in_large_burst
+            && self.settings.low_latency;
         let (duration, jiffies) = (self.raising_duration(), self.jiffies);
         let queue = &self.queues[id as usize];
         let mut saved = Saved {
@@ -265,8 +285,10 @@ impl Bfq {
         self.drop_cooperators(id);
         self.drop_user(id);
         let new = self.new_queue(now, request, true);
-        let (listed, large) =
-            self.process(owner).saved.map_or((false, false), |saved| (saved.in_burst_list, saved.in_large_burst));
+        let (listed, large) = self
+            .process(owner)
+            .saved
+            .map_or((false, false), |saved| (saved.in_burst_list, saved.in_large_burst));
         if listed && self.burst.is_large() || large {
             self.queue_mut(new).in_large_burst = true;
         } else if listed {
@@ -331,7 +353,9 @@ impl Bfq {
             (one.class, one.base) == (two.class, two.base)
         };
         let last = self.last_created.get(&group).copied();
-        let last = last.filter(|last| self.queue(*last).created + self.ticks(STABLE_MS) >= created && alike(*last, id));
+        let last = last.filter(|last| {
+            self.queue(*last).created + self.ticks(STABLE_MS) >= created && alike(*last, id)
+        });
         let Some(last) = last else {
             self.last_created.insert(group, id);
             return id;

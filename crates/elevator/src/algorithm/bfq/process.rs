@@ -145,7 +145,13 @@ impl Bfq {
     }
 
     /// A queue without requests and users.
-    pub(super) fn create(&mut self, now: Time, sync: bool, group: u32, wanted: (usize, u64)) -> u32 {
+    pub(super) fn create(
+        &mut self,
+        now: Time,
+        sync: bool,
+        group: u32,
+        wanted: (usize, u64),
+    ) -> u32 {
         let (jiffies, budget) = (self.jiffies, self.first_budget());
         let mut new = BfqQueue::new(now, jiffies, sync, wanted.0 == 2, budget);
         // In 6.1 the mark is that of the boot, so that the limit is set anew at once.

@@ -100,7 +100,13 @@ pub(super) fn class_and_weight(priority: Priority) -> (usize, u64) {
 
 impl BfqQueue {
     /// A queue without requests.
-    pub(super) fn new(now: Time, jiffies: i64, sync: bool, idle_class: bool, budget: u64) -> BfqQueue {
+    pub(super) fn new(
+        now: Time,
+        jiffies: i64,
+        sync: bool,
+        idle_class: bool,
+        budget: u64,
+    ) -> BfqQueue {
         BfqQueue {
             sync,
             owner: None,
@@ -228,7 +234,8 @@ mod tests {
         let mut long = Vec::new();
         for at in 1..6u64 {
             let now = at * 10_000_000;
-            (queue.habits.last_end, queue.habits.completed) = (Time::from_ns(now - 5_000_000), at > 1);
+            (queue.habits.last_end, queue.habits.completed) =
+                (Time::from_ns(now - 5_000_000), at > 1);
             queue.learn_think_time(Time::from_ns(now), 8_000_000, 5_000_000);
             long.push(queue.thinks_long(8_000_000));
         }

@@ -69,7 +69,8 @@ impl Raising {
 
     /// An interactive period begins.
     pub(super) fn begin(&mut self, jiffies: i64, duration: i64, service: u64) {
-        (self.duration, self.mark, self.interactive_mark, self.service) = (duration, jiffies, LONG_AGO, service);
+        (self.duration, self.mark, self.interactive_mark, self.service) =
+            (duration, jiffies, LONG_AGO, service);
     }
 
     /// A process takes its period along to a queue of its own.
@@ -80,7 +81,8 @@ impl Raising {
 
     /// The period of a queue that is merged into this one.
     pub(super) fn inherit(&mut self, other: &Raising) {
-        (self.duration, self.mark, self.interactive_mark) = (other.duration, other.mark, other.interactive_mark);
+        (self.duration, self.mark, self.interactive_mark) =
+            (other.duration, other.mark, other.interactive_mark);
     }
 }
 
@@ -99,7 +101,9 @@ impl Bfq {
         let reference_ms = if self.rotational { 7000 } else { 2500 };
         let product = Rate::reference(self.rotational) * self.clock.from_ms(reference_ms);
         let ticks = product / self.rate.peak;
-        i64::try_from(ticks).unwrap_or(i64::MAX).clamp(self.ticks(MIN_DURATION_MS), self.ticks(MAX_DURATION_MS))
+        i64::try_from(ticks)
+            .unwrap_or(i64::MAX)
+            .clamp(self.ticks(MIN_DURATION_MS), self.ticks(MAX_DURATION_MS))
     }
 
     /// The weight of a queue is to be raised by this. It follows when the queue is sorted in or served; if it is busy, those that are
@@ -120,10 +124,12 @@ impl Bfq {
         let (queue, entity) = (self.queue(id), self.tree.get(id));
         let in_burst = self.in_large_burst(id);
         let plain = !in_burst && queue.dispatched == 0 && entity.wanted.1 == DEFAULT_WEIGHT;
-        let long_idle = queue.dispatched == 0 && queue.budget_timeout + self.ticks(MIN_IDLE_MS) < jiffies;
+        let long_idle =
+            queue.dispatched == 0 && queue.budget_timeout + self.ticks(MIN_IDLE_MS) < jiffies;
         let interactive = plain && long_idle;
         let soft = plain && !queue.is_all_seeky() && queue.raising.next_soft_start < jiffies;
-        let own = queue.owner.is_some() || self.processes.get(owner as usize).is_some_and(|owner| owner.stably_merged);
+        let own = queue.owner.is_some()
+            || self.processes.get(owner as usize).is_some_and(|owner| owner.stably_merged);
         let low_latency = self.settings.low_latency;
         let deserves = low_latency && queue.sync && own && (interactive || soft);
         let in_time = now - queue.habits.last_end <= 3 * self.settings.slice_idle_ns;
@@ -146,8 +152,16 @@ impl Bfq {
         interactive
     }
 
-    fn raise_on_arrival(&mut self, id: u32, deserves: bool, interactive: bool, in_burst: bool, soft: bool) {
-        let (duration, soft_duration, jiffies) = (self.raising_duration(), self.soft_duration(), self.jiffies);
+    fn raise_on_arrival(
+        &mut self,
+        id: u32,
+        deserves: bool,
+        interactive: bool,
+        in_burst: bool,
+        soft: bool,
+    ) {
+        let (duration, soft_duration, jiffies) =
+            (self.raising_duration(), self.soft_duration(), self.jiffies);
         let small = self.raised_budget();
         let old = self.tree.get(id).coefficient;
         let raising = &mut self.queues[id as usize].raising;
@@ -278,15 +292,16 @@ impl Bfq {
     /// A queue of nothing but far requests is no soft real-time one.
     pub(super) fn doubt_soft(&mut self, id: u32) {
         if self.tree.get(id).coefficient > 1 && self.is_soft(id) && self.queue(id).is_all_seeky() {
-            let due = self.queue(id).raising.interactive_mark + self.raising_duration() < self.jiffies;
+            let due =
+                self.queue(id).raising.interactive_mark + self.raising_duration() < self.jiffies;
             if due { self.end_raising(id) } else { self.back_to_interactive(id) }
         }
     }
 
     /// A queue has no requests left: from when on its next may be one of soft real time.
     pub(super) fn set_next_soft_start(&mut self, id: u32) {
-        let slice_jiffies =
-            (u128::from(self.settings.slice_idle_ns) * u128::from(self.clock.hz()) / 1_000_000_000) as i64;
+        let slice_jiffies = (u128::from(self.settings.slice_idle_ns) * u128::from(self.clock.hz())
+            / 1_000_000_000) as i64;
         let soonest = self.jiffies.saturating_add(slice_jiffies).saturating_add(4);
         let hz = self.clock.hz();
         let raising = &mut self.queue_mut(id).raising;

@@ -22,7 +22,9 @@ const SEEKY_SECTORS: u32 = 64;
 
 /// Whether a request is far from the end of the one before it; the start of the disk counts as "none before".
 pub(super) fn is_seeky(rotational: bool, last: u64, request: &BlockRequest) -> bool {
-    last != 0 && last.abs_diff(request.sector) > SEEKY_DISTANCE && (rotational || request.nr_sectors < SEEKY_SECTORS)
+    last != 0
+        && last.abs_diff(request.sector) > SEEKY_DISTANCE
+        && (rotational || request.nr_sectors < SEEKY_SECTORS)
 }
 
 /// The estimate and the observation that is on.
@@ -100,7 +102,8 @@ impl Rate {
     /// ends the observation. True if the estimate has changed.
     pub(super) fn completed(&mut self, now: Time) -> bool {
         let since_us = self.since_completion(now) / 1000;
-        let slow = since_us > MIN_IDLE_NS / 1000 && (self.largest << RATE_BITS) / since_us < 1 << (RATE_BITS - 10);
+        let slow = since_us > MIN_IDLE_NS / 1000
+            && (self.largest << RATE_BITS) / since_us < 1 << (RATE_BITS - 10);
         let changed = slow && self.close();
         if slow {
             self.samples = 0;
@@ -117,7 +120,8 @@ impl Rate {
         }
         let sectors = u64::from(request.nr_sectors);
         self.sectors += sectors;
-        self.largest = if self.samples.is_multiple_of(32) { sectors } else { self.largest.max(sectors) };
+        self.largest =
+            if self.samples.is_multiple_of(32) { sectors } else { self.largest.max(sectors) };
         self.from_first_ns = now - self.first_dispatch;
     }
 

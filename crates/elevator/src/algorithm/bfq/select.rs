@@ -116,7 +116,8 @@ impl Bfq {
     }
 
     fn choose_next(&mut self, id: u32, tag: u32) {
-        let requests = [self.queue(id).next, Some(tag)].map(|tag| tag.map(|tag| self.slot(tag).request));
+        let requests =
+            [self.queue(id).next, Some(tag)].map(|tag| tag.map(|tag| self.slot(tag).request));
         let next = self.better(requests, self.rate.last_position);
         self.queue_mut(id).next = next.map(|next| next.tag);
     }
@@ -153,14 +154,16 @@ impl Bfq {
         if !queue.fifo_checked {
             queue.fifo_checked = true;
             let oldest = queue.fifo.first_key_value().map(|(_, tag)| *tag);
-            let late = oldest.filter(|tag| *tag != request.tag && self.slot(*tag).expires <= self.now);
+            let late =
+                oldest.filter(|tag| *tag != request.tag && self.slot(*tag).expires <= self.now);
             if late.is_some() {
                 return late;
             }
         }
         let sorted = &self.queues[id as usize].sorted;
         let lowest = || sorted.first().filter(|(_, first)| *first != request.tag);
-        let around = [sorted.after(by_sector(request)).or_else(lowest), sorted.before(by_sector(request))];
+        let around =
+            [sorted.after(by_sector(request)).or_else(lowest), sorted.before(by_sector(request))];
         let around = around.map(|found| found.map(|(_, tag)| self.slot(tag).request));
         self.better(around, request.sector).map(|next| next.tag)
     }
@@ -209,12 +212,16 @@ impl Bfq {
                 None => self.put_in_service(now)?,
             };
             match self.next_charge(id) {
-                Some(charge) if charge > self.tree.get(id).left() => self.expire(now, false, Expiry::Exhausted),
+                Some(charge) if charge > self.tree.get(id).left() => {
+                    self.expire(now, false, Expiry::Exhausted)
+                }
                 Some(_) => {
                     self.timer = None;
                     return Some(id);
                 }
-                None if self.timer.is_some() || (self.queue(id).dispatched > 0 && self.better_to_idle(id)) => {
+                None if self.timer.is_some()
+                    || (self.queue(id).dispatched > 0 && self.better_to_idle(id)) =>
+                {
                     return if self.variant.is_linux() { self.stand_in(id) } else { None };
                 }
                 None => self.expire(now, false, Expiry::NoMoreRequests),

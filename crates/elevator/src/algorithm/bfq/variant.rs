@@ -84,7 +84,8 @@ impl Bfq {
 
     /// The largest budget that is set, if the core has one.
     pub(super) fn core_budget(&self) -> Option<u64> {
-        (!self.variant.is_linux() && self.settings.max_budget > 0).then_some(self.settings.max_budget)
+        (!self.variant.is_linux() && self.settings.max_budget > 0)
+            .then_some(self.settings.max_budget)
     }
 
     /// What the core charges for a turn besides its sectors: a turn that took its whole time is charged its whole budget.

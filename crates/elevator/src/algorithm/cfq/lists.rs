@@ -70,7 +70,13 @@ impl Lists {
     }
 
     /// Inserts a queue that is in no list. `is_new` returns whether a queue has never had a slice.
-    pub(super) fn put(&mut self, queue: u32, place: Position, rank: Rank, is_new: impl Fn(u32) -> bool) {
+    pub(super) fn put(
+        &mut self,
+        queue: u32,
+        place: Position,
+        rank: Rank,
+        is_new: impl Fn(u32) -> bool,
+    ) {
         if queue as usize >= self.places.len() {
             self.places.resize(queue as usize + 1, None);
         }
@@ -115,7 +121,9 @@ impl Lists {
     fn next_level(&mut self) {
         let mut wrapped = false;
         let found = loop {
-            if let Some(level) = (self.level..=self.last_level).find(|level| !self.levels[*level].is_empty()) {
+            if let Some(level) =
+                (self.level..=self.last_level).find(|level| !self.levels[*level].is_empty())
+            {
                 break level;
             }
             self.level = 0;
@@ -156,7 +164,9 @@ mod tests {
     /// A queue on each level, which is reinserted there after its slice: the levels served.
     fn levels_served(turns: usize) -> Vec<u32> {
         let mut lists = Lists::new();
-        (0..8).for_each(|level| lists.put(level, Position::Level(level as u8), Rank::Last, |_| false));
+        (0..8).for_each(|level| {
+            lists.put(level, Position::Level(level as u8), Rank::Last, |_| false)
+        });
         (0..turns)
             .map(|_| {
                 let queue = lists.next().unwrap();

@@ -143,7 +143,8 @@ struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Slot = Slot { queue: 0, process: 0, stage: Stage::Nowhere, request: None, start: 0 };
+    const EMPTY: Slot =
+        Slot { queue: 0, process: 0, stage: Stage::Nowhere, request: None, start: 0 };
 }
 
 /// The scheduler.
@@ -281,8 +282,13 @@ impl Elevator for Cfq {
             return;
         }
         let (queue, process) = self.admit(now, &request);
-        let start = if request.allocated == now.time { now.jiffies } else { self.clock.jiffies(request.allocated) };
-        *self.slot(request.tag) = Slot { queue, process, stage: Stage::Sorted, request: Some(request), start };
+        let start = if request.allocated == now.time {
+            now.jiffies
+        } else {
+            self.clock.jiffies(request.allocated)
+        };
+        *self.slot(request.tag) =
+            Slot { queue, process, stage: Stage::Sorted, request: Some(request), start };
         self.add_sorted(queue, request);
         let this = &mut self.queues[queue as usize];
         self.links.push_back(&mut this.fifo, request.tag);
@@ -344,7 +350,8 @@ impl Elevator for Cfq {
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         // What is on its way to the driver is out of the hash of ends, and has left the tree.
-        let sorted = self.slots.get(request.tag as usize).filter(|slot| slot.stage == Stage::Sorted);
+        let sorted =
+            self.slots.get(request.tag as usize).filter(|slot| slot.stage == Stage::Sorted);
         // Synchronous and asynchronous requests are in different queues, so they are not merged.
         sorted.is_some_and(|slot| self.known_queue(piece) == Some(slot.queue))
     }

@@ -32,7 +32,11 @@ impl Cfq {
             None => &self.shared,
         };
         // The youngest first.
-        of_number.iter().rev().copied().find(|queue| self.queues[*queue as usize].priority == priority)
+        of_number
+            .iter()
+            .rev()
+            .copied()
+            .find(|queue| self.queues[*queue as usize].priority == priority)
     }
 
     /// A request comes in: its process and its queue, each with a reference more.
@@ -65,7 +69,9 @@ impl Cfq {
 
     /// A process has ended: it lets go of its queues.
     pub(super) fn end_process(&mut self, now: Now, number: u32) {
-        let Some(record) = self.numbers.get_mut(number as usize).and_then(Option::take) else { return };
+        let Some(record) = self.numbers.get_mut(number as usize).and_then(Option::take) else {
+            return;
+        };
         let process = &mut self.processes[record as usize];
         process.alive = false;
         for queue in [process.async_queue.take(), process.sync_queue.take()].into_iter().flatten() {
@@ -86,8 +92,9 @@ impl Cfq {
         if let Some(record) = self.numbers[at] {
             return record;
         }
-        let is_unused =
-            |record: &u32| self.processes[*record as usize].requests == 0 && self.active_process != Some(*record);
+        let is_unused = |record: &u32| {
+            self.processes[*record as usize].requests == 0 && self.active_process != Some(*record)
+        };
         let record = match self.ended.iter().position(is_unused) {
             Some(at) => self.ended.swap_remove(at),
             None => self.processes.len() as u32,
@@ -134,7 +141,8 @@ impl Cfq {
 
     /// The queue of a number (or a shared one) and priority, created if there is none, with a reference more.
     fn get_queue(&mut self, number: Option<u32>, priority: Priority) -> u32 {
-        let queue = self.look_up(number, priority).unwrap_or_else(|| self.new_queue(number, priority));
+        let queue =
+            self.look_up(number, priority).unwrap_or_else(|| self.new_queue(number, priority));
         self.queue(queue).references += 1;
         queue
     }

@@ -75,7 +75,10 @@ impl Cfq {
             std::cmp::Ordering::Equal => {}
         }
         let values = &self.tunables;
-        let arm = BackSeek { max_sectors: 2 * values.back_seek_max_kib, penalty: values.back_seek_penalty };
+        let arm = BackSeek {
+            max_sectors: 2 * values.back_seek_max_kib,
+            penalty: values.back_seek_penalty,
+        };
         arm.choose(Some(one), Some(two), self.last_sector).map(|first| first.tag)
     }
 
@@ -208,7 +211,8 @@ impl Cfq {
         }
         let oldest = this.fifo.oldest()?;
         let values = &self.tunables;
-        let expire = if this.number.is_some() { values.fifo_expire_sync } else { values.fifo_expire_async };
+        let expire =
+            if this.number.is_some() { values.fifo_expire_sync } else { values.fifo_expire_async };
         if now.jiffies <= self.slots[oldest as usize].start + expire {
             return None;
         }
@@ -219,7 +223,11 @@ impl Cfq {
     /// The length of a queue's slice, in jiffies.
     pub(super) fn slice(&self, queue: u32) -> u64 {
         let this = &self.queues[queue as usize];
-        let base = if this.number.is_some() { self.tunables.slice_sync } else { self.tunables.slice_async };
+        let base = if this.number.is_some() {
+            self.tunables.slice_sync
+        } else {
+            self.tunables.slice_async
+        };
         let (step, level) = (base / SLICE_SCALE, u64::from(this.priority.level));
         base + 4 * step - level * step
     }

@@ -6,26 +6,73 @@ use crate::kind::{Evidence, Role, Tunable};
 const UINT_MAX: u64 = u32::MAX as u64;
 
 const fn tunable(name: &'static str, unit: &'static str, min: u64, help: &'static str) -> Tunable {
-    Tunable { name, unit, min, max: UINT_MAX, evidence: Evidence::Confirmed, help, role: Role::Knob }
+    Tunable {
+        name,
+        unit,
+        min,
+        max: UINT_MAX,
+        evidence: Evidence::Confirmed,
+        help,
+        role: Role::Knob,
+    }
 }
 
 const fn slip(name: &'static str, help: &'static str) -> Tunable {
-    Tunable { name, unit: "switch", min: 0, max: 1, evidence: Evidence::Derived, help, role: Role::Reading }
+    Tunable {
+        name,
+        unit: "switch",
+        min: 0,
+        max: 1,
+        evidence: Evidence::Derived,
+        help,
+        role: Role::Reading,
+    }
 }
 
 /// The rows of the tunables.
 pub(super) const ROWS: &[Tunable] = &[
     tunable("quantum", "requests", 1, "requests moved to the dispatch list in one round"),
-    tunable("fifo_expire_sync", "ms", 1, "age from which a synchronous request is taken out of order"),
-    tunable("fifo_expire_async", "ms", 1, "age from which an asynchronous request is taken out of order"),
+    tunable(
+        "fifo_expire_sync",
+        "ms",
+        1,
+        "age from which a synchronous request is taken out of order",
+    ),
+    tunable(
+        "fifo_expire_async",
+        "ms",
+        1,
+        "age from which an asynchronous request is taken out of order",
+    ),
     tunable("back_seek_max", "KiB", 0, "longest backward seek"),
-    tunable("back_seek_penalty", "factor", 1, "factor by which a backward distance counts more than a forward one"),
+    tunable(
+        "back_seek_penalty",
+        "factor",
+        1,
+        "factor by which a backward distance counts more than a forward one",
+    ),
     tunable("slice_sync", "ms", 1, "slice of a process at priority 4"),
     tunable("slice_async", "ms", 1, "slice of the shared queue of priority 4"),
-    tunable("slice_async_rq", "requests", 1, "scale of the number of requests that end an async slice"),
-    tunable("slice_idle", "ms", 0, "time to idle for the next request of the process whose slice it is; 0: none"),
-    slip("preempt_slip", "1: only a queue that is waited for preempts, as in the source; 0: any queue"),
-    slip("new_queue_slip", "1: new queues are placed as the source's code does; 0: first, as its comment says"),
+    tunable(
+        "slice_async_rq",
+        "requests",
+        1,
+        "scale of the number of requests that end an async slice",
+    ),
+    tunable(
+        "slice_idle",
+        "ms",
+        0,
+        "time to idle for the next request of the process whose slice it is; 0: none",
+    ),
+    slip(
+        "preempt_slip",
+        "1: only a queue that is waited for preempts, as in the source; 0: any queue",
+    ),
+    slip(
+        "new_queue_slip",
+        "1: new queues are placed as the source's code does; 0: first, as its comment says",
+    ),
 ];
 
 /// The values of the tunables; times in jiffies.

@@ -61,7 +61,9 @@ impl Cfq {
         if active.priority.class == PrioClass::Idle {
             return true;
         }
-        if (self.tunables.preempt_slip && !new.wait_request) || new.slice_left < self.tunables.slice_idle {
+        if (self.tunables.preempt_slip && !new.wait_request)
+            || new.slice_left < self.tunables.slice_idle
+        {
             return false;
         }
         (is_sync(request) && active.number.is_none()) || (request.meta && active.meta_pending == 0)

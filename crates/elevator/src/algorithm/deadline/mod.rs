@@ -55,8 +55,18 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         tunable("read_expire", "ms", INT_MAX, "age from which a read is taken out of order"),
         tunable("write_expire", "ms", INT_MAX, "age from which a write is taken out of order"),
         tunable("writes_starved", "decisions", INT_MAX, "decisions for reads while writes wait"),
-        tunable("fifo_batch", "requests", INT_MAX, "contiguous requests dispatched without a new decision"),
-        tunable("front_merges", "switch", 1, "1: front and back merges; 0: front merges by the one-hit cache only"),
+        tunable(
+            "fifo_batch",
+            "requests",
+            INT_MAX,
+            "contiguous requests dispatched without a new decision",
+        ),
+        tunable(
+            "front_merges",
+            "switch",
+            1,
+            "1: front and back merges; 0: front merges by the one-hit cache only",
+        ),
     ],
     build,
 };
@@ -99,8 +109,12 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 impl Deadline {
     fn new(build: &Build) -> Deadline {
         let clock = Clock::new(build.hz);
-        let direction =
-            |expire| Direction { sorted: Starts::default(), fifo: Fifo::new(build.nr_tags), next: None, expire };
+        let direction = |expire| Direction {
+            sorted: Starts::default(),
+            fifo: Fifo::new(build.nr_tags),
+            next: None,
+            expire,
+        };
         Deadline {
             clock,
             reads: direction(clock.hz() / 2),
@@ -193,7 +207,8 @@ impl Deadline {
         let now = self.clock.jiffies(now);
         let direction = self.direction(op);
         let (next, lowest) = (direction.next, direction.sorted.first());
-        let oldest = direction.fifo.head().expect("the direction that has its turn holds a request");
+        let oldest =
+            direction.fifo.head().expect("the direction that has its turn holds a request");
         let expired = now > self.held(oldest).1;
         let tag = if expired {
             oldest
@@ -298,7 +313,9 @@ impl Elevator for Deadline {
             return;
         }
         let (_, young) = self.held(gone.tag);
-        if let Some((_, old)) = self.held[survivor.tag as usize].as_mut().filter(|(_, old)| young < *old) {
+        if let Some((_, old)) =
+            self.held[survivor.tag as usize].as_mut().filter(|(_, old)| young < *old)
+        {
             *old = young;
             let fifo = &mut self.direction(gone.op).fifo;
             fifo.remove(survivor.tag);

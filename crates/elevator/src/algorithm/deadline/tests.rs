@@ -88,7 +88,11 @@ fn each_switch_of_direction_starts_again_at_the_lowest_sector() {
     let first: Vec<_> = (0..3).map(|_| dispatch(&mut deadline, Time::ZERO).unwrap().tag).collect();
     assert_eq!(first, [0, 1, 10], "two reads upwards, then a write");
     insert(&mut deadline, Time::ZERO, 4, Op::Read, 20);
-    assert_eq!(dispatch(&mut deadline, Time::ZERO).unwrap().tag, 4, "the read at 900 was next before the switch");
+    assert_eq!(
+        dispatch(&mut deadline, Time::ZERO).unwrap().tag,
+        4,
+        "the read at 900 was next before the switch"
+    );
 }
 
 #[test]
@@ -109,7 +113,11 @@ fn a_request_is_expired_only_after_its_deadline_and_then_goes_first() {
         for (tag, sector) in [(0, 9000), (1, 100), (2, 200)] {
             insert(&mut deadline, Time::ZERO, tag, Op::Read, sector);
         }
-        assert_eq!(dispatch(&mut deadline, ms(last_in_order)).unwrap().tag, 1, "equal is not expired");
+        assert_eq!(
+            dispatch(&mut deadline, ms(last_in_order)).unwrap().tag,
+            1,
+            "equal is not expired"
+        );
         let tick = u64::from(1000 / hz);
         assert_eq!(dispatch(&mut deadline, ms(last_in_order + tick)).unwrap().tag, 0, "HZ {hz}");
     }
@@ -146,7 +154,10 @@ fn an_alias_goes_to_the_device_at_once() {
         insert(&mut deadline, Time::ZERO, tag, Op::Read, sector);
     }
     assert_eq!((deadline.len(), deadline.list.len()), (3, 1));
-    assert!(!deadline.allow_merge(&request(1, 5000), &request(9, 5008), Merge::Back), "it is on its way");
+    assert!(
+        !deadline.allow_merge(&request(1, 5000), &request(9, 5008), Merge::Back),
+        "it is on its way"
+    );
     assert_eq!(order(&mut deadline, Time::ZERO), [1, 0, 2]);
 }
 

@@ -74,7 +74,8 @@ impl<R: FlowRule> Elevator for FlowElevator<R> {
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         let slot = self.queues.slot(request.tag);
-        slot.position == Position::Queued && self.queues.flows.known(piece.process) == Some(slot.flow)
+        slot.position == Position::Queued
+            && self.queues.flows.known(piece.process) == Some(slot.flow)
     }
 
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest) {
@@ -94,7 +95,11 @@ impl<R: FlowRule> Elevator for FlowElevator<R> {
     }
 
     fn demoted(&self) -> Vec<u32> {
-        self.rule.demoted().into_iter().filter_map(|number| self.queues.flows.declared(number)).collect()
+        self.rule
+            .demoted()
+            .into_iter()
+            .filter_map(|number| self.queues.flows.declared(number))
+            .collect()
     }
 
     fn get(&self, tunable: &str) -> u64 {

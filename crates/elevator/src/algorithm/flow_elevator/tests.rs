@@ -22,7 +22,14 @@ impl FlowRule for Oldest {
         self.0.remove(tag);
     }
 
-    fn absorbed(&mut self, _: Time, _: &FlowQueues, _: usize, survivor: &BlockRequest, gone: &BlockRequest) {
+    fn absorbed(
+        &mut self,
+        _: Time,
+        _: &FlowQueues,
+        _: usize,
+        survivor: &BlockRequest,
+        gone: &BlockRequest,
+    ) {
         self.0.keep_earlier(survivor.tag, gone.tag);
     }
 }
@@ -42,7 +49,8 @@ fn requests_of_one_flow_join_and_those_of_two_do_not() {
         elevator.flow(process, flow, &FlowSpec::default());
     }
     elevator.insert(Time::ZERO, of(0, 0, 100), InsertAt::Sorted);
-    let allowed = [1, 2, 3].map(|process| elevator.allow_merge(&of(0, 0, 100), &of(process, 9, 108), Merge::Back));
+    let allowed = [1, 2, 3]
+        .map(|process| elevator.allow_merge(&of(0, 0, 100), &of(process, 9, 108), Merge::Back));
     assert_eq!(allowed, [true, false, false]);
 }
 
@@ -53,7 +61,10 @@ fn a_survivor_has_the_earlier_place_in_the_queue_and_the_counts_follow() {
         elevator.insert(Time::ZERO, request, InsertAt::Sorted);
     });
     elevator.coalesced(Time::ZERO, &of(0, 2, 100), &of(0, 0, 108));
-    assert_eq!((elevator.len(), elevator.queues.queued(0), elevator.queues.oldest(0)), (2, 2, Some(2)));
+    assert_eq!(
+        (elevator.len(), elevator.queues.queued(0), elevator.queues.oldest(0)),
+        (2, 2, Some(2))
+    );
     let tags = [(); 2].map(|()| elevator.dispatch(Time::ZERO, &NoDisk).unwrap().tag);
     assert_eq!((tags, elevator.queues.in_flight(0), elevator.len()), ([2, 1], 2, 0));
 }

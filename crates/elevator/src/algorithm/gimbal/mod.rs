@@ -52,7 +52,13 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             role: Role::Window,
             ..Tunable::confirmed("slots", "requests", 1, 1024, "virtual slots of all tenants")
         },
-        Tunable::confirmed("quantum", "KiB", 1, 1 << 20, "what a tenant may send in its turn, and what fills a slot"),
+        Tunable::confirmed(
+            "quantum",
+            "KiB",
+            1,
+            1 << 20,
+            "what a tenant may send in its turn, and what fills a slot",
+        ),
         Tunable {
             role: Role::Reading,
             ..Tunable::confirmed(
@@ -267,7 +273,14 @@ impl FlowRule for Gimbal {
         }
     }
 
-    fn absorbed(&mut self, _: Time, queues: &FlowQueues, flow: usize, _survivor: &BlockRequest, _gone: &BlockRequest) {
+    fn absorbed(
+        &mut self,
+        _: Time,
+        queues: &FlowQueues,
+        flow: usize,
+        _survivor: &BlockRequest,
+        _gone: &BlockRequest,
+    ) {
         debug_assert!(queues.queued(flow) > 0, "the survivor is queued");
         self.tenants[flow].outstanding -= 1;
     }

@@ -108,7 +108,9 @@ impl Rate {
         self.completed += bytes;
         if self.completed >= MEASURED {
             let ns = (now - self.since).max(1) as i128;
-            self.measured = Some((i128::from(self.completed) * 1_000_000_000 / ns).min(i128::from(i64::MAX)) as i64);
+            self.measured =
+                Some((i128::from(self.completed) * 1_000_000_000 / ns).min(i128::from(i64::MAX))
+                    as i64);
             (self.completed, self.since) = (0, now);
         }
         let target = match load {
@@ -124,7 +126,14 @@ impl Rate {
     }
 
     /// A completion counts for the cost of writes, which changes with each period.
-    pub(super) fn observe(&mut self, now: Time, op: Op, latency_us: u64, range: Range, as_released: bool) {
+    pub(super) fn observe(
+        &mut self,
+        now: Time,
+        op: Op,
+        latency_us: u64,
+        range: Range,
+        as_released: bool,
+    ) {
         while now >= self.period_end {
             let Period { reads, writes, write_us } = std::mem::take(&mut self.period);
             // The released code divides the number of writes by itself.
@@ -172,7 +181,10 @@ mod tests {
             rate.completed(Time::from_ns(1), 4096, load);
             rate.target - before
         };
-        assert_eq!([Load::UnderUsed, Load::Avoidance, Load::Congested].map(&mut after), [8 * 4096, 4096, -4096]);
+        assert_eq!(
+            [Load::UnderUsed, Load::Avoidance, Load::Congested].map(&mut after),
+            [8 * 4096, 4096, -4096]
+        );
         rate.completed(Time::from_ns(1), 4096, Load::Overloaded);
         assert_eq!(rate.tokens, [0, 0]);
     }
@@ -185,7 +197,11 @@ mod tests {
         assert_eq!(rate.tokens, [10_485 - 1048, 1048], "10 µs at 1000 MiB/s, 9 : 1");
         rate.refill(Time::from_ns(10 * MS));
         assert_eq!(rate.tokens, [BUCKET; 2]);
-        assert!(rate.take(Op::Write, 512 << 10) && !rate.take(Op::Write, 4096) && rate.take(Op::Read, 4096));
+        assert!(
+            rate.take(Op::Write, 512 << 10)
+                && !rate.take(Op::Write, 4096)
+                && rate.take(Op::Read, 4096)
+        );
     }
 
     #[test]
@@ -196,13 +212,22 @@ mod tests {
             for period in 0..20 {
                 let now = Time::from_ns((100 * period + 50) * MS);
                 rate.observe(now, Op::Read, 100, RANGE, as_released);
-                rate.observe(now, Op::Write, if period < 17 { 100 } else { 400 }, RANGE, as_released);
+                rate.observe(
+                    now,
+                    Op::Write,
+                    if period < 17 { 100 } else { 400 },
+                    RANGE,
+                    as_released,
+                );
                 costs.push(rate.write_cost as f64 / ONE as f64);
             }
             costs
         };
         let published = costs(false);
-        assert_eq!((published[0], published[1], published[16], published[17]), (9.0, 8.5, 1.0, 1.0));
+        assert_eq!(
+            (published[0], published[1], published[16], published[17]),
+            (9.0, 8.5, 1.0, 1.0)
+        );
         assert_eq!(published[18..], [5.0, 7.0]);
         assert_eq!(costs(true)[18..], [1.0, 1.0], "as released it only falls");
     }

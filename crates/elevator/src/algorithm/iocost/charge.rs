@@ -24,7 +24,8 @@ impl IoCost {
             self.clock.restart(now, self.rate.units);
             self.period_end = Some(now + self.period_ns);
         }
-        let (vtime, margin) = (self.clock.now(now) - self.margin(MARGIN_TARGET), self.margin(MARGIN_TARGET));
+        let (vtime, margin) =
+            (self.clock.now(now) - self.margin(MARGIN_TARGET), self.margin(MARGIN_TARGET));
         let group = &mut self.groups[flow];
         *group = Group { weight, in_use: weight, active: true, vtime, margin, ..group.clone() };
         self.weights += weight;
@@ -116,8 +117,11 @@ impl IoCost {
         }
         if let Some(tag) = self.groups[flow].waiting.oldest() {
             let cost = self.groups[flow].debt + self.charges[tag as usize].cost;
-            let missing = (self.groups[flow].vtime + self.own_time(flow, cost) - virtual_now).max(1) as u128;
-            let ns = (missing * 1000).div_ceil(u128::from(self.clock.rate)).min(u128::from(self.period_ns)) as u64;
+            let missing =
+                (self.groups[flow].vtime + self.own_time(flow, cost) - virtual_now).max(1) as u128;
+            let ns = (missing * 1000)
+                .div_ceil(u128::from(self.clock.rate))
+                .min(u128::from(self.period_ns)) as u64;
             self.kicks.set(flow as u32, now.as_ns() + ns.max(1));
         }
     }

@@ -20,12 +20,14 @@ pub(super) fn share_after_donation(usage: u64, ahead: u64, share: u64) -> u64 {
 /// The weights in use of the next period. Donors keep the share that they need, the others' shares grow in proportion.
 pub(super) fn in_use(members: &[Member]) -> Vec<u64> {
     let kept: u64 = members.iter().filter_map(|member| member.needs).sum();
-    let others: u64 = members.iter().filter(|member| member.needs.is_none()).map(|member| member.weight).sum();
+    let others: u64 =
+        members.iter().filter(|member| member.needs.is_none()).map(|member| member.weight).sum();
     if others == 0 || kept >= ONE {
         return members.iter().map(|member| member.weight).collect();
     }
     let total = others * ONE / (ONE - kept);
-    let of = |member: &Member| member.needs.map_or(member.weight, |share| (total * share / ONE).max(1));
+    let of =
+        |member: &Member| member.needs.map_or(member.weight, |share| (total * share / ONE).max(1));
     members.iter().map(|member| of(member).min(member.weight)).collect()
 }
 
@@ -38,7 +40,8 @@ mod tests {
         let needs = share_after_donation(ONE / 10, ONE / 2, ONE / 2);
         assert_eq!(needs, ONE / 10);
         let weight = 100 * ONE;
-        let in_use = in_use(&[Member { weight, needs: Some(needs) }, Member { weight, needs: None }]);
+        let in_use =
+            in_use(&[Member { weight, needs: Some(needs) }, Member { weight, needs: None }]);
         let total: u64 = in_use.iter().sum();
         let percent = in_use.map_shares(total);
         assert_eq!(percent, [10, 90]);

@@ -213,7 +213,8 @@ impl FlowRule for IoCost {
         let size = self.costs[direction].size(done.request.nr_sectors.into());
         let size_ns = (u128::from(size) * 1_000_000_000 / u128::from(model::SECOND)) as u64;
         let latency_ns = now - issued.expect("a completed request was issued");
-        let missed = latency_ns.saturating_sub(size_ns) > self.settings.latency_us(direction) * 1000;
+        let missed =
+            latency_ns.saturating_sub(size_ns) > self.settings.latency_us(direction) * 1000;
         if missed {
             self.seen.missed[direction] += 1;
         } else {
@@ -221,13 +222,20 @@ impl FlowRule for IoCost {
         }
     }
 
-    fn grown(&mut self, _now: Time, queues: &FlowQueues, before: &BlockRequest, after: &BlockRequest) {
+    fn grown(
+        &mut self,
+        _now: Time,
+        queues: &FlowQueues,
+        before: &BlockRequest,
+        after: &BlockRequest,
+    ) {
         let flow = queues.flow_of(after.tag);
         if self.groups[flow].cursor == before.end() {
             self.groups[flow].cursor = after.end();
         }
         if !std::mem::take(&mut self.paid_growth) {
-            let pages = self.costs[direction(after.op)].size(u64::from(after.nr_sectors - before.nr_sectors));
+            let pages = self.costs[direction(after.op)]
+                .size(u64::from(after.nr_sectors - before.nr_sectors));
             self.add(flow, after.tag, pages);
         }
     }

@@ -34,12 +34,18 @@ const fn figures(bps: u64, seqiops: u64, randiops: u64) -> Figures {
     Figures { bps, seqiops, randiops }
 }
 
-pub(super) const HDD: Preset =
-    Preset { figures: [figures(174_019_176, 41_708, 370), figures(178_075_866, 42_705, 378)], latency_us: 250_000 };
-pub(super) const SSD_QD1: Preset =
-    Preset { figures: [figures(245_855_193, 61_575, 6946), figures(141_365_009, 33_716, 26_796)], latency_us: 25_000 };
-pub(super) const SSD: Preset =
-    Preset { figures: [figures(488_636_629, 8932, 8518), figures(427_891_549, 28_755, 21_940)], latency_us: 25_000 };
+pub(super) const HDD: Preset = Preset {
+    figures: [figures(174_019_176, 41_708, 370), figures(178_075_866, 42_705, 378)],
+    latency_us: 250_000,
+};
+pub(super) const SSD_QD1: Preset = Preset {
+    figures: [figures(245_855_193, 61_575, 6946), figures(141_365_009, 33_716, 26_796)],
+    latency_us: 25_000,
+};
+pub(super) const SSD: Preset = Preset {
+    figures: [figures(488_636_629, 8932, 8518), figures(427_891_549, 28_755, 21_940)],
+    latency_us: 25_000,
+};
 pub(super) const SSD_FAST: Preset = Preset {
     figures: [figures(3_102_524_156, 724_816, 778_122), figures(1_742_780_862, 425_702, 443_193)],
     latency_us: 5000,
@@ -88,7 +94,8 @@ mod tests {
     #[test]
     fn a_random_page_and_a_sequential_run_cost_what_the_presets_say() {
         let tenths_of_us = |cost: u64| (u128::from(cost) * 10_000_000 / u128::from(SECOND)) as u64;
-        let expected = [(HDD, 27_027, 7536), (SSD_QD1, 1439, 5331), (SSD, 1173, 3718), (SSD_FAST, 13, 423)];
+        let expected =
+            [(HDD, 27_027, 7536), (SSD_QD1, 1439, 5331), (SSD, 1173, 3718), (SSD_FAST, 13, 423)];
         for (preset, random, sequential) in expected {
             let costs = Costs::new(preset.figures[0]);
             let far = tenths_of_us(costs.request(&request(0, 1 << 30), 8));
@@ -110,7 +117,10 @@ mod tests {
     #[test]
     fn the_odd_presets_are_as_published() {
         let (default, fast) = (Costs::new(SSD.figures[0]), Costs::new(SSD_FAST.figures[0]));
-        assert!(default.sequential > 9 * default.random / 10, "a sequential page is as dear as a random one");
+        assert!(
+            default.sequential > 9 * default.random / 10,
+            "a sequential page is as dear as a random one"
+        );
         assert!(fast.random < fast.sequential, "a random one is cheaper");
     }
 }

@@ -22,7 +22,8 @@ impl IoCost {
         self.retire();
         self.forgive(now, elapsed);
         self.plan(virtual_now, elapsed);
-        self.seen.shortage = self.groups.iter().any(|group| group.active && (group.waits() || group.debt > 0));
+        self.seen.shortage =
+            self.groups.iter().any(|group| group.active && (group.waits() || group.debt > 0));
         let seen = std::mem::take(&mut self.seen);
         self.rate.period(&seen, elapsed, self.settings.percentiles);
         if self.settings.follow(&self.rate, elapsed) {
@@ -30,9 +31,11 @@ impl IoCost {
             self.period_ns = self.settings.period_ns();
         }
         // What donors threw away is given to all in the next period.
-        let given = (std::mem::take(&mut self.lost) / (self.period_ns / 1000).max(1)).min(self.rate.units);
+        let given =
+            (std::mem::take(&mut self.lost) / (self.period_ns / 1000).max(1)).min(self.rate.units);
         self.clock.restart(now, self.rate.units + given);
-        self.period_end = self.groups.iter().any(|group| group.active).then(|| now + self.period_ns);
+        self.period_end =
+            self.groups.iter().any(|group| group.active).then(|| now + self.period_ns);
         for flow in 0..self.groups.len() {
             self.groups[flow].used = 0;
             if self.groups[flow].waits() || self.groups[flow].debt > 0 {
@@ -62,7 +65,8 @@ impl IoCost {
     /// While the device is hardly used, debts are halved.
     fn forgive(&mut self, now: Time, elapsed: u64) {
         let active = self.groups.iter().filter(|group| group.active);
-        self.usage += active.map(|group| self.usage(group, elapsed)).sum::<u64>().min(ONE) * elapsed;
+        self.usage +=
+            active.map(|group| self.usage(group, elapsed)).sum::<u64>().min(ONE) * elapsed;
         let since = now - self.usage_since;
         if since < FORGIVING_NS {
             return;
@@ -76,9 +80,11 @@ impl IoCost {
 
     /// Who lends how much in the next period.
     fn plan(&mut self, virtual_now: i64, elapsed: u64) {
-        let [least, low, target, all] = [MARGIN_MIN, MARGIN_LOW, MARGIN_TARGET, 100].map(|part| self.margin(part));
+        let [least, low, target, all] =
+            [MARGIN_MIN, MARGIN_LOW, MARGIN_TARGET, 100].map(|part| self.margin(part));
         let mut planned = Vec::new();
-        let active: Vec<usize> = (0..self.groups.len()).filter(|flow| self.groups[*flow].active).collect();
+        let active: Vec<usize> =
+            (0..self.groups.len()).filter(|flow| self.groups[*flow].active).collect();
         for flow in active {
             let usage = self.usage(&self.groups[flow], elapsed);
             let share = (self.groups[flow].weight * ONE / self.weights.max(1)).max(1);
@@ -88,12 +94,15 @@ impl IoCost {
             let mut needs = None;
             if group.debt == 0 && (group.in_use < group.weight || !group.waits() && ahead > low) {
                 if ahead > target {
-                    self.lost += ((ahead - target) as u128 * u128::from(in_use) / u128::from(ONE)) as u64;
+                    self.lost +=
+                        ((ahead - target) as u128 * u128::from(in_use) / u128::from(ONE)) as u64;
                     group.vtime = virtual_now - target;
                     ahead = target;
                 }
-                let part = (i128::from(ahead) * i128::from(ONE) / i128::from(all.max(1))).max(0) as u64;
-                needs = (ahead >= least && !group.waits()).then(|| share_after_donation(usage, part, share));
+                let part =
+                    (i128::from(ahead) * i128::from(ONE) / i128::from(all.max(1))).max(0) as u64;
+                needs = (ahead >= least && !group.waits())
+                    .then(|| share_after_donation(usage, part, share));
             }
             group.margin = ahead;
             planned.push((flow, Member { weight: group.weight, needs }));

@@ -49,7 +49,8 @@ impl Rate {
     /// A period is over. `percentiles`: of reads and writes that shall meet the target, 0: latencies do not count.
     pub(super) fn period(&mut self, seen: &Observed, period_ns: u64, percentiles: [u64; 2]) {
         let waited = seen.waited_ns * 100 / period_ns;
-        let (mut busy, mut free) = (waited > WAIT_PERCENT, waited <= WAIT_PERCENT * FREE_PERCENT / 100);
+        let (mut busy, mut free) =
+            (waited > WAIT_PERCENT, waited <= WAIT_PERCENT * FREE_PERCENT / 100);
         for (direction, percentile) in percentiles.iter().enumerate() {
             let (met, missed) = (seen.met[direction], seen.missed[direction]);
             let missed = if missed == 0 { 0 } else { missed * MILLION / (met + missed) };

@@ -19,9 +19,21 @@ pub(super) const TUNABLES: &[Tunable] = &[
     Tunable::confirmed("wbps", "bytes/s", 0, BPS, "bytes written a second; 0: by preset"),
     Tunable::confirmed("wseqiops", "1/s", 0, IOPS, "sequential writes a second; 0: by preset"),
     Tunable::confirmed("wrandiops", "1/s", 0, IOPS, "random writes a second; 0: by preset"),
-    Tunable::confirmed("rpct", "percent", 0, 100, "reads that shall meet rlat; 0: latencies do not count"),
+    Tunable::confirmed(
+        "rpct",
+        "percent",
+        0,
+        100,
+        "reads that shall meet rlat; 0: latencies do not count",
+    ),
     Tunable::confirmed("rlat", "µs", 0, LATENCY, "target latency of reads; 0: by preset"),
-    Tunable::confirmed("wpct", "percent", 0, 100, "writes that shall meet wlat; 0: latencies do not count"),
+    Tunable::confirmed(
+        "wpct",
+        "percent",
+        0,
+        100,
+        "writes that shall meet wlat; 0: latencies do not count",
+    ),
     Tunable::confirmed("wlat", "µs", 0, LATENCY, "target latency of writes; 0: by preset"),
     Tunable::confirmed("min", "percent", 1, 10_000, "lowest rate of virtual time"),
     Tunable::confirmed("max", "percent", 1, 10_000, "highest rate of virtual time"),
@@ -56,7 +68,14 @@ impl Settings {
             (false, 0..=1) => &SSD_QD1,
             (false, _) => &SSD,
         };
-        Settings { model: 0, figures: [NONE; 2], percentiles: [0; 2], latencies_us: [0; 2], by_device, beyond_ns: 0 }
+        Settings {
+            model: 0,
+            figures: [NONE; 2],
+            percentiles: [0; 2],
+            latencies_us: [0; 2],
+            by_device,
+            beyond_ns: 0,
+        }
     }
 
     fn preset(&self) -> &'static Preset {

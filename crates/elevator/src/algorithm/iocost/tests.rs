@@ -9,7 +9,9 @@ const MS: u64 = 1_000_000;
 /// A disk at a rate of 100 % and no more, with flows of these weights.
 fn iocost(weights: &[u32]) -> Box<dyn Elevator> {
     let mut iocost = build(&Build { nr_tags: 256, ..Build::default() });
-    [("model", 1), ("max", 100), ("min", 100)].into_iter().for_each(|(name, value)| iocost.set(name, value));
+    [("model", 1), ("max", 100), ("min", 100)]
+        .into_iter()
+        .for_each(|(name, value)| iocost.set(name, value));
     for (process, weight) in weights.iter().enumerate() {
         let spec = FlowSpec { weight: Some(*weight), ..FlowSpec::default() };
         iocost.flow(process as u32, process as u32, &spec);
@@ -35,7 +37,10 @@ fn served(iocost: &mut dyn Elevator, processes: &[u32], duration_ms: u64) -> Vec
     while now < Time::from_ns(duration_ms * MS) {
         while let Some(request) = iocost.dispatch(now, &NoDisk) {
             iocost.complete(now, &Finished { request, issued: now });
-            counts[processes.iter().position(|process| *process == request.process).expect("one of them")] += 1;
+            counts[processes
+                .iter()
+                .position(|process| *process == request.process)
+                .expect("one of them")] += 1;
             let next = read(request.process, request.tag);
             iocost.insert(now, BlockRequest { allocated: now, ..next }, InsertAt::Sorted);
         }

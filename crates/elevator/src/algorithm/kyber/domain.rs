@@ -34,18 +34,32 @@ pub(super) struct Domain {
 
 impl Domain {
     pub(super) fn new(depth: u32, target_ns: u64) -> Domain {
-        Domain { depth, in_use: 0, target_ns, histograms: [[0; BUCKETS]; 2], timeout: None, remembered: None }
+        Domain {
+            depth,
+            in_use: 0,
+            target_ns,
+            histograms: [[0; BUCKETS]; 2],
+            timeout: None,
+            remembered: None,
+        }
     }
 
     pub(super) fn sample(&mut self, kind: Kind, latency_ns: u64) {
         let width = (self.target_ns / 4).max(1);
         // Seven comparisons are cheaper than a division. The widest bucket is a quarter of 2⁶³.
-        let bucket = (1..BUCKETS).filter(|nr| latency_ns.saturating_sub(1) >= *nr as u64 * width).count();
+        let bucket =
+            (1..BUCKETS).filter(|nr| latency_ns.saturating_sub(1) >= *nr as u64 * width).count();
         self.histograms[kind as usize][bucket] += 1;
     }
 
     /// The bucket of a percentile, if there are samples enough; they are forgotten then.
-    pub(super) fn percentile(&mut self, clock: Clock, now: u64, kind: Kind, percent: u64) -> Option<usize> {
+    pub(super) fn percentile(
+        &mut self,
+        clock: Clock,
+        now: u64,
+        kind: Kind,
+        percent: u64,
+    ) -> Option<usize> {
         let histogram = &mut self.histograms[kind as usize];
         let samples: u64 = histogram.iter().sum();
         if samples == 0 {

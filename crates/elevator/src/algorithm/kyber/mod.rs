@@ -66,7 +66,9 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             help: "target latency of writes",
             role: Role::Knob,
         },
-        Tunable::linux_version("612: as Linux 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)"),
+        Tunable::linux_version(
+            "612: as Linux 6.12; less: as 6.1 (freed tags wake the clients of one wait queue)",
+        ),
     ],
     build,
 };
@@ -185,7 +187,8 @@ impl Kyber {
             queued.sort_unstable();
             flushed.extend(queued.drain(..).map(|(_, tag)| tag));
             for tag in flushed.iter() {
-                let slot = self.slots[*tag as usize].as_mut().expect("queued tags belong to requests");
+                let slot =
+                    self.slots[*tag as usize].as_mut().expect("queued tags belong to requests");
                 slot.place = State::Flushed;
             }
         }
@@ -302,7 +305,9 @@ impl Elevator for Kyber {
         self.timer = None;
         let mut bad = false;
         for domain in &mut self.domains {
-            bad |= domain.percentile(clock, jiffies, Kind::Io, 90).is_some_and(|bucket| bucket >= GOOD_BUCKETS);
+            bad |= domain
+                .percentile(clock, jiffies, Kind::Io, 90)
+                .is_some_and(|bucket| bucket >= GOOD_BUCKETS);
         }
         for at in 0..DOMAINS {
             let domain = &mut self.domains[at];
@@ -333,7 +338,8 @@ impl Elevator for Kyber {
 
     fn allow_merge(&self, request: &BlockRequest, piece: &BlockRequest, _how: Merge) -> bool {
         let place = self.slots[request.tag as usize].as_ref().map(|slot| slot.place);
-        self.software_queue(request) == self.software_queue(piece) && matches!(place, Some(State::Queued(_)))
+        self.software_queue(request) == self.software_queue(piece)
+            && matches!(place, Some(State::Queued(_)))
     }
 
     fn coalesces(&self) -> bool {

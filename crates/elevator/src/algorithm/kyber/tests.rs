@@ -59,7 +59,10 @@ fn reads_shrink_to_a_quarter_in_each_bad_window_while_they_wait_little() {
         seen.push(kyber.domains[0].depth);
     }
     assert_eq!(seen, [64, 16, 4, 1, 1]);
-    assert_eq!(kyber.domains[1].depth, 128, "without total latencies of its own a domain keeps its depth");
+    assert_eq!(
+        kyber.domains[1].depth, 128,
+        "without total latencies of its own a domain keeps its depth"
+    );
 }
 
 #[test]
@@ -95,7 +98,8 @@ fn a_latency_at_the_edge_of_a_bucket_belongs_to_the_lower_one() {
 }
 
 #[test]
-fn a_percentile_needs_500_samples_or_a_second_and_the_look_at_the_io_latency_ends_that_second_for_both() {
+fn a_percentile_needs_500_samples_or_a_second_and_the_look_at_the_io_latency_ends_that_second_for_both()
+ {
     let clock = Clock::new(1000);
     let mut domain = Domain::new(1, 4000);
     let look = |domain: &mut Domain, ms| {
@@ -111,7 +115,10 @@ fn a_percentile_needs_500_samples_or_a_second_and_the_look_at_the_io_latency_end
     }
     let io: Vec<_> = (0..25).filter(|at| seen[*at].0.is_some()).collect();
     assert_eq!(io, [10, 20], "the I/O latency is judged each second");
-    assert!(seen.iter().all(|(_, total)| total.is_none()), "the total latency waits for 500 samples");
+    assert!(
+        seen.iter().all(|(_, total)| total.is_none()),
+        "the total latency waits for 500 samples"
+    );
     (0..250).for_each(|_| domain.sample(Kind::Total, 5000));
     assert_eq!(domain.percentile(clock, 2501, Kind::Total, 99), Some(4));
     assert_eq!(domain.percentile(clock, 2501, Kind::Total, 99), None, "samples are used once");
@@ -135,7 +142,9 @@ fn reads_and_writes_take_turns_in_batches_of_16_and_8() {
         kyber.insert(Time::ZERO, request(tag, 0), InsertAt::Sorted);
         kyber.insert(Time::ZERO, write(tag + 50), InsertAt::Sorted);
     }
-    let ops: Vec<Op> = std::iter::from_fn(|| kyber.dispatch(Time::ZERO, &NoDisk)).map(|request| request.op).collect();
+    let ops: Vec<Op> = std::iter::from_fn(|| kyber.dispatch(Time::ZERO, &NoDisk))
+        .map(|request| request.op)
+        .collect();
     let runs: Vec<usize> = ops[..72].chunk_by(|a, b| a == b).map(<[Op]>::len).collect();
     assert_eq!(runs, [16, 8, 16, 8, 8, 16], "16 reads, 8 writes, then what is left");
 }
@@ -149,16 +158,29 @@ fn without_a_token_a_request_waits_for_a_completion_and_can_still_merge() {
     let first = kyber.dispatch(Time::ZERO, &NoDisk).unwrap();
     kyber.insert(Time::ZERO, request(2, 200), InsertAt::Sorted);
     assert_eq!((first.tag, kyber.dispatch(Time::ZERO, &NoDisk), kyber.len()), (0, None, 2));
-    assert!(!kyber.allow_merge(&request(1, 100), &request(7, 108), Merge::Back), "it was flushed with the first");
-    assert!(kyber.allow_merge(&request(2, 200), &request(7, 208), Merge::Back), "it waits in its software queue");
+    assert!(
+        !kyber.allow_merge(&request(1, 100), &request(7, 108), Merge::Back),
+        "it was flushed with the first"
+    );
+    assert!(
+        kyber.allow_merge(&request(2, 200), &request(7, 208), Merge::Back),
+        "it waits in its software queue"
+    );
     let other = BlockRequest { process: 1, ..request(7, 208) };
     assert!(!kyber.allow_merge(&request(2, 200), &other, Merge::Back), "of another process");
     assert_eq!(kyber.next_timer(), None);
     kyber.complete(Time::from_ns(5), &Finished { request: first, issued: Time::ZERO });
     assert_eq!(kyber.dispatch(Time::from_ns(5), &NoDisk).map(|request| request.tag), Some(1));
     assert_eq!(kyber.next_timer(), Some(Time::from_ns(100 * MS)));
-    kyber.complete(Time::from_ns(50 * MS), &Finished { request: request(1, 100), issued: Time::ZERO });
-    assert_eq!(kyber.next_timer(), Some(Time::from_ns(100 * MS)), "a later completion does not put the look off");
+    kyber.complete(
+        Time::from_ns(50 * MS),
+        &Finished { request: request(1, 100), issued: Time::ZERO },
+    );
+    assert_eq!(
+        kyber.next_timer(),
+        Some(Time::from_ns(100 * MS)),
+        "a later completion does not put the look off"
+    );
 }
 
 #[test]
@@ -170,8 +192,9 @@ fn hardware_queues_take_turns_and_each_empties_the_software_queues_of_its_own_cp
     for (tag, process) in [(0, 2), (1, 2), (2, 0), (3, 3), (4, 1), (5, 6)] {
         kyber.insert(Time::ZERO, of(process, tag), InsertAt::Sorted);
     }
-    let tags: Vec<u32> =
-        std::iter::from_fn(|| kyber.dispatch(Time::ZERO, &NoDisk)).map(|request| request.tag).collect();
+    let tags: Vec<u32> = std::iter::from_fn(|| kyber.dispatch(Time::ZERO, &NoDisk))
+        .map(|request| request.tag)
+        .collect();
     assert_eq!(tags, [2, 4, 0, 3, 1, 5], "queue by queue in turn, and in each CPU by CPU");
     let kyber = build(&Build { nr_tags: 128, topology: Topology::new(4, 2), ..Build::default() });
     assert_eq!(kyber.depth_limit(Op::Write, false), Some(48), "of the 64 tags of a hardware queue");
@@ -180,7 +203,10 @@ fn hardware_queues_take_turns_and_each_empties_the_software_queues_of_its_own_cp
 #[test]
 fn asynchronous_requests_may_hold_three_quarters_of_the_tags() {
     let kyber = build(&Build { nr_tags: 64, ..Build::default() });
-    assert_eq!((kyber.depth_limit(Op::Write, false), kyber.depth_limit(Op::Write, true)), (Some(48), None));
+    assert_eq!(
+        (kyber.depth_limit(Op::Write, false), kyber.depth_limit(Op::Write, true)),
+        (Some(48), None)
+    );
 }
 
 #[test]

@@ -59,9 +59,19 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     tunables: &[
         tunable("read_latency", "requests", INT_MAX, "how often a new read may be passed"),
         tunable("write_latency", "requests", INT_MAX, "how often a new write may be passed"),
-        tunable("max_bomb_segments", "writes", INT_MAX, "writes that stay ahead of a new read; 0: all"),
-        tunable("variant_2_4_18", "switch", 1, "0: rules of 2.4.32; 1: of 2.4.18, whose values are 8192, 16384 and 6")
-            .of(Role::Reading),
+        tunable(
+            "max_bomb_segments",
+            "writes",
+            INT_MAX,
+            "writes that stay ahead of a new read; 0: all",
+        ),
+        tunable(
+            "variant_2_4_18",
+            "switch",
+            1,
+            "0: rules of 2.4.32; 1: of 2.4.18, whose values are 8192, 16384 and 6",
+        )
+        .of(Role::Reading),
     ],
     build,
 };
@@ -79,7 +89,13 @@ struct Held {
 
 impl Held {
     fn new(request: &BlockRequest, passes: i64) -> Held {
-        Held { sector: request.sector, end: request.end(), passes, tag: request.tag, op: request.op }
+        Held {
+            sector: request.sector,
+            end: request.end(),
+            passes,
+            tag: request.tag,
+            op: request.op,
+        }
     }
 
     fn nr_sectors(&self) -> u64 {
@@ -88,7 +104,8 @@ impl Held {
 
     /// Whether `piece` has the same direction and the sum of the sectors is within the limit.
     fn fits(&self, piece: &BlockRequest, max_sectors: u32) -> bool {
-        self.op == piece.op && self.nr_sectors() + u64::from(piece.nr_sectors) <= u64::from(max_sectors)
+        self.op == piece.op
+            && self.nr_sectors() + u64::from(piece.nr_sectors) <= u64::from(max_sectors)
     }
 
     /// How `piece` joins it, if merges are wanted and it does.
@@ -172,14 +189,23 @@ impl Linus {
                 self.list.range_mut(place + 1..).for_each(|passed| passed.passes -= 1);
             }
         }
-        if piece.op == Op::Read && found.join.is_none() && !passed_a_read && self.max_bomb_segments > 0 {
+        if piece.op == Op::Read
+            && found.join.is_none()
+            && !passed_a_read
+            && self.max_bomb_segments > 0
+        {
             self.promote(&mut found);
         }
         found
     }
 
     /// Returns whether a read was passed.
-    fn scan_2_4_32(&mut self, piece: &BlockRequest, max_sectors: Option<u32>, found: &mut Found) -> bool {
+    fn scan_2_4_32(
+        &mut self,
+        piece: &BlockRequest,
+        max_sectors: Option<u32>,
+        found: &mut Found,
+    ) -> bool {
         let (mut passed_a_read, mut next) = (false, None);
         for (at, held) in self.list.iter_mut().enumerate().rev() {
             let used_up = held.passes <= 0;
@@ -251,7 +277,8 @@ impl Elevator for Linus {
         }
         // The queue has searched for this piece just before, unless it merges nothing at all.
         let same = |searched: &BlockRequest| {
-            (searched.sector, searched.nr_sectors, searched.op) == (request.sector, request.nr_sectors, request.op)
+            (searched.sector, searched.nr_sectors, searched.op)
+                == (request.sector, request.nr_sectors, request.op)
         };
         let found = match self.place.take() {
             Some((searched, found)) if same(&searched) => found,

@@ -12,7 +12,9 @@ fn write(tag: u32, sector: u64) -> BlockRequest {
 
 /// Hands a piece over as the queue does; whether it was joined.
 fn hand(linus: &mut Linus, piece: BlockRequest) -> bool {
-    let Search::Own(found) = linus.search(&piece, MAX_SECTORS) else { panic!("linus-2.4 searches itself") };
+    let Search::Own(found) = linus.search(&piece, MAX_SECTORS) else {
+        panic!("linus-2.4 searches itself")
+    };
     let Some((tag, how)) = found else {
         linus.insert(Time::ZERO, piece, InsertAt::Sorted);
         return false;
@@ -42,10 +44,17 @@ fn passes(linus: &Linus) -> Vec<i64> {
 
 #[test]
 fn requests_are_sorted_behind_the_head_and_wrap_once() {
-    let reads: Vec<_> = [500, 100, 300, 700, 200, 900, 50].iter().zip(0..).map(|(at, tag)| request(tag, *at)).collect();
+    let reads: Vec<_> = [500, 100, 300, 700, 200, 900, 50]
+        .iter()
+        .zip(0..)
+        .map(|(at, tag)| request(tag, *at))
+        .collect();
     let linus = filled(&reads);
     assert_eq!(sectors(&linus), [500, 700, 900, 50, 100, 200, 300]);
-    assert_eq!(passes(&filled(&[request(0, 100), request(1, 300), request(2, 200)])), [128, 128, 127]);
+    assert_eq!(
+        passes(&filled(&[request(0, 100), request(1, 300), request(2, 200)])),
+        [128, 128, 127]
+    );
 }
 
 #[test]
@@ -87,15 +96,27 @@ fn a_new_read_has_four_small_writes_ahead_of_it_at_most() {
     let writes: Vec<_> = (0..10).map(|tag| write(tag, 100 * u64::from(tag + 1))).collect();
     let mut linus = filled(&writes);
     hand(&mut linus, request(20, 50));
-    assert_eq!(sectors(&linus)[..6], [100, 200, 300, 400, 50, 500], "no sorted place: behind the fourth write");
+    assert_eq!(
+        sectors(&linus)[..6],
+        [100, 200, 300, 400, 50, 500],
+        "no sorted place: behind the fourth write"
+    );
     let mut linus = filled(&writes[..4]);
     linus.list.push_back(Held::new(&request(20, 450), 128));
     hand(&mut linus, request(21, 50));
-    assert_eq!(sectors(&linus), [100, 200, 300, 400, 450, 50], "a read that passes a read stays at the tail");
+    assert_eq!(
+        sectors(&linus),
+        [100, 200, 300, 400, 450, 50],
+        "a read that passes a read stays at the tail"
+    );
     let mut linus = filled(&writes);
     hand(&mut linus, request(20, 250));
     assert_eq!(sectors(&linus)[..4], [100, 200, 250, 300], "its sorted place comes first");
-    let mut linus = filled(&[BlockRequest { nr_sectors: 192, ..write(0, 1000) }, write(1, 2000), write(2, 3000)]);
+    let mut linus = filled(&[
+        BlockRequest { nr_sectors: 192, ..write(0, 1000) },
+        write(1, 2000),
+        write(2, 3000),
+    ]);
     hand(&mut linus, request(20, 50));
     assert_eq!(sectors(&linus), [1000, 50, 2000, 3000], "192 sectors weigh as much as four writes");
     let mut linus = filled(&writes);
@@ -152,8 +173,13 @@ fn with_writes_too_no_request_is_passed_more_often_than_the_row_promises() {
 fn a_passing_beyond_the_count_is_refused_one_by_one() {
     let mut linus = Linus::new();
     linus.set("read_latency", 3);
-    [request(0, 100), request(1, 5000)].into_iter().for_each(|piece| assert!(!hand(&mut linus, piece)));
-    [200, 300, 400, 500].iter().zip(2..).for_each(|(at, tag)| assert!(!hand(&mut linus, request(tag, *at))));
+    [request(0, 100), request(1, 5000)]
+        .into_iter()
+        .for_each(|piece| assert!(!hand(&mut linus, piece)));
+    [200, 300, 400, 500]
+        .iter()
+        .zip(2..)
+        .for_each(|(at, tag)| assert!(!hand(&mut linus, request(tag, *at))));
     assert_eq!(sectors(&linus), [100, 200, 300, 400, 5000, 500]);
 }
 
@@ -161,31 +187,52 @@ fn a_passing_beyond_the_count_is_refused_one_by_one() {
 fn the_rules_of_2_4_18_count_every_request_that_is_looked_at() {
     let mut linus = Linus::new();
     linus.set("variant_2_4_18", 1);
-    [request(0, 100), request(1, 500)].into_iter().for_each(|piece| assert!(!hand(&mut linus, piece)));
+    [request(0, 100), request(1, 500)]
+        .into_iter()
+        .for_each(|piece| assert!(!hand(&mut linus, piece)));
     assert_eq!(passes(&linus), [127, 128], "the second looked at the first");
     hand(&mut linus, request(2, 300));
     assert_eq!(passes(&linus), [126, 128, 127]);
     linus.list[2].passes = 0;
-    assert!(hand(&mut linus, request(3, 92)), "behind a used-up request merges go on, at the front too");
+    assert!(
+        hand(&mut linus, request(3, 92)),
+        "behind a used-up request merges go on, at the front too"
+    );
     assert!(!hand(&mut linus, request(4, 200)));
     assert_eq!(sectors(&linus), [92, 300, 500, 200], "but nothing is sorted in");
     let mut linus = Linus::new();
     linus.set("variant_2_4_18", 1);
     linus.set("read_latency", 8);
-    [request(0, 100), request(1, 500)].into_iter().for_each(|piece| assert!(!hand(&mut linus, piece)));
+    [request(0, 100), request(1, 500)]
+        .into_iter()
+        .for_each(|piece| assert!(!hand(&mut linus, piece)));
     hand(&mut linus, BlockRequest { nr_sectors: 4, ..request(2, 300) });
     assert_eq!(sectors(&linus), [100, 300, 500], "7 and 6 passes left are enough for 4 sectors");
     hand(&mut linus, request(3, 200));
-    assert_eq!(sectors(&linus), [100, 300, 500, 200], "6 passes left of 500 are fewer than 8 sectors");
+    assert_eq!(
+        sectors(&linus),
+        [100, 300, 500, 200],
+        "6 passes left of 500 are fewer than 8 sectors"
+    );
 }
 
 #[test]
 fn a_new_read_of_2_4_18_goes_ahead_of_writes_even_past_reads() {
-    let mut linus =
-        filled(&[write(0, 100), write(1, 200), write(2, 300), write(3, 400), write(4, 500), request(5, 600)]);
+    let mut linus = filled(&[
+        write(0, 100),
+        write(1, 200),
+        write(2, 300),
+        write(3, 400),
+        write(4, 500),
+        request(5, 600),
+    ]);
     linus.set("variant_2_4_18", 1);
     hand(&mut linus, request(6, 50));
-    assert_eq!(sectors(&linus), [100, 200, 300, 400, 50, 600, 500], "2.4.32 would put it between 600 and 500");
+    assert_eq!(
+        sectors(&linus),
+        [100, 200, 300, 400, 50, 600, 500],
+        "2.4.32 would put it between 600 and 500"
+    );
 }
 
 #[test]

@@ -84,7 +84,10 @@ impl Admission {
     /// Flows that asked for a rate and were not admitted.
     pub(super) fn demoted(&self) -> Vec<usize> {
         let flows = self.flows.iter().enumerate();
-        flows.filter(|(_, flow)| flow.standing == Standing::Refused).map(|(number, _)| number).collect()
+        flows
+            .filter(|(_, flow)| flow.standing == Standing::Refused)
+            .map(|(number, _)| number)
+            .collect()
     }
 
     /// The device has so many requests from now on.
@@ -152,7 +155,11 @@ impl Admission {
 
     /// Bytes a second.
     fn capacity(&self) -> u64 {
-        if self.capacity_kib > 0 { self.capacity_kib * 1024 } else { self.measured.unwrap_or(ASSUMED) }
+        if self.capacity_kib > 0 {
+            self.capacity_kib * 1024
+        } else {
+            self.measured.unwrap_or(ASSUMED)
+        }
     }
 
     fn reach(&mut self, flow: usize) {

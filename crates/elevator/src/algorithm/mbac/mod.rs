@@ -105,16 +105,23 @@ impl FlowRule for Mbac {
         let (flow, request) = (queues.flow_of(tag), queues.request(tag));
         self.admission.roll(now, queues.flows());
         if self.admission.is_admitted(queues.flows(), flow) {
-            let latency = queues.flows().spec(flow).latency_ns.unwrap_or(self.default_latency_ms * MS);
+            let latency =
+                queues.flows().spec(flow).latency_ns.unwrap_or(self.default_latency_ms * MS);
             self.deadlines.set(tag, now.as_ns().saturating_add(latency));
         }
         self.scan_of(tag).insert(by_sector(request), tag);
     }
 
     fn choose(&mut self, now: Time, _queues: &mut FlowQueues, _disk: &dyn Disk) -> Option<u32> {
-        let Some((deadline, urgent)) = self.deadlines.first() else { return sweep(&self.left_over, self.at) };
+        let Some((deadline, urgent)) = self.deadlines.first() else {
+            return sweep(&self.left_over, self.at);
+        };
         let needed = self.service_ns.saturating_mul(self.reserved.len() as u64);
-        if deadline <= now.as_ns().saturating_add(needed) { Some(urgent) } else { sweep(&self.reserved, self.at) }
+        if deadline <= now.as_ns().saturating_add(needed) {
+            Some(urgent)
+        } else {
+            sweep(&self.reserved, self.at)
+        }
     }
 
     fn sent(&mut self, now: Time, queues: &FlowQueues, tag: u32) {
@@ -137,16 +144,30 @@ impl FlowRule for Mbac {
         self.admission.device(now, queues.all_in_flight());
         self.admission.served(flow, done.request.bytes());
         self.admission.roll(now, queues.flows());
-        self.service_ns = (7 * self.service_ns + (now - done.issued) / u64::from(queues.all_in_flight() + 1)) / 8;
+        self.service_ns =
+            (7 * self.service_ns + (now - done.issued) / u64::from(queues.all_in_flight() + 1)) / 8;
     }
 
-    fn grown(&mut self, _now: Time, _queues: &FlowQueues, before: &BlockRequest, after: &BlockRequest) {
+    fn grown(
+        &mut self,
+        _now: Time,
+        _queues: &FlowQueues,
+        before: &BlockRequest,
+        after: &BlockRequest,
+    ) {
         let sorted = self.scan_of(after.tag);
         sorted.remove(by_sector(before));
         sorted.insert(by_sector(after), after.tag);
     }
 
-    fn absorbed(&mut self, _: Time, _: &FlowQueues, _: usize, survivor: &BlockRequest, gone: &BlockRequest) {
+    fn absorbed(
+        &mut self,
+        _: Time,
+        _: &FlowQueues,
+        _: usize,
+        survivor: &BlockRequest,
+        gone: &BlockRequest,
+    ) {
         self.scan_of(gone.tag).remove(by_sector(gone));
         match (self.deadlines.value(survivor.tag), self.deadlines.remove(gone.tag)) {
             (Some(kept), Some(lost)) if lost < kept => self.deadlines.set(survivor.tag, lost),
@@ -190,14 +211,24 @@ mod tests {
     use crate::scheduler::FlowSpec;
 
     fn asks(kib_a_second: u64, latency_ms: u64) -> FlowSpec {
-        FlowSpec { weight: None, rate: Some(kib_a_second * 1024), burst: 0, latency_ns: Some(latency_ms * MS) }
+        FlowSpec {
+            weight: None,
+            rate: Some(kib_a_second * 1024),
+            burst: 0,
+            latency_ns: Some(latency_ms * MS),
+        }
     }
 
     #[test]
     fn a_flow_that_is_not_admitted_has_what_is_left_and_is_named() {
-        let mut drive =
-            Drive::promising(&ROW, &[asks(600, 100), asks(500, 100), asks(300, 100)], &[("capacity", 1000)]);
-        [of(0, 0, 900), of(1, 1, 100), of(2, 2, 500)].into_iter().for_each(|request| drive.insert(request));
+        let mut drive = Drive::promising(
+            &ROW,
+            &[asks(600, 100), asks(500, 100), asks(300, 100)],
+            &[("capacity", 1000)],
+        );
+        [of(0, 0, 900), of(1, 1, 100), of(2, 2, 500)]
+            .into_iter()
+            .for_each(|request| drive.insert(request));
         assert_eq!(drive.elevator.demoted(), [1], "600 + 500 is more than nine tenths of 1000");
         assert_eq!(drive.processes(3), [2, 0, 1]);
     }
@@ -214,7 +245,8 @@ mod tests {
 
     #[test]
     fn what_admitted_flows_do_not_use_lets_another_in_after_a_window() {
-        let mut drive = Drive::promising(&ROW, &[asks(600, 100), asks(500, 100)], &[("capacity", 1000)]);
+        let mut drive =
+            Drive::promising(&ROW, &[asks(600, 100), asks(500, 100)], &[("capacity", 1000)]);
         [of(0, 0, 900), of(1, 1, 100)].into_iter().for_each(|request| drive.insert(request));
         drive.processes(2);
         assert_eq!(drive.elevator.demoted(), [1]);
@@ -223,6 +255,9 @@ mod tests {
             drive.insert(of(1, 1, 100));
             drive.serve();
         }
-        assert!(drive.elevator.demoted().is_empty(), "flow 0 has used 4 KiB of its 600 in the window");
+        assert!(
+            drive.elevator.demoted().is_empty(),
+            "flow 0 has used 4 KiB of its 600 in the window"
+        );
     }
 }

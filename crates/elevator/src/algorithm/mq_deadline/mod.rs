@@ -45,7 +45,13 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     evidence: Evidence::Confirmed,
     promises: &[Promise::IdlesWithTimer, Promise::WaitsAtMostMs(66_500)],
     tunables: &[
-        Tunable::confirmed("read_expire", "ms", 0, INT_MAX, "a read that waited this long is served at the next batch"),
+        Tunable::confirmed(
+            "read_expire",
+            "ms",
+            0,
+            INT_MAX,
+            "a read that waited this long is served at the next batch",
+        ),
         Tunable::confirmed(
             "write_expire",
             "ms",
@@ -67,8 +73,20 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             INT_MAX,
             "read batches before a write batch, while writes wait",
         ),
-        Tunable::confirmed("fifo_batch", "requests", 0, INT_MAX, "requests of one direction in a batch"),
-        Tunable::confirmed("front_merges", "switch", 0, 1, "1: front and back merges; 0: back merges only"),
+        Tunable::confirmed(
+            "fifo_batch",
+            "requests",
+            0,
+            INT_MAX,
+            "requests of one direction in a batch",
+        ),
+        Tunable::confirmed(
+            "front_merges",
+            "switch",
+            0,
+            1,
+            "1: front and back merges; 0: back merges only",
+        ),
         Tunable::confirmed(
             "async_depth",
             "requests",
@@ -190,7 +208,8 @@ impl MqDeadline {
 
     /// Switching between the kernels' ways keeps what is held where both find it.
     fn switch(&mut self, linux: u64) {
-        let heads: Vec<u32> = self.classes.iter().flat_map(|class| class.head.iter().collect::<Vec<_>>()).collect();
+        let heads: Vec<u32> =
+            self.classes.iter().flat_map(|class| class.head.iter().collect::<Vec<_>>()).collect();
         for tag in &heads {
             let class = self.head_class(&self.held(*tag).request);
             self.classes[class].head.remove(*tag);
@@ -228,7 +247,11 @@ impl Elevator for MqDeadline {
             InsertAt::Sorted => {
                 self.classes[class].sorted[dir].insert(by_sector(&request), request.tag);
                 self.classes[class].fifo[dir].push_back(request.tag);
-                Slot { state: State::Sorted, request, expires: now + self.clock.from_ms(self.expire_ms[dir]) }
+                Slot {
+                    state: State::Sorted,
+                    request,
+                    expires: now + self.clock.from_ms(self.expire_ms[dir]),
+                }
             }
         };
         self.slots[tag] = Some(slot);
@@ -287,7 +310,8 @@ impl Elevator for MqDeadline {
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
         let (old, young) = (*self.held(survivor.tag), *self.held(gone.tag));
         let (class, dir) = (class(&young.request), direction(gone.op));
-        if old.state == State::Sorted && young.state == State::Sorted && young.expires < old.expires {
+        if old.state == State::Sorted && young.state == State::Sorted && young.expires < old.expires
+        {
             let fifo = &mut self.classes[class].fifo[dir];
             fifo.remove(survivor.tag);
             fifo.insert_before(survivor.tag, gone.tag);

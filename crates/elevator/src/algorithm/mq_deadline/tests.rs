@@ -50,11 +50,16 @@ fn a_batch_is_sixteen_ascending_requests_over_gaps_and_reads_get_two_batches_for
         insert(
             elevator.as_mut(),
             0,
-            [request(at, u64::from(1000 - at) * 5000), write(100 + at, u64::from(1000 - at) * 5000 + 64)],
+            [
+                request(at, u64::from(1000 - at) * 5000),
+                write(100 + at, u64::from(1000 - at) * 5000 + 64),
+            ],
         );
     }
     let served = serve(elevator.as_mut(), 0, 16 * 6);
-    for (batch, op) in served.chunks(16).zip([Op::Write, Op::Read, Op::Read, Op::Write, Op::Read, Op::Read]) {
+    for (batch, op) in
+        served.chunks(16).zip([Op::Write, Op::Read, Op::Read, Op::Write, Op::Read, Op::Read])
+    {
         assert!(
             batch.iter().all(|request| request.op == op),
             "writes, as if a batch of them were on; reads, reads, writes"
@@ -164,7 +169,10 @@ fn all_but_synchronous_reads_are_limited_in_depth_and_front_merges_can_be_switch
     let mut elevator = elevator();
     assert_eq!(elevator.depth_limit(Op::Read, true), None);
     elevator.set("async_depth", 7);
-    assert_eq!([elevator.depth_limit(Op::Write, true), elevator.depth_limit(Op::Read, false)], [Some(7); 2]);
+    assert_eq!(
+        [elevator.depth_limit(Op::Write, true), elevator.depth_limit(Op::Read, false)],
+        [Some(7); 2]
+    );
     let (held, piece) = (request(0, 100), request(1, 92));
     assert!(elevator.allow_merge(&held, &piece, Merge::Front));
     elevator.set("front_merges", 0);

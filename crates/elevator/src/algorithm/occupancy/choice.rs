@@ -10,7 +10,9 @@
 //! most 12 % of the time.
 
 use crate::algorithm::occupancy::model::bucket;
-use crate::algorithm::occupancy::requests::{ASYNC, CLASSES, ON_CREDIT, REAL_TIME, SYNC, TARGET_OF};
+use crate::algorithm::occupancy::requests::{
+    ASYNC, CLASSES, ON_CREDIT, REAL_TIME, SYNC, TARGET_OF,
+};
 use crate::algorithm::occupancy::settings::Key;
 use crate::algorithm::occupancy::{Occupancy, SECOND, Wait};
 
@@ -24,8 +26,13 @@ impl Occupancy {
             return Some((tag, true));
         }
         let class = self.class_in_turn()?;
-        let positions = self.settings.on(Key::Positions) && self.model.positions_matter() != Some(false);
-        let tag = if positions { self.requests.next_up(class, self.head) } else { self.requests.first_by_start(class) };
+        let positions =
+            self.settings.on(Key::Positions) && self.model.positions_matter() != Some(false);
+        let tag = if positions {
+            self.requests.next_up(class, self.head)
+        } else {
+            self.requests.first_by_start(class)
+        };
         tag.map(|tag| (tag, false))
     }
 
@@ -54,7 +61,8 @@ impl Occupancy {
     /// Whether to wait for the last process instead of dispatching this request; sets the timer.
     pub(super) fn waits(&mut self, now: u64, tag: u32) -> bool {
         let Some(last) = self.last else { return false };
-        let positions = self.model.positions_matter().unwrap_or_else(|| self.model.may_have_positions());
+        let positions =
+            self.model.positions_matter().unwrap_or_else(|| self.model.may_have_positions());
         let of = &self.requests.processes[last as usize];
         let slot = self.requests.slot(tag);
         let Some(flow) = self.shares.known(last).filter(|_| positions) else { return false };
@@ -94,7 +102,8 @@ impl Occupancy {
 
     /// Nanoseconds that waiting for a request of the process saves, if it comes.
     fn gain(&self, last: usize, flow: usize, tag: u32) -> u64 {
-        let (slot, process, of) = (self.requests.slot(tag), &self.requests.processes[last], &self.requests.flows[flow]);
+        let (slot, process, of) =
+            (self.requests.slot(tag), &self.requests.processes[last], &self.requests.flows[flow]);
         let other = &self.requests.flows[slot.flow as usize];
         let mut gain = 0;
         if self.settings.on(Key::Anticipation) {
@@ -103,7 +112,8 @@ impl Occupancy {
             // Less than half of a far way is the noise of what was learned.
             gain = if gain > self.model.far_ns() / 2 { gain } else { 0 };
         }
-        let before_other = of.credit > 0 && other.credit == 0 || of.weight > other.weight && of.start < other.start;
+        let before_other = of.credit > 0 && other.credit == 0
+            || of.weight > other.weight && of.start < other.start;
         if self.settings.on(Key::Holds) && before_other {
             gain += self.predict(&slot.request, bucket(self.head, slot.request.sector));
         }

@@ -33,7 +33,8 @@ impl Elevator for Occupancy {
             self.shares.wakes(now, &self.settings, &self.model, &mut self.requests, flow, slack);
         }
         if !self.requests.flows[flow].has_share && !self.requests.flows[flow].is_declared {
-            self.requests.flows[flow].weight = (8 - u64::from(request.priority.level.min(7))) * 25 * WEIGHT_SCALE;
+            self.requests.flows[flow].weight =
+                (8 - u64::from(request.priority.level.min(7))) * 25 * WEIGHT_SCALE;
         }
         let class = self.shares.class_of(&self.settings, &self.requests.flows[flow], &request);
         self.learn_arrival(now, &request);

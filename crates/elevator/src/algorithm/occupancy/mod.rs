@@ -273,7 +273,8 @@ impl Occupancy {
     fn limit(&mut self) -> u64 {
         self.shares.follow(&self.requests);
         let least = self.shares.least_entitled().filter(|_| self.settings.on(Key::Holds));
-        let from = least.map_or(self.shares.virtual_time, |least| least.min(self.shares.virtual_time));
+        let from =
+            least.map_or(self.shares.virtual_time, |least| least.min(self.shares.virtual_time));
         from.saturating_add((self.slack() << VIRTUAL_BITS) / USUAL_WEIGHT)
     }
 
@@ -292,7 +293,9 @@ impl Occupancy {
     /// Frees the flows that virtual time has caught up with.
     fn free(&mut self, now: u64, limit: u64) {
         let most = self.most();
-        while let Some((_, flow)) = self.requests.first_throttled().filter(|(start, _)| *start <= limit) {
+        while let Some((_, flow)) =
+            self.requests.first_throttled().filter(|(start, _)| *start <= limit)
+        {
             self.requests.allow(now, flow as usize, true, most);
         }
     }
@@ -351,7 +354,8 @@ impl Occupancy {
             };
             let most = 16 * slot.predicted as i64;
             self.carry = (self.carry + gap.min(SECOND) as i64 - actual as i64).clamp(-most, most);
-            let by = self.charged(request.op, actual) as i64 - self.charged(request.op, slot.predicted) as i64;
+            let by = self.charged(request.op, actual) as i64
+                - self.charged(request.op, slot.predicted) as i64;
             self.charge(now, flow, by, slot.weight);
         }
         let Slot { predicted, request: BlockRequest { op, nr_sectors, .. }, .. } = slot;

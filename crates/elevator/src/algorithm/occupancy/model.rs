@@ -113,7 +113,13 @@ fn side(op: Op) -> usize {
 
 impl Model {
     pub(super) fn new() -> Model {
-        let cold = Direction { base: COLD, slope: 0, size: Mean::default(), nr: 0, pos: [Mean::default(); BUCKETS] };
+        let cold = Direction {
+            base: COLD,
+            slope: 0,
+            size: Mean::default(),
+            nr: 0,
+            pos: [Mean::default(); BUCKETS],
+        };
         Model {
             of: [cold; 2],
             together: [Sample { op: Op::Read, nr_sectors: 0, bucket: 0, predicted: 0 }; TOGETHER],
@@ -135,7 +141,13 @@ impl Model {
 
     /// Nanoseconds that a request of this size at this distance will occupy the device.
     #[inline]
-    pub(super) fn predict(&self, settings: &Settings, op: Op, nr_sectors: u32, bucket: usize) -> u64 {
+    pub(super) fn predict(
+        &self,
+        settings: &Settings,
+        op: Op,
+        nr_sectors: u32,
+        bucket: usize,
+    ) -> u64 {
         let size = nr_sectors.min(LARGEST);
         if !settings.on(Key::Learning) {
             return 100_000 + 5_000 * u64::from(size);
@@ -160,7 +172,13 @@ impl Model {
 
     /// A request has completed with this gap; `beside` if it was in the device already when the one before completed. Requests that
     /// complete together share the time since the completion before them.
-    pub(super) fn completed(&mut self, settings: &Settings, sample: Sample, beside: bool, gap: u64) {
+    pub(super) fn completed(
+        &mut self,
+        settings: &Settings,
+        sample: Sample,
+        beside: bool,
+        gap: u64,
+    ) {
         if !(beside && gap < sample.predicted / 8) || self.nr_together == TOGETHER {
             self.learn_together(settings);
         }
@@ -220,14 +238,16 @@ impl Model {
     }
 
     fn rescale(&mut self, settings: &Settings, predicted: u64, gap: u64) {
-        (self.gaps, self.predicted, self.nr) = (self.gaps + gap, self.predicted + predicted, self.nr + 1);
+        (self.gaps, self.predicted, self.nr) =
+            (self.gaps + gap, self.predicted + predicted, self.nr + 1);
         if self.nr < 16 {
             return;
         }
         if settings.on(Key::Kappa) {
             let ratio = ((self.gaps << 10) / self.predicted.max(1)).clamp(1 << 8, 1 << 12) as i64;
             let step = self.kappa as i64 * (ratio - (1 << 10)) / (32 << 10);
-            self.kappa = (self.kappa as i64 + step).clamp(KAPPA_ONE as i64 / 8, KAPPA_ONE as i64 * 8) as u64;
+            self.kappa =
+                (self.kappa as i64 + step).clamp(KAPPA_ONE as i64 / 8, KAPPA_ONE as i64 * 8) as u64;
         } else {
             self.kappa = KAPPA_ONE;
         }
@@ -275,7 +295,9 @@ impl Model {
 
     /// Whether far reads take so long that near ones, of which too few were seen, are worth a try: a millisecond alone.
     pub(super) fn may_have_positions(&self) -> bool {
-        self.slow.nr >= ENOUGH && self.unloaded >= SECOND / 1000 && self.slow.value >= SECOND as i64 / 1000
+        self.slow.nr >= ENOUGH
+            && self.unloaded >= SECOND / 1000
+            && self.slow.value >= SECOND as i64 / 1000
     }
 
     /// Whether far reads take longer than near ones; None: too few of either were seen.

@@ -174,7 +174,13 @@ impl Requests {
     }
 
     /// A slot for a new request, in no order yet.
-    pub(super) fn enter(&mut self, request: BlockRequest, flow: u32, class: usize, position: Position) {
+    pub(super) fn enter(
+        &mut self,
+        request: BlockRequest,
+        flow: u32,
+        class: usize,
+        position: Position,
+    ) {
         let tag = request.tag as usize;
         if self.slots.len() <= tag {
             self.slots.resize(tag + 1, None);
@@ -266,7 +272,8 @@ impl Requests {
                 if kept.exposed {
                     self.age_links.remove(ages, survivor);
                 } else {
-                    self.sorted[usize::from(kept.class)].insert((kept.request.sector, kept.request.seq), survivor);
+                    self.sorted[usize::from(kept.class)]
+                        .insert((kept.request.sector, kept.request.seq), survivor);
                     fifo.exposed += 1;
                 }
                 self.age_links.insert_before(ages, survivor, gone);

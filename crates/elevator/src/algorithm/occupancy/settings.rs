@@ -83,5 +83,8 @@ impl Settings {
 }
 
 fn index(name: &str) -> usize {
-    NAMES.iter().position(|other| *other == name).unwrap_or_else(|| unreachable!("occupancy has no tunable {name}"))
+    NAMES
+        .iter()
+        .position(|other| *other == name)
+        .unwrap_or_else(|| unreachable!("occupancy has no tunable {name}"))
 }

@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 
 use crate::algorithm::flow_rule::Tags;
 use crate::algorithm::occupancy::model::Model;
-use crate::algorithm::occupancy::requests::{ASYNC, Flow, ON_CREDIT, Process, REAL_TIME, Requests, SYNC, Slot};
+use crate::algorithm::occupancy::requests::{
+    ASYNC, Flow, ON_CREDIT, Process, REAL_TIME, Requests, SYNC, Slot,
+};
 use crate::algorithm::occupancy::settings::{Key, Settings};
 use crate::algorithm::occupancy::{SECOND, USUAL_WEIGHT, VIRTUAL_BITS, WEIGHT_SCALE, plain_class};
 use crate::request::{BlockRequest, PrioClass};
@@ -113,7 +115,13 @@ impl Shares {
         flow as usize
     }
 
-    pub(super) fn declare(&mut self, requests: &mut Requests, process: u32, flow: u32, spec: &FlowSpec) {
+    pub(super) fn declare(
+        &mut self,
+        requests: &mut Requests,
+        process: u32,
+        flow: u32,
+        spec: &FlowSpec,
+    ) {
         let number = match self.declared.get(&flow) {
             Some(number) => *number,
             None => {
@@ -129,7 +137,8 @@ impl Shares {
         let of = &mut requests.flows[number as usize];
         of.is_declared = true;
         of.has_share = spec.weight.is_some();
-        of.weight = spec.weight.map_or(USUAL_WEIGHT, |weight| u64::from(weight.max(1)) * WEIGHT_SCALE);
+        of.weight =
+            spec.weight.map_or(USUAL_WEIGHT, |weight| u64::from(weight.max(1)) * WEIGHT_SCALE);
         if of.counted.is_some() {
             self.count(number as usize, of);
         }
@@ -298,7 +307,8 @@ impl Shares {
 
     /// Virtual time follows the least start tag of flows with requests.
     pub(super) fn follow(&mut self, requests: &Requests) {
-        let least = (0..super::requests::CLASSES).filter_map(|class| requests.least_start(class)).min();
+        let least =
+            (0..super::requests::CLASSES).filter_map(|class| requests.least_start(class)).min();
         self.virtual_time = self.virtual_time.max(least.unwrap_or(0));
     }
 }

@@ -41,7 +41,8 @@ fn far(process: u32, tag: u32, nr: u64) -> BlockRequest {
 
 #[test]
 fn a_weight_of_two_is_served_twice_as_often() {
-    let mut drive = drive(&[200, 100], &[("slack_costs", 0), ("slack_window", 0), ("positions", 0)]);
+    let mut drive =
+        drive(&[200, 100], &[("slack_costs", 0), ("slack_window", 0), ("positions", 0)]);
     for nr in 0..20 {
         drive.insert(far(0, nr, nr.into()));
         drive.insert(far(1, 20 + nr, nr.into()));
@@ -85,7 +86,11 @@ fn taught(far_ns: u64) -> (Occupancy, u64) {
     occupancy.set("anticipation", 0);
     let mut now = 0;
     for nr in 0..82u64 {
-        let request = if nr % 4 == 3 { of(1, 1, 500_000_000 + nr * 3_000_000) } else { of(0, 0, 8 * (nr - nr / 4)) };
+        let request = if nr % 4 == 3 {
+            of(1, 1, 500_000_000 + nr * 3_000_000)
+        } else {
+            of(0, 0, 8 * (nr - nr / 4))
+        };
         insert(&mut occupancy, now, request);
         let request = next(&mut occupancy, now).expect("it is alone");
         now += if nr % 4 == 1 || nr % 4 == 2 { 90_000 } else { far_ns };
@@ -123,7 +128,8 @@ fn a_real_time_request_goes_first_and_a_request_of_the_idle_class_counts_64_time
     insert(&mut occupancy, 0, class(PrioClass::Idle, of(0, 0, 0)));
     insert(&mut occupancy, 0, of(1, 1, 5000));
     insert(&mut occupancy, 0, class(PrioClass::RealTime, of(2, 2, 9000)));
-    let order: Vec<u32> = (0..3).filter_map(|_| next(&mut occupancy, 0)).map(|request| request.process).collect();
+    let order: Vec<u32> =
+        (0..3).filter_map(|_| next(&mut occupancy, 0)).map(|request| request.process).collect();
     assert_eq!(order, [2, 1, 0]);
     let starts: Vec<u64> = (0..3).map(|flow| occupancy.requests.flows[flow].start).collect();
     assert_eq!((starts[0] / 64, starts[1]), (starts[2], starts[2]));
@@ -281,16 +287,22 @@ fn a_request_behind_a_stream_is_served_once_it_is_overdue() {
 fn asynchronous_writes_have_turns_beside_a_stream_of_reads() {
     let (mut occupancy, mut now) = taught(9 * MS);
     ["fairness", "overdue"].into_iter().for_each(|name| occupancy.set(name, 0));
-    let write = |nr: u64| BlockRequest { op: Op::Write, sync: false, ..of(5, 10, 600_000_000 + 1_000_000 * nr) };
+    let write = |nr: u64| BlockRequest {
+        op: Op::Write,
+        sync: false,
+        ..of(5, 10, 600_000_000 + 1_000_000 * nr)
+    };
     insert(&mut occupancy, now, of(0, 0, 400_000_000));
     insert(&mut occupancy, now, write(0));
     let mut served = [0; 2];
     for nr in 1..8_000u64 {
-        let request = next(&mut occupancy, now).expect("the stream has one, or its process is in the device");
+        let request =
+            next(&mut occupancy, now).expect("the stream has one, or its process is in the device");
         now += if request.op == Op::Read { 90_000 } else { 9 * MS };
         complete(&mut occupancy, now, request);
         served[usize::from(request.op == Op::Write)] += 1;
-        let again = if request.op == Op::Write { write(nr) } else { of(0, 0, 400_000_000 + 8 * nr) };
+        let again =
+            if request.op == Op::Write { write(nr) } else { of(0, 0, 400_000_000 + 8 * nr) };
         insert(&mut occupancy, now, again);
     }
     let [reads, writes] = served;
@@ -300,7 +312,10 @@ fn asynchronous_writes_have_turns_beside_a_stream_of_reads() {
 #[test]
 fn a_flow_is_ahead_of_the_others_by_the_slack_at_most() {
     let passed = passed_by_stream(of(5, 10, 1_000), &[("overdue", 0)]);
-    assert!((100..2_500).contains(&passed), "{passed} reads of 0.1 ms went first, where the slack is 8 of 9 ms");
+    assert!(
+        (100..2_500).contains(&passed),
+        "{passed} reads of 0.1 ms went first, where the slack is 8 of 9 ms"
+    );
 }
 
 /// How many of 60 far reads of 9 ms the device gets before one has completed.
@@ -332,9 +347,15 @@ fn a_write_in_debt_moves_its_flow_by_its_charge() {
     insert(&mut occupancy, SECOND, BlockRequest { op: Op::Write, ..far(0, 0, 1) });
     insert(&mut occupancy, SECOND, far(1, 1, 1));
     let given: Vec<BlockRequest> = std::iter::from_fn(|| next(&mut occupancy, SECOND)).collect();
-    let predicted: Vec<u64> = given.iter().map(|request| occupancy.requests.slot(request.tag).predicted).collect();
+    let predicted: Vec<u64> =
+        given.iter().map(|request| occupancy.requests.slot(request.tag).predicted).collect();
     let start = |flow: usize| occupancy.requests.flows[flow].start;
-    assert!(predicted[0] == predicted[1] && start(0) >= 8 * start(1), "{predicted:?}, {} and {}", start(0), start(1));
+    assert!(
+        predicted[0] == predicted[1] && start(0) >= 8 * start(1),
+        "{predicted:?}, {} and {}",
+        start(0),
+        start(1)
+    );
 }
 
 #[test]

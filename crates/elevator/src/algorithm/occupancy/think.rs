@@ -93,6 +93,9 @@ mod tests {
         let mut thinks = bimodal();
         (0..500).for_each(|_| thinks.add(2 * MS));
         assert_eq!(thinks.best_wait(0, 8 * MS), Some(2_048_000));
-        assert!(Thinks::default().best_wait(0, u64::MAX / 128).is_none() && !Thinks::default().is_known());
+        assert!(
+            Thinks::default().best_wait(0, u64::MAX / 128).is_none()
+                && !Thinks::default().is_known()
+        );
     }
 }

@@ -104,7 +104,8 @@ impl Window {
             *count += u32::from(delay / 4 * 100 > target / 4 * percent);
         }
         let (nr, above, since) = (of.nr, of.above, of.since);
-        let ruling = (0..TARGETS).find(|of| self.of[*of].last != 0 && now.saturating_sub(self.of[*of].last) <= SECOND);
+        let ruling = (0..TARGETS)
+            .find(|of| self.of[*of].last != 0 && now.saturating_sub(self.of[*of].last) <= SECOND);
         let ruling = ruling.unwrap_or(class);
         if ruling != self.ruling {
             self.doubling = ruling > self.ruling;

@@ -106,9 +106,14 @@ mod tests {
 
     #[test]
     fn edf_order_serves_what_is_released_when_the_disk_is_free() {
-        let mut jobs = vec![job(0, 0, 90, 0), job(1, 3, 10, 0), job(2, 0, 95, 0), job(3, 60, 61, 0)];
+        let mut jobs =
+            vec![job(0, 0, 90, 0), job(1, 3, 10, 0), job(2, 0, 95, 0), job(3, 60, 61, 0)];
         edf_order(&model(), FREE, &mut jobs);
-        assert_eq!(ranks(&jobs), [0, 1, 2, 3], "a service takes 5 ms: 1 is released during the first");
+        assert_eq!(
+            ranks(&jobs),
+            [0, 1, 2, 3],
+            "a service takes 5 ms: 1 is released during the first"
+        );
         let mut jobs = vec![job(0, 9, 90, 0), job(1, 9, 90, 0), job(2, 8, 99, 0)];
         edf_order(&model(), FREE, &mut jobs);
         assert_eq!(ranks(&jobs), [2, 0, 1], "the disk waits for the first release only");
@@ -122,13 +127,20 @@ mod tests {
             sweep(&mut group, head);
             ranks(&group)
         };
-        assert_eq!([swept(0), swept(30), swept(31)], [vec![1, 0, 2, 3], vec![1, 0, 2, 3], vec![3, 0, 2, 1]]);
+        assert_eq!(
+            [swept(0), swept(30), swept(31)],
+            [vec![1, 0, 2, 3], vec![1, 0, 2, 3], vec![3, 0, 2, 1]]
+        );
     }
 
     #[test]
     fn times_add_up_with_waits_for_releases() {
         let jobs = [job(0, 0, 6, 10), job(1, 20, 25, 10), job(2, 0, 30, 0)];
-        assert_eq!(finish(&model(), FREE, &jobs), 31_000_000, "6 ms, then 20 to 25, then 6 of seek and service");
+        assert_eq!(
+            finish(&model(), FREE, &jobs),
+            31_000_000,
+            "6 ms, then 20 to 25, then 6 of seek and service"
+        );
         assert_eq!(misses(&model(), FREE, &jobs), 1);
     }
 }

@@ -153,7 +153,8 @@ impl<R: Rule> RealTime<R> {
             return held;
         }
         let release = held.request.release.map(Time::as_ns);
-        let slept = release.is_some_and(|release| self.asleep.remove((release, held.rank)).is_some());
+        let slept =
+            release.is_some_and(|release| self.asleep.remove((release, held.rank)).is_some());
         if !slept || plans::<R>(&held) {
             match held.request.deadline {
                 Some(_) => self.rule.remove(&held),
@@ -165,7 +166,9 @@ impl<R: Rule> RealTime<R> {
 
     /// Requests whose release has come can be chosen.
     fn wake(&mut self, now: Time) {
-        while let Some((key, tag)) = self.asleep.first().filter(|((release, _), _)| *release <= now.as_ns()) {
+        while let Some((key, tag)) =
+            self.asleep.first().filter(|((release, _), _)| *release <= now.as_ns())
+        {
             self.asleep.remove(key);
             let held = self.table[tag as usize].expect("a request asleep is held");
             if !plans::<R>(&held) {
@@ -217,10 +220,15 @@ impl<R: Rule> RealTime<R> {
         let stays = |tag: &u32| *tag == kept_tag || *tag == gone_tag;
         if kept.requeued {
             // The one nearer to the end of the list is the earlier; both names stand for the survivor from now on.
-            let later = self.requeued.iter().position(stays).expect("both requests are in the list");
+            let later =
+                self.requeued.iter().position(stays).expect("both requests are in the list");
             self.requeued.remove(later);
         }
-        let left = self.requeued.iter_mut().find(|tag| stays(tag)).expect("a requeued request is in the list");
+        let left = self
+            .requeued
+            .iter_mut()
+            .find(|tag| stays(tag))
+            .expect("a requeued request is in the list");
         *left = kept_tag;
     }
 }
@@ -237,7 +245,10 @@ impl<R: Rule> Elevator for RealTime<R> {
             self.requeued.push(request.tag);
         }
         let position = position(&self.geometry, request.sector);
-        self.put(Held { request, position, rank: self.arrived, since: request.allocated, requeued }, Some(now));
+        self.put(
+            Held { request, position, rank: self.arrived, since: request.allocated, requeued },
+            Some(now),
+        );
         self.arrived += 1;
     }
 
@@ -277,7 +288,15 @@ impl<R: Rule> Elevator for RealTime<R> {
     fn merged(&mut self, _now: Time, before: &BlockRequest, after: &BlockRequest) {
         let held = self.take(before.tag);
         let since = held.since.min(after.allocated);
-        self.put(Held { request: *after, position: position(&self.geometry, after.sector), since, ..held }, None);
+        self.put(
+            Held {
+                request: *after,
+                position: position(&self.geometry, after.sector),
+                since,
+                ..held
+            },
+            None,
+        );
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {

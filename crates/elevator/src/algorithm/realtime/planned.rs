@@ -26,7 +26,13 @@ pub(crate) trait Planner: std::fmt::Debug + Send {
     fn plan(&self, model: &ServiceModel, free: Free, jobs: &mut Vec<Job>);
 
     /// Where in the plan an arrival goes; `due` of a request is the earliest deadline from it on.
-    fn place(&self, _model: &ServiceModel, _free: Free, plan: &VecDeque<Entry>, job: &Job) -> usize {
+    fn place(
+        &self,
+        _model: &ServiceModel,
+        _free: Free,
+        plan: &VecDeque<Entry>,
+        job: &Job,
+    ) -> usize {
         plan.partition_point(|entry| entry.due <= job.deadline)
     }
 }
@@ -41,7 +47,13 @@ pub(crate) struct Entry {
     pub(crate) latest: u64,
 }
 
-const fn tunable(name: &'static str, unit: &'static str, max: u64, help: &'static str, role: Role) -> Tunable {
+const fn tunable(
+    name: &'static str,
+    unit: &'static str,
+    max: u64,
+    help: &'static str,
+    role: Role,
+) -> Tunable {
     Tunable { name, unit, min: 0, max, evidence: Evidence::Proposed, help, role }
 }
 
@@ -75,7 +87,13 @@ pub(crate) const TUNABLES: &[Tunable] = &[
         "rotational latency of each request; half a revolution of the disk",
         Role::Disk,
     ),
-    tunable("transfer_ns", "ns", 10_000_000, "transfer time of a sector; the mean of the disk", Role::Disk),
+    tunable(
+        "transfer_ns",
+        "ns",
+        10_000_000,
+        "transfer time of a sector; the mean of the disk",
+        Role::Disk,
+    ),
 ];
 
 /// The rule.
@@ -184,7 +202,8 @@ impl<P: Planner> Planned<P> {
             self.plan.remove(at);
         } else {
             let at = self.arrivals.iter().position(|job| job.tag == tag);
-            self.arrivals.swap_remove(at.expect("a planned request is in the plan or has just arrived"));
+            self.arrivals
+                .swap_remove(at.expect("a planned request is in the plan or has just arrived"));
         }
     }
 }
@@ -215,8 +234,8 @@ impl<P: Planner> Rule for Planned<P> {
     fn has_slack_for(&self, view: &View, other: &Held) -> bool {
         let Some(front) = self.plan.front().filter(|_| self.slack) else { return false };
         let end = position(&self.geometry, other.request.end() - 1);
-        let first =
-            self.model.seek_ns(view.arm.head.abs_diff(other.position)) + self.model.least_ns(other.request.nr_sectors);
+        let first = self.model.seek_ns(view.arm.head.abs_diff(other.position))
+            + self.model.least_ns(other.request.nr_sectors);
         let after = Free { now: view.now.as_ns() + first, head: end };
         serve(&self.model, after, &front.job).now + self.margin_ns <= front.latest
     }
@@ -262,22 +281,31 @@ impl Group {
 
     /// Of equal positions the older is first in an upward sweep.
     pub(crate) fn add(&mut self, job: Job) {
-        let at = self.ascending.partition_point(|other| (other.start, other.rank) < (job.start, job.rank));
+        let at = self
+            .ascending
+            .partition_point(|other| (other.start, other.rank) < (job.start, job.rank));
         self.ascending.insert(at, job);
     }
 
     pub(crate) fn remove(&mut self, job: &Job) {
-        let at = self.ascending.partition_point(|other| (other.start, other.rank) < (job.start, job.rank));
+        let at = self
+            .ascending
+            .partition_point(|other| (other.start, other.rank) < (job.start, job.rank));
         self.ascending.remove(at);
     }
 
     /// Visits the members in the order of the sweep from `head`, while `visit` says so.
     pub(crate) fn sweep(&self, head: u64, mut visit: impl FnMut(&Job) -> bool) -> bool {
-        let (Some(low), Some(high)) = (self.ascending.first(), self.ascending.last()) else { return true };
+        let (Some(low), Some(high)) = (self.ascending.first(), self.ascending.last()) else {
+            return true;
+        };
         if is_upward(head, low.start, high.start) {
             self.ascending.iter().all(visit)
         } else {
-            self.ascending.chunk_by(|one, two| one.start == two.start).rev().all(|chunk| chunk.iter().all(&mut visit))
+            self.ascending
+                .chunk_by(|one, two| one.start == two.start)
+                .rev()
+                .all(|chunk| chunk.iter().all(&mut visit))
         }
     }
 }

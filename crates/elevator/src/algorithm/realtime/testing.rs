@@ -14,7 +14,13 @@ pub(crate) const MS: u64 = 1_000_000;
 /// 200 cylinders of 10 sectors: a seek takes 100 µs for each cylinder; a service 5 ms besides.
 pub(crate) fn geometry() -> Geometry {
     let seek = SeekCurve { e_ps: 100_000_000, ..SeekCurve::default() };
-    Geometry { cylinders: 200, sectors_per_cylinder: 10, seek, revolution_ns: 8 * MS, sector_ns: MS }
+    Geometry {
+        cylinders: 200,
+        sectors_per_cylinder: 10,
+        seek,
+        revolution_ns: 8 * MS,
+        sector_ns: MS,
+    }
 }
 
 pub(crate) fn model() -> ServiceModel {
@@ -23,7 +29,15 @@ pub(crate) fn model() -> ServiceModel {
 
 /// A job of one sector in this cylinder; times in milliseconds.
 pub(crate) fn job(rank: u64, release: u64, deadline: u64, at: u64) -> Job {
-    Job { tag: rank as u32, nr_sectors: 1, rank, release: release * MS, deadline: deadline * MS, start: at, end: at }
+    Job {
+        tag: rank as u32,
+        nr_sectors: 1,
+        rank,
+        release: release * MS,
+        deadline: deadline * MS,
+        start: at,
+        end: at,
+    }
 }
 
 /// A scheduler and its disk, which serves as the geometry says. Tags count from 0 in order of insertion.
@@ -41,7 +55,11 @@ impl Bench {
     /// With the actuator at this cylinder.
     pub(crate) fn new(row: &ElevatorKind, head: u64, set: &[(&str, u64)]) -> Bench {
         let mut elevator = (row.build)(&Build { geometry: geometry(), ..Build::default() });
-        elevator.insert(Time::ZERO, BlockRequest { nr_sectors: 1, ..request(99, head * 10) }, InsertAt::Sorted);
+        elevator.insert(
+            Time::ZERO,
+            BlockRequest { nr_sectors: 1, ..request(99, head * 10) },
+            InsertAt::Sorted,
+        );
         elevator.dispatch(Time::ZERO, &NoDisk).expect("the only request");
         set.iter().for_each(|(name, value)| elevator.set(name, *value));
         Bench { elevator, model: model(), now: 0, head, next: 0, late: Vec::new() }
@@ -64,7 +82,12 @@ impl Bench {
     /// A request with release and deadline in milliseconds.
     pub(crate) fn task(&mut self, release: u64, deadline: u64, at: u64) {
         let [release, deadline] = [release, deadline].map(|ms| Some(Time::from_ns(ms * MS)));
-        self.insert(BlockRequest { nr_sectors: 1, release, deadline, ..request(self.next, at * 10) });
+        self.insert(BlockRequest {
+            nr_sectors: 1,
+            release,
+            deadline,
+            ..request(self.next, at * 10)
+        });
     }
 
     /// Serves the next one; its tag. Waits for timers.
@@ -74,7 +97,8 @@ impl Bench {
             if let Some(next) = self.elevator.dispatch(now, &NoDisk) {
                 assert!(next.is_released(now), "{next:?} at {now:?}");
                 let at = next.sector / 10;
-                self.now += self.model.seek_ns(self.head.abs_diff(at)) + self.model.least_ns(next.nr_sectors);
+                self.now += self.model.seek_ns(self.head.abs_diff(at))
+                    + self.model.least_ns(next.nr_sectors);
                 self.head = at;
                 if next.deadline.is_some_and(|deadline| Time::from_ns(self.now) > deadline) {
                     self.late.push(next.tag);
@@ -98,7 +122,10 @@ impl Bench {
 
     /// Whether requests of these deadlines (in milliseconds) may merge.
     pub(crate) fn merges(&self, one: Option<u64>, two: Option<u64>) -> bool {
-        let due = |ms: Option<u64>| BlockRequest { deadline: ms.map(|ms| Time::from_ns(ms * MS)), ..request(0, 0) };
+        let due = |ms: Option<u64>| BlockRequest {
+            deadline: ms.map(|ms| Time::from_ns(ms * MS)),
+            ..request(0, 0)
+        };
         self.elevator.allow_merge(&due(one), &due(two), Merge::Back)
     }
 }

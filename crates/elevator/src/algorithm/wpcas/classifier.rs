@@ -174,7 +174,9 @@ impl Intervals {
 
     fn grown(&self) -> (usize, usize) {
         let mode = first_of_most(&self.bins);
-        let holds = |at: usize| self.bins.get(at).is_some_and(|count| *count > 0 && 2 * count >= self.bins[mode]);
+        let holds = |at: usize| {
+            self.bins.get(at).is_some_and(|count| *count > 0 && 2 * count >= self.bins[mode])
+        };
         let (mut from, mut until) = (mode, mode + 1);
         while from > 0 && holds(from - 1) {
             from -= 1;
@@ -259,11 +261,14 @@ mod tests {
             let mut kept = Intervals::default();
             let mut state = 1_u64;
             for _ in 0..2000 {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 kept.push((state >> 33) % (24 * MS) * ((state >> 60) + 1) / 16, &classes);
                 let mut anew = kept.resorted(&classes);
                 anew.best = None;
-                let counts = |of: &Intervals| (of.bins.clone(), of.dense.clone(), of.short, of.short_ns);
+                let counts =
+                    |of: &Intervals| (of.bins.clone(), of.dense.clone(), of.short, of.short_ns);
                 assert_eq!(counts(&kept), counts(&anew));
                 assert_eq!(kept.densest(&classes), anew.densest(&classes));
             }

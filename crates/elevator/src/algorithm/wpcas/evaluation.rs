@@ -43,7 +43,12 @@ impl Waits {
     /// What counts lately counts more: all four are halved when so many waits have been counted.
     fn halve(&mut self, halving: u64) {
         if halving > 0 && self.successes + self.failures >= halving {
-            for of in [&mut self.successes, &mut self.failures, &mut self.success_ns, &mut self.failure_ns] {
+            for of in [
+                &mut self.successes,
+                &mut self.failures,
+                &mut self.success_ns,
+                &mut self.failure_ns,
+            ] {
                 *of /= 2;
             }
         }
@@ -66,7 +71,8 @@ pub struct Times {
 impl Times {
     /// Δ·(n_s + n_f) for p_s = n_s/(n_s + n_f): positive if waiting is expected to take less time.
     pub fn gain(&self, n_s: u64, n_f: u64) -> i128 {
-        let [seek_s, seek_a, t_as, p] = [self.seek_s, self.seek_a, self.t_as, self.p].map(i128::from);
+        let [seek_s, seek_a, t_as, p] =
+            [self.seek_s, self.seek_a, self.t_as, self.p].map(i128::from);
         i128::from(n_s) * (seek_s - seek_a - t_as) - i128::from(n_f) * p
     }
 

@@ -8,7 +8,8 @@ use super::{Actuator, Distances, ServiceTime, changed};
 
 impl ServiceTime {
     pub(super) fn knob(&self, clock: Clock, tunable: &str) -> Option<u64> {
-        let (switches, classes, geometry) = (&self.switches, &self.classes, self.actuator.geometry());
+        let (switches, classes, geometry) =
+            (&self.switches, &self.classes, self.actuator.geometry());
         Some(match tunable {
             "antic_expire" => clock.to_ms(switches.antic_expire),
             "interval" => u64::from(switches.arrival_to_arrival),

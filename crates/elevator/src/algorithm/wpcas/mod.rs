@@ -69,7 +69,13 @@ use classifier::{Classes, Intervals, Point, Region};
 use evaluation::{Times, Waits};
 use ring::Distances;
 
-const fn own(name: &'static str, unit: &'static str, min: u64, max: u64, help: &'static str) -> Tunable {
+const fn own(
+    name: &'static str,
+    unit: &'static str,
+    min: u64,
+    max: u64,
+    help: &'static str,
+) -> Tunable {
     Tunable { name, unit, min, max, evidence: Evidence::Proposed, help, role: Role::Knob }
 }
 
@@ -90,16 +96,42 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         tunables::DRAIN,
         tunables::FRONT_MERGE,
         tunables::FIRST_WRITE,
-        own("interval", "switch", 0, 1, "an interval is: 0 = completion to arrival, 1 = arrival to arrival")
-            .of(Role::Reading),
-        own("window", "intervals", 16, 1024, "number of recent intervals and seeks stored per process"),
+        own(
+            "interval",
+            "switch",
+            0,
+            1,
+            "an interval is: 0 = completion to arrival, 1 = arrival to arrival",
+        )
+        .of(Role::Reading),
+        own(
+            "window",
+            "intervals",
+            16,
+            1024,
+            "number of recent intervals and seeks stored per process",
+        ),
         own("bin_us", "µs", 100, 1000, "resolution of the density of intervals"),
-        own("fine_clock", "switch", 0, 1, "intervals and timer in: 0 = ticks, 1 = nanoseconds").of(Role::Reading),
-        own("width_ms", "ms", 1, 20, "width of the densest interval"),
-        own("region", "switch", 0, 1, "densest interval: 0 = of that width, 1 = fullest bin grown to half its height")
+        own("fine_clock", "switch", 0, 1, "intervals and timer in: 0 = ticks, 1 = nanoseconds")
             .of(Role::Reading),
-        own("gamma_percent", "percent", 1, 100, "share of intervals that the densest one must hold (γ)"),
-        own("which_j", "switch", 0, 2, "wait until its: 0 = upper end, 1 = middle, 2 = lower end").of(Role::Reading),
+        own("width_ms", "ms", 1, 20, "width of the densest interval"),
+        own(
+            "region",
+            "switch",
+            0,
+            1,
+            "densest interval: 0 = of that width, 1 = fullest bin grown to half its height",
+        )
+        .of(Role::Reading),
+        own(
+            "gamma_percent",
+            "percent",
+            1,
+            100,
+            "share of intervals that the densest one must hold (γ)",
+        ),
+        own("which_j", "switch", 0, 2, "wait until its: 0 = upper end, 1 = middle, 2 = lower end")
+            .of(Role::Reading),
         own("cap_ms", "ms", 1, 100, "intervals above this are not counted in a bin"),
         own("min_samples", "intervals", 0, 1024, "with fewer intervals, decide as anticipatory"),
         own(
@@ -110,9 +142,22 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "without a dense interval wait for: 0 = the mean interval, 1 = the mean success wait",
         )
         .of(Role::Reading),
-        own("cylinders", "cylinders", 0, 10_000_000, "cylinders of the disk; 0: unknown, no waiting").of(Role::Disk),
-        own("cylinder_sectors", "sectors", 0, 1_000_000_000, "sectors per cylinder; 0: unknown, no waiting")
-            .of(Role::Disk),
+        own(
+            "cylinders",
+            "cylinders",
+            0,
+            10_000_000,
+            "cylinders of the disk; 0: unknown, no waiting",
+        )
+        .of(Role::Disk),
+        own(
+            "cylinder_sectors",
+            "sectors",
+            0,
+            1_000_000_000,
+            "sectors per cylinder; 0: unknown, no waiting",
+        )
+        .of(Role::Disk),
         own(
             "seek_knee",
             "cylinders",
@@ -125,8 +170,14 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
         own("seek_b_ns", "ns", 0, 1_000_000_000, "b").of(Role::Disk),
         own("seek_c_ns", "ns", 0, 1_000_000_000, "c of c + e·d beyond").of(Role::Disk),
         own("seek_e_ps", "ps", 0, 1_000_000_000_000, "e").of(Role::Disk),
-        own("nearest", "switch", 0, 1, "compares with: 0 = the elevator's next request, 1 = the nearest one")
-            .of(Role::Reading),
+        own(
+            "nearest",
+            "switch",
+            0,
+            1,
+            "compares with: 0 = the elevator's next request, 1 = the nearest one",
+        )
+        .of(Role::Reading),
         own(
             "async_wait",
             "switch",
@@ -135,8 +186,15 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
             "against asynchronous requests only: 0 = as against others, 1 = as anticipatory",
         )
         .of(Role::Reading),
-        own("counter_halving", "waits", 0, 1_000_000, "number of waits at which the counters are halved; 0: never"),
-        own("class", "switch", 0, 1, "one history for: 0 = each process, 1 = all together").of(Role::Reading),
+        own(
+            "counter_halving",
+            "waits",
+            0,
+            1_000_000,
+            "number of waits at which the counters are halved; 0: never",
+        ),
+        own("class", "switch", 0, 1, "one history for: 0 = each process, 1 = all together")
+            .of(Role::Reading),
         own(
             "mean_close",
             "switch",
@@ -352,7 +410,8 @@ impl Rule for ServiceTime {
         if see.asked == Asked::ToGoOn && self.on_trial {
             return false;
         }
-        let like_the_base = !self.is_known(see.process) || (self.switches.async_wait && see.candidate.is_none());
+        let like_the_base =
+            !self.is_known(see.process) || (self.switches.async_wait && see.candidate.is_none());
         if like_the_base {
             return thinks_too_long(see, self.switches.antic_expire);
         }
@@ -378,7 +437,8 @@ impl Rule for ServiceTime {
 
     fn learn(&mut self, arrival: &Arrival) {
         let interval = self.interval_ns(arrival);
-        let distance = arrival.since.map(|since| self.actuator.distance(since.last_pos, arrival.sector));
+        let distance =
+            arrival.since.map(|since| self.actuator.distance(since.last_pos, arrival.sector));
         let classes = self.classes;
         let record = self.record(arrival.process);
         record.last_arrival = Some(arrival.now.time);

@@ -52,7 +52,11 @@ fn it_waits_as_long_as_the_densest_interval_says() {
     assert_eq!(wait_us(with("which_j", 1), 20), Some(1000), "the middle of [0, 2)");
     assert_eq!(wait_us(with("which_j", 2), 20), Some(1000), "the lower end, at least a bin");
     assert_eq!(wait_us(with("width_ms", 5), 20), Some(5000), "[0, 5)");
-    assert_eq!(wait_us(with("region", 1), 20), Some(2000), "the bin [1, 2) has no neighbour to grow over");
+    assert_eq!(
+        wait_us(with("region", 1), 20),
+        Some(2000),
+        "the bin [1, 2) has no neighbour to grow over"
+    );
     let mut fine = with("bin_us", 100);
     fine.set("fine_clock", 1);
     fine.set("region", 1);
@@ -80,11 +84,16 @@ fn scattered(mut bench: Bench) -> Option<u64> {
 fn without_a_dense_interval_and_without_a_success_it_waits_for_antic_expire() {
     assert_eq!(scattered(hp()), Some(6000));
     assert_eq!(scattered(with("gamma_percent", 20)), Some(2000), "two of eight are enough then");
-    assert_eq!(scattered(with("cap_ms", 1)), Some(6000), "what is too long counts in the denominator");
+    assert_eq!(
+        scattered(with("cap_ms", 1)),
+        Some(6000),
+        "what is too long counts in the denominator"
+    );
 }
 
 #[test]
-fn without_a_dense_interval_it_waits_for_the_mean_interval_or_literally_for_the_mean_success_wait() {
+fn without_a_dense_interval_it_waits_for_the_mean_interval_or_literally_for_the_mean_success_wait()
+{
     for (tas, wait_ns) in [(0, 6_000_000), (1, 3_000_000)] {
         let mut bench = with("tas", tas);
         let mut now = ms(1);
@@ -266,7 +275,11 @@ fn against_asynchronous_requests_it_compares_with_the_next_of_them_or_waits_as_i
         let mut bench = with("async_wait", async_wait);
         let end = bench.stream(ms(1), 0, 0, 20, 3000);
         bench.write(end, 1, sector);
-        assert_eq!(bench.dispatch(end).is_none(), waits, "async_wait {async_wait}, sector {sector}");
+        assert_eq!(
+            bench.dispatch(end).is_none(),
+            waits,
+            "async_wait {async_wait}, sector {sector}"
+        );
     }
 }
 
@@ -300,7 +313,11 @@ fn intervals_run_from_completion_or_from_arrival() {
         let end = now + 4_000_000;
         bench.read(end, 1, FAR);
         assert_eq!(bench.dispatch(end), None);
-        assert_eq!((bench.elevator.next_timer().unwrap() - end) / 1000, wait_us, "4 ms of service, 1 ms of thinking");
+        assert_eq!(
+            (bench.elevator.next_timer().unwrap() - end) / 1000,
+            wait_us,
+            "4 ms of service, 1 ms of thinking"
+        );
     }
 }
 
@@ -342,7 +359,11 @@ fn a_smaller_window_forgets_sooner_and_a_turned_knob_forgets_nothing() {
         bench.read(end, 1, FAR);
         assert_eq!(bench.dispatch(end), None);
         let timer = bench.elevator.next_timer().unwrap();
-        assert_eq!(Some((timer - end) / 1000), wait, "40 intervals of 1 ms, then 16 of 5 ms, window {window}");
+        assert_eq!(
+            Some((timer - end) / 1000),
+            wait,
+            "40 intervals of 1 ms, then 16 of 5 ms, window {window}"
+        );
     }
 }
 
@@ -354,7 +375,11 @@ fn what_all_know_together_is_nobodys_own_history() {
         let end = against_far(&mut bench, 9);
         bench.set("class", other);
         assert_eq!(bench.dispatch(end), None);
-        assert_eq!((bench.elevator.next_timer().unwrap() - end) / 1000, 6000, "class {class}, then {other}");
+        assert_eq!(
+            (bench.elevator.next_timer().unwrap() - end) / 1000,
+            6000,
+            "class {class}, then {other}"
+        );
     }
 }
 
@@ -368,5 +393,9 @@ fn a_number_is_given_anew_without_its_history_also_while_all_are_one_class() {
     bench.set("class", 0);
     bench.read(end, 1, FAR);
     assert_eq!(bench.dispatch(end), None);
-    assert_eq!((bench.elevator.next_timer().unwrap() - end) / 1000, 6000, "as for an unknown process");
+    assert_eq!(
+        (bench.elevator.next_timer().unwrap() - end) / 1000,
+        6000,
+        "as for an unknown process"
+    );
 }

@@ -8,7 +8,9 @@ mod mutant;
 
 use elevator::{Build, ElevatorKind, Origin, Promise, find};
 use mutant::{Fault, Mutant};
-use properties::{FLOW_LAWS, LAWS, broken_laws, broken_of, fixed_inputs, fixed_scenarios, law, samples};
+use properties::{
+    FLOW_LAWS, LAWS, broken_laws, broken_of, fixed_inputs, fixed_scenarios, law, samples,
+};
 
 /// A row with a fault.
 struct Planted {
@@ -155,16 +157,46 @@ fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() 
     });
     let killed: Vec<_> = judged.collect();
     let healthy = [
-        ElevatorKind { build: |build| Mutant::wrap(&base::none(), build, Fault::None), ..base::none() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::legacy(), build, Fault::None), ..base::legacy() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::sweep(), build, Fault::None), ..base::sweep() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::idler(), build, Fault::None), ..base::idler() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::fair(), build, Fault::None), ..base::fair() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::bounds(), build, Fault::None), ..base::bounds() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::quanta(), build, Fault::None), ..base::quanta() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::classes(), build, Fault::None), ..base::classes() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::edf(), build, Fault::None), ..base::edf() },
-        ElevatorKind { build: |build| Mutant::wrap(&base::rg_scan(), build, Fault::None), ..base::rg_scan() },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::none(), build, Fault::None),
+            ..base::none()
+        },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::legacy(), build, Fault::None),
+            ..base::legacy()
+        },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::sweep(), build, Fault::None),
+            ..base::sweep()
+        },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::idler(), build, Fault::None),
+            ..base::idler()
+        },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::fair(), build, Fault::None),
+            ..base::fair()
+        },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::bounds(), build, Fault::None),
+            ..base::bounds()
+        },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::quanta(), build, Fault::None),
+            ..base::quanta()
+        },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::classes(), build, Fault::None),
+            ..base::classes()
+        },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::edf(), build, Fault::None),
+            ..base::edf()
+        },
+        ElevatorKind {
+            build: |build| Mutant::wrap(&base::rg_scan(), build, Fault::None),
+            ..base::rg_scan()
+        },
     ];
     let sick: Vec<_> = healthy.iter().map(|row| (row.name, broken(row))).collect();
     for (Planted { fault, law, .. }, by) in &killed {
@@ -184,14 +216,18 @@ fn every_mutant_is_killed_by_its_law_and_the_elevator_without_a_fault_by_none() 
 fn every_law_kills_a_mutant() {
     let planted = planted();
     for name in LAWS.iter().map(|law| law.name).chain(FLOW_LAWS.iter().map(|law| law.name)) {
-        assert!(planted.iter().any(|planted| planted.law == name), "no mutant is planted for {name}");
+        assert!(
+            planted.iter().any(|planted| planted.law == name),
+            "no mutant is planted for {name}"
+        );
     }
 }
 
 #[test]
 fn every_promise_stands_in_a_row_that_a_mutant_is_made_of() {
     let rows = planted();
-    let promised = |is: fn(&Promise) -> bool| rows.iter().any(|planted| planted.row.promises.iter().any(is));
+    let promised =
+        |is: fn(&Promise) -> bool| rows.iter().any(|planted| planted.row.promises.iter().any(is));
     assert!(promised(|promise| matches!(promise, Promise::WorkConserving)));
     assert!(promised(|promise| matches!(promise, Promise::IdlesWithTimer)));
     assert!(promised(|promise| matches!(promise, Promise::ArrivalOrder)));

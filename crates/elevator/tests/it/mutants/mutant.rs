@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use elevator::{
-    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, FlowSpec, InsertAt, Merge, NoDisk, Op,
-    Search, Time,
+    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Finished, FlowSpec, InsertAt,
+    Merge, NoDisk, Op, Search, Time,
 };
 
 /// What is wrong.
@@ -166,7 +166,8 @@ impl Elevator for Mutant {
             Fault::IdlesWithoutTimer if self.nr % 5 == 4 => return None,
             Fault::IdlesForEver if self.nr % 5 == 4 => {
                 self.nr -= 1;
-                self.timer = (holds > 0).then(|| self.timer.filter(|timer| *timer > now).unwrap_or(now + 1_000_000));
+                self.timer = (holds > 0)
+                    .then(|| self.timer.filter(|timer| *timer > now).unwrap_or(now + 1_000_000));
                 return None;
             }
             Fault::IdlesWhileInFlight if self.in_flight > 0 => return None,
@@ -176,7 +177,9 @@ impl Elevator for Mutant {
                 self.timer = Some(now + 1000);
                 return None;
             }
-            Fault::SwapsTwo | Fault::TurnsBack => self.swapped(now, disk, self.nr.is_multiple_of(4)),
+            Fault::SwapsTwo | Fault::TurnsBack => {
+                self.swapped(now, disk, self.nr.is_multiple_of(4))
+            }
             Fault::RemembersTheOneBefore => {
                 let swap = OUTSIDE.fetch_add(1, Ordering::Relaxed) % 5 == 4;
                 self.swapped(now, disk, swap)
@@ -191,7 +194,9 @@ impl Elevator for Mutant {
         self.in_flight += usize::from(given.is_some());
         self.timer = None;
         match (self.fault, given) {
-            (Fault::DispatchesTwice, Some(request)) if self.nr % 6 == 5 => self.kept = Some(request),
+            (Fault::DispatchesTwice, Some(request)) if self.nr % 6 == 5 => {
+                self.kept = Some(request)
+            }
             (Fault::GivesOutOfNothing, Some(request)) => self.kept = Some(request),
             (Fault::ChangesTheProcess, Some(request)) if self.nr % 6 == 5 => {
                 return Some(BlockRequest { process: request.process + 1, ..request });
@@ -215,7 +220,11 @@ impl Elevator for Mutant {
     fn len(&self) -> usize {
         let back = matches!(
             self.fault,
-            Fault::SwapsTwo | Fault::TurnsBack | Fault::StarvesOne | Fault::Overtakes | Fault::RemembersTheOneBefore
+            Fault::SwapsTwo
+                | Fault::TurnsBack
+                | Fault::StarvesOne
+                | Fault::Overtakes
+                | Fault::RemembersTheOneBefore
         );
         let all = self.inner.len() + usize::from(back && self.kept.is_some());
         match self.fault {
@@ -304,7 +313,9 @@ impl Elevator for Mutant {
         }
         match self.fault {
             Fault::IgnoresTheMaximum if value == 10_000 => self.inner.set(tunable, value - 1),
-            Fault::SetsAllAtOnce => ["wait", "patience"].into_iter().for_each(|name| self.inner.set(name, value)),
+            Fault::SetsAllAtOnce => {
+                ["wait", "patience"].into_iter().for_each(|name| self.inner.set(name, value))
+            }
             _ => self.inner.set(tunable, value),
         }
     }
@@ -325,7 +336,9 @@ impl Elevator for Mutant {
         let of = self.inner.anticipation()?;
         Some(match self.fault {
             Fault::CountsFailuresTwice => Anticipation { failures: 2 * of.failures, ..of },
-            Fault::TakesBackAWait => Anticipation { started: of.started + 10 - of.successes.min(10), ..of },
+            Fault::TakesBackAWait => {
+                Anticipation { started: of.started + 10 - of.successes.min(10), ..of }
+            }
             _ => of,
         })
     }

@@ -59,7 +59,8 @@ impl Pooled {
     /// The pool of these occasions.
     pub fn of(occasions: &[Occasion]) -> Pooled {
         let means: Vec<f64> = occasions.iter().map(|occasion| occasion.mean).collect();
-        let variances: Option<Vec<f64>> = occasions.iter().map(|occasion| occasion.variance).collect();
+        let variances: Option<Vec<f64>> =
+            occasions.iter().map(|occasion| occasion.variance).collect();
         let k = occasions.len() as f64;
         Pooled {
             means: Moments::of(&means),
@@ -80,7 +81,8 @@ impl Pooled {
         }
         let scale = self.means.n as f64 / n as f64;
         let between = critical(n as f64 - 1.0, alpha) * self.means.sd / (n as f64).sqrt();
-        let within = critical(self.degrees * n as f64 / self.means.n as f64, alpha) * (self.within * scale).sqrt();
+        let within = critical(self.degrees * n as f64 / self.means.n as f64, alpha)
+            * (self.within * scale).sqrt();
         Interval::around(self.means.mean, between.max(within))
     }
 
@@ -100,7 +102,8 @@ impl Pooled {
 /// The standard deviation between occasions, and its share of the variance of their means (I²): Paule and Mandel's estimates. None with
 /// fewer than two occasions, or where the variance within one is not known.
 pub fn between(occasions: &[Occasion]) -> Option<(f64, f64)> {
-    let of: Option<Vec<(f64, f64)>> = occasions.iter().map(|o| Some((o.mean, o.variance?))).collect();
+    let of: Option<Vec<(f64, f64)>> =
+        occasions.iter().map(|o| Some((o.mean, o.variance?))).collect();
     let of = of.filter(|of| of.len() > 1)?;
     let expected = of.len() as f64 - 1.0;
     let spread = Moments::of(&of.iter().map(|(mean, _)| *mean).collect::<Vec<_>>()).sd.powi(2);
@@ -127,7 +130,8 @@ pub fn between(occasions: &[Occasion]) -> Option<(f64, f64)> {
 /// Σ w (y − ȳ)², with w = 1/(v + τ²) and ȳ the mean by these weights.
 fn generalised_q(of: &[(f64, f64)], tau_squared: f64) -> f64 {
     let weighted = of.iter().map(|(y, v)| (*y, 1.0 / (v + tau_squared)));
-    let (sum, weights) = weighted.clone().fold((0.0, 0.0), |(sum, weights), (y, w)| (sum + w * y, weights + w));
+    let (sum, weights) =
+        weighted.clone().fold((0.0, 0.0), |(sum, weights), (y, w)| (sum + w * y, weights + w));
     weighted.map(|(y, w)| w * (y - sum / weights).powi(2)).sum()
 }
 

@@ -14,7 +14,10 @@ fn two_occasions_give_the_interval_of_one_degree_of_freedom() {
     let pooled = Pooled::of(&[at(0.1), at(0.3)]);
     // Mean 0.2, standard error 0.1, t = 12.706.
     let interval = pooled.interval(0.05);
-    assert!((interval.high - (0.2 + 1.2706)).abs() < 1e-3 && (interval.low + 1.0706).abs() < 1e-3, "{interval:?}");
+    assert!(
+        (interval.high - (0.2 + 1.2706)).abs() < 1e-3 && (interval.low + 1.0706).abs() < 1e-3,
+        "{interval:?}"
+    );
     let next = pooled.next(0.05);
     assert!((next.high - 0.2 - 12.706 * 0.141_421 * 1.5_f64.sqrt()).abs() < 1e-3, "{next:?}");
     assert_eq!(Pooled::of(&[at(0.1)]).interval(0.05), Interval::UNBOUNDED);
@@ -48,14 +51,18 @@ fn what_varies_between_occasions_is_what_their_own_scatter_does_not_explain() {
     assert_eq!(between(&[at(0.1, 0.0), at(0.1, 0.0)]), Some((0.0, 0.0)));
     assert_eq!(between(&[at(0.1, 0.0), at(0.3, 0.0)]).map(|(_, share)| share), Some(1.0));
     assert_eq!(between(&[at(0.1, 0.1)]), None);
-    assert_eq!(between(&[at(0.1, 0.1), Occasion { mean: 0.1, variance: None, degrees: 0.0 }]), None);
+    assert_eq!(
+        between(&[at(0.1, 0.1), Occasion { mean: 0.1, variance: None, degrees: 0.0 }]),
+        None
+    );
 }
 
 /// An interval from the blocks of every occasion.
 type Rule = fn(&[Vec<f64>], f64) -> Interval;
 
 fn by_occasions(blocks: &[Vec<f64>], alpha: f64) -> Interval {
-    let occasions: Vec<Occasion> = blocks.iter().filter_map(|blocks| Occasion::of_blocks(blocks)).collect();
+    let occasions: Vec<Occasion> =
+        blocks.iter().filter_map(|blocks| Occasion::of_blocks(blocks)).collect();
     Pooled::of(&occasions).interval(alpha)
 }
 
@@ -119,7 +126,10 @@ fn the_interval_misses_the_mean_effect_of_all_days_in_at_most_five_percent_howev
         for k in [2, 3, 5, 10] {
             let missed = TAUS.map(|tau| misses(by_occasions, kind, k, tau, n));
             let percent = missed.map(|missed| 100.0 * missed as f64 / n as f64);
-            assert!(missed.iter().all(|missed| *missed <= bound(n)), "{kind:?}, {k} occasions: {percent:?} %");
+            assert!(
+                missed.iter().all(|missed| *missed <= bound(n)),
+                "{kind:?}, {k} occasions: {percent:?} %"
+            );
         }
     }
 }

@@ -125,7 +125,11 @@ impl Table {
 
     /// What is spent after the look at `n`; nothing before the first one.
     fn spent(&self, n: usize) -> f64 {
-        if n < FIRST_LOOK { 0.0 } else { self.alpha * spent(self.gamma, n as f64 / self.planned as f64) }
+        if n < FIRST_LOOK {
+            0.0
+        } else {
+            self.alpha * spent(self.gamma, n as f64 / self.planned as f64)
+        }
     }
 
     fn step(&self, n: usize) -> Step<'_> {

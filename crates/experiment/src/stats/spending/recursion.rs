@@ -81,7 +81,13 @@ impl<'a> Step<'a> {
     /// The look one value after `before`.
     pub(super) fn after(before: &'a State) -> Step<'a> {
         let n = before.n + 1;
-        Step { law: before.law, sides: before.sides, n, cosine: Cosine::of(n), before: Some(before) }
+        Step {
+            law: before.law,
+            sides: before.sides,
+            n,
+            cosine: Cosine::of(n),
+            before: Some(before),
+        }
     }
 
     /// The bound that is crossed for the first time at this look with probability `spend`.
@@ -105,7 +111,8 @@ impl<'a> Step<'a> {
             } else {
                 high = at
             }
-            let slope = -self.sides() * self.density(at) * self.not_before(at) / crossing.max(1e-300);
+            let slope =
+                -self.sides() * self.density(at) * self.not_before(at) / crossing.max(1e-300);
             let newton = at - error / slope;
             at = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
             if high - low < 1e-13 {
@@ -135,7 +142,8 @@ impl<'a> Step<'a> {
             values[i] = if mirrored { values[POINTS - 1 - i] } else { self.not_before(at) };
         }
         let coefficients = std::array::from_fn(|k| {
-            let term = |i: usize| values[i] * (PI * k as f64 * (i as f64 + 0.5) / POINTS as f64).cos();
+            let term =
+                |i: usize| values[i] * (PI * k as f64 * (i as f64 + 0.5) / POINTS as f64).cos();
             (0..POINTS).map(term).sum::<f64>() * if k == 0 { 1.0 } else { 2.0 } / POINTS as f64
         });
         State { law: self.law, sides: self.sides, n: self.n, bound, low, coefficients }
@@ -273,7 +281,10 @@ struct Cosine {
 impl Cosine {
     fn of(n: usize) -> Cosine {
         let n = n as f64;
-        Cosine { log_scale: ln_gamma(n / 2.0) - ln_gamma((n - 1.0) / 2.0) - 0.5 * PI.ln(), power: n - 2.0 }
+        Cosine {
+            log_scale: ln_gamma(n / 2.0) - ln_gamma((n - 1.0) / 2.0) - 0.5 * PI.ln(),
+            power: n - 2.0,
+        }
     }
 
     fn at(&self, angle: f64) -> f64 {

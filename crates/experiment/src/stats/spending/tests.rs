@@ -14,7 +14,8 @@ fn constant(looks: usize, total: f64, shape: impl Fn(usize) -> f64) -> f64 {
         let mut state: Option<State> = None;
         let mut sum = 0.0;
         for k in 1..=looks {
-            let step = state.as_ref().map_or_else(|| Step::first(Law::Normal, Sides::Two, 1), Step::after);
+            let step =
+                state.as_ref().map_or_else(|| Step::first(Law::Normal, Sides::Two, 1), Step::after);
             let bound = step.coordinate(c * shape(k));
             sum += step.crossing(bound);
             state = Some(step.state(bound));
@@ -54,7 +55,9 @@ fn by_spending(looks: usize, total: f64, sides: Sides, gamma: f64) -> Vec<f64> {
 fn hwang_shih_and_decani_come_out_as_printed() {
     // As the package gsDesign prints them for one-sided 2.5 % and γ = −4, its default.
     for printed in [&[3.01, 2.55, 2.00][..], &[3.25, 2.99, 2.69, 2.37, 2.03]] {
-        for (found, printed) in by_spending(printed.len(), 0.025, Sides::One, -4.0).iter().zip(printed) {
+        for (found, printed) in
+            by_spending(printed.len(), 0.025, Sides::One, -4.0).iter().zip(printed)
+        {
             assert!((found - printed).abs() <= 0.0051, "{found} for {printed}");
         }
     }
@@ -64,10 +67,13 @@ fn hwang_shih_and_decani_come_out_as_printed() {
 fn the_first_bound_is_students_own_quantile() {
     let alpha = 0.05 * spent(GAMMA, FIRST_LOOK as f64 / 24.0);
     let expected = super::super::fixed::critical(FIRST_LOOK as f64 - 1.0, alpha);
-    let found = critical_t(Design { planned: 24, look: Look::Planned }, FIRST_LOOK, 0.05, Sides::Two).unwrap();
+    let found =
+        critical_t(Design { planned: 24, look: Look::Planned }, FIRST_LOOK, 0.05, Sides::Two)
+            .unwrap();
     assert!((found / expected - 1.0).abs() < 1e-6, "{found} for {expected}");
     // One look at all: Student's t.
-    let found = critical_t(Design { planned: 4, look: Look::Planned }, 4, 0.05, Sides::Two).unwrap();
+    let found =
+        critical_t(Design { planned: 4, look: Look::Planned }, 4, 0.05, Sides::Two).unwrap();
     assert!((found / super::super::fixed::critical(3.0, 0.05) - 1.0).abs() < 1e-6, "{found}");
 }
 
@@ -94,7 +100,9 @@ fn alarms(design: impl Fn(usize) -> Option<f64>, planned: usize, sides: Sides, t
 
 #[test]
 fn simulated_experiments_alarm_as_often_as_alpha_says() {
-    for (planned, alpha, sides) in [(5, 0.05, Sides::Two), (12, 0.1, Sides::One), (40, 0.0167, Sides::Two)] {
+    for (planned, alpha, sides) in
+        [(5, 0.05, Sides::Two), (12, 0.1, Sides::One), (40, 0.0167, Sides::Two)]
+    {
         let bound = |n| critical_t(Design { planned, look: Look::Planned }, n, alpha, sides);
         let found = alarms(bound, planned, sides, 60_000);
         let error = (alpha * (1.0 - alpha) / 60_000.0).sqrt();
@@ -116,7 +124,8 @@ fn what_is_left_is_spent_at_a_last_look_that_time_set() {
 fn bounds_do_not_depend_on_the_number_of_points_that_they_are_computed_with() {
     // Pinned, so that a change of the quadrature is seen; the simulations above say that they are right.
     let found = [4, 12, 24].map(|n| {
-        let t = critical_t(Design { planned: 24, look: Look::Planned }, n, 0.05, Sides::Two).unwrap();
+        let t =
+            critical_t(Design { planned: 24, look: Look::Planned }, n, 0.05, Sides::Two).unwrap();
         (t * 1e3).round() / 1e3
     });
     assert_eq!(found, PINNED);
@@ -128,13 +137,22 @@ const PINNED: [f64; 3] = [8.796, 3.565, 2.417];
 fn a_larger_level_never_has_the_larger_bound_and_one_side_never_the_larger_of_two() {
     for planned in [4, 12, 24, 100] {
         for n in FIRST_LOOK..=planned {
-            let at = |alpha, sides| critical_t(Design { planned, look: Look::Planned }, n, alpha, sides).unwrap();
+            let at = |alpha, sides| {
+                critical_t(Design { planned, look: Look::Planned }, n, alpha, sides).unwrap()
+            };
             for (small, large) in [(0.05 / 3.0, 0.025), (0.025, 0.05), (0.05, 0.1)] {
-                assert!(at(large, Sides::Two) <= at(small, Sides::Two), "N = {planned}, n = {n}, {large}");
-                assert!(at(large, Sides::One) <= at(small, Sides::One), "N = {planned}, n = {n}, {large}");
+                assert!(
+                    at(large, Sides::Two) <= at(small, Sides::Two),
+                    "N = {planned}, n = {n}, {large}"
+                );
+                assert!(
+                    at(large, Sides::One) <= at(small, Sides::One),
+                    "N = {planned}, n = {n}, {large}"
+                );
             }
             assert!(at(0.05, Sides::One) < at(0.05, Sides::Two), "N = {planned}, n = {n}");
-            let last = critical_t(Design { planned, look: Look::Last }, n, 0.05, Sides::Two).unwrap();
+            let last =
+                critical_t(Design { planned, look: Look::Last }, n, 0.05, Sides::Two).unwrap();
             assert!(last <= at(0.05, Sides::Two) + 1e-6, "N = {planned}, n = {n}: {last}");
         }
     }
@@ -145,7 +163,12 @@ fn there_are_no_bounds_before_the_first_look_and_after_the_last() {
     let at = |n| critical_t(Design { planned: 24, look: Look::Planned }, n, 0.05, Sides::Two);
     assert_eq!((at(3), at(25)), (None, None));
     assert_eq!(
-        interval(&Moments { n: 3, mean: 1.0, sd: 0.1 }, Design { planned: 24, look: Look::Planned }, 0.05, Sides::Two),
+        interval(
+            &Moments { n: 3, mean: 1.0, sd: 0.1 },
+            Design { planned: 24, look: Look::Planned },
+            0.05,
+            Sides::Two
+        ),
         Interval::UNBOUNDED
     );
 }

@@ -3,7 +3,9 @@
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
-use experiment::search::{BASELINE, Branch, Dimension, Mode, Options, Outcome, Proposals, Search, Space, belief};
+use experiment::search::{
+    BASELINE, Branch, Dimension, Mode, Options, Outcome, Proposals, Search, Space, belief,
+};
 use experiment::stats::{Interval, Moments, fixed};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -22,7 +24,10 @@ fn space() -> Space {
         levels: (0..levels).map(|level| level.to_string()).collect(),
         default: 0,
     };
-    let branch = |name: &str| Branch { name: name.to_owned(), dimensions: vec![dimension("x", 4), dimension("y", 3)] };
+    let branch = |name: &str| Branch {
+        name: name.to_owned(),
+        dimensions: vec![dimension("x", 4), dimension("y", 3)],
+    };
     Space::new(vec![branch("a"), branch("b")]).unwrap()
 }
 
@@ -35,7 +40,12 @@ struct Searched {
 
 type Rule = fn(&Space, &experiment::search::Point, &[f64], &[f64]) -> Interval;
 
-fn corrected(space: &Space, winner: &experiment::search::Point, search: &[f64], fresh: &[f64]) -> Interval {
+fn corrected(
+    space: &Space,
+    winner: &experiment::search::Point,
+    search: &[f64],
+    fresh: &[f64],
+) -> Interval {
     belief::interval(space, winner, search, fresh, ALPHA)
 }
 
@@ -50,8 +60,15 @@ fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let mut normal = move || -> f64 { StandardNormal.sample(&mut rng) };
     let shared: Vec<f64> = (0..400).map(|_| 0.02 * normal()).collect();
-    let options =
-        Options { seed, mode, margin: 0.0, trials: 120, width: 4, patience: None, proposals: Proposals::Mixed };
+    let options = Options {
+        seed,
+        mode,
+        margin: 0.0,
+        trials: 120,
+        width: 4,
+        patience: None,
+        proposals: Proposals::Mixed,
+    };
     let mut search = Search::new(space(), None, options);
     loop {
         let wanted = search.next();
@@ -93,8 +110,13 @@ fn counts(searches: u32, mode: Mode, truth: f64, rule: Rule) -> (u32, u32) {
 fn where_nothing_is_better_at_most_alpha_of_the_searches_recommend_and_the_intervals_cover() {
     for mode in [Mode::Reused, Mode::Fresh] {
         let (recommended, missed) = counts(SEARCHES, mode, 0.0, corrected);
-        println!("{mode:?}, A/A: {recommended} of {SEARCHES} recommended, {missed} intervals missed");
-        assert!(recommended <= BOUND && missed <= BOUND, "{mode:?}: {recommended} recommended, {missed} missed");
+        println!(
+            "{mode:?}, A/A: {recommended} of {SEARCHES} recommended, {missed} intervals missed"
+        );
+        assert!(
+            recommended <= BOUND && missed <= BOUND,
+            "{mode:?}: {recommended} recommended, {missed} missed"
+        );
         let (_, missed) = counts(SEARCHES, mode, 0.08, corrected);
         println!("{mode:?}, +8 %: {missed} of {SEARCHES} intervals missed");
         assert!(missed <= BOUND, "{mode:?}: {missed} missed");
@@ -105,7 +127,9 @@ fn where_nothing_is_better_at_most_alpha_of_the_searches_recommend_and_the_inter
 fn without_a_correction_for_the_choice_the_same_count_convicts() {
     for mode in [Mode::Reused, Mode::Fresh] {
         let (recommended, missed) = counts(FEW_SEARCHES, mode, 0.0, naive);
-        println!("{mode:?}, no correction: {recommended} of {FEW_SEARCHES} recommended, {missed} intervals missed");
+        println!(
+            "{mode:?}, no correction: {recommended} of {FEW_SEARCHES} recommended, {missed} intervals missed"
+        );
         assert!(recommended > FEW_BOUND, "{mode:?}: the wrong rule was not caught: {recommended}");
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
 use experiment::search::{
-    BASELINE, Branch, Dimension, Ended, Mode, Options, Outcome, Point, Proposals, Request, Search, Space, State,
+    BASELINE, Branch, Dimension, Ended, Mode, Options, Outcome, Point, Proposals, Request, Search,
+    Space, State,
 };
 use proptest::prelude::*;
 use rand_distr::{Distribution, StandardNormal};
@@ -25,12 +26,21 @@ fn space(shape: &[Vec<usize>]) -> Space {
 }
 
 fn options(seed: u64, mode: Mode, trials: u32) -> Options {
-    Options { seed, mode, margin: 0.01, trials, width: 4, patience: None, proposals: Proposals::Mixed }
+    Options {
+        seed,
+        mode,
+        margin: 0.01,
+        trials,
+        width: 4,
+        patience: None,
+        proposals: Proposals::Mixed,
+    }
 }
 
 /// Noise of a candidate in a block: the same whenever it is asked for.
 fn noise(seed: u64, key: &str, block: u32) -> f64 {
-    let hash = key.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let hash =
+        key.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     StandardNormal.sample(&mut ChaCha12Rng::seed_from_u64(hash ^ (u64::from(block) << 40)))
 }
 
@@ -49,7 +59,8 @@ fn walk(search: &mut Search, sd: f64, truth: impl Fn(&Space, &Point) -> f64) -> 
                 0.0
             } else {
                 let point = search.candidates()[request.candidate].point.clone().unwrap();
-                truth(search.space(), &point) + sd * noise(7, &search.key(request.candidate), request.block)
+                truth(search.space(), &point)
+                    + sd * noise(7, &search.key(request.candidate), request.block)
             };
             search.tell(request, &Outcome { effect: Some(effect), excess: None });
         }
@@ -129,8 +140,9 @@ fn a_race_spends_little_on_bad_candidates_and_finds_the_best_nearly_always() {
             let chosen = search.chosen().expect("most of the surface is better than the default");
             let truth = slope(search.space(), search.candidates()[chosen].point.as_ref().unwrap());
             found += u32::from(truth > 0.4 - 0.021 - 0.04);
-            let bad =
-                |c: &&experiment::search::Candidate| slope(search.space(), c.point.as_ref().unwrap()) < truth - 0.15;
+            let bad = |c: &&experiment::search::Candidate| {
+                slope(search.space(), c.point.as_ref().unwrap()) < truth - 0.15
+            };
             let dropped: Vec<u32> = search.candidates()[1..]
                 .iter()
                 .filter(|c| c.state == State::Dropped)
@@ -139,7 +151,10 @@ fn a_race_spends_little_on_bad_candidates_and_finds_the_best_nearly_always() {
                 .collect();
             let mean = f64::from(dropped.iter().sum::<u32>()) / dropped.len().max(1) as f64;
             assert!(mean < 1.6, "a bad candidate costs one trial, not {mean}");
-            assert!(search.candidates()[chosen].blocks() >= 3, "what is chosen was seen more than once");
+            assert!(
+                search.candidates()[chosen].blocks() >= 3,
+                "what is chosen was seen more than once"
+            );
         }
         assert!(found >= 36, "{mode:?}: {found} of 40");
     }
@@ -149,8 +164,14 @@ fn a_race_spends_little_on_bad_candidates_and_finds_the_best_nearly_always() {
 fn settings_that_do_nothing_have_no_place_in_the_choice() {
     for seed in 0..20 {
         // Only the first dimension of the second branch matters.
-        let truth = |_: &Space, point: &Point| if point.branch == 1 { 0.1 * point.levels[0] as f64 } else { 0.0 };
-        let mut search = Search::new(space(&[vec![3], vec![4, 5, 5, 2]]), None, options(seed, Mode::Reused, 150));
+        let truth = |_: &Space, point: &Point| {
+            if point.branch == 1 { 0.1 * point.levels[0] as f64 } else { 0.0 }
+        };
+        let mut search = Search::new(
+            space(&[vec![3], vec![4, 5, 5, 2]]),
+            None,
+            options(seed, Mode::Reused, 150),
+        );
         let asked = |search: &mut Search| loop {
             let wanted = search.next();
             if wanted.is_empty() {
@@ -160,7 +181,8 @@ fn settings_that_do_nothing_have_no_place_in_the_choice() {
                 let point = search.candidates()[request.candidate].point.clone();
                 // In virtual time what does nothing changes no digit.
                 let effect = point.map_or(0.0, |p| {
-                    truth(search.space(), &p) + 0.01 * noise(3, &p.levels[0].to_string(), request.block)
+                    truth(search.space(), &p)
+                        + 0.01 * noise(3, &p.levels[0].to_string(), request.block)
                 });
                 search.tell(request, &Outcome { effect: Some(effect), excess: None });
             }

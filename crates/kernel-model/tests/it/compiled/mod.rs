@@ -15,7 +15,8 @@ pub fn sources(dir: &Path) -> Vec<PathBuf> {
     let paths = entries.map(|entry| entry.expect("the sources can be listed").path());
     let is_one = |path: &PathBuf| {
         let name = path.file_name().expect("a file has a name").to_string_lossy();
-        name.ends_with(".c") && ["antic", "wpcas", "occupancy"].iter().any(|part| name.starts_with(part))
+        name.ends_with(".c")
+            && ["antic", "wpcas", "occupancy"].iter().any(|part| name.starts_with(part))
     };
     let mut sources: Vec<PathBuf> = paths.filter(is_one).collect();
     sources.sort();
@@ -31,7 +32,11 @@ pub const FLAGS: [&str; 5] = ["-std=gnu11", "-Wall", "-Wextra", "-Wconversion", 
 /// The C compiler, asked for something.
 pub fn compile(arguments: &[OsString]) {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let output = Command::new(&compiler).args(FLAGS).args(arguments).output().expect("there is a C compiler");
+    let output = Command::new(&compiler)
+        .args(FLAGS)
+        .args(arguments)
+        .output()
+        .expect("there is a C compiler");
     assert!(output.status.success(), "{arguments:?}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -39,7 +44,8 @@ pub fn compile(arguments: &[OsString]) {
 pub fn altered(dir: &Path, file: &str, from: &str, to: &str) {
     for entry in fs::read_dir(core()).expect("the sources are there") {
         let path = entry.expect("the sources can be listed").path();
-        fs::copy(&path, dir.join(path.file_name().expect("a file has a name"))).expect("the sources can be copied");
+        fs::copy(&path, dir.join(path.file_name().expect("a file has a name")))
+            .expect("the sources can be copied");
     }
     let text = fs::read_to_string(dir.join(file)).expect("the file is one of the sources");
     assert_eq!(text.matches(from).count(), 1, "{from:?} stands in {file} once");
@@ -66,9 +72,19 @@ impl Objects {
         let dir = tempfile::tempdir().expect("there is room for objects");
         let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("shim.c");
         for source in sources(&core()).into_iter().chain([shim]) {
-            let object = dir.path().join(source.file_name().expect("a source has a name")).with_extension("o");
+            let object = dir
+                .path()
+                .join(source.file_name().expect("a source has a name"))
+                .with_extension("o");
             let mut arguments: Vec<OsString> = SHARED.map(OsString::from).into();
-            arguments.extend(["-c".into(), source.into(), "-I".into(), core().into(), "-o".into(), object.into()]);
+            arguments.extend([
+                "-c".into(),
+                source.into(),
+                "-I".into(),
+                core().into(),
+                "-o".into(),
+                object.into(),
+            ]);
             compile(&arguments);
         }
         Objects(dir)
@@ -92,7 +108,8 @@ pub fn load(dir: &Path, file: &str, objects: &Objects) -> Cores {
         arguments.push(if again(&source) { source.into() } else { objects.of(&source).into() });
     }
     compile(&arguments);
-    let path = CString::new(object.into_os_string().into_encoded_bytes()).expect("a path has no zero");
+    let path =
+        CString::new(object.into_os_string().into_encoded_bytes()).expect("a path has no zero");
     // SAFETY: the object was just made of the cores; it has no initialisers, and its symbols are looked up by name only.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     assert!(!handle.is_null(), "the object can be loaded");

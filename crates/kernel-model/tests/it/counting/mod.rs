@@ -36,7 +36,12 @@ impl Case {
     fn read(words: &[&str]) -> Case {
         let [held, flows, depth, disk] = words else { unreachable!("a case has four numbers") };
         let number = |text: &str| text.parse().expect("a case has numbers");
-        Case { held: number(held), flows: number(flows), depth: number(depth), disk: number(disk) == 1 }
+        Case {
+            held: number(held),
+            flows: number(flows),
+            depth: number(depth),
+            disk: number(disk) == 1,
+        }
     }
 }
 
@@ -84,7 +89,12 @@ impl Bed {
     fn new(kind: &ElevatorKind, case: Case) -> Bed {
         let nr_tags = case.held + case.depth;
         let queue_depth = case.depth;
-        let elevator = (kind.build)(&Build { nr_tags, queue_depth, rotational: case.disk, ..Build::default() });
+        let elevator = (kind.build)(&Build {
+            nr_tags,
+            queue_depth,
+            rotational: case.disk,
+            ..Build::default()
+        });
         let mut bed = Bed {
             elevator,
             case,
@@ -92,7 +102,9 @@ impl Bed {
             random: 88_172_645_463_325_252,
             seq: 0,
             free: (0..nr_tags).rev().collect(),
-            at: (0..u64::from(case.flows)).map(|flow| flow * (DISK / u64::from(case.flows))).collect(),
+            at: (0..u64::from(case.flows))
+                .map(|flow| flow * (DISK / u64::from(case.flows)))
+                .collect(),
             device: VecDeque::new(),
             busy_until: Time::ZERO,
             head: 0,
@@ -114,7 +126,8 @@ impl Bed {
         *at = if self.case.disk { (*at + 8) % DISK } else { (random >> 16) % DISK };
         let tag = self.free.pop().expect("as many tags as requests");
         let op = if random % 10 < 7 { Op::Read } else { Op::Write };
-        let request = BlockRequest { seq: self.seq, process, op, allocated: self.now, ..request(tag, *at) };
+        let request =
+            BlockRequest { seq: self.seq, process, op, allocated: self.now, ..request(tag, *at) };
         self.seq += 1;
         counted::insert(self.elevator.as_mut(), self.now, request);
     }
@@ -127,7 +140,8 @@ impl Bed {
                 && let Some(request) = counted::dispatch(self.elevator.as_mut(), self.now)
             {
                 let far = self.case.disk && request.sector.abs_diff(self.head) > 4096;
-                self.busy_until = self.busy_until.max(self.now) + if far { 8_000_000 } else { 20_000 };
+                self.busy_until =
+                    self.busy_until.max(self.now) + if far { 8_000_000 } else { 20_000 };
                 self.head = request.end();
                 self.device.push_back((self.busy_until, self.now, request));
             }
@@ -137,7 +151,9 @@ impl Bed {
             {
                 break;
             }
-            self.now = self.now.max(timer.expect("a scheduler that idles with nothing in flight has a timer"));
+            self.now = self
+                .now
+                .max(timer.expect("a scheduler that idles with nothing in flight has a timer"));
             counted::on_timer(self.elevator.as_mut(), self.now);
             waits += 1;
             assert!(waits < 10_000, "it idles without end");
@@ -185,12 +201,17 @@ pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
     let is_c = |name: &str| name == "c-occupancy";
     let counts = [false, true].map(|of_c| {
         let some: Vec<_> = asked.iter().filter(|(name, _)| is_c(name) == of_c).copied().collect();
-        let functions: &[&str] =
-            if of_c { &["occ_insert", "occ_dispatch", "occ_complete"] } else { &["*counting::counted::*"] };
+        let functions: &[&str] = if of_c {
+            &["occ_insert", "occ_dispatch", "occ_complete"]
+        } else {
+            &["*counting::counted::*"]
+        };
         if some.is_empty() { Vec::new() } else { collect(&some, functions, own) }
     });
     let mut counts = counts.map(Vec::into_iter);
-    let next = |(name, _): &(&str, Case)| counts[usize::from(is_c(name))].next().expect("a count for each");
+    let next = |(name, _): &(&str, Case)| {
+        counts[usize::from(is_c(name))].next().expect("a count for each")
+    };
     asked.iter().map(next).map(|count| count as f64 / f64::from(REQUESTS)).collect()
 }
 
@@ -198,7 +219,8 @@ pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
 fn collect(asked: &[(&str, Case)], functions: &[&str], own: &[&str]) -> Vec<u64> {
     let dir = tempfile::tempdir().expect("there is room for counts");
     let counts = dir.path().join("counts");
-    let words: Vec<String> = asked.iter().map(|(name, case)| format!("{name} {}", case.words())).collect();
+    let words: Vec<String> =
+        asked.iter().map(|(name, case)| format!("{name} {}", case.words())).collect();
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--collect-atstart=no", "--dump-before=*counting::mark*"])
         .arg(format!("--callgrind-out-file={}", counts.display()))

@@ -33,7 +33,8 @@ fn exercise(tables: &[u8], seed: u64) {
     let sectors = disk.sectors();
     for tag in 0..60 {
         let nr_sectors = (1 + random.below(40)).min(sectors) as u32;
-        let sector = [random.below(sectors), sectors - u64::from(nr_sectors), 0][random.below(3) as usize];
+        let sector =
+            [random.below(sectors), sectors - u64::from(nr_sectors), 0][random.below(3) as usize];
         let op = if random.below(2) == 0 { Op::Read } else { Op::Write };
         let transfer = Command::Transfer { tag, op, sector, nr_sectors };
         let command = if random.below(8) == 0 { Command::Flush { tag } } else { transfer };
@@ -56,7 +57,8 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
         0..4_u64,
-        (0..64_u32, 0..3_u64).prop_map(|(shift, off)| (1_u64 << shift).wrapping_add(off).wrapping_sub(1)),
+        (0..64_u32, 0..3_u64)
+            .prop_map(|(shift, off)| (1_u64 << shift).wrapping_add(off).wrapping_sub(1)),
         0..70_000_u64,
     ]
 }
@@ -198,11 +200,17 @@ fn what_a_disk_cannot_take_it_refuses_and_nothing_has_happened() {
     for of in 0..SPECIFICATIONS.len() {
         let mut disk = CDisk::new(&tables(of)).unwrap();
         let (sectors, depth) = (disk.sectors(), disk.queue_depth());
-        let read = |tag, sector, nr_sectors| Command::Transfer { tag, op: Op::Read, sector, nr_sectors };
+        let read =
+            |tag, sector, nr_sectors| Command::Transfer { tag, op: Op::Read, sector, nr_sectors };
         let at = Time::from_ns(1000);
-        for (sector, nr) in
-            [(0, 0), (sectors, 1), (sectors - 1, 2), (u64::MAX, 1), (u64::MAX - 7, 8), (0, (1 << 24) + 1)]
-        {
+        for (sector, nr) in [
+            (0, 0),
+            (sectors, 1),
+            (sectors - 1, 2),
+            (u64::MAX, 1),
+            (u64::MAX - 7, 8),
+            (0, (1 << 24) + 1),
+        ] {
             assert!(!disk.try_submit(at, read(0, sector, nr)), "{nr} sectors from {sector}");
         }
         assert_eq!((disk.stats().transfers, disk.next_event()), (0, None));
@@ -212,7 +220,10 @@ fn what_a_disk_cannot_take_it_refuses_and_nothing_has_happened() {
         assert!(!disk.try_submit(at, read(depth, 0, 1)), "the disk is full");
         assert!(!disk.try_submit(Time::from_ns(999), Command::Flush { tag: 99 }), "time went back");
         let due = disk.next_event().unwrap();
-        assert!(!disk.try_submit(Time::from_ns(due.as_ns() + 1), Command::Flush { tag: 99 }), "something is due");
+        assert!(
+            !disk.try_submit(Time::from_ns(due.as_ns() + 1), Command::Flush { tag: 99 }),
+            "something is due"
+        );
         for tag in 0..depth + 16 {
             assert!(disk.try_submit(at, Command::Flush { tag: 100 + tag }), "room for flush {tag}");
         }

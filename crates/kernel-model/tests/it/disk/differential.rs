@@ -38,7 +38,9 @@ const MEASURED: &str = include_str!("../../../../sim/tests/data/measured.toml");
 
 /// The device of a specification.
 fn made(specification: &str, seed: u64) -> Box<dyn DeviceModel> {
-    let Some(changes) = specification.strip_prefix("measured") else { return device(specification, seed).unwrap() };
+    let Some(changes) = specification.strip_prefix("measured") else {
+        return device(specification, seed).unwrap();
+    };
     let changes: Vec<_> = changes.split(':').filter_map(|change| change.split_once('=')).collect();
     device_from_toml(MEASURED, &changes, seed).unwrap()
 }
@@ -77,7 +79,15 @@ struct Commands {
 impl Commands {
     fn new(device: &dyn DeviceModel, seed: u64) -> Commands {
         let (random, edges) = (stream(seed, "commands"), edges(&device.tables().unwrap()));
-        Commands { random, sectors: device.sectors(), streams: [0; 3], hot: 0, edges, next_tag: 0, phase: [0; 4] }
+        Commands {
+            random,
+            sectors: device.sectors(),
+            streams: [0; 3],
+            hot: 0,
+            edges,
+            next_tag: 0,
+            phase: [0; 4],
+        }
     }
 
     fn below(&mut self, bound: u64) -> u64 {
@@ -105,7 +115,10 @@ impl Commands {
         let sector = match self.below(4) {
             at if at < sequential => self.streams[which],
             3 => self.hot + self.below(2) * self.below(5000),
-            2 => self.streams[which] + self.below(300) - self.streams[which].min(self.below(300)).min(150),
+            2 => {
+                self.streams[which] + self.below(300)
+                    - self.streams[which].min(self.below(300)).min(150)
+            }
             _ => self.below(highest + 1),
         };
         let sector = sector.min(highest);
@@ -144,7 +157,11 @@ fn hold_together(specification: &str, seed: u64, commands: u32) -> u32 {
     let (mut done, mut timed) = (Vec::new(), Vec::new());
     loop {
         let due = ours.next_event();
-        assert_eq!(c.next_event(), due, "{specification}: next event at {now} ns after {sent} commands");
+        assert_eq!(
+            c.next_event(),
+            due,
+            "{specification}: next event at {now} ns after {sent} commands"
+        );
         let due = due.map_or(u64::MAX, Time::as_ns);
         let pause = [0, 0, 0, 0, 0, 1, 300_000, 30_000_000][from.below(8) as usize];
         let think = now + from.below(pause + 1);
@@ -152,7 +169,11 @@ fn hold_together(specification: &str, seed: u64, commands: u32) -> u32 {
             now = think;
             both_advance(ours.as_mut(), &mut c, now, &mut done, &mut timed);
             inside -= done.len() as u32;
-            assert_eq!(c.next_event(), ours.next_event(), "{specification}: after advancing to {now} ns");
+            assert_eq!(
+                c.next_event(),
+                ours.next_event(),
+                "{specification}: after advancing to {now} ns"
+            );
             let command = from.next();
             ours.submit(Time::from_ns(now), command);
             c.submit(Time::from_ns(now), command);
@@ -174,7 +195,13 @@ fn hold_together(specification: &str, seed: u64, commands: u32) -> u32 {
     sent
 }
 
-fn both_advance(ours: &mut dyn DeviceModel, c: &mut CDisk, now: u64, done: &mut Vec<u32>, timed: &mut Vec<(u64, u32)>) {
+fn both_advance(
+    ours: &mut dyn DeviceModel,
+    c: &mut CDisk,
+    now: u64,
+    done: &mut Vec<u32>,
+    timed: &mut Vec<(u64, u32)>,
+) {
     done.clear();
     timed.clear();
     ours.advance(Time::from_ns(now), done);
@@ -226,7 +253,12 @@ fn every_row_says_whether_the_kernel_has_its_model() {
         assert_eq!(c.is_some(), !row.toml.contains("model = \"flash\""), "{}", row.name);
         let Some(c) = c else { continue };
         assert_eq!(c.has_arm(), made.geometry().cylinders > 0, "{}", row.name);
-        assert_eq!(c.has_volatile_cache(), row.toml.contains("immediate_reporting = true"), "{}", row.name);
+        assert_eq!(
+            c.has_volatile_cache(),
+            row.toml.contains("immediate_reporting = true"),
+            "{}",
+            row.name
+        );
     }
 }
 
@@ -234,7 +266,8 @@ fn every_row_says_whether_the_kernel_has_its_model() {
 #[test]
 fn a_sector_that_has_passed_at_this_nanosecond_is_in_the_cache_in_both() {
     let specification = format!("{}:bus_bytes_per_s=1000000000000", ODD[0]);
-    let read = |tag, sector, nr_sectors| Command::Transfer { tag, op: Op::Read, sector, nr_sectors };
+    let read =
+        |tag, sector, nr_sectors| Command::Transfer { tag, op: Op::Read, sector, nr_sectors };
     let mut hits = 0;
     for ahead in 0..120_u32 {
         for late in 0..3 {
@@ -252,7 +285,11 @@ fn a_sector_that_has_passed_at_this_nanosecond_is_in_the_cache_in_both() {
             let command = read(1, 5, ahead.max(1));
             ours.submit(Time::from_ns(now), command);
             c.submit(Time::from_ns(now), command);
-            assert_eq!((c.next_event(), c.stats()), (ours.next_event(), ours.stats()), "{ahead} sectors, {late} ns");
+            assert_eq!(
+                (c.next_event(), c.stats()),
+                (ours.next_event(), ours.stats()),
+                "{ahead} sectors, {late} ns"
+            );
             hits += ours.stats().cache_hits;
         }
     }

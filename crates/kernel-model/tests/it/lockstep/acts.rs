@@ -59,7 +59,8 @@ impl World {
         self.rust.insert(self.now, request, InsertAt::Sorted);
         self.c.insert(self.now, request, InsertAt::Sorted);
         let client = self.clients[who];
-        self.asks[who] = (!client.closed).then(|| self.now + client.think_ns + self.random.below(2_000_000));
+        self.asks[who] =
+            (!client.closed).then(|| self.now + client.think_ns + self.random.below(2_000_000));
         Ok(())
     }
 
@@ -88,7 +89,8 @@ impl World {
         self.trace.note(Act::InsertAtHead(self.now, request));
         self.rust.insert(self.now, request, InsertAt::Head);
         self.c.insert(self.now, request, InsertAt::Head);
-        self.known[request.tag as usize] = Some(Known { request, place: State::Held, at_head: true });
+        self.known[request.tag as usize] =
+            Some(Known { request, place: State::Held, at_head: true });
     }
 
     fn some(&mut self) -> Option<BlockRequest> {
@@ -100,8 +102,11 @@ impl World {
     pub(super) fn merge(&mut self) -> Outcome {
         let Some(request) = self.some() else { return Ok(()) };
         let who = self.random.below(self.clients.len() as u64) as usize;
-        let mut piece =
-            BlockRequest { op: request.op, nr_sectors: self.random.of(&[1, 8, 64]), ..self.next_request(who) };
+        let mut piece = BlockRequest {
+            op: request.op,
+            nr_sectors: self.random.of(&[1, 8, 64]),
+            ..self.next_request(who)
+        };
         let how = self.random.of(&[Merge::Back, Merge::Front]);
         piece.sector = match how {
             Merge::Back => request.end(),
@@ -117,7 +122,8 @@ impl World {
         let allowed = self.rust.allow_merge(&request, &piece, how);
         same("allowed to merge", allowed, self.c.allow_merge(&request, &piece, how))?;
         self.compare_front(&piece)?;
-        if !allowed || piece.op != request.op || request.nr_sectors + piece.nr_sectors > MAX_SECTORS {
+        if !allowed || piece.op != request.op || request.nr_sectors + piece.nr_sectors > MAX_SECTORS
+        {
             return Ok(());
         }
         self.tally.merged += 1;
@@ -134,8 +140,15 @@ impl World {
                 && self.rust.allow_merge(&known.request, piece, Merge::Front)
         };
         let held = self.known.iter().flatten();
-        let youngest = held.filter(|known| fits(known)).map(|known| known.request).max_by_key(|request| request.seq);
-        same("front merge", youngest.map(|request| request.tag), self.c.front_merge(piece, MAX_SECTORS))?;
+        let youngest = held
+            .filter(|known| fits(known))
+            .map(|known| known.request)
+            .max_by_key(|request| request.seq);
+        same(
+            "front merge",
+            youngest.map(|request| request.tag),
+            self.c.front_merge(piece, MAX_SECTORS),
+        )?;
         self.tally.fronts_found += u64::from(youngest.is_some());
         Ok(())
     }
@@ -143,7 +156,8 @@ impl World {
     /// A held request takes a piece that it touches.
     fn grow(&mut self, before: &BlockRequest, piece: &BlockRequest) -> Outcome {
         let sector = before.sector.min(piece.sector);
-        let after = BlockRequest { sector, nr_sectors: before.nr_sectors + piece.nr_sectors, ..*before };
+        let after =
+            BlockRequest { sector, nr_sectors: before.nr_sectors + piece.nr_sectors, ..*before };
         self.trace.note(Act::Merge(self.now, before.tag, after));
         self.rust.merged(self.now, before, &after);
         self.c.merged(self.now, before, &after);
@@ -157,7 +171,9 @@ impl World {
             let one = self.some()?;
             let touches = |two: &&Known| {
                 let two = two.request;
-                two.sector == one.end() && two.op == one.op && one.nr_sectors + two.nr_sectors <= 4 * MAX_SECTORS
+                two.sector == one.end()
+                    && two.op == one.op
+                    && one.nr_sectors + two.nr_sectors <= 4 * MAX_SECTORS
             };
             if let Some(two) = self.known.iter().flatten().find(touches) {
                 return Some((one, two.request));
@@ -172,7 +188,11 @@ impl World {
         for (request, piece) in [(one, two), (two, one)] {
             self.trace.note(Act::AskToMerge(request.tag, piece, Merge::Back));
             let allowed = self.rust.allow_merge(&request, &piece, Merge::Back);
-            same("allowed to coalesce", allowed, self.c.allow_merge(&request, &piece, Merge::Back))?;
+            same(
+                "allowed to coalesce",
+                allowed,
+                self.c.allow_merge(&request, &piece, Merge::Back),
+            )?;
             if !allowed {
                 return Ok(());
             }
@@ -222,8 +242,11 @@ impl World {
     /// Half of all worlds begin with some switches on.
     pub(super) fn settle(&mut self) -> Outcome {
         let chance = self.random.of(&[0, 0, 25, 50]);
-        let on = |world: &mut World, which: usize| world.kind[which].unit == "switch" && world.random.percent(chance);
-        (0..self.kind.len()).try_for_each(|which| if on(self, which) { self.set_one(which) } else { Ok(()) })
+        let on = |world: &mut World, which: usize| {
+            world.kind[which].unit == "switch" && world.random.percent(chance)
+        };
+        (0..self.kind.len())
+            .try_for_each(|which| if on(self, which) { self.set_one(which) } else { Ok(()) })
     }
 
     fn set_one(&mut self, which: usize) -> Outcome {

@@ -64,8 +64,26 @@ pub struct Tally {
 impl Tally {
     pub fn add(&mut self, other: &Tally) {
         macro_rules! sum { ($($field:ident),*) => { $(self.$field += other.$field;)* } }
-        sum!(operations, dispatched, refused, merged, fronts_found, coalesced, given_back, at_head, exits);
-        sum!(exits_with_requests, numbers_given_anew, tunables_set, timers, waits, successes, failures);
+        sum!(
+            operations,
+            dispatched,
+            refused,
+            merged,
+            fronts_found,
+            coalesced,
+            given_back,
+            at_head,
+            exits
+        );
+        sum!(
+            exits_with_requests,
+            numbers_given_anew,
+            tunables_set,
+            timers,
+            waits,
+            successes,
+            failures
+        );
     }
 }
 
@@ -90,7 +108,12 @@ impl Trace {
 }
 
 /// So many operations of one seed. What happened, or where the two part.
-pub fn run(rust: &ElevatorKind, c: &'static Ops, seed: u64, operations: u64) -> Result<Tally, String> {
+pub fn run(
+    rust: &ElevatorKind,
+    c: &'static Ops,
+    seed: u64,
+    operations: u64,
+) -> Result<Tally, String> {
     let mut world = World::new(rust, c, seed);
     for nr in 0..operations {
         world.step().map_err(|what| world.trace().told(&what, seed, nr))?;

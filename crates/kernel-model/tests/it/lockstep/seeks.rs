@@ -27,7 +27,9 @@ pub fn seeks_agree(seek: Seek, times: u64) -> Result<(), String> {
             let distance = any(&mut random, 10_000_000);
             let (rust, c) = (curve.seek_ns(distance), seek.ns(&curve, distance));
             if rust != c {
-                return Err(format!("a seek over {distance}: {rust} ns in Rust, {c} in C, for {curve:?}"));
+                return Err(format!(
+                    "a seek over {distance}: {rust} ns in Rust, {c} in C, for {curve:?}"
+                ));
             }
         }
     }

@@ -1,6 +1,9 @@
 //! The world around the two elevators.
 
-use elevator::{BlockRequest, Build, Elevator, ElevatorKind, Finished, Geometry, NoDisk, SeekCurve, Time, Tunable};
+use elevator::{
+    BlockRequest, Build, Elevator, ElevatorKind, Finished, Geometry, NoDisk, SeekCurve, Time,
+    Tunable,
+};
 use kernel_model::{CElevator, Ops};
 
 use super::random::Random;
@@ -115,17 +118,31 @@ impl Device {
 }
 
 fn geometry(random: &mut Random) -> Geometry {
-    let mut seek =
-        SeekCurve { first: vec![], knee: 383, a_ns: 3_240_000, b_ns: 400_000, c_ns: 8_000_000, e_ps: 8_000_000 };
+    let mut seek = SeekCurve {
+        first: vec![],
+        knee: 383,
+        a_ns: 3_240_000,
+        b_ns: 400_000,
+        c_ns: 8_000_000,
+        e_ps: 8_000_000,
+    };
     match random.below(8) {
         0 => return Geometry::default(),
         // Far from the curve, so that it shows when they are dropped.
         1 | 2 => seek.first = (1..=40).map(|distance| 20_000 * distance).collect(),
-        3 => (seek.knee, seek.b_ns, seek.e_ps) = (random.below(5000), random.below(1_000_000), random.below(9_999_999)),
+        3 => {
+            (seek.knee, seek.b_ns, seek.e_ps) =
+                (random.below(5000), random.below(1_000_000), random.below(9_999_999))
+        }
         _ => {}
     }
     let sectors_per_cylinder = random.of(&[1368, 64, 5000, 800_000]);
-    Geometry { cylinders: DISK / sectors_per_cylinder, sectors_per_cylinder, seek, ..Geometry::default() }
+    Geometry {
+        cylinders: DISK / sectors_per_cylinder,
+        sectors_per_cylinder,
+        seek,
+        ..Geometry::default()
+    }
 }
 
 pub(super) fn client(random: &mut Random, number: u32) -> Client {
@@ -174,7 +191,11 @@ impl World {
             trace: Trace::default(),
             looked_at: 0,
             shares: c.shares(),
-            device: if c.shares() && random.percent(70) { Device::any(&mut random) } else { Device::default() },
+            device: if c.shares() && random.percent(70) {
+                Device::any(&mut random)
+            } else {
+                Device::default()
+            },
             random,
         }
     }
@@ -237,7 +258,11 @@ impl World {
         if done.is_some_and(|done| done <= at) {
             self.complete()
         } else if asks.is_some_and(|asks| asks <= at) {
-            let who = self.asks.iter().position(|ask| ask.is_some_and(|ask| ask <= at)).expect("somebody asks");
+            let who = self
+                .asks
+                .iter()
+                .position(|ask| ask.is_some_and(|ask| ask <= at))
+                .expect("somebody asks");
             self.ask(who)
         } else {
             // Timers may come late.
@@ -256,7 +281,15 @@ impl World {
             }
             20..25 => self.on_timer(),
             25..35 => {
-                let jump = self.random.of(&[1, 999, 100_000, 4_000_000, 30_000_000, 700_000_000, 90_000_000_000]);
+                let jump = self.random.of(&[
+                    1,
+                    999,
+                    100_000,
+                    4_000_000,
+                    30_000_000,
+                    700_000_000,
+                    90_000_000_000,
+                ]);
                 let by = self.random.below(jump + 1);
                 // A core that learns from a clock must bear one that goes back.
                 self.now = match self.shares && self.random.percent(30) {

@@ -55,7 +55,8 @@ pub(super) fn end(processes: Processes) -> Result<Done> {
         match ended.map(|(name, ended)| (own::report(&name, &ended), name, ended)) {
             Ok((Ok(report), name, _)) => {
                 let told = report.counters.into_iter().chain(report.metrics);
-                done.counters.extend(told.map(|(what, value)| (format!("background_{name}_{what}"), value)));
+                done.counters
+                    .extend(told.map(|(what, value)| (format!("background_{name}_{what}"), value)));
             }
             Ok((Err(_), name, ended)) => done.voids.push(processes::ended_early(&name, &ended)),
             Err(void) => done.voids.push(void),
@@ -68,12 +69,19 @@ pub(super) fn end(processes: Processes) -> Result<Done> {
 ///
 /// # Errors
 /// Wrong usage, with the nearest name.
-pub fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, load::programs::Options)> {
+pub fn read(
+    label: &str,
+    load: &Background,
+) -> Result<(&'static LoadKind, load::programs::Options)> {
     let names = || LOADS.iter().map(|row| row.name);
     let kind = own::find_load(&load.kind).ok_or_else(|| {
         let nearest = nearest(&load.kind, names());
         let all: Vec<&str> = names().collect();
-        usage(format!("workload {label}: unknown CPU load {} (expected one of {}){nearest}", load.kind, all.join(", ")))
+        usage(format!(
+            "workload {label}: unknown CPU load {} (expected one of {}){nearest}",
+            load.kind,
+            all.join(", ")
+        ))
     })?;
     if !load.share.is_plain() {
         return Err(usage(format!(
@@ -81,6 +89,7 @@ pub fn read(label: &str, load: &Background) -> Result<(&'static LoadKind, load::
         )));
     }
     let pairs = load.params.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let options = kind.read(pairs).map_err(|e| usage(format!("workload {label}, background: {e}")))?;
+    let options =
+        kind.read(pairs).map_err(|e| usage(format!("workload {label}, background: {e}")))?;
     Ok((kind, options))
 }

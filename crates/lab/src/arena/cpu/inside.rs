@@ -13,9 +13,11 @@ use crate::signals::Stop;
 pub fn run() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the request")?;
-    let order: Spec =
-        serde_json::from_str(&text).context("standard input: not a request; this command is internal to schedlab")?;
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .context("standard input: cannot read the request")?;
+    let order: Spec = serde_json::from_str(&text)
+        .context("standard input: not a request; this command is internal to schedlab")?;
     let mut told = Ok(());
     let report = load::cpu::run(&order, &stop.flag(), || told = line(BEGUN))?;
     told?;

@@ -83,7 +83,9 @@ impl<'a> CpuArena<'a> {
         let Console { stop, progress } = console;
         let guard = Guard::begin(root)?;
         let mut session = Session::begin(root)?;
-        run_as.map_or(Ok(()), |name| session.run_as(name)).map_err(|e| usage(format!("--as: {e}")))?;
+        run_as
+            .map_or(Ok(()), |name| session.run_as(name))
+            .map_err(|e| usage(format!("--as: {e}")))?;
         let arena = CpuArena {
             root: root.clone(),
             programs: Programs::default(),
@@ -124,7 +126,10 @@ impl<'a> CpuArena<'a> {
         }
         let isolates = self.arms.iter().any(|(_, _, setting)| setting.isolate.is_some());
         if isolates && !machine::cpu::sees_all_tasks(&self.root) {
-            remarks.push("isolate moves the tasks of this PID namespace only; others keep using the CPUs".to_owned());
+            remarks.push(
+                "isolate moves the tasks of this PID namespace only; others keep using the CPUs"
+                    .to_owned(),
+            );
         }
         remarks
     }
@@ -135,14 +140,24 @@ impl<'a> CpuArena<'a> {
 
     /// What programs work with.
     fn context<'p>(&'p self, session: &'p Session, noted: &'p ProcessStats) -> TrialContext<'p> {
-        TrialContext { session, device: None, may_write: false, stop: &self.flag, progress: self.progress, noted }
+        TrialContext {
+            session,
+            device: None,
+            may_write: false,
+            stop: &self.flag,
+            progress: self.progress,
+            noted,
+        }
     }
 }
 
 /// How this process is placed where that is not the usual; empty if it is.
 fn inherited(root: &Root) -> String {
     let place = machine::placement::own_place(root).into_iter();
-    place.map(|(what, usual, found)| format!("{what} {found} instead of {usual}")).collect::<Vec<_>>().join(", ")
+    place
+        .map(|(what, usual, found)| format!("{what} {found} instead of {usual}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The number of unmovable tasks that a message names.
@@ -153,7 +168,8 @@ fn staying(unmovable: &BTreeSet<String>) -> Option<String> {
     let named: Vec<&str> = unmovable.iter().take(NAMED).map(String::as_str).collect();
     let more = unmovable.len().saturating_sub(NAMED);
     let rest = if more == 0 { String::new() } else { format!(", and {more} more") };
-    (!named.is_empty()).then(|| format!("could not be moved off the isolated CPUs: {}{rest}", named.join(", ")))
+    (!named.is_empty())
+        .then(|| format!("could not be moved off the isolated CPUs: {}{rest}", named.join(", ")))
 }
 
 fn given_back() -> anyhow::Error {
@@ -167,7 +183,9 @@ impl Arena for CpuArena<'_> {
         let own = facts.entry("schedlab".to_owned()).or_default();
         own.insert("build".to_owned(), text::build::identity().to_owned());
         own.extend(
-            Some(inherited(&self.root)).filter(|place| !place.is_empty()).map(|it| ("placement".to_owned(), it)),
+            Some(inherited(&self.root))
+                .filter(|place| !place.is_empty())
+                .map(|it| ("placement".to_owned(), it)),
         );
         if !self.programs.versions().is_empty() {
             facts.insert("programs".to_owned(), self.programs.versions().clone());
@@ -196,7 +214,9 @@ impl Arena for CpuArena<'_> {
     }
 
     fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>> {
-        let (Some(guard), Some(session)) = (&mut self.guard, &self.session) else { return Err(given_back()) };
+        let (Some(guard), Some(session)) = (&mut self.guard, &self.session) else {
+            return Err(given_back());
+        };
         let problems = guard.apply(self.arms.setting(arm), session)?;
         self.unmovable.extend(guard.unmovable());
         self.applied = Some(arm);

@@ -26,7 +26,8 @@ impl CpuArena<'_> {
         let session = self.session()?;
         let program = session.program("true", "coreutils", "to try how programs are placed")?;
         let placement = setting.placement.clone();
-        let running = session.start(&Launch { program, placement, ..Launch::default() }).map_err(refused)?;
+        let running =
+            session.start(&Launch { program, placement, ..Launch::default() }).map_err(refused)?;
         running.wait(SHORT, &AtomicBool::new(false)).map(drop).map_err(refused)
     }
 
@@ -81,7 +82,9 @@ impl CpuArena<'_> {
                 observation.counters.extend(seen.counters);
                 observation.counters.insert(OWN_CPU.to_owned(), own);
             }
-            Err(reason) if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) => {
+            Err(reason)
+                if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) =>
+            {
                 voids.push(reason)
             }
             Err(_) => {}
@@ -97,7 +100,10 @@ impl CpuArena<'_> {
 }
 
 fn of_system(system: &SystemDelta, mhz: Option<f64>) -> impl Iterator<Item = (String, f64)> {
-    let counters =
-        [("steal_share", Some(system.steal_share)), ("cpu_busy_share", Some(system.busy_share)), ("cpu_mhz", mhz)];
+    let counters = [
+        ("steal_share", Some(system.steal_share)),
+        ("cpu_busy_share", Some(system.busy_share)),
+        ("cpu_mhz", mhz),
+    ];
     counters.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
 }

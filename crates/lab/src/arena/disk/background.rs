@@ -65,12 +65,19 @@ impl RunningLoads {
         let launches = loads.iter().zip(files).enumerate().map(|(at, (load, files))| {
             let order = LoadRequest {
                 kind: load.work.kind.name.to_owned(),
-                params: load.work.kind.show(&load.work.params).into_iter().map(|(k, v)| (k.to_owned(), v)).collect(),
+                params: load
+                    .work
+                    .kind
+                    .show(&load.work.params)
+                    .into_iter()
+                    .map(|(k, v)| (k.to_owned(), v))
+                    .collect(),
                 files: files.iter().map(|file| (file.path.clone(), file.base, file.len)).collect(),
                 seed: seed.wrapping_add(1 + at as u64),
             };
             let launch = Launch {
-                program: std::env::current_exe().context("schedlab: cannot find its own executable")?,
+                program: std::env::current_exe()
+                    .context("schedlab: cannot find its own executable")?,
                 args: vec!["background-load".into()],
                 dir: "/".into(),
                 share: crate::arena::voids::share_of(&load.share),
@@ -94,7 +101,11 @@ impl RunningLoads {
                     continue;
                 }
             };
-            let told = ended.stdout.lines().nth(1).and_then(|line| serde_json::from_str::<LoadReport>(line).ok());
+            let told = ended
+                .stdout
+                .lines()
+                .nth(1)
+                .and_then(|line| serde_json::from_str::<LoadReport>(line).ok());
             let Some(told) = told else {
                 done.voids.push(processes::ended_early(&name, &ended));
                 continue;
@@ -123,12 +134,17 @@ impl RunningLoads {
 pub fn inside() -> Result<u8> {
     let stop = Stop::install()?;
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("standard input: cannot read the request")?;
-    let order: LoadRequest =
-        serde_json::from_str(&text).context("standard input: not a request; this command is internal to schedlab")?;
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .context("standard input: cannot read the request")?;
+    let order: LoadRequest = serde_json::from_str(&text)
+        .context("standard input: not a request; this command is internal to schedlab")?;
     let kind = sim::workload::find(&order.kind).map_err(|e| anyhow!("{e}"))?;
-    let params = kind.params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map_err(|e| anyhow!("{e}"))?;
-    let files = order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();
+    let params = kind
+        .params(order.params.iter().map(|(k, v)| (k.as_str(), v.as_str())))
+        .map_err(|e| anyhow!("{e}"))?;
+    let files =
+        order.files.into_iter().map(|(path, base, len)| ClientFile { path, base, len }).collect();
     let (seed, duration, warmup) = (order.seed, WITHOUT_END, Duration::ZERO);
     let drive = Drive {
         kind,

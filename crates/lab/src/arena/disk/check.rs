@@ -8,15 +8,21 @@ use crate::failure::{is_usage, usage};
 /// The scheduler of an arm must be offered by the device, or be a module that can be loaded.
 pub(super) fn check_scheduler(device: &Device, scheduler: &str) -> Result<()> {
     if let Some(why) = &device.no_scheduler {
-        return Err(usage(format!("{}: no I/O scheduler to compare: {why}", device.path.display())));
+        return Err(usage(format!(
+            "{}: no I/O scheduler to compare: {why}",
+            device.path.display()
+        )));
     }
-    let offered = || device.available_schedulers.iter().chain(&device.unloaded_schedulers).map(String::as_str);
+    let offered = || {
+        device.available_schedulers.iter().chain(&device.unloaded_schedulers).map(String::as_str)
+    };
     if offered().any(|name| name == scheduler) {
         return Ok(());
     }
     let nearest = text::did_you_mean(scheduler, offered());
     let config = elevator::LINUX.iter().find(|row| row.name == scheduler).map(|row| row.config);
-    let build = config.map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
+    let build = config
+        .map_or_else(String::new, |config| format!("; this kernel was built without {config}"));
     Err(usage(format!(
         "{}: unknown scheduler {:?} (expected one of {}){build}{nearest}",
         device.path.display(),

@@ -17,13 +17,17 @@ impl Target {
     /// # Errors
     /// Wrong usage: `loop:` without a size that a workload fits on.
     pub fn parse(word: &str) -> Result<Target> {
-        let Some(size) = word.strip_prefix("loop:") else { return Ok(Target::Device(word.to_owned())) };
+        let Some(size) = word.strip_prefix("loop:") else {
+            return Ok(Target::Device(word.to_owned()));
+        };
         match text::parse_size(size) {
             Some(bytes) if bytes >= 1 << 20 => Ok(Target::Temporary(bytes.next_multiple_of(4096))),
-            Some(_) => {
-                Err(usage(format!("--device {word}: a loop device of less than 1M holds no workload; try loop:512M")))
-            }
-            None => Err(usage(format!("--device {word}: {size:?} is not a size; write e.g. loop:512M or loop:2G"))),
+            Some(_) => Err(usage(format!(
+                "--device {word}: a loop device of less than 1M holds no workload; try loop:512M"
+            ))),
+            None => Err(usage(format!(
+                "--device {word}: {size:?} is not a size; write e.g. loop:512M or loop:2G"
+            ))),
         }
     }
 

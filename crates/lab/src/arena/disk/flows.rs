@@ -71,6 +71,7 @@ pub(super) fn run(
         }
     }
     // Without one of them the sum would be that of other flows.
-    let measured = if reports.len() == flows.len() { merged(flows, reports) } else { Measured::default() };
+    let measured =
+        if reports.len() == flows.len() { merged(flows, reports) } else { Measured::default() };
     Ok(Driven { measured, voids })
 }

@@ -95,7 +95,9 @@ impl<'a> DiskArena<'a> {
     pub fn require_root() -> Result<()> {
         let uid = fs::metadata("/proc/self").map(|me| me.uid());
         if uid.is_ok_and(|uid| uid != 0) {
-            return Err(anyhow!("changing a device's scheduler needs root: run the same command with sudo"));
+            return Err(anyhow!(
+                "changing a device's scheduler needs root: run the same command with sudo"
+            ));
         }
         Ok(())
     }
@@ -136,8 +138,14 @@ impl<'a> DiskArena<'a> {
             Change::plan(root, &device, &setting.device).map_err(|e| of_arm(arm, as_usage(e)))?;
         }
         let writes = plan.files.is_some() || workloads.write();
-        let authority = if temporary.is_some() { Authority::Made } else { Authority::Named(consent.destroy_data) };
-        let claim = writes.then(|| overwrite::claim(root, &device, authority, stop, progress)).transpose()?;
+        let authority = if temporary.is_some() {
+            Authority::Made
+        } else {
+            Authority::Named(consent.destroy_data)
+        };
+        let claim = writes
+            .then(|| overwrite::claim(root, &device, authority, stop, progress))
+            .transpose()?;
         let held = device.hold(root)?;
         let guard = Guard::begin(root, &device)?;
         let mut words = temporary.as_ref().map(|made| made.warnings().to_vec()).unwrap_or_default();
@@ -178,14 +186,20 @@ impl<'a> DiskArena<'a> {
         if self.files.is_some() || has_loads || has_flows || self.workloads.has_programs() {
             let mut session = Session::begin(&self.root)?;
             let run_as = self.run_as.as_deref();
-            run_as.map_or(Ok(()), |name| session.run_as(name)).map_err(|e| usage(format!("--as: {e}")))?;
+            run_as
+                .map_or(Ok(()), |name| session.run_as(name))
+                .map_err(|e| usage(format!("--as: {e}")))?;
             for share in self.workloads.shares().filter(|share| !share.is_plain()) {
-                session.check_share(&self.device, &share_of(share)).map_err(|e| usage(e.to_string()))?;
+                session
+                    .check_share(&self.device, &share_of(share))
+                    .map_err(|e| usage(e.to_string()))?;
             }
             self.check_flows(&session)?;
             if !session.bounds_hold_for_the_page_cache()
-                && let Some(load) =
-                    self.workloads.loads().find(|load| load.share.io_max.is_some() && !load.work.params.direct)
+                && let Some(load) = self
+                    .workloads
+                    .loads()
+                    .find(|load| load.share.io_max.is_some() && !load.work.params.direct)
             {
                 return Err(usage(format!(
                     "background {}: io_max of control groups v1 does not bound writes through the page cache; add direct=true",
@@ -197,8 +211,12 @@ impl<'a> DiskArena<'a> {
             self.programs = Programs::find(&self.workloads, &self.context(&session, &noted))?;
             if let Some(files) = &self.files {
                 let FileSystemSpec { kind, mkfs, mount } = files.clone();
-                self.progress.phase(&format!("making a file system ({kind}) on {}", self.device.path.display()));
-                let claim = self.claim.as_mut().expect("a plan with a file system claims the device");
+                self.progress.phase(&format!(
+                    "making a file system ({kind}) on {}",
+                    self.device.path.display()
+                ));
+                let claim =
+                    self.claim.as_mut().expect("a plan with a file system claims the device");
                 session.make_files(&self.device, &FileSystem { kind, mkfs, mount }, claim)?;
             }
             self.session = Some(session);
@@ -265,7 +283,10 @@ impl Arena for DiskArena<'_> {
     fn capture(&mut self) -> Result<Environment> {
         let mut facts = machine::environment::capture(&self.root, &self.device)?;
         facts.insert("scheduler".into(), machine::cpu::facts(&self.root));
-        facts.entry("schedlab".to_owned()).or_default().insert("build".to_owned(), text::build::identity().to_owned());
+        facts
+            .entry("schedlab".to_owned())
+            .or_default()
+            .insert("build".to_owned(), text::build::identity().to_owned());
         defaults::note(&mut facts, &self.defaults);
         if !self.programs.versions().is_empty() {
             facts.insert("programs".to_owned(), self.programs.versions().clone());
@@ -273,7 +294,10 @@ impl Arena for DiskArena<'_> {
         if let Some(FileSystemSpec { kind, mkfs, mount }) = &self.files {
             let options = [("kind", kind), ("mkfs", mkfs), ("mount", mount)];
             let told = options.into_iter().filter(|(_, text)| !text.is_empty());
-            facts.insert("files".to_owned(), told.map(|(name, text)| (name.to_owned(), text.clone())).collect());
+            facts.insert(
+                "files".to_owned(),
+                told.map(|(name, text)| (name.to_owned(), text.clone())).collect(),
+            );
         }
         Ok(facts)
     }
@@ -289,12 +313,17 @@ impl Arena for DiskArena<'_> {
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
         for (arm, name, setting) in self.arms.iter() {
             let problems = guard.apply(&setting.device).map_err(|e| of_arm(name, as_usage(e)))?;
-            let refused = problems.iter().find(|problem| !matches!(problem, Problem::DeviceGone { .. }));
+            let refused =
+                problems.iter().find(|problem| !matches!(problem, Problem::DeviceGone { .. }));
             match refused {
                 Some(problem) if self.swept.is_empty() => {
-                    return Err(usage(format!("arm {name}: {problem}; leave it out, or give another value")));
+                    return Err(usage(format!(
+                        "arm {name}: {problem}; leave it out, or give another value"
+                    )));
                 }
-                Some(problem) => self.progress.say(&format!("arm {name}: {problem}; its trials will be void")),
+                Some(problem) => {
+                    self.progress.say(&format!("arm {name}: {problem}; its trials will be void"))
+                }
                 None => {}
             }
             if arm == self.baseline {
@@ -341,7 +370,10 @@ impl Arena for DiskArena<'_> {
         // The loop device goes even if its settings could not be put back: they end with it being reused from scratch.
         let removed = self.temporary.take().map(LoopDevice::remove).transpose();
         if restored?.is_some_and(|restored| restored.device_gone) {
-            words.push(format!("{} has disappeared, together with its settings", self.device.path.display()));
+            words.push(format!(
+                "{} has disappeared, together with its settings",
+                self.device.path.display()
+            ));
         }
         let left = ended?.unwrap_or_default();
         if !left.is_empty() {

@@ -23,7 +23,8 @@ pub struct ArmSetting {
 /// # Errors
 /// Wrong usage: a setting of a flow or of the device that cannot be.
 pub fn setting_of(arm: &Arm) -> Result<ArmSetting> {
-    let mut device = Setting { scheduler: Some(arm.scheduler.clone()), tunables: Default::default() };
+    let mut device =
+        Setting { scheduler: Some(arm.scheduler.clone()), tunables: Default::default() };
     let mut flows = Vec::new();
     for (word, text) in &arm.tunables {
         let value = match controllers::read(&arm.name, word, text)? {
@@ -45,15 +46,18 @@ impl ArmSetting {
     pub(super) fn share(&self, flow: &FlowWork) -> Share {
         let ioprio = (flow.priority != Priority::default()).then(|| flow.priority.to_string());
         let mut share = Share { own_group: true, ioprio, ..Share::default() };
-        for control in self.flows.iter().filter(|control| control.flow.as_ref() == Some(&flow.name)) {
+        for control in self.flows.iter().filter(|control| control.flow.as_ref() == Some(&flow.name))
+        {
             let value = &control.value;
             match control.row().name {
                 "io.weight" => share.cost_weight = value.parse().ok(),
                 "io.bfq.weight" => share.bfq_weight = value.parse().ok(),
                 "io.max" => share.io_max = bounds(control),
                 "io.latency" => {
-                    share.latency_us =
-                        control.pairs().find(|(name, _)| *name == "target").and_then(|(_, us)| us.parse().ok());
+                    share.latency_us = control
+                        .pairs()
+                        .find(|(name, _)| *name == "target")
+                        .and_then(|(_, us)| us.parse().ok());
                 }
                 "io.prio.class" => share.prio_class = Some(value.clone()),
                 "ioprio" => share.ioprio = Some(value.clone()),
@@ -66,8 +70,11 @@ impl ArmSetting {
 
 /// The bounds that bound something: `max` is none.
 fn bounds(control: &Control) -> Option<String> {
-    let bounds: Vec<String> =
-        control.pairs().filter(|(_, bound)| *bound != "max").map(|(name, bound)| format!("{name}={bound}")).collect();
+    let bounds: Vec<String> = control
+        .pairs()
+        .filter(|(_, bound)| *bound != "max")
+        .map(|(name, bound)| format!("{name}={bound}"))
+        .collect();
     (!bounds.is_empty()).then(|| bounds.join(" "))
 }
 
@@ -80,15 +87,21 @@ mod tests {
     fn share(arm: &str, flow: &str) -> Share {
         let work = sim::workload::find("flows").expect("a row");
         let flows = (work.defaults)().flows;
-        let flow = flows.iter().find(|of| of.name == flow).expect("a flow that the workload has by itself");
+        let flow = flows
+            .iter()
+            .find(|of| of.name == flow)
+            .expect("a flow that the workload has by itself");
         setting_of(&parse_arm(arm).expect("an arm")).expect("a setting").share(flow)
     }
 
     #[test]
     fn what_is_for_the_device_is_sorted_out_of_what_is_for_flows() {
-        let arm = parse_arm("bfq:slice_idle=0:io.bfq.weight@reader=400:io.cost.qos=enable=1+rpct=95").expect("an arm");
+        let arm =
+            parse_arm("bfq:slice_idle=0:io.bfq.weight@reader=400:io.cost.qos=enable=1+rpct=95")
+                .expect("an arm");
         let setting = setting_of(&arm).expect("a setting");
-        let expected = Setting::of("bfq").with("slice_idle", "0").with("io.cost.qos", "enable=1 rpct=95");
+        let expected =
+            Setting::of("bfq").with("slice_idle", "0").with("io.cost.qos", "enable=1 rpct=95");
         assert_eq!((setting.device, setting.flows.len()), (expected, 1));
     }
 

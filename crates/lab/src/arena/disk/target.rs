@@ -38,7 +38,8 @@ impl Targets {
             let own = directory.join(format!("clients-{made}"));
             made += 1;
             progress.phase(&format!("filling the files of {}", work.kind.name));
-            std::fs::create_dir(&own).with_context(|| format!("{}: cannot create", own.display()))?;
+            std::fs::create_dir(&own)
+                .with_context(|| format!("{}: cannot create", own.display()))?;
             flows::place_in_directory(work, &own, block_of(device))
                 .map_err(|e| usage(format!("{}: {e:#}", work.kind.name)))
         };
@@ -69,7 +70,8 @@ impl Targets {
 }
 
 fn on_device(work: &Work, device: &Device) -> Result<Vec<Vec<ClientFile>>> {
-    flows::place_on_device(work, &device.path, device.size_bytes, block_of(device)).map_err(|e| usage(format!("{e:#}")))
+    flows::place_on_device(work, &device.path, device.size_bytes, block_of(device))
+        .map_err(|e| usage(format!("{e:#}")))
 }
 
 fn block_of(device: &Device) -> u32 {

@@ -78,14 +78,19 @@ impl DiskArena<'_> {
         let watch = self.guard()?.watch();
         let loads = self.background(spec)?;
         let outcome = match self.workloads.get(spec.workload).work() {
-            Some(work) if !work.params.flows.is_empty() => self.flows(work, spec).map(Box::new).map(Outcome::Engine),
+            Some(work) if !work.params.flows.is_empty() => {
+                self.flows(work, spec).map(Box::new).map(Outcome::Engine)
+            }
             Some(work) => self.engine(work, spec).map(Box::new).map(Outcome::Engine),
             None => self.program(spec).map(Outcome::Program),
         };
         let done = loads.end()?;
         let mut voids: Vec<VoidReason> = watch.stop().into_iter().map(void_of).collect();
         for reason in self.guard()?.check().into_iter().map(void_of) {
-            if !voids.iter().any(|seen| std::mem::discriminant(seen) == std::mem::discriminant(&reason)) {
+            if !voids
+                .iter()
+                .any(|seen| std::mem::discriminant(seen) == std::mem::discriminant(&reason))
+            {
                 voids.push(reason);
             }
         }
@@ -117,7 +122,8 @@ impl DiskArena<'_> {
         let Some(session) = self.session.as_ref().filter(|_| !loads.is_empty()) else {
             return Ok(RunningLoads::default());
         };
-        let running = RunningLoads::start(session, loads, self.targets.loads(spec.workload), spec.seed)?;
+        let running =
+            RunningLoads::start(session, loads, self.targets.loads(spec.workload), spec.seed)?;
         if workload.program().is_some() {
             // The engine has a warm-up of its own.
             std::thread::sleep(spec.warmup);
@@ -168,7 +174,12 @@ impl DiskArena<'_> {
         Ok(ProgramTrial { seen, own_cpu: noted.own_cpu.get() })
     }
 
-    fn observed(&self, trial: &EngineTrial, counted: Counted, mut voids: Vec<VoidReason>) -> Observation {
+    fn observed(
+        &self,
+        trial: &EngineTrial,
+        counted: Counted,
+        mut voids: Vec<VoidReason>,
+    ) -> Observation {
         let Counted { device, system, done, gone } = counted;
         let EngineTrial { params, nr_clients, measured, voids: of_flows } = trial;
         voids.extend(of_flows.iter().cloned());
@@ -210,14 +221,21 @@ impl DiskArena<'_> {
                     let first = "counted by the device".to_owned();
                     voids.push(VoidReason::DeviceErrors { count: device.device_errors, first });
                 }
-                voids.extend(self.programs.voids(spec.workload, &seen, &without(&device, &done), &self.limits));
+                voids.extend(self.programs.voids(
+                    spec.workload,
+                    &seen,
+                    &without(&device, &done),
+                    &self.limits,
+                ));
                 let own = trial.own_cpu.as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
                 observation.metrics = seen.metrics;
                 observation.counters = seen.counters;
                 observation.counters.insert(OWN_CPU.to_owned(), own);
             }
-            Err(reason) if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) => {
+            Err(reason)
+                if !voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. })) =>
+            {
                 voids.push(reason)
             }
             Err(_) => {}

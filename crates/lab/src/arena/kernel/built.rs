@@ -30,7 +30,8 @@ impl Built {
         progress: &dyn Progress,
     ) -> Result<Built> {
         let source = setting.kernel.source.as_ref().unwrap_or(source);
-        let request = Request { source: source.clone(), patches: setting.kernel.patches.clone(), debug };
+        let request =
+            Request { source: source.clone(), patches: setting.kernel.patches.clone(), debug };
         let mut shown = BuildProgress::new(progress);
         let kernel = cache.build(&request, &mut shown, &stop.flag())?;
         let modules = kernel.modules(&mut shown, &stop.flag())?;

@@ -45,7 +45,8 @@ impl KernelChoice {
     /// Distinguishes the kernels of a plan, and names them in a record.
     #[must_use]
     pub fn label(&self) -> String {
-        let source = self.source.as_ref().map_or_else(String::new, |source| format!(" of {source}"));
+        let source =
+            self.source.as_ref().map_or_else(String::new, |source| format!(" of {source}"));
         let patches = self.word.as_ref().map_or_else(String::new, |word| format!(" with {word}"));
         format!("release{source}{patches}")
     }
@@ -53,7 +54,9 @@ impl KernelChoice {
 
 /// A source as an arm names it: in a word of the command line, where a colon ends a value, `debian/6.12` stands for `debian:6.12`.
 fn read_source(word: &str) -> Result<Source> {
-    let word = word.strip_prefix("debian/").map_or_else(|| word.to_owned(), |version| format!("debian:{version}"));
+    let word = word
+        .strip_prefix("debian/")
+        .map_or_else(|| word.to_owned(), |version| format!("debian:{version}"));
     source(&word)
 }
 
@@ -85,9 +88,15 @@ fn patches(word: &str) -> Result<Vec<PathBuf>> {
     }
     let mut all = series(path)?;
     if let Some(number) = number {
-        let count = number.parse::<usize>().ok().filter(|count| *count <= all.len()).ok_or_else(|| {
-            usage(format!("{word}: {} has {} patches; write #0 to #{} behind it", path.display(), all.len(), all.len()))
-        })?;
+        let count =
+            number.parse::<usize>().ok().filter(|count| *count <= all.len()).ok_or_else(|| {
+                usage(format!(
+                    "{word}: {} has {} patches; write #0 to #{} behind it",
+                    path.display(),
+                    all.len(),
+                    all.len()
+                ))
+            })?;
         all.truncate(count);
     }
     Ok(all)
@@ -98,7 +107,9 @@ fn patches(word: &str) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// Wrong usage: it cannot be read, holds no patch, or names a file outside of its directory.
 pub fn series(path: &Path) -> Result<Vec<PathBuf>> {
-    let unreadable = |cause: std::io::Error| usage(format!("{}: cannot read the series: {cause}", path.display()));
+    let unreadable = |cause: std::io::Error| {
+        usage(format!("{}: cannot read the series: {cause}", path.display()))
+    };
     let (dir, list) = match path.is_dir() {
         true => (path, path.join(SERIES)),
         false => (path.parent().unwrap_or(Path::new("")), path.to_owned()),
@@ -110,7 +121,10 @@ pub fn series(path: &Path) -> Result<Vec<PathBuf>> {
         let mut found: Vec<PathBuf> = Vec::new();
         for entry in fs::read_dir(dir).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?.path();
-            if entry.extension().is_some_and(|extension| extension == "patch" || extension == "diff") && entry.is_file()
+            if entry
+                .extension()
+                .is_some_and(|extension| extension == "patch" || extension == "diff")
+                && entry.is_file()
             {
                 found.push(entry);
             }
@@ -124,7 +138,9 @@ pub fn series(path: &Path) -> Result<Vec<PathBuf>> {
             path.display()
         )));
     }
-    SERIES_PATCHES.check(found.len()).map_err(|error| usage(format!("{}: {error}", path.display())))?;
+    SERIES_PATCHES
+        .check(found.len())
+        .map_err(|error| usage(format!("{}: {error}", path.display())))?;
     Ok(found)
 }
 
@@ -142,7 +158,9 @@ fn listed(list: &Path, dir: &Path, text: &str) -> Result<Vec<PathBuf>> {
                 list.display()
             )));
         }
-        let outside = Path::new(name).components().any(|part| !matches!(part, std::path::Component::Normal(_)));
+        let outside = Path::new(name)
+            .components()
+            .any(|part| !matches!(part, std::path::Component::Normal(_)));
         if outside {
             return Err(usage(format!(
                 "{}: line {number} names {name:?}, which is outside of the directory; correct the series",
@@ -151,7 +169,11 @@ fn listed(list: &Path, dir: &Path, text: &str) -> Result<Vec<PathBuf>> {
         }
         let file = dir.join(name);
         if !file.is_file() {
-            return Err(usage(format!("{}: line {number}: there is no patch {}", list.display(), file.display())));
+            return Err(usage(format!(
+                "{}: line {number}: there is no patch {}",
+                list.display(),
+                file.display()
+            )));
         }
         found.push(file);
     }
@@ -172,12 +194,22 @@ mod tests {
 
     fn names(word: &str) -> Vec<String> {
         let choice = KernelChoice::of(Some(word), None).unwrap();
-        choice.patches.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+        choice
+            .patches
+            .iter()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect()
     }
 
     #[test]
     fn a_word_is_a_file_a_series_or_the_first_patches_of_one() {
-        let dir = dir(&[("b.patch", ""), ("a.patch", ""), ("c.diff", ""), ("notes.txt", ""), ("d#1", "")]);
+        let dir = dir(&[
+            ("b.patch", ""),
+            ("a.patch", ""),
+            ("c.diff", ""),
+            ("notes.txt", ""),
+            ("d#1", ""),
+        ]);
         let word = dir.path().display().to_string();
         assert_eq!(names(&word), ["a.patch", "b.patch", "c.diff"]);
         assert_eq!(names(&format!("{word}#2")), ["a.patch", "b.patch"]);
@@ -185,14 +217,19 @@ mod tests {
         assert_eq!(names(&format!("{word}/b.patch")), ["b.patch"]);
         assert_eq!(names(&format!("{word}/d#1")), ["d#1"], "a file may have such a name");
         for number in ["4", "-1", "x", ""] {
-            let refused = KernelChoice::of(Some(&format!("{word}#{number}")), None).unwrap_err().to_string();
+            let refused =
+                KernelChoice::of(Some(&format!("{word}#{number}")), None).unwrap_err().to_string();
             assert!(refused.contains("has 3 patches"), "{refused}");
         }
     }
 
     #[test]
     fn a_series_file_decides_the_order_and_cannot_lead_outside() {
-        let dir = dir(&[("series", "# mine\nb.patch -p1\n\na.patch # last\n"), ("a.patch", ""), ("b.patch", "")]);
+        let dir = dir(&[
+            ("series", "# mine\nb.patch -p1\n\na.patch # last\n"),
+            ("a.patch", ""),
+            ("b.patch", ""),
+        ]);
         assert_eq!(names(&dir.path().display().to_string()), ["b.patch", "a.patch"]);
         assert_eq!(names(&format!("{}/series#1", dir.path().display())), ["b.patch"]);
         for (text, says) in [

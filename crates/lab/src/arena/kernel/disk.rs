@@ -68,7 +68,9 @@ impl Modelled {
     /// Its size.
     pub(super) fn bytes(&self) -> Result<u64> {
         let path = self.queue.with_file_name("size");
-        let sectors: u64 = get(&path)?.parse().with_context(|| format!("{} does not hold a number", path.display()))?;
+        let sectors: u64 = get(&path)?
+            .parse()
+            .with_context(|| format!("{} does not hold a number", path.display()))?;
         Ok(sectors * elevator::SECTOR_BYTES)
     }
 
@@ -83,12 +85,18 @@ impl Modelled {
     }
 
     /// Sets the scheduler and then the attributes, and reads everything back.
-    pub(super) fn apply(&self, scheduler: &str, attributes: &[(String, String)]) -> Result<BTreeMap<String, String>> {
+    pub(super) fn apply(
+        &self,
+        scheduler: &str,
+        attributes: &[(String, String)],
+    ) -> Result<BTreeMap<String, String>> {
         let chosen = self.queue.join("scheduler");
         put(&chosen, scheduler.as_bytes())?;
         let offered = get(&chosen)?;
         if !offered.contains(&format!("[{scheduler}]")) && offered != scheduler {
-            bail!("scheduler {scheduler}: refused by the guest's kernel (expected one of {offered})");
+            bail!(
+                "scheduler {scheduler}: refused by the guest's kernel (expected one of {offered})"
+            );
         }
         let mut applied = BTreeMap::from([("scheduler".to_owned(), scheduler.to_owned())]);
         for (name, value) in attributes {
@@ -101,11 +109,15 @@ impl Modelled {
         }
         for dir in [self.queue.clone(), self.queue.join("iosched")] {
             let Ok(entries) = fs::read_dir(&dir) else { continue };
-            for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())) {
+            for entry in
+                entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+            {
                 let name = entry.file_name().to_string_lossy().into_owned();
-                let shown =
-                    dir != self.queue || ["nr_requests", "max_sectors_kb", "rotational"].contains(&name.as_str());
-                if let Some(value) = get(&entry.path()).ok().filter(|text| shown && !text.contains('\n')) {
+                let shown = dir != self.queue
+                    || ["nr_requests", "max_sectors_kb", "rotational"].contains(&name.as_str());
+                if let Some(value) =
+                    get(&entry.path()).ok().filter(|text| shown && !text.contains('\n'))
+                {
                     applied.insert(name, value);
                 }
             }
@@ -148,15 +160,18 @@ impl Modelled {
     /// Requests that were joined with others, by the kernel's own count.
     pub(super) fn merges(&self) -> Result<u64> {
         let text = get(&self.queue.with_file_name("stat"))?;
-        let fields: Vec<u64> = text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+        let fields: Vec<u64> =
+            text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
         Ok(fields.get(1).copied().unwrap_or(0) + fields.get(5).copied().unwrap_or(0))
     }
 
     fn numbers(&self, path: &Path) -> Result<BTreeMap<String, u64>> {
         let text = get(path)?;
         let pairs = text.split_whitespace().collect::<Vec<_>>();
-        let of = pairs.chunks_exact(2).map(|pair| Some((pair[0].to_owned(), pair[1].parse().ok()?)));
-        of.collect::<Option<_>>().with_context(|| format!("{}: names and numbers do not alternate", path.display()))
+        let of =
+            pairs.chunks_exact(2).map(|pair| Some((pair[0].to_owned(), pair[1].parse().ok()?)));
+        of.collect::<Option<_>>()
+            .with_context(|| format!("{}: names and numbers do not alternate", path.display()))
     }
 }
 
@@ -187,7 +202,8 @@ fn put(path: &Path, value: &[u8]) -> Result<()> {
 }
 
 fn get(path: &Path) -> Result<String> {
-    let text = fs::read_to_string(path).with_context(|| format!("{}: cannot read in the guest", path.display()))?;
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("{}: cannot read in the guest", path.display()))?;
     Ok(text.trim().to_owned())
 }
 
@@ -201,6 +217,9 @@ mod tests {
         let told = anticipation(text).unwrap();
         assert_eq!((told.started, told.successes, told.failures), (5, 3, 1));
         assert_eq!((told.success_wait_ns, told.failure_wait_ns), (700, 6_000_000));
-        assert!(anticipation("started 5").is_none() && anticipation("").is_none(), "what is missing is not 0");
+        assert!(
+            anticipation("started 5").is_none() && anticipation("").is_none(),
+            "what is missing is not 0"
+        );
     }
 }

@@ -99,25 +99,32 @@ pub fn execute(
     let files = spec.setting.files.map(Files::found).transpose()?;
     let built = Built::of(cache, &spec.source, spec.debug, &spec.setting, stop, progress)?;
     progress.clear();
-    let dir = guest::workdir(cache.dir())
-        .with_context(|| format!("{}: cannot create a guest's working directory", cache.dir().display()))?;
+    let dir = guest::workdir(cache.dir()).with_context(|| {
+        format!("{}: cannot create a guest's working directory", cache.dir().display())
+    })?;
     let dir = dir.path();
     let here = std::env::current_dir().context("current directory: gone")?;
     let order = GuestRequest {
         here: super::where_others_may_be(&here),
         path: format!("{}:/usr/sbin:/sbin:/usr/bin:/bin", programs::path_of_the_user().display()),
         command: spec.command.to_vec(),
-        modules: model.as_ref().map(|model| super::modules(&built, &spec.setting, model)).unwrap_or_default(),
+        modules: model
+            .as_ref()
+            .map(|model| super::modules(&built, &spec.setting, model))
+            .unwrap_or_default(),
         modules_dir: built.modules.dir().to_owned(),
         // Programs read what they have written, with a file system or without.
-        disk: model.as_ref().map(|model| Disk { memory_backed: true, ..super::disk(&spec.setting, model) }),
+        disk: model
+            .as_ref()
+            .map(|model| Disk { memory_backed: true, ..super::disk(&spec.setting, model) }),
         scheduler: spec.setting.scheduler.clone(),
         attributes: spec.setting.attributes(),
         controls: spec.setting.controls.clone(),
         files,
     };
     order::write(dir, order::ORDER, &order)?;
-    fs::write(dir.join(order::TABLES), tables.unwrap_or_default()).context("tables of the disk: cannot write")?;
+    fs::write(dir.join(order::TABLES), tables.unwrap_or_default())
+        .context("tables of the disk: cannot write")?;
     let mut output = output;
     if order.here != here {
         let note = "others may not enter it (the guest runs as another user), so the program starts in /; chmod o+rx it, or cd elsewhere";
@@ -143,13 +150,19 @@ pub fn execute(
     let mut look = || streams.iter_mut().fold(false, |seen, stream| stream.pass_on() | seen);
     let ended = boot.run_watched(dir, &stop.flag(), &mut look)?;
     let Answer { result, release, virtual_ns } = order::answered(dir)?;
-    Ok(Done { status: result.map_err(|error| anyhow!("{error}"))?, release, virtual_ns, real: ended.real })
+    Ok(Done {
+        status: result.map_err(|error| anyhow!("{error}"))?,
+        release,
+        virtual_ns,
+        real: ended.real,
+    })
 }
 
 /// The modules, and the program where it is named by its path.
 fn readable(spec: &ProgramSpec<'_>, built: &Built) -> Vec<PathBuf> {
     let named = spec.command.first().filter(|program| program.contains('/'));
-    let program = named.and_then(|program| fs::canonicalize(program).ok()).filter(|file| file.is_file());
+    let program =
+        named.and_then(|program| fs::canonicalize(program).ok()).filter(|file| file.is_file());
     program.into_iter().chain([built.modules.dir().to_owned()]).collect()
 }
 
@@ -161,14 +174,17 @@ struct Stream {
 
 impl Stream {
     fn new(dir: &Path, name: &str, ours: Box<dyn Write>) -> io::Result<Stream> {
-        let file = OpenOptions::new().read(true).append(true).create_new(true).open(dir.join(name))?;
+        let file =
+            OpenOptions::new().read(true).append(true).create_new(true).open(dir.join(name))?;
         Ok(Stream { file, ours })
     }
 
     /// Hands on what is new; whether there was something.
     fn pass_on(&mut self) -> bool {
         // What comes meanwhile is the next call's: a guest can write faster than it is read.
-        let Ok(mut new) = self.file.metadata().map(|found| (&self.file).take(found.len())) else { return false };
+        let Ok(mut new) = self.file.metadata().map(|found| (&self.file).take(found.len())) else {
+            return false;
+        };
         let mut buffer = vec![0; 64 << 10];
         let mut some = false;
         while let Ok(read @ 1..) = new.read(&mut buffer) {
@@ -191,19 +207,26 @@ fn command(inside: &Inside) -> Result<u8> {
     for (module, parameters) in &order.modules {
         inside.load(module, parameters)?;
     }
-    let (program, arguments) = order.command.split_first().context("command: no program; name one after --")?;
+    let (program, arguments) =
+        order.command.split_first().context("command: no program; name one after --")?;
     let missing = |status, error: &dyn std::fmt::Display| -> Result<u8> {
-        say(&inside.workdir().join(STREAMS[1]), format!("{program}: cannot run in the guest: {error}\n").as_bytes())?;
+        say(
+            &inside.workdir().join(STREAMS[1]),
+            format!("{program}: cannot run in the guest: {error}\n").as_bytes(),
+        )?;
         Ok(status)
     };
-    let Some(file) = found(program, &order.path) else { return missing(NOT_FOUND, &"no such program") };
+    let Some(file) = found(program, &order.path) else {
+        return missing(NOT_FOUND, &"no such program");
+    };
     let mut command = programs::bare(file);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env("PATH", &order.path).env("HOME", "/tmp").env("LANG", "C.UTF-8").env("TZ", "UTC");
     if let Some(wanted) = &order.disk {
         let disk = Modelled::make(wanted, &inside.workdir().join(order::TABLES))?;
         if let Some(files) = &order.files {
-            fs::create_dir(FILES_AT).with_context(|| format!("{FILES_AT}: cannot create in the guest"))?;
+            fs::create_dir(FILES_AT)
+                .with_context(|| format!("{FILES_AT}: cannot create in the guest"))?;
             files.make(inside, disk.path(), Path::new(FILES_AT))?;
             command.env("SCHEDLAB_DIR", FILES_AT);
         }
@@ -211,7 +234,8 @@ fn command(inside: &Inside) -> Result<u8> {
         flows::set_device(&order.controls, &disk)?;
         command.env("SCHEDLAB_DEVICE", disk.path()).env("SCHEDLAB_MODULES", &order.modules_dir);
     }
-    std::env::set_current_dir(&order.here).with_context(|| format!("{}: cannot enter", order.here.display()))?;
+    std::env::set_current_dir(&order.here)
+        .with_context(|| format!("{}: cannot enter", order.here.display()))?;
     // Below /tmp and others that the guest covers, getcwd(2) gives a name that the machine does not have; shells prefer this one.
     command.current_dir(&order.here).env("PWD", &order.here);
     let mut child = match command.spawn() {
@@ -234,9 +258,15 @@ fn command(inside: &Inside) -> Result<u8> {
     // What it has left behind holds the pipes open.
     inside.end_all()?;
     for relay in relays {
-        relay.join().map_err(|_| anyhow!("guest: a thread panicked"))?.context("output: cannot pass on")?;
+        relay
+            .join()
+            .map_err(|_| anyhow!("guest: a thread panicked"))?
+            .context("output: cannot pass on")?;
     }
-    let code = status.code().or_else(|| Some(128 + status.signal()?)).and_then(|code| u8::try_from(code).ok());
+    let code = status
+        .code()
+        .or_else(|| Some(128 + status.signal()?))
+        .and_then(|code| u8::try_from(code).ok());
     Ok(code.unwrap_or(u8::MAX))
 }
 
@@ -247,7 +277,8 @@ fn found(program: &str, path: &str) -> Option<PathBuf> {
     }
     let files = std::env::split_paths(path).map(|dir| dir.join(program));
     let runs = |file: &PathBuf| {
-        fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        fs::metadata(file)
+            .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
     files.into_iter().find(runs)
 }

@@ -60,7 +60,10 @@ pub(super) fn observation(shown: &Shown, disk: &Modelled) -> Result<Observation>
         duration_ns: measured.window_ns,
         metrics,
         latency: curves(measured),
-        counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value as f64)).collect(),
+        counters: counters
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value as f64))
+            .collect(),
         ..Observation::default()
     })
 }

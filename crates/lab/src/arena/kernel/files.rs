@@ -56,9 +56,14 @@ impl FileSystem {
     /// Makes it on a device of the guest, and mounts it on a directory that is there.
     pub(super) fn make(&self, inside: &Inside, device: &Path, at: &Path) -> Result<()> {
         let features = FEATURES.replace(' ', "");
-        let extended = format!("nodiscard,lazy_itable_init=1,lazy_journal_init=1,hash_seed={UUID},root_owner=0:0");
+        let extended = format!(
+            "nodiscard,lazy_itable_init=1,lazy_journal_init=1,hash_seed={UUID},root_owner=0:0"
+        );
         let made = programs::helper_at(&self.mkfs)
-            .args(["-q", "-F", "-b", "4096", "-I", "256", "-i", "16384", "-m", "0", "-U", UUID, "-O", &features])
+            .args([
+                "-q", "-F", "-b", "4096", "-I", "256", "-i", "16384", "-m", "0", "-U", UUID, "-O",
+                &features,
+            ])
             .args(["-J", &format!("size={JOURNAL_MIB}"), "-E", &extended])
             .arg(device)
             .output()

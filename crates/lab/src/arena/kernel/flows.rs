@@ -35,17 +35,27 @@ pub(super) fn run(
     disk: &Modelled,
     span: &Span,
 ) -> Result<(Measured, BTreeMap<String, f64>)> {
-    let flows: Vec<Numbered<'_>> =
-        params.flows.iter().zip(files).enumerate().map(|(number, (flow, files))| (number, flow, &**files)).collect();
+    let flows: Vec<Numbered<'_>> = params
+        .flows
+        .iter()
+        .zip(files)
+        .enumerate()
+        .map(|(number, (flow, files))| (number, flow, &**files))
+        .collect();
     for (_, flow, _) in &flows {
         controllers::check_name(&flow.name).map_err(|why| anyhow!("flow: {why}"))?;
         let dir = group(&flow.name);
-        fs::create_dir(&dir).with_context(|| format!("{}: cannot create in the guest", dir.display()))?;
+        fs::create_dir(&dir)
+            .with_context(|| format!("{}: cannot create in the guest", dir.display()))?;
     }
     let device = disk.number()?;
-    controls.iter().filter(|control| control.flow.is_some()).try_for_each(|control| set(control, &device, disk))?;
+    controls
+        .iter()
+        .filter(|control| control.flow.is_some())
+        .try_for_each(|control| set(control, &device, disk))?;
     let alone = if params.alone {
-        let one = |flow: &Numbered<'_>| Ok(round(&[*flow], controls, disk, span)?.remove(0).measured());
+        let one =
+            |flow: &Numbered<'_>| Ok(round(&[*flow], controls, disk, span)?.remove(0).measured());
         flows.iter().map(one).collect::<Result<Vec<Measured>>>()?
     } else {
         Vec::new()
@@ -56,8 +66,14 @@ pub(super) fn run(
 }
 
 /// Runs some of the flows at once.
-fn round(flows: &[Numbered<'_>], controls: &[Control], disk: &Modelled, span: &Span) -> Result<Vec<FlowReport>> {
-    let mut running = flows.iter().map(|(_, flow, _)| start(flow, controls)).collect::<Result<Vec<_>>>()?;
+fn round(
+    flows: &[Numbered<'_>],
+    controls: &[Control],
+    disk: &Modelled,
+    span: &Span,
+) -> Result<Vec<FlowReport>> {
+    let mut running =
+        flows.iter().map(|(_, flow, _)| start(flow, controls)).collect::<Result<Vec<_>>>()?;
     let lead = u64::try_from(flows::lead(flows.len()).as_nanos()).expect("a lead of seconds");
     let span = Span { start_ns: now_ns() + lead, ..*span };
     disk.begin_at(span.start_ns)?;
@@ -73,7 +89,10 @@ fn round(flows: &[Numbered<'_>], controls: &[Control], disk: &Modelled, span: &S
 /// The settings of the device, which hold for every flow and for work without flows.
 pub(super) fn set_device(controls: &[Control], disk: &Modelled) -> Result<()> {
     let device = disk.number()?;
-    controls.iter().filter(|control| control.flow.is_none()).try_for_each(|control| set(control, &device, disk))
+    controls
+        .iter()
+        .filter(|control| control.flow.is_none())
+        .try_for_each(|control| set(control, &device, disk))
 }
 
 fn group(flow: &str) -> PathBuf {
@@ -87,7 +106,9 @@ fn set(control: &Control, device: &str, disk: &Modelled) -> Result<()> {
         Location::Processes => return Ok(()),
         Location::Root => Path::new(CONTROL_GROUPS).join(row.name),
         Location::Device(below) => disk.directory().join(below),
-        Location::Group { .. } => group(control.flow.as_deref().expect("a group is a flow's")).join(row.name),
+        Location::Group { .. } => {
+            group(control.flow.as_deref().expect("a group is a flow's")).join(row.name)
+        }
     };
     write(control, &file, device)
 }
@@ -102,11 +123,17 @@ fn write(control: &Control, file: &Path, device: &str) -> Result<()> {
             row.config
         );
     }
-    fs::write(file, &line)
-        .with_context(|| format!("{word}: the guest's kernel refused `{line}` in {}", file.display()))?;
-    let found = fs::read_to_string(file).with_context(|| format!("{}: cannot read in the guest", file.display()))?;
+    fs::write(file, &line).with_context(|| {
+        format!("{word}: the guest's kernel refused `{line}` in {}", file.display())
+    })?;
+    let found = fs::read_to_string(file)
+        .with_context(|| format!("{}: cannot read in the guest", file.display()))?;
     if !control.is_in(device, &found) {
-        bail!("{word}: not set in {} (found {:?}, expected {line:?})", file.display(), found.trim());
+        bail!(
+            "{word}: not set in {} (found {:?}, expected {line:?})",
+            file.display(),
+            found.trim()
+        );
     }
     Ok(())
 }
@@ -115,13 +142,17 @@ fn write(control: &Control, file: &Path, device: &str) -> Result<()> {
 fn start(flow: &FlowWork, controls: &[Control]) -> Result<Child> {
     let mut command = programs::itself(Path::new(ITSELF));
     command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().with_context(|| format!("flow {}: its process cannot be started", flow.name))?;
+    let child = command
+        .spawn()
+        .with_context(|| format!("flow {}: its process cannot be started", flow.name))?;
     let members = group(&flow.name).join("cgroup.procs");
-    fs::write(&members, child.id().to_string())
-        .with_context(|| format!("flow {}: its process cannot join {}", flow.name, members.display()))?;
+    fs::write(&members, child.id().to_string()).with_context(|| {
+        format!("flow {}: its process cannot join {}", flow.name, members.display())
+    })?;
     if let Some(priority) = priority(flow, controls) {
-        set_ioprio(child.id(), priority)
-            .with_context(|| format!("flow {}: the guest's kernel refused its I/O priority", flow.name))?;
+        set_ioprio(child.id(), priority).with_context(|| {
+            format!("flow {}: the guest's kernel refused its I/O priority", flow.name)
+        })?;
     }
     Ok(child)
 }
@@ -129,7 +160,8 @@ fn start(flow: &FlowWork, controls: &[Control]) -> Result<Child> {
 /// The I/O priority of a flow: the arm's, else the workload's.
 fn priority(flow: &FlowWork, controls: &[Control]) -> Option<u16> {
     let of_flow = |control: &&Control| {
-        control.row().location == Location::Processes && control.flow.as_deref() == Some(&*flow.name)
+        control.row().location == Location::Processes
+            && control.flow.as_deref() == Some(&*flow.name)
     };
     match controls.iter().find(of_flow) {
         Some(control) => Priority::parse(&control.value).map(Priority::number),
@@ -138,8 +170,11 @@ fn priority(flow: &FlowWork, controls: &[Control]) -> Option<u16> {
 }
 
 fn report(flow: &str, child: Child) -> Result<FlowReport> {
-    let ended = child.wait_with_output().with_context(|| format!("flow {flow}: cannot wait for its process"))?;
-    let [stdout, stderr] = [ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let ended = child
+        .wait_with_output()
+        .with_context(|| format!("flow {flow}: cannot wait for its process"))?;
+    let [stdout, stderr] =
+        [ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     FlowReport::read(flow, &stdout, &stderr)
 }
 
@@ -148,7 +183,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_kernel_does_not_have_is_refused_with_the_option_to_enable_and_what_it_does_not_keep_too() {
+    fn what_a_kernel_does_not_have_is_refused_with_the_option_to_enable_and_what_it_does_not_keep_too()
+     {
         let dir = tempfile::tempdir().unwrap();
         let control = |word, text| controllers::read("a", word, text).unwrap().unwrap();
         let qos = control("io.cost.qos", "enable=1");
@@ -161,6 +197,9 @@ mod tests {
         // A file that forgets what is written into it.
         let weight = control("io.weight@reader", "400");
         let error = write(&weight, Path::new("/dev/null"), "8:0").unwrap_err().to_string();
-        assert!(error.contains("not set in /dev/null") && error.contains("expected \"default 400\""), "{error}");
+        assert!(
+            error.contains("not set in /dev/null") && error.contains("expected \"default 400\""),
+            "{error}"
+        );
     }
 }

@@ -51,19 +51,22 @@ pub fn run(workdir: &Path) -> Result<u8> {
 
 fn trial(inside: &Inside) -> Result<Observation> {
     let order: TrialRequest = order::read(inside.workdir(), order::ORDER)?;
-    std::env::set_current_dir(&order.here).with_context(|| format!("{}: cannot enter", order.here.display()))?;
+    std::env::set_current_dir(&order.here)
+        .with_context(|| format!("{}: cannot enter", order.here.display()))?;
     for (module, parameters) in &order.modules {
         inside.load(module, parameters)?;
     }
     let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
     // Files are made before the scheduler is set: all arms find the same disk, and none has seen how it came to be.
-    let files = order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
+    let files =
+        order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
     disk.apply(&order.scheduler, &order.attributes)?;
     flows::set_device(&order.controls, &disk)?;
     let (merged, moved) = (disk.merges()?, disk.stats()?.bytes);
     let recording = order.traced.then(|| RunningRecording::begin(inside, &disk)).transpose()?;
     let shown = Shown { merged, ..work(&order, &disk, files)? };
-    recording.map_or(Ok(()), |recording| recording.end(&inside.workdir().join(order::RECORDING)))?;
+    recording
+        .map_or(Ok(()), |recording| recording.end(&inside.workdir().join(order::RECORDING)))?;
     let moved = disk.stats()?.bytes - moved;
     let mut voids = voids(&shown.measured);
     let Work { kind, params } = crate::workloads::work_of(&order.workload)?;
@@ -73,13 +76,19 @@ fn trial(inside: &Inside) -> Result<Observation> {
     }
     let observation = Observation { voids, ..figures::observation(&shown, &disk)? };
     if order.disk.log > 0 {
-        fs::copy(disk.log(), inside.workdir().join(order::LOG)).context("log of the disk: cannot copy")?;
+        fs::copy(disk.log(), inside.workdir().join(order::LOG))
+            .context("log of the disk: cannot copy")?;
     }
     Ok(observation)
 }
 
 /// Makes the file system and the clients' files, and forgets what of them is in memory.
-fn files_of(order: &TrialRequest, files: &FileSystem, inside: &Inside, disk: &Modelled) -> Result<Placed> {
+fn files_of(
+    order: &TrialRequest,
+    files: &FileSystem,
+    inside: &Inside,
+    disk: &Modelled,
+) -> Result<Placed> {
     let at = inside.workdir().join(order::FILES);
     files.make(inside, disk.path(), &at)?;
     let work = crate::workloads::work_of(&order.workload)?;
@@ -97,14 +106,21 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
     }
     let Work { kind, params } = work;
     if order.clients != Clients::Syscalls && files.is_none() {
-        let file = File::options().read(true).write(true).open(disk.path()).context("modelled disk: cannot open")?;
-        let TrialRequest { seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, .. } = *order;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(disk.path())
+            .context("modelled disk: cannot open")?;
+        let TrialRequest {
+            seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, ..
+        } = *order;
         // The disk's time 0 is the clients': else the platters would stand elsewhere than in the simulator, and wherever the guest's
         // start has left them.
         let clients = u64::from(params.clients);
         let at_start = || {
             let at = (guest::inside::now_ns() + LEAD_NS).max(BOOTED_NS).next_multiple_of(TICK_NS);
-            disk.begin_at(at + FIRST_NS + FIRST_NS_A_CLIENT * clients).map_err(std::io::Error::other)?;
+            disk.begin_at(at + FIRST_NS + FIRST_NS_A_CLIENT * clients)
+                .map_err(std::io::Error::other)?;
             Ok(at)
         };
         let load = Load {
@@ -128,7 +144,8 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
             Err(error) => return Err(error.into()),
         }
     }
-    let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
+    let (duration, warmup) =
+        (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
     let files = match files {
         Some(files) => files.concat(),
         None => ::load::place_on_device(kind, &params, disk.path(), disk_bytes, LOGICAL_BLOCK)?,
@@ -148,12 +165,18 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
 }
 
 /// Lets each flow work in a process and a control group of its own.
-fn of_flows(order: &TrialRequest, disk: &Modelled, work: &Work, files: Option<Placed>) -> Result<Shown> {
+fn of_flows(
+    order: &TrialRequest,
+    disk: &Modelled,
+    work: &Work,
+    files: Option<Placed>,
+) -> Result<Shown> {
     let files = match files {
         Some(files) => files,
         None => place_on_device(work, disk.path(), disk.bytes()?, LOGICAL_BLOCK)?,
     };
-    let (duration, warmup) = (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
+    let (duration, warmup) =
+        (Duration::from_nanos(order.duration_ns), Duration::from_nanos(order.warmup_ns));
     let span = Span {
         start_ns: 0,
         warmup,

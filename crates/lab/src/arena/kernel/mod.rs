@@ -207,11 +207,17 @@ impl KernelArena {
     ///
     /// # Errors
     /// The guest failed.
-    pub fn logged(&self, arm: ArmIndex, trial: &TrialSpec, log: u32) -> Result<(Observation, Vec<u8>)> {
+    pub fn logged(
+        &self,
+        arm: ArmIndex,
+        trial: &TrialSpec,
+        log: u32,
+    ) -> Result<(Observation, Vec<u8>)> {
         let TrialSpec { workload, seed, duration, warmup } = *trial;
-        let Booted { observation, log } = self
-            .guests
-            .boot(&Key { arm, workload, seed }, &Wanted { duration, warmup, log, clients: None, trace: None })?;
+        let Booted { observation, log } = self.guests.boot(
+            &Key { arm, workload, seed },
+            &Wanted { duration, warmup, log, clients: None, trace: None },
+        )?;
         Ok((observation, log))
     }
 }
@@ -220,15 +226,19 @@ impl Guests {
     fn boot(&self, key: &Key, wanted: &Wanted) -> Result<Booted> {
         let setting = self.arms.setting(key.arm);
         let interrupted = || {
-            let observation = Observation { voids: vec![interrupted(&self.fixed.stop)], ..Observation::default() };
+            let observation = Observation {
+                voids: vec![interrupted(&self.fixed.stop)],
+                ..Observation::default()
+            };
             Ok(Booted { observation, log: Vec::new() })
         };
         if self.fixed.flag.load(Ordering::Relaxed) {
             return interrupted();
         }
         let built = &self.fixed.kernels[&setting.kernel.label()];
-        let dir = guest::workdir(&self.fixed.cache)
-            .with_context(|| format!("{}: cannot create a guest's working directory", self.fixed.cache.display()))?;
+        let dir = guest::workdir(&self.fixed.cache).with_context(|| {
+            format!("{}: cannot create a guest's working directory", self.fixed.cache.display())
+        })?;
         let files = setting.files.map(Files::found).transpose()?;
         if files.is_some() {
             std::fs::create_dir(dir.path().join(order::FILES))
@@ -238,7 +248,8 @@ impl Guests {
         let memory_mib = more + memory_mib(setting.files, self.fixed.workloads.work(key.workload))?;
         let request = TrialRequest { files, ..self.order(built, key, wanted) };
         order::write(dir.path(), order::ORDER, &request)?;
-        let traces = traces(&request.workload).flat_map(|file| recorder::file::parts(Path::new(file)));
+        let traces =
+            traces(&request.workload).flat_map(|file| recorder::file::parts(Path::new(file)));
         let readable: Vec<PathBuf> = traces.chain([built.modules.dir().to_owned()]).collect();
         // Of this trial's seed: a device may draw its times by lot.
         std::fs::write(dir.path().join(order::TABLES), tables(&self.fixed.model, key.seed)?)
@@ -253,14 +264,20 @@ impl Guests {
             time_travel: TimeTravel::InfiniteCpu,
             patience: guest::PATIENCE,
         };
-        let named =
-            || format!("arm {}, workload {}", self.arms.name(key.arm), self.fixed.workloads.get(key.workload).name);
+        let named = || {
+            format!(
+                "arm {}, workload {}",
+                self.arms.name(key.arm),
+                self.fixed.workloads.get(key.workload).name
+            )
+        };
         match boot.run(dir.path(), &self.fixed.flag) {
             Ok(_) => {}
             Err(BootError::Interrupted) => return interrupted(),
             Err(error) => return Err(error).with_context(named),
         }
-        let Answer { result, virtual_ns, .. } = order::answered::<Observation>(dir.path()).with_context(named)?;
+        let Answer { result, virtual_ns, .. } =
+            order::answered::<Observation>(dir.path()).with_context(named)?;
         let observation = result.map_err(|error| anyhow!("{}: {error}", named()))?;
         self.fixed.boots.fetch_add(1, Ordering::Relaxed);
         self.fixed.virtual_ns.fetch_add(virtual_ns, Ordering::Relaxed);
@@ -270,19 +287,26 @@ impl Guests {
             0 => Vec::new(),
             _ => guest::read_result(dir.path(), order::LOG, MOST_OF_A_LOG).with_context(named)?,
         };
-        wanted.trace.as_ref().map_or(Ok(()), |to| recording::pass_on(dir.path(), to)).with_context(named)?;
+        wanted
+            .trace
+            .as_ref()
+            .map_or(Ok(()), |to| recording::pass_on(dir.path(), to))
+            .with_context(named)?;
         Ok(Booted { observation, log })
     }
 
     fn order(&self, built: &Built, key: &Key, wanted: &Wanted) -> TrialRequest {
         let Wanted { duration, warmup, log, clients, trace } = wanted;
         let setting = self.arms.setting(key.arm);
-        let mut workload = with_whole_path(self.fixed.specs[key.workload].clone(), &self.fixed.here);
+        let mut workload =
+            with_whole_path(self.fixed.specs[key.workload].clone(), &self.fixed.here);
         if trace.is_some() {
             // Of flows that are measured alone as well, the trace has what they do together.
             workload.params.remove("alone");
         }
-        let ns = |time: &Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
+        let ns = |time: &Duration| {
+            u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years")
+        };
         TrialRequest {
             here: where_others_may_be(&self.fixed.here),
             modules: modules(built, setting, &self.fixed.model),
@@ -363,12 +387,15 @@ fn tables(model: &Model, seed: u64) -> Result<Vec<u8>> {
 
 /// Modules that a setting needs, with their parameters.
 fn modules(built: &Built, setting: &Setting, model: &Model) -> Vec<(PathBuf, String)> {
-    let mut modules = vec![("modeldisk".to_owned(), String::new()), ("modelload".to_owned(), String::new())];
+    let mut modules =
+        vec![("modeldisk".to_owned(), String::new()), ("modelload".to_owned(), String::new())];
     if MODULES.contains(&setting.scheduler.as_str()) {
-        let parameters = model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()));
+        let parameters =
+            model.look(|device| setting::parameters(&setting.scheduler, &device.geometry()));
         modules.push((format!("{}-iosched", setting.scheduler), parameters));
     }
-    let found = modules.into_iter().map(|(name, parameters)| (built.modules.get(&name), parameters));
+    let found =
+        modules.into_iter().map(|(name, parameters)| (built.modules.get(&name), parameters));
     found.filter_map(|(file, parameters)| Some((file?.to_owned(), parameters))).collect()
 }
 
@@ -376,7 +403,12 @@ fn modules(built: &Built, setting: &Setting, model: &Model) -> Vec<(PathBuf, Str
 fn disk(setting: &Setting, model: &Model) -> Disk {
     let takes = model.look(|device| device.queue_depth());
     let queue_depth = setting.queue_depth.unwrap_or(u32::MAX).clamp(1, takes);
-    Disk { tags: Limits::adapter_tags(queue_depth), queue_depth, log: 0, memory_backed: setting.files.is_some() }
+    Disk {
+        tags: Limits::adapter_tags(queue_depth),
+        queue_depth,
+        log: 0,
+        memory_backed: setting.files.is_some(),
+    }
 }
 
 /// Whether an arm wants threads of the kernel for flows, which are processes.
@@ -415,7 +447,10 @@ fn check_files(arms: &Arms<Setting>, workloads: &Workloads) -> Result<()> {
 
 /// Bytes of the files of a workload.
 fn file_bytes(work: &Work) -> Result<u64> {
-    let sizes = work.kind.file_sizes(&work.params, inside::LOGICAL_BLOCK).map_err(|e| usage(e.to_string()))?;
+    let sizes = work
+        .kind
+        .file_sizes(&work.params, inside::LOGICAL_BLOCK)
+        .map_err(|e| usage(e.to_string()))?;
     let bytes: u64 = sizes.iter().sum();
     if bytes > MOST_FILES {
         return Err(usage(format!(
@@ -443,8 +478,16 @@ fn replay_buffers(kind: &sim::workload::WorkloadKind, params: &sim::workload::Pa
 /// they are cached.
 fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
     let flows = u32::try_from(work.params.flows.len()).expect("flows are bounded");
-    let replayed: u64 = work.params.flows.iter().map(|flow| &flow.params).chain([&work.params]).map(nr_replayed).sum();
-    let buffers: u64 = work.params.flows.iter().map(|flow| replay_buffers(flow.kind, &flow.params)).sum();
+    let replayed: u64 = work
+        .params
+        .flows
+        .iter()
+        .map(|flow| &flow.params)
+        .chain([&work.params])
+        .map(nr_replayed)
+        .sum();
+    let buffers: u64 =
+        work.params.flows.iter().map(|flow| replay_buffers(flow.kind, &flow.params)).sum();
     let buffers = buffers + if flows == 0 { replay_buffers(work.kind, &work.params) } else { 0 };
     let replays = (replayed * REQUEST_BYTES).saturating_add(buffers) >> 20;
     let processes = MEMORY_MIB + flows * FLOW_MIB + u32::try_from(replays).unwrap_or(u32::MAX >> 1);
@@ -475,7 +518,8 @@ impl Virtual for KernelArena {
 
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
         let TrialSpec { duration, warmup, .. } = *trial;
-        let (workload, arm) = (&self.guests.fixed.workloads.get(key.workload).name, self.guests.arms.name(key.arm));
+        let (workload, arm) =
+            (&self.guests.fixed.workloads.get(key.workload).name, self.guests.arms.name(key.arm));
         let trace = self.traces.next((key.workload, workload), (key.arm, arm));
         let wanted = Wanted { duration, warmup, log: 0, clients: None, trace };
         let (guests, key) = (self.guests.clone(), *key);
@@ -503,7 +547,10 @@ impl Virtual for KernelArena {
         let mut facts = facts_of(&self.guests.fixed.model, &self.guests.fixed.workloads);
         let about = facts.entry("kernel".to_owned()).or_default();
         for (label, Built { kernel, modules, .. }) in &self.guests.fixed.kernels {
-            let set = modules.dir().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let set = modules
+                .dir()
+                .file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             about.insert("modules".to_owned(), set);
             about.insert(label.replacen("release", "build", 1), kernel.key.clone());
             about.insert(label.clone(), kernel.release.clone());
@@ -514,8 +561,10 @@ impl Virtual for KernelArena {
 
     fn last_words(&mut self) -> Vec<String> {
         let mut words = self.guests.fixed.workloads.remarks();
-        let (boots, ios) =
-            (self.guests.fixed.boots.load(Ordering::Relaxed), self.guests.fixed.ios.load(Ordering::Relaxed));
+        let (boots, ios) = (
+            self.guests.fixed.boots.load(Ordering::Relaxed),
+            self.guests.fixed.ios.load(Ordering::Relaxed),
+        );
         if boots > 0 {
             let virtual_s = self.guests.fixed.virtual_ns.load(Ordering::Relaxed) as f64 / 1e9;
             let real_s = self.opened.elapsed().as_secs_f64();

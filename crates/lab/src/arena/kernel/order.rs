@@ -75,7 +75,10 @@ pub struct Answer<T> {
 }
 
 /// Carries out a guest's order, writes down what came of it, and switches the guest off; comes back only if this is no guest.
-pub fn answer<T: Serialize>(inside: &Inside, carry_out: impl FnOnce(&Inside) -> Result<T>) -> Result<u8> {
+pub fn answer<T: Serialize>(
+    inside: &Inside,
+    carry_out: impl FnOnce(&Inside) -> Result<T>,
+) -> Result<u8> {
     let answer = Answer {
         result: carry_out(inside).map_err(|error| format!("{error:#}")),
         release: rustix::system::uname().release().to_string_lossy().into_owned(),
@@ -89,7 +92,8 @@ pub fn answer<T: Serialize>(inside: &Inside, carry_out: impl FnOnce(&Inside) -> 
 pub fn answered<T: DeserializeOwned>(dir: &Path) -> Result<Answer<T>> {
     let path = dir.join(REPORT);
     let text = guest::read_result(dir, REPORT, MOST_OF_A_REPORT);
-    let text = text.with_context(|| format!("{}: cannot read what the guest has answered", path.display()))?;
+    let text = text
+        .with_context(|| format!("{}: cannot read what the guest has answered", path.display()))?;
     serde_json::from_slice(&text).with_context(|| format!("{} is broken", path.display()))
 }
 
@@ -109,7 +113,8 @@ pub(super) const FILES: &str = "files";
 
 pub fn write<T: Serialize>(dir: &Path, name: &str, what: &T) -> Result<()> {
     let path = dir.join(name);
-    fs::write(&path, serde_json::to_vec(what)?).with_context(|| format!("{}: cannot write", path.display()))
+    fs::write(&path, serde_json::to_vec(what)?)
+        .with_context(|| format!("{}: cannot write", path.display()))
 }
 
 pub fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<T> {

@@ -53,7 +53,8 @@ impl RunningRecording {
         let thread = thread::spawn(move || {
             let options = Options { devices, source: Source::Tracefs, ..Options::default() };
             let root = Root::real().with_state_dir(STATE);
-            let live = Live::start(&root, &options).context("trace: the guest's disk cannot be recorded")?;
+            let live = Live::start(&root, &options)
+                .context("trace: the guest's disk cannot be recorded")?;
             let _ = begun.send(());
             record(live, &until)
         });
@@ -68,8 +69,10 @@ impl RunningRecording {
     /// Those of recording; the file cannot be written.
     pub(super) fn end(self, to: &Path) -> Result<()> {
         self.ends.store(true, Ordering::Relaxed);
-        let recording = self.thread.join().map_err(|_| anyhow!("trace: a thread of the guest panicked"))??;
-        std::fs::write(to, recorder::file::write_bytes(&recording)?).context("trace: cannot be written in the guest")
+        let recording =
+            self.thread.join().map_err(|_| anyhow!("trace: a thread of the guest panicked"))??;
+        std::fs::write(to, recorder::file::write_bytes(&recording)?)
+            .context("trace: cannot be written in the guest")
     }
 }
 
@@ -81,10 +84,15 @@ fn record(mut live: Live, ends: &AtomicBool) -> Result<Recording> {
     }
     let about = live.finish(&mut |io| ios.push(*io))?;
     if ios.len() > MOST_REQUESTS {
-        bail!("trace: too many requests (expected at most {MOST_REQUESTS}); choose a shorter --trial-time");
+        bail!(
+            "trace: too many requests (expected at most {MOST_REQUESTS}); choose a shorter --trial-time"
+        );
     }
     if about.lost > 0 {
-        bail!("trace: the guest's kernel lost {} events; choose a shorter --trial-time", about.lost);
+        bail!(
+            "trace: the guest's kernel lost {} events; choose a shorter --trial-time",
+            about.lost
+        );
     }
     let mut recording = Recording { about, ios, ..live.tables().clone() };
     recording.sort();
@@ -96,6 +104,7 @@ fn record(mut live: Live, ends: &AtomicBool) -> Result<Recording> {
 /// # Errors
 /// The guest has left no recording; the trace cannot be written.
 pub(super) fn pass_on(dir: &Path, to: &TraceTo) -> Result<()> {
-    let bytes = guest::read_result(dir, order::RECORDING, MOST_BYTES).context("trace: the guest has left none")?;
+    let bytes = guest::read_result(dir, order::RECORDING, MOST_BYTES)
+        .context("trace: the guest has left none")?;
     to.recording(&recorder::file::read_bytes(bytes)?)
 }

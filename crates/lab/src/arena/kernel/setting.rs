@@ -39,13 +39,21 @@ pub static ATTRIBUTES: &[(&str, &str, &str)] = &[
         "requests that can exist at once [the kernel's choice: twice the adapter's tags, at most 256]",
     ),
     ("queue_depth", "1 to 65536", "requests in the device at once [as many as it takes]"),
-    ("turnaround_us", "0 to 1000000", "µs from a completion to the same client's next request, ±50 % [10]"),
+    (
+        "turnaround_us",
+        "0 to 1000000",
+        "µs from a completion to the same client's next request, ±50 % [10]",
+    ),
     (
         "clients",
         "auto, kernel, syscalls",
         "issuer of the I/O: threads of the kernel (fast), or threads of a program by system calls [auto]",
     ),
-    ("fs", "none, ext4", "files on that file system instead of the bare device; by system calls [none]"),
+    (
+        "fs",
+        "none, ext4",
+        "files on that file system instead of the bare device; by system calls [none]",
+    ),
     (
         "kernel",
         "a source",
@@ -87,7 +95,8 @@ impl Setting {
         };
         let (scheduler, renamed) = scheduler(name)?;
         let source = arm.tunables.get(KERNEL).map(|word| word.trim());
-        let kernel = KernelChoice::of(patches, source).with_context(|| format!("arm {}", arm.name))?;
+        let kernel =
+            KernelChoice::of(patches, source).with_context(|| format!("arm {}", arm.name))?;
         let mut setting = Setting {
             scheduler,
             kernel,
@@ -116,8 +125,11 @@ impl Setting {
     /// Refuses a scheduler that nobody can have: one that no Linux has may come by a patch, or with a tree of the user's.
     pub fn check_known(&self, kernel: Option<&str>) -> Result<()> {
         let of_plan = kernel.is_none_or(|word| word.starts_with("debian:"));
-        let plain =
-            self.kernel.source.as_ref().map_or(of_plan, |source| !matches!(source, guest::Source::Directory(_)));
+        let plain = self
+            .kernel
+            .source
+            .as_ref()
+            .map_or(of_plan, |source| !matches!(source, guest::Source::Directory(_)));
         let mut known = elevator::LINUX.iter().map(|row| row.name).chain(MODULES.iter().copied());
         if self.kernel.word.is_none() && plain && known.all(|name| name != self.scheduler) {
             return Err(unknown(&self.scheduler));
@@ -127,15 +139,23 @@ impl Setting {
 
     /// What is written into sysfs, in this order: below `queue/`, and the value.
     pub(super) fn attributes(&self) -> Vec<(String, String)> {
-        let tunables = self.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone()));
-        tunables.chain(self.nr_requests.map(|n| ("nr_requests".to_owned(), n.to_string()))).collect()
+        let tunables =
+            self.tunables.iter().map(|(name, value)| (format!("iosched/{name}"), value.clone()));
+        tunables
+            .chain(self.nr_requests.map(|n| ("nr_requests".to_owned(), n.to_string())))
+            .collect()
     }
 
     fn take(&mut self, arm: &str, name: &str, text: &str) -> Result<()> {
         if let Some((_, values, _)) = ATTRIBUTES.iter().find(|(attribute, ..)| *attribute == name) {
-            let refused = || usage(format!("arm {arm}: {name} = {text} is out of range; it takes {values}"));
+            let refused =
+                || usage(format!("arm {arm}: {name} = {text} is out of range; it takes {values}"));
             let number = |min: u32, max: u32| {
-                text.replace('_', "").parse::<u32>().ok().filter(|n| (min..=max).contains(n)).ok_or_else(refused)
+                text.replace('_', "")
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|n| (min..=max).contains(n))
+                    .ok_or_else(refused)
             };
             match name {
                 "nr_requests" => self.nr_requests = Some(number(1, 65_536)?),
@@ -182,7 +202,9 @@ impl Setting {
 
     /// Tunables of a scheduler that we know are checked before anything is booted; those of a patched one are its own affair.
     fn check_tunable(&self, arm: &str, name: &str, text: &str) -> Result<()> {
-        if self.kernel.word.is_some() || name == "max_inflight" && MODULES.contains(&self.scheduler.as_str()) {
+        if self.kernel.word.is_some()
+            || name == "max_inflight" && MODULES.contains(&self.scheduler.as_str())
+        {
             return Ok(());
         }
         let Some(kind) = elevator::find(&self.scheduler) else { return Ok(()) };
@@ -190,7 +212,8 @@ impl Setting {
         let exists = |row: &&Tunable| row.role != Role::Internal;
         let Some(row) = kind.tunable(name).filter(exists) else {
             let rows = || kind.tunables.iter().filter(exists);
-            let known = || rows().map(|row| row.name).chain(ATTRIBUTES.iter().map(|(name, ..)| *name));
+            let known =
+                || rows().map(|row| row.name).chain(ATTRIBUTES.iter().map(|(name, ..)| *name));
             return Err(usage(format!(
                 "arm {arm}: unknown tunable {name} of {} (expected one of {}){}",
                 kind.name,
@@ -251,7 +274,9 @@ fn scheduler(name: &str) -> Result<(String, Option<String>)> {
             known().collect::<Vec<_>>().join(", ")
         ))),
         // A patch may bring a scheduler of its own, see `check_known`.
-        Named::Unknown if !name.is_empty() && elevator::find(name).is_none() => Ok((name.to_owned(), None)),
+        Named::Unknown if !name.is_empty() && elevator::find(name).is_none() => {
+            Ok((name.to_owned(), None))
+        }
         Named::Unknown => Err(unknown(name)),
     }
 }
@@ -275,7 +300,8 @@ mod tests {
 
     #[test]
     fn an_arm_names_a_scheduler_perhaps_a_patch_and_what_is_around_it() {
-        let setting = read("kyber@my/delay.patch:read_lat_nsec=5:nr_requests=64:clients=syscalls").unwrap();
+        let setting =
+            read("kyber@my/delay.patch:read_lat_nsec=5:nr_requests=64:clients=syscalls").unwrap();
         assert_eq!(setting.scheduler, "kyber");
         assert_eq!(setting.kernel.patches, [std::path::Path::new("my/delay.patch")]);
         assert_eq!((setting.nr_requests, setting.clients), (Some(64), Clients::Syscalls));
@@ -285,9 +311,11 @@ mod tests {
 
     #[test]
     fn settings_of_flows_and_of_the_device_are_sorted_out_of_the_tunables() {
-        let setting = read("bfq:slice_idle=0:io.bfq.weight@reader=400:io.cost.qos=enable=1+rpct=95").unwrap();
+        let setting =
+            read("bfq:slice_idle=0:io.bfq.weight@reader=400:io.cost.qos=enable=1+rpct=95").unwrap();
         assert_eq!(setting.tunables, [("slice_idle".to_owned(), "0".to_owned())]);
-        let lines: Vec<String> = setting.controls.iter().map(|control| control.line("254:0")).collect();
+        let lines: Vec<String> =
+            setting.controls.iter().map(|control| control.line("254:0")).collect();
         assert_eq!(lines, ["254:0 enable=1 rpct=95", "default 400"]);
     }
 
@@ -321,7 +349,10 @@ mod tests {
             ("none:queue_depth=0", "1 to 65536"),
             ("wpcas:gamma_percent=101", "from"),
             ("occupancy:target_sync=60000001", "from 0 to 60000000 µs"),
-            ("occupancy:fairness=0", "expected one of target_rt, target_sync, target_async, nr_requests"),
+            (
+                "occupancy:fairness=0",
+                "expected one of target_rt, target_sync, target_async, nr_requests",
+            ),
             ("bfq:clients=many", "auto, kernel, syscalls"),
             ("sptf", "scheduler \"sptf\": unknown"),
             ("none:fs=xfs", "none, ext4"),

@@ -17,7 +17,9 @@ const WINDOW_NS: u64 = 2_000_000_000;
 
 /// A remark for each workload whose flows are promised more than the device can do.
 pub(super) fn beyond_capacity(model: &Model, workloads: &Workloads) -> Vec<String> {
-    let promised = workloads.engine().filter(|(_, work)| work.params.flows.iter().any(|flow| flow.spec.rate.is_some()));
+    let promised = workloads
+        .engine()
+        .filter(|(_, work)| work.params.flows.iter().any(|flow| flow.spec.rate.is_some()));
     let mut promised = promised.peekable();
     let Some(capacity) = promised.peek().and_then(|_| capacity(model)) else { return Vec::new() };
     promised.filter_map(|(label, work)| remark(label, &work.params.flows, capacity)).collect()

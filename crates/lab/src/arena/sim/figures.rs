@@ -15,7 +15,8 @@ pub(super) fn observation(outcome: &Outcome, limits: &Limits) -> Observation {
     metrics.remove("cpu_us_per_io");
     if !metrics.is_empty() {
         let of_waiting = outcome.anticipation.iter().flat_map(of_anticipation);
-        let extra = of_queue(outcome).into_iter().chain(of_device(&outcome.device)).chain(of_waiting);
+        let extra =
+            of_queue(outcome).into_iter().chain(of_device(&outcome.device)).chain(of_waiting);
         metrics.extend(extra.map(|(name, value)| (name.to_owned(), value)));
     }
     let (queue, device) = (&outcome.queue, &outcome.device);
@@ -40,8 +41,14 @@ pub(super) fn observation(outcome: &Outcome, limits: &Limits) -> Observation {
         duration_ns: measured.window_ns,
         metrics,
         latency: curves(measured),
-        counters: counters.into_iter().map(|(name, value)| (name.to_owned(), value as f64)).collect(),
-        voids: never_reached(&measured.issued, device.bytes, limits).into_iter().chain(too_few(measured)).collect(),
+        counters: counters
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value as f64))
+            .collect(),
+        voids: never_reached(&measured.issued, device.bytes, limits)
+            .into_iter()
+            .chain(too_few(measured))
+            .collect(),
     }
 }
 

@@ -69,11 +69,18 @@ impl SimArena {
     ///
     /// # Errors
     /// Wrong usage: a workload that does not fit on the device.
-    pub fn open(plan: &Plan, model: Model, arms: Arms<Setting>, workloads: Workloads, stop: &Stop) -> Result<SimArena> {
+    pub fn open(
+        plan: &Plan,
+        model: Model,
+        arms: Arms<Setting>,
+        workloads: Workloads,
+        stop: &Stop,
+    ) -> Result<SimArena> {
         check_tasks(&model, &workloads)?;
         let bytes = model.look(|device| device.sectors()) * elevator::SECTOR_BYTES;
         for (label, work) in workloads.engine() {
-            let mixed = work.params.flows.iter().any(|flow| flow.params.direct != work.params.direct);
+            let mixed =
+                work.params.flows.iter().any(|flow| flow.params.direct != work.params.direct);
             if mixed {
                 return Err(usage(format!(
                     "workload {label}: some flows are direct and some are not; the simulator has no page cache for a part of \
@@ -84,11 +91,20 @@ impl SimArena {
                 .extents(&work.params, bytes, 512)
                 .map_err(|e| usage(format!("workload {label} on {}: {e}", plan.device)))?;
         }
-        let baseline = arms.iter().find(|(_, name, _)| *name == plan.baseline()).map(|(_, _, setting)| setting);
+        let baseline = arms
+            .iter()
+            .find(|(_, name, _)| *name == plan.baseline())
+            .map(|(_, _, setting)| setting);
         let defaults = model.look(|device| defaults::simulated(plan, baseline, device));
         let (model, arms, workloads) = (Arc::new(model), Arc::new(arms), Arc::new(workloads));
         Ok(SimArena {
-            simulator: Simulator { model, arms, workloads, limits: plan.limits.clone(), stop: stop.clone() },
+            simulator: Simulator {
+                model,
+                arms,
+                workloads,
+                limits: plan.limits.clone(),
+                stop: stop.clone(),
+            },
             defaults,
             course: Progression::default(),
             traces: Traces::default(),
@@ -111,12 +127,18 @@ impl SimArena {
     ///
     /// # Errors
     /// The trial cannot be simulated.
-    pub fn observed(&self, arm: ArmIndex, trial: &TrialSpec, observer: &mut dyn Observer) -> Result<Observation> {
+    pub fn observed(
+        &self,
+        arm: ArmIndex,
+        trial: &TrialSpec,
+        observer: &mut dyn Observer,
+    ) -> Result<Observation> {
         let TrialSpec { workload, seed, duration, warmup } = *trial;
         let key = Key { arm, workload, seed };
         let flag = self.simulator.stop.flag();
         let trial = self.simulator.trial(&key, duration, warmup)?;
-        self.simulator.observation(&key, sim::run(trial, observer, &|| flag.load(Ordering::Relaxed)))
+        self.simulator
+            .observation(&key, sim::run(trial, observer, &|| flag.load(Ordering::Relaxed)))
     }
 }
 
@@ -124,7 +146,9 @@ impl Simulator {
     fn trial(&self, key: &Key, duration: Duration, warmup: Duration) -> Result<Trial> {
         let work = self.workloads.work(key.workload);
         let setting = self.arms.setting(key.arm);
-        let ns = |time: Duration| u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years");
+        let ns = |time: Duration| {
+            u64::try_from(time.as_nanos()).expect("a trial is shorter than 584 years")
+        };
         Ok(Trial {
             elevator: setting.kind,
             tunables: setting.tunables.clone(),
@@ -144,14 +168,23 @@ impl Simulator {
     }
 
     /// Each flow of a workload of flows alone, where that is asked for; None also when the trial is interrupted.
-    fn alone(&self, key: &Key, wanted: &Wanted, stop: &dyn Fn() -> bool) -> Result<Option<Vec<Measured>>> {
+    fn alone(
+        &self,
+        key: &Key,
+        wanted: &Wanted,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<Measured>>> {
         let params = &self.workloads.work(key.workload).params;
         if !params.alone {
             return Ok(None);
         }
         let mut alone = Vec::new();
         for number in 0..params.flows.len() {
-            match sim::run_flow_alone(self.trial(key, wanted.duration, wanted.warmup)?, number, stop) {
+            match sim::run_flow_alone(
+                self.trial(key, wanted.duration, wanted.warmup)?,
+                number,
+                stop,
+            ) {
                 Ok(outcome) => alone.push(outcome.measured),
                 Err(_) => return Ok(None),
             }
@@ -160,7 +193,13 @@ impl Simulator {
     }
 
     /// One trial with this number of clients.
-    fn measured(&self, key: &Key, wanted: &Wanted, clients: u32, stop: &dyn Fn() -> bool) -> Result<Observation> {
+    fn measured(
+        &self,
+        key: &Key,
+        wanted: &Wanted,
+        clients: u32,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Observation> {
         let mut trial = self.trial(key, wanted.duration, wanted.warmup)?;
         trial.params.clients = clients;
         let alone = self.alone(key, wanted, stop)?;
@@ -224,7 +263,8 @@ impl Virtual for SimArena {
 
     fn job(&mut self, key: &Key, trial: &TrialSpec) -> Job {
         let TrialSpec { duration, warmup, .. } = *trial;
-        let (workload, arm) = (&self.simulator.workloads.get(key.workload).name, self.simulator.arms.name(key.arm));
+        let (workload, arm) =
+            (&self.simulator.workloads.get(key.workload).name, self.simulator.arms.name(key.arm));
         let trace = self.traces.next((key.workload, workload), (key.arm, arm));
         let wanted = Wanted { duration, warmup, trace };
         let (simulator, key) = (self.simulator.clone(), *key);
@@ -242,7 +282,9 @@ impl Virtual for SimArena {
     fn facts(&self) -> Environment {
         let mut facts = facts_of(&self.simulator.model, &self.simulator.workloads);
         for (_, arm, setting) in self.simulator.arms.iter() {
-            let look = |device: &dyn DeviceModel| (setting.describe(device), setting.omits_cpu_time(device));
+            let look = |device: &dyn DeviceModel| {
+                (setting.describe(device), setting.omits_cpu_time(device))
+            };
             let (described, omits_cpu_time) = self.simulator.model.look(look);
             facts.entry("arms".to_owned()).or_default().insert(arm.to_owned(), described);
             if omits_cpu_time {
@@ -253,7 +295,10 @@ impl Virtual for SimArena {
             }
             if own::find(setting.kind.name).is_some() {
                 let source = setting.kind.source.to_owned();
-                facts.entry("own schedulers".to_owned()).or_default().insert(arm.to_owned(), source);
+                facts
+                    .entry("own schedulers".to_owned())
+                    .or_default()
+                    .insert(arm.to_owned(), source);
             }
             let evidence = setting.kind.evidence;
             if evidence != Evidence::Confirmed {

@@ -18,7 +18,10 @@ static OWN: Mutex<Vec<&'static ElevatorKind>> = Mutex::new(Vec::new());
 /// Wrong usage: the table has this name.
 pub fn add(row: &'static ElevatorKind) -> Result<()> {
     if elevator::find(row.name).is_some() {
-        return Err(usage(format!("scheduler {:?}: the simulator has its own of this name; choose another", row.name)));
+        return Err(usage(format!(
+            "scheduler {:?}: the simulator has its own of this name; choose another",
+            row.name
+        )));
     }
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     own.retain(|known| known.name != row.name);

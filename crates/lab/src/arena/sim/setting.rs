@@ -46,7 +46,11 @@ pub static ATTRIBUTES: &[Attribute] = &[
         range: (1, 65_536),
         help: "requests that can exist at once [legacy Linux 128 in each direction, blk-mq twice the device's or adapter's tags, 64 to 256, literature 256]",
     },
-    Attribute { name: "queue_depth", range: (1, 65_536), help: "requests in the device at once [as many as it takes]" },
+    Attribute {
+        name: "queue_depth",
+        range: (1, 65_536),
+        help: "requests in the device at once [as many as it takes]",
+    },
     Attribute {
         name: "turnaround_us",
         range: (0, 1_000_000),
@@ -110,7 +114,10 @@ impl Setting {
                 text => text.replace('_', "").parse().ok(),
             };
             value.filter(|value| (min..=max).contains(value)).ok_or_else(|| {
-                usage(format!("arm {arm}: {name} = {text} is out of range; {} takes {range}", self.kind.name))
+                usage(format!(
+                    "arm {arm}: {name} = {text} is out of range; {} takes {range}",
+                    self.kind.name
+                ))
             })
         };
         if let Some(attribute) = ATTRIBUTES.iter().find(|attribute| attribute.name == name) {
@@ -129,7 +136,13 @@ impl Setting {
             return Ok(());
         }
         let Some(tunable) = self.kind.tunable(name) else {
-            let known = || self.kind.tunables.iter().map(|row| row.name).chain(ATTRIBUTES.iter().map(|row| row.name));
+            let known = || {
+                self.kind
+                    .tunables
+                    .iter()
+                    .map(|row| row.name)
+                    .chain(ATTRIBUTES.iter().map(|row| row.name))
+            };
             return Err(usage(format!(
                 "arm {arm}: unknown tunable {name} of {} (expected one of {}){}",
                 self.kind.name,
@@ -137,7 +150,8 @@ impl Setting {
                 nearest(name, known())
             )));
         };
-        let unit = if tunable.unit.is_empty() { String::new() } else { format!(" ({})", tunable.unit) };
+        let unit =
+            if tunable.unit.is_empty() { String::new() } else { format!(" ({})", tunable.unit) };
         let value = number((tunable.min, tunable.max), &unit)?;
         self.tunables.push((name.to_owned(), value));
         Ok(())
@@ -157,8 +171,15 @@ impl Setting {
     /// Every tunable with its value on this device.
     pub fn values(&self, device: &dyn DeviceModel) -> Vec<(&'static str, u64)> {
         let host = self.host(device);
-        let queue =
-            sim::queue_for(self.kind, &self.tunables, self.hz, host, self.nr_requests, self.queue_depth, device);
+        let queue = sim::queue_for(
+            self.kind,
+            &self.tunables,
+            self.hz,
+            host,
+            self.nr_requests,
+            self.queue_depth,
+            device,
+        );
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let own = self.kind.tunables.iter().map(|row| (row.name, elevator.get(row.name)));
         let hw_queues = queue.topology().hw_queues();
@@ -168,7 +189,10 @@ impl Setting {
             ("hw_queues", hw_queues.into(), hw_queues > 1),
             ("cpu_percent", host.cpu_percent.into(), host.cpu_percent > 0 || device.is_flash()),
         ];
-        let of_host = of_host.into_iter().filter(|(_, _, is_on)| *is_on).map(|(name, value, _)| (name, value));
+        let of_host = of_host
+            .into_iter()
+            .filter(|(_, _, is_on)| *is_on)
+            .map(|(name, value, _)| (name, value));
         let around = [
             ("hz", self.hz.into()),
             ("one_cpu", u64::from(host.cpus == 1)),
@@ -181,7 +205,8 @@ impl Setting {
 
     /// The scheduler and its [`Setting::values`] in one line, for the record.
     pub fn describe(&self, device: &dyn DeviceModel) -> String {
-        let values = self.values(device).into_iter().map(|(name, value)| format!(" {name}={value}"));
+        let values =
+            self.values(device).into_iter().map(|(name, value)| format!(" {name}={value}"));
         std::iter::once(self.kind.name.to_owned()).chain(values).collect()
     }
 }
@@ -213,23 +238,36 @@ mod tests {
 
     #[test]
     fn an_arm_sets_the_scheduler_its_tunables_and_the_kernel_around_it() {
-        let setting = read("deadline:fifo_batch=4:hz=250:nr_requests=64:queue_depth=2:turnaround_us=50").unwrap();
+        let setting =
+            read("deadline:fifo_batch=4:hz=250:nr_requests=64:queue_depth=2:turnaround_us=50")
+                .unwrap();
         assert_eq!((setting.kind.name, setting.hz), ("deadline", 250));
         assert_eq!(setting.tunables, [("fifo_batch".to_owned(), 4)]);
-        assert_eq!((setting.nr_requests, setting.queue_depth, setting.turnaround_ns), (Some(64), Some(2), 50_000));
+        assert_eq!(
+            (setting.nr_requests, setting.queue_depth, setting.turnaround_ns),
+            (Some(64), Some(2), 50_000)
+        );
     }
 
     #[test]
     fn a_device_with_more_queues_than_cpus_is_used_with_one_for_each_and_the_record_says_so() {
-        let device = |queues: u32| sim::device::device(&format!("nvme:capacity_mib=64:queues={queues}"), 1).unwrap();
+        let device = |queues: u32| {
+            sim::device::device(&format!("nvme:capacity_mib=64:queues={queues}"), 1).unwrap()
+        };
         let many = read("mq-deadline:cpus=10:cpu_percent=100").unwrap().describe(&*device(64));
         assert!(many.ends_with("cpus=10 hw_queues=10 cpu_percent=100"), "{many}");
         let few = read("none:cpus=10").unwrap().describe(&*device(4));
         assert!(few.ends_with("cpus=10 hw_queues=4 cpu_percent=100"), "{few}");
         let own = read("none").unwrap().describe(&*device(64));
-        assert!(own.contains("one_cpu=0") && !own.contains("cpus=") && !own.contains("hw_queues"), "{own}");
+        assert!(
+            own.contains("one_cpu=0") && !own.contains("cpus=") && !own.contains("hw_queues"),
+            "{own}"
+        );
         let legacy = read("deadline:cpus=10").unwrap().describe(&*device(64));
-        assert!(legacy.ends_with("cpus=10 cpu_percent=100"), "legacy Linux has one queue: {legacy}");
+        assert!(
+            legacy.ends_with("cpus=10 cpu_percent=100"),
+            "legacy Linux has one queue: {legacy}"
+        );
         assert!(refused("none:cpus=257").contains("from 0 to 256"));
     }
 
@@ -263,7 +301,12 @@ mod tests {
 
     #[test]
     fn what_is_out_of_range_is_answered_with_the_range() {
-        for word in ["wpcas:gamma_percent=101", "wpcas:gamma_percent=much", "none:hz=7", "none:queue_depth=0"] {
+        for word in [
+            "wpcas:gamma_percent=101",
+            "wpcas:gamma_percent=much",
+            "none:hz=7",
+            "none:queue_depth=0",
+        ] {
             assert!(refused(word).contains("a whole number from"), "{}", refused(word));
         }
     }

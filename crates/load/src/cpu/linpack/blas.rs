@@ -75,7 +75,9 @@ impl Form for Unrolled {
         let odd = x.len() % 4;
         let ((x_odd, x), (y_odd, y)) = (x.split_at(odd), y.split_at(odd));
         let sum = x_odd.iter().zip(y_odd).fold(0.0, |sum, (x, y)| sum + x * y);
-        let four = |sum, (x, y): (&[f64; 4], &[f64; 4])| sum + x[0] * y[0] + x[1] * y[1] + x[2] * y[2] + x[3] * y[3];
+        let four = |sum, (x, y): (&[f64; 4], &[f64; 4])| {
+            sum + x[0] * y[0] + x[1] * y[1] + x[2] * y[2] + x[3] * y[3]
+        };
         x.as_chunks::<4>().0.iter().zip(y.as_chunks::<4>().0).fold(sum, four)
     }
 }
@@ -116,7 +118,11 @@ mod tests {
             let wanted: Vec<f64> = wanted.iter().map(|v| v * -2.0).collect();
             assert_eq!((&rolled, &unrolled), (&wanted, &wanted), "scale of {n}");
             let wanted: f64 = (0..n).map(|i| x[i] * y[i]).sum();
-            assert_eq!((Rolled::dot(&x, &y), Unrolled::dot(&x, &y)), (wanted, wanted), "dot of {n}");
+            assert_eq!(
+                (Rolled::dot(&x, &y), Unrolled::dot(&x, &y)),
+                (wanted, wanted),
+                "dot of {n}"
+            );
         }
     }
 

@@ -129,7 +129,9 @@ pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Res
     loop {
         // The first repetition is done whatever comes, so that there is a result.
         let never = AtomicBool::new(false);
-        let Some(row) = round(spec.array, reps, &mut system, if last.is_none() { &never } else { stop })? else {
+        let Some(row) =
+            round(spec.array, reps, &mut system, if last.is_none() { &never } else { stop })?
+        else {
             break;
         };
         each(&row);
@@ -144,9 +146,18 @@ pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Res
 }
 
 /// One round; None if it was stopped.
-fn round(array: u32, reps: u64, system: &mut System, stop: &AtomicBool) -> Result<Option<Row>, Failure> {
-    let Some((rolled, rolled_residual)) = form::<Rolled>(reps, system, stop)? else { return Ok(None) };
-    let Some((unrolled, unrolled_residual)) = form::<Unrolled>(reps, system, stop)? else { return Ok(None) };
+fn round(
+    array: u32,
+    reps: u64,
+    system: &mut System,
+    stop: &AtomicBool,
+) -> Result<Option<Row>, Failure> {
+    let Some((rolled, rolled_residual)) = form::<Rolled>(reps, system, stop)? else {
+        return Ok(None);
+    };
+    let Some((unrolled, unrolled_residual)) = form::<Unrolled>(reps, system, stop)? else {
+        return Ok(None);
+    };
     let both = |of: fn(&Spent) -> Duration| (of(&rolled) + of(&unrolled)).as_secs_f64();
     let seconds = [both(|spent| spent.dgefa), both(|spent| spent.dgesl), both(|spent| spent.total)];
     Ok(Some(Row::of(array, reps, seconds, rolled_residual.max(unrolled_residual))))
@@ -154,7 +165,12 @@ fn round(array: u32, reps: u64, system: &mut System, stop: &AtomicBool) -> Resul
 
 impl Row {
     /// The row of `reps` repetitions of both forms that took so many seconds in DGEFA, in DGESL, and in all.
-    pub fn of(array: u32, reps: u64, [dgefa_s, dgesl_s, time_s]: [f64; 3], residual_norm: f64) -> Row {
+    pub fn of(
+        array: u32,
+        reps: u64,
+        [dgefa_s, dgesl_s, time_s]: [f64; 3],
+        residual_norm: f64,
+    ) -> Row {
         let solving_s = dgefa_s + dgesl_s;
         Row {
             reps,
@@ -169,7 +185,11 @@ impl Row {
 }
 
 /// The repetitions of one form, and the residual of the last.
-fn form<F: Form>(reps: u64, system: &mut System, stop: &AtomicBool) -> Result<Option<(Spent, f64)>, Failure> {
+fn form<F: Form>(
+    reps: u64,
+    system: &mut System,
+    stop: &AtomicBool,
+) -> Result<Option<(Spent, f64)>, Failure> {
     let mut spent = Spent::default();
     let began = Instant::now();
     for _ in 0..reps {
@@ -185,7 +205,9 @@ fn form<F: Form>(reps: u64, system: &mut System, stop: &AtomicBool) -> Result<Op
         spent.dgefa += factored - before;
         spent.dgesl += factored.elapsed();
         if !whole {
-            return Err(Failure::Wrong { what: "a pivot is zero, and the matrix has none".to_string() });
+            return Err(Failure::Wrong {
+                what: "a pivot is zero, and the matrix has none".to_string(),
+            });
         }
     }
     spent.total = began.elapsed();
@@ -198,7 +220,9 @@ fn judge(residual: f64, limit: f64) -> Result<f64, Failure> {
     if residual <= limit {
         return Ok(residual);
     }
-    let what = format!("the normalised residual of the solution is {residual:.3e}, and at most {limit} is rounding");
+    let what = format!(
+        "the normalised residual of the solution is {residual:.3e}, and at most {limit} is rounding"
+    );
     Err(Failure::Wrong { what })
 }
 
@@ -229,7 +253,8 @@ mod tests {
     fn a_report_holds_the_figures_of_the_last_round() {
         let report = run(&spec(200, 5), &AtomicBool::new(false)).unwrap();
         let of = |name: &str| report.counters[name];
-        let solving_s = report.window_ns as f64 / 1e9 * (of("dgefa_percent") + of("dgesl_percent")) / 100.0;
+        let solving_s =
+            report.window_ns as f64 / 1e9 * (of("dgefa_percent") + of("dgesl_percent")) / 100.0;
         let wanted = kflops(200, of("reps") as u64, solving_s);
         assert!((report.metrics["kflops"] / wanted - 1.0).abs() < 1e-6, "{report:?}");
         assert!(of("residual_norm") > 0.0);
@@ -244,9 +269,13 @@ mod tests {
         assert!(least < 9_717_238.0 && 9_717_238.0 < most, "{least} to {most}");
         assert!(most / least < 1.014, "the time has two digits");
         let row = Row::of(200, 4096, [0.557_958, 0.020_268, 0.782_55], 1.0);
-        assert!((row.dgefa_percent - 71.30).abs() < 0.01 && (row.dgesl_percent - 2.59).abs() < 0.01, "{row:?}");
         assert!(
-            (row.overhead_percent - 26.11).abs() < 0.01 && (row.kflops / 9_728_400.0 - 1.0).abs() < 1e-3,
+            (row.dgefa_percent - 71.30).abs() < 0.01 && (row.dgesl_percent - 2.59).abs() < 0.01,
+            "{row:?}"
+        );
+        assert!(
+            (row.overhead_percent - 26.11).abs() < 0.01
+                && (row.kflops / 9_728_400.0 - 1.0).abs() < 1e-3,
             "{row:?}"
         );
     }

@@ -119,7 +119,13 @@ impl System {
         let solution = self.b.clone();
         let matrix = vec![0.0; self.a.len()];
         let factors = std::mem::replace(&mut self.a, matrix);
-        let mut own = System { n: self.n, lda: self.lda, a: factors, b: Vec::new(), pivots: self.pivots.clone() };
+        let mut own = System {
+            n: self.n,
+            lda: self.lda,
+            a: factors,
+            b: Vec::new(),
+            pivots: self.pivots.clone(),
+        };
         self.generate();
         own.b = self.b.clone();
         own.solve_transposed::<F>();
@@ -141,13 +147,19 @@ impl System {
     /// `b - Aᵀ x`.
     fn minus_transposed_product(&self, x: &[f64]) -> Vec<f64> {
         let columns = self.a.chunks_exact(self.lda);
-        self.b.iter().zip(columns).map(|(b, column)| b - Unrolled::dot(&column[..self.n], x)).collect()
+        self.b
+            .iter()
+            .zip(columns)
+            .map(|(b, column)| b - Unrolled::dot(&column[..self.n], x))
+            .collect()
     }
 
     /// Largest error / (n * largest of the matrix * largest of the solution * the distance of 1 to the next number).
     fn normalised(&self, rest: &[f64], x: &[f64]) -> f64 {
         let norm = |values: &[f64]| {
-            values.iter().fold(0.0f64, |norm, v| if v.is_nan() { f64::NAN } else { v.abs().max(norm) })
+            values
+                .iter()
+                .fold(0.0f64, |norm, v| if v.is_nan() { f64::NAN } else { v.abs().max(norm) })
         };
         norm(rest) / (self.n as f64 * norm(&self.a) * norm(x) * f64::EPSILON)
     }
@@ -176,7 +188,10 @@ mod tests {
         // 3125 * 1325 mod 65536 = 11857; then 25285.
         assert_eq!(system.a[0], (11_857.0 - 32_768.0) / 16_384.0);
         assert_eq!(system.a[1], (25_285.0 - 32_768.0) / 16_384.0);
-        assert_eq!(system.a[100], 0.0, "between the order and the leading dimension nothing is written");
+        assert_eq!(
+            system.a[100], 0.0,
+            "between the order and the leading dimension nothing is written"
+        );
         let row: f64 = (0..100).map(|j| system.a[j * 200]).sum();
         assert_eq!(system.b[0], row);
     }
@@ -184,7 +199,9 @@ mod tests {
     #[test]
     fn the_solution_is_one_everywhere_and_the_residual_small_in_both_forms() {
         for array in [10, 11, 14, 200, 258, 500] {
-            for (mut system, form) in [(solved::<Rolled>(array), "rolled"), (solved::<Unrolled>(array), "unrolled")] {
+            for (mut system, form) in
+                [(solved::<Rolled>(array), "rolled"), (solved::<Unrolled>(array), "unrolled")]
+            {
                 let far = system.b.iter().map(|x| (x - 1.0).abs()).fold(0.0, f64::max);
                 assert!(far < 1e-9, "{array} {form}: {far}");
                 let residual = system.residual::<Unrolled>();
@@ -228,7 +245,10 @@ mod tests {
             assert_eq!(has_equal_columns(n), repeats(n), "{n}");
         }
         assert!(
-            has_equal_columns(256) && has_equal_columns(2000) && !has_equal_columns(100) && !has_equal_columns(1000)
+            has_equal_columns(256)
+                && has_equal_columns(2000)
+                && !has_equal_columns(100)
+                && !has_equal_columns(1000)
         );
     }
 }

@@ -54,18 +54,25 @@ impl Extract {
                 let last = last.ok_or_else(|| format!("text that matches {}", regex.as_str()))?;
                 let figure = |(name, group): &(String, usize)| {
                     let text = last.get(*group).map(|found| found.as_str());
-                    let text = text.ok_or_else(|| format!("{name}: its group took no part in the last match"))?;
-                    number(text).map(|value| (name.clone(), value)).ok_or_else(|| not_a_number(name, text))
+                    let text = text.ok_or_else(|| {
+                        format!("{name}: its group took no part in the last match")
+                    })?;
+                    number(text)
+                        .map(|value| (name.clone(), value))
+                        .ok_or_else(|| not_a_number(name, text))
                 };
                 groups.iter().map(figure).collect()
             }
             Extract::Json(pointers) => {
-                let document: Value =
-                    serde_json::from_str(printed.trim()).map_err(|e| format!("JSON that can be read ({e})"))?;
+                let document: Value = serde_json::from_str(printed.trim())
+                    .map_err(|e| format!("JSON that can be read ({e})"))?;
                 let figure = |(name, pointer): &(String, String)| {
-                    let value = document.pointer(pointer).ok_or_else(|| format!("{name} at {pointer}"))?;
+                    let value =
+                        document.pointer(pointer).ok_or_else(|| format!("{name} at {pointer}"))?;
                     let figure = value.as_f64().or_else(|| value.as_str().and_then(number));
-                    figure.map(|figure| (name.clone(), figure)).ok_or_else(|| not_a_number(name, &value.to_string()))
+                    figure
+                        .map(|figure| (name.clone(), figure))
+                        .ok_or_else(|| not_a_number(name, &value.to_string()))
                 };
                 pointers.iter().map(figure).collect()
             }
@@ -85,10 +92,15 @@ fn by_regex(text: &str, metric: Option<&str>) -> Result<Extract, String> {
         }
         None => named,
         Some(_) if !named.is_empty() => {
-            return Err("metric is given, and regex has named groups: each of these is a metric already".into());
+            return Err(
+                "metric is given, and regex has named groups: each of these is a metric already"
+                    .into(),
+            );
         }
         Some(_) if regex.captures_len() < 2 => {
-            return Err("regex has no group: put parentheses around the number, e.g. ([0-9.]+)".into());
+            return Err(
+                "regex has no group: put parentheses around the number, e.g. ([0-9.]+)".into()
+            );
         }
         Some(metric) => vec![(metric.to_string(), 1)],
     };
@@ -101,11 +113,15 @@ fn by_pointers(text: &str, metric: Option<&str>) -> Result<Extract, String> {
         Some(metric) => vec![(metric.to_string(), text.trim().to_string())],
         None => {
             let pairs = text.split_whitespace().map(|word| word.split_once('='));
-            let pairs = pairs.map(|pair| pair.map(|(name, pointer)| (name.to_string(), pointer.to_string())));
-            pairs.collect::<Option<Vec<_>>>().ok_or_else(|| format!("json names no metric: write {example}"))?
+            let pairs = pairs
+                .map(|pair| pair.map(|(name, pointer)| (name.to_string(), pointer.to_string())));
+            pairs
+                .collect::<Option<Vec<_>>>()
+                .ok_or_else(|| format!("json names no metric: write {example}"))?
         }
     };
-    let possible = pointers.iter().all(|(name, pointer)| !name.is_empty() && pointer.starts_with('/'));
+    let possible =
+        pointers.iter().all(|(name, pointer)| !name.is_empty() && pointer.starts_with('/'));
     if pointers.is_empty() || !possible {
         return Err(format!("json={text}: a pointer begins with /, e.g. {example}"));
     }
@@ -160,8 +176,13 @@ mod tests {
         let printed = r#" {"results": [{"tps": 12.5, "a/b": "7"}], "word": "x"} "#;
         let options = [("json", "tps=/results/0/tps odd_ms=/results/0/a~1b")];
         assert_eq!(read(&options, printed), Ok(vec![("odd_ms".into(), 7.0), ("tps".into(), 12.5)]));
-        assert_eq!(read(&[("metric", "tps"), ("json", "/results/0/tps")], printed), Ok(vec![("tps".into(), 12.5)]));
-        for (pointer, part) in [("tps=/results/1/tps", "tps at /results/1/tps"), ("tps=/word", "found `\"x\"`")] {
+        assert_eq!(
+            read(&[("metric", "tps"), ("json", "/results/0/tps")], printed),
+            Ok(vec![("tps".into(), 12.5)])
+        );
+        for (pointer, part) in
+            [("tps=/results/1/tps", "tps at /results/1/tps"), ("tps=/word", "found `\"x\"`")]
+        {
             let error = read(&[("json", pointer)], printed).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
@@ -174,7 +195,10 @@ mod tests {
             (&[("metric", "tps")][..], "give regex or json too"),
             (&[("regex", "([0-9]+)")], "regex names no metric"),
             (&[("regex", "[0-9]+"), ("metric", "tps")], "parentheses"),
-            (&[("regex", "(?<tps>[0-9]+)"), ("metric", "tps")], "each of these is a metric already"),
+            (
+                &[("regex", "(?<tps>[0-9]+)"), ("metric", "tps")],
+                "each of these is a metric already",
+            ),
             (&[("regex", "(")], "regex cannot be read"),
             (&[("json", "/results")], "json names no metric"),
             (&[("json", "tps=results")], "begins with /"),

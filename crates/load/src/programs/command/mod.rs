@@ -27,7 +27,8 @@ pub(crate) static COMMAND: RunnerKind = RunnerKind {
     writes: |options| options.text("on") == Some("device"),
     primary: |options| {
         let extract = Extract::of(options).ok();
-        let first = extract.as_ref().and_then(|extract| extract.metrics().first().map(ToString::to_string));
+        let first =
+            extract.as_ref().and_then(|extract| extract.metrics().first().map(ToString::to_string));
         first.unwrap_or_else(|| "wall_s".to_string())
     },
     own_metrics: |options| directions(options).unwrap_or_default(),
@@ -46,13 +47,19 @@ const OPTIONS: &[Opt] = &[
     text("setup", "a command line that runs once, before the first trial"),
     text("reset", "a command line that runs before each trial, not timed"),
     text("metric", "the name of the figure that regex or json finds; it should end with its unit"),
-    text("regex", "finds the figure: the first group of the last match, or each group (?<NAME>…) as the metric NAME"),
+    text(
+        "regex",
+        "finds the figure: the first group of the last match, or each group (?<NAME>…) as the metric NAME",
+    ),
     text(
         "json",
         "finds figures in JSON: a pointer as /results/tps for metric, or NAME=/results/tps, several with blanks between",
     ),
     opt("scale", "1", Form::Text, "the figures found are multiplied by this, for their units"),
-    text("better", "which way the figures improve: higher or lower, or NAME=higher, several with blanks between"),
+    text(
+        "better",
+        "which way the figures improve: higher or lower, or NAME=higher, several with blanks between",
+    ),
     opt("stream", "stdout", Form::Text, "where the figures are printed: stdout or stderr"),
     opt(
         "on",
@@ -60,7 +67,10 @@ const OPTIONS: &[Opt] = &[
         Form::Text,
         "files: it works in {dir}, on a file system on the device; device: on the bare device; cpu: on no device (with --arena cpu)",
     ),
-    text("version", "a command line whose first line is recorded as the version, e.g. tar --version"),
+    text(
+        "version",
+        "a command line whose first line is recorded as the version, e.g. tar --version",
+    ),
 ];
 
 const fn text(name: &'static str, help: &'static str) -> Opt {
@@ -70,13 +80,20 @@ const fn text(name: &'static str, help: &'static str) -> Opt {
 fn check(options: &Options) -> Result<(), String> {
     match (options.text("run"), options.text("file")) {
         (None, None) => {
-            return Err("say what to run, e.g. run = \"tar xf /srv/x.tar -C {dir}\", or command:./bench.sh".into());
+            return Err(
+                "say what to run, e.g. run = \"tar xf /srv/x.tar -C {dir}\", or command:./bench.sh"
+                    .into(),
+            );
         }
-        (Some(_), Some(_)) => return Err("run and file are both given: one of them is the program".into()),
+        (Some(_), Some(_)) => {
+            return Err("run and file are both given: one of them is the program".into());
+        }
         _ => {}
     }
     scale(options)?;
-    if let Some(stream) = options.text("stream").filter(|stream| !["stdout", "stderr"].contains(stream)) {
+    if let Some(stream) =
+        options.text("stream").filter(|stream| !["stdout", "stderr"].contains(stream))
+    {
         return Err(format!("stream={stream}: stdout or stderr is possible"));
     }
     if let Some(on) = options.text("on").filter(|on| !["files", "device", "cpu"].contains(on)) {
@@ -105,7 +122,9 @@ fn directions(options: &Options) -> Result<Vec<(String, bool)>, String> {
     let way = |word: &str| match word {
         "higher" => Ok(true),
         "lower" => Ok(false),
-        _ => Err(format!("better={word}: higher or lower is possible, or e.g. tps=higher p99_ms=lower")),
+        _ => Err(format!(
+            "better={word}: higher or lower is possible, or e.g. tps=higher p99_ms=lower"
+        )),
     };
     if !text.contains('=') {
         let higher = way(text.trim())?;
@@ -139,7 +158,8 @@ impl Command {
 
     fn find(&mut self) -> Result<(), RunnerError> {
         if let Some(file) = self.options.text("file") {
-            let found = std::fs::canonicalize(file).map_err(RunnerError::file("find the program", Path::new(file)))?;
+            let found = std::fs::canonicalize(file)
+                .map_err(RunnerError::file("find the program", Path::new(file)))?;
             self.file = Some(found);
         }
         Ok(())
@@ -148,11 +168,19 @@ impl Command {
     /// Refuses what the plan's device cannot give.
     fn look(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let problem = match (self.options.text("on"), bench.directory) {
-            (Some("files"), None) => "it needs a file system on the device, and none is made: add --fs ext4",
-            (Some("device"), Some(_)) => "it needs the bare device (on=device): take the file system out of the plan",
+            (Some("files"), None) => {
+                "it needs a file system on the device, and none is made: add --fs ext4"
+            }
+            (Some("device"), Some(_)) => {
+                "it needs the bare device (on=device): take the file system out of the plan"
+            }
             _ => return Ok(()),
         };
-        Err(RunnerError::Wrong { program: "command".into(), problem: problem.into(), tail: String::new() })
+        Err(RunnerError::Wrong {
+            program: "command".into(),
+            problem: problem.into(),
+            tail: String::new(),
+        })
     }
 
     /// What messages call the program.
@@ -165,7 +193,10 @@ impl Command {
         let here = bench.directory.unwrap_or(Path::new("/"));
         let mut values = vec![
             ("dir", bench.directory.map(|dir| dir.display().to_string()).unwrap_or_default()),
-            ("device", bench.device.map(|device| device.path.display().to_string()).unwrap_or_default()),
+            (
+                "device",
+                bench.device.map(|device| device.path.display().to_string()).unwrap_or_default(),
+            ),
         ];
         if let Some(trial) = trial {
             // As many bits as a shell and a C program can count with.
@@ -174,15 +205,17 @@ impl Command {
         }
         let (program, args) = match (line, &self.file) {
             (Some(line), _) => {
-                let filled = values
-                    .iter()
-                    .fold(line.to_string(), |line, (key, value)| line.replace(&format!("{{{key}}}"), value));
+                let filled = values.iter().fold(line.to_string(), |line, (key, value)| {
+                    line.replace(&format!("{{{key}}}"), value)
+                });
                 ("/bin/sh".into(), vec!["-c".into(), filled.into()])
             }
             (None, Some(file)) if is_executable(file) => (file.clone(), Vec::new()),
             (None, file) => ("/bin/sh".into(), file.iter().map(Into::into).collect()),
         };
-        let env = values.iter().map(|(key, value)| (format!("SCHEDLAB_{}", key.to_uppercase()), value.into()));
+        let env = values
+            .iter()
+            .map(|(key, value)| (format!("SCHEDLAB_{}", key.to_uppercase()), value.into()));
         Launch {
             program,
             args,
@@ -195,7 +228,13 @@ impl Command {
         }
     }
 
-    fn run_line(&self, bench: &Bench<'_>, key: &str, line: &str, deadline: Duration) -> Result<Ended, RunnerError> {
+    fn run_line(
+        &self,
+        bench: &Bench<'_>,
+        key: &str,
+        line: &str,
+        deadline: Duration,
+    ) -> Result<Ended, RunnerError> {
         let running = bench.session.start(&self.launch(bench, None, Some(line)))?;
         bench.finish(running, &format!("{key} `{line}`"), deadline)
     }
@@ -205,9 +244,15 @@ impl Runner for Command {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
         self.find()?;
         let Some(line) = self.options.text("version") else { return Ok("unknown".to_string()) };
-        let ended = self.run_line(bench, "version", line, self.options.deadline().min(Duration::from_secs(60)))?;
+        let ended = self.run_line(
+            bench,
+            "version",
+            line,
+            self.options.deadline().min(Duration::from_secs(60)),
+        )?;
         let printed = if ended.stdout.trim().is_empty() { &ended.stderr } else { &ended.stdout };
-        let first = printed.lines().map(str::trim).find(|line| !line.is_empty()).map(ToString::to_string);
+        let first =
+            printed.lines().map(str::trim).find(|line| !line.is_empty()).map(ToString::to_string);
         first.ok_or_else(|| RunnerError::Unreadable {
             program: format!("version `{line}`"),
             missing: "line at all".into(),
@@ -232,15 +277,21 @@ impl Runner for Command {
     }
 
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
-        let running = bench.session.start(&self.launch(bench, Some(trial), self.options.text("run")))?;
+        let running =
+            bench.session.start(&self.launch(bench, Some(trial), self.options.text("run")))?;
         let ended = bench.finish(running, &self.name(), trial.deadline)?;
         let synced = match bench.directory {
             Some(directory) => cache::sync(directory)?,
-            None => bench.device.map_or(Ok(Duration::ZERO), |device| cache::sync_device(&device.path))?,
+            None => bench
+                .device
+                .map_or(Ok(Duration::ZERO), |device| cache::sync_device(&device.path))?,
         };
         let Ended { stdout, stderr, .. } = &ended;
-        let (printed, other) =
-            if self.options.text("stream") == Some("stderr") { (stderr, stdout) } else { (stdout, stderr) };
+        let (printed, other) = if self.options.text("stream") == Some("stderr") {
+            (stderr, stdout)
+        } else {
+            (stdout, stderr)
+        };
         let tail = tail_of(printed, other);
         let unreadable = |missing| RunnerError::Unreadable { program: self.name(), missing, tail };
         let mut metrics = self.extract.read(printed).map_err(unreadable)?;

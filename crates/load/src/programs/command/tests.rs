@@ -15,7 +15,10 @@ fn options_that_cannot_be_are_refused_with_what_would_be_right() {
         (&[("run", "true"), ("stream", "both")], "stdout or stderr"),
         (&[("run", "true"), ("on", "tape")], "files, device or cpu"),
         (&[("run", "true"), ("better", "higher")], "no metric that it could be of"),
-        (&[("run", "true"), ("metric", "x"), ("json", "/x"), ("better", "more")], "higher or lower"),
+        (
+            &[("run", "true"), ("metric", "x"), ("json", "/x"), ("better", "more")],
+            "higher or lower",
+        ),
         (&[("run", "true"), ("json", "x=/x"), ("better", "y=lower")], "the metrics are x"),
     ] {
         let error = read(pairs).unwrap_err();
@@ -28,9 +31,11 @@ fn the_first_figure_decides_and_its_direction_is_as_given() {
     let row = find("command").expect("a row");
     let options = read(&[("run", "true")]).unwrap();
     assert_eq!(((row.primary)(&options), (row.own_metrics)(&options)), ("wall_s".into(), vec![]));
-    let options = read(&[("run", "true"), ("json", "b=/b a=/a"), ("better", "a=lower b=higher")]).unwrap();
+    let options =
+        read(&[("run", "true"), ("json", "b=/b a=/a"), ("better", "a=lower b=higher")]).unwrap();
     assert_eq!((row.primary)(&options), "b");
     assert_eq!((row.own_metrics)(&options), [("a".to_string(), false), ("b".to_string(), true)]);
-    let options = read(&[("run", "true"), ("regex", "(?<x>.)(?<y>.)"), ("better", "lower")]).unwrap();
+    let options =
+        read(&[("run", "true"), ("regex", "(?<x>.)(?<y>.)"), ("better", "lower")]).unwrap();
     assert_eq!((row.own_metrics)(&options), [("x".to_string(), false), ("y".to_string(), false)]);
 }

@@ -44,7 +44,12 @@ pub static LOADS: &[LoadKind] = &[
         help: "a storm of processes that compute shortly and end",
         options: &[
             opt("processes", "0", Form::Number, "at the same time, to 1024; 0 is one for each CPU"),
-            opt("rate", "0", Form::Number, "begun in a second, all together; 0 is as many as can be"),
+            opt(
+                "rate",
+                "0",
+                Form::Number,
+                "begun in a second, all together; 0 is as many as can be",
+            ),
             opt("work", "100us", Form::Time, "how long each computes, at most 50ms"),
         ],
         check: |options| {
@@ -108,7 +113,8 @@ impl LoadKind {
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Options, OptionsError> {
         let options = Options::read(self.name, || self.options.iter(), pairs)?;
-        (self.check)(&options).map_err(|problem| OptionsError::Impossible { runner: self.name, problem })?;
+        (self.check)(&options)
+            .map_err(|problem| OptionsError::Impossible { runner: self.name, problem })?;
         Ok(options)
     }
 }
@@ -132,8 +138,9 @@ mod tests {
 
     #[test]
     fn an_invalid_value_is_refused_with_the_valid_range() {
-        let refused =
-            |name: &str, key: &str, value: &str| find(name).unwrap().read([(key, value)]).unwrap_err().to_string();
+        let refused = |name: &str, key: &str, value: &str| {
+            find(name).unwrap().read([(key, value)]).unwrap_err().to_string()
+        };
         for (name, key, value, right) in [
             ("spin", "threads", "1025", "0 to 1024"),
             ("io", "threads", "0", "1 to 1024"),
@@ -147,7 +154,8 @@ mod tests {
             let error = refused(name, key, value);
             assert!(error.contains(name) && error.contains(right), "{name}:{key}={value}: {error}");
         }
-        let larger = find("io").unwrap().read([("size", "8k"), ("block", "16k")]).unwrap_err().to_string();
+        let larger =
+            find("io").unwrap().read([("size", "8k"), ("block", "16k")]).unwrap_err().to_string();
         assert!(larger.contains("block is at most size"), "{larger}");
     }
 }

@@ -29,7 +29,11 @@ struct Own {
 }
 
 /// The runner of a CPU workload; `order` makes what a trial runs.
-fn own(name: &'static str, options: &Options, order: fn(&Options, &Trial) -> Spec) -> Box<dyn Runner> {
+fn own(
+    name: &'static str,
+    options: &Options,
+    order: fn(&Options, &Trial) -> Spec,
+) -> Box<dyn Runner> {
     Box::new(Own { name, options: options.clone(), order })
 }
 
@@ -40,7 +44,9 @@ impl Runner for Own {
 
     fn measure(&mut self, bench: &Bench<'_>, trial: &Trial) -> Result<Measurement, RunnerError> {
         let order = (self.order)(&self.options, trial);
-        let running = bench.session.start(&Launch { placement: trial.placement.clone(), ..launch(&order)? })?;
+        let running = bench
+            .session
+            .start(&Launch { placement: trial.placement.clone(), ..launch(&order)? })?;
         let ended = bench.finish(running, self.name, trial.deadline)?;
         let report = report(self.name, &ended)?;
         Ok(Measurement {
@@ -92,11 +98,21 @@ fn within_time(options: &Options, name: &str, least: &str, most: &str) -> Result
 /// # Errors
 /// [`RunnerError`] when the executable of schedlab cannot be found.
 pub fn launch(order: &Spec) -> Result<Launch, RunnerError> {
-    let failed = |why: String| RunnerError::Wrong { program: SUBCOMMAND.into(), problem: why, tail: String::new() };
-    let program: PathBuf =
-        std::env::current_exe().map_err(|e| failed(format!("its own executable cannot be found: {e}")))?;
+    let failed = |why: String| RunnerError::Wrong {
+        program: SUBCOMMAND.into(),
+        problem: why,
+        tail: String::new(),
+    };
+    let program: PathBuf = std::env::current_exe()
+        .map_err(|e| failed(format!("its own executable cannot be found: {e}")))?;
     let input = serde_json::to_vec(order).map_err(|e| failed(e.to_string()))?;
-    Ok(Launch { program, args: vec![SUBCOMMAND.into()], dir: "/".into(), input, ..Launch::default() })
+    Ok(Launch {
+        program,
+        args: vec![SUBCOMMAND.into()],
+        dir: "/".into(),
+        input,
+        ..Launch::default()
+    })
 }
 
 /// Reads the report of the process: the last line that it printed.

@@ -15,7 +15,12 @@ pub(crate) static LINPACK: RunnerKind = RunnerKind {
     writes: |_| false,
     primary: |_| "kflops".to_string(),
     own_metrics: |_| Vec::new(),
-    options: &[opt("array", "200", Form::Number, "leading dimension; systems have half as many unknowns")],
+    options: &[opt(
+        "array",
+        "200",
+        Form::Number,
+        "leading dimension; systems have half as many unknowns",
+    )],
     check: |options| linpack::check(number(options, "array")),
     starts: |_| Vec::new(),
     make: |options| {

@@ -169,7 +169,15 @@ const LEFT_OUT: &[&str] = &[
 /// Options that are refused with a word of their own.
 const REFUSED: &[(&[&str], &str)] = &[
     (
-        &["directory", "opendir", "filename_format", "unique_filename", "filetype", "lockfile", "file_append"],
+        &[
+            "directory",
+            "opendir",
+            "filename_format",
+            "unique_filename",
+            "filetype",
+            "lockfile",
+            "file_append",
+        ],
         "schedlab itself names the device or the directory under test; remove the line",
     ),
     (&["include"], "another file would be read; copy its lines into this one"),
@@ -200,7 +208,10 @@ const REFUSED: &[(&[&str], &str)] = &[
         ],
         "a file outside of the device under test would be written or read; remove the line",
     ),
-    (&["read_iolog", "replay_redirect"], "a recorded trace names devices of its own; use the workload replay:FILE"),
+    (
+        &["read_iolog", "replay_redirect"],
+        "a recorded trace names devices of its own; use the workload replay:FILE",
+    ),
     (
         &["cgroup", "cgroup_weight", "cgroup_nodelete"],
         "schedlab makes control groups itself; write io_weight= or io_max= beside the workload",
@@ -219,7 +230,10 @@ const REFUSED: &[(&[&str], &str)] = &[
         &["continue_on_error", "ignore_error"],
         "requests that failed would be counted as if they had not; remove the line",
     ),
-    (&["wait_for"], "fio does not tell which jobs followed each other by it; write stonewall into the later one"),
+    (
+        &["wait_for"],
+        "fio does not tell which jobs followed each other by it; write stonewall into the later one",
+    ),
     (
         &["verify", "verify_only", "do_verify", "verify_pattern", "trim_percentage"],
         "checking data is no load to compare schedulers by: its reads would be counted among the others; remove the line",
@@ -246,12 +260,18 @@ pub(super) fn fate(option: &str) -> Fate {
     if option == "filename" {
         return Fate::FileName;
     }
-    REFUSED.iter().find(|(names, _)| names.contains(&option)).map_or(Fate::Unknown, |(_, why)| Fate::Refused(why))
+    REFUSED
+        .iter()
+        .find(|(names, _)| names.contains(&option))
+        .map_or(Fate::Unknown, |(_, why)| Fate::Refused(why))
 }
 
 /// The allowed option whose name is nearest.
 pub(super) fn nearest(option: &str) -> Option<&'static str> {
-    text::nearest(option, GIVEN.iter().flat_map(|names| names.iter().copied()).filter(|name| name.len() > 3))
+    text::nearest(
+        option,
+        GIVEN.iter().flat_map(|names| names.iter().copied()).filter(|name| name.len() > 3),
+    )
 }
 
 /// Whether a value has only characters by which fio can neither start a shell (`$`, from which it computes with bc) nor read a file (quotes).
@@ -286,10 +306,14 @@ mod tests {
 
     #[test]
     fn a_value_cannot_reach_a_shell() {
-        for value in ["4k", "randread:8", "zipf:1.2", "4k/60:64k/40", "1,4", "-1", "50%", "(2*1024)"] {
+        for value in
+            ["4k", "randread:8", "zipf:1.2", "4k/60:64k/40", "1,4", "-1", "50%", "(2*1024)"]
+        {
             assert!(is_plain(value), "{value}");
         }
-        for value in ["$ncpus", "`id`", "'/etc/passwd'", "\"x\"", "a\\:b", "a;b", "a#b", "4k\n[x]", "ä"] {
+        for value in
+            ["$ncpus", "`id`", "'/etc/passwd'", "\"x\"", "a\\:b", "a;b", "a#b", "4k\n[x]", "ä"]
+        {
             assert!(!is_plain(value), "{value}");
         }
     }

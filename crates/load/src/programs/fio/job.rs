@@ -57,22 +57,34 @@ impl JobFile {
         JobFile::parse(path, &text, &|name| std::env::var(name).ok())
     }
 
-    pub(super) fn parse(path: &str, text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<JobFile, String> {
+    pub(super) fn parse(
+        path: &str,
+        text: &str,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<JobFile, String> {
         let mut reader = Reader { path, env, sections: Vec::new(), refusals: Vec::new() };
         for (at, line) in text.lines().enumerate() {
             reader.line(at + 1, line);
         }
         let file = JobFile { sections: reader.sections };
         if reader.refusals.is_empty() && file.jobs().is_empty() {
-            reader.refusals.push(format!("{path} has no job; a job begins with its name in a line: [reader]"));
+            reader
+                .refusals
+                .push(format!("{path} has no job; a job begins with its name in a line: [reader]"));
         }
         if reader.refusals.is_empty() { Ok(file) } else { Err(reader.refusals.join("\n")) }
     }
 
     /// The jobs, in order, and what each does.
     pub(super) fn wanted(&self) -> Vec<Wanted> {
-        let names = self.sections.iter().filter(|section| !section.is_global()).map(|section| section.name.clone());
-        let does = |job: &BTreeMap<&str, &str>, words: &[&str]| words.iter().any(|word| mode(job).contains(word));
+        let names = self
+            .sections
+            .iter()
+            .filter(|section| !section.is_global())
+            .map(|section| section.name.clone());
+        let does = |job: &BTreeMap<&str, &str>, words: &[&str]| {
+            words.iter().any(|word| mode(job).contains(word))
+        };
         let wanted = names.zip(self.jobs()).map(|(name, job)| Wanted {
             name,
             reads: does(&job, &["read", "rw"]),
@@ -124,7 +136,12 @@ impl JobFile {
     }
 
     /// What fio gets: the same sections, and in each job the target and `forced`. An option of `offered` is given to the jobs that do not have it.
-    pub(super) fn text(&self, target: Target<'_>, forced: &[(&str, String)], offered: &[(&str, String)]) -> String {
+    pub(super) fn text(
+        &self,
+        target: Target<'_>,
+        forced: &[(&str, String)],
+        offered: &[(&str, String)],
+    ) -> String {
         let jobs = self.jobs();
         let mut own = jobs.iter();
         let mut text = String::new();
@@ -143,7 +160,9 @@ impl JobFile {
             // Both options hold lists that are separated by colons.
             line(&mut text, key, Some(&path.display().to_string().replace(':', "\\:")));
             let has = own.next().expect("every section that is not global is a job");
-            for (key, value) in forced.iter().chain(offered.iter().filter(|(key, _)| !has.contains_key(key))) {
+            for (key, value) in
+                forced.iter().chain(offered.iter().filter(|(key, _)| !has.contains_key(key)))
+            {
                 line(&mut text, key, Some(value));
             }
         }
@@ -155,8 +174,10 @@ impl JobFile {
         let mut common = BTreeMap::new();
         let mut jobs = Vec::new();
         for section in &self.sections {
-            let own =
-                section.options.iter().map(|option| (option.key.as_str(), option.value.as_deref().unwrap_or("1")));
+            let own = section
+                .options
+                .iter()
+                .map(|option| (option.key.as_str(), option.value.as_deref().unwrap_or("1")));
             if section.is_global() {
                 set(&mut common, own);
             } else {
@@ -170,7 +191,10 @@ impl JobFile {
 }
 
 /// `direct` and `buffered` are one switch: the later one holds.
-fn set<'a>(options: &mut BTreeMap<&'a str, &'a str>, own: impl Iterator<Item = (&'a str, &'a str)>) {
+fn set<'a>(
+    options: &mut BTreeMap<&'a str, &'a str>,
+    own: impl Iterator<Item = (&'a str, &'a str)>,
+) {
     for (key, value) in own {
         match key {
             "direct" => options.remove("buffered"),
@@ -248,10 +272,15 @@ impl Reader<'_> {
             };
         }
         if self.sections.is_empty() {
-            return self.refuse(at, &format!("{plain} stands before the first section; write [global] above it"));
+            return self.refuse(
+                at,
+                &format!("{plain} stands before the first section; write [global] above it"),
+            );
         }
         match self.option(at, plain) {
-            Ok(Some(option)) => self.sections.last_mut().expect("there is a section").options.push(option),
+            Ok(Some(option)) => {
+                self.sections.last_mut().expect("there is a section").options.push(option)
+            }
             Ok(None) => {}
             Err(problem) => self.refuse(at, &problem),
         }
@@ -260,7 +289,11 @@ impl Reader<'_> {
     fn section(&mut self, at: usize, name: &str) {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || " _-+.,%()".contains(c);
         let is_job = name != "global";
-        if name.is_empty() || name.len() > 100 || name.starts_with('.') || !name.chars().all(is_plain) {
+        if name.is_empty()
+            || name.len() > 100
+            || name.starts_with('.')
+            || !name.chars().all(is_plain)
+        {
             self.refuse(
                 at,
                 &format!("[{name}] cannot be a job's name: files are called after it; use letters, digits, - and _"),
@@ -271,7 +304,12 @@ impl Reader<'_> {
                 &format!("[{name}] would be global for fio, as is everything that begins so; use another name"),
             );
         } else if is_job && self.sections.iter().any(|section| section.name == name) {
-            self.refuse(at, &format!("a second job is called {name}; figures are reported by name; use another one"));
+            self.refuse(
+                at,
+                &format!(
+                    "a second job is called {name}; figures are reported by name; use another one"
+                ),
+            );
         }
         self.sections.push(Section { name: name.to_string(), options: Vec::new() });
     }
@@ -301,7 +339,10 @@ impl Reader<'_> {
             return Err(format!("{key} stands in line {} already; keep one of them", before.line));
         }
         if matches!(key, "direct" | "buffered")
-            && section.options.iter().any(|option| matches!(option.key.as_str(), "direct" | "buffered"))
+            && section
+                .options
+                .iter()
+                .any(|option| matches!(option.key.as_str(), "direct" | "buffered"))
         {
             return Err("direct and buffered are one switch; keep one of them".to_string());
         }
@@ -312,7 +353,8 @@ impl Reader<'_> {
         let mut done = String::new();
         let mut rest = raw;
         while let Some((before, after)) = rest.split_once("${") {
-            let (name, behind) = after.split_once('}').ok_or_else(|| format!("{raw}: ${{ without }}"))?;
+            let (name, behind) =
+                after.split_once('}').ok_or_else(|| format!("{raw}: ${{ without }}"))?;
             let found = (self.env)(name).ok_or_else(|| {
                 format!(
                     "{name} is not set in the environment (sudo passes none on without -E); set it, or write its value"
@@ -331,7 +373,9 @@ fn refusal(key: &str, text: &str) -> String {
         Fate::Refused(why) => format!("{text} is refused: {why}"),
         _ => {
             let meant = text::suggestion(allow::nearest(key));
-            format!("{key} is refused: it is not known to keep to the device under test; remove the line{meant}")
+            format!(
+                "{key} is refused: it is not known to keep to the device under test; remove the line{meant}"
+            )
         }
     }
 }

@@ -51,7 +51,11 @@ fn comments_blanks_options_without_value_and_aliases_are_understood() {
 fn every_job_gets_the_target_and_nothing_else_names_one() {
     let file = read("[a]\nrw=read\n[global]\nbs=4k\n[b]\nrandseed=7\n");
     let offered = [("randseed", "1".to_string())];
-    let text = file.text(Target::Directory(Path::new("/run/a:b")), &[("lat_percentiles", "1".to_string())], &offered);
+    let text = file.text(
+        Target::Directory(Path::new("/run/a:b")),
+        &[("lat_percentiles", "1".to_string())],
+        &offered,
+    );
     assert_eq!(
         text,
         "[a]\nrw=read\ndirectory=/run/a\\:b\nlat_percentiles=1\nrandseed=1\n[global]\nbs=4k\n[b]\nrandseed=7\ndirectory=/run/a\\:b\nlat_percentiles=1\n"
@@ -85,7 +89,11 @@ fn what_reaches_outside_is_refused_with_its_line_and_what_to_do() {
         let problem = refused(&format!("[global]\nbs=4k\n[a]\n{option}\n"));
         assert!(problem.starts_with("a.fio:4: ") && problem.contains(word), "{option}: {problem}");
     }
-    assert_eq!(refused("[a]\ndirectory=/x\nopendir=/y\n").lines().count(), 2, "all refusals at once");
+    assert_eq!(
+        refused("[a]\ndirectory=/x\nopendir=/y\n").lines().count(),
+        2,
+        "all refusals at once"
+    );
 }
 
 #[test]
@@ -119,17 +127,31 @@ fn the_environment_is_read_here_and_judged_like_the_rest() {
 fn writing_is_seen_wherever_it_is_said() {
     assert!(!read("[a]\n[b]\nrw=randread:8\n").writes());
     assert!(!read("[global]\nrw=write\n[a]\nrw=read\n").writes());
-    for text in
-        ["[a]\nrw=randrw\n", "[global]\nrw=write\n[a]\n", "[a]\n[b]\nreadwrite=randtrim\n", "[a]\nrw=write:4k\n"]
-    {
+    for text in [
+        "[a]\nrw=randrw\n",
+        "[global]\nrw=write\n[a]\n",
+        "[a]\n[b]\nreadwrite=randtrim\n",
+        "[a]\nrw=write:4k\n",
+    ] {
         assert!(read(text).writes(), "{text}");
     }
-    assert!(!read("[a]\n[global]\nrw=write\n[b]\nrw=read\n").writes(), "a global section holds for the jobs below it");
+    assert!(
+        !read("[a]\n[global]\nrw=write\n[b]\nrw=read\n").writes(),
+        "a global section holds for the jobs below it"
+    );
 }
 
 #[test]
 fn a_job_that_says_when_it_ends_is_known() {
-    for text in ["runtime=5", "timeout=5", "size=1G", "io_limit=1G", "number_ios=5", "loops=3", "time_based"] {
+    for text in [
+        "runtime=5",
+        "timeout=5",
+        "size=1G",
+        "io_limit=1G",
+        "number_ios=5",
+        "loops=3",
+        "time_based",
+    ] {
         assert!(read(&format!("[global]\n{text}\n[a]\n")).has_length(), "{text}");
     }
     assert!(!read("[a]\nbs=4k\nramp_time=1\n").has_length());
@@ -154,6 +176,9 @@ fn only_direct_requests_without_ramp_are_counted_exactly() {
 #[test]
 fn the_checksum_is_of_what_fio_gets_and_not_of_remarks() {
     let digest = |text| read(text).digest();
-    assert_eq!(digest("[a]\nbs=4k\n"), digest("; a remark\n[a]\nblocksize = 4k # another\ngroup_reporting\n"));
+    assert_eq!(
+        digest("[a]\nbs=4k\n"),
+        digest("; a remark\n[a]\nblocksize = 4k # another\ngroup_reporting\n")
+    );
     assert_ne!(digest("[a]\nbs=4k\n"), digest("[a]\nbs=8k\n"));
 }

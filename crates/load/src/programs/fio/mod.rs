@@ -53,7 +53,12 @@ pub(crate) static FIO: RunnerKind = RunnerKind {
     own_metrics: |_| Vec::new(),
     options: &[
         opt("file", "", Form::File, "the job file"),
-        opt("runtime", "trial", Form::Text, "trial: a job file without any length gets that of the trial; file: never"),
+        opt(
+            "runtime",
+            "trial",
+            Form::Text,
+            "trial: a job file without any length gets that of the trial; file: never",
+        ),
         opt("fresh", "true", Form::Flag, "jobs that write get new files before each trial"),
     ],
     check: |options| {
@@ -104,7 +109,8 @@ impl Runner for Fio {
         let ended = bench.run(&launch, CHECK_LIMIT)?;
         let found = ended.stdout.trim().to_string();
         if !is_new_enough(&found).ok_or_else(|| unreadable("version", &ended))? {
-            let (program, needed, remedy) = (PROGRAM.into(), "3.0 or later".into(), "install a newer fio".into());
+            let (program, needed, remedy) =
+                (PROGRAM.into(), "3.0 or later".into(), "install a newer fio".into());
             return Err(RunnerError::Version { program, found, needed, remedy });
         }
         // What the file and the environment make together is part of what was measured: a record does not go on with another job.
@@ -131,10 +137,12 @@ impl Runner for Fio {
         let offered = self.offered(file, trial);
         let has_ramp = offered.iter().any(|(key, _)| *key == "ramp_time");
         let exact = file.is_exact() && bench.directory.is_none() && !has_ramp;
-        let launch = Launch { share: trial.share.clone(), ..self.launch(bench, file, &[], &offered) };
+        let launch =
+            Launch { share: trial.share.clone(), ..self.launch(bench, file, &[], &offered) };
         let ended = bench.run(&launch, trial.deadline)?;
         let jobs = output::read(&ended.stdout).map_err(|missing| unreadable(&missing, &ended))?;
-        output::measurement(&jobs, &file.wanted(), exact).map_err(|missing| unreadable(&missing, &ended))
+        output::measurement(&jobs, &file.wanted(), exact)
+            .map_err(|missing| unreadable(&missing, &ended))
     }
 }
 
@@ -168,7 +176,9 @@ impl Fio {
         let own = files.join(FILES);
         let failed = |doing| RunnerError::file(doing, &own);
         match fs::remove_dir_all(&own) {
-            Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(failed("remove")(cause)),
+            Err(cause) if cause.kind() != ErrorKind::NotFound => {
+                return Err(failed("remove")(cause));
+            }
             _ => {}
         }
         fs::create_dir(&own).map_err(failed("create"))?;
@@ -176,7 +186,13 @@ impl Fio {
         bench.run(&launch, self.deadline).map(drop)
     }
 
-    fn launch(&self, bench: &Bench<'_>, file: &JobFile, more: &[(&str, String)], offered: &[(&str, String)]) -> Launch {
+    fn launch(
+        &self,
+        bench: &Bench<'_>,
+        file: &JobFile,
+        more: &[(&str, String)],
+        offered: &[(&str, String)],
+    ) -> Launch {
         let own = bench.directory.map(|files| files.join(FILES));
         let target = own.as_deref().map_or(Target::Device(&bench.device().path), Target::Directory);
         let mut forced: Vec<(&str, String)> = vec![
@@ -205,15 +221,28 @@ fn is_new_enough(found: &str) -> Option<bool> {
 /// file did not when consent was checked.
 fn arguments(writes: bool, on_files: bool) -> Vec<OsString> {
     let readonly = (!writes && !on_files).then_some("--readonly");
-    ["--output-format=json+", "--eta=never"].into_iter().chain(readonly).chain(["-"]).map(OsString::from).collect()
+    ["--output-format=json+", "--eta=never"]
+        .into_iter()
+        .chain(readonly)
+        .chain(["-"])
+        .map(OsString::from)
+        .collect()
 }
 
 fn refused(problem: &str) -> RunnerError {
-    RunnerError::Wrong { program: PROGRAM.into(), problem: problem.to_string(), tail: String::new() }
+    RunnerError::Wrong {
+        program: PROGRAM.into(),
+        problem: problem.to_string(),
+        tail: String::new(),
+    }
 }
 
 fn unreadable(missing: &str, ended: &Ended) -> RunnerError {
-    RunnerError::Unreadable { program: PROGRAM.into(), missing: missing.to_string(), tail: tail(ended) }
+    RunnerError::Unreadable {
+        program: PROGRAM.into(),
+        missing: missing.to_string(),
+        tail: tail(ended),
+    }
 }
 
 #[cfg(test)]
@@ -238,8 +267,11 @@ mod tests {
         let warmup = Duration::from_millis(warmup_ms);
         let (duration, deadline) = (Duration::from_millis(1500), Duration::ZERO);
         let trial = Trial { seed: 6, duration, warmup, deadline, ..Trial::default() };
-        let pairs: Vec<String> =
-            fio.offered(&file, &trial).iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let pairs: Vec<String> = fio
+            .offered(&file, &trial)
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
         pairs.join(" ")
     }
 
@@ -267,8 +299,11 @@ mod tests {
 
     #[test]
     fn only_jobs_that_read_the_bare_device_are_read_only_for_fio() {
-        let is_read_only = |writes, on_files| arguments(writes, on_files).contains(&"--readonly".into());
-        assert!(is_read_only(false, false) && !is_read_only(true, false) && !is_read_only(false, true));
+        let is_read_only =
+            |writes, on_files| arguments(writes, on_files).contains(&"--readonly".into());
+        assert!(
+            is_read_only(false, false) && !is_read_only(true, false) && !is_read_only(false, true)
+        );
     }
 
     #[test]
@@ -280,12 +315,18 @@ mod tests {
             FIO.read([("file", path.to_str().unwrap())])
         };
         let read = options("[a]\nrw=read\n").unwrap();
-        assert_eq!(((FIO.primary)(&read).as_str(), (FIO.writes)(&read)), ("throughput_mb_per_s", false));
+        assert_eq!(
+            ((FIO.primary)(&read).as_str(), (FIO.writes)(&read)),
+            ("throughput_mb_per_s", false)
+        );
         let mixed = options("[a]\nrw=read\n[b]\nrw=randwrite\n").unwrap();
         assert_eq!(((FIO.primary)(&mixed).as_str(), (FIO.writes)(&mixed)), ("iops", true));
         assert!(options("[a]\ndirectory=/\n").unwrap_err().to_string().contains("a.fio:2:"));
         assert!(
-            FIO.read([("file", "/nowhere/a.fio")]).unwrap_err().to_string().contains("/nowhere/a.fio cannot be read")
+            FIO.read([("file", "/nowhere/a.fio")])
+                .unwrap_err()
+                .to_string()
+                .contains("/nowhere/a.fio cannot be read")
         );
         assert!(FIO.read([]).unwrap_err().to_string().contains("name a job file"));
         let runtime = [("file", path.to_str().unwrap()), ("runtime", "5s")];

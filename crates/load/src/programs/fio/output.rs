@@ -68,7 +68,10 @@ pub(super) fn read(stdout: &str) -> Result<Vec<Job>, String> {
     });
     let (at, _) = begin.into_iter().find(|(_, line)| *line == "{").ok_or("JSON")?;
     let mut values = serde_json::Deserializer::from_str(&stdout[at..]).into_iter::<Output>();
-    let output = values.next().ok_or("JSON")?.map_err(|cause| format!("figures that can be read ({cause})"))?;
+    let output = values
+        .next()
+        .ok_or("JSON")?
+        .map_err(|cause| format!("figures that can be read ({cause})"))?;
     if output.jobs.is_empty() {
         return Err("job".to_string());
     }
@@ -77,7 +80,8 @@ pub(super) fn read(stdout: &str) -> Result<Vec<Job>, String> {
             return Err(format!("result of the job {}, but error {}", job.jobname, job.error));
         }
         for way in [&job.read, &job.write, &job.trim] {
-            check(way).map_err(|what| format!("figures of the job {} that agree: {what}", job.jobname))?;
+            check(way)
+                .map_err(|what| format!("figures of the job {} that agree: {what}", job.jobname))?;
         }
     }
     Ok(output.jobs)
@@ -89,10 +93,16 @@ fn check(way: &Direction) -> Result<(), String> {
     let bytes = way.io_bytes as f64 * 1000.0 / runtime as f64;
     let requests = way.total_ios as f64 * 1000.0 / runtime as f64;
     if (bytes - way.bw_bytes as f64).abs() > 1.0 {
-        return Err(format!("{} bytes in {runtime} ms are not {} bytes/s", way.io_bytes, way.bw_bytes));
+        return Err(format!(
+            "{} bytes in {runtime} ms are not {} bytes/s",
+            way.io_bytes, way.bw_bytes
+        ));
     }
     if (requests - way.iops).abs() > 1e-5 * requests.max(1.0) {
-        return Err(format!("{} requests in {runtime} ms are not {} a second", way.total_ios, way.iops));
+        return Err(format!(
+            "{} requests in {runtime} ms are not {} a second",
+            way.total_ios, way.iops
+        ));
     }
     let binned: u64 = way.lat_ns.bins.values().sum();
     if binned != way.lat_ns.samples {
@@ -114,10 +124,15 @@ pub(super) struct Wanted {
 ///
 /// # Errors
 /// What is missing: a job, or any request at all.
-pub(super) fn measurement(jobs: &[Job], wanted: &[Wanted], exact: bool) -> Result<Measurement, String> {
+pub(super) fn measurement(
+    jobs: &[Job],
+    wanted: &[Wanted],
+    exact: bool,
+) -> Result<Measurement, String> {
     let mut seen = Measurement::default();
     let all: Vec<&Job> = jobs.iter().collect();
-    if all.iter().all(|job| [&job.read, &job.write, &job.trim].iter().all(|way| way.total_ios == 0)) {
+    if all.iter().all(|job| [&job.read, &job.write, &job.trim].iter().all(|way| way.total_ios == 0))
+    {
         return Err("request that was completed".to_string());
     }
     add(&mut seen, "", &all, wanted);
@@ -132,13 +147,19 @@ pub(super) fn measurement(jobs: &[Job], wanted: &[Wanted], exact: bool) -> Resul
     }
     let sum = |of: fn(&Job) -> u64| jobs.iter().map(of).sum::<u64>();
     seen.window = Duration::from_millis(phases(&all).iter().map(|phase| length_ms(phase)).sum());
-    seen.moved =
-        Some(Moved { read_bytes: sum(|job| job.read.io_bytes), written_bytes: sum(|job| job.write.io_bytes), exact });
+    seen.moved = Some(Moved {
+        read_bytes: sum(|job| job.read.io_bytes),
+        written_bytes: sum(|job| job.write.io_bytes),
+        exact,
+    });
     seen.counters = [
         ("read_requests", sum(|job| job.read.total_ios)),
         ("write_requests", sum(|job| job.write.total_ios)),
         ("trim_requests", sum(|job| job.trim.total_ios)),
-        ("short_requests", sum(|job| job.read.short_ios + job.write.short_ios + job.trim.short_ios)),
+        (
+            "short_requests",
+            sum(|job| job.read.short_ios + job.write.short_ios + job.trim.short_ios),
+        ),
     ]
     .map(|(name, count)| (name.to_string(), count as f64))
     .into();
@@ -153,12 +174,14 @@ const TRIM: Named = ("trim_", |job| &job.trim, |wanted| wanted.trims);
 
 /// Adds the metrics of some jobs together. What moves no data, trims, is by itself and no part of the sums.
 fn add(seen: &mut Measurement, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
-    let is_there =
-        |(_, way, is_wanted): &Named| wanted.iter().any(is_wanted) || jobs.iter().any(|job| way(job).total_ios > 0);
+    let is_there = |(_, way, is_wanted): &Named| {
+        wanted.iter().any(is_wanted) || jobs.iter().any(|job| way(job).total_ios > 0)
+    };
     let ways: Vec<Named> = [READ, WRITE, TRIM].into_iter().filter(is_there).collect();
     for (name, way, _) in &ways {
         let prefix = format!("{prefix}{name}");
-        let mut put = |metric: &str, value: f64| seen.metrics.insert(format!("{prefix}{metric}"), value);
+        let mut put =
+            |metric: &str, value: f64| seen.metrics.insert(format!("{prefix}{metric}"), value);
         put("iops", rate(jobs, &[*way], |way| way.iops));
         if *name != TRIM.0 {
             put("mb_per_s", rate(jobs, &[*way], |way| way.bw_bytes as f64) / 1e6);
@@ -178,7 +201,10 @@ fn add(seen: &mut Measurement, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
 /// Jobs that go on at the same time. fio's groups are just these, since no option makes others.
 fn phases<'a>(jobs: &[&'a Job]) -> Vec<Vec<&'a Job>> {
     let groups: BTreeSet<u64> = jobs.iter().map(|job| job.groupid).collect();
-    groups.iter().map(|group| jobs.iter().copied().filter(|job| job.groupid == *group).collect()).collect()
+    groups
+        .iter()
+        .map(|group| jobs.iter().copied().filter(|job| job.groupid == *group).collect())
+        .collect()
 }
 
 fn length_ms(phase: &[&Job]) -> u64 {
@@ -187,13 +213,16 @@ fn length_ms(phase: &[&Job]) -> u64 {
 }
 
 fn rate(jobs: &[&Job], ways: &[fn(&Job) -> &Direction], of: fn(&Direction) -> f64) -> f64 {
-    let sum = |phase: &[&Job]| phase.iter().flat_map(|job| ways.iter().map(|way| of(way(job)))).sum::<f64>();
+    let sum = |phase: &[&Job]| {
+        phase.iter().flat_map(|job| ways.iter().map(|way| of(way(job)))).sum::<f64>()
+    };
     let phases = phases(jobs);
     if let [only] = phases.as_slice() {
         return sum(only);
     }
     let time: u64 = phases.iter().map(|phase| length_ms(phase)).sum();
-    phases.iter().map(|phase| sum(phase) * length_ms(phase) as f64).sum::<f64>() / time.max(1) as f64
+    phases.iter().map(|phase| sum(phase) * length_ms(phase) as f64).sum::<f64>()
+        / time.max(1) as f64
 }
 
 fn latencies(
@@ -203,7 +232,8 @@ fn latencies(
     ways: &[fn(&Job) -> &Direction],
     wanted: &[(f64, &str)],
 ) {
-    let parts: Vec<&Latency> = jobs.iter().flat_map(|job| ways.iter().map(|way| &way(job).lat_ns)).collect();
+    let parts: Vec<&Latency> =
+        jobs.iter().flat_map(|job| ways.iter().map(|way| &way(job).lat_ns)).collect();
     let samples: u64 = parts.iter().map(|part| part.samples).sum();
     if samples == 0 {
         return;

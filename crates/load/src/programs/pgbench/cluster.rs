@@ -34,7 +34,11 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) fn initialise(bench: &Bench<'_>, tools: &Tools, settings: &Settings) -> Result<Cluster, RunnerError> {
+    pub(super) fn initialise(
+        bench: &Bench<'_>,
+        tools: &Tools,
+        settings: &Settings,
+    ) -> Result<Cluster, RunnerError> {
         check_room(bench, settings)?;
         let home = own_home(bench.files())?;
         let mut cluster = Cluster {
@@ -47,7 +51,10 @@ impl Cluster {
             restored_in: Duration::ZERO,
         };
         let began = Instant::now();
-        (bench.say)(&format!("pgbench: making a PostgreSQL cluster of scale {}, once", settings.scale));
+        (bench.say)(&format!(
+            "pgbench: making a PostgreSQL cluster of scale {}, once",
+            settings.scale
+        ));
         for dir in [&cluster.base, &cluster.socket] {
             own_directory(dir, tools)?;
         }
@@ -71,13 +78,20 @@ impl Cluster {
             _ => {}
         }
         // A server that was killed has left its socket there.
-        for entry in fs::read_dir(&self.socket).map_err(RunnerError::file("read", &self.socket))?.flatten() {
+        for entry in
+            fs::read_dir(&self.socket).map_err(RunnerError::file("read", &self.socket))?.flatten()
+        {
             fs::remove_file(entry.path()).map_err(RunnerError::file("remove", &entry.path()))?;
         }
         let args = ["-a", "--reflink=never"].map(OsString::from).into_iter();
         let paths = [self.base.clone().into(), self.trial.clone().into()];
         let program = bench.program("cp", "coreutils")?;
-        let launch = Launch { program, args: args.chain(paths).collect(), dir: "/".into(), ..Launch::default() };
+        let launch = Launch {
+            program,
+            args: args.chain(paths).collect(),
+            dir: "/".into(),
+            ..Launch::default()
+        };
         run(bench, "cp", &launch, PATIENCE)?;
         cache::sync(&self.trial)?;
         (self.fresh, self.restored_in) = (true, began.elapsed());
@@ -101,12 +115,21 @@ impl Cluster {
     /// How long things took.
     pub(super) fn remark(&self) -> String {
         let (made, back) = (self.initialised_in.as_secs_f64(), self.restored_in.as_secs_f64());
-        format!("cluster of scale {} initialised in {made:.1} s, restored for each trial in {back:.1} s", self.scale)
+        format!(
+            "cluster of scale {} initialised in {made:.1} s, restored for each trial in {back:.1} s",
+            self.scale
+        )
     }
 
-    fn make_base(&self, bench: &Bench<'_>, tools: &Tools, settings: &Settings) -> Result<(), RunnerError> {
+    fn make_base(
+        &self,
+        bench: &Bench<'_>,
+        tools: &Tools,
+        settings: &Settings,
+    ) -> Result<(), RunnerError> {
         let mut args = data_args(&self.base).to_vec();
-        let how = ["--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "--username=postgres"];
+        let how =
+            ["--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "--username=postgres"];
         args.extend(how.map(OsString::from));
         run(bench, "initdb", &tools.launch_server("initdb", args), PATIENCE)?;
         // In the place of initdb's own, which is a page of comments and a few settings that its locale and time zone gave.
@@ -116,17 +139,32 @@ impl Cluster {
         // Everything is synchronised once at the end instead of page by page.
         let mut args = data_args(&self.base).to_vec();
         args.extend(["-c".into(), "fsync=off".into()]);
-        let server = Server::start(bench, &tools.launch_server("postgres", args), &self.base, &self.socket, PATIENCE)?;
+        let server = Server::start(
+            bench,
+            &tools.launch_server("postgres", args),
+            &self.base,
+            &self.socket,
+            PATIENCE,
+        )?;
         match self.load(bench, tools, &server) {
             Ok(()) => server.stop(PATIENCE),
             Err(error) => Err(server.explain(error)),
         }
     }
 
-    fn load(&self, bench: &Bench<'_>, tools: &Tools, server: &Server<'_>) -> Result<(), RunnerError> {
+    fn load(
+        &self,
+        bench: &Bench<'_>,
+        tools: &Tools,
+        server: &Server<'_>,
+    ) -> Result<(), RunnerError> {
         (bench.say)(&format!("pgbench: loading {} accounts", self.scale * 100_000));
         let mut launch = tools.launch("pgbench", server.client_args());
-        launch.args.extend(["--initialize".into(), "--quiet".into(), format!("--scale={}", self.scale).into()]);
+        launch.args.extend([
+            "--initialize".into(),
+            "--quiet".into(),
+            format!("--scale={}", self.scale).into(),
+        ]);
         run(bench, "pgbench", &launch, PATIENCE)?;
         server.query(tools, "vacuum", PATIENCE)?;
         server.query(tools, "checkpoint", PATIENCE).map(drop)
@@ -140,7 +178,8 @@ fn data_args(dir: &Path) -> [OsString; 2] {
 fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError> {
     const MIB: u64 = 1 << 20;
     let at = bench.files();
-    let state = statvfs(at).map_err(|error| RunnerError::file("find the free space", at)(error.into()))?;
+    let state =
+        statvfs(at).map_err(|error| RunnerError::file("find the free space", at)(error.into()))?;
     let (free, needed) = (state.f_bavail * state.f_frsize, settings.room());
     if free >= needed {
         return Ok(());
@@ -156,7 +195,9 @@ fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError>
         needed_mib: needed.div_ceil(MIB),
         free_mib: free / MIB,
         what: format!("pgbench at scale {} (base, copy and both write-ahead logs)", settings.scale),
-        remedy: format!("take a larger device, e.g. loop:{size}, or a smaller scale= or conf=max_wal_size=256MB"),
+        remedy: format!(
+            "take a larger device, e.g. loop:{size}, or a smaller scale= or conf=max_wal_size=256MB"
+        ),
     })
 }
 
@@ -164,7 +205,11 @@ fn check_room(bench: &Bench<'_>, settings: &Settings) -> Result<(), RunnerError>
 fn own_home(files: &Path) -> Result<PathBuf, RunnerError> {
     let mut number = 1;
     loop {
-        let home = files.join(if number == 1 { "pgbench".to_string() } else { format!("pgbench-{number}") });
+        let home = files.join(if number == 1 {
+            "pgbench".to_string()
+        } else {
+            format!("pgbench-{number}")
+        });
         match fs::create_dir(&home) {
             Ok(()) => return Ok(home),
             Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => number += 1,
@@ -175,6 +220,8 @@ fn own_home(files: &Path) -> Result<PathBuf, RunnerError> {
 
 fn own_directory(dir: &Path, tools: &Tools) -> Result<(), RunnerError> {
     fs::create_dir_all(dir).map_err(RunnerError::file("create", dir))?;
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(RunnerError::file("change the mode", dir))?;
-    chown(dir, Some(tools.account.uid), Some(tools.account.gid)).map_err(RunnerError::file("change the owner", dir))
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+        .map_err(RunnerError::file("change the mode", dir))?;
+    chown(dir, Some(tools.account.uid), Some(tools.account.gid))
+        .map_err(RunnerError::file("change the owner", dir))
 }

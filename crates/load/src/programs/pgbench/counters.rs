@@ -43,7 +43,11 @@ const ROWS: &[Row] = &[
     ("wal_sync", "(select wal_sync from pg_stat_wal)", 14, 17),
 ];
 
-pub(super) fn read(server: &Server<'_>, tools: &Tools, patience: Duration) -> Result<Counters, RunnerError> {
+pub(super) fn read(
+    server: &Server<'_>,
+    tools: &Tools,
+    patience: Duration,
+) -> Result<Counters, RunnerError> {
     let said = server.query(tools, &query(tools.major), patience)?;
     parse(&said, tools.major).ok_or_else(|| RunnerError::Unreadable {
         program: "psql".to_string(),
@@ -53,18 +57,26 @@ pub(super) fn read(server: &Server<'_>, tools: &Tools, patience: Duration) -> Re
 }
 
 /// Reads them when every client's connection has ended: a server's process hands in what it has counted when it ends.
-pub(super) fn read_at_rest(server: &Server<'_>, tools: &Tools, patience: Duration) -> Result<Counters, RunnerError> {
-    let others =
-        "select count(*) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
+pub(super) fn read_at_rest(
+    server: &Server<'_>,
+    tools: &Tools,
+    patience: Duration,
+) -> Result<Counters, RunnerError> {
+    let others = "select count(*) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()";
     let since = Instant::now();
-    while server.query(tools, others, patience)?.trim() != "0" && since.elapsed() < SETTLE.min(patience) {
+    while server.query(tools, others, patience)?.trim() != "0"
+        && since.elapsed() < SETTLE.min(patience)
+    {
         thread::sleep(Duration::from_millis(10));
     }
     read(server, tools, patience)
 }
 
 pub(super) fn between(before: &Counters, after: &Counters) -> Counters {
-    after.iter().filter_map(|(name, value)| Some((name.clone(), value - before.get(name)?))).collect()
+    after
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), value - before.get(name)?)))
+        .collect()
 }
 
 fn rows(major: u32) -> impl Iterator<Item = &'static Row> {

@@ -44,20 +44,40 @@ pub(crate) static PGBENCH: RunnerKind = RunnerKind {
     options: &[
         opt("clients", "100", Form::Number, "connections that work at the same time, 1 to 1000"),
         opt("threads", "2", Form::Number, "threads of pgbench that serve them"),
-        opt("scale", "50", Form::Number, "size of the database in units of 100 000 accounts, about 15 MiB each"),
+        opt(
+            "scale",
+            "50",
+            Form::Number,
+            "size of the database in units of 100 000 accounts, about 15 MiB each",
+        ),
         opt(
             "transactions",
             "",
             Form::Number,
             "transactions of each client; not given: for the trial's time, in whole seconds",
         ),
-        opt("warmup_transactions", "", Form::Number, "transactions of each client before those that count"),
+        opt(
+            "warmup_transactions",
+            "",
+            Form::Number,
+            "transactions of each client before those that count",
+        ),
         opt("mode", "", Form::Text, "tpcb, simple-update or select-only; tpcb if not given"),
         opt("script", "", Form::File, "a file with a script of one's own, as pgbench -f takes it"),
         opt("protocol", "simple", Form::Text, "simple, extended or prepared"),
         opt("shared_buffers", "128MB", Form::Text, "PostgreSQL's own cache, in its units"),
-        opt("conf", "", Form::Text, "further settings of PostgreSQL, e.g. `max_wal_size=256MB wal_compression=on`"),
-        opt("user", "postgres", Form::Text, "the user that the server runs as: PostgreSQL refuses root"),
+        opt(
+            "conf",
+            "",
+            Form::Text,
+            "further settings of PostgreSQL, e.g. `max_wal_size=256MB wal_compression=on`",
+        ),
+        opt(
+            "user",
+            "postgres",
+            Form::Text,
+            "the user that the server runs as: PostgreSQL refuses root",
+        ),
         opt(
             "bindir",
             "",
@@ -87,7 +107,8 @@ impl Runner for Pgbench {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
         let tools = Tools::find(bench, &self.settings)?;
         if let Script::File(path) = &self.settings.script {
-            self.script = SCRIPT_BYTES.read_file(path).map_err(RunnerError::file("read the script", path))?;
+            self.script =
+                SCRIPT_BYTES.read_file(path).map_err(RunnerError::file("read the script", path))?;
         }
         let version = tools.version.clone();
         self.tools = Some(tools);

@@ -35,20 +35,29 @@ pub(super) fn measurement(settings: &Settings, raw: &Raw) -> Result<Measurement,
     times.sort_unstable();
     let logged = times.len() as u64;
     if logged != report.transactions {
-        let missing = format!("line in its log for each of its {} transactions ({logged} there)", report.transactions);
+        let missing = format!(
+            "line in its log for each of its {} transactions ({logged} there)",
+            report.transactions
+        );
         return Err(unreadable(&missing, &raw.report));
     }
     let mean = times.iter().sum::<u64>() as f64 / logged as f64;
     if (mean - report.latency_mean_us).abs() > (0.01 * mean).max(1.0) {
         let own = report.latency_mean_us;
-        let missing = format!("latency average that its own log bears out ({own:.0} µs, {mean:.0} µs in the log)");
+        let missing = format!(
+            "latency average that its own log bears out ({own:.0} µs, {mean:.0} µs in the log)"
+        );
         return Err(unreadable(&missing, &raw.report));
     }
-    let mut seen =
-        Measurement { window: Duration::from_secs_f64(logged as f64 / report.tps), ..Measurement::default() };
+    let mut seen = Measurement {
+        window: Duration::from_secs_f64(logged as f64 / report.tps),
+        ..Measurement::default()
+    };
     seen.metrics.insert("tps".to_string(), report.tps);
     seen.metrics.insert("latency_mean_us".to_string(), report.latency_mean_us);
-    for (name, per_mille) in [("latency_p50_us", 500), ("latency_p99_us", 990), ("latency_p999_us", 999)] {
+    for (name, per_mille) in
+        [("latency_p50_us", 500), ("latency_p99_us", 990), ("latency_p999_us", 999)]
+    {
         seen.metrics.insert(name.to_string(), percentile(&times, per_mille) as f64);
         seen.counts.insert(name.to_string(), logged);
     }
@@ -87,11 +96,15 @@ pub(super) fn percentile(sorted: &[u64], per_mille: usize) -> u64 {
 /// Reads the report, in the words of versions 12 to 17.
 pub(super) fn report(said: &str) -> Result<Report, RunnerError> {
     let need = |missing: &'static str| move || unreadable(missing, said);
-    let after = |head: &str| said.lines().find_map(|line| line.trim().strip_prefix(head)).map(str::trim);
-    let processed = after("number of transactions actually processed:").ok_or_else(need("number of transactions"))?;
-    let (done, wanted) = processed.split_once('/').map_or((processed, None), |(done, wanted)| (done, Some(wanted)));
+    let after =
+        |head: &str| said.lines().find_map(|line| line.trim().strip_prefix(head)).map(str::trim);
+    let processed = after("number of transactions actually processed:")
+        .ok_or_else(need("number of transactions"))?;
+    let (done, wanted) =
+        processed.split_once('/').map_or((processed, None), |(done, wanted)| (done, Some(wanted)));
     let transactions: u64 = done.parse().map_err(|_| need("number of transactions")())?;
-    let failed = after("number of failed transactions:").map_or("0", |text| text.split(' ').next().unwrap_or_default());
+    let failed = after("number of failed transactions:")
+        .map_or("0", |text| text.split(' ').next().unwrap_or_default());
     let unfinished = wanted.is_some_and(|wanted| wanted != done);
     if failed != "0" || unfinished || transactions == 0 {
         let status = match (failed, unfinished) {
@@ -99,9 +112,14 @@ pub(super) fn report(said: &str) -> Result<Report, RunnerError> {
             ("0", false) => "no transaction at all".to_string(),
             (failed, _) => format!("{failed} failed transactions"),
         };
-        return Err(RunnerError::Failed { program: "pgbench".to_string(), status, tail: tail_of(said, "") });
+        return Err(RunnerError::Failed {
+            program: "pgbench".to_string(),
+            status,
+            tail: tail_of(said, ""),
+        });
     }
-    let latency = after("latency average = ").and_then(|text| text.strip_suffix(" ms")).and_then(positive);
+    let latency =
+        after("latency average = ").and_then(|text| text.strip_suffix(" ms")).and_then(positive);
     let tps = said.lines().filter_map(|line| line.trim().strip_prefix("tps = ")).find_map(|text| {
         let (value, words) = text.split_once(' ')?;
         let without = ["(without initial connection time)", "(excluding connections establishing)"];
@@ -119,7 +137,8 @@ pub(super) fn times_us(log: &str) -> Result<Vec<u64>, String> {
     log.lines()
         .map(|line| {
             let fields: Vec<&str> = line.split(' ').collect();
-            let time = fields.get(2).filter(|_| fields.len() >= 6).and_then(|field| field.parse().ok());
+            let time =
+                fields.get(2).filter(|_| fields.len() >= 6).and_then(|field| field.parse().ok());
             time.ok_or_else(|| format!("time in the line {line:?} of its log"))
         })
         .collect()
@@ -130,5 +149,9 @@ fn positive(text: &str) -> Option<f64> {
 }
 
 fn unreadable(missing: &str, said: &str) -> RunnerError {
-    RunnerError::Unreadable { program: "pgbench".to_string(), missing: missing.to_string(), tail: tail_of(said, "") }
+    RunnerError::Unreadable {
+        program: "pgbench".to_string(),
+        missing: missing.to_string(),
+        tail: tail_of(said, ""),
+    }
 }

@@ -8,7 +8,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use machine::files::Bounded;
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
+    fsopen,
+};
 use text::limits::TRANSACTIONS_BYTES;
 
 use crate::programs::error::RunnerError;
@@ -21,8 +24,10 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Makes one that belongs to a user.
     pub(super) fn new(uid: u32) -> Result<Scratch, RunnerError> {
-        let failed =
-            RunnerError::file("mount (needs root and Linux 5.2 or later)", "the tmpfs for pgbench's log".as_ref());
+        let failed = RunnerError::file(
+            "mount (needs root and Linux 5.2 or later)",
+            "the tmpfs for pgbench's log".as_ref(),
+        );
         mount(uid).map(|root| Scratch { root }).map_err(|errno| failed(errno.into()))
     }
 
@@ -38,7 +43,9 @@ impl Scratch {
         for entry in fs::read_dir(self.directory()).map_err(failed)? {
             let file = File::open(entry.map_err(failed)?.path()).map_err(failed)?;
             all += &TRANSACTIONS_BYTES.read_text(file).map_err(failed)?;
-            TRANSACTIONS_BYTES.check(all.len()).map_err(|exceeded| failed(io::Error::other(exceeded)))?;
+            TRANSACTIONS_BYTES
+                .check(all.len())
+                .map_err(|exceeded| failed(io::Error::other(exceeded)))?;
         }
         Ok(all)
     }
@@ -54,7 +61,8 @@ fn mount(uid: u32) -> rustix::io::Result<OwnedFd> {
     fsconfig_set_string(&tmpfs, "uid", uid.to_string())?;
     fsconfig_create(&tmpfs)?;
     // Without FSMOUNT_CLOEXEC: pgbench inherits it.
-    let attributes =
-        MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     fsmount(&tmpfs, FsMountFlags::empty(), attributes)
 }

@@ -82,7 +82,12 @@ impl<'a> Server<'a> {
     }
 
     /// What psql answers, one line a row, columns separated by `|`.
-    pub(super) fn query(&self, tools: &Tools, sql: &str, patience: Duration) -> Result<String, RunnerError> {
+    pub(super) fn query(
+        &self,
+        tools: &Tools,
+        sql: &str,
+        patience: Duration,
+    ) -> Result<String, RunnerError> {
         let mut launch = tools.launch("psql", self.client_args());
         launch.args.extend(["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql].map(OsString::from));
         Ok(run(&self.bench, "psql", &launch, patience)?.stdout)
@@ -122,8 +127,10 @@ impl<'a> Server<'a> {
         }
         match error {
             RunnerError::Failed { program, status, tail } => {
-                let complaint =
-                    said.complaints().last().map_or(String::new(), |line| format!("\n  the server: {line}"));
+                let complaint = said
+                    .complaints()
+                    .last()
+                    .map_or(String::new(), |line| format!("\n  the server: {line}"));
                 RunnerError::Failed { program, status, tail: tail + &complaint }
             }
             other => other,
@@ -139,7 +146,10 @@ impl<'a> Server<'a> {
     fn is_ready(&self) -> bool {
         let mut note = String::new();
         let nofollow = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let opened = OpenOptions::new().read(true).custom_flags(nofollow).open(self.data.join("postmaster.pid"));
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(nofollow)
+            .open(self.data.join("postmaster.pid"));
         let read = opened.and_then(|file| file.take(NOTE).read_to_string(&mut note));
         read.is_ok() && note.lines().nth(7).is_some_and(|state| state.trim() == "ready")
     }
@@ -198,7 +208,11 @@ impl Said {
 
     fn into_error(self) -> RunnerError {
         let tail = self.tail();
-        full(&self.text).unwrap_or(RunnerError::Failed { program: "postgres".to_string(), status: self.status, tail })
+        full(&self.text).unwrap_or(RunnerError::Failed {
+            program: "postgres".to_string(),
+            status: self.status,
+            tail,
+        })
     }
 }
 
@@ -232,8 +246,12 @@ pub(super) fn processes_in(dir: &Path) -> Vec<OwnedFd> {
     };
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
     all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(|pid: i32| Some((pid, pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?)))
-        .filter(|(pid, _)| link(*pid, "cwd").is_ok_and(|cwd| cwd.starts_with(dir)) && is_server(*pid))
+        .filter_map(|pid: i32| {
+            Some((pid, pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?))
+        })
+        .filter(|(pid, _)| {
+            link(*pid, "cwd").is_ok_and(|cwd| cwd.starts_with(dir)) && is_server(*pid)
+        })
         .filter(|(pid, _)| is_owners(*pid))
         .map(|(_, server)| server)
         .collect()

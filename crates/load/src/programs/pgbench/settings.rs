@@ -24,8 +24,17 @@ const OURS: [(&str, &str); 10] = [
 ];
 
 /// How settings begin or end that name other files, directories, programs or libraries.
-const ELSEWHERE: [&str; 9] =
-    ["include", "_file", "_directory", "_directories", "_command", "_libraries", "_library", "_path", "_provider"];
+const ELSEWHERE: [&str; 9] = [
+    "include",
+    "_file",
+    "_directory",
+    "_directories",
+    "_command",
+    "_libraries",
+    "_library",
+    "_path",
+    "_provider",
+];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Script {
@@ -74,12 +83,16 @@ impl Settings {
         let text = |key: &str| options.text(key).unwrap_or_default().trim().to_string();
         let between = |key: &str, least: u64, most: u64| match number(key) {
             Some(value) if (least..=most).contains(&value) => Ok(value),
-            value => Err(format!("{key}={} cannot be: {least} to {most} can", value.unwrap_or_default())),
+            value => {
+                Err(format!("{key}={} cannot be: {least} to {most} can", value.unwrap_or_default()))
+            }
         };
         let clients = between("clients", 1, 1000)?;
         let threads = between("threads", 1, 1000)?;
         if threads > clients {
-            return Err(format!("threads={threads} with clients={clients}: pgbench uses no more threads than clients"));
+            return Err(format!(
+                "threads={threads} with clients={clients}: pgbench uses no more threads than clients"
+            ));
         }
         let at_least_one = |key: &str| match number(key) {
             Some(0) => Err(format!("{key}=0 measures nothing: leave it out or give at least 1")),
@@ -87,7 +100,10 @@ impl Settings {
         };
         let user = text("user");
         if user == "root" {
-            return Err("user=root: PostgreSQL refuses to run as root; name another, e.g. user=postgres".to_string());
+            return Err(
+                "user=root: PostgreSQL refuses to run as root; name another, e.g. user=postgres"
+                    .to_string(),
+            );
         }
         let shared = text("shared_buffers");
         Ok(Settings {
@@ -123,7 +139,12 @@ impl Settings {
     }
 
     /// pgbench's arguments after those that say where the server is.
-    pub(super) fn bench_args(&self, length: Length, seed: u64, log: &str) -> Vec<std::ffi::OsString> {
+    pub(super) fn bench_args(
+        &self,
+        length: Length,
+        seed: u64,
+        log: &str,
+    ) -> Vec<std::ffi::OsString> {
         let script = match &self.script {
             Script::Builtin(name) => format!("--builtin={name}"),
             // On standard input: the bytes that were read at the beginning.
@@ -198,7 +219,9 @@ fn script(mode: &str, script: &str) -> Result<Script, String> {
             _ => Ok(Script::Builtin("select-only")),
         },
         ("", script) => Ok(Script::File(PathBuf::from(script))),
-        _ => Err(format!("mode={mode} and script={script} exclude each other: a script is the whole work")),
+        _ => Err(format!(
+            "mode={mode} and script={script} exclude each other: a script is the whole work"
+        )),
     }
 }
 
@@ -212,7 +235,9 @@ fn one_of<'a>(key: &str, word: &str, known: &[&'a str]) -> Result<&'a str, Strin
 fn conf(text: &str) -> Result<Vec<(String, String)>, String> {
     let mut all: Vec<(String, String)> = Vec::new();
     for word in text.split_whitespace() {
-        let is_name = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
+        let is_name = |key: &str| {
+            !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c))
+        };
         let (key, value) =
             word.split_once('=').filter(|(key, value)| is_name(key) && !value.is_empty()).ok_or_else(|| {
                 format!("conf: {word} is not KEY=VALUE; write e.g. conf=\"max_wal_size=256MB wal_compression=on\"")
@@ -221,8 +246,12 @@ fn conf(text: &str) -> Result<Vec<(String, String)>, String> {
         if let Some((name, why)) = OURS.iter().find(|(name, _)| *name == key) {
             return Err(format!("conf: {name} cannot be set: {why}"));
         }
-        if let Some(part) = ELSEWHERE.iter().find(|part| key.starts_with(**part) || key.ends_with(**part)) {
-            return Err(format!("conf: {key} cannot be set: settings with {part} reach beyond the device under test"));
+        if let Some(part) =
+            ELSEWHERE.iter().find(|part| key.starts_with(**part) || key.ends_with(**part))
+        {
+            return Err(format!(
+                "conf: {key} cannot be set: settings with {part} reach beyond the device under test"
+            ));
         }
         if all.iter().any(|(other, _)| *other == key) {
             return Err(format!("conf: {key} is given twice"));

@@ -68,13 +68,20 @@ fn the_report_is_read_in_the_words_of_each_version_and_rates_leave_connecting_ou
     let read = report(BY_TIME).unwrap();
     assert_eq!((read.transactions, read.tps, read.latency_mean_us), (9621, 3_205.141_018, 1236.0));
     let read = report(OF_12).unwrap();
-    assert_eq!((read.transactions, read.tps, read.latency_mean_us), (10_000, 907.956_232, 11_013.0));
+    assert_eq!(
+        (read.transactions, read.tps, read.latency_mean_us),
+        (10_000, 907.956_232, 11_013.0)
+    );
 }
 
 #[test]
 fn a_missing_or_senseless_figure_is_an_error_with_the_last_lines_and_never_a_zero() {
     let without = |line: &str| -> String {
-        BY_TRANSACTIONS.lines().filter(|other| !other.starts_with(line)).map(|line| format!("{line}\n")).collect()
+        BY_TRANSACTIONS
+            .lines()
+            .filter(|other| !other.starts_with(line))
+            .map(|line| format!("{line}\n"))
+            .collect()
     };
     for line in ["number of transactions actually", "latency average", "tps"] {
         let error = report(&without(line)).unwrap_err();
@@ -97,8 +104,12 @@ fn a_missing_or_senseless_figure_is_an_error_with_the_last_lines_and_never_a_zer
 
 #[test]
 fn failed_and_unfinished_transactions_are_reported() {
-    let of = |from: &str, to: &str| report(&BY_TRANSACTIONS.replace(from, to)).unwrap_err().to_string();
-    assert!(of("failed transactions: 0 (0.000%)", "failed transactions: 3 (3.750%)").contains("3 failed transactions"));
+    let of =
+        |from: &str, to: &str| report(&BY_TRANSACTIONS.replace(from, to)).unwrap_err().to_string();
+    assert!(
+        of("failed transactions: 0 (0.000%)", "failed transactions: 3 (3.750%)")
+            .contains("3 failed transactions")
+    );
     assert!(of("80/80", "77/80").contains("77/80 transactions"));
     assert!(of("80/80", "0/0").contains("no transaction at all"));
 }
@@ -108,7 +119,13 @@ fn a_line_of_the_log_is_a_time_or_an_error() {
     // 15.18, and with the lag of --rate and the retries of --max-tries after it.
     let log = "1 1 87353 0 1795337339 739031\n0 1 89763 0 1795337339 741428\n9 1 7 0 1795337339 741456 12 0\n";
     assert_eq!(times_us(log).unwrap(), [87_353, 89_763, 7]);
-    for line in ["1 1 failed 0 1795337339 739031", "1 1 skipped 0 1795337339 739031", "1 1 873", "x", "1 1 -5 0 1 1"] {
+    for line in [
+        "1 1 failed 0 1795337339 739031",
+        "1 1 skipped 0 1795337339 739031",
+        "1 1 873",
+        "x",
+        "1 1 -5 0 1 1",
+    ] {
         assert!(times_us(line).unwrap_err().contains(line), "{line}");
     }
 }
@@ -124,9 +141,16 @@ fn a_percentile_is_the_smallest_value_with_that_share_at_or_below_it() {
 
 fn raw(report: &str, log: &str) -> Raw {
     let count = |value: f64| -> Counters {
-        [counters::FLUSHED, counters::BLOCKS_READ, "wal_sync"].map(|name| (name.to_string(), value)).into()
+        [counters::FLUSHED, counters::BLOCKS_READ, "wal_sync"]
+            .map(|name| (name.to_string(), value))
+            .into()
     };
-    Raw { report: report.to_string(), log: log.to_string(), before: count(10.0), after: count(25.0) }
+    Raw {
+        report: report.to_string(),
+        log: log.to_string(),
+        before: count(10.0),
+        after: count(25.0),
+    }
 }
 
 fn log_of(times: impl Iterator<Item = u64>) -> String {
@@ -136,14 +160,22 @@ fn log_of(times: impl Iterator<Item = u64>) -> String {
 #[test]
 fn the_log_must_bear_the_report_out() {
     let settings = settings(&[]).unwrap();
-    let seen = output::measurement(&settings, &raw(BY_TRANSACTIONS, &log_of((0..80).map(|_| 7786)))).unwrap();
+    let seen =
+        output::measurement(&settings, &raw(BY_TRANSACTIONS, &log_of((0..80).map(|_| 7786))))
+            .unwrap();
     assert_eq!((seen.metrics["latency_p50_us"], seen.counts["latency_p99_us"]), (7786.0, 80));
     assert_eq!((seen.counters["wal_sync"], seen.counters["transactions"]), (15.0, 80.0));
     let moved = seen.moved.unwrap();
     assert_eq!((moved.written_bytes, moved.read_bytes, moved.exact), (15, 0, false));
-    let one_short = output::measurement(&settings, &raw(BY_TRANSACTIONS, &log_of((0..79).map(|_| 7786)))).unwrap_err();
-    assert!(one_short.to_string().contains("each of its 80 transactions (79 there)"), "{one_short}");
-    let off = output::measurement(&settings, &raw(BY_TRANSACTIONS, &log_of((0..80).map(|_| 7900)))).unwrap_err();
+    let one_short =
+        output::measurement(&settings, &raw(BY_TRANSACTIONS, &log_of((0..79).map(|_| 7786))))
+            .unwrap_err();
+    assert!(
+        one_short.to_string().contains("each of its 80 transactions (79 there)"),
+        "{one_short}"
+    );
+    let off = output::measurement(&settings, &raw(BY_TRANSACTIONS, &log_of((0..80).map(|_| 7900))))
+        .unwrap_err();
     assert!(off.to_string().contains("7786 µs, 7900 µs in the log"), "{off}");
 }
 
@@ -162,7 +194,8 @@ fn counters_are_asked_for_by_version_and_a_row_of_another_shape_is_refused() {
     assert!(of(13).contains("checkpoints_req") && !of(13).contains("pg_stat_wal)"), "{}", of(13));
     assert!(of(15).contains("wal_sync") && of(15).contains("buffers_backend"), "{}", of(15));
     assert!(
-        of(17).contains("num_timed from pg_stat_checkpointer") && !of(17).contains("buffers_backend"),
+        of(17).contains("num_timed from pg_stat_checkpointer")
+            && !of(17).contains("buffers_backend"),
         "{}",
         of(17)
     );
@@ -170,7 +203,10 @@ fn counters_are_asked_for_by_version_and_a_row_of_another_shape_is_refused() {
     // 15.18's answer to the query.
     let row = "1435668276|142232|0|4|3711|27808|278|1435668276|107211|15940\n";
     let all = counters::parse(row, 15).unwrap();
-    assert_eq!((all["checkpoints_req"], all["buffers_checkpoint"], all["wal_sync"]), (4.0, 3711.0, 15_940.0));
+    assert_eq!(
+        (all["checkpoints_req"], all["buffers_checkpoint"], all["wal_sync"]),
+        (4.0, 3711.0, 15_940.0)
+    );
     assert_eq!(counters::parse("1|2|3\n", 15), None);
     assert_eq!(counters::parse(&format!("{}|1\n", row.trim()), 15), None);
     assert_eq!(counters::parse(&row.replace("3711", ""), 15), None);
@@ -231,7 +267,8 @@ fn options_that_make_no_sense_are_refused_with_what_would() {
 #[test]
 fn room_grows_with_scale_and_log_and_is_bounded_by_the_log_s_limit() {
     let mib = |pairs: &[(&str, &str)]| settings(pairs).unwrap().room() >> 20;
-    let (record, small) = (mib(&[("transactions", "1000")]), mib(&[("scale", "1"), ("transactions", "10")]));
+    let (record, small) =
+        (mib(&[("transactions", "1000")]), mib(&[("scale", "1"), ("transactions", "10")]));
     assert!((3000..3700).contains(&record), "the plan of record fits into 4 GiB: {record}");
     assert!((150..350).contains(&small), "a tiny one fits into 512 MiB: {small}");
     assert!(mib(&[("scale", "1")]) > 1024, "by time the log may reach its limit");
@@ -260,7 +297,12 @@ fn how_long_it_goes_on_is_in_transactions_or_whole_seconds() {
     assert_eq!(by_time.warmup(&trial), None);
     let words = by_time.bench_args(Length::Seconds(2), u64::MAX, "/x/log");
     let words: Vec<String> = words.iter().map(|word| word.display().to_string()).collect();
-    for word in ["--time=2", "--builtin=tpcb-like", "--random-seed=9223372036854775807", "--log-prefix=/x/log"] {
+    for word in [
+        "--time=2",
+        "--builtin=tpcb-like",
+        "--random-seed=9223372036854775807",
+        "--log-prefix=/x/log",
+    ] {
         assert!(words.iter().any(|other| other == word), "{word}: {words:?}");
     }
 }
@@ -295,11 +337,18 @@ fn the_figures_of_a_real_trial_are_those_of_its_log_and_its_report() {
     let pairs = [("scale", "1"), ("clients", "3"), ("threads", "2"), ("transactions", "40")];
     let options = row.read(pairs).unwrap();
     let settings = Settings::read(&options).unwrap();
-    let mut runner = super::Pgbench { settings: settings.clone(), script: Vec::new(), tools: None, cluster: None };
+    let mut runner = super::Pgbench {
+        settings: settings.clone(),
+        script: Vec::new(),
+        tools: None,
+        cluster: None,
+    };
     use crate::programs::kind::Runner;
     runner.prepare(&ground.bench()).unwrap();
     runner.reset(&ground.bench()).unwrap();
-    let raw = runner.observe(&ground.bench(), &ground::trial(5, std::time::Duration::from_secs(300))).unwrap();
+    let raw = runner
+        .observe(&ground.bench(), &ground::trial(5, std::time::Duration::from_secs(300)))
+        .unwrap();
     let seen = output::measurement(&settings, &raw).unwrap();
 
     let mut at: BTreeMap<u64, usize> = BTreeMap::new();
@@ -308,7 +357,9 @@ fn the_figures_of_a_real_trial_are_those_of_its_log_and_its_report() {
     }
     let all: usize = at.values().sum();
     assert_eq!(all, 120);
-    for (name, share) in [("latency_p50_us", 0.5), ("latency_p99_us", 0.99), ("latency_p999_us", 0.999)] {
+    for (name, share) in
+        [("latency_p50_us", 0.5), ("latency_p99_us", 0.99), ("latency_p999_us", 0.999)]
+    {
         let mut below = 0;
         let value = at.iter().find(|(_, count)| {
             below += **count;
@@ -322,6 +373,11 @@ fn the_figures_of_a_real_trial_are_those_of_its_log_and_its_report() {
     };
     assert_eq!(seen.metrics["tps"], printed("tps = "));
     assert_eq!(seen.metrics["latency_mean_us"], printed("latency average = ") * 1000.0);
-    let mean = at.iter().map(|(time, count)| *time as f64 * *count as f64).sum::<f64>() / all as f64;
-    assert!((mean - seen.metrics["latency_mean_us"]).abs() <= 0.5 + 1e-6, "{mean} {:?}", seen.metrics);
+    let mean =
+        at.iter().map(|(time, count)| *time as f64 * *count as f64).sum::<f64>() / all as f64;
+    assert!(
+        (mean - seen.metrics["latency_mean_us"]).abs() <= 0.5 + 1e-6,
+        "{mean} {:?}",
+        seen.metrics
+    );
 }

@@ -50,14 +50,18 @@ impl Tools {
     pub(super) fn find(bench: &Bench<'_>, settings: &Settings) -> Result<Tools, RunnerError> {
         let bin = match &settings.bindir {
             Some(dir) => dir.clone(),
-            None => newest(Path::new(VERSIONS)).unwrap_or_else(|| Path::new(VERSIONS).join("VERSION/bin")),
+            None => newest(Path::new(VERSIONS))
+                .unwrap_or_else(|| Path::new(VERSIONS).join("VERSION/bin")),
         };
         for name in NEEDED {
             if !bin.join(name).is_file() {
                 let tool = format!("{name} (looked for in {})", bin.display());
-                return Err(
-                    machine::Error::ToolMissing { tool, package: PACKAGE.into(), purpose: PURPOSE.into() }.into()
-                );
+                return Err(machine::Error::ToolMissing {
+                    tool,
+                    package: PACKAGE.into(),
+                    purpose: PURPOSE.into(),
+                }
+                .into());
             }
         }
         let mut tools = Tools {
@@ -96,7 +100,11 @@ impl Tools {
 
     /// The same with System V shared memory of its own: PostgreSQL's segments have no owner that would remove them when it is
     /// killed, but they vanish with this name space. Only root can make one, hence before the change of user.
-    pub(super) fn launch_server(&self, name: &str, args: impl IntoIterator<Item = OsString>) -> Launch {
+    pub(super) fn launch_server(
+        &self,
+        name: &str,
+        args: impl IntoIterator<Item = OsString>,
+    ) -> Launch {
         let first = [OsString::from("--ipc"), self.setpriv.clone().into()];
         Launch {
             program: self.unshare.clone(),
@@ -110,27 +118,41 @@ impl Tools {
     fn as_user(&self, name: &str) -> [OsString; 4] {
         let Account { uid, gid } = self.account;
         let ids =
-            [format!("--reuid={uid}"), format!("--regid={gid}"), "--clear-groups".to_string()].map(OsString::from);
+            [format!("--reuid={uid}"), format!("--regid={gid}"), "--clear-groups".to_string()]
+                .map(OsString::from);
         let [uid, gid, groups] = ids;
         [uid, gid, groups, self.bin.join(name).into()]
     }
 }
 
 /// Runs a program to its end; in errors it has its own name, not that of the one that changes the user.
-pub(super) fn run(bench: &Bench<'_>, name: &str, launch: &Launch, deadline: Duration) -> Result<Ended, RunnerError> {
+pub(super) fn run(
+    bench: &Bench<'_>,
+    name: &str,
+    launch: &Launch,
+    deadline: Duration,
+) -> Result<Ended, RunnerError> {
     let ended = bench.session.start(launch)?.wait(deadline, bench.stop)?;
     let program = name.to_string();
     if ended.stopped {
         return Err(RunnerError::Interrupted);
     }
     if ended.too_long {
-        return Err(RunnerError::TooLong { program, seconds: deadline.as_secs(), tail: tail(&ended) });
+        return Err(RunnerError::TooLong {
+            program,
+            seconds: deadline.as_secs(),
+            tail: tail(&ended),
+        });
     }
     if !ended.status.success() {
         if let Some(full) = full(&ended.stderr) {
             return Err(full);
         }
-        return Err(RunnerError::Failed { program, status: ended.status.to_string(), tail: tail(&ended) });
+        return Err(RunnerError::Failed {
+            program,
+            status: ended.status.to_string(),
+            tail: tail(&ended),
+        });
     }
     Ok(ended)
 }
@@ -140,7 +162,9 @@ pub(super) fn full(complaints: &str) -> Option<RunnerError> {
     let line = complaints.lines().find(|line| line.contains("No space left on device"))?;
     Some(RunnerError::Full {
         line: line.trim().to_string(),
-        remedy: "take a larger device, or a smaller scale= or max_wal_size (conf=max_wal_size=256MB)".to_string(),
+        remedy:
+            "take a larger device, or a smaller scale= or max_wal_size (conf=max_wal_size=256MB)"
+                .to_string(),
     })
 }
 
@@ -148,7 +172,9 @@ pub(super) fn full(complaints: &str) -> Option<RunnerError> {
 pub(super) fn newest(versions: &Path) -> Option<PathBuf> {
     let dirs = fs::read_dir(versions).ok()?.flatten();
     let mut all: Vec<(u32, PathBuf)> = dirs
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+        .filter_map(|entry| {
+            Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin")))
+        })
         .filter(|(_, bin)| NEEDED.iter().all(|name| bin.join(name).is_file()))
         .collect();
     all.sort();
@@ -182,14 +208,20 @@ fn checked_major(program: &str, said: &str) -> Result<u32, RunnerError> {
 /// Looks a user up with getent, so that users of a directory service are found too.
 fn account(bench: &Bench<'_>, name: &str) -> Result<Account, RunnerError> {
     let args = vec!["passwd".into(), name.into()];
-    let launch = Launch { program: bench.program("getent", "libc-bin")?, args, dir: "/".into(), ..Launch::default() };
+    let launch = Launch {
+        program: bench.program("getent", "libc-bin")?,
+        args,
+        dir: "/".into(),
+        ..Launch::default()
+    };
     let ended = bench.session.start(&launch)?.wait(PATIENCE, bench.stop)?;
     let fields: Vec<&str> = ended.stdout.trim().split(':').collect();
     let id = |at: usize| fields.get(at).and_then(|field| field.parse::<u32>().ok());
     match (id(2), id(3)) {
-        (Some(0), _) => {
-            Err(RunnerError::NoUser { name: name.to_string(), problem: "is root, which PostgreSQL refuses" })
-        }
+        (Some(0), _) => Err(RunnerError::NoUser {
+            name: name.to_string(),
+            problem: "is root, which PostgreSQL refuses",
+        }),
         (Some(uid), Some(gid)) => Ok(Account { uid, gid }),
         _ => Err(RunnerError::NoUser { name: name.to_string(), problem: "does not exist" }),
     }

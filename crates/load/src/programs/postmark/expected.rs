@@ -146,15 +146,24 @@ mod tests {
         assert!(expected.read_bytes > 10 * files && expected.peak_bytes >= files);
         let appending = PostmarkParams { bias_read: Some(0), ..reading.clone() };
         let expected = Expected::of(&appending, 42).unwrap();
-        assert_eq!(expected.flushed, Moved { read_bytes: 0, written_bytes: expected.written_bytes, exact: false });
+        assert_eq!(
+            expected.flushed,
+            Moved { read_bytes: 0, written_bytes: expected.written_bytes, exact: false }
+        );
         assert_eq!(expected.written_bytes, files + expected.transaction_written_bytes);
         let mixed = PostmarkParams { bias_read: Some(5), ..reading.clone() };
         let expected = Expected::of(&mixed, 42).unwrap();
-        assert_eq!(expected.flushed.read_bytes, files, "what was appended since the drop is in memory");
+        assert_eq!(
+            expected.flushed.read_bytes, files,
+            "what was appended since the drop is in memory"
+        );
         let churning = PostmarkParams { bias_read: None, bias_create: Some(5), ..reading.clone() };
         let expected = Expected::of(&churning, 42).unwrap();
         let flushed = expected.flushed.written_bytes;
-        assert!(files < flushed && flushed < expected.written_bytes, "what is deleted at once is never written out");
+        assert!(
+            files < flushed && flushed < expected.written_bytes,
+            "what is deleted at once is never written out"
+        );
         let emptying = PostmarkParams { bias_read: None, bias_create: Some(0), ..reading };
         assert!(Expected::of(&emptying, 42).unwrap().breaks_off);
     }

@@ -43,7 +43,8 @@ impl Gate {
             fcntl_setpipe_size(&writer, PAGE)?;
             Ok((reader, writer))
         };
-        let failed = |errno: rustix::io::Errno| RunnerError::file("make", "a pipe".as_ref())(errno.into());
+        let failed =
+            |errno: rustix::io::Errno| RunnerError::file("make", "a pipe".as_ref())(errno.into());
         let (reader, writer) = made().map_err(failed)?;
         let aside = made().map_err(failed)?;
         Ok((Gate { reader, aside, text: String::new(), until }, Arc::new(writer)))
@@ -54,7 +55,9 @@ impl Gate {
         if !self.wait(bench) {
             return None;
         }
-        let copied = tee(&self.reader, &self.aside.1, PAGE, SpliceFlags::empty()).ok().filter(|len| *len > 0)?;
+        let copied = tee(&self.reader, &self.aside.1, PAGE, SpliceFlags::empty())
+            .ok()
+            .filter(|len| *len > 0)?;
         read(&self.aside.0).filter(|piece| piece.len() == copied).map(text)
     }
 

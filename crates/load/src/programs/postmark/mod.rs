@@ -63,7 +63,12 @@ const OPTIONS: &[Opt] = &[
         "of ten transactions, how many create a file; the others delete one (off: neither)",
     ),
     opt("seed", "42", Form::Text, "seed of each run (trial: the trial's own)"),
-    opt("buffering", "true", Form::Flag, "whether it goes through the C library's buffer, as it does by itself"),
+    opt(
+        "buffering",
+        "true",
+        Form::Flag,
+        "whether it goes through the C library's buffer, as it does by itself",
+    ),
     opt(
         "flush",
         "true",
@@ -80,7 +85,10 @@ fn setup(options: &Options) -> Result<PostmarkParams, String> {
     let shared = shared.map(|(key, text)| -> (&str, &str) { (key, text) });
     let setup = row.params(shared).map_err(|e| e.to_string())?.postmark;
     if setup.transactions < 10 {
-        return Err("transactions: the program crashes with fewer than 10 (it divides by a tenth of them)".into());
+        return Err(
+            "transactions: the program crashes with fewer than 10 (it divides by a tenth of them)"
+                .into(),
+        );
     }
     if setup.seed.is_some_and(|seed| !(1..=MOST_SEED).contains(&seed)) {
         return Err(format!("seed: the program takes 1 to {MOST_SEED}"));
@@ -209,21 +217,37 @@ impl Postmark {
     }
 
     /// Ends with an error if the program did something else than our generator says.
-    fn compare(&self, expected: &Expected, report: &Report, ended: &Ended) -> Result<(), RunnerError> {
+    fn compare(
+        &self,
+        expected: &Expected,
+        report: &Report,
+        ended: &Ended,
+    ) -> Result<(), RunnerError> {
         let counts = [
             ("created", report.created, expected.created),
             ("read", report.read, expected.read),
             ("appended", report.appended, expected.appended),
             ("deleted", report.deleted, expected.deleted),
         ];
-        let wrong = |problem| Err(RunnerError::Wrong { program: PROGRAM.into(), problem, tail: tail(ended) });
-        if let Some((what, found, right)) = counts.into_iter().find(|(_, found, right)| found != right) {
-            return wrong(format!("it says that it has {what} {found} files, and these parameters make it {right}"));
+        let wrong = |problem| {
+            Err(RunnerError::Wrong { program: PROGRAM.into(), problem, tail: tail(ended) })
+        };
+        if let Some((what, found, right)) =
+            counts.into_iter().find(|(_, found, right)| found != right)
+        {
+            return wrong(format!(
+                "it says that it has {what} {found} files, and these parameters make it {right}"
+            ));
         }
-        if !report.bytes_read.is(expected.read_bytes) || !report.bytes_written.is(expected.written_bytes) {
+        if !report.bytes_read.is(expected.read_bytes)
+            || !report.bytes_written.is(expected.written_bytes)
+        {
             return wrong(format!(
                 "it says that it has read {} and written {} bytes, and these parameters make it {} and {}",
-                report.bytes_read.bytes, report.bytes_written.bytes, expected.read_bytes, expected.written_bytes
+                report.bytes_read.bytes,
+                report.bytes_written.bytes,
+                expected.read_bytes,
+                expected.written_bytes
             ));
         }
         Ok(())
@@ -241,8 +265,10 @@ impl Postmark {
         let synced = wall.saturating_sub(times.pause) + last_sync;
         let in_transactions = times.transactions.as_secs_f64();
         let rate = |count: f64| count / in_transactions;
-        let (read, written) =
-            (expected.transaction_read_bytes as f64 / 1e6, expected.transaction_written_bytes as f64 / 1e6);
+        let (read, written) = (
+            expected.transaction_read_bytes as f64 / 1e6,
+            expected.transaction_written_bytes as f64 / 1e6,
+        );
         let metrics = [
             ("tps", rate(self.setup.transactions.into())),
             ("reported_tps", report.tps),
@@ -266,7 +292,11 @@ impl Postmark {
             ("flush_s", (times.flush + last_sync).as_secs_f64()),
         ];
         let (read_bytes, written_bytes) = (expected.read_bytes, expected.written_bytes);
-        let moved = if self.flush { expected.flushed } else { Moved { read_bytes, written_bytes, exact: false } };
+        let moved = if self.flush {
+            expected.flushed
+        } else {
+            Moved { read_bytes, written_bytes, exact: false }
+        };
         let named = |(name, value): (&str, f64)| (name.to_string(), value);
         Measurement {
             window: synced,
@@ -286,7 +316,8 @@ const DELETION_BEGINS: &str = "Deleting files";
 impl Runner for Postmark {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
         let program = bench.program(PROGRAM, PROGRAM)?;
-        let launch = Launch { program, dir: "/".into(), input: b"quit\n".to_vec(), ..Launch::default() };
+        let launch =
+            Launch { program, dir: "/".into(), input: b"quit\n".to_vec(), ..Launch::default() };
         let ended = bench.run(&launch, Duration::from_secs(60))?;
         let first = ended.stdout.lines().next().unwrap_or_default();
         let version = first.strip_prefix("PostMark ").map(|rest| rest.trim().to_string());
@@ -301,8 +332,8 @@ impl Runner for Postmark {
         bench.program(PROGRAM, PROGRAM)?;
         let expected = Expected::of(&self.setup, self.setup.seed.unwrap_or(42)).expect("checked");
         let files = bench.files();
-        let space =
-            rustix::fs::statvfs(files).map_err(|e| RunnerError::file("find the free space", files)(e.into()))?;
+        let space = rustix::fs::statvfs(files)
+            .map_err(|e| RunnerError::file("find the free space", files)(e.into()))?;
         let free = space.f_bavail * space.f_frsize;
         // The program does not look at what a write gives back: without room it goes on, and measures nothing.
         let needed = expected.peak_bytes + expected.peak_bytes / 8;
@@ -312,7 +343,11 @@ impl Runner for Postmark {
                 needed.div_ceil(1_000_000),
                 free / 1_000_000
             );
-            return Err(RunnerError::Wrong { program: PROGRAM.into(), problem, tail: String::new() });
+            return Err(RunnerError::Wrong {
+                program: PROGRAM.into(),
+                problem,
+                tail: String::new(),
+            });
         }
         Ok(())
     }
@@ -348,15 +383,19 @@ impl Runner for Postmark {
         ended.stdout = gate.text;
         let last_sync = cache::sync(bench.files())?;
         let program = || PROGRAM.to_string();
-        if let Some(line) = ended.stdout.lines().chain(ended.stderr.lines()).find(|line| line.contains("Error")) {
+        if let Some(line) =
+            ended.stdout.lines().chain(ended.stderr.lines()).find(|line| line.contains("Error"))
+        {
             let problem = format!("it complained: {}", line.trim_start_matches("pm>"));
             return Err(RunnerError::Wrong { program: program(), problem, tail: tail(&ended) });
         }
-        let unreadable = |missing| RunnerError::Unreadable { program: program(), missing, tail: tail(&ended) };
+        let unreadable =
+            |missing| RunnerError::Unreadable { program: program(), missing, tail: tail(&ended) };
         let report = Report::read(&ended.stdout).map_err(unreadable)?;
         self.compare(&expected, &report, &ended)?;
         if times.transactions.is_zero() {
-            let problem = "its transactions were over before they could be timed: more transactions".into();
+            let problem =
+                "its transactions were over before they could be timed: more transactions".into();
             return Err(RunnerError::Wrong { program: program(), problem, tail: String::new() });
         }
         Ok(self.measurement(&expected, &report, times, ended.wall, last_sync))

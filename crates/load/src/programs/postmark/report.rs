@@ -57,7 +57,8 @@ impl<'a> Lines<'a> {
     /// What stands before `words` and after them in the line that is a number followed by these words.
     fn around(&self, words: &str) -> Result<(&'a str, &'a str), String> {
         let found = self.0.iter().filter_map(|line| line.split_once(words));
-        let mut found = found.filter(|(before, _)| before.starts_with(|first: char| first.is_ascii_digit()));
+        let mut found =
+            found.filter(|(before, _)| before.starts_with(|first: char| first.is_ascii_digit()));
         found.next().ok_or_else(|| format!("line `… {}`", words.trim_end_matches(" (")))
     }
 
@@ -67,8 +68,13 @@ impl<'a> Lines<'a> {
     }
 
     fn count(&self, words: &str) -> Result<u64, String> {
-        let whole = |line: &&&str| line.split_once(' ').is_some_and(|(_, rest)| rest.starts_with(words));
-        let line = self.0.iter().find(whole).ok_or_else(|| format!("line `… {}`", words.trim_end_matches(" (")))?;
+        let whole =
+            |line: &&&str| line.split_once(' ').is_some_and(|(_, rest)| rest.starts_with(words));
+        let line = self
+            .0
+            .iter()
+            .find(whole)
+            .ok_or_else(|| format!("line `… {}`", words.trim_end_matches(" (")))?;
         let before = line.split(' ').next().unwrap_or_default();
         before.parse().map_err(|_| format!("whole number before `{words}` (found `{before}`)"))
     }
@@ -90,7 +96,8 @@ impl<'a> Lines<'a> {
             "tera" => 1_099_511_627_776.0,
             _ => return Err(format!("unit that is known before `{words}` (found `{unit}`)")),
         };
-        let value = number(value).ok_or_else(|| format!("number of `{words}` (found `{value}`)"))?;
+        let value =
+            number(value).ok_or_else(|| format!("number of `{words}` (found `{value}`)"))?;
         Ok(Rounded { bytes: value * unit, within: unit * 0.005 })
     }
 }
@@ -115,12 +122,17 @@ Deleting files...Done\nTime:\n\t1 seconds total\n\t2 seconds of transactions (50
     fn every_figure_is_read_with_its_unit() {
         let report = Report::read(PRINTED).unwrap();
         assert_eq!((report.total_s, report.transactions_s, report.tps), (1.0, 2.0, 50.0));
-        assert_eq!((report.created, report.read, report.appended, report.deleted), (100, 53, 47, 100));
+        assert_eq!(
+            (report.created, report.read, report.appended, report.deleted),
+            (100, 53, 47, 100)
+        );
         assert_eq!(report.bytes_read, Rounded { bytes: 350.03 * 1024.0, within: 5.12 });
         assert!(report.bytes_written.is(648_806) && !report.bytes_written.is(648_700));
-        let large = Report::read(&PRINTED.replace("350.03 kilobytes read", "1.36 megabytes read")).unwrap();
+        let large =
+            Report::read(&PRINTED.replace("350.03 kilobytes read", "1.36 megabytes read")).unwrap();
         assert_eq!(large.bytes_read.bytes, 1.36 * 1_048_576.0);
-        let small = Report::read(&PRINTED.replace("350.03 kilobytes read", "0.00 bytes read")).unwrap();
+        let small =
+            Report::read(&PRINTED.replace("350.03 kilobytes read", "0.00 bytes read")).unwrap();
         assert_eq!(small.bytes_read.bytes, 0.0);
     }
 
@@ -137,7 +149,8 @@ Deleting files...Done\nTime:\n\t1 seconds total\n\t2 seconds of transactions (50
             "bytes written",
         ];
         for line in lines {
-            let without: Vec<&str> = PRINTED.lines().filter(|other| !other.contains(line)).collect();
+            let without: Vec<&str> =
+                PRINTED.lines().filter(|other| !other.contains(line)).collect();
             let missing = Report::read(&without.join("\n")).unwrap_err();
             assert!(missing.contains(line.trim_start_matches("53 ")), "{line}: {missing}");
         }

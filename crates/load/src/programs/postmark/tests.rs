@@ -52,13 +52,18 @@ fn operations(trace: &str, location: &str) -> (Vec<PostmarkOperation>, [u32; 2])
         let call = line.split_once(' ').map_or(line, |(_, call)| call.trim());
         let Some((name, rest)) = call.split_once('(') else { continue };
         let (args, result) = rest.rsplit_once(" = ").unwrap_or((rest, ""));
-        let named = || args.split('"').nth(1).and_then(|path| path.strip_prefix(location)).and_then(number_of);
+        let named = || {
+            args.split('"').nth(1).and_then(|path| path.strip_prefix(location)).and_then(number_of)
+        };
         let fd = args.split([',', ')']).next().unwrap_or_default().to_string();
         match name {
             "openat" => {
                 if let Some((directory, file)) = named() {
                     let flags = args.rsplit_once("\", ").unwrap().1.to_string();
-                    open.insert(result.trim().to_string(), Open { file, directory, flags, bytes: 0 });
+                    open.insert(
+                        result.trim().to_string(),
+                        Open { file, directory, flags, bytes: 0 },
+                    );
                 }
             }
             "read" | "write" => {
@@ -95,7 +100,9 @@ fn closed(open: Open) -> PostmarkOperation {
 fn number_of(path: &str) -> Option<(u32, u32)> {
     let path = path.strip_prefix('/')?;
     match path.split_once('/') {
-        Some((directory, file)) => Some((directory.strip_prefix('s')?.parse().ok()?, file.parse().ok()?)),
+        Some((directory, file)) => {
+            Some((directory.strip_prefix('s')?.parse().ok()?, file.parse().ok()?))
+        }
         None => Some((0, path.parse().ok()?)),
     }
 }
@@ -127,7 +134,13 @@ fn debians_program_and_our_own_workload_issue_the_same_operations() {
             ("bias_create", "off"),
             ("read_block", "16k"),
         ],
-        &[("number", "15"), ("transactions", "800"), ("bias_read", "0"), ("bias_create", "off"), ("size_max", "3000")],
+        &[
+            ("number", "15"),
+            ("transactions", "800"),
+            ("bias_read", "0"),
+            ("bias_create", "off"),
+            ("size_max", "3000"),
+        ],
         &[
             ("number", "30"),
             ("size_min", "1000"),
@@ -140,17 +153,27 @@ fn debians_program_and_our_own_workload_issue_the_same_operations() {
         let postmark = Postmark::of(&read(pairs).unwrap());
         let seed = postmark.setup.seed.expect("these have seeds of their own");
         let location = dir.path().join(format!("set-{at}"));
-        let (theirs, largest) = traced(&commands(&postmark.setup, seed, postmark.buffering, &location), &location);
-        let ours: Vec<_> =
-            PostmarkOperations::new(&postmark.setup, seed).unwrap().map(|(_, operation)| operation).collect();
+        let (theirs, largest) =
+            traced(&commands(&postmark.setup, seed, postmark.buffering, &location), &location);
+        let ours: Vec<_> = PostmarkOperations::new(&postmark.setup, seed)
+            .unwrap()
+            .map(|(_, operation)| operation)
+            .collect();
         assert!(ours.len() as u64 >= u64::from(2 * postmark.setup.number), "{pairs:?}");
         let differ = ours.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
         if let Some(at) = differ {
-            panic!("{pairs:?}: operation {at} of ours is {:?}, of the program {:?}", ours[at], theirs[at]);
+            panic!(
+                "{pairs:?}: operation {at} of ours is {:?}, of the program {:?}",
+                ours[at], theirs[at]
+            );
         }
         assert_eq!(ours.len(), theirs.len(), "{pairs:?}");
         if !postmark.buffering {
-            assert_eq!(largest, [postmark.setup.read_block, postmark.setup.write_block], "{pairs:?}");
+            assert_eq!(
+                largest,
+                [postmark.setup.read_block, postmark.setup.write_block],
+                "{pairs:?}"
+            );
         }
     }
 }

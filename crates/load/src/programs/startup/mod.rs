@@ -60,7 +60,12 @@ const OPTIONS: &[Opt] = &[
         Form::Text,
         "files and directories that it reads, with blanks between; Python's own library if nothing is said",
     ),
-    opt("starts", "5", Form::Number, "cold starts in a trial; 0: as many as fit into the trial's duration"),
+    opt(
+        "starts",
+        "5",
+        Form::Number,
+        "cold starts in a trial; 0: as many as fit into the trial's duration",
+    ),
     opt("pause", "100ms", Form::Time, "time between two starts"),
     opt(
         "ready",
@@ -88,7 +93,8 @@ fn check(options: &Options) -> Result<(), String> {
         }
     }
     let climbs = |path: &str| Path::new(path).components().any(|part| part == Component::ParentDir);
-    if shlex::split(options.text("copy").unwrap_or_default()).is_some_and(|paths| paths.iter().any(|path| climbs(path)))
+    if shlex::split(options.text("copy").unwrap_or_default())
+        .is_some_and(|paths| paths.iter().any(|path| climbs(path)))
         || climbs(options.text("program").unwrap_or_default())
     {
         return Err(
@@ -123,11 +129,14 @@ struct Start {
 
 impl Startup {
     fn of(options: &Options) -> Startup {
-        let words = |key: &str| options.text(key).map(|text| shlex::split(text).expect("checked: quotes are closed"));
+        let words = |key: &str| {
+            options.text(key).map(|text| shlex::split(text).expect("checked: quotes are closed"))
+        };
         let program = options.text("program").unwrap_or_default().to_string();
         let ours = program == PYTHON;
         let args = words("args").or_else(|| shlex::split(DEFAULT_ARGS).filter(|_| ours));
-        let ready = options.text("ready").map(|ready| Regex::new(ready).expect("checked: it can be read"));
+        let ready =
+            options.text("ready").map(|ready| Regex::new(ready).expect("checked: it can be read"));
         Startup {
             program,
             args: args.unwrap_or_default(),
@@ -143,26 +152,40 @@ impl Startup {
         let given = Path::new(&self.program);
         if given.is_absolute() {
             if self.program == PYTHON && !given.exists() {
-                let (tool, package, purpose) = (PYTHON.into(), "python3".into(), "to be started".into());
+                let (tool, package, purpose) =
+                    (PYTHON.into(), "python3".into(), "to be started".into());
                 return Err(machine::Error::ToolMissing { tool, package, purpose }.into());
             }
-            return given.metadata().map(|_| given.to_path_buf()).map_err(RunnerError::file("find the program", given));
+            return given
+                .metadata()
+                .map(|_| given.to_path_buf())
+                .map_err(RunnerError::file("find the program", given));
         }
         bench.program(&self.program, &self.program)
     }
 
     fn wrong(&self, problem: String, ended: Option<&Ended>) -> RunnerError {
-        RunnerError::Wrong { program: self.program.clone(), problem, tail: ended.map(tail).unwrap_or_default() }
+        RunnerError::Wrong {
+            program: self.program.clone(),
+            problem,
+            tail: ended.map(tail).unwrap_or_default(),
+        }
     }
 
     /// Drops the tree from memory, starts the program and waits until it is ready.
-    fn start(&self, bench: &Bench<'_>, trial: &Trial, until: Instant) -> Result<Start, RunnerError> {
+    fn start(
+        &self,
+        bench: &Bench<'_>,
+        trial: &Trial,
+        until: Instant,
+    ) -> Result<Start, RunnerError> {
         let tree = self.tree.as_ref().expect("the tree was made when the experiment was prepared");
         cache::forget(&tree.files)?;
         let warm = cache::resident_bytes(&tree.files)?;
         if warm > 0 {
-            let problem =
-                format!("{warm} bytes of it were still in memory before its start: the start would not be cold");
+            let problem = format!(
+                "{warm} bytes of it were still in memory before its start: the start would not be cold"
+            );
             return Err(self.wrong(problem, None));
         }
         let launch = Launch {
@@ -190,7 +213,9 @@ impl Startup {
         };
         let read = cache::resident_bytes(&tree.files)?;
         if read == 0 {
-            let problem = "nothing of it is in memory after its start: it did not come from the device".to_string();
+            let problem =
+                "nothing of it is in memory after its start: it did not come from the device"
+                    .to_string();
             return Err(self.wrong(problem, None));
         }
         Ok(Start { took, read })
@@ -220,7 +245,10 @@ impl Startup {
                     &self.program,
                     Duration::ZERO.max(deadline.saturating_sub(began.elapsed())),
                 )?;
-                return Err(self.wrong(format!("it ended before it printed {}", ready.as_str()), Some(&ended)));
+                return Err(self.wrong(
+                    format!("it ended before it printed {}", ready.as_str()),
+                    Some(&ended),
+                ));
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -231,7 +259,10 @@ impl Runner for Startup {
     fn version(&mut self, bench: &Bench<'_>) -> Result<String, RunnerError> {
         let program = self.find(bench)?;
         bench.program("chroot", "coreutils")?;
-        bench.session.require("a cold start in a tree of its own", &[capability::SYS_CHROOT, capability::MKNOD])?;
+        bench.session.require(
+            "a cold start in a tree of its own",
+            &[capability::SYS_CHROOT, capability::MKNOD],
+        )?;
         let launch = Launch {
             program,
             args: vec!["--version".into()],
@@ -241,7 +272,12 @@ impl Runner for Startup {
         };
         // A program need not know --version.
         let ended = bench.session.start(&launch)?.wait(Duration::from_secs(10), bench.stop)?;
-        let first = ended.stdout.lines().next().filter(|_| ended.status.success()).map(|line| line.trim().to_string());
+        let first = ended
+            .stdout
+            .lines()
+            .next()
+            .filter(|_| ended.status.success())
+            .map(|line| line.trim().to_string());
         Ok(first.filter(|line| !line.is_empty()).unwrap_or_else(|| "unknown".to_string()))
     }
 
@@ -254,7 +290,8 @@ impl Runner for Startup {
         }
         (bench.say)(&format!("copying {} with what it reads", self.program));
         // Several workloads of a plan can be starts, each with a tree of its own.
-        let free = (0..).map(|at| bench.files().join(format!("startup-{at}"))).find(|root| !root.exists());
+        let free =
+            (0..).map(|at| bench.files().join(format!("startup-{at}"))).find(|root| !root.exists());
         let root = free.expect("there is always a higher number");
         let leave_out = if of_python { tree::NO_LIBRARY } else { &[] };
         self.tree = Some(Tree::make(bench, &root, &program, &copy, leave_out)?);
@@ -300,7 +337,12 @@ impl Runner for Startup {
     fn remarks(&self) -> Vec<String> {
         let tree = self.tree.iter();
         tree.map(|tree| {
-            format!("{}: {} files, {} MB on the device", self.program, tree.files.len(), tree.bytes / 1_000_000)
+            format!(
+                "{}: {} files, {} MB on the device",
+                self.program,
+                tree.files.len(),
+                tree.bytes / 1_000_000
+            )
         })
         .collect()
     }
@@ -341,6 +383,9 @@ mod tests {
         let of = |pairs: &[(&str, &str)]| Startup::of(&row.read(pairs.iter().copied()).unwrap());
         assert!(of(&[]).args.iter().any(|word| word.contains("asyncio")));
         assert_eq!(of(&[("program", "git")]).args, Vec::<String>::new());
-        assert_eq!(of(&[("program", "git"), ("args", "-C '/a b' log")]).args, ["-C", "/a b", "log"]);
+        assert_eq!(
+            of(&[("program", "git"), ("args", "-C '/a b' log")]).args,
+            ["-C", "/a b", "log"]
+        );
     }
 }

@@ -21,10 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const AT_A_TIME: usize = 200;
 
 /// Device nodes that programs expect, with their numbers.
-const NODES: [(&str, u32, u32); 4] = [("null", 1, 3), ("zero", 1, 5), ("random", 1, 8), ("urandom", 1, 9)];
+const NODES: [(&str, u32, u32); 4] =
+    [("null", 1, 3), ("zero", 1, 5), ("random", 1, 8), ("urandom", 1, 9)];
 
 /// What lies in the directory of Python's library and is none of it.
-pub(super) const NO_LIBRARY: &[&str] = &["site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip"];
+pub(super) const NO_LIBRARY: &[&str] =
+    &["site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip"];
 
 /// The tree, on the device.
 #[derive(Debug)]
@@ -51,8 +53,14 @@ impl Tree {
         fs::create_dir_all(root.join("dev")).map_err(RunnerError::file("create", root))?;
         for (name, major, minor) in NODES {
             let node = root.join("dev").join(name);
-            mknodat(CWD, &node, FileType::CharacterDevice, Mode::from_raw_mode(0o666), makedev(major, minor))
-                .map_err(|errno| RunnerError::file("make", &node)(errno.into()))?;
+            mknodat(
+                CWD,
+                &node,
+                FileType::CharacterDevice,
+                Mode::from_raw_mode(0o666),
+                makedev(major, minor),
+            )
+            .map_err(|errno| RunnerError::file("make", &node)(errno.into()))?;
         }
         fs::create_dir_all(root.join("tmp")).map_err(RunnerError::file("create", root))?;
         // Under the name by which it was found, so that a link to it works as it does outside.
@@ -69,7 +77,11 @@ impl Tree {
             }
         }
         let files: Vec<PathBuf> = cache::files_below(root)?;
-        let bytes = files.iter().filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum();
+        let bytes = files
+            .iter()
+            .filter_map(|file| file.metadata().ok())
+            .map(|metadata| metadata.len())
+            .sum();
         Ok(Tree { root: root.to_path_buf(), program: program.to_path_buf(), files, bytes })
     }
 }
@@ -78,7 +90,8 @@ impl Tree {
 pub(super) fn python_library(bench: &Bench<'_>, python: &Path) -> Result<PathBuf, RunnerError> {
     let ask = "import sysconfig; print(sysconfig.get_path('stdlib'))";
     let args = ["-c", ask].map(OsString::from).to_vec();
-    let launch = Launch { program: python.to_path_buf(), args, dir: "/".into(), ..Launch::default() };
+    let launch =
+        Launch { program: python.to_path_buf(), args, dir: "/".into(), ..Launch::default() };
     let ended = bench.run(&launch, PATIENCE)?;
     match ended.stdout.trim() {
         "" => Err(RunnerError::Unreadable {
@@ -91,7 +104,9 @@ pub(super) fn python_library(bench: &Bench<'_>, python: &Path) -> Result<PathBuf
 }
 
 fn is_object(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
 }
 
 fn inside(path: &Path, root: &Path) -> PathBuf {
@@ -106,7 +121,10 @@ fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     for part in below.components() {
         above.push(part);
         if above.is_symlink() {
-            let cause = std::io::Error::other(format!("{} is a link already; copy what it leads to", above.display()));
+            let cause = std::io::Error::other(format!(
+                "{} is a link already; copy what it leads to",
+                above.display()
+            ));
             return Err(RunnerError::file("copy to the device", path)(cause));
         }
     }
@@ -128,7 +146,8 @@ fn copy_all(path: &Path, root: &Path, leave_out: &[&str]) -> Result<(), RunnerEr
         let target = fs::read_link(path).map_err(failed)?;
         symlink(target, place(path, root)?).map_err(failed)
     } else if kind.is_dir() {
-        let entries = fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
+        let entries =
+            fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
         fs::create_dir_all(place(path, root)?).map_err(failed)?;
         entries
             .iter()
@@ -147,8 +166,13 @@ fn libraries(bench: &Bench<'_>, objects: &[PathBuf]) -> Result<BTreeSet<PathBuf>
     let mut found = BTreeSet::new();
     for some in objects.chunks(AT_A_TIME) {
         let args = some.iter().map(OsString::from).collect();
-        let launch =
-            Launch { program: ldd.clone(), args, dir: "/".into(), user: bench.session.user(), ..Launch::default() };
+        let launch = Launch {
+            program: ldd.clone(),
+            args,
+            dir: "/".into(),
+            user: bench.session.user(),
+            ..Launch::default()
+        };
         // It ends with 1 where one of them is linked statically; that is no fault.
         let ended = bench.session.start(&launch)?.wait(PATIENCE, bench.stop)?;
         if ended.stopped {
@@ -193,10 +217,16 @@ mod tests {
             library("\tlibz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x00007f)"),
             path("/lib/x86_64-linux-gnu/libz.so.1")
         );
-        assert_eq!(library("\t/lib64/ld-linux-x86-64.so.2 (0x00007f)"), path("/lib64/ld-linux-x86-64.so.2"));
-        for other in
-            ["\tlinux-vdso.so.1 (0x00007ffc)", "/usr/bin/python3:", "\tstatically linked", "\tlibgone.so => not found"]
-        {
+        assert_eq!(
+            library("\t/lib64/ld-linux-x86-64.so.2 (0x00007f)"),
+            path("/lib64/ld-linux-x86-64.so.2")
+        );
+        for other in [
+            "\tlinux-vdso.so.1 (0x00007ffc)",
+            "/usr/bin/python3:",
+            "\tstatically linked",
+            "\tlibgone.so => not found",
+        ] {
             assert_eq!(library(other), None, "{other}");
         }
     }

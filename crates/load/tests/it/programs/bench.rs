@@ -13,7 +13,9 @@ use testbed::eventually;
 fn runs(words: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).any(|line| line.contains(words))
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .any(|line| line.contains(words))
 }
 
 #[test]
@@ -33,7 +35,9 @@ fn a_command_receives_its_directory_and_its_figures_are_read() {
     ];
     let seen = ground.measure("command", &options).unwrap();
     assert_eq!(seen.metrics["write_mb_per_s"], 0.25);
-    assert!(seen.metrics["wall_synced_s"] >= seen.metrics["wall_s"] && seen.metrics["wall_s"] > 0.0);
+    assert!(
+        seen.metrics["wall_synced_s"] >= seen.metrics["wall_s"] && seen.metrics["wall_s"] > 0.0
+    );
     assert_eq!(seen.window.as_secs_f64(), seen.metrics["wall_synced_s"]);
     let written = ground.counted().1 - before.1;
     assert!(written >= 8 << 20, "until its data are on the device: {written}");
@@ -67,7 +71,10 @@ fn places_are_filled_in_and_setup_reset_and_version_run_when_they_should() {
 fn a_command_that_fails_or_prints_nothing_of_use_shows_its_last_lines() {
     let Some(mut ground) = Ground::files(64, &[]) else { return };
     for (options, parts) in [
-        (&[("run", "echo all is lost >&2; exit 3")][..], &["exit status: 3", "all is lost", "echo all is lost"][..]),
+        (
+            &[("run", "echo all is lost >&2; exit 3")][..],
+            &["exit status: 3", "all is lost", "echo all is lost"][..],
+        ),
         (
             &[("run", "echo no figure today; echo noise >&2"), ("regex", "(?<tps>[0-9]+) tps")],
             &["tps", "no figure today"],
@@ -87,7 +94,9 @@ fn a_command_that_fails_or_prints_nothing_of_use_shows_its_last_lines() {
 #[test]
 fn a_command_that_hangs_is_ended_with_its_children_at_its_deadline() {
     let Some(mut ground) = Ground::files(64, &[]) else { return };
-    let mut runner = ground.prepared("command", &[("run", "echo still here; sleep 98761 & sleep 98762")]).unwrap();
+    let mut runner = ground
+        .prepared("command", &[("run", "echo still here; sleep 98761 & sleep 98762")])
+        .unwrap();
     let error = ground.trial(&mut *runner, Duration::from_secs(3)).unwrap_err().to_string();
     assert!(error.contains("still running") && error.contains("still here"), "{error}");
     assert!(!runs("sleep 98761") && !runs("sleep 98762"));
@@ -99,7 +108,8 @@ fn a_command_that_hangs_is_ended_with_its_children_at_its_deadline() {
 #[test]
 fn a_command_is_ended_when_the_experiment_is_interrupted() {
     let Some(ground) = Ground::files(64, &[]) else { return };
-    let mut runner = ground.prepared("command", &[("run", "touch {dir}/begun; sleep 98764")]).unwrap();
+    let mut runner =
+        ground.prepared("command", &[("run", "touch {dir}/begun; sleep 98764")]).unwrap();
     let begun = ground.directory().join("begun");
     let stop = &ground.stop;
     let outcome = thread::scope(|scope| {
@@ -161,7 +171,9 @@ fn postmark_does_what_it_was_asked_for_and_its_data_reach_the_device() {
 fn postmark_as_it_is_stays_in_memory_and_says_what_it_moved() {
     let Some(mut ground) = Ground::files(64, &["postmark"]) else { return };
     let before = ground.counted();
-    let seen = ground.measure("postmark-program", &[("flush", "false"), ("transactions", "3000")]).unwrap();
+    let seen = ground
+        .measure("postmark-program", &[("flush", "false"), ("transactions", "3000")])
+        .unwrap();
     let moved = seen.moved.unwrap();
     assert!(seen.counters["reported_written_mb"] * 1.01 > moved.written_bytes as f64 / 1e6);
     let read = ground.counted().0 - before.0;
@@ -221,8 +233,12 @@ fn a_program_that_stays_is_ready_when_it_says_so_and_is_ended() {
     let fails = [("program", "/bin/sh"), ("args", "-c 'echo not here >&2; exit 9'")];
     let error = ground.measure("startup", &fails).unwrap_err().to_string();
     assert!(error.contains("exit status: 9") && error.contains("not here"), "{error}");
-    let mut runner =
-        ground.prepared("startup", &[("program", "/bin/sh"), ("args", "-c 'while :; do :; done # 98766'")]).unwrap();
+    let mut runner = ground
+        .prepared(
+            "startup",
+            &[("program", "/bin/sh"), ("args", "-c 'while :; do :; done # 98766'")],
+        )
+        .unwrap();
     let error = ground.trial(&mut *runner, Duration::from_millis(300)).unwrap_err().to_string();
     assert!(error.contains("still running"), "{error}");
     assert!(!runs("# 98766"));
@@ -237,7 +253,8 @@ fn fio_job_that_writes_without_consent_is_refused_by_fio() {
     let row = load::programs::find("fio").unwrap();
     let mut fio = (row.make)(&row.read([("file", job.to_str().unwrap())]).unwrap());
     let before = ground.counted();
-    let measured = fio.measure(&Bench { may_write: false, ..ground.bench() }, &trial(1, Duration::from_secs(60)));
+    let measured = fio
+        .measure(&Bench { may_write: false, ..ground.bench() }, &trial(1, Duration::from_secs(60)));
     assert!(measured.is_err(), "{measured:?}");
     assert_eq!(ground.counted().1, before.1, "nothing was written");
     let measured = fio.measure(&ground.bench(), &trial(1, Duration::from_secs(60)));

@@ -41,19 +41,39 @@ impl Ground {
         let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = Directory::new();
         let (name, mib) = ("disk.img", mib as usize);
-        let loop_device =
-            if file_system.is_some() { Loop::blank(&dir, name, mib as u64) } else { Loop::new(&dir, name, mib) };
+        let loop_device = if file_system.is_some() {
+            Loop::blank(&dir, name, mib as u64)
+        } else {
+            Loop::new(&dir, name, mib)
+        };
         let node = loop_device.path.clone();
         let root = Root::real().with_state_dir(dir.path().join("state"));
         let device = machine::device::find(&root, &node).unwrap();
         let session = Some(Session::begin(&root).unwrap());
         let (stop, stats) = (AtomicBool::new(false), ProcessStats::default());
-        let mut ground = Ground { node, device, session, stop, stats, _loop_device: loop_device, dir, _turn: turn };
+        let mut ground = Ground {
+            node,
+            device,
+            session,
+            stop,
+            stats,
+            _loop_device: loop_device,
+            dir,
+            _turn: turn,
+        };
         if let Some(kind) = file_system {
-            let wanted = FileSystem { kind: kind.into(), mkfs: String::new(), mount: String::new() };
+            let wanted =
+                FileSystem { kind: kind.into(), mkfs: String::new(), mount: String::new() };
             let proceed = &mut |_, _| std::ops::ControlFlow::Continue(());
-            let mut claim = machine::check_writable(&root, &ground.device, machine::Authority::Made, proceed).unwrap();
-            ground.session.as_mut().unwrap().make_files(&ground.device, &wanted, &mut claim).unwrap();
+            let mut claim =
+                machine::check_writable(&root, &ground.device, machine::Authority::Made, proceed)
+                    .unwrap();
+            ground
+                .session
+                .as_mut()
+                .unwrap()
+                .make_files(&ground.device, &wanted, &mut claim)
+                .unwrap();
         }
         Some(ground)
     }
@@ -82,16 +102,32 @@ impl Ground {
     pub(crate) fn bench(&self) -> Bench<'_> {
         let session = self.session();
         let (device, directory) = (Some(&self.device), session.directory());
-        Bench { session, device, directory, may_write: true, stop: &self.stop, say: &|_| (), stats: &self.stats }
+        Bench {
+            session,
+            device,
+            directory,
+            may_write: true,
+            stop: &self.stop,
+            say: &|_| (),
+            stats: &self.stats,
+        }
     }
 
     /// Prepares, and measures one trial from a cold start.
-    pub(crate) fn measure(&mut self, kind: &str, pairs: &[(&str, &str)]) -> Result<Measurement, RunnerError> {
+    pub(crate) fn measure(
+        &mut self,
+        kind: &str,
+        pairs: &[(&str, &str)],
+    ) -> Result<Measurement, RunnerError> {
         let mut runner = self.prepared(kind, pairs)?;
         self.trial(&mut *runner, Duration::from_secs(60))
     }
 
-    pub(crate) fn prepared(&self, kind: &str, pairs: &[(&str, &str)]) -> Result<Box<dyn Runner>, RunnerError> {
+    pub(crate) fn prepared(
+        &self,
+        kind: &str,
+        pairs: &[(&str, &str)],
+    ) -> Result<Box<dyn Runner>, RunnerError> {
         let row = find(kind).unwrap();
         let mut runner = (row.make)(&row.read(pairs.iter().copied()).unwrap());
         runner.version(&self.bench())?;
@@ -99,7 +135,11 @@ impl Ground {
         Ok(runner)
     }
 
-    pub(crate) fn trial(&mut self, runner: &mut dyn Runner, deadline: Duration) -> Result<Measurement, RunnerError> {
+    pub(crate) fn trial(
+        &mut self,
+        runner: &mut dyn Runner,
+        deadline: Duration,
+    ) -> Result<Measurement, RunnerError> {
         runner.reset(&self.bench())?;
         self.cool();
         runner.measure(&self.bench(), &trial(4711, deadline))
@@ -112,7 +152,8 @@ impl Ground {
     /// Bytes read and written by the device so far.
     pub(crate) fn counted(&self) -> (u64, u64) {
         let stat = fs::read_to_string(format!("/sys/block/{}/stat", self.device.name)).unwrap();
-        let field = |at: usize| stat.split_whitespace().nth(at).unwrap().parse::<u64>().unwrap() * 512;
+        let field =
+            |at: usize| stat.split_whitespace().nth(at).unwrap().parse::<u64>().unwrap() * 512;
         (field(2), field(6))
     }
 
@@ -124,5 +165,11 @@ impl Ground {
 
 /// A trial of a second.
 pub(crate) fn trial(seed: u64, deadline: Duration) -> Trial {
-    Trial { seed, duration: Duration::from_secs(1), warmup: Duration::ZERO, deadline, ..Trial::default() }
+    Trial {
+        seed,
+        duration: Duration::from_secs(1),
+        warmup: Duration::ZERO,
+        deadline,
+        ..Trial::default()
+    }
 }

@@ -38,11 +38,16 @@ fn end_clean(mut ground: Ground, shared_before: &[String]) {
 /// Segments of shared memory of System V and POSIX.
 fn shared() -> Vec<String> {
     let sysv = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
-    let mut all: Vec<String> =
-        sysv.lines().skip(1).filter_map(|line| Some(line.split_whitespace().nth(1)?.to_string())).collect();
+    let mut all: Vec<String> = sysv
+        .lines()
+        .skip(1)
+        .filter_map(|line| Some(line.split_whitespace().nth(1)?.to_string()))
+        .collect();
     let posix = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
     all.extend(
-        posix.map(|entry| entry.file_name().display().to_string()).filter(|name| name.starts_with("PostgreSQL")),
+        posix
+            .map(|entry| entry.file_name().display().to_string())
+            .filter(|name| name.starts_with("PostgreSQL")),
     );
     all.sort();
     all
@@ -51,7 +56,11 @@ fn shared() -> Vec<String> {
 fn runner(pairs: &[(&str, &str)]) -> Box<dyn Runner> {
     let row = load::programs::find("pgbench").unwrap();
     let common = [("scale", "1"), ("clients", "4"), ("threads", "2")];
-    let all = common.iter().filter(|(key, _)| pairs.iter().all(|(other, _)| other != key)).chain(pairs).copied();
+    let all = common
+        .iter()
+        .filter(|(key, _)| pairs.iter().all(|(other, _)| other != key))
+        .chain(pairs)
+        .copied();
     (row.make)(&row.read(all).unwrap())
 }
 
@@ -90,7 +99,10 @@ fn every_trial_starts_from_the_same_bytes_and_reports_what_pgbench_counted() {
     assert!(runner.version(&ground.bench()).unwrap().contains("(PostgreSQL)"));
     runner.prepare(&ground.bench()).unwrap();
     let remarks = runner.remarks();
-    assert!(remarks[0].contains("initialised in") && remarks[0].contains("restored for each trial in"), "{remarks:?}");
+    assert!(
+        remarks[0].contains("initialised in") && remarks[0].contains("restored for each trial in"),
+        "{remarks:?}"
+    );
 
     let copy = ground.directory().join("pgbench/trial");
     let mut first = None;
@@ -98,10 +110,16 @@ fn every_trial_starts_from_the_same_bytes_and_reports_what_pgbench_counted() {
         runner.reset(&ground.bench()).unwrap();
         let bytes = files_of(&copy);
         assert!(bytes.len() > 500, "a cluster has a thousand files: {}", bytes.len());
-        assert!(first.get_or_insert_with(|| bytes.clone()) == &bytes, "trial {seed} starts from the same bytes");
+        assert!(
+            first.get_or_insert_with(|| bytes.clone()) == &bytes,
+            "trial {seed} starts from the same bytes"
+        );
         ground.cool();
         let seen = runner.measure(&ground.bench(), &trial(seed)).unwrap();
-        assert!(files_of(&copy) != bytes, "a trial changes the copy, so there is something to put back");
+        assert!(
+            files_of(&copy) != bytes,
+            "a trial changes the copy, so there is something to put back"
+        );
 
         let metric = |name: &str| seen.metrics[name];
         assert_eq!(seen.counters["transactions"], 100.0);
@@ -112,7 +130,11 @@ fn every_trial_starts_from_the_same_bytes_and_reports_what_pgbench_counted() {
         let moved = seen.moved.unwrap();
         // Each of 100 transactions writes and commits more than one page's worth of log in the beginning, and some bytes always.
         assert!(moved.written_bytes > 100 * 100 && !moved.exact, "{moved:?}");
-        assert!(seen.counters["wal_sync"] >= 1.0 && seen.counters["wal_bytes"] > 0.0, "{:?}", seen.counters);
+        assert!(
+            seen.counters["wal_sync"] >= 1.0 && seen.counters["wal_bytes"] > 0.0,
+            "{:?}",
+            seen.counters
+        );
         assert_eq!(servers(&ground), Vec::<String>::new(), "nothing runs after a trial");
     }
     end_clean(ground, &before);
@@ -121,7 +143,8 @@ fn every_trial_starts_from_the_same_bytes_and_reports_what_pgbench_counted() {
 #[test]
 fn reads_only_by_time_are_counted_as_reads_from_the_device() {
     let Some(mut ground) = Ground::new(512, POSTGRESQL, Some("xfs")) else { return };
-    let mut runner = runner(&[("mode", "select-only"), ("protocol", "prepared"), ("conf", "max_wal_size=64MB")]);
+    let mut runner =
+        runner(&[("mode", "select-only"), ("protocol", "prepared"), ("conf", "max_wal_size=64MB")]);
     runner.prepare(&ground.bench()).unwrap();
     runner.reset(&ground.bench()).unwrap();
     ground.cool();
@@ -143,7 +166,8 @@ fn a_script_of_ones_own_is_read_once_and_its_mistakes_are_shown() {
     let Some(mut ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("mine.sql");
-    fs::write(&script, "insert into pgbench_history (tid, bid, aid, delta) values (1, 1, 1, 1);\n").unwrap();
+    fs::write(&script, "insert into pgbench_history (tid, bid, aid, delta) values (1, 1, 1, 1);\n")
+        .unwrap();
     let name = script.display().to_string();
     let mut good = runner(&[("script", &name), ("transactions", "5")]);
     good.prepare(&ground.bench()).unwrap();
@@ -151,7 +175,8 @@ fn a_script_of_ones_own_is_read_once_and_its_mistakes_are_shown() {
     good.reset(&ground.bench()).unwrap();
     assert_eq!(good.measure(&ground.bench(), &trial(1)).unwrap().counters["transactions"], 20.0);
 
-    let error = runner(&[("script", &name), ("transactions", "5")]).version(&ground.bench()).unwrap_err();
+    let error =
+        runner(&[("script", &name), ("transactions", "5")]).version(&ground.bench()).unwrap_err();
     assert!(error.to_string().contains("mine.sql"), "{error}");
     fs::write(&script, "select nonsense from nowhere;\n").unwrap();
     let mut bad = runner(&[("script", &name), ("transactions", "5")]);
@@ -159,7 +184,10 @@ fn a_script_of_ones_own_is_read_once_and_its_mistakes_are_shown() {
     bad.prepare(&ground.bench()).unwrap();
     let error = bad.measure(&ground.bench(), &trial(1)).unwrap_err();
     let text = error.to_string();
-    assert!(matches!(error, RunnerError::Failed { .. }) && text.starts_with("pgbench: ended"), "{text}");
+    assert!(
+        matches!(error, RunnerError::Failed { .. }) && text.starts_with("pgbench: ended"),
+        "{text}"
+    );
     assert!(text.contains("nowhere") && text.contains("aborted"), "{text}");
     assert_eq!(servers(&ground), Vec::<String>::new());
     ground.end();
@@ -184,7 +212,10 @@ fn a_deadline_ends_everything(ground: &Ground, runner: &mut dyn Runner) {
     let mut short = Trial { duration: LONG, ..trial(1) };
     short.deadline = Duration::from_secs(8);
     let error = runner.measure(&ground.bench(), &short).unwrap_err();
-    assert!(matches!(&error, RunnerError::TooLong { program, .. } if program == "pgbench"), "{error}");
+    assert!(
+        matches!(&error, RunnerError::TooLong { program, .. } if program == "pgbench"),
+        "{error}"
+    );
     assert_eq!(servers(ground), Vec::<String>::new(), "nothing runs after a deadline");
 }
 
@@ -196,7 +227,8 @@ fn an_interrupt_ends_everything(ground: &Ground, runner: &mut dyn Runner) {
             eventually("pgbench has clients", || clients_of(at) > 0);
             stop.store(true, Ordering::Relaxed);
         });
-        let error = runner.measure(&ground.bench(), &Trial { duration: LONG, ..trial(2) }).unwrap_err();
+        let error =
+            runner.measure(&ground.bench(), &Trial { duration: LONG, ..trial(2) }).unwrap_err();
         assert!(matches!(error, RunnerError::Interrupted), "{error}");
     });
     ground.stop.store(false, Ordering::Relaxed);
@@ -213,7 +245,8 @@ fn a_server_that_dies_is_reported_with_its_last_lines(ground: &Ground, runner: &
                 let note = fs::read_to_string(at.join("pgbench/trial/postmaster.pid")).unwrap();
                 let server = note.lines().next().unwrap().to_string();
                 eventually("the victim is signalled", || {
-                    let victim = if whom == "server" { Some(server.clone()) } else { backends_of(at).pop() };
+                    let victim =
+                        if whom == "server" { Some(server.clone()) } else { backends_of(at).pop() };
                     let victim = victim.unwrap_or_default();
                     Command::new("kill").args([signal, &victim]).output().unwrap().status.success()
                 });
@@ -255,9 +288,11 @@ fn a_device_that_is_too_small_for_its_tables_is_refused() {
 #[test]
 fn a_missing_program_and_a_missing_user_are_named() {
     let Some(ground) = Ground::new(64, POSTGRESQL, Some("ext4")) else { return };
-    let error = runner(&[("bindir", "/nonexistent")]).version(&ground.bench()).unwrap_err().to_string();
+    let error =
+        runner(&[("bindir", "/nonexistent")]).version(&ground.bench()).unwrap_err().to_string();
     assert!(error.contains("postgresql") && error.contains("/nonexistent"), "{error}");
-    let error = runner(&[("user", "no-such-user")]).version(&ground.bench()).unwrap_err().to_string();
+    let error =
+        runner(&[("user", "no-such-user")]).version(&ground.bench()).unwrap_err().to_string();
     assert!(error.contains("no-such-user: does not exist"), "{error}");
     let old = tempfile::tempdir().unwrap();
     for name in ["postgres", "initdb", "pgbench", "psql"] {
@@ -266,13 +301,20 @@ fn a_missing_program_and_a_missing_user_are_named() {
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
     fs::set_permissions(old.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let error = runner(&[("bindir", &old.path().display().to_string())]).version(&ground.bench()).unwrap_err();
+    let error = runner(&[("bindir", &old.path().display().to_string())])
+        .version(&ground.bench())
+        .unwrap_err();
     assert!(matches!(error, RunnerError::Version { .. }), "{error}");
-    assert!(error.to_string().contains("version 11") && error.to_string().contains("12 or later"), "{error}");
+    assert!(
+        error.to_string().contains("version 11") && error.to_string().contains("12 or later"),
+        "{error}"
+    );
     drop(ground);
     // A setting that the server does not know is found before the first trial.
     let Some(ground) = Ground::new(512, POSTGRESQL, Some("ext4")) else { return };
-    let error = runner(&[("transactions", "1"), ("conf", "no_such_thing=1")]).prepare(&ground.bench()).unwrap_err();
+    let error = runner(&[("transactions", "1"), ("conf", "no_such_thing=1")])
+        .prepare(&ground.bench())
+        .unwrap_err();
     assert!(error.to_string().contains("no_such_thing"), "{error}");
     assert_eq!(servers(&ground), Vec::<String>::new());
 }
@@ -283,7 +325,8 @@ fn backends_of(at: &Path) -> Vec<String> {
     all.filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(at)))
         .filter(|entry| {
             let title = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
-            title.contains("[local]") && ["UPDATE", "INSERT", "COMMIT"].iter().any(|word| title.contains(word))
+            title.contains("[local]")
+                && ["UPDATE", "INSERT", "COMMIT"].iter().any(|word| title.contains(word))
         })
         .map(|entry| entry.file_name().display().to_string())
         .collect()

@@ -23,11 +23,22 @@ fn experiment(machine: &FakeCpus) -> Result<(), Error> {
     let mut guard = Guard::begin(&root)?;
     let mut problems = Vec::new();
     for setting in [
-        arm(&[("sysctl:kernel.sched_rr_timeslice_ms", "50"), ("feature:HRTICK", "off"), ("governor", "performance")]),
-        arm(&[("sysctl:kernel.sched_rt_period_us", "500000"), ("sysctl:kernel.sched_rt_runtime_us", "400000")]),
+        arm(&[
+            ("sysctl:kernel.sched_rr_timeslice_ms", "50"),
+            ("feature:HRTICK", "off"),
+            ("governor", "performance"),
+        ]),
+        arm(&[
+            ("sysctl:kernel.sched_rt_period_us", "500000"),
+            ("sysctl:kernel.sched_rt_runtime_us", "400000"),
+        ]),
         arm(&[("debug:tunable_scaling", "0"), ("debug:preempt", "none"), ("boost", "off")]),
         Setting::default(),
-        arm(&[("sysctl:kernel.sched_rr_timeslice_ms", "70"), ("debug:base_slice_ns", "1000000"), ("autogroup", "off")]),
+        arm(&[
+            ("sysctl:kernel.sched_rr_timeslice_ms", "70"),
+            ("debug:base_slice_ns", "1000000"),
+            ("autogroup", "off"),
+        ]),
     ] {
         guard.admit(&setting)?;
         problems.extend(guard.apply(&setting, &session)?);
@@ -41,7 +52,11 @@ fn experiment(machine: &FakeCpus) -> Result<(), Error> {
 
 #[test]
 fn killed_at_any_step_everything_is_as_before_after_recovery() {
-    assert_eq!(EXPERIMENT.whole().1, FakeCpus::tuned().all(), "a whole experiment leaves the machine as it was");
+    assert_eq!(
+        EXPERIMENT.whole().1,
+        FakeCpus::tuned().all(),
+        "a whole experiment leaves the machine as it was"
+    );
     let left = EXPERIMENT.killed_at_every_step();
     assert!(left >= 20, "only {left} crashes left something to put back");
 }

@@ -11,7 +11,8 @@ use crate::Root;
 use crate::names::{did_you_mean, list};
 
 /// What `tunable_scaling` makes the kernel compute anew.
-const SCALED: [&str; 4] = ["base_slice_ns", "latency_ns", "min_granularity_ns", "wakeup_granularity_ns"];
+const SCALED: [&str; 4] =
+    ["base_slice_ns", "latency_ns", "min_granularity_ns", "wakeup_granularity_ns"];
 
 /// How deep files lie below the scheduler's directory (`domains/cpu0/domain0/flags`).
 const DEPTH: u32 = 3;
@@ -26,7 +27,9 @@ fn mount(root: &Root) -> Result<PathBuf, String> {
     }
     match fs::read_dir(&mount).map(|mut entries| entries.next().is_some()) {
         Ok(true) => Ok(mount),
-        Ok(false) => Err("debugfs is not mounted: mount -t debugfs none /sys/kernel/debug".to_string()),
+        Ok(false) => {
+            Err("debugfs is not mounted: mount -t debugfs none /sys/kernel/debug".to_string())
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err("this kernel has no debugfs (CONFIG_DEBUG_FS)".to_string())
         }
@@ -37,7 +40,8 @@ fn mount(root: &Root) -> Result<PathBuf, String> {
 /// The mode of the kernel's lockdown, if it is on.
 fn lockdown(root: &Root) -> Option<String> {
     let modes = root.read_optional(root.sys("kernel/security/lockdown"))?;
-    let mode = modes.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))?;
+    let mode =
+        modes.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))?;
     (mode != "none").then(|| mode.to_string())
 }
 
@@ -59,7 +63,11 @@ fn features_file(root: &Root) -> Result<PathBuf, String> {
         return Ok(old);
     }
     let file = dir(root)?.join("features");
-    if file.is_file() { Ok(file) } else { Err("this kernel does not show its features".to_string()) }
+    if file.is_file() {
+        Ok(file)
+    } else {
+        Err("this kernel does not show its features".to_string())
+    }
 }
 
 /// Whether a file is below the scheduler's directory, or is that of its features.
@@ -75,7 +83,8 @@ pub(crate) fn features(root: &Root) -> Result<Vec<(String, bool)>, String> {
     let file = features_file(root)?;
     let text = root.read(&file).map_err(|error| error.to_string())?;
     let word = |word: &str| {
-        word.strip_prefix("NO_").map_or_else(|| (word.to_string(), true), |name| (name.to_string(), false))
+        word.strip_prefix("NO_")
+            .map_or_else(|| (word.to_string(), true), |name| (name.to_string(), false))
     };
     Ok(text.split_whitespace().map(word).collect())
 }
@@ -102,11 +111,16 @@ pub(super) fn feature(root: &Root, name: &str, value: &str) -> Result<Resolved, 
     let path = features_file(root)?;
     let known: Vec<String> = features(root)?.into_iter().map(|(name, _)| name).collect();
     if !known.iter().any(|known| known == name) {
-        if let Some(bare) = name.strip_prefix("NO_").filter(|bare| known.iter().any(|known| known == bare)) {
+        if let Some(bare) =
+            name.strip_prefix("NO_").filter(|bare| known.iter().any(|known| known == bare))
+        {
             return Err(format!("say feature:{bare}=off, or =on, instead of NO_"));
         }
         let did_you_mean = did_you_mean(name, &known);
-        return Err(format!("the scheduler has no feature {name}, expected one of {}{did_you_mean}", list(&known)));
+        return Err(format!(
+            "the scheduler has no feature {name}, expected one of {}{did_you_mean}",
+            list(&known)
+        ));
     }
     let item = Item { name: format!("feature {name}"), path, shape: Shape::Word(name.to_string()) };
     let value = if on { "on" } else { "off" }.to_string();
@@ -116,7 +130,10 @@ pub(super) fn feature(root: &Root, name: &str, value: &str) -> Result<Resolved, 
 pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, String> {
     let is_below = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
     if !is_below {
-        return Err("write the path of a file below /sys/kernel/debug/sched, e.g. debug:base_slice_ns".to_string());
+        return Err(
+            "write the path of a file below /sys/kernel/debug/sched, e.g. debug:base_slice_ns"
+                .to_string(),
+        );
     }
     if name == "features" {
         return Err("features are set one at a time: feature:NAME=on or =off".to_string());
@@ -125,20 +142,28 @@ pub(super) fn file(root: &Root, name: &str, value: &str) -> Result<Resolved, Str
     let path = dir.join(name);
     if !path.is_file() {
         let known = files(root)?;
-        let all = list(&known.iter().filter(|name| !name.contains('/')).cloned().collect::<Vec<_>>());
+        let all =
+            list(&known.iter().filter(|name| !name.contains('/')).cloned().collect::<Vec<_>>());
         return Err(match gone::find(name) {
             Some(row) => {
                 format!("this kernel does not have it: {name} {}{}", row.what, instead(root, row))
             }
-            None => format!("there is no such file, expected one of {all}{}", did_you_mean(name, &known)),
+            None => format!(
+                "there is no such file, expected one of {all}{}",
+                did_you_mean(name, &known)
+            ),
         });
     }
     let mut item = Item::plain(name, path);
-    let Some(shown) = item.read(root) else { return Err("the file cannot be read, or is empty".to_string()) };
+    let Some(shown) = item.read(root) else {
+        return Err("the file cannot be read, or is empty".to_string());
+    };
     let mut words = shown.split_whitespace();
     let value = if words.clone().count() > 1 && words.any(|word| word.starts_with(['(', '['])) {
-        let modes: Vec<String> =
-            shown.split_whitespace().map(|word| word.trim_matches(['(', ')', '[', ']']).to_string()).collect();
+        let modes: Vec<String> = shown
+            .split_whitespace()
+            .map(|word| word.trim_matches(['(', ')', '[', ']']).to_string())
+            .collect();
         if !modes.iter().any(|mode| mode == value) {
             return Err(format!(
                 "it cannot be {value:?}, expected one of {}{}",

@@ -44,15 +44,23 @@ const FILES: [(&str, &str); 25] = [
     ("sys/devices/system/cpu/online", "0-1"),
     ("sys/devices/system/cpu/cpufreq/boost", "1"),
     ("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "schedutil"),
-    ("sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors", "performance powersave schedutil"),
+    (
+        "sys/devices/system/cpu/cpufreq/policy0/scaling_available_governors",
+        "performance powersave schedutil",
+    ),
     ("sys/devices/system/cpu/cpufreq/policy1/scaling_governor", "schedutil"),
-    ("sys/devices/system/cpu/cpufreq/policy1/scaling_available_governors", "performance powersave schedutil"),
+    (
+        "sys/devices/system/cpu/cpufreq/policy1/scaling_available_governors",
+        "performance powersave schedutil",
+    ),
     ("proc/self/status", "Name:\tx"),
 ];
 
 impl FakeCpus {
     pub(crate) fn booted() -> FakeCpus {
-        let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary directory");
+        let dir = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .expect("a temporary directory");
         let machine = FakeCpus { dir, kernel: Arc::new(FakeKernel::new(write)) };
         machine.boot("boot-1");
         machine
@@ -139,10 +147,13 @@ impl crate::crashpoints::Machine for FakeCpus {
 }
 
 pub(crate) fn write(path: &Path, value: &str) -> io::Result<()> {
-    let name = path.file_name().and_then(|name| name.to_str()).expect("fake files have plain names");
+    let name =
+        path.file_name().and_then(|name| name.to_str()).expect("fake files have plain names");
     let dir = path.parent().expect("a file has a directory");
     let number = value.parse::<i64>().ok();
-    let other = |name: &str| fs::read_to_string(dir.join(name)).map(|text| text.trim().parse::<i64>().unwrap_or(0));
+    let other = |name: &str| {
+        fs::read_to_string(dir.join(name)).map(|text| text.trim().parse::<i64>().unwrap_or(0))
+    };
     let refuse = || Err(Errno::INVAL.into());
     if !path.exists() {
         return Err(Errno::NOENT.into());
@@ -155,16 +166,20 @@ pub(crate) fn write(path: &Path, value: &str) -> io::Result<()> {
             if !text.split_whitespace().any(is) {
                 return refuse();
             }
-            let words: Vec<&str> = text.split_whitespace().map(|word| if is(word) { value } else { word }).collect();
+            let words: Vec<&str> =
+                text.split_whitespace().map(|word| if is(word) { value } else { word }).collect();
             return fs::write(path, words.join(" "));
         }
         "preempt" => {
             let text = fs::read_to_string(path)?;
-            let modes: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['(', ')'])).collect();
+            let modes: Vec<&str> =
+                text.split_whitespace().map(|word| word.trim_matches(['(', ')'])).collect();
             if !modes.contains(&value) {
                 return refuse();
             }
-            let mark = |mode: &&str| if *mode == value { format!("({mode})") } else { (*mode).to_string() };
+            let mark = |mode: &&str| {
+                if *mode == value { format!("({mode})") } else { (*mode).to_string() }
+            };
             return fs::write(path, modes.iter().map(mark).collect::<Vec<_>>().join(" "));
         }
         "scaling_governor" => {
@@ -177,7 +192,9 @@ pub(crate) fn write(path: &Path, value: &str) -> io::Result<()> {
         _ if number.is_none() => return refuse(),
         "sched_rt_runtime_us" if number > Some(other("sched_rt_period_us")?) => return refuse(),
         "sched_rt_period_us" if number < Some(other("sched_rt_runtime_us")?) => return refuse(),
-        "sched_rr_timeslice_ms" if number < Some(1) => return RealFiles.write_attribute(path, "100"),
+        "sched_rr_timeslice_ms" if number < Some(1) => {
+            return RealFiles.write_attribute(path, "100");
+        }
         "tunable_scaling" => {
             let slice = if number == Some(0) { "700000" } else { "2800000" };
             fs::write(dir.join("base_slice_ns"), slice)?;

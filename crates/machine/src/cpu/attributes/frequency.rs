@@ -13,14 +13,21 @@ const NO_DRIVER: &str = "there is no cpufreq driver here: in a virtual machine f
 /// The directories with governors, with their names: one for each set of CPUs that change together.
 pub(crate) fn policies(root: &Root) -> Result<Vec<(String, PathBuf)>, String> {
     let cpus = root.sys("devices/system/cpu");
-    let numbered = |name: &String, begin: &str| name.strip_prefix(begin).is_some_and(|n| n.parse::<u32>().is_ok());
+    let numbered = |name: &String, begin: &str| {
+        name.strip_prefix(begin).is_some_and(|n| n.parse::<u32>().is_ok())
+    };
     let governor = |dir: &PathBuf| dir.join("scaling_governor").is_file();
-    let policies = root.names(cpus.join("cpufreq")).into_iter().filter(|name| numbered(name, "policy"));
-    let mut all: Vec<_> = policies.map(|name| (name.clone(), cpus.join("cpufreq").join(name))).collect();
+    let policies =
+        root.names(cpus.join("cpufreq")).into_iter().filter(|name| numbered(name, "policy"));
+    let mut all: Vec<_> =
+        policies.map(|name| (name.clone(), cpus.join("cpufreq").join(name))).collect();
     all.retain(|(_, dir)| governor(dir));
     if all.is_empty() {
         let each = root.names(&cpus).into_iter().filter(|name| numbered(name, "cpu"));
-        all.extend(each.map(|name| (name.clone(), cpus.join(name).join("cpufreq"))).filter(|(_, dir)| governor(dir)));
+        all.extend(
+            each.map(|name| (name.clone(), cpus.join(name).join("cpufreq")))
+                .filter(|(_, dir)| governor(dir)),
+        );
     }
     if all.is_empty() { Err(NO_DRIVER.to_string()) } else { Ok(all) }
 }
@@ -29,7 +36,8 @@ pub(crate) fn policies(root: &Root) -> Result<Vec<(String, PathBuf)>, String> {
 pub(super) fn governor(root: &Root, value: &str) -> Result<Resolved, String> {
     let mut writes = Vec::new();
     for (name, dir) in policies(root)? {
-        let offered = root.read_optional(dir.join("scaling_available_governors")).unwrap_or_default();
+        let offered =
+            root.read_optional(dir.join("scaling_available_governors")).unwrap_or_default();
         let offered: Vec<String> = offered.split_whitespace().map(str::to_string).collect();
         if !offered.iter().any(|governor| governor == value) {
             let did_you_mean = did_you_mean(value, &offered);
@@ -72,7 +80,8 @@ pub(super) fn boost(root: &Root, value: &str) -> Result<Resolved, String> {
         (false, "1") => "0",
         (false, _) => "1",
     };
-    let name = format!("boost ({})", path.file_name().and_then(|name| name.to_str()).unwrap_or_default());
+    let name =
+        format!("boost ({})", path.file_name().and_then(|name| name.to_str()).unwrap_or_default());
     Ok(Resolved {
         writes: vec![Write { item: Item::plain(name, path), value: value.to_string() }],
         ..Resolved::default()

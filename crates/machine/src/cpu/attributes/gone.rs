@@ -27,13 +27,17 @@ const fn both(key: &'static str) -> [&'static str; 2] {
 }
 
 const TO_DEBUGFS: &str = "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13";
-const WITH_EEVDF: &str =
-    "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13, and Linux 6.6, whose scheduler is EEVDF, has it no more";
+const WITH_EEVDF: &str = "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13, and Linux 6.6, whose scheduler is EEVDF, has it no more";
 const CFS_ONLY: &str = "was a file of CFS: Linux 6.6, whose scheduler is EEVDF, has it no more";
-const UCLAMP: &str = "is there from Linux 5.3 on, where the kernel is built with CONFIG_UCLAMP_TASK";
+const UCLAMP: &str =
+    "is there from Linux 5.3 on, where the kernel is built with CONFIG_UCLAMP_TASK";
 
 static GONE: &[Gone] = &[
-    Gone { name: "kernel.sched_latency_ns", what: WITH_EEVDF, instead: ["debug:latency_ns", "debug:base_slice_ns"] },
+    Gone {
+        name: "kernel.sched_latency_ns",
+        what: WITH_EEVDF,
+        instead: ["debug:latency_ns", "debug:base_slice_ns"],
+    },
     Gone {
         name: "kernel.sched_min_granularity_ns",
         what: "left /proc/sys for /sys/kernel/debug/sched in Linux 5.13, and is called base_slice_ns there since Linux 6.6",
@@ -44,8 +48,16 @@ static GONE: &[Gone] = &[
         what: WITH_EEVDF,
         instead: ["debug:wakeup_granularity_ns", "debug:base_slice_ns"],
     },
-    Gone { name: "kernel.sched_tunable_scaling", what: TO_DEBUGFS, instead: both("debug:tunable_scaling") },
-    Gone { name: "kernel.sched_migration_cost_ns", what: TO_DEBUGFS, instead: both("debug:migration_cost_ns") },
+    Gone {
+        name: "kernel.sched_tunable_scaling",
+        what: TO_DEBUGFS,
+        instead: both("debug:tunable_scaling"),
+    },
+    Gone {
+        name: "kernel.sched_migration_cost_ns",
+        what: TO_DEBUGFS,
+        instead: both("debug:migration_cost_ns"),
+    },
     Gone { name: "kernel.sched_nr_migrate", what: TO_DEBUGFS, instead: both("debug:nr_migrate") },
     Gone {
         name: "kernel.numa_balancing_scan_delay_ms",
@@ -67,7 +79,11 @@ static GONE: &[Gone] = &[
         what: TO_DEBUGFS,
         instead: both("debug:numa_balancing/scan_size_mb"),
     },
-    Gone { name: "kernel.sched_domain.", what: TO_DEBUGFS, instead: both("debug:domains/cpu0/domain0/imbalance_pct") },
+    Gone {
+        name: "kernel.sched_domain.",
+        what: TO_DEBUGFS,
+        instead: both("debug:domains/cpu0/domain0/imbalance_pct"),
+    },
     Gone {
         name: "kernel.sched_features",
         what: "left /proc/sys in Linux 2.6.33: features are set one at a time",
@@ -91,7 +107,11 @@ static GONE: &[Gone] = &[
         instead: NOTHING,
     },
     Gone { name: "kernel.sched_util_clamp_", what: UCLAMP, instead: NOTHING },
-    Gone { name: "kernel.sched_uclamp_", what: UCLAMP, instead: both("sysctl:kernel.sched_util_clamp_min") },
+    Gone {
+        name: "kernel.sched_uclamp_",
+        what: UCLAMP,
+        instead: both("sysctl:kernel.sched_util_clamp_min"),
+    },
     Gone {
         name: "kernel.sched_autogroup_enabled",
         what: "is there only where the kernel is built with CONFIG_SCHED_AUTOGROUP",
@@ -167,7 +187,9 @@ impl Gone {
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Gone> {
-    let is = |row: &&Gone| row.name == name || row.name.ends_with(['.', '_', '/']) && name.starts_with(row.name);
+    let is = |row: &&Gone| {
+        row.name == name || row.name.ends_with(['.', '_', '/']) && name.starts_with(row.name)
+    };
     GONE.iter().find(is)
 }
 
@@ -179,12 +201,18 @@ mod tests {
     #[test]
     fn every_row_is_found_by_its_name_and_its_successors_are_keys_of_settings() {
         for (i, row) in GONE.iter().enumerate() {
-            let name =
-                if row.name.ends_with(['.', '_', '/']) { format!("{}x", row.name) } else { row.name.to_string() };
+            let name = if row.name.ends_with(['.', '_', '/']) {
+                format!("{}x", row.name)
+            } else {
+                row.name.to_string()
+            };
             assert_eq!(find(&name).unwrap().name, row.name, "row {i}");
             for key in row.instead.into_iter().filter(|key| !key.is_empty()) {
                 let (begin, rest) = key.split_once(':').unwrap();
-                assert!(KEYS.iter().any(|known| known.name == format!("{begin}:")) && !rest.is_empty(), "{key}");
+                assert!(
+                    KEYS.iter().any(|known| known.name == format!("{begin}:")) && !rest.is_empty(),
+                    "{key}"
+                );
             }
         }
         let latency = find("kernel.sched_latency_ns").unwrap();

@@ -62,21 +62,26 @@ impl Item {
         match &self.shape {
             Shape::Plain => Some(text),
             Shape::Marked => {
-                let marked = |word: &&str| word.starts_with(['(', '[']) && word.ends_with([')', ']']);
+                let marked =
+                    |word: &&str| word.starts_with(['(', '[']) && word.ends_with([')', ']']);
                 let word = text.split_whitespace().find(marked)?;
                 Some(word.trim_matches(['(', ')', '[', ']']).to_string())
             }
-            Shape::Word(name) => text.split_whitespace().find_map(|word| match word.strip_prefix("NO_") {
-                Some(off) => (off == name).then(|| "off".to_string()),
-                None => (word == name).then(|| "on".to_string()),
-            }),
+            Shape::Word(name) => {
+                text.split_whitespace().find_map(|word| match word.strip_prefix("NO_") {
+                    Some(off) => (off == name).then(|| "off".to_string()),
+                    None => (word == name).then(|| "on".to_string()),
+                })
+            }
         }
     }
 
     /// Makes it this value, with a single write.
     pub(super) fn write(&self, root: &Root, value: &str) -> io::Result<()> {
         match &self.shape {
-            Shape::Word(name) if value == "off" => root.files().write_attribute(&self.path, &format!("NO_{name}")),
+            Shape::Word(name) if value == "off" => {
+                root.files().write_attribute(&self.path, &format!("NO_{name}"))
+            }
             Shape::Word(name) => root.files().write_attribute(&self.path, name),
             Shape::Plain | Shape::Marked => root.files().write_attribute(&self.path, value),
         }
@@ -91,6 +96,7 @@ impl Write {
 
 /// Whether two texts are the same value: the same text, number, or row of numbers.
 pub(super) fn means_same(one: &str, other: &str) -> bool {
-    let (one, other): (Vec<&str>, Vec<&str>) = (one.split_whitespace().collect(), other.split_whitespace().collect());
+    let (one, other): (Vec<&str>, Vec<&str>) =
+        (one.split_whitespace().collect(), other.split_whitespace().collect());
     one.len() == other.len() && one.iter().zip(&other).all(|(one, other)| same(one, other))
 }

@@ -53,7 +53,10 @@ pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
         let resolved = resolve(root, attribute)?;
         for write in resolved.writes {
             if let Some((other, _)) = seen.iter().find(|(_, item)| item.is(&write.item)) {
-                return Err(refused(&attribute.key, format!("it is the same thing as {other}: leave one of them out")));
+                return Err(refused(
+                    &attribute.key,
+                    format!("it is the same thing as {other}: leave one of them out"),
+                ));
             }
             seen.push((&attribute.key, write.item));
         }
@@ -66,7 +69,11 @@ pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Io`] when the journal cannot be written: then nothing was.
-pub(super) fn apply(root: &Root, wanted: &[Attribute], ledger: &Ledger) -> Result<(Vec<Write>, Vec<Problem>), Error> {
+pub(super) fn apply(
+    root: &Root,
+    wanted: &[Attribute],
+    ledger: &Ledger,
+) -> Result<(Vec<Write>, Vec<Problem>), Error> {
     let mut problems = Vec::new();
     let (mut writes, mut moved) = (Vec::new(), Vec::new());
     for attribute in wanted {
@@ -83,10 +90,12 @@ pub(super) fn apply(root: &Root, wanted: &[Attribute], ledger: &Ledger) -> Resul
         }
     }
     note(root, ledger, &mut writes, &moved, &mut problems)?;
-    let named =
-        |item: &Item| writes.iter().any(|write| write.item.is(item)) || moved.iter().any(|other| other.is(item));
+    let named = |item: &Item| {
+        writes.iter().any(|write| write.item.is(item)) || moved.iter().any(|other| other.is(item))
+    };
     let made = ledger.made();
-    let others = made.attributes.iter().rev().filter(|original| !named(&original.item)).map(Original::write);
+    let others =
+        made.attributes.iter().rev().filter(|original| !named(&original.item)).map(Original::write);
     let mut targets: Vec<Write> = others.collect();
     targets.extend(writes);
     let found = settle(root, &targets);
@@ -113,7 +122,8 @@ fn note(
         }
     }
     writes.retain(|write| {
-        if let Some(original) = attributes.iter_mut().find(|original| original.item.is(&write.item)) {
+        if let Some(original) = attributes.iter_mut().find(|original| original.item.is(&write.item))
+        {
             original.will_be(&write.value);
             return true;
         }
@@ -130,7 +140,11 @@ fn note(
         attributes.push(original);
         true
     });
-    if attributes == made.attributes { Ok(()) } else { ledger.note(|made| made.attributes = attributes) }
+    if attributes == made.attributes {
+        Ok(())
+    } else {
+        ledger.note(|made| made.attributes = attributes)
+    }
 }
 
 /// What the kernel made of a value is ours as well.
@@ -142,7 +156,11 @@ fn remember(ledger: &Ledger, found: &[Problem]) -> Result<(), Error> {
             of.for_each(|original| original.will_be(found));
         }
     }
-    if attributes == ledger.made().attributes { Ok(()) } else { ledger.note(|made| made.attributes = attributes) }
+    if attributes == ledger.made().attributes {
+        Ok(())
+    } else {
+        ledger.note(|made| made.attributes = attributes)
+    }
 }
 
 /// Writes what does not hold, again and again as long as that helps; then says what still does not.
@@ -175,7 +193,9 @@ fn explain(error: &std::io::Error) -> String {
         std::io::ErrorKind::PermissionDenied => {
             format!("the kernel takes no writes to it, or not from this user ({error})")
         }
-        std::io::ErrorKind::NotFound => format!("the file is gone; is debugfs still mounted? ({error})"),
+        std::io::ErrorKind::NotFound => {
+            format!("the file is gone; is debugfs still mounted? ({error})")
+        }
         _ => error.to_string(),
     }
 }
@@ -196,9 +216,13 @@ pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec
             Some(found) if original.written.iter().any(|ours| means_same(ours, found)) => {
                 done.push(format!("{name} {found} -> {value}"));
             }
-            Some(found) if original.written.is_empty() => done.push(format!("{name} {found} -> {value}")),
+            Some(found) if original.written.is_empty() => {
+                done.push(format!("{name} {found} -> {value}"))
+            }
             Some(found) => {
-                done.push(format!("{name} {found} -> {value} (another program had set it to {found} meanwhile)"));
+                done.push(format!(
+                    "{name} {found} -> {value} (another program had set it to {found} meanwhile)"
+                ));
             }
             None => {}
         }

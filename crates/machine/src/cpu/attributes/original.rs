@@ -23,9 +23,15 @@ impl Original {
     /// Whether it is a file that an attribute resolves to, and a value of one line.
     pub(crate) fn check(&self, root: &Root) -> Result<(), String> {
         let Item { name, path, shape } = &self.item;
-        let is_known =
-            sysctl::is_path_of(root, name, path) || debugfs::is_path(root, path) || frequency::is_path(root, path);
-        expect(is_known, "file", path, "a setting of the CPU scheduler or of the CPUs' frequencies")?;
+        let is_known = sysctl::is_path_of(root, name, path)
+            || debugfs::is_path(root, path)
+            || frequency::is_path(root, path);
+        expect(
+            is_known,
+            "file",
+            path,
+            "a setting of the CPU scheduler or of the CPUs' frequencies",
+        )?;
         if let Shape::Word(word) = shape {
             expect(is_name(word), "word", word, "the name of a feature")?;
         }

@@ -42,8 +42,8 @@ pub(super) fn refused(what: &str, why: impl Into<String>) -> Error {
 /// Whether this process may write a file, as far as that shows without writing.
 fn writable(path: &Path) -> Result<(), String> {
     let place = path.display();
-    let mode =
-        fs::metadata(path).map_or_else(|error| Err(denied(path, &error)), |meta| Ok(meta.permissions().mode()))?;
+    let mode = fs::metadata(path)
+        .map_or_else(|error| Err(denied(path, &error)), |meta| Ok(meta.permissions().mode()))?;
     if mode & 0o222 == 0 {
         return Err(format!("{place} can only be read: it tells something, and sets nothing"));
     }

@@ -15,7 +15,9 @@ const AUTOGROUP: &str = "kernel.sched_autogroup_enabled";
 const OURS: &str = "kernel.sched_*, kernel.numa_balancing* and kernel.timer_migration";
 
 fn is_ours(name: &str) -> bool {
-    name.starts_with("kernel.sched_") || name.starts_with("kernel.numa_balancing") || name == "kernel.timer_migration"
+    name.starts_with("kernel.sched_")
+        || name.starts_with("kernel.numa_balancing")
+        || name == "kernel.timer_migration"
 }
 
 pub(crate) fn path(root: &Root, name: &str) -> PathBuf {
@@ -42,7 +44,9 @@ pub(super) fn resolve(root: &Root, name: &str, value: &str) -> Result<Resolved, 
     if !is_plain(&name) || !is_ours(&name) {
         let with = format!("kernel.{name}");
         let hint = if is_ours(&with) { format!(" (write sysctl:{with})") } else { String::new() };
-        return Err(format!("it is none of the CPU scheduler's sysctls, {OURS}{hint}: schedlab writes no others"));
+        return Err(format!(
+            "it is none of the CPU scheduler's sysctls, {OURS}{hint}: schedlab writes no others"
+        ));
     }
     let path = path(root, &name);
     if !path.is_file() {
@@ -63,12 +67,22 @@ pub(super) fn autogroup(root: &Root, value: &str) -> Result<Resolved, String> {
 /// Why a sysctl is not there: gone, with what is there instead; or unknown, with what is most alike.
 fn missing(root: &Root, name: &str) -> String {
     let release = root.kernel_release();
-    let kernel = if release.is_empty() { "this kernel".to_string() } else { format!("this kernel ({release})") };
+    let kernel = if release.is_empty() {
+        "this kernel".to_string()
+    } else {
+        format!("this kernel ({release})")
+    };
     match gone::find(name) {
-        Some(row) => format!("{kernel} does not have it: {name} {}{}", row.what, instead(root, row)),
+        Some(row) => {
+            format!("{kernel} does not have it: {name} {}{}", row.what, instead(root, row))
+        }
         None => {
             let known = names(root);
-            format!("{kernel} does not have it, expected one of {}{}", list(&known), did_you_mean(name, &known))
+            format!(
+                "{kernel} does not have it, expected one of {}{}",
+                list(&known),
+                did_you_mean(name, &known)
+            )
         }
     }
 }

@@ -20,11 +20,21 @@ const EVERYTHING: [(&str, &str, &str, &str); 9] = [
     ("sysctl:kernel.sched_rr_timeslice_ms", "50", "proc/sys/kernel/sched_rr_timeslice_ms", "50"),
     ("sysctl:kernel.timer_migration", "0", "proc/sys/kernel/timer_migration", "0"),
     ("autogroup", "off", "proc/sys/kernel/sched_autogroup_enabled", "0"),
-    ("feature:WAKEUP_PREEMPTION", "off", "sys/kernel/debug/sched/features", "PLACE_LAG NO_HRTICK NO_WAKEUP_PREEMPTION"),
+    (
+        "feature:WAKEUP_PREEMPTION",
+        "off",
+        "sys/kernel/debug/sched/features",
+        "PLACE_LAG NO_HRTICK NO_WAKEUP_PREEMPTION",
+    ),
     ("debug:base_slice_ns", "3000000", "sys/kernel/debug/sched/base_slice_ns", "3000000"),
     ("debug:preempt", "none", "sys/kernel/debug/sched/preempt", "(none) voluntary full lazy"),
     ("debug:verbose", "on", "sys/kernel/debug/sched/verbose", "Y"),
-    ("governor", "performance", "sys/devices/system/cpu/cpufreq/policy1/scaling_governor", "performance"),
+    (
+        "governor",
+        "performance",
+        "sys/devices/system/cpu/cpufreq/policy1/scaling_governor",
+        "performance",
+    ),
     ("boost", "off", "sys/devices/system/cpu/cpufreq/boost", "0"),
 ];
 
@@ -38,11 +48,17 @@ fn each_kind_of_value_is_written_where_it_belongs_and_put_back() {
         assert!(problems.is_empty(), "{key}: {problems:?}");
         assert_eq!(machine.shows(file), text, "{key}");
         let noted = ledger.made().attributes;
-        assert!(noted.iter().all(|original| original.written.len() == 1), "our own value can be recognised: {noted:?}");
+        assert!(
+            noted.iter().all(|original| original.written.len() == 1),
+            "our own value can be recognised: {noted:?}"
+        );
         assert!(check(&root, &targets).is_empty(), "{key}");
         let (done, problems) = put_back(&root, &ledger.made().attributes);
         assert!(problems.is_empty() && !done.is_empty(), "{key}: {problems:?}");
-        assert!(done.iter().all(|line| line.contains(" -> ") && !line.contains("another program")), "{done:?}");
+        assert!(
+            done.iter().all(|line| line.contains(" -> ") && !line.contains("another program")),
+            "{done:?}"
+        );
         assert_eq!(machine.all(), before, "{key}");
         assert_eq!(
             put_back(&root, &ledger.made().attributes),
@@ -77,7 +93,10 @@ fn an_arm_starts_from_what_was_found_whatever_the_arm_before_has_set() {
     assert_eq!(guard.apply(&first, &session).unwrap(), []);
     assert_eq!(guard.apply(&second, &session).unwrap(), []);
     assert_eq!(machine.shows("proc/sys/kernel/sched_rr_timeslice_ms"), "30");
-    assert_eq!(machine.shows("sys/devices/system/cpu/cpufreq/policy1/scaling_governor"), "powersave");
+    assert_eq!(
+        machine.shows("sys/devices/system/cpu/cpufreq/policy1/scaling_governor"),
+        "powersave"
+    );
     assert!(machine.shows("sys/kernel/debug/sched/features").contains("NO_HRTICK"));
     assert_eq!(guard.apply(&Setting::default(), &session).unwrap(), []);
     assert_eq!(machine.all(), before, "an arm that names nothing has what was found");
@@ -92,7 +111,10 @@ fn values_that_bound_each_other_are_set_and_put_back_whatever_their_order() {
         let machine = FakeCpus::tuned();
         let (root, before) = (machine.root(), machine.all());
         let ledger = Ledger::new(&root);
-        let both = [("sysctl:kernel.sched_rt_period_us", period), ("sysctl:kernel.sched_rt_runtime_us", runtime)];
+        let both = [
+            ("sysctl:kernel.sched_rt_period_us", period),
+            ("sysctl:kernel.sched_rt_runtime_us", runtime),
+        ];
         assert_eq!(apply(&root, &attributes(&both), &ledger).unwrap().1, []);
         assert_eq!(machine.shows("proc/sys/kernel/sched_rt_runtime_us"), runtime);
         assert_eq!(put_back(&root, &ledger.made().attributes).1, []);
@@ -105,9 +127,14 @@ fn what_the_kernel_computes_anew_is_put_back_with_what_made_it() {
     let machine = FakeCpus::tuned();
     let (root, before) = (machine.root(), machine.all());
     let ledger = Ledger::new(&root);
-    let (targets, problems) = apply(&root, &attributes(&[("debug:tunable_scaling", "0")]), &ledger).unwrap();
+    let (targets, problems) =
+        apply(&root, &attributes(&[("debug:tunable_scaling", "0")]), &ledger).unwrap();
     assert!(problems.is_empty(), "{problems:?}");
-    assert_eq!(machine.shows("sys/kernel/debug/sched/base_slice_ns"), "700000", "that is what the arm asks for");
+    assert_eq!(
+        machine.shows("sys/kernel/debug/sched/base_slice_ns"),
+        "700000",
+        "that is what the arm asks for"
+    );
     assert!(check(&root, &targets).is_empty());
     assert_eq!(put_back(&root, &ledger.made().attributes).1, []);
     assert_eq!(machine.all(), before, "an administrator's slice is there again");
@@ -127,7 +154,10 @@ fn what_is_refused_and_what_has_no_effect_are_told_apart() {
     let [first, second, third] = problems.as_slice() else { panic!("{problems:?}") };
     assert!(matches!(first, Problem::NotInEffect { found, .. } if found == "32"), "{first}");
     assert!(matches!(second, Problem::NotInEffect { found, .. } if found == "100"), "{second}");
-    assert!(matches!(third, Problem::WriteFailed { error, .. } if error.contains("refused the value")), "{third}");
+    assert!(
+        matches!(third, Problem::WriteFailed { error, .. } if error.contains("refused the value")),
+        "{third}"
+    );
     assert_eq!(put_back(&root, &ledger.made().attributes), (vec![], vec![]));
     assert_eq!(machine.all(), before);
 }
@@ -148,7 +178,8 @@ fn what_cannot_be_found_any_more_is_a_problem_of_the_trial_and_ends_nothing() {
 }
 
 #[test]
-fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_with_a_word_about_it() {
+fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_with_a_word_about_it()
+ {
     let machine = FakeCpus::booted();
     let root = machine.root();
     let session = Session::begin(&root).unwrap();
@@ -160,7 +191,10 @@ fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_w
     testbed::eventually("the watch has seen it", || guard.watched() > 0);
     machine.put(slice, "50");
     let problems = guard.check();
-    assert!(matches!(&problems[..], [Problem::ChangedMeanwhile { found, .. }] if found == "70"), "{problems:?}");
+    assert!(
+        matches!(&problems[..], [Problem::ChangedMeanwhile { found, .. }] if found == "70"),
+        "{problems:?}"
+    );
     assert_eq!(guard.apply(&setting, &session).unwrap(), []);
     assert_eq!(guard.check(), [], "a trial does not answer for the one before");
     machine.put(slice, "70");
@@ -174,7 +208,8 @@ fn a_change_by_another_program_is_seen_also_when_it_is_taken_back_and_put_back_w
 }
 
 #[test]
-fn values_of_a_driver_that_is_gone_are_told_and_those_of_an_unmounted_debugfs_stay_in_the_journal() {
+fn values_of_a_driver_that_is_gone_are_told_and_those_of_an_unmounted_debugfs_stay_in_the_journal()
+{
     let machine = FakeCpus::booted();
     let root = machine.root();
     let session = Session::begin(&root).unwrap();
@@ -185,13 +220,24 @@ fn values_of_a_driver_that_is_gone_are_told_and_those_of_an_unmounted_debugfs_st
     let hidden = machine.path("sys/kernel/hidden");
     std::fs::rename(machine.path("sys/kernel/debug"), &hidden).unwrap();
     let error = guard.restore().unwrap_err().to_string();
-    assert!(error.contains("nr_migrate") && error.contains("debugfs") && error.contains("schedlab restore"), "{error}");
+    assert!(
+        error.contains("nr_migrate")
+            && error.contains("debugfs")
+            && error.contains("schedlab restore"),
+        "{error}"
+    );
     std::fs::rename(&hidden, machine.path("sys/kernel/debug")).unwrap();
     session.end().unwrap();
     let outcomes = restore_all(&root, &UNDO).unwrap();
     let report = outcomes.iter().map(ToString::to_string).collect::<String>();
-    assert!(report.contains("nr_migrate 16 -> 32") && report.contains("governor of policy0 is gone"), "{report}");
-    assert_eq!((machine.shows("sys/kernel/debug/sched/nr_migrate").as_str(), machine.journal()), ("32", vec![]));
+    assert!(
+        report.contains("nr_migrate 16 -> 32") && report.contains("governor of policy0 is gone"),
+        "{report}"
+    );
+    assert_eq!(
+        (machine.shows("sys/kernel/debug/sched/nr_migrate").as_str(), machine.journal()),
+        ("32", vec![])
+    );
 }
 
 #[test]

@@ -34,8 +34,13 @@ pub(super) fn fits(present: &str, value: &str) -> Result<String, String> {
         return Ok(if on { "Y" } else { "N" }.to_string());
     }
     let wanted: Vec<&str> = value.split_whitespace().collect();
-    if words.iter().all(is_number) && !(wanted.len() == words.len() && wanted.iter().all(is_number)) {
-        let of = if words.len() == 1 { "a whole number".to_string() } else { format!("{} whole numbers", words.len()) };
+    if words.iter().all(is_number) && !(wanted.len() == words.len() && wanted.iter().all(is_number))
+    {
+        let of = if words.len() == 1 {
+            "a whole number".to_string()
+        } else {
+            format!("{} whole numbers", words.len())
+        };
         return Err(format!("{value:?} is not {of}, and the file holds {of} (now {present})"));
     }
     Ok(value.to_string())

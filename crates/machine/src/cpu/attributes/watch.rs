@@ -35,8 +35,9 @@ impl Watch {
         let look = move || {
             let mut reported = BTreeSet::new();
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(PERIOD) {
-                let problems =
-                    check(&root, &targets).into_iter().filter(|problem| reported.insert(problem.to_string()));
+                let problems = check(&root, &targets)
+                    .into_iter()
+                    .filter(|problem| reported.insert(problem.to_string()));
                 found.lock().unwrap_or_else(PoisonError::into_inner).extend(problems);
             }
         };

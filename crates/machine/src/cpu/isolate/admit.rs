@@ -7,7 +7,8 @@ use crate::{Error, Root};
 /// Refuses an isolation that can be known to be impossible here.
 pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
     check_online(root, cpus)?;
-    let refused = |why: String| Err(Fault::Placement { what: format!("isolate={cpus}"), why }.into());
+    let refused =
+        |why: String| Err(Fault::Placement { what: format!("isolate={cpus}"), why }.into());
     let online = online(root)?;
     if online.without(cpus).is_none() {
         return refused(format!(
@@ -34,7 +35,8 @@ mod tests {
         fs::create_dir_all(root.proc("self")).unwrap();
         fs::write(root.sys("devices/system/cpu/present"), present).unwrap();
         fs::write(root.sys("devices/system/cpu/online"), online).unwrap();
-        fs::write(root.proc("self/status"), format!("Name:\tx\nCapEff:\t{capabilities}\n")).unwrap();
+        fs::write(root.proc("self/status"), format!("Name:\tx\nCapEff:\t{capabilities}\n"))
+            .unwrap();
         (dir, root)
     }
 
@@ -56,7 +58,10 @@ mod tests {
             let answer = admit(&root, &cpus.parse().unwrap()).map_err(|error| error.to_string());
             match said {
                 None => assert_eq!(answer, Ok(()), "{online} {cpus}"),
-                Some(said) => assert!(answer.clone().unwrap_err().contains(said), "{online} {cpus}: {answer:?}"),
+                Some(said) => assert!(
+                    answer.clone().unwrap_err().contains(said),
+                    "{online} {cpus}: {answer:?}"
+                ),
             }
         }
     }

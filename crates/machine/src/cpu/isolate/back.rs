@@ -126,8 +126,15 @@ fn set_back(
 
 /// The noted task from which a task that was started later has its CPUs: the nearest of its own process and of its parents, or, where
 /// none fits, any: a parent may be gone.
-fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask: &CpuList) -> Option<&'a MovedTask> {
-    let fitting: Vec<&MovedTask> = moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == *mask).collect();
+fn line<'a>(
+    tasks: &dyn Tasks,
+    moved: &'a Moved,
+    process: u32,
+    task: &Task,
+    mask: &CpuList,
+) -> Option<&'a MovedTask> {
+    let fitting: Vec<&MovedTask> =
+        moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == *mask).collect();
     let (mut process, mut parent) = (process, task.parent);
     for _ in 0..GENERATIONS {
         if let Some(noted) = fitting.iter().rfind(|noted| noted.process == process) {
@@ -135,8 +142,10 @@ fn line<'a>(tasks: &dyn Tasks, moved: &'a Moved, process: u32, task: &Task, mask
         }
         let first = tasks.look(process);
         // The first process takes up orphans: what it has says nothing of them.
-        let is_older =
-            process != 1 && first.is_some_and(|first| first.start <= moved.since && !moved.has(process, first.start));
+        let is_older = process != 1
+            && first.is_some_and(|first| {
+                first.start <= moved.since && !moved.has(process, first.start)
+            });
         if is_older && tasks.mask(process).as_ref() == Some(mask) {
             // It comes from one that has had no more all along.
             return None;
@@ -162,17 +171,23 @@ impl Done {
 
     fn words(&self, moved: &Moved) -> Vec<String> {
         let cpus = moved.in_words();
-        let tasks = |number: usize| if number == 1 { "1 task".to_string() } else { format!("{number} tasks") };
+        let tasks = |number: usize| {
+            if number == 1 { "1 task".to_string() } else { format!("{number} tasks") }
+        };
         let mut words = Vec::new();
         if !self.back.is_empty() {
             words.push(format!("{} may use {cpus} again", tasks(self.back.len())));
         }
         if !self.heirs.is_empty() {
-            words.push(format!("{} started meanwhile may use {cpus}, too", tasks(self.heirs.len())));
+            words
+                .push(format!("{} started meanwhile may use {cpus}, too", tasks(self.heirs.len())));
         }
         if !self.left.is_empty() {
             let names: Vec<&str> = self.left.iter().map(String::as_str).collect();
-            words.push(format!("left as somebody else has set them meanwhile: {}", names.join(", ")));
+            words.push(format!(
+                "left as somebody else has set them meanwhile: {}",
+                names.join(", ")
+            ));
         }
         words
     }

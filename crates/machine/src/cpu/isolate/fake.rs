@@ -109,12 +109,22 @@ impl Machine {
     pub(super) fn add(&mut self, id: u32, parent: u32, mask: CpuList, start: u64) {
         self.next = self.next.max(id + 1);
         let own = mask.clone();
-        let task = FakeTask { process: id, parent, start, mask, own, is_self_made: false, is_bound: false };
+        let task = FakeTask {
+            process: id,
+            parent,
+            start,
+            mask,
+            own,
+            is_self_made: false,
+            is_bound: false,
+        };
         self.tasks.insert(id, task);
     }
 
     pub(super) fn happen(&mut self, event: Event) {
-        let nth = |nth: usize| self.tasks.keys().nth(nth % self.tasks.len()).copied().expect("process 1 never ends");
+        let nth = |nth: usize| {
+            self.tasks.keys().nth(nth % self.tasks.len()).copied().expect("process 1 never ends")
+        };
         match event {
             Event::Nothing => {}
             Event::Tick => self.ticks += 1,
@@ -140,16 +150,22 @@ impl Machine {
             Event::End(which) => {
                 let id = nth(which);
                 let process = self.tasks[&id].process;
-                if id != 1 && !(id == process && self.tasks.values().filter(|task| task.process == process).count() > 1)
+                if id != 1
+                    && !(id == process
+                        && self.tasks.values().filter(|task| task.process == process).count() > 1)
                 {
                     self.tasks.remove(&id);
-                    self.tasks.values_mut().filter(|task| task.parent == id).for_each(|task| task.parent = 1);
+                    self.tasks
+                        .values_mut()
+                        .filter(|task| task.parent == id)
+                        .for_each(|task| task.parent = 1);
                 }
             }
             Event::Bind(which, mask) => {
                 let id = nth(which);
                 let is_free = !self.held.contains(&id);
-                if let Some(task) = self.tasks.get_mut(&id).filter(|task| is_free && !task.is_bound) {
+                if let Some(task) = self.tasks.get_mut(&id).filter(|task| is_free && !task.is_bound)
+                {
                     (task.own, task.is_self_made) = (mask.clone(), true);
                     task.mask = mask;
                 }
@@ -162,12 +178,23 @@ impl Tasks for Fake {
     fn processes(&self) -> Vec<u32> {
         let mut machine = self.call();
         machine.held.clear();
-        machine.tasks.values().map(|task| task.process).collect::<BTreeSet<_>>().into_iter().collect()
+        machine
+            .tasks
+            .values()
+            .map(|task| task.process)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
     }
 
     fn threads(&self, process: u32) -> Vec<u32> {
         let machine = self.call();
-        machine.tasks.iter().filter(|(_, task)| task.process == process).map(|(id, _)| *id).collect()
+        machine
+            .tasks
+            .iter()
+            .filter(|(_, task)| task.process == process)
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     fn look(&self, task: u32) -> Option<Task> {
@@ -191,7 +218,9 @@ impl Tasks for Fake {
         let mut machine = self.call();
         machine.held.remove(&task);
         machine.nr_binds += 1;
-        let Some(task) = machine.tasks.get_mut(&task) else { return Err(io::Error::from_raw_os_error(libc::ESRCH)) };
+        let Some(task) = machine.tasks.get_mut(&task) else {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        };
         if task.is_bound {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }

@@ -98,7 +98,8 @@ impl Isolation {
     /// [`Error::Io`] when the journal cannot be written, [`Error::Session`] when the CPUs are not there.
     pub(super) fn begin(root: &Root, cpus: &CpuList, ledger: &Ledger) -> Result<Isolation, Error> {
         admit::admit(root, cpus)?;
-        let others = crate::placement::online(root)?.without(cpus).expect("it is admitted, so one is left");
+        let others =
+            crate::placement::online(root)?.without(cpus).expect("it is admitted, so one is left");
         let mut sweep = Sweep::new(Arc::new(Kernel(root.clone())), ledger.clone(), cpus, &others);
         sweep.moved.namespace = namespace(root);
         sweep.begin()?;
@@ -121,7 +122,13 @@ impl Isolation {
         };
         let keeper = thread::Builder::new().name("isolation".to_string()).spawn(keep);
         let keeper = Some(keeper.map_err(Error::io("start", "a thread that keeps CPUs empty"))?);
-        Ok(Isolation { root: root.clone(), ledger: ledger.clone(), state, stop: Some(stop), keeper })
+        Ok(Isolation {
+            root: root.clone(),
+            ledger: ledger.clone(),
+            state,
+            stop: Some(stop),
+            keeper,
+        })
     }
 
     /// What is against its being in effect: others' tasks on the CPUs that could be moved and are not yet.
@@ -132,12 +139,20 @@ impl Isolation {
         let mut problems = Vec::new();
         if let Some(why) = &state.failed {
             let found = format!("new tasks are not moved any more: {why}");
-            problems.push(Problem::NotInEffect { attribute: attribute.clone(), wanted: wanted.clone(), found });
+            problems.push(Problem::NotInEffect {
+                attribute: attribute.clone(),
+                wanted: wanted.clone(),
+                found,
+            });
         }
         if !strays.is_empty() {
-            let named = strays.iter().take(NAMED).map(|task| format!("{} ({})", task.name, task.task));
-            let found =
-                format!("{} of others may use it: {}", count(strays.len()), named.collect::<Vec<_>>().join(", "));
+            let named =
+                strays.iter().take(NAMED).map(|task| format!("{} ({})", task.name, task.task));
+            let found = format!(
+                "{} of others may use it: {}",
+                count(strays.len()),
+                named.collect::<Vec<_>>().join(", ")
+            );
             problems.push(Problem::ChangedMeanwhile { attribute, wanted, found });
         }
         problems
@@ -158,7 +173,9 @@ impl Isolation {
 
     pub(super) fn unmovable(&self) -> Vec<String> {
         let state = lock(&self.state);
-        let words = |((task, _), (name, why)): (&(u32, u64), &(String, String))| format!("{name} ({task}): {why}");
+        let words = |((task, _), (name, why)): (&(u32, u64), &(String, String))| {
+            format!("{name} ({task}): {why}")
+        };
         state.sweep.unmovable.iter().map(words).collect()
     }
 
@@ -202,8 +219,10 @@ pub fn sees_all_tasks(root: &Root) -> bool {
 
 /// Whether a process of this PID namespace is seen.
 fn lives(root: &Root, namespace: Option<&str>) -> bool {
-    let processes = root.names(root.proc("")).into_iter().filter(|name| name.parse::<u32>().is_ok());
-    let mut theirs = processes.filter_map(|name| std::fs::read_link(root.proc(format!("{name}/ns/pid"))).ok());
+    let processes =
+        root.names(root.proc("")).into_iter().filter(|name| name.parse::<u32>().is_ok());
+    let mut theirs =
+        processes.filter_map(|name| std::fs::read_link(root.proc(format!("{name}/ns/pid"))).ok());
     theirs.any(|found| found.to_str() == namespace)
 }
 
@@ -221,7 +240,9 @@ pub(super) fn put_back(root: &Root, moved: &Moved) -> Result<Vec<String>, Error>
     let here = namespace(root);
     if moved.namespace.is_some() && moved.namespace != here {
         if here.as_deref() == Some(INITIAL) && !lives(root, moved.namespace.as_deref()) {
-            return Ok(vec!["the PID namespace whose tasks had left CPUs is gone, and they with it".to_string()]);
+            return Ok(vec![
+                "the PID namespace whose tasks had left CPUs is gone, and they with it".to_string(),
+            ]);
         }
         let what = format!("the way back to {}", moved.in_words());
         let why = "its tasks are those of another PID namespace, where their numbers mean others: call `schedlab restore` there".to_string();

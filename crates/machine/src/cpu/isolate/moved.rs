@@ -41,7 +41,8 @@ impl Moved {
 
     /// Whether a mask is what a noted task was left with. One that could use no others may have got fewer than all others: its cpuset's.
     pub(super) fn is_left_of(&self, noted: &MovedTask, mask: &CpuList) -> bool {
-        *mask == self.left_to(&noted.mask) || (noted.mask.is_within(&self.cpus) && mask.is_within(&self.others))
+        *mask == self.left_to(&noted.mask)
+            || (noted.mask.is_within(&self.cpus) && mask.is_within(&self.others))
     }
 
     pub(super) fn last_of(&self, task: u32, start: u64) -> Option<&MovedTask> {

@@ -47,12 +47,28 @@ pub(super) struct Sweep<N> {
 
 impl<N: Notes> Sweep<N> {
     /// Nothing is moved yet. `others` are the CPUs for tasks that would have none left.
-    pub(super) fn new(tasks: Arc<dyn Tasks>, notes: N, cpus: &CpuList, others: &CpuList) -> Sweep<N> {
+    pub(super) fn new(
+        tasks: Arc<dyn Tasks>,
+        notes: N,
+        cpus: &CpuList,
+        others: &CpuList,
+    ) -> Sweep<N> {
         let (cpus, others) = (cpus.clone(), others.clone());
         let set = Mask::of(&cpus);
-        let moved = Moved { cpus, others, since: tasks.ticks(), namespace: None, tasks: Vec::new() };
+        let moved =
+            Moved { cpus, others, since: tasks.ticks(), namespace: None, tasks: Vec::new() };
         let (unmovable, seen) = (BTreeMap::new(), HashSet::new());
-        Sweep { tasks, notes, set, moved, has_begun: false, unmovable, seen, nr_moved: 0, nr_late: 0 }
+        Sweep {
+            tasks,
+            notes,
+            set,
+            moved,
+            has_begun: false,
+            unmovable,
+            seen,
+            nr_moved: 0,
+            nr_late: 0,
+        }
     }
 
     /// Empties the CPUs. The first task is moved in a later tick than the isolation's beginning, so that a task with a later start
@@ -73,7 +89,8 @@ impl<N: Notes> Sweep<N> {
     /// One look at every task, or at every process and the tasks of those not seen before; gives how many were moved.
     pub(super) fn pass(&mut self, is_thorough: bool) -> Result<u64, Error> {
         let found = self.find(is_thorough);
-        let is_new = |found: &&MovedTask| self.moved.last_of(found.task, found.start) != Some(*found);
+        let is_new =
+            |found: &&MovedTask| self.moved.last_of(found.task, found.start) != Some(*found);
         let new: Vec<MovedTask> = found.iter().filter(is_new).cloned().collect();
         if !new.is_empty() {
             // What it had before is still what those have inherited that it has started until now.
@@ -104,7 +121,8 @@ impl<N: Notes> Sweep<N> {
         let processes = self.tasks.processes();
         for &process in &processes {
             let is_new = !self.seen.contains(&process);
-            let tasks = if is_thorough || is_new { self.tasks.threads(process) } else { vec![process] };
+            let tasks =
+                if is_thorough || is_new { self.tasks.threads(process) } else { vec![process] };
             found.extend(tasks.into_iter().filter_map(|task| self.examine(process, task)));
         }
         self.seen = processes.into_iter().collect();
@@ -122,7 +140,8 @@ impl<N: Notes> Sweep<N> {
             return None;
         }
         if is_bound {
-            self.unmovable.insert((id, start), (name, "the kernel binds it to its CPUs".to_string()));
+            self.unmovable
+                .insert((id, start), (name, "the kernel binds it to its CPUs".to_string()));
             return None;
         }
         let mask = self.tasks.mask(id).filter(|mask| mask.touches(&self.moved.cpus))?;
@@ -134,8 +153,11 @@ impl<N: Notes> Sweep<N> {
         if self.moved.tasks.len() <= MANY {
             return;
         }
-        let is_alive = |noted: &MovedTask| self.tasks.look(noted.task).is_some_and(|now| now.start == noted.start);
-        let (alive, dead): (Vec<MovedTask>, Vec<MovedTask>) = self.moved.tasks.drain(..).partition(is_alive);
+        let is_alive = |noted: &MovedTask| {
+            self.tasks.look(noted.task).is_some_and(|now| now.start == noted.start)
+        };
+        let (alive, dead): (Vec<MovedTask>, Vec<MovedTask>) =
+            self.moved.tasks.drain(..).partition(is_alive);
         let mut remaining = alive;
         for noted in dead {
             if !remaining.iter().any(|other| other.mask == noted.mask) {
@@ -149,7 +171,9 @@ impl<N: Notes> Sweep<N> {
 /// Why a task could not be moved, in words.
 fn reason(error: &std::io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::INVAL) => "the kernel or its cpuset leaves it no other CPU (EINVAL)".to_string(),
+        Some(Errno::INVAL) => {
+            "the kernel or its cpuset leaves it no other CPU (EINVAL)".to_string()
+        }
         Some(Errno::PERM) => "it is not permitted (EPERM)".to_string(),
         Some(Errno::BUSY) => "it is a deadline task, which keeps all CPUs (EBUSY)".to_string(),
         _ => error.to_string(),

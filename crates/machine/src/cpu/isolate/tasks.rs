@@ -90,7 +90,8 @@ impl Tasks for Kernel {
     fn ticks(&self) -> u64 {
         let now = clock_gettime(ClockId::Boottime);
         let per_second = rustix::param::clock_ticks_per_second();
-        let (seconds, ns) = (u64::try_from(now.tv_sec).unwrap_or(0), u64::try_from(now.tv_nsec).unwrap_or(0));
+        let (seconds, ns) =
+            (u64::try_from(now.tv_sec).unwrap_or(0), u64::try_from(now.tv_nsec).unwrap_or(0));
         seconds * per_second + ns * per_second / 1_000_000_000
     }
 
@@ -120,7 +121,8 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
-        let line = "14 (a) S (b) R 9 14 14 0 -1 69238848 103 0 0 0 0 0 0 0 20 0 1 0 6012834 2998272 420";
+        let line =
+            "14 (a) S (b) R 9 14 14 0 -1 69238848 103 0 0 0 0 0 0 0 20 0 1 0 6012834 2998272 420";
         let task = read_stat(line).unwrap();
         assert_eq!((task.parent, task.start, task.name.as_str()), (9, 6_012_834, "a) S (b"));
         assert!(task.is_bound && !task.is_over, "69238848 has the bit 0x04000000");
@@ -143,6 +145,9 @@ mod tests {
     fn nothing_is_moved_by_the_ids_of_another_tree() {
         let kernel = Kernel(Root::at("/tmp/no-machine"));
         let every: CpuList = "0-8191".parse().unwrap();
-        assert_eq!(kernel.bind(std::process::id(), &every).unwrap_err().kind(), io::ErrorKind::Unsupported);
+        assert_eq!(
+            kernel.bind(std::process::id(), &every).unwrap_err().kind(),
+            io::ErrorKind::Unsupported
+        );
     }
 }

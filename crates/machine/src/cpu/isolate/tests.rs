@@ -54,7 +54,10 @@ fn every_task_leaves_and_every_task_comes_back_with_those_born_meanwhile() {
     let words = undo(&fake).unwrap();
     assert_eq!(masks(&fake)[..4], before[..4]);
     assert_eq!([mask_of(&fake, 6), mask_of(&fake, 7)], ["0", "0,3"], "each has what its line had");
-    assert_eq!(words, ["3 tasks may use CPU 0 again", "2 tasks started meanwhile may use CPU 0, too"]);
+    assert_eq!(
+        words,
+        ["3 tasks may use CPU 0 again", "2 tasks started meanwhile may use CPU 0, too"]
+    );
     assert!(undo(&fake).unwrap().is_empty(), "a second time does nothing");
 }
 
@@ -69,7 +72,10 @@ fn a_task_that_cannot_be_moved_is_listed_with_the_reason_and_asked_once() {
         [&("t3".into(), "the kernel binds it to its CPUs".into())]
     );
     assert_eq!((sweep.nr_moved, mask_of(&fake, 3).as_str()), (2, "0"));
-    assert!(!sweep.moved.tasks.iter().any(|noted| noted.task == 3), "nothing is noted that is not to be moved");
+    assert!(
+        !sweep.moved.tasks.iter().any(|noted| noted.task == 3),
+        "nothing is noted that is not to be moved"
+    );
 }
 
 #[test]
@@ -106,7 +112,11 @@ fn a_task_that_had_the_same_mask_all_along_does_not_get_more() {
     fake.state().happen(Event::Tick);
     fake.state().happen(Event::Appear);
     undo(&fake).unwrap();
-    assert_eq!([mask_of(&fake, 2), mask_of(&fake, 3), mask_of(&fake, 4)], ["0-5", "1-5", "1-5"], "nor does its child");
+    assert_eq!(
+        [mask_of(&fake, 2), mask_of(&fake, 3), mask_of(&fake, 4)],
+        ["0-5", "1-5", "1-5"],
+        "nor does its child"
+    );
 }
 
 #[test]
@@ -159,11 +169,15 @@ fn notes_of_tasks_that_are_gone_do_not_pile_up() {
         fake.state().tasks.remove(&id);
     }
     assert!(sweep.moved.tasks.len() <= 1025, "{}", sweep.moved.tasks.len());
-    assert!(sweep.moved.tasks.iter().any(|noted| noted.mask == list("0-1")), "an orphan of them can still be put back");
+    assert!(
+        sweep.moved.tasks.iter().any(|noted| noted.mask == list("0-1")),
+        "an orphan of them can still be put back"
+    );
 }
 
 fn cpus() -> impl Strategy<Value = CpuList> {
-    (1u32..1 << CPUS).prop_map(|bits| CpuList::of((0..CPUS).filter(|cpu| bits >> cpu & 1 == 1)).unwrap())
+    (1u32..1 << CPUS)
+        .prop_map(|bits| CpuList::of((0..CPUS).filter(|cpu| bits >> cpu & 1 == 1)).unwrap())
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -191,12 +205,16 @@ fn is_killed(run: impl FnOnce()) -> bool {
 /// What every task has to have in the end, where the kernel leaves no doubt about it.
 fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
     for (id, task) in &fake.state().tasks {
-        let lines: Vec<&MovedTask> =
-            moved.tasks.iter().filter(|noted| moved.left_to(&noted.mask) == moved.left_to(&task.own)).collect();
+        let lines: Vec<&MovedTask> = moved
+            .tasks
+            .iter()
+            .filter(|noted| moved.left_to(&noted.mask) == moved.left_to(&task.own))
+            .collect();
         let is_alike = moved.has(*id, task.start) || task.start <= moved.since;
         // Two of a line that were left with the same, or one that has bound itself to what others were left with.
         let is_in_doubt = !is_alike && lines.iter().any(|noted| noted.mask != task.own);
-        let is_taken_for_ours = task.is_self_made && moved.tasks.iter().any(|noted| moved.is_left_of(noted, &task.own));
+        let is_taken_for_ours =
+            task.is_self_made && moved.tasks.iter().any(|noted| moved.is_left_of(noted, &task.own));
         if is_taken_for_ours || (is_in_doubt && lines.iter().any(|noted| noted.mask == task.mask)) {
             continue;
         }

@@ -78,14 +78,19 @@ fn absolute(path: &std::ffi::OsStr) -> impl Iterator<Item = PathBuf> {
 /// a directory that others may write could be given another link.
 fn is_of_root(dir: &Path) -> bool {
     let Ok(real) = fs::canonicalize(dir) else { return false };
-    let named_safely = dir.components().all(|part| !matches!(part, Component::ParentDir)) && chain_is_safe(dir);
-    named_safely && chain_is_safe(&real) && fs::metadata(&real).is_ok_and(|meta| meta.mode() & WRITABLE_BY_OTHERS == 0)
+    let named_safely =
+        dir.components().all(|part| !matches!(part, Component::ParentDir)) && chain_is_safe(dir);
+    named_safely
+        && chain_is_safe(&real)
+        && fs::metadata(&real).is_ok_and(|meta| meta.mode() & WRITABLE_BY_OTHERS == 0)
 }
 
 fn chain_is_safe(dir: &Path) -> bool {
     dir.ancestors().all(|part| {
         fs::symlink_metadata(part).is_ok_and(|meta| {
-            let closed = meta.is_symlink() || meta.mode() & WRITABLE_BY_OTHERS == 0 || meta.mode() & STICKY != 0;
+            let closed = meta.is_symlink()
+                || meta.mode() & WRITABLE_BY_OTHERS == 0
+                || meta.mode() & STICKY != 0;
             meta.uid() == 0 && closed
         })
     })
@@ -129,8 +134,12 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("own");
             path
         };
-        let (closed, open, group, sticky) =
-            (of_mode("closed", 0o755), of_mode("open", 0o777), of_mode("group", 0o775), of_mode("sticky", 0o1777));
+        let (closed, open, group, sticky) = (
+            of_mode("closed", 0o755),
+            of_mode("open", 0o777),
+            of_mode("group", 0o775),
+            of_mode("sticky", 0o1777),
+        );
         symlink(&closed, open.join("link")).expect("new");
         let own = fs::metadata(dir.path()).expect("there").uid() == 0;
         assert_eq!(is_of_root(&closed), own);

@@ -86,7 +86,8 @@ pub fn helper_at(file: &Path) -> Command {
 /// which needs more of the environment and of the machine's files than an interpreter.
 pub fn python() -> Option<Command> {
     let is_root = rustix::process::geteuid().is_root();
-    let mut found = directories().into_iter().map(|dir| dir.join("python3")).filter(|file| file.is_file());
+    let mut found =
+        directories().into_iter().map(|dir| dir.join("python3")).filter(|file| file.is_file());
     let file = found.find(|file| !(is_root && is_script(file)))?;
     let mut command = helper_at(&file);
     command.arg("-I");
@@ -110,8 +111,9 @@ pub fn bare(program: impl AsRef<OsStr>) -> Command {
 pub fn itself(file: &Path) -> Command {
     let mut command = Command::new(file);
     command.env_clear();
-    let is_own =
-        |name: &OsStr| name.to_str().is_some_and(|name| FOR_ITSELF.contains(&name) || name.starts_with(SETTINGS));
+    let is_own = |name: &OsStr| {
+        name.to_str().is_some_and(|name| FOR_ITSELF.contains(&name) || name.starts_with(SETTINGS))
+    };
     command.envs(env::vars_os().filter(|(name, _)| is_own(name)));
     command
 }
@@ -137,7 +139,8 @@ mod tests {
             let command = helper(name);
             assert!(Path::new(command.get_program()).is_absolute(), "{name}");
             assert_eq!(command.get_current_dir(), Some(Path::new("/")), "{name}");
-            let known = |name: &String| ["HOME", "LC_ALL", "PATH", "TMPDIR"].contains(&name.as_str());
+            let known =
+                |name: &String| ["HOME", "LC_ALL", "PATH", "TMPDIR"].contains(&name.as_str());
             assert!(variables(&command).iter().all(known), "{name}: {:?}", variables(&command));
         }
     }
@@ -151,6 +154,10 @@ mod tests {
     #[test]
     fn a_program_of_the_users_gets_an_empty_environment() {
         let ran = bare("/usr/bin/env").output().expect("it runs");
-        assert!(ran.status.success() && ran.stdout.is_empty(), "{}", String::from_utf8_lossy(&ran.stdout));
+        assert!(
+            ran.status.success() && ran.stdout.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&ran.stdout)
+        );
     }
 }

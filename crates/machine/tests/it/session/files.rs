@@ -23,11 +23,18 @@ fn make(bench: &Bench, blank: &Loop, wanted: &FileSystem) -> Result<Session, Err
 
 fn mounted(blank: &Loop) -> String {
     let mounts = run("cat", &["/proc/mounts"]);
-    mounts.lines().find(|line| line.starts_with(&format!("{} ", &blank.path))).unwrap_or_default().to_string()
+    mounts
+        .lines()
+        .find(|line| line.starts_with(&format!("{} ", &blank.path)))
+        .unwrap_or_default()
+        .to_string()
 }
 
 fn is_gone(blank: &Loop, at: &std::path::Path) {
-    assert_eq!((mounted(blank).as_str(), holds(&blank.path).as_str(), at.exists()), ("", "", false));
+    assert_eq!(
+        (mounted(blank).as_str(), holds(&blank.path).as_str(), at.exists()),
+        ("", "", false)
+    );
 }
 
 #[test]
@@ -42,7 +49,10 @@ fn each_file_system_is_made_with_its_options_survives_cooling_and_leaves_a_blank
         let mut session = make(&bench, &blank, &wanted(kind, mkfs, mount)).expect(kind);
         let at = session.directory().expect("a mount").to_path_buf();
         let line = mounted(&blank);
-        assert!(line.contains(&format!(" {} {kind} ", at.display())) && line.contains(option), "{line}");
+        assert!(
+            line.contains(&format!(" {} {kind} ", at.display())) && line.contains(option),
+            "{line}"
+        );
         fs::write(at.join("file"), "kept").expect("writable");
         session.cool().expect("no process uses it");
         assert_eq!(fs::read_to_string(at.join("file")).expect("there"), "kept");
@@ -55,8 +65,9 @@ fn each_file_system_is_made_with_its_options_survives_cooling_and_leaves_a_blank
 #[test]
 fn a_loop_devices_file_keeps_all_its_blocks() {
     let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
-    let made =
-        LoopDevice::create(&bench.root, 16 << 20, bench.dir.path(), &mut |_| std::ops::ControlFlow::Continue(()));
+    let made = LoopDevice::create(&bench.root, 16 << 20, bench.dir.path(), &mut |_| {
+        std::ops::ControlFlow::Continue(())
+    });
     let device = made.expect("there is room");
     let blocks = || fs::metadata(device.file()).expect("its file").blocks();
     let before = blocks();
@@ -98,7 +109,8 @@ fn who_uses_the_files_is_named_when_they_cannot_be_unmounted() {
     let open = File::create(at.join("open")).expect("writable");
     let error = session.cool().expect_err("we have a file open").to_string();
     assert!(
-        error.contains(&at.display().to_string()) && error.contains(&format!("({})", std::process::id())),
+        error.contains(&at.display().to_string())
+            && error.contains(&format!("({})", std::process::id())),
         "{error}"
     );
     let error = session.end().expect_err("we still have").to_string();
@@ -106,7 +118,10 @@ fn who_uses_the_files_is_named_when_they_cannot_be_unmounted() {
     assert_eq!(holds(&blank.path), "ext4", "what is mounted is not wiped");
     drop(open);
     let outcomes = machine::restore_all(&bench.root, &[]).expect("readable");
-    assert!(matches!(&outcomes[..], [one] if one.undone::<machine::session::Cleanup>().is_some()), "{outcomes:?}");
+    assert!(
+        matches!(&outcomes[..], [one] if one.undone::<machine::session::Cleanup>().is_some()),
+        "{outcomes:?}"
+    );
     assert!(outcomes[0].to_string().contains(&blank.path), "{}", outcomes[0]);
     is_gone(&blank, &at);
     assert_no_trace(&bench);
@@ -134,19 +149,27 @@ fn what_cannot_be_made_is_refused_before_anything_is_written() {
     let mut session = Session::begin(&root).expect("writable");
     let device = bench.device(&blank);
     let mut claim = bench.claim(&device).expect("no process uses it");
-    let error = session.make_files(&device, &wanted("ext4", "", ""), &mut claim).expect_err("no mkfs");
-    assert!(matches!(&error, Error::ToolMissing { package, .. } if package == "e2fsprogs"), "{error}");
+    let error =
+        session.make_files(&device, &wanted("ext4", "", ""), &mut claim).expect_err("no mkfs");
+    assert!(
+        matches!(&error, Error::ToolMissing { package, .. } if package == "e2fsprogs"),
+        "{error}"
+    );
 }
 
 #[test]
 fn what_mkfs_or_mount_refuses_is_told_in_their_words_and_leaves_a_blank_device() {
     let Some(bench) = Bench::set_up(&["mkfs.ext4"]) else { return };
     let blank = bench.blank_loop(16);
-    for (files, needle) in
-        [(wanted("ext4", "-b 77", ""), "invalid block size"), (wanted("ext4", "", "no-such-option"), "mount")]
-    {
+    for (files, needle) in [
+        (wanted("ext4", "-b 77", ""), "invalid block size"),
+        (wanted("ext4", "", "no-such-option"), "mount"),
+    ] {
         let error = make(&bench, &blank, &files).map(drop).expect_err(needle);
-        assert!(matches!(error, Error::ToolFailed { .. }) && error.to_string().contains(needle), "{error}");
+        assert!(
+            matches!(error, Error::ToolFailed { .. }) && error.to_string().contains(needle),
+            "{error}"
+        );
         assert_eq!((holds(&blank.path), mounted(&blank)), (String::new(), String::new()));
         assert_no_trace(&bench);
     }
@@ -165,6 +188,9 @@ fn a_device_in_use_is_left_alone() {
     let kept = fs::read_to_string(at.join("theirs"));
     let _ = try_run("umount", &[&at.display().to_string()]);
     assert!(matches!(error, Err(Error::InUse { .. })), "{error:?}");
-    assert_eq!((kept.expect("still there").as_str(), holds(&blank.path).as_str()), ("data", "ext4"));
+    assert_eq!(
+        (kept.expect("still there").as_str(), holds(&blank.path).as_str()),
+        ("data", "ext4")
+    );
     assert_no_trace(&bench);
 }

@@ -15,12 +15,15 @@ use machine::Session;
 fn assert_no_trace(bench: &Bench) {
     let own = format!("schedlab-session-{}-", std::process::id());
     let journal = bench.root.state("journal");
-    let left: Vec<_> = fs::read_dir(journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let left: Vec<_> =
+        fs::read_dir(journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     assert!(left.is_empty(), "{left:?}");
     // Other tests of this process have sessions at the same time: of those only the sum must be nothing in the end, so here only locks count.
     let locks = fs::read_dir(bench.root.state("lock")).into_iter().flatten().flatten();
-    let locks: Vec<PathBuf> =
-        locks.map(|entry| entry.path()).filter(|path| path.display().to_string().contains(&own)).collect();
+    let locks: Vec<PathBuf> = locks
+        .map(|entry| entry.path())
+        .filter(|path| path.display().to_string().contains(&own))
+        .collect();
     assert!(locks.is_empty(), "{locks:?}");
 }
 
@@ -50,7 +53,9 @@ fn numbers(text: &str) -> Vec<u32> {
 
 /// What blkid finds on a device.
 fn holds(node: &str) -> String {
-    String::from_utf8_lossy(&try_run("blkid", &["-p", "-o", "value", "-s", "TYPE", node]).stdout).trim().to_string()
+    String::from_utf8_lossy(&try_run("blkid", &["-p", "-o", "value", "-s", "TYPE", node]).stdout)
+        .trim()
+        .to_string()
 }
 
 /// Whether control groups of version 2 can be made here.

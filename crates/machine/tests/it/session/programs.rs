@@ -25,7 +25,11 @@ fn wait_for(file: &Path) -> String {
 }
 
 fn shell(script: &str) -> Launch {
-    Launch { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()], ..Launch::default() }
+    Launch {
+        program: "/bin/sh".into(),
+        args: vec!["-c".into(), script.into()],
+        ..Launch::default()
+    }
 }
 
 fn run_to_end(session: &Session, launch: &Launch) -> Ended {
@@ -42,7 +46,10 @@ fn a_program_is_fed_and_what_it_prints_and_its_status_are_kept() {
     launch.env = vec![("A".into(), "b".into())];
     let ended = run_to_end(&session, &launch);
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("fed\nb\n/\n", "trouble\n"));
-    assert_eq!((ended.status.code(), ended.too_long, ended.stopped, ended.left.len()), (Some(3), false, false, 0));
+    assert_eq!(
+        (ended.status.code(), ended.too_long, ended.stopped, ended.left.len()),
+        (Some(3), false, false, 0)
+    );
     session.end().expect("nothing is there");
     assert_no_trace(&bench);
 }
@@ -68,7 +75,8 @@ fn of_very_much_that_is_printed_the_end_is_kept_and_the_memory_of_the_rest_given
     let mut running = session.start(&shell(script)).expect("a shell");
     eventually("it has printed everything", || running.printed().ends_with("xend\n"));
     assert_eq!(running.printed().len(), 64 << 20);
-    let file = std::fs::metadata(format!("/proc/{}/fd/1", running.pid())).expect("its standard output");
+    let file =
+        std::fs::metadata(format!("/proc/{}/fd/1", running.pid())).expect("its standard output");
     assert_eq!(file.len(), 150_000_004);
     assert!(file.blocks() * 512 <= 65 << 20, "{} blocks", file.blocks());
 }
@@ -99,14 +107,16 @@ fn a_daemon_without_a_mark_is_found_by_its_control_group() {
     let file = bench.dir.path().join("pid");
     let file = file.display();
     let daemon = format!("env -i setsid sh -c 'echo $$; echo $$ > {file}; exec sleep 1000'");
-    let is_up = format!("until grep -q sleep /proc/$(cat {file})/comm; do sleep 0.01; done 2> /dev/null");
+    let is_up =
+        format!("until grep -q sleep /proc/$(cat {file})/comm; do sleep 0.01; done 2> /dev/null");
     let ended = run_to_end(&session, &shell(&format!("{daemon} & {is_up}")));
     assert_eq!(ended.left, ["sleep"]);
     assert!(numbers(&ended.stdout).iter().all(|pid| !is_alive(*pid)), "{}", ended.stdout);
 }
 
 #[test]
-fn what_belongs_to_other_programs_of_the_session_survives_the_end_of_one_and_not_that_of_the_session() {
+fn what_belongs_to_other_programs_of_the_session_survives_the_end_of_one_and_not_that_of_the_session()
+ {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
     let mut server = session.start(&shell(&format!("{SLEEPER}; wait"))).expect("a shell");
@@ -135,11 +145,17 @@ fn a_running_program_that_is_dropped_is_ended_with_its_children() {
 fn a_program_that_takes_too_long_is_told_to_end_and_may_do_so_in_its_own_way() {
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
-    let running = session.start(&shell("trap 'echo in order; exit 7' TERM; echo ready; while :; do sleep 0.05; done"));
+    let running = session.start(&shell(
+        "trap 'echo in order; exit 7' TERM; echo ready; while :; do sleep 0.05; done",
+    ));
     let mut running = running.expect("a shell");
     eventually("it has printed", || !running.printed().is_empty());
     let ended = running.wait(Duration::ZERO, &AtomicBool::new(false)).expect("it ends");
-    assert_eq!((ended.too_long, ended.stopped, ended.status.code()), (true, false, Some(7)), "{ended:?}");
+    assert_eq!(
+        (ended.too_long, ended.stopped, ended.status.code()),
+        (true, false, Some(7)),
+        "{ended:?}"
+    );
     assert!(ended.stdout.ends_with("in order\n"), "{ended:?}");
 }
 
@@ -148,7 +164,8 @@ fn a_program_that_does_not_listen_is_killed_when_the_experiment_is_interrupted()
     let Some(bench) = Bench::set_up(&[]) else { return };
     let session = begin(&bench);
     let up = bench.dir.path().join("up");
-    let script = format!("trap '' TERM; {SLEEPER}; : > {}; while :; do sleep 1; done", up.display());
+    let script =
+        format!("trap '' TERM; {SLEEPER}; : > {}; while :; do sleep 1; done", up.display());
     let running = session.start(&shell(&script)).expect("a shell");
     let stop = Arc::new(AtomicBool::new(false));
     let setter = thread::spawn({
@@ -179,12 +196,16 @@ fn a_program_runs_as_another_user_with_that_users_groups_and_without_ours() {
     let session = begin(&bench);
     let user = somebody_with_groups();
     let of = |what: &str| super::run("id", &[what, &user]).trim().to_string();
-    let mut launch = shell("id -u; id -ru; id -g; id -G; grep -E '^Cap(Prm|Eff)' /proc/self/status");
+    let mut launch =
+        shell("id -u; id -ru; id -g; id -G; grep -E '^Cap(Prm|Eff)' /proc/self/status");
     launch.user = Some(user.clone());
     let ended = run_to_end(&session, &launch);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(lines[..4], [of("-u"), of("-u"), of("-g"), of("-G")], "{user}");
-    assert!(lines[4..].iter().all(|line| line.ends_with("0000000000000000")) && lines.len() == 6, "{lines:?}");
+    assert!(
+        lines[4..].iter().all(|line| line.ends_with("0000000000000000")) && lines.len() == 6,
+        "{lines:?}"
+    );
     launch.user = Some("no-such-user".to_string());
     let error = session.start(&launch).expect_err("there is none").to_string();
     assert!(error.contains("no-such-user"), "{error}");
@@ -200,7 +221,14 @@ fn a_program_that_cannot_be_started_is_named_with_the_reason_and_the_next_step()
         // By another process: a file that a child of ours has open for writing cannot be executed.
         super::run(
             "sh",
-            &["-c", "printf '%s' \"$1\" > \"$2\" && chmod \"$3\" \"$2\"", "sh", text, &text_of_path, mode],
+            &[
+                "-c",
+                "printf '%s' \"$1\" > \"$2\" && chmod \"$3\" \"$2\"",
+                "sh",
+                text,
+                &text_of_path,
+                mode,
+            ],
         );
         path
     };
@@ -218,7 +246,10 @@ fn a_program_that_cannot_be_started_is_named_with_the_reason_and_the_next_step()
         let error = session.start(&launch).expect_err(needle);
         assert!(matches!(error, Error::Session(_)), "{error}");
         let error = error.to_string();
-        assert!(error.contains(needle) && error.contains(&launch.program.display().to_string()), "{error}");
+        assert!(
+            error.contains(needle) && error.contains(&launch.program.display().to_string()),
+            "{error}"
+        );
     }
     session.end().expect("nothing is there");
     assert_no_trace(&bench);

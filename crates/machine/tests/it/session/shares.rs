@@ -17,10 +17,14 @@ fn bounds(text: &str) -> Share {
 /// Writes so much directly to a device.
 fn write(session: &Session, device: &Device, kib: u64, share: Share) -> Ended {
     let of = format!("of={}", device.path.display());
-    let words = ["if=/dev/zero", &of, "bs=64k", &format!("count={}", kib / 64), "oflag=direct"].map(Into::into);
+    let words = ["if=/dev/zero", &of, "bs=64k", &format!("count={}", kib / 64), "oflag=direct"]
+        .map(Into::into);
     let launch = Launch { program: "dd".into(), args: words.into(), share, ..Launch::default() };
-    let ended =
-        session.start(&launch).expect("dd").wait(Duration::from_secs(120), &AtomicBool::new(false)).expect("it ends");
+    let ended = session
+        .start(&launch)
+        .expect("dd")
+        .wait(Duration::from_secs(120), &AtomicBool::new(false))
+        .expect("it ends");
     assert!(ended.status.success(), "{}", ended.stderr);
     ended
 }
@@ -53,7 +57,10 @@ fn a_bound_of_bytes_a_second_bounds_what_is_written_and_the_kernel_counts_it() {
     let io = bounded.io.expect("a program with bounds is in a group that the kernel counts for");
     assert_eq!((io.written_bytes, free.io), (8 << 20, None));
     session.end().expect("nothing is there");
-    assert_eq!(run("sh", &["-c", "cat /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; true"]), before);
+    assert_eq!(
+        run("sh", &["-c", "cat /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null; true"]),
+        before
+    );
     assert_no_trace(&bench);
 }
 
@@ -61,13 +68,18 @@ fn a_bound_of_bytes_a_second_bounds_what_is_written_and_the_kernel_counts_it() {
 fn a_priority_is_in_effect_before_the_program_begins() {
     let Some(bench) = Bench::set_up(&["ionice"]) else { return };
     let session = begin(&bench);
-    for (priority, shown) in
-        [("best-effort:6", "best-effort: prio 6"), ("idle", "idle"), ("realtime:2", "realtime: prio 2")]
-    {
+    for (priority, shown) in [
+        ("best-effort:6", "best-effort: prio 6"),
+        ("idle", "idle"),
+        ("realtime:2", "realtime: prio 2"),
+    ] {
         let share = Share { ioprio: Some(priority.to_string()), ..Share::default() };
         let args = vec!["-c".into(), "exec ionice -p $$".into()];
         let launch = Launch { program: "/bin/sh".into(), args, share, ..Launch::default() };
-        let ended = session.start(&launch).expect("sh").wait(Duration::from_secs(60), &AtomicBool::new(false));
+        let ended = session
+            .start(&launch)
+            .expect("sh")
+            .wait(Duration::from_secs(60), &AtomicBool::new(false));
         assert_eq!(ended.expect("it ends").stdout.trim(), shown);
     }
 }
@@ -78,7 +90,8 @@ fn a_share_that_cannot_be_given_is_an_error_that_names_the_controller_or_the_rig
     let blank = bench.blank_loop(16);
     let device = bench.device(&blank);
     let session = begin(&bench);
-    let early = Launch { program: "/bin/true".into(), share: bounds("wbps=1M"), ..Launch::default() };
+    let early =
+        Launch { program: "/bin/true".into(), share: bounds("wbps=1M"), ..Launch::default() };
     let error = session.start(&early).map(drop).expect_err("of which device?").to_string();
     assert!(error.contains("check the share first"), "{error}");
     let mut wrong = vec![(bounds("wbps=fast"), "wbps=fast")];

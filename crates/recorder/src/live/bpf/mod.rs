@@ -42,19 +42,31 @@ const OPEN_WAYS: usize = 4;
 /// Records that are taken at once: a source that is quicker than its reader does not hold the reader.
 const MOST_AT_ONCE: usize = 1 << 20;
 
-pub(super) fn start(root: &Root, targets: &[Target], filter: &Filter) -> Result<(Box<dyn Events>, Began)> {
+pub(super) fn start(
+    root: &Root,
+    targets: &[Target],
+    filter: &Filter,
+) -> Result<(Box<dyn Events>, Began)> {
     check(root)?;
-    let btf =
-        Btf::from_sys_fs().context("BPF: the kernel's type information cannot be read from /sys/kernel/btf/vmlinux")?;
+    let btf = Btf::from_sys_fs().context(
+        "BPF: the kernel's type information cannot be read from /sys/kernel/btf/vmlinux",
+    )?;
     let mut ebpf = load(&btf, targets, filter, Began::now())?;
-    let calls_for = [targets.iter().any(|target| !target.bio_based), targets.iter().any(|target| target.bio_based)];
+    let calls_for = [
+        targets.iter().any(|target| !target.bio_based),
+        targets.iter().any(|target| target.bio_based),
+    ];
     for (name, event, of) in PROGRAMS {
         if !of.iter().zip(calls_for).any(|(of, calls)| *of && calls) {
             continue;
         }
         let program = program(&mut ebpf, name)?;
-        program.load(event, &btf).with_context(|| format!("BPF: the kernel refuses the program for {event}"))?;
-        program.attach().with_context(|| format!("BPF: the event {event} cannot be attached to"))?;
+        program
+            .load(event, &btf)
+            .with_context(|| format!("BPF: the kernel refuses the program for {event}"))?;
+        program
+            .attach()
+            .with_context(|| format!("BPF: the event {event} cannot be attached to"))?;
     }
     let began = Began::now();
     let since = ebpf.map_mut("recording_since").context("BPF: the program has no beginning")?;
@@ -94,7 +106,12 @@ fn load(btf: &Btf, targets: &[Target], filter: &Filter, now: Began) -> Result<Eb
     let mut words = [0u64; MOST_DEVICES * TARGET_WORDS];
     for (target, words) in targets.iter().zip(words.chunks_exact_mut(TARGET_WORDS)) {
         let number = u64::from(target.device.major) << 32 | u64::from(target.device.minor);
-        words.copy_from_slice(&[number, target.sectors.start, target.sectors.end, u64::from(target.bio_based)]);
+        words.copy_from_slice(&[
+            number,
+            target.sectors.start,
+            target.sectors.end,
+            u64::from(target.bio_based),
+        ]);
     }
     let (mut pids, mut cgroups) = ([0u32; MOST_FILTERS], [0u64; MOST_FILTERS]);
     pids.iter_mut().zip(&filter.pids).for_each(|(to, pid)| *to = *pid);
@@ -115,7 +132,8 @@ fn load(btf: &Btf, targets: &[Target], filter: &Filter, now: Began) -> Result<Eb
 }
 
 fn program<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut BtfTracePoint> {
-    let program = ebpf.program_mut(name).with_context(|| format!("BPF: there is no program {name}"))?;
+    let program =
+        ebpf.program_mut(name).with_context(|| format!("BPF: there is no program {name}"))?;
     program.try_into().map_err(|error| anyhow!("BPF: {name}: {error}"))
 }
 
@@ -161,14 +179,20 @@ impl Events for Source {
     /// Before Linux 6.0 a map's descriptor is of no use to a process without rights, where such may not load programs.
     fn goes_on_without_rights(&self, root: &Root) -> bool {
         let release = root.read_optional(root.proc("sys/kernel/osrelease")).unwrap_or_default();
-        release.split('.').next().and_then(|major| major.parse::<u32>().ok()).is_some_and(|major| major >= 6)
+        release
+            .split('.')
+            .next()
+            .and_then(|major| major.parse::<u32>().ok())
+            .is_some_and(|major| major >= 6)
     }
 }
 
 impl Source {
     /// What the programs have counted.
     fn counted(&self) -> u64 {
-        let Some(Ok(counts)) = self.ebpf.map("lost").map(Array::<&MapData, u64>::try_from) else { return 0 };
+        let Some(Ok(counts)) = self.ebpf.map("lost").map(Array::<&MapData, u64>::try_from) else {
+            return 0;
+        };
         counts.iter().map(|count| count.unwrap_or(0)).sum()
     }
 
@@ -177,7 +201,8 @@ impl Source {
         if self.attached == [false; 2] {
             return Ok(0);
         }
-        let map = self.ebpf.map("open_requests").context("BPF: the program has no table of requests")?;
+        let map =
+            self.ebpf.map("open_requests").context("BPF: the program has no table of requests")?;
         let sets = Array::<&MapData, [u64; OPEN_WORDS * OPEN_WAYS]>::try_from(map)?;
         let mut open = 0;
         for set in sets.iter() {

@@ -83,8 +83,11 @@ fn io(fields: &mut Fields<'_>, tables: &mut Tables, schedulers: &[u8]) -> Option
         None => tables.scheduler(""),
     };
     let (priority, pieces, target) = (fields.u16()?, fields.u16()?, fields.u32()?);
-    let device = u16::try_from(target).ok().filter(|at| usize::from(*at) < tables.recording().devices.len())?;
-    let times = [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
+    let device = u16::try_from(target)
+        .ok()
+        .filter(|at| usize::from(*at) < tables.recording().devices.len())?;
+    let times =
+        [fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?];
     let [queued, entered, tagged, inserted, issued, completed] = in_order(times);
     let at = |time: u64| if time == 0 { At::UNKNOWN } else { At::ns(tables.since_began(time)) };
     Some(Io {
@@ -126,7 +129,8 @@ fn in_order(times: [u64; 6]) -> [u64; 6] {
 
 fn asker(fields: &mut Fields<'_>) -> Option<(u32, Asker)> {
     let (number, pid, tid) = (fields.u32()?, fields.u32()?, fields.u32()?);
-    let (began, cgroup, context, users) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u32()?);
+    let (began, cgroup, context, users) =
+        (fields.u64()?, fields.u64()?, fields.u64()?, fields.u32()?);
     fields.u32()?;
     let io_context = (context != 0).then_some(Context { number: context, users });
     Some((number, Asker { pid, tid, began, cgroup, io_context, name: fields.name()? }))

@@ -75,19 +75,28 @@ impl Follow {
         match event.step {
             Step::Queue => {
                 if event.process.is_some() {
-                    self.asked.insert((event.device, event.is_write(), event.sector, self.last), *event);
+                    self.asked
+                        .insert((event.device, event.is_write(), event.sector, self.last), *event);
                 }
                 None
             }
             Step::Insert => {
                 let open = self.begin(event, None)?;
-                self.put(Open { io: Io { inserted: At::ns(event.at), ..open }, issued: false, left: event.sectors });
+                self.put(Open {
+                    io: Io { inserted: At::ns(event.at), ..open },
+                    issued: false,
+                    left: event.sectors,
+                });
                 None
             }
             Step::Issue => {
                 let inserted = self.inserted(event);
                 let io = self.begin(event, inserted)?;
-                self.put(Open { io: Io { issued: At::ns(event.at), ..io }, issued: true, left: event.sectors });
+                self.put(Open {
+                    io: Io { issued: At::ns(event.at), ..io },
+                    issued: true,
+                    left: event.sectors,
+                });
                 None
             }
             Step::Requeue => {
@@ -109,7 +118,8 @@ impl Follow {
     }
 
     fn put(&mut self, open: Open) {
-        self.open.insert((open.io.device, open.io.kind != Kind::Read, open.io.sector, self.last), open);
+        self.open
+            .insert((open.io.device, open.io.kind != Kind::Read, open.io.sector, self.last), open);
     }
 
     /// The request of an event: that which was inserted, or what its bios say.
@@ -134,8 +144,11 @@ impl Follow {
     fn covered(&mut self, event: &Event) -> Vec<Event> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
-        let keys: Vec<Key> =
-            self.asked.range(from..(event.device, event.is_write(), end, 0)).map(|(key, _)| *key).collect();
+        let keys: Vec<Key> = self
+            .asked
+            .range(from..(event.device, event.is_write(), end, 0))
+            .map(|(key, _)| *key)
+            .collect();
         keys.iter().filter_map(|key| self.asked.remove(key)).collect()
     }
 
@@ -145,7 +158,8 @@ impl Follow {
         let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
         let of = self.open.range(from..(event.device, event.is_write(), end, 0));
         let keys: Vec<Key> = of.filter(|(_, open)| !open.issued).map(|(key, _)| *key).collect();
-        let parts: Vec<Io> = keys.iter().filter_map(|key| self.open.remove(key)).map(|open| open.io).collect();
+        let parts: Vec<Io> =
+            keys.iter().filter_map(|key| self.open.remove(key)).map(|open| open.io).collect();
         let first = parts.iter().min_by_key(|io| io.queued).copied()?;
         let pieces = parts.iter().map(|io| usize::from(io.pieces)).sum::<usize>();
         Some(Io { pieces: u16::try_from(pieces).unwrap_or(u16::MAX), ..first })
@@ -223,7 +237,9 @@ impl Event {
 /// What the letters of an event say: kind and flags. `FFWSM`: a flush first, write, forced to the medium, sync, metadata.
 pub(crate) fn letters(rwbs: &[u8], sectors: u32) -> (Kind, Flags) {
     let (preflush, rest) = match rwbs {
-        [b'F', rest @ ..] if rest.first().is_some_and(|letter| b"FWDRN".contains(letter)) => (true, rest),
+        [b'F', rest @ ..] if rest.first().is_some_and(|letter| b"FWDRN".contains(letter)) => {
+            (true, rest)
+        }
         whole => (false, whole),
     };
     let (kind, marks) = match rest {

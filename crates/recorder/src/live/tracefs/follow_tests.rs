@@ -36,7 +36,10 @@ fn what_is_merged_before_and_after_it_is_inserted_is_one_request() {
         event(Step::Complete, 90, 100, 24),
     ]);
     let [io] = found[..] else { panic!("{found:?}") };
-    assert_eq!((io.queued, io.inserted, io.issued, io.completed), (10, At::ns(20), At::ns(40), At::ns(90)));
+    assert_eq!(
+        (io.queued, io.inserted, io.issued, io.completed),
+        (10, At::ns(20), At::ns(40), At::ns(90))
+    );
     assert_eq!((io.sector, io.sectors, io.pieces, io.process), (100, 24, 3, 3));
 }
 
@@ -66,7 +69,10 @@ fn a_flush_is_one_request_and_a_bio_of_a_volume_too() {
         event(Step::Complete, 20, 0, 0),
     ]);
     let [volume, flush] = found[..] else { panic!("{found:?}") };
-    assert_eq!((flush.kind, flush.completed, flush.flags.has(Flags::PREFLUSH)), (Kind::Flush, At::ns(20), true));
+    assert_eq!(
+        (flush.kind, flush.completed, flush.flags.has(Flags::PREFLUSH)),
+        (Kind::Flush, At::ns(20), true)
+    );
     assert_eq!((volume.sector, volume.completed), (64, At::ns(15)));
 }
 

@@ -30,7 +30,8 @@ impl Instance {
     pub(super) fn new(root: &Root) -> Result<Instance> {
         let made = TracingInstance::create(root).map_err(|error| match error {
             Error::NoTracefs => anyhow::Error::new(error),
-            error => anyhow::Error::new(error).context("tracefs: no instance can be made; this takes root"),
+            error => anyhow::Error::new(error)
+                .context("tracefs: no instance can be made; this takes root"),
         })?;
         let dir = made.path();
         put(&dir.join("tracing_on"), "0")?;
@@ -50,7 +51,10 @@ impl Instance {
             Ok(File::from(fd.with_context(|| path.display().to_string())?))
         };
         let pipes = cpus.iter().map(open_pipe).collect::<Result<_>>()?;
-        let on = File::options().write(true).open(dir.join("tracing_on")).context("tracefs: cannot be switched")?;
+        let on = File::options()
+            .write(true)
+            .open(dir.join("tracing_on"))
+            .context("tracefs: cannot be switched")?;
         Ok(Instance { made, dir, pipes, on, page: vec![0; PAGE] })
     }
 
@@ -65,7 +69,8 @@ impl Instance {
         if !dir.is_dir() {
             return Ok(None);
         }
-        let text = fs::read_to_string(dir.join("format")).with_context(|| format!("tracefs: {event}"))?;
+        let text =
+            fs::read_to_string(dir.join("format")).with_context(|| format!("tracefs: {event}"))?;
         if !filter.is_empty() {
             put(&dir.join("filter"), filter)?;
         }
@@ -97,7 +102,9 @@ impl Instance {
     pub(super) fn dropped(&self) -> u64 {
         let of = |cpu: fs::DirEntry| {
             let text = fs::read_to_string(cpu.path().join("stats")).unwrap_or_default();
-            let count = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+            let count = |key: &str| {
+                text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok())
+            };
             count("overrun:").unwrap_or(0) + count("dropped events:").unwrap_or(0)
         };
         fs::read_dir(self.dir.join("per_cpu")).into_iter().flatten().flatten().map(of).sum()
@@ -116,5 +123,6 @@ impl Drop for Instance {
 }
 
 fn put(path: &Path, value: &str) -> Result<()> {
-    fs::write(path, value).with_context(|| format!("tracefs: {} cannot be set to {value}", path.display()))
+    fs::write(path, value)
+        .with_context(|| format!("tracefs: {} cannot be set to {value}", path.display()))
 }

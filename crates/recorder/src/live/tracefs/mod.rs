@@ -37,21 +37,31 @@ const EVENTS: [(&str, Step, [bool; 2]); 6] = [
 /// A number of a process that ended may be given to another.
 const EXIT: &str = "sched/sched_process_exit";
 
-pub(super) fn start(root: &Root, targets: &[Target], filter: &Filter) -> Result<(Box<dyn Events>, Began)> {
+pub(super) fn start(
+    root: &Root,
+    targets: &[Target],
+    filter: &Filter,
+) -> Result<(Box<dyn Events>, Began)> {
     let mut instance = Instance::new(root)?;
     let mut numbers = Vec::new();
     for (at, target) in targets.iter().enumerate() {
         numbers.extend(target.numbers(root).into_iter().map(|number| (number, at)));
     }
-    let condition: Vec<String> = numbers.iter().map(|(number, _)| format!("dev == {number}")).collect();
-    let calls_for = [targets.iter().any(|target| !target.bio_based), targets.iter().any(|target| target.bio_based)];
+    let condition: Vec<String> =
+        numbers.iter().map(|(number, _)| format!("dev == {number}")).collect();
+    let calls_for = [
+        targets.iter().any(|target| !target.bio_based),
+        targets.iter().any(|target| target.bio_based),
+    ];
     let mut layouts = BTreeMap::new();
     for (event, step, of) in EVENTS {
         if of.iter().zip(calls_for).any(|(of, calls)| *of && calls) {
             match instance.enable(event, &condition.join(" || "))? {
                 Some(layout) => drop(layouts.insert(layout.id, (Some(step), layout))),
                 None if step == Step::Requeue => {}
-                None => bail!("tracefs: this kernel has no event {event}; boot one with CONFIG_BLK_DEV_IO_TRACE=y"),
+                None => bail!(
+                    "tracefs: this kernel has no event {event}; boot one with CONFIG_BLK_DEV_IO_TRACE=y"
+                ),
             }
         }
     }
@@ -104,7 +114,11 @@ impl Events for Source {
         let schedulers: Vec<u8> = self
             .targets
             .iter()
-            .map(|target| tables.scheduler(&target.scheduler_now(&self.root).unwrap_or_else(|| "none".to_owned())))
+            .map(|target| {
+                tables.scheduler(
+                    &target.scheduler_now(&self.root).unwrap_or_else(|| "none".to_owned()),
+                )
+            })
             .collect();
         for (at, event) in self.waiting.drain(..ready).collect::<Vec<_>>() {
             self.take(at, &event, &schedulers, tables, each);
@@ -131,15 +145,26 @@ impl Events for Source {
 }
 
 impl Source {
-    fn take(&mut self, at: u64, event: &[u8], schedulers: &[u8], tables: &mut Tables, each: &mut dyn FnMut(&Io)) {
-        let Some((step, layout)) = page::number::<2>(event, 0).and_then(|id| self.layouts.get(&id)) else { return };
+    fn take(
+        &mut self,
+        at: u64,
+        event: &[u8],
+        schedulers: &[u8],
+        tables: &mut Tables,
+        each: &mut dyn FnMut(&Io),
+    ) {
+        let Some((step, layout)) = page::number::<2>(event, 0).and_then(|id| self.layouts.get(&id))
+        else {
+            return;
+        };
         let number = |name: &str| layout.number(event, name);
         let Some(step) = *step else {
             self.who.ended(number("pid").and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0));
             return;
         };
         let (Some(dev), Some(sector)) = (number("dev"), number("sector")) else { return };
-        let sectors = number("nr_sector").and_then(|sectors| u32::try_from(sectors).ok()).unwrap_or(0);
+        let sectors =
+            number("nr_sector").and_then(|sectors| u32::try_from(sectors).ok()).unwrap_or(0);
         let has = |(other, at): &&(u64, usize)| {
             *other == dev && (sectors == 0 || self.targets[*at].sectors.contains(&sector))
         };
@@ -168,7 +193,9 @@ impl Source {
             flags,
             process,
             scheduler: schedulers.get(*target).copied().unwrap_or(0),
-            priority: number("ioprio").and_then(|priority| u16::try_from(priority).ok()).unwrap_or(0),
+            priority: number("ioprio")
+                .and_then(|priority| u16::try_from(priority).ok())
+                .unwrap_or(0),
             failed: number("error").is_some_and(|error| error != 0),
         };
         if let Some(io) = self.follow.take(&event) {

@@ -18,7 +18,9 @@ const TIME_STAMP: u32 = 31;
 /// Calls `each` with the time and bytes of each event of a page. Returns how many were lost before it: at least one where the kernel
 /// does not count.
 pub(super) fn events(page: &[u8], each: &mut dyn FnMut(u64, &[u8])) -> u64 {
-    let (Some(mut time), Some(commit)) = (number::<8>(page, 0), number::<8>(page, 8)) else { return 0 };
+    let (Some(mut time), Some(commit)) = (number::<8>(page, 0), number::<8>(page, 8)) else {
+        return 0;
+    };
     let end = 16 + usize::try_from(commit & LENGTH).unwrap_or(0);
     let entries = page.get(16..end.min(page.len())).unwrap_or(&[]);
     let mut at = 0;
@@ -31,7 +33,11 @@ pub(super) fn events(page: &[u8], each: &mut dyn FnMut(u64, &[u8])) -> u64 {
             TIME_EXTEND | TIME_STAMP => {
                 let whole = delta | word << 27;
                 // A stamp has 59 bits; the others are those of the page's time.
-                time = if kind == TIME_EXTEND { time.wrapping_add(whole) } else { time & !((1 << 59) - 1) | whole };
+                time = if kind == TIME_EXTEND {
+                    time.wrapping_add(whole)
+                } else {
+                    time & !((1 << 59) - 1) | whole
+                };
                 at += 8;
                 continue;
             }
@@ -92,7 +98,10 @@ impl Layout {
             let of = |parts: &mut dyn Iterator<Item = &str>, key: &str| -> Option<usize> {
                 parts.next()?.strip_prefix(key)?.trim().parse().ok()
             };
-            let (Some(offset), Some(size)) = (of(&mut parts, "offset:"), of(&mut parts, "size:")) else { continue };
+            let (Some(offset), Some(size)) = (of(&mut parts, "offset:"), of(&mut parts, "size:"))
+            else {
+                continue;
+            };
             layout.fields.push((name, offset, size));
         }
         if layout.id == 0 {
@@ -102,7 +111,10 @@ impl Layout {
     }
 
     fn field(&self, name: &str) -> Option<(usize, usize)> {
-        self.fields.iter().find(|(field, ..)| field == name).map(|(_, offset, size)| (*offset, *size))
+        self.fields
+            .iter()
+            .find(|(field, ..)| field == name)
+            .map(|(_, offset, size)| (*offset, *size))
     }
 
     /// A field that is a number.
@@ -141,7 +153,10 @@ mod tests {
         event[16] = 7;
         event[34..36].copy_from_slice(b"WS");
         assert_eq!((layout.id, layout.number(&event, "sector")), (2104, Some(7)));
-        assert_eq!((layout.text(&event, "rwbs"), layout.number(&event[..20], "sector")), (Some(&b"WS"[..]), None));
+        assert_eq!(
+            (layout.text(&event, "rwbs"), layout.number(&event[..20], "sector")),
+            (Some(&b"WS"[..]), None)
+        );
         assert!(Layout::parse("nothing").is_err());
     }
 
@@ -163,7 +178,10 @@ mod tests {
         page.extend(42u64.to_ne_bytes());
         let mut found = Vec::new();
         let lost = events(&page, &mut |time, event| found.push((time, number::<4>(event, 0))));
-        assert_eq!((lost, found), (42, vec![(1005, Some(11)), (1005 + 3 + (2 << 27) + 1, Some(12))]));
+        assert_eq!(
+            (lost, found),
+            (42, vec![(1005, Some(11)), (1005 + 3 + (2 << 27) + 1, Some(12))])
+        );
     }
 
     #[test]

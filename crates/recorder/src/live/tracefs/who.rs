@@ -38,11 +38,15 @@ impl Who {
             return *index;
         }
         let read = |file: &str| self.root.read_optional(self.root.proc(format!("{tid}/{file}")));
-        let pid = read("status")
-            .and_then(|text| text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()));
-        let began = read("stat").and_then(|text| start_in(&text)).map_or(0, |ticks| ticks.saturating_mul(NS_PER_TICK));
-        let cgroup =
-            read("cgroup").and_then(|text| text.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned)));
+        let pid = read("status").and_then(|text| {
+            text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
+        });
+        let began = read("stat")
+            .and_then(|text| start_in(&text))
+            .map_or(0, |ticks| ticks.saturating_mul(NS_PER_TICK));
+        let cgroup = read("cgroup").and_then(|text| {
+            text.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned))
+        });
         let asker = Asker {
             pid: pid.unwrap_or(0),
             tid,
@@ -50,8 +54,9 @@ impl Who {
             name: String::from_utf8_lossy(name).into_owned(),
             ..Asker::default()
         };
-        let index =
-            self.is_wanted(&asker, cgroup.as_deref()).then(|| tables.another(&asker, cgroup.unwrap_or_default()));
+        let index = self
+            .is_wanted(&asker, cgroup.as_deref())
+            .then(|| tables.another(&asker, cgroup.unwrap_or_default()));
         self.known.insert(tid, (index, name.to_vec()));
         index
     }

@@ -33,7 +33,9 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     if !is_trace {
         let known = machine::device::find(root, &args.subject);
         known.map_err(|e| {
-            usage(format!("{e}; and there is no such recording, which would be a file of schedlab record"))
+            usage(format!(
+                "{e}; and there is no such recording, which would be a file of schedlab record"
+            ))
         })?;
     }
     let stop = Stop::install()?;
@@ -44,9 +46,10 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     }
     let in_sim = args.arena.is_some_and(|arena| ArenaKind::from(arena) == ArenaKind::Sim);
     let give_up = |model: Option<&String>| match in_sim {
-        true => {
-            rights::give_up(&[Some(trace.clone()), model.map(PathBuf::from)].map(Option::unwrap_or_default), Some(&dir))
-        }
+        true => rights::give_up(
+            &[Some(trace.clone()), model.map(PathBuf::from)].map(Option::unwrap_or_default),
+            Some(&dir),
+        ),
         false => Ok(()),
     };
     if is_trace {
@@ -74,7 +77,9 @@ pub(crate) fn run(root: &Root, args: &AdviseArgs) -> Result<u8> {
     let confirm = confirmation(root, &case, &advice, &dir)?;
     let drive = request.device.as_deref().and_then(|name| machine::device::find(root, name).ok());
     let known = known_of(root, drive.and_then(|drive| drive.model).as_deref());
-    let command = confirm.as_ref().map(|plan| format!("sudo schedlab run {}", quoted(plan.display().to_string())));
+    let command = confirm
+        .as_ref()
+        .map(|plan| format!("sudo schedlab run {}", quoted(plan.display().to_string())));
     if args.json {
         let all = json!({ "advice": advice, "confirm": confirm, "command": command, "writes": case.writes(), "fleet": known });
         out::line(serde_json::to_string_pretty(&all)?)?;
@@ -100,8 +105,15 @@ fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result
 
 /// Fits a model of the recorded disk and leaves it in the directory: of a hard disk that is at hand from reads of its own, of any other
 /// from the recording.
-fn fitted(root: &Root, args: &AdviseArgs, trace: &Path, is_trace: bool, dir: &Path) -> Result<String> {
-    let turns = !is_trace && machine::device::find(root, &args.subject)?.kind == machine::device::Kind::Rotational;
+fn fitted(
+    root: &Root,
+    args: &AdviseArgs,
+    trace: &Path,
+    is_trace: bool,
+    dir: &Path,
+) -> Result<String> {
+    let turns = !is_trace
+        && machine::device::find(root, &args.subject)?.kind == machine::device::Kind::Rotational;
     let fitted = if turns {
         let (stop, progress) = (Stop::install()?, Progress::new(args.quiet || args.json));
         let request = fit::Request {
@@ -113,8 +125,7 @@ fn fitted(root: &Root, args: &AdviseArgs, trace: &Path, is_trace: bool, dir: &Pa
         };
         fit::fit(root, &request, &stop, &progress)?
     } else {
-        let next =
-            "give --model FILE.toml (sudo schedlab fit DEVICE --out FILE.toml) or a name of schedlab list devices";
+        let next = "give --model FILE.toml (sudo schedlab fit DEVICE --out FILE.toml) or a name of schedlab list devices";
         fit::fit_recording(trace, args.seed).with_context(|| format!("{}: {next}", args.subject))?
     };
     if !args.quiet {
@@ -144,7 +155,14 @@ fn replayed(root: &Root, args: &AdviseArgs, case: &Case, dir: &Path) -> Result<O
     let plan = checked(case.plan.clone())?;
     let asked = plan.trial.clone();
     let beside = Beside { check: None, writes: &[dir] };
-    let one = Measured { root, plan, asked: &asked, args: &conduct, agreement: Agreement::Given, beside: &beside };
+    let one = Measured {
+        root,
+        plan,
+        asked: &asked,
+        args: &conduct,
+        agreement: Agreement::Given,
+        beside: &beside,
+    };
     let (store, end) = measure(one)?;
     if matches!(end.reason.ending(), Ending::Interrupted | Ending::Failed) {
         out::note(format_args!("{}: {}", end.reason.word(), end.reason));
@@ -172,20 +190,31 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
     advice.reasons.iter().try_for_each(|reason| out::line(format_args!("- {reason}")))?;
     out::line("\nHow far to trust it:")?;
     let trust = &advice.trust;
-    let arena = if advice.arena == "kernel" { "the schedulers of a real kernel" } else { "schedlab's own schedulers" };
-    out::line(format_args!("- replayed in the {} arena ({arena}) on the model {}", advice.arena, advice.model))?;
+    let arena = if advice.arena == "kernel" {
+        "the schedulers of a real kernel"
+    } else {
+        "schedlab's own schedulers"
+    };
+    out::line(format_args!(
+        "- replayed in the {} arena ({arena}) on the model {}",
+        advice.arena, advice.model
+    ))?;
     match trust.model.as_slice() {
-        [] => out::line("- of the model's error nothing is known: it was not made by schedlab fit")?,
-        lines => lines
-            .iter()
-            .try_for_each(|line| out::line(format_args!("- the model on reads that were held out: {line}")))?,
+        [] => {
+            out::line("- of the model's error nothing is known: it was not made by schedlab fit")?
+        }
+        lines => lines.iter().try_for_each(|line| {
+            out::line(format_args!("- the model on reads that were held out: {line}"))
+        })?,
     }
     match (trust.recorded_mean_us, trust.replayed_mean_us, trust.replayed_to_recorded) {
         (Some(recorded), Some(replayed), Some(ratio)) => out::line(format_args!(
             "- mean latency as recorded {recorded:.0} µs, in the replay under {} {replayed:.0} µs: × {ratio:.2}",
             advice.baseline
         ))?,
-        _ => out::line("- the recording has no latencies, so that the replay cannot be compared with it")?,
+        _ => out::line(
+            "- the recording has no latencies, so that the replay cannot be compared with it",
+        )?,
     }
     advice.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;
     match command {
@@ -198,7 +227,10 @@ fn show(advice: &Advice, case: &Case, dir: &Path, command: Option<&str>) -> Resu
     if let Some(writes) = case.writes().filter(|_| command.is_some()) {
         out::line(format_args!("  {writes}"))?;
     }
-    out::line(format_args!("\nthe report of the replay is {}", dir.join("replay/report.html").display()))
+    out::line(format_args!(
+        "\nthe report of the replay is {}",
+        dir.join("replay/report.html").display()
+    ))
 }
 
 fn table(advice: &Advice) -> Table {
@@ -224,7 +256,11 @@ fn table(advice: &Advice) -> Table {
             } else {
                 of.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("× {ratio:.3}"))
             },
-            if is_baseline { String::new() } else { format!("{} to {}", end(of.low), end(of.high)) },
+            if is_baseline {
+                String::new()
+            } else {
+                format!("{} to {}", end(of.low), end(of.high))
+            },
             of.verdict.map_or_else(String::new, |verdict| format!("{verdict:?}").to_lowercase()),
         ]);
     }
@@ -249,7 +285,9 @@ mod tests {
             );
             assert!(arm.name.starts_with(&arm.scheduler), "{}: named after what it sets", arm.name);
             let linux = elevator::LINUX.iter().any(|row| row.name == arm.scheduler);
-            let known = |name: &String| elevator::find(&arm.scheduler).is_some_and(|kind| kind.tunable(name).is_some());
+            let known = |name: &String| {
+                elevator::find(&arm.scheduler).is_some_and(|kind| kind.tunable(name).is_some())
+            };
             assert!(linux && arm.tunables.keys().all(known), "{words:?}");
         }
     }

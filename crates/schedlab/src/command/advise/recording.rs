@@ -33,7 +33,9 @@ pub(super) fn of(args: &AdviseArgs, dir: &Path, stop: &Stop) -> Result<PathBuf> 
         command.arg("--quiet");
     }
     command.arg("--").arg(&args.subject).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = command.spawn().with_context(|| format!("{}: the recording cannot be started", args.subject))?;
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("{}: the recording cannot be started", args.subject))?;
     let mut was_asked = false;
     let status = loop {
         if let Some(status) = child.try_wait()? {

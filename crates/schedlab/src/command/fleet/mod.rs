@@ -15,8 +15,8 @@ use machine::files::Dir;
 use serde_json::json;
 
 use crate::cli::{
-    ContributeArgs, FleetArgs, FleetCommand, FleetCompareArgs, FleetCopyArgs, FleetLearnArgs, FleetPlaceArgs,
-    FleetPushArgs, FleetSelectArgs, FleetStudyArgs,
+    ContributeArgs, FleetArgs, FleetCommand, FleetCompareArgs, FleetCopyArgs, FleetLearnArgs,
+    FleetPlaceArgs, FleetPushArgs, FleetSelectArgs, FleetStudyArgs,
 };
 use crate::failure::{REACHED, VOID, usage};
 use crate::out;
@@ -44,8 +44,9 @@ pub(crate) fn run(root: &Root, args: &FleetArgs) -> Result<u8> {
 /// The place that --fleet or the environment names.
 fn at(place: &FleetPlaceArgs) -> Result<Location> {
     let word = place.fleet.as_deref();
-    let word = word
-        .ok_or_else(|| usage("fleet: no place; name it by --fleet DIR or s3://BUCKET/PREFIX, or in SCHEDLAB_FLEET"))?;
+    let word = word.ok_or_else(|| {
+        usage("fleet: no place; name it by --fleet DIR or s3://BUCKET/PREFIX, or in SCHEDLAB_FLEET")
+    })?;
     Location::parse(word).map_err(usage)
 }
 
@@ -103,7 +104,12 @@ fn push(root: &Root, args: &FleetPushArgs) -> Result<u8> {
                 Pushed::There => "was there",
                 Pushed::Repaired => "pushed again: the file that was there was damaged",
             };
-            out::line(format_args!("{}: {words} ({}, {})", source.display(), machine.name, result.header.model))?;
+            out::line(format_args!(
+                "{}: {words} ({}, {})",
+                source.display(),
+                machine.name,
+                result.header.model
+            ))?;
         }
         done.push(json!({ "record": source, "machine": machine.name, "model": result.header.model, "result": pushed }));
     }
@@ -135,13 +141,17 @@ fn watched(root: &Root) -> Result<Vec<PathBuf>> {
 /// The name that was given, or that of this machine if the record was measured on one like it.
 fn machine(root: &Root, args: &FleetPushArgs, record: &Record, source: &Path) -> Result<Machine> {
     if let Some(name) = &args.machine {
-        text::limits::NAME_BYTES.check(name.len()).map_err(|exceeded| usage(format!("--machine: {exceeded}")))?;
+        text::limits::NAME_BYTES
+            .check(name.len())
+            .map_err(|exceeded| usage(format!("--machine: {exceeded}")))?;
         return Ok(Machine { name: name.clone() });
     }
     let here = machine::environment::of_machine(root)?;
     let environment = &record.header.environment;
     for (section, name) in OF_MACHINE {
-        let of = |all: &experiment::record::Environment| all.get(section).and_then(|facts| facts.get(name)).cloned();
+        let of = |all: &experiment::record::Environment| {
+            all.get(section).and_then(|facts| facts.get(name)).cloned()
+        };
         let (found, expected) = (of(environment), of(&here));
         if found != expected {
             let word = |fact: Option<String>| fact.unwrap_or_else(|| "unknown".to_owned());
@@ -156,13 +166,18 @@ fn machine(root: &Root, args: &FleetPushArgs, record: &Record, source: &Path) ->
     let path = root.path("/etc/machine-id");
     let id = std::fs::read_to_string(&path).unwrap_or_default();
     if id.trim().is_empty() {
-        return Err(usage(format!("{}: not there or empty; name this machine by --machine NAME", path.display())));
+        return Err(usage(format!(
+            "{}: not there or empty; name this machine by --machine NAME",
+            path.display()
+        )));
     }
     Ok(Machine { name: fleet::machine_name(&id) })
 }
 
 fn criteria(args: &FleetSelectArgs) -> Result<Criteria> {
-    let percent = |flag: &str, word: &str| plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")));
+    let percent = |flag: &str, word: &str| {
+        plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")))
+    };
     let criteria = Criteria {
         margin: percent("--margin", &args.margin)?,
         alpha: percent("--alpha", &args.alpha)?,
@@ -192,7 +207,9 @@ fn loaded(location: &Location, select: &FleetSelectArgs) -> Result<(fleet::Loade
     if loaded.results.is_empty() {
         let left_out = text::counted(loaded.filtered as u64, "result");
         let damaged = text::counted(loaded.damaged.len() as u64, "damaged file");
-        bail!("fleet: no result is selected (the filters leave out {left_out}; {damaged}); see: schedlab fleet report");
+        bail!(
+            "fleet: no result is selected (the filters leave out {left_out}; {damaged}); see: schedlab fleet report"
+        );
     }
     Ok((loaded, criteria))
 }
@@ -217,7 +234,8 @@ fn compare(args: &FleetCompareArgs) -> Result<u8> {
     let location = at(&args.place)?;
     restrict(&[&location], None)?;
     let (loaded, criteria) = loaded(&location, &args.select)?;
-    let sides = Sides { key: key_of(&args.by), first: args.first.clone(), second: args.second.clone() };
+    let sides =
+        Sides { key: key_of(&args.by), first: args.first.clone(), second: args.second.clone() };
     for side in [&sides.first, &sides.second] {
         let known = || loaded.results.iter().map(|(of, _)| sides.key.of(&of.header));
         if !known().any(|value| value == *side) {
@@ -230,7 +248,10 @@ fn compare(args: &FleetCompareArgs) -> Result<u8> {
         }
     }
     let questions = fleet::compare(&loaded, &sides, &criteria);
-    let is_void = questions.iter().flat_map(|of| &of.judgements).all(|judgement| judgement.verdict == Verdict::Void);
+    let is_void = questions
+        .iter()
+        .flat_map(|of| &of.judgements)
+        .all(|judgement| judgement.verdict == Verdict::Void);
     if args.json {
         let all = json!({ "by": sides.key, "first": sides.first, "second": sides.second, "questions": questions });
         out::line(serde_json::to_string_pretty(&all)?)?;
@@ -246,7 +267,8 @@ fn copy(args: &FleetCopyArgs) -> Result<u8> {
     let (from, to) = (Store::open(&from)?, Store::open_to_write(&to)?);
     let listing = from.list()?;
     let there = to.list()?.entries;
-    let lacking: Vec<_> = listing.entries.iter().filter(|entry| !there.contains(entry)).cloned().collect();
+    let lacking: Vec<_> =
+        listing.entries.iter().filter(|entry| !there.contains(entry)).cloned().collect();
     // In pieces, so that a large fleet is not held in memory.
     let (mut copied, mut damaged) = (0_u64, Vec::new());
     for piece in lacking.chunks(64) {
@@ -267,7 +289,9 @@ fn copy(args: &FleetCopyArgs) -> Result<u8> {
     }
     if args.json {
         let there = listing.entries.len() - lacking.len();
-        out::line(serde_json::to_string_pretty(&json!({ "copied": copied, "there": there, "damaged": damaged }))?)?;
+        out::line(serde_json::to_string_pretty(
+            &json!({ "copied": copied, "there": there, "damaged": damaged }),
+        )?)?;
     } else {
         damaged.iter().for_each(|line| out::note(format_args!("left out: {line}")));
         out::line(format_args!(
@@ -342,11 +366,17 @@ pub(crate) fn contribute(args: &ContributeArgs) -> Result<u8> {
             let (dir, name) = Dir::of_file(path)?;
             let mut file = dir.append(&name)?;
             std::io::Write::write_all(&mut file, lines.as_bytes()).map_err(|e| {
-                anyhow::anyhow!("{}: cannot be written: {e}; {}", path.display(), machine::files::remedy(&e))
+                anyhow::anyhow!(
+                    "{}: cannot be written: {e}; {}",
+                    path.display(),
+                    machine::files::remedy(&e)
+                )
             })?;
             out::note(format_args!("appended to {}; nothing was sent", path.display()));
         }
-        None => out::note("nothing was written or sent; --out FILE appends this to a file that you may pass on"),
+        None => out::note(
+            "nothing was written or sent; --out FILE appends this to a file that you may pass on",
+        ),
     }
     Ok(REACHED)
 }

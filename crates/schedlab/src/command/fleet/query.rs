@@ -38,10 +38,12 @@ pub(super) fn query(location: Location, args: &FleetQueryArgs) -> Result<u8> {
     if rustix::process::geteuid().is_root() {
         Reader::new(&program, &[&dir])?.on(&mut command);
     }
-    let started = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let started =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     // Only a process with root's rights can make another one that is not root.
     rights::give_up(&[], None)?;
-    let started = started.with_context(|| format!("{}: DuckDB cannot be started", program.display()))?;
+    let started =
+        started.with_context(|| format!("{}: DuckDB cannot be started", program.display()))?;
     let output = started.wait_with_output().context("fleet: DuckDB is lost")?;
     out::print(String::from_utf8_lossy(&output.stdout))?;
     if !output.status.success() {

@@ -17,12 +17,17 @@ const MOST: usize = 20;
 /// What is there.
 pub(super) fn report(study: &FleetStudy) -> Result<()> {
     let mut table = table();
-    let keys =
-        study.groups.first().map(|group| group.keys.iter().map(|(key, _)| key.to_uppercase())).into_iter().flatten();
+    let keys = study
+        .groups
+        .first()
+        .map(|group| group.keys.iter().map(|(key, _)| key.to_uppercase()))
+        .into_iter()
+        .flatten();
     let heads = ["MACHINES", "DRIVES", "RESULTS", "TRIALS", "WORKLOADS"];
     table.set_header(keys.chain(heads.map(str::to_owned)));
     for group in &study.groups {
-        let mut workloads: Vec<&str> = group.questions.iter().map(|of| of.workload.as_str()).collect();
+        let mut workloads: Vec<&str> =
+            group.questions.iter().map(|of| of.workload.as_str()).collect();
         workloads.dedup();
         let counts = [group.machines, group.drives, group.results].map(|count| count.to_string());
         let values = group.keys.iter().map(|(_, value)| value.clone()).chain(counts);
@@ -46,8 +51,11 @@ pub(super) fn verdict(study: &FleetStudy, criteria: &Criteria) -> Result<()> {
 }
 
 fn title(group: &GroupStudy, question: &QuestionStudy<FleetJudgement>) -> String {
-    let keys: Vec<&str> =
-        group.keys.iter().map(|(_, value)| if value.is_empty() { "unknown" } else { value.as_str() }).collect();
+    let keys: Vec<&str> = group
+        .keys
+        .iter()
+        .map(|(_, value)| if value.is_empty() { "unknown" } else { value.as_str() })
+        .collect();
     let QuestionStudy { workload, metric, unit, baseline, .. } = question;
     let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
     format!("{}: {workload}, {metric}{unit} against {baseline}", keys.join(", "))
@@ -56,7 +64,15 @@ fn title(group: &GroupStudy, question: &QuestionStudy<FleetJudgement>) -> String
 fn judgements(question: &QuestionStudy<FleetJudgement>, criteria: &Criteria) -> Table {
     let mut table = table();
     let further = format!("ONE FURTHER MACHINE ({:.0} %)", 100.0 * (1.0 - criteria.alpha));
-    table.set_header(["ARM", "RATIO", "INTERVAL", further.as_str(), "BETWEEN MACHINES", "MACHINES", "VERDICT"]);
+    table.set_header([
+        "ARM",
+        "RATIO",
+        "INTERVAL",
+        further.as_str(),
+        "BETWEEN MACHINES",
+        "MACHINES",
+        "VERDICT",
+    ]);
     for of in &question.judgements {
         let between = match (of.between_percent, of.between_share) {
             (Some(percent), Some(share)) => format!("± {percent:.1} % (I² {:.0} %)", 100.0 * share),
@@ -101,7 +117,11 @@ fn of_machines(of: &FleetJudgement) -> Result<()> {
         ))?;
     }
     if of.outliers.len() > MOST {
-        out::line(format_args!("left out of {}: and {} more, with --json", of.arm, of.outliers.len() - MOST))?;
+        out::line(format_args!(
+            "left out of {}: and {} more, with --json",
+            of.arm,
+            of.outliers.len() - MOST
+        ))?;
     }
     if let Some(all) = of.with_outliers {
         out::line(format_args!("{} with them: × {:.3}, {}", of.arm, all.ratio, ends(Some(all))))?;
@@ -121,7 +141,10 @@ pub(super) fn comparison(sides: &Sides, questions: &[QuestionStudy<LevelJudgemen
     let Sides { key, first, second } = sides;
     for question in questions {
         let QuestionStudy { workload, metric, unit, .. } = question;
-        out::line(format_args!("{} {second} against {first}: {workload}, {metric} ({unit})", key.word()))?;
+        out::line(format_args!(
+            "{} {second} against {first}: {workload}, {metric} ({unit})",
+            key.word()
+        ))?;
         let mut table = table();
         table.set_header(["ARM", "RATIO", "INTERVAL", "MACHINES", "VERDICT"]);
         for of in &question.judgements {
@@ -140,7 +163,10 @@ pub(super) fn comparison(sides: &Sides, questions: &[QuestionStudy<LevelJudgemen
         out::line(table.trim_fmt())?;
         for of in &question.judgements {
             for outlier in of.outliers.iter().take(MOST) {
-                out::line(format_args!("left out of {}: {} (× {:.3})", of.arm, outlier.machine, outlier.ratio))?;
+                out::line(format_args!(
+                    "left out of {}: {} (× {:.3})",
+                    of.arm, outlier.machine, outlier.ratio
+                ))?;
             }
         }
         out::line("")?;
@@ -155,18 +181,34 @@ fn remarks(study: &FleetStudy) -> Result<()> {
         text::counted(study.machines as u64, "machine")
     ))?;
     study.cautions.iter().try_for_each(|caution| out::line(format_args!("- {caution}")))?;
-    study.findings.iter().take(MOST).try_for_each(|finding| out::line(format_args!("- {finding}")))?;
+    study
+        .findings
+        .iter()
+        .take(MOST)
+        .try_for_each(|finding| out::line(format_args!("- {finding}")))?;
     if study.findings.len() > MOST {
-        out::line(format_args!("- and {} more findings, with --json", study.findings.len() - MOST))?;
+        out::line(format_args!(
+            "- and {} more findings, with --json",
+            study.findings.len() - MOST
+        ))?;
     }
     for damaged in study.damaged.iter().take(MOST) {
-        out::line(format_args!("- {}: left out: {}; push the record again", damaged.object, damaged.problem))?;
+        out::line(format_args!(
+            "- {}: left out: {}; push the record again",
+            damaged.object, damaged.problem
+        ))?;
     }
     if study.damaged.len() > MOST {
-        out::line(format_args!("- and {} more damaged files, with --json", study.damaged.len() - MOST))?;
+        out::line(format_args!(
+            "- and {} more damaged files, with --json",
+            study.damaged.len() - MOST
+        ))?;
     }
     if study.others > 0 {
-        out::line(format_args!("- {} with a name that no result has", text::counted(study.others as u64, "file")))?;
+        out::line(format_args!(
+            "- {} with a name that no result has",
+            text::counted(study.others as u64, "file")
+        ))?;
     }
     Ok(())
 }

@@ -21,7 +21,9 @@ use crate::out;
 
 /// Makes a setting last, or shows what would be written.
 pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
-    let Some(word) = args.device.as_deref().filter(|_| !args.list) else { return list(root, args.json) };
+    let Some(word) = args.device.as_deref().filter(|_| !args.list) else {
+        return list(root, args.json);
+    };
     let device = device::find(root, word).map_err(failed)?;
     let source = source::source(root, &device, args)?;
     if args.form == FormArg::Boot {
@@ -56,9 +58,13 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
     refuse_a_second_rule(root, &device, &proposal)?;
     let mut told = source.remarks;
     told.extend(proposal.cautions.iter().map(|words| format!("CAUTION: {words}")));
-    let wanted = Setting { scheduler: proposal.kept.scheduler.clone(), tunables: proposal.kept.tunables.clone() };
+    let wanted = Setting {
+        scheduler: proposal.kept.scheduler.clone(),
+        tunables: proposal.kept.tunables.clone(),
+    };
     // Planned beforehand: what cannot be set now is refused before it is kept.
-    let change = args.now.then(|| Change::plan(root, &device, &wanted)).transpose().map_err(failed)?;
+    let change =
+        args.now.then(|| Change::plan(root, &device, &wanted)).transpose().map_err(failed)?;
     let kept = if args.dry_run {
         proposal.kept
     } else {
@@ -67,7 +73,10 @@ pub(crate) fn keep(root: &Root, args: &KeepArgs) -> Result<u8> {
         done.kept
     };
     if let Some(change) = change {
-        change.carry_out().map_err(failed).context("setting: persisted for the next boot, but not applied now")?;
+        change
+            .carry_out()
+            .map_err(failed)
+            .context("setting: persisted for the next boot, but not applied now")?;
     }
     let answer = Answer {
         conflicts: conflicts_of(root, &device.name, &kept),
@@ -97,7 +106,8 @@ pub(crate) fn forget(root: &Root, args: &ForgetArgs) -> Result<u8> {
     told.sort();
     told.dedup();
     if args.json {
-        let rows: Vec<Value> = removed.iter().map(|kept| json!({"key": kept.key, "files": paths(kept)})).collect();
+        let rows: Vec<Value> =
+            removed.iter().map(|kept| json!({"key": kept.key, "files": paths(kept)})).collect();
         out::line(serde_json::to_string_pretty(&json!({"forgotten": rows, "cautions": told}))?)?;
         return Ok(REACHED);
     }
@@ -133,7 +143,10 @@ fn keys_meant(root: &Root, word: &str) -> Result<Vec<String>> {
         )));
     }
     let why = found.err().map(|error| format!(" ({error})")).unwrap_or_default();
-    Err(usage(format!("{word}: no setting is persisted for it{why}; name one of {}", known.join(", "))))
+    Err(usage(format!(
+        "{word}: no setting is persisted for it{why}; name one of {}",
+        known.join(", ")
+    )))
 }
 
 fn address(root: &Root, device: &Device, args: &KeepArgs) -> Result<Address> {
@@ -191,8 +204,12 @@ fn paths(kept: &Persisted) -> Vec<PathBuf> {
 }
 
 fn conflicts_of(root: &Root, name: &str, kept: &Persisted) -> Vec<Conflict> {
-    let attributes: Vec<String> =
-        kept.scheduler.iter().map(|_| "scheduler".to_owned()).chain(kept.tunables.keys().cloned()).collect();
+    let attributes: Vec<String> = kept
+        .scheduler
+        .iter()
+        .map(|_| "scheduler".to_owned())
+        .chain(kept.tunables.keys().cloned())
+        .collect();
     let rule = persist::rule_name(&kept.address.key);
     let insists = kept.address.when != When::Added;
     conflicts::find(root, &Question { device: name, attributes: &attributes, rule: &rule, insists })
@@ -212,8 +229,11 @@ struct Answer {
 impl Answer {
     fn json(&self) -> Value {
         let persisted = &self.persisted;
-        let files: Vec<Value> =
-            persisted.files.iter().map(|file| json!({"path": file.path, "text": text(&file.content)})).collect();
+        let files: Vec<Value> = persisted
+            .files
+            .iter()
+            .map(|file| json!({"path": file.path, "text": text(&file.content)}))
+            .collect();
         json!({
             "done": self.done,
             "device": self.device.path,
@@ -232,7 +252,11 @@ impl Answer {
     fn print(&self, form: Form) -> Result<()> {
         let (persisted, device) = (&self.persisted, self.device.path.display());
         let done = if self.done { "persisted" } else { "would be persisted" };
-        out::line(format_args!("{done} for {device}, found by {}: {}", persisted.address.words(), persisted.words()))?;
+        out::line(format_args!(
+            "{done} for {device}, found by {}: {}",
+            persisted.address.words(),
+            persisted.words()
+        ))?;
         if let Some(because) = &persisted.because {
             out::line(format_args!("  because {because}"))?;
         }
@@ -251,7 +275,10 @@ impl Answer {
             out::line(format_args!("  {mark}{conflict}"))?;
         }
         if form == Form::Tuned {
-            out::line(format_args!("to use it: tuned-adm profile schedlab-{}", persisted.address.key))?;
+            out::line(format_args!(
+                "to use it: tuned-adm profile schedlab-{}",
+                persisted.address.key
+            ))?;
         }
         if !self.missing.is_empty() {
             out::line(format_args!(
@@ -272,10 +299,13 @@ fn list(root: &Root, as_json: bool) -> Result<u8> {
         // The device may be gone, or another may have its name.
         let here = device::find(root, &kept.device).ok();
         let name = match &here {
-            Some(device) if persist::keys_of(root, device)?.contains(&kept.key) => Some(device.name.clone()),
+            Some(device) if persist::keys_of(root, device)?.contains(&kept.key) => {
+                Some(device.name.clone())
+            }
             _ => None,
         };
-        let conflicts = name.as_ref().map(|name| conflicts_of(root, name, &kept)).unwrap_or_default();
+        let conflicts =
+            name.as_ref().map(|name| conflicts_of(root, name, &kept)).unwrap_or_default();
         let mut altered = Vec::new();
         for file in &kept.files {
             if !file.is_intact()? {
@@ -309,7 +339,11 @@ fn list(root: &Root, as_json: bool) -> Result<u8> {
             out::line(format_args!("  because {because}"))?;
         }
         for path in paths(&kept) {
-            let state = if altered.contains(&path) { "  EDITED or removed since it was written" } else { "" };
+            let state = if altered.contains(&path) {
+                "  EDITED or removed since it was written"
+            } else {
+                ""
+            };
             out::line(format_args!("  {}{state}", path.display()))?;
         }
         for conflict in conflicts {

@@ -38,7 +38,11 @@ pub(super) fn source(root: &Root, device: &Device, args: &KeepArgs) -> Result<So
         Some(dir) if dir.join(TUNE).is_file() => from_tuning(device, dir, args.force),
         Some(dir) => from_record(device, dir, args.force),
         None if args.settings.is_empty() => Ok(current(root, device)),
-        None => Ok(Source { setting: settings::read(&args.settings)?, because: None, remarks: Vec::new() }),
+        None => Ok(Source {
+            setting: settings::read(&args.settings)?,
+            because: None,
+            remarks: Vec::new(),
+        }),
     }
 }
 
@@ -49,7 +53,10 @@ fn current(root: &Root, device: &Device) -> Source {
         device.path.display()
     )];
     if !left_out.is_empty() {
-        remarks.push(format!("omitted, since schedlab does not know their defaults: {}", left_out.join(", ")));
+        remarks.push(format!(
+            "omitted, since schedlab does not know their defaults: {}",
+            left_out.join(", ")
+        ));
     }
     Source { setting, because: None, remarks }
 }
@@ -61,15 +68,20 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let Some(arm) = &study.recommendation.arm else {
         bail!("{shown} recommends no setting to persist: {}", report::headline(&study));
     };
-    let deciding: Vec<&Judgement> =
-        study.judgements.iter().filter(|judgement| judgement.primary && judgement.arm == *arm).collect();
+    let deciding: Vec<&Judgement> = study
+        .judgements
+        .iter()
+        .filter(|judgement| judgement.primary && judgement.arm == *arm)
+        .collect();
     let Some(first) = deciding.iter().find(|judgement| judgement.verdict == Verdict::Better) else {
         bail!(
             "{shown}: recommends {arm}, which is the baseline or not shown to be better: {}",
             report::headline(&study)
         );
     };
-    if let Some(against) = deciding.iter().find(|j| matches!(j.verdict, Verdict::Worse | Verdict::Void)) {
+    if let Some(against) =
+        deciding.iter().find(|j| matches!(j.verdict, Verdict::Worse | Verdict::Void))
+    {
         let what = if against.verdict == Verdict::Void { "void" } else { "worse" };
         bail!(
             "{shown}: {arm} is better for {} and {what} for {}; to persist it, name its setting",
@@ -77,9 +89,14 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
             against.workload
         );
     }
-    let remarks = meant_for(device, &facts(&record, "identity"), record.header.plan.arena, dir, force)?;
+    let remarks =
+        meant_for(device, &facts(&record, "identity"), record.header.plan.arena, dir, force)?;
     let plan = &record.header.plan;
-    let arm = plan.arms.iter().find(|planned| planned.name == *arm).context("record: its plan has no such arm")?;
+    let arm = plan
+        .arms
+        .iter()
+        .find(|planned| planned.name == *arm)
+        .context("record: its plan has no such arm")?;
     let scheduler = settings::current_name(&arm.scheduler)?;
     let better: Vec<String> = deciding
         .iter()
@@ -92,7 +109,13 @@ fn from_record(device: &Device, dir: &Path, force: bool) -> Result<Source> {
 }
 
 fn facts(record: &Record, name: &str) -> String {
-    record.header.environment.get("device").and_then(|facts| facts.get(name)).cloned().unwrap_or_default()
+    record
+        .header
+        .environment
+        .get("device")
+        .and_then(|facts| facts.get(name))
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// What `schedlab tune` recommends.
@@ -115,9 +138,12 @@ struct Recommended {
 
 fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
     let path = dir.join(TUNE);
-    let text = SEARCH_BYTES.read_text_file(&path).with_context(|| format!("{}: cannot read", path.display()))?;
-    let tuning: Tuning = serde_json::from_str(&text)
-        .with_context(|| format!("{} is not a result of this version's `schedlab tune`", path.display()))?;
+    let text = SEARCH_BYTES
+        .read_text_file(&path)
+        .with_context(|| format!("{}: cannot read", path.display()))?;
+    let tuning: Tuning = serde_json::from_str(&text).with_context(|| {
+        format!("{} is not a result of this version's `schedlab tune`", path.display())
+    })?;
     let Some(found) = tuning.recommended else {
         bail!(
             "{} recommends no setting to persist: no setting was confirmed to be better than the default",
@@ -125,7 +151,8 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
         );
     };
     // A word, or an object with the word and the interval.
-    let word = found.verdict.as_str().or_else(|| found.verdict["verdict"].as_str()).unwrap_or_default();
+    let word =
+        found.verdict.as_str().or_else(|| found.verdict["verdict"].as_str()).unwrap_or_default();
     if word != "better" {
         bail!(
             "{}: recommends a setting whose verdict is {word:?}, not better; to persist it, name its setting",
@@ -133,19 +160,33 @@ fn from_tuning(device: &Device, dir: &Path, force: bool) -> Result<Source> {
         );
     }
     let remarks = meant_for(device, &found.identity, found.arena, dir, force)?;
-    let details = found.verdict.as_object().map(|_| format!(" {}", found.verdict)).unwrap_or_default();
-    let because = format!("better than the default, confirmed by schedlab tune {}{details}", found.date);
+    let details =
+        found.verdict.as_object().map(|_| format!(" {}", found.verdict)).unwrap_or_default();
+    let because =
+        format!("better than the default, confirmed by schedlab tune {}{details}", found.date);
     let setting = Setting { scheduler: Some(found.scheduler), tunables: found.tunables };
     Ok(Source { setting, because: Some(because), remarks })
 }
 
 /// Whether what was measured is this device; with `force` a caution instead of a refusal.
-fn meant_for(device: &Device, identity: &str, arena: ArenaKind, dir: &Path, force: bool) -> Result<Vec<String>> {
+fn meant_for(
+    device: &Device,
+    identity: &str,
+    arena: ArenaKind,
+    dir: &Path,
+    force: bool,
+) -> Result<Vec<String>> {
     let (shown, device_shown) = (dir.display(), device.path.display());
     let doubt = if arena != ArenaKind::Disk {
-        format!("{shown} was measured in the {} arena, on a modelled disk, not on {device_shown}", arena.name())
+        format!(
+            "{shown} was measured in the {} arena, on a modelled disk, not on {device_shown}",
+            arena.name()
+        )
     } else if identity != device.identity {
-        format!("{shown} was measured on another device ({identity}), not on {device_shown} ({})", device.identity)
+        format!(
+            "{shown} was measured on another device ({identity}), not on {device_shown} ({})",
+            device.identity
+        )
     } else {
         return Ok(Vec::new());
     };

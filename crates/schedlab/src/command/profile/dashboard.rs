@@ -65,14 +65,17 @@ impl Dashboard {
         if out::is_terminal() && rustix::stdio::stdin().is_terminal() {
             Ok(Dashboard::default())
         } else {
-            Err(usage("--watch: standard input and output are no terminal; leave it out for a profile as text"))
+            Err(usage(
+                "--watch: standard input and output are no terminal; leave it out for a profile as text",
+            ))
         }
     }
 }
 
 impl Screen for Dashboard {
     fn begin(&mut self) -> Result<()> {
-        self.terminal = Some(ratatui::try_init().context("terminal: cannot be drawn on; leave --watch out")?);
+        self.terminal =
+            Some(ratatui::try_init().context("terminal: cannot be drawn on; leave --watch out")?);
         Ok(())
     }
 
@@ -97,12 +100,15 @@ impl Screen for Dashboard {
         let latest = self.seconds.back().map(|second| second.at);
         if latest.is_none_or(|latest| latest < at) {
             // Seconds without a request are shown, too.
-            let from = latest.map_or(at, |latest| (latest + 1).max(at.saturating_sub(SECONDS as u64)));
+            let from =
+                latest.map_or(at, |latest| (latest + 1).max(at.saturating_sub(SECONDS as u64)));
             let empty = |at| Second { at, reads: 0, writes: 0, bytes: 0, latencies: [0; ROWS] };
             self.seconds.extend((from..=at).map(empty));
             self.seconds.drain(..self.seconds.len().saturating_sub(SECONDS));
         }
-        let Some(second) = self.seconds.iter_mut().rev().find(|second| second.at == at) else { return };
+        let Some(second) = self.seconds.iter_mut().rev().find(|second| second.at == at) else {
+            return;
+        };
         if io.kind == Kind::Read {
             second.reads += 1
         } else {
@@ -115,7 +121,9 @@ impl Screen for Dashboard {
     /// A key that asks for something, if one was pressed since the last call; the dashboard's own are handled.
     fn key(&mut self) -> Result<Option<Key>> {
         while event::poll(Duration::ZERO).context("terminal: cannot be read")? {
-            let Event::Key(key) = event::read().context("terminal: cannot be read")? else { continue };
+            let Event::Key(key) = event::read().context("terminal: cannot be read")? else {
+                continue;
+            };
             if key.kind == KeyEventKind::Press
                 && let Some(asked) = self.pressed(key.code, key.modifiers)
             {
@@ -136,7 +144,9 @@ impl Screen for Dashboard {
 impl Dashboard {
     fn pressed(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Option<Key> {
         match code {
-            KeyCode::Char('c' | 'd') if modifiers.contains(KeyModifiers::CONTROL) => return Some(Key::End),
+            KeyCode::Char('c' | 'd') if modifiers.contains(KeyModifiers::CONTROL) => {
+                return Some(Key::End);
+            }
             KeyCode::Char('q') | KeyCode::Esc => return Some(Key::End),
             KeyCode::Char('r') => return Some(Key::Again),
             KeyCode::Char('p' | ' ') => self.paused = !self.paused,
@@ -170,15 +180,22 @@ impl Dashboard {
         frame.render_widget(self.table(device), table);
         let said: Vec<Line<'_>> =
             findings(device).iter().map(|words| Line::from(escaped(words).into_owned())).collect();
-        frame.render_widget(Paragraph::new(said).wrap(Wrap { trim: true }).block(titled("In words")), words);
+        frame.render_widget(
+            Paragraph::new(said).wrap(Wrap { trim: true }).block(titled("In words")),
+            words,
+        );
         let paused = if self.paused { " · paused" } else { "" };
         let help = format!(" q ends · r begins again · p pauses · s sorts{paused}");
-        frame.render_widget(Paragraph::new(help).style(Style::new().add_modifier(Modifier::DIM)), keys);
+        frame.render_widget(
+            Paragraph::new(help).style(Style::new().add_modifier(Modifier::DIM)),
+            keys,
+        );
     }
 
     fn head(&self, device: &DeviceProfile, elapsed: Duration, lost: u64) -> Paragraph<'static> {
         let now = self.seconds.iter().rev().nth(1).or(self.seconds.back());
-        let (requests, bytes) = now.map_or((0, 0), |second| (second.reads + second.writes, second.bytes));
+        let (requests, bytes) =
+            now.map_or((0, 0), |second| (second.reads + second.writes, second.bytes));
         let scheduler = device.schedulers.last().map_or("", |(name, _)| name.as_str());
         let busy = device.idle.busy_ns as f64 / device.span_ns().max(1) as f64;
         let lost = if lost > 0 { format!(" · {lost} events lost") } else { String::new() };
@@ -196,16 +213,30 @@ impl Dashboard {
     }
 
     fn rates(&self, frame: &mut Frame<'_>, area: Rect) {
-        let [reads, writes] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
+        let [reads, writes] =
+            Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
         let last = |of: fn(&Second) -> u64, area: Rect| -> Vec<u64> {
             let room = usize::from(area.width.saturating_sub(2));
             self.seconds.iter().skip(self.seconds.len().saturating_sub(room)).map(of).collect()
         };
         for (area, title, of, colour) in [
-            (reads, "Reads a second", (|second: &Second| second.reads) as fn(&Second) -> u64, Color::Blue),
-            (writes, "Writes a second, and the rest", |second: &Second| second.writes, Color::Yellow),
+            (
+                reads,
+                "Reads a second",
+                (|second: &Second| second.reads) as fn(&Second) -> u64,
+                Color::Blue,
+            ),
+            (
+                writes,
+                "Writes a second, and the rest",
+                |second: &Second| second.writes,
+                Color::Yellow,
+            ),
         ] {
-            let line = Sparkline::default().data(last(of, area)).style(Style::new().fg(colour)).block(titled(title));
+            let line = Sparkline::default()
+                .data(last(of, area))
+                .style(Style::new().fg(colour))
+                .block(titled(title));
             frame.render_widget(line, area);
         }
     }
@@ -214,16 +245,26 @@ impl Dashboard {
     fn heat(&self, frame: &mut Frame<'_>, area: Rect) {
         let block = titled("Latency, a column a second");
         let inner = block.inner(area);
-        let (width, height) = (usize::from(inner.width.saturating_sub(9)), usize::from(inner.height));
-        let shown: Vec<&Second> = self.seconds.iter().skip(self.seconds.len().saturating_sub(width)).collect();
-        let used: Vec<usize> = (0..ROWS).filter(|row| shown.iter().any(|second| second.latencies[*row] > 0)).collect();
+        let (width, height) =
+            (usize::from(inner.width.saturating_sub(9)), usize::from(inner.height));
+        let shown: Vec<&Second> =
+            self.seconds.iter().skip(self.seconds.len().saturating_sub(width)).collect();
+        let used: Vec<usize> =
+            (0..ROWS).filter(|row| shown.iter().any(|second| second.latencies[*row] > 0)).collect();
         let (low, high) = (used.first().copied().unwrap_or(0), used.last().copied().unwrap_or(0));
         let step = (high - low + 1).div_ceil(height.max(1)).max(1);
         let bands: Vec<usize> = (low..=high).step_by(step).collect();
         let count = |second: &Second, from: usize| -> u64 {
-            second.latencies[from..(from + step).min(ROWS)].iter().map(|count| u64::from(*count)).sum()
+            second.latencies[from..(from + step).min(ROWS)]
+                .iter()
+                .map(|count| u64::from(*count))
+                .sum()
         };
-        let most = shown.iter().flat_map(|second| bands.iter().map(|from| count(second, *from))).max().unwrap_or(0);
+        let most = shown
+            .iter()
+            .flat_map(|second| bands.iter().map(|from| count(second, *from)))
+            .max()
+            .unwrap_or(0);
         let line = |from: &usize| {
             let label = format!("{:>8} ", number::latency_ns(start_of(*from) as f64));
             let cells = shown.iter().map(|second| shade(count(second, *from), most));
@@ -241,7 +282,8 @@ impl Dashboard {
             SortKey::Latency => actors.sort_by_key(|actor| std::cmp::Reverse(actor.latency_ns.p99)),
         }
         let all: u64 = device.processes.iter().map(|actor| actor.device_ns).sum();
-        let percent = |part: u64, of: u64| format!("{:.0} %", 100.0 * part as f64 / of.max(1) as f64);
+        let percent =
+            |part: u64, of: u64| format!("{:.0} %", 100.0 * part as f64 / of.max(1) as f64);
         let row = |actor: &&Actor| {
             Row::new([
                 escaped(&name_of(actor)).into_owned(),
@@ -261,7 +303,10 @@ impl Dashboard {
             SortKey::Requests => "requests",
             SortKey::Latency => "99th percentile",
         };
-        let head = ["PROCESS", "DISK", "REQUESTS", "READS", "SEQ", "THINK", "DEPTH", "p50", "p99", "DECEIVED"];
+        let head = [
+            "PROCESS", "DISK", "REQUESTS", "READS", "SEQ", "THINK", "DEPTH", "p50", "p99",
+            "DECEIVED",
+        ];
         let mut widths = vec![Constraint::Min(18)];
         widths.extend([Constraint::Length(9); 9]);
         Table::new(actors.iter().map(row).collect::<Vec<_>>(), widths)
@@ -313,13 +358,22 @@ mod tests {
     use super::*;
 
     fn io(at: u64, latency: u64) -> Io {
-        Io { issued: At::ns(at + 5), completed: At::ns(at + latency), ..Io::asked(at, Kind::Read, at % 4096, 8, 0) }
+        Io {
+            issued: At::ns(at + 5),
+            completed: At::ns(at + latency),
+            ..Io::asked(at, Kind::Read, at % 4096, 8, 0)
+        }
     }
 
     fn recording(name: &str) -> Recording {
         Recording {
             devices: vec![Device { name: "sdb".to_owned(), ..Device::default() }],
-            processes: vec![Process { pid: 42, tid: 42, name: name.to_owned(), ..Process::default() }],
+            processes: vec![Process {
+                pid: 42,
+                tid: 42,
+                name: name.to_owned(),
+                ..Process::default()
+            }],
             schedulers: vec!["bfq".to_owned()],
             ios: (0..5000).map(|n| io(n * 1_000_000, 90_000)).collect(),
             ..Recording::default()
@@ -338,8 +392,14 @@ mod tests {
         let mut dashboard = Dashboard::default();
         recording.ios.iter().for_each(|io| dashboard.count(io));
         let text = shown(&dashboard, &trace::profile::of(&recording), (120, 40));
-        for word in ["sdb · bfq · 5 s · 1,000 IO/s", "7 events lost", "postgres (42)", "65.5 µs", "In words", "█"]
-        {
+        for word in [
+            "sdb · bfq · 5 s · 1,000 IO/s",
+            "7 events lost",
+            "postgres (42)",
+            "65.5 µs",
+            "In words",
+            "█",
+        ] {
             assert!(text.contains(word), "{word}:\n{text}");
         }
         // Any size, and nothing at all, can be drawn.
@@ -376,7 +436,9 @@ mod tests {
             assert!(row == ROWS - 1 || start_of(row + 1) > ns, "{ns}");
         }
         let mut dashboard = Dashboard::default();
-        [0, 3_000_000_000, u64::MAX - 1_000_000_000].iter().for_each(|at| dashboard.count(&io(*at, 1_000_000)));
+        [0, 3_000_000_000, u64::MAX - 1_000_000_000]
+            .iter()
+            .for_each(|at| dashboard.count(&io(*at, 1_000_000)));
         assert!(dashboard.seconds.len() <= SECONDS);
     }
 }

@@ -27,15 +27,20 @@ pub(crate) fn run(root: &Root, args: &ProfileArgs) -> Result<u8> {
     let (profile, recording) = match args.file() {
         Some(path) => {
             if let Some(flag) = live_flag(args) {
-                return Err(usage(format!("{flag}: a recording is not live; leave it out, or name a device")));
+                return Err(usage(format!(
+                    "{flag}: a recording is not live; leave it out, or name a device"
+                )));
             }
             let format = Format::of_name(&args.format).unwrap_or(Format::Auto);
-            let recording = recordings::read(&path, &ReadOptions { format, skip_bad: args.skip_bad })?;
+            let recording =
+                recordings::read(&path, &ReadOptions { format, skip_bad: args.skip_bad })?;
             (of(&recording), recording)
         }
         None => {
             if args.format != "auto" || args.skip_bad {
-                return Err(usage("--format, --skip-bad: a device has no format; leave them out, or name a file"));
+                return Err(usage(
+                    "--format, --skip-bad: a device has no format; leave them out, or name a file",
+                ));
             }
             live::run(root, args)?
         }
@@ -73,8 +78,11 @@ fn write_page(path: &Path, profile: &Profile, recording: &Recording) -> Result<(
             pid => format!("{} ({pid})", process.name),
         })
     };
-    let excerpts: Vec<Excerpt<'_>> =
-        profile.devices.iter().filter_map(|device| excerpt(device, &recording.ios, &name)).collect();
+    let excerpts: Vec<Excerpt<'_>> = profile
+        .devices
+        .iter()
+        .filter_map(|device| excerpt(device, &recording.ios, &name))
+        .collect();
     let text = page(profile, &excerpts)?;
     let (dir, file) = Dir::of_file(path)?;
     dir.replace(&file, text.as_bytes())?;
@@ -82,13 +90,18 @@ fn write_page(path: &Path, profile: &Profile, recording: &Recording) -> Result<(
 }
 
 /// The requests around the completion after which most was lost by not waiting; without one, those around the middle.
-fn excerpt<'a>(device: &DeviceProfile, ios: &[Io], name: &'a dyn Fn(u32) -> String) -> Option<Excerpt<'a>> {
+fn excerpt<'a>(
+    device: &DeviceProfile,
+    ios: &[Io],
+    name: &'a dyn Fn(u32) -> String,
+) -> Option<Excerpt<'a>> {
     let seen = &device.anticipation;
     if seen.worst_loss_ns == 0 {
         return None;
     }
     let half = seen.worst_loss_ns.saturating_mul(5).clamp(500_000, 500_000_000);
-    let (from_ns, until_ns) = (seen.worst_at_ns.saturating_sub(half), seen.worst_at_ns.saturating_add(half));
+    let (from_ns, until_ns) =
+        (seen.worst_at_ns.saturating_sub(half), seen.worst_at_ns.saturating_add(half));
     let inside = |io: &&Io| {
         let end = io.completed.get().unwrap_or(io.queued);
         io.device == device.device && io.queued < until_ns && end > from_ns

@@ -32,7 +32,8 @@ use machine::restore_all;
 use machine::settings::{Change, Done, Held, Lasting, Setting};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
 };
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -74,7 +75,12 @@ impl HeldSetting {
 }
 
 /// Starts a keeper; when this returns, it owns the setting.
-pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: Duration) -> Result<HeldSetting> {
+pub(super) fn start(
+    root: &Root,
+    device: &Device,
+    setting: &Setting,
+    duration: Duration,
+) -> Result<HeldSetting> {
     let exe = env::current_exe().context("schedlab: cannot find its own executable")?;
     let state = path::absolute(root.state("")).context("state directory: no absolute path")?;
     let scheduler = setting.scheduler.iter().map(|name| format!("scheduler={name}"));
@@ -105,7 +111,10 @@ pub(super) fn start(root: &Root, device: &Device, setting: &Setting, duration: D
             let _ = keeper.wait();
             let outcomes = restore_all(root, &machine::cpu::UNDO)?;
             let left: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
-            bail!("keeper: the process that holds the setting was killed; nothing is set ({})", left.join("; "))
+            bail!(
+                "keeper: the process that holds the setting was killed; nothing is set ({})",
+                left.join("; ")
+            )
         }
     }
 }
@@ -134,7 +143,9 @@ impl Request {
     fn read(words: impl Iterator<Item = OsString>) -> Result<Request> {
         let mut words = words.map(|word| word.to_string_lossy().into_owned());
         let (device, ms) = (words.next(), words.next().and_then(|ms| ms.parse().ok()));
-        let (device, ms) = device.zip(ms).with_context(|| format!("{ROLE}: expected DEVICE MILLISECONDS VALUE…"))?;
+        let (device, ms) = device
+            .zip(ms)
+            .with_context(|| format!("{ROLE}: expected DEVICE MILLISECONDS VALUE…"))?;
         Ok(Request { device, duration: Duration::from_millis(ms), values: words.collect() })
     }
 }
@@ -152,7 +163,8 @@ fn run(root: &Root, args: &Request) -> Result<u8> {
             return Ok(status);
         }
     };
-    let null = OpenOptions::new().read(true).write(true).open("/dev/null").context("/dev/null is gone")?;
+    let null =
+        OpenOptions::new().read(true).write(true).open("/dev/null").context("/dev/null is gone")?;
     rustix::stdio::dup2_stderr(&null)?;
     let told = tell(&KeeperReply::Set { done: held.done().clone(), lasting: held.lasting() });
     if told.is_err() || !released() {
@@ -194,7 +206,8 @@ impl Ending {
         let (signals, handler) = UnixStream::pair().context("socket: cannot create")?;
         for signal in [SIGTERM, SIGINT] {
             let handler = handler.try_clone().context("socket: cannot copy")?;
-            signal_hook::low_level::pipe::register(signal, handler).context("signal handler: cannot install")?;
+            signal_hook::low_level::pipe::register(signal, handler)
+                .context("signal handler: cannot install")?;
         }
         signal_hook::flag::register(SIGHUP, Arc::new(AtomicBool::new(false)))
             .context("signal handler: cannot install")?;
@@ -202,7 +215,8 @@ impl Ending {
     }
 
     fn wait(&self, lasting: Lasting) -> Result<()> {
-        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC).context("timer: cannot create")?;
+        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)
+            .context("timer: cannot create")?;
         let at = Timespec {
             tv_sec: i64::try_from(lasting.until_ms / 1000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(lasting.until_ms % 1000 * 1_000_000).expect("below a second"),
@@ -210,8 +224,10 @@ impl Ending {
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at };
         timerfd_settime(&timer, TimerfdTimerFlags::ABSTIME, &once).context("timer: cannot set")?;
         loop {
-            let mut either =
-                [PollFd::from_borrowed_fd(timer.as_fd(), PollFlags::IN), PollFd::new(&self.signals, PollFlags::IN)];
+            let mut either = [
+                PollFd::from_borrowed_fd(timer.as_fd(), PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+            ];
             match poll(&mut either, None) {
                 Ok(_) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => {}

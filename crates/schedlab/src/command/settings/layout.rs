@@ -19,7 +19,9 @@ const INDENT: usize = 6;
 /// The page below the head.
 pub(super) fn page(scheduler: &str, lines: &[Line], width: usize) -> String {
     let width = width.max(NARROWEST);
-    let of = |place, writable| lines.iter().filter(move |line| line.place == place && line.writable == writable);
+    let of = |place, writable| {
+        lines.iter().filter(move |line| line.place == place && line.writable == writable)
+    };
     let mut text = String::new();
     section(&mut text, &format!("Tunables of {scheduler}"), of(Group::Scheduler, true), width);
     section(&mut text, "Queue", of(Group::Queue, true), width);
@@ -29,7 +31,12 @@ pub(super) fn page(scheduler: &str, lines: &[Line], width: usize) -> String {
     text
 }
 
-fn section<'a>(text: &mut String, title: &str, lines: impl Iterator<Item = &'a Line>, width: usize) {
+fn section<'a>(
+    text: &mut String,
+    title: &str,
+    lines: impl Iterator<Item = &'a Line>,
+    width: usize,
+) {
     let lines: Vec<&Line> = lines.collect();
     if lines.is_empty() {
         return;
@@ -84,8 +91,15 @@ fn narrow(text: &mut String, line: &Line, width: usize) {
     let (left, right) = (left(line), right(line));
     let used = left.chars().count() + right.chars().count();
     if left.chars().count() > width {
-        let _ =
-            writeln!(text, "{} {} =\n{:INDENT$}{}\n{:INDENT$}{right}", mark(line), line.name, "", line.with_unit(), "");
+        let _ = writeln!(
+            text,
+            "{} {} =\n{:INDENT$}{}\n{:INDENT$}{right}",
+            mark(line),
+            line.name,
+            "",
+            line.with_unit(),
+            ""
+        );
     } else if right.is_empty() {
         let _ = writeln!(text, "{left}");
     } else if used + 2 <= width {
@@ -127,7 +141,11 @@ mod tests {
     fn no_line_is_longer_than_the_terminal_is_wide() {
         let rule = Some("x y ".repeat(40));
         let long = Line { rule, default: None, ..line(&"n".repeat(40), &"9".repeat(30)) };
-        let lines = [line("slice_idle", "0"), long, Line { place: Group::Queue, writable: false, ..line("fua", "1") }];
+        let lines = [
+            line("slice_idle", "0"),
+            long,
+            Line { place: Group::Queue, writable: false, ..line("fua", "1") },
+        ];
         for width in [60, 80, 120, 150, 200] {
             let page = page("bfq", &lines, width);
             assert!(page.lines().all(|line| line.chars().count() <= width), "{width}:\n{page}");
@@ -141,7 +159,10 @@ mod tests {
         let page = page("bfq", &[line("timeout_sync", "7"), line("back_seek", "8"), set], 80);
         assert!(page.contains("\n* timeout_sync = 7 ms"), "{page}");
         assert!(page.contains("\n  back_seek = 8 ms"), "{page}");
-        assert!(page.contains("\n> slice_idle = 2 ms") && page.contains("was 8, default 8, 0 to 100"), "{page}");
+        assert!(
+            page.contains("\n> slice_idle = 2 ms") && page.contains("was 8, default 8, 0 to 100"),
+            "{page}"
+        );
     }
 
     #[test]

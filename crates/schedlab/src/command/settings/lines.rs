@@ -51,7 +51,8 @@ pub(super) struct Line {
 /// Every tunable and attribute of a device but its scheduler: tunables first, then what can be set, then what can only be read.
 pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<Line> {
     let known = Known::of(root, device);
-    let mut tunables: Vec<Line> = device.tunables.iter().map(|(name, shown)| known.tunable(name, shown)).collect();
+    let mut tunables: Vec<Line> =
+        device.tunables.iter().map(|(name, shown)| known.tunable(name, shown)).collect();
     let mut queue: Vec<Line> = device
         .queue
         .iter()
@@ -95,7 +96,9 @@ fn before(holder: &Holder, device: &Device, line: &Line) -> Option<String> {
     let original = match line.place {
         Group::Queue => holder.original.queue.get(&line.name),
         Group::Device => holder.original.device.get(&line.name),
-        Group::Scheduler if holder.original.scheduler == device.scheduler => holder.original.tunables.get(&line.name),
+        Group::Scheduler if holder.original.scheduler == device.scheduler => {
+            holder.original.tunables.get(&line.name)
+        }
         Group::Scheduler => None,
     };
     original.filter(|original| **original != line.value).cloned()
@@ -112,7 +115,8 @@ impl<'a> Known<'a> {
     fn of(root: &Root, device: &'a Device) -> Known<'a> {
         let scheduler = device.scheduler.as_deref().unwrap_or_default();
         let nr_tags = device.nr_requests.and_then(|window| u32::try_from(window).ok());
-        let build = Build { nr_tags: nr_tags.unwrap_or(Build::default().nr_tags), ..Build::default() };
+        let build =
+            Build { nr_tags: nr_tags.unwrap_or(Build::default().nr_tags), ..Build::default() };
         let row = LINUX.iter().find(|row| row.name == scheduler);
         let knobs = row.map(|row| row.tunables(&build)).unwrap_or_default();
         Known { device, scheduler, tags: device::tags(root, &device.name), knobs }
@@ -158,7 +162,8 @@ impl<'a> Known<'a> {
             differs: default.as_ref().map(|default| !is_in_effect(name, default, &shown.value)),
             default,
             default_from: row.initial.words(),
-            rule: matches!(row.initial, Initial::Rule(_) | Initial::Scheduler(_)).then(|| row.initial.words()),
+            rule: matches!(row.initial, Initial::Rule(_) | Initial::Scheduler(_))
+                .then(|| row.initial.words()),
             min,
             max,
             words,

@@ -123,7 +123,8 @@ fn command(device: &str, setting: &Setting) -> String {
 fn end_now(root: &Root, device: &Device, as_json: bool) -> Result<u8> {
     DiskArena::require_root()?;
     let path = device.path.display();
-    let outcome = end(root, device).with_context(|| format!("{path}: the temporary setting could not be ended"))?;
+    let outcome = end(root, device)
+        .with_context(|| format!("{path}: the temporary setting could not be ended"))?;
     let text = match &outcome {
         None => format!("{path}: no temporary setting"),
         Some(Restoration::Restored { .. }) => format!("{path} has its former values"),
@@ -166,7 +167,8 @@ mod tests {
 
     #[test]
     fn the_command_that_takes_back_can_be_pasted_into_a_shell() {
-        let setting = Setting::of("none").with("nr_requests", "64").with("write_cache", "write back");
+        let setting =
+            Setting::of("none").with("nr_requests", "64").with("write_cache", "write back");
         assert_eq!(
             command("/dev/sda", &setting),
             "schedlab set /dev/sda scheduler=none nr_requests=64 'write_cache=write back'"

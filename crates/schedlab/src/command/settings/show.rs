@@ -54,7 +54,10 @@ pub(super) fn lasting(lasting: &Lasting, pid: u32) -> Value {
 }
 
 fn held(holder: &Holder) -> Value {
-    let mut fields = holder.lasting.as_ref().map_or_else(|| json!({"pid": holder.pid}), |l| lasting(l, holder.pid));
+    let mut fields = holder
+        .lasting
+        .as_ref()
+        .map_or_else(|| json!({"pid": holder.pid}), |l| lasting(l, holder.pid));
     fields["alive"] = json!(holder.alive);
     fields["what"] = json!(if holder.lasting.is_some() { "setting" } else { "experiment" });
     fields
@@ -67,13 +70,16 @@ fn utc(at: SystemTime) -> Option<String> {
 
 fn head(device: &Device, holder: Option<&Holder>, unknown: Option<&Error>, width: usize) -> String {
     let size = indicatif::HumanBytes(device.size_bytes);
-    let mut facts = vec![("device", format!("{}, {}, {size}", device.path.display(), device.kind.name()))];
+    let mut facts =
+        vec![("device", format!("{}, {}, {size}", device.path.display(), device.kind.name()))];
     facts.extend(device.model.iter().map(|model| ("model", model.clone())));
     facts.push(("identity", device.identity.clone()));
     facts.extend(device.backing_file.iter().map(|file| ("over", file.display().to_string())));
     facts.push(("scheduler", schedulers(device)));
     facts.extend(holder.map(|holder| ("set", who(device, holder))));
-    facts.extend(unknown.map(|error| ("set", format!("the origin of settings is unknown: {error}"))));
+    facts.extend(
+        unknown.map(|error| ("set", format!("the origin of settings is unknown: {error}"))),
+    );
     let mut text = String::new();
     for (name, value) in facts {
         for (at, part) in wrapped(&value, width.saturating_sub(11)).into_iter().enumerate() {
@@ -89,7 +95,8 @@ fn schedulers(device: &Device) -> String {
     }
     let is_present = |name: &String| Some(name) == device.scheduler.as_ref();
     let offered = device.available_schedulers.iter();
-    let offered = offered.map(|name| if is_present(name) { format!("[{name}]") } else { name.clone() });
+    let offered =
+        offered.map(|name| if is_present(name) { format!("[{name}]") } else { name.clone() });
     let unloaded = device.unloaded_schedulers.iter().map(|name| format!("({name})"));
     offered.chain(unloaded).collect::<Vec<_>>().join(" ")
 }
@@ -98,12 +105,18 @@ fn who(device: &Device, holder: &Holder) -> String {
     let (pid, path) = (holder.pid, device.path.display());
     let before = holder.original.scheduler.as_deref().unwrap_or("none");
     match &holder.lasting {
-        _ if !holder.alive => format!("by a process that has ended ({pid}): `schedlab restore` restores it"),
-        None => format!("by an experiment (process {pid}), which restores it; the scheduler was {before}"),
+        _ if !holder.alive => {
+            format!("by a process that has ended ({pid}): `schedlab restore` restores it")
+        }
+        None => format!(
+            "by an experiment (process {pid}), which restores it; the scheduler was {before}"
+        ),
         Some(lasting) => {
             let since = utc(lasting.begun()).unwrap_or_default();
             let ends = format!("restore it now: schedlab set {path} --end");
-            format!("by schedlab (process {pid}) since {since} {lasting}; the scheduler was {before}; {ends}")
+            format!(
+                "by schedlab (process {pid}) since {since} {lasting}; the scheduler was {before}; {ends}"
+            )
         }
     }
 }

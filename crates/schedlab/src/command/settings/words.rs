@@ -12,9 +12,12 @@ use crate::out;
 pub(crate) fn read(values: &[String]) -> Result<Setting> {
     let mut setting = Setting::default();
     for word in values {
-        let Some((name, value)) = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        let Some((name, value)) =
+            word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
         else {
-            return Err(usage(format!("{word:?}: not a setting; write NAME=VALUE, e.g. nr_requests=128")));
+            return Err(usage(format!(
+                "{word:?}: not a setting; write NAME=VALUE, e.g. nr_requests=128"
+            )));
         };
         let twice = match name {
             "scheduler" => setting.scheduler.replace(current_name(value)?).is_some(),

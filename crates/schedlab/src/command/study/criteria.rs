@@ -19,7 +19,9 @@ pub(super) fn criteria(args: &StudyArgs, mut criteria: Criteria) -> Result<Crite
     }
     if let Some(planned) = args.planned {
         if criteria.method != Method::Spending {
-            return Err(usage("--planned: belongs to --method spending; add it, or leave --planned out"));
+            return Err(usage(
+                "--planned: belongs to --method spending; add it, or leave --planned out",
+            ));
         }
         criteria.planned = Some(planned);
     }

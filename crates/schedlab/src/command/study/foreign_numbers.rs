@@ -80,16 +80,27 @@ pub(super) fn evidence_of_table(source: &Path, args: &StudyArgs) -> Result<(Vec<
     };
     check_names(args)?;
     let samples = table::parse(&text, &columns).map_err(of_source)?;
-    let primary = samples.iter().map(|sample| (sample.workload.clone(), args.metric[0].clone())).collect();
+    let primary =
+        samples.iter().map(|sample| (sample.workload.clone(), args.metric[0].clone())).collect();
     let import = Import { samples, primary, directions: BTreeMap::new(), cautions: Vec::new() };
-    evidence(&source.display().to_string(), import, args, &format!("a comparison needs two in column {arm:?}"))
+    evidence(
+        &source.display().to_string(),
+        import,
+        args,
+        &format!("a comparison needs two in column {arm:?}"),
+    )
 }
 
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-fn evidence(name: &str, import: Import, args: &StudyArgs, one_arm: &str) -> Result<(Vec<Sample>, Options)> {
+fn evidence(
+    name: &str,
+    import: Import,
+    args: &StudyArgs,
+    one_arm: &str,
+) -> Result<(Vec<Sample>, Options)> {
     let Import { samples, primary, directions, mut cautions } = import;
     if samples.iter().all(|sample| sample.arm == samples[0].arm) {
         return Err(usage(format!(
@@ -97,13 +108,21 @@ fn evidence(name: &str, import: Import, args: &StudyArgs, one_arm: &str) -> Resu
             samples.first().map_or("", |sample| sample.arm.as_str())
         )));
     }
-    let criteria = super::criteria::criteria(args, Criteria { method: Method::Fixed, ..Criteria::default() })?;
+    let criteria =
+        super::criteria::criteria(args, Criteria { method: Method::Fixed, ..Criteria::default() })?;
     let baseline = baseline(name, &samples, args)?;
     let directions = all_directions(name, &samples, &primary, directions, args)?;
     if criteria.method == Method::Fixed {
         cautions.push(ONE_LOOK.to_owned());
     }
-    let options = Options { baseline: Some(baseline), primary, directions, criteria, cautions, ..Options::default() };
+    let options = Options {
+        baseline: Some(baseline),
+        primary,
+        directions,
+        criteria,
+        cautions,
+        ..Options::default()
+    };
     Ok((samples, options))
 }
 
@@ -114,12 +133,21 @@ fn check_names(args: &StudyArgs) -> Result<()> {
             return Err(usage(format!("--metric {name}: given twice; leave one out")));
         }
     }
-    if let Some(name) = args.lower_is_better.iter().find(|name| args.higher_is_better.contains(name)) {
-        return Err(usage(format!("--lower-is-better {name:?}: also given as --higher-is-better; leave one out")));
+    if let Some(name) =
+        args.lower_is_better.iter().find(|name| args.higher_is_better.contains(name))
+    {
+        return Err(usage(format!(
+            "--lower-is-better {name:?}: also given as --higher-is-better; leave one out"
+        )));
     }
-    let flags = [("--lower-is-better", &args.lower_is_better), ("--higher-is-better", &args.higher_is_better)];
+    let flags = [
+        ("--lower-is-better", &args.lower_is_better),
+        ("--higher-is-better", &args.higher_is_better),
+    ];
     for (flag, names) in flags {
-        if let Some(name) = names.iter().find(|name| !args.metric.is_empty() && !args.metric.contains(name)) {
+        if let Some(name) =
+            names.iter().find(|name| !args.metric.is_empty() && !args.metric.contains(name))
+        {
             let nearest = text::did_you_mean(name, args.metric.iter().map(String::as_str));
             return Err(usage(format!(
                 "{flag} {name:?}: none of the metrics given by --metric; add it there{nearest}"
@@ -142,7 +170,10 @@ fn baseline(name: &str, samples: &[Sample], args: &StudyArgs) -> Result<String> 
         return if arms.contains(&named.as_str()) {
             Ok(named.clone())
         } else {
-            Err(usage(format!("--baseline {named:?}: not an arm of {name}; name one of its arms{}", nearest())))
+            Err(usage(format!(
+                "--baseline {named:?}: not an arm of {name}; name one of its arms{}",
+                nearest()
+            )))
         };
     }
     let usual = ["default", "none"].into_iter().find(|usual| arms.contains(usual));
@@ -165,10 +196,16 @@ fn all_directions(
     args: &StudyArgs,
 ) -> Result<BTreeMap<String, Direction>> {
     let mut directions = of_format;
-    directions.extend(args.lower_is_better.iter().map(|metric| (metric.clone(), Direction::LowerIsBetter)));
-    directions.extend(args.higher_is_better.iter().map(|metric| (metric.clone(), Direction::HigherIsBetter)));
+    directions.extend(
+        args.lower_is_better.iter().map(|metric| (metric.clone(), Direction::LowerIsBetter)),
+    );
+    directions.extend(
+        args.higher_is_better.iter().map(|metric| (metric.clone(), Direction::HigherIsBetter)),
+    );
     let there = |metric: &str| samples.iter().any(|sample| sample.metric == metric);
-    if let Some(missing) = args.lower_is_better.iter().chain(&args.higher_is_better).find(|metric| !there(metric)) {
+    if let Some(missing) =
+        args.lower_is_better.iter().chain(&args.higher_is_better).find(|metric| !there(metric))
+    {
         return Err(usage(format!("metric {missing:?}: not in {name}; name one that is there")));
     }
     let needed = args.metric.iter().chain(primary.values());

@@ -28,13 +28,17 @@ pub(crate) fn study(root: &Root, args: &StudyArgs) -> Result<u8> {
     }
     let all = match &args.from {
         Some(format) => vec![(foreign_numbers::of_program(format, args)?, None)],
-        None => args.sources.iter().map(|source| judge(source, args)).collect::<Result<Vec<_>>>()?,
+        None => {
+            args.sources.iter().map(|source| judge(source, args)).collect::<Result<Vec<_>>>()?
+        }
     };
     for (at, (study, record)) in all.iter().enumerate() {
         let evidence = record.as_ref().map(report_files::evidence);
         let files = match &args.out {
             Some(out) if all.len() == 1 => report_files::write_all(out, study, evidence.as_ref())?,
-            Some(out) => report_files::write_all(&out.join(format!("{}", at + 1)), study, evidence.as_ref())?,
+            Some(out) => {
+                report_files::write_all(&out.join(format!("{}", at + 1)), study, evidence.as_ref())?
+            }
             None => Vec::new(),
         };
         if !args.json {
@@ -69,18 +73,24 @@ fn judge(source: &Path, args: &StudyArgs) -> Result<(Study, Option<Record>)> {
                     )
                 }
             };
-            Err(usage(format!("{}: neither a record nor a table (.csv, .tsv); {next}", source.display())))
+            Err(usage(format!(
+                "{}: neither a record nor a table (.csv, .tsv); {next}",
+                source.display()
+            )))
         }
     }
 }
 
 fn is_table(source: &Path) -> bool {
-    ["csv", "tsv"].iter().any(|table| source.extension().is_some_and(|e| e.eq_ignore_ascii_case(table)))
+    ["csv", "tsv"]
+        .iter()
+        .any(|table| source.extension().is_some_and(|e| e.eq_ignore_ascii_case(table)))
 }
 
 /// Judges the sources as occasions of one question.
 fn pooled(root: &Root, args: &StudyArgs) -> Result<u8> {
-    let sources: Vec<PathBuf> = args.sources.iter().flat_map(|source| occasions_of(source)).collect();
+    let sources: Vec<PathBuf> =
+        args.sources.iter().flat_map(|source| occasions_of(source)).collect();
     let tables = sources.iter().filter(|source| is_table(source)).count();
     if tables > 0 && tables < sources.len() {
         return Err(usage("--pool: records and tables together; pool one kind at a time"));
@@ -96,30 +106,42 @@ fn pooled(root: &Root, args: &StudyArgs) -> Result<u8> {
             }
             read.push(OccasionSamples { name, samples });
         }
-        let name = read.iter().map(|occasion| occasion.name.as_str()).collect::<Vec<_>>().join(", ");
+        let name =
+            read.iter().map(|occasion| occasion.name.as_str()).collect::<Vec<_>>().join(", ");
         pool::pool_samples(&name, &read, &options, None)
     } else {
         refuse_flags_of_tables(&sources[0], args)?;
         let records = occasions::records(&sources)?;
         let named = [&args.margin, &args.alpha].into_iter().any(Option::is_some);
-        let first =
-            records.first().map(|(_, record)| criteria(args, record.header.plan.criteria.clone())).transpose()?;
+        let first = records
+            .first()
+            .map(|(_, record)| criteria(args, record.header.plan.criteria.clone()))
+            .transpose()?;
         let records: Vec<_> = records.iter().map(|(name, record)| (name.clone(), record)).collect();
         pool::pool_records(&records, first.filter(|_| named).as_ref(), None)
     };
     let study = study.map_err(|difference| usage(difference.to_string()))?;
-    let files = args.out.as_ref().map_or(Ok(Vec::new()), |out| report_files::write_all(out, &study, None))?;
+    let files = args
+        .out
+        .as_ref()
+        .map_or(Ok(Vec::new()), |out| report_files::write_all(out, &study, None))?;
     if args.json {
         out::print(report::json(&study)?)?;
     } else {
-        out::report(&report::terminal::render(&study, None, &files, &out::study_options(root, args.verbose)))?;
+        out::report(&report::terminal::render(
+            &study,
+            None,
+            &files,
+            &out::study_options(root, args.verbose),
+        ))?;
     }
     Ok(args.fail_if.status(&study))
 }
 
 /// The occasions in a directory that `--occasions` wrote; otherwise the source itself.
 fn occasions_of(source: &Path) -> Vec<PathBuf> {
-    let below = if source.join(store::RECORD).exists() { Vec::new() } else { occasions::below(source) };
+    let below =
+        if source.join(store::RECORD).exists() { Vec::new() } else { occasions::below(source) };
     if below.is_empty() { vec![source.to_owned()] } else { below }
 }
 

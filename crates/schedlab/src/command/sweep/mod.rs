@@ -23,7 +23,12 @@ const DEFAULT: &str = "default";
 
 /// Sweeps what the flags name.
 pub(crate) fn sweep(root: &Root, args: &SweepArgs) -> Result<u8> {
-    give_up_rights(args.design.arena_kind(), &[], args.conduct.out.as_deref(), &args.conduct.monitor)?;
+    give_up_rights(
+        args.design.arena_kind(),
+        &[],
+        args.conduct.out.as_deref(),
+        &args.conduct.monitor,
+    )?;
     let plan = plan_of(root, args)?;
     let whole = checked(plan.clone())?;
     let quiet = args.conduct.quiet || args.conduct.json || args.design.plan_only;
@@ -45,7 +50,8 @@ fn plan_of(root: &Root, args: &SweepArgs) -> Result<Plan> {
         }
         design = with_cpu_work(&design);
     }
-    let mut plan = designed(&design, arms(&baseline, &turns), args.conduct.destroy_data.as_deref())?;
+    let mut plan =
+        designed(&design, arms(&baseline, &turns), args.conduct.destroy_data.as_deref())?;
     plan.name = format!("{} of {}: {}", listed(&turns), baseline.scheduler, plan.name);
     plan.baseline = Some(DEFAULT.to_owned());
     size::plan(&mut plan, &args.design);

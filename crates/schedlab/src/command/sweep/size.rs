@@ -42,7 +42,11 @@ pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
     let arms = plan.arms.len();
     let spelt = |seconds: f64| span_ms(Duration::from_secs_f64(seconds).as_millis() as u64);
     let time = if plan.arena.is_virtual() { " of virtual time" } else { "" };
-    let takes = format!("{}: a block takes about {}{time}", text::counted(arms as u64, "arm"), spelt(block));
+    let takes = format!(
+        "{}: a block takes about {}{time}",
+        text::counted(arms as u64, "arm"),
+        spelt(block)
+    );
     let needed = format!(
         "with {} no interval exists before {} are measured",
         text::counted(arms as u64 - 1, "comparison"),
@@ -67,7 +71,10 @@ pub(super) fn tell(plan: &Plan, quiet: bool) -> Result<()> {
             Ok(())
         }
         Some(blocks) => {
-            out::note(format_args!("{takes}, {blocks} of them {}", spelt(f64::from(blocks) * block)));
+            out::note(format_args!(
+                "{takes}, {blocks} of them {}",
+                spelt(f64::from(blocks) * block)
+            ));
             Ok(())
         }
     }

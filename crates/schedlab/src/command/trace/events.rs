@@ -62,7 +62,11 @@ impl TraceSummary {
             EventKind::Done => {
                 let waiting = self.open.get_mut(&piece).and_then(VecDeque::pop_front);
                 if let Some(submitted) = waiting {
-                    let totals = if event.op == Some(Op::Write) { &mut self.writes } else { &mut self.reads };
+                    let totals = if event.op == Some(Op::Write) {
+                        &mut self.writes
+                    } else {
+                        &mut self.reads
+                    };
                     totals.record(bytes, event.at - submitted);
                 }
                 if self.open.get(&piece).is_some_and(VecDeque::is_empty) {
@@ -85,7 +89,11 @@ impl TraceSummary {
                     self.busy_ns += self.busy_since.take().map_or(0, |since| event.at - since);
                 }
             }
-            EventKind::Merge | EventKind::Insert | EventKind::Wait | EventKind::Timer | EventKind::Exit => {}
+            EventKind::Merge
+            | EventKind::Insert
+            | EventKind::Wait
+            | EventKind::Timer
+            | EventKind::Exit => {}
         }
     }
 
@@ -97,11 +105,15 @@ impl TraceSummary {
     fn figures(&self) -> Vec<(String, f64, &'static str)> {
         let seconds = self.seconds();
         let mut figures = vec![("time".to_owned(), seconds, "s")];
-        for (name, totals) in [("read", &self.reads), ("write", &self.writes), ("device", &self.service)] {
+        for (name, totals) in
+            [("read", &self.reads), ("write", &self.writes), ("device", &self.service)]
+        {
             if totals.count == 0 {
                 continue;
             }
-            let mut put = |what: &str, value: f64, unit| figures.push((format!("{name} {what}"), value, unit));
+            let mut put = |what: &str, value: f64, unit| {
+                figures.push((format!("{name} {what}"), value, unit))
+            };
             put("requests", totals.count as f64, "");
             put("rate", totals.count as f64 / seconds, "IO/s");
             put("throughput", totals.bytes as f64 / seconds / 1e6, "MB/s");
@@ -110,14 +122,21 @@ impl TraceSummary {
             put("time longest", totals.latency.max() as f64 / 1e3, "µs");
         }
         if seconds > 0.0 {
-            figures.push(("device busy".to_owned(), 100.0 * self.busy_ns as f64 / 1e9 / seconds, "%"));
+            figures.push((
+                "device busy".to_owned(),
+                100.0 * self.busy_ns as f64 / 1e9 / seconds,
+                "%",
+            ));
         }
         figures
     }
 
     fn to_json(&self) -> serde_json::Value {
-        let events: serde_json::Map<String, serde_json::Value> =
-            self.counts.iter().map(|(kind, count)| (kind.name().to_owned(), json!(count))).collect();
+        let events: serde_json::Map<String, serde_json::Value> = self
+            .counts
+            .iter()
+            .map(|(kind, count)| (kind.name().to_owned(), json!(count)))
+            .collect();
         let figures: Vec<_> = self
             .figures()
             .into_iter()
@@ -150,8 +169,15 @@ mod tests {
     fn figures_follow_from_the_events() {
         let mut seen = TraceSummary::default();
         let mut tell = |at: u64, kind, tag: Option<u32>, sector| {
-            let event =
-                Event { at: Time::from_ns(at), kind, process: Some(0), tag, op: Some(Op::Read), sector, nr_sectors: 8 };
+            let event = Event {
+                at: Time::from_ns(at),
+                kind,
+                process: Some(0),
+                tag,
+                op: Some(Op::Read),
+                sector,
+                nr_sectors: 8,
+            };
             seen.event(&event);
         };
         tell(0, EventKind::Submit, None, 0);
@@ -162,8 +188,12 @@ mod tests {
         tell(4_000, EventKind::Issue, Some(1), 80);
         tell(10_000, EventKind::Complete, Some(1), 80);
         tell(10_000, EventKind::Done, None, 80);
-        let figure = |name: &str| seen.figures().into_iter().find(|(known, ..)| known == name).unwrap().1;
-        assert_eq!((figure("read requests"), figure("read time mean"), figure("device time mean")), (2.0, 6.5, 4.0));
+        let figure =
+            |name: &str| seen.figures().into_iter().find(|(known, ..)| known == name).unwrap().1;
+        assert_eq!(
+            (figure("read requests"), figure("read time mean"), figure("device time mean")),
+            (2.0, 6.5, 4.0)
+        );
         assert!((figure("device busy") - 80.0).abs() < 1e-9);
         assert!((figure("read throughput") - 8192.0 / 10.0).abs() < 1e-9);
     }

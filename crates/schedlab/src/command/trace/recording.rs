@@ -48,7 +48,9 @@ fn sum(recording: &Recording, kind: Kind) -> (u64, u64) {
 
 /// How many requests have each stage.
 fn stages(recording: &Recording) -> Vec<(&'static str, usize)> {
-    let of = |stage: fn(&trace::Io) -> At| recording.ios.iter().filter(|io| stage(io) != At::UNKNOWN).count();
+    let of = |stage: fn(&trace::Io) -> At| {
+        recording.ios.iter().filter(|io| stage(io) != At::UNKNOWN).count()
+    };
     vec![
         ("entered", of(|io| io.entered)),
         ("tagged", of(|io| io.tagged)),
@@ -66,8 +68,10 @@ fn to_json(recording: &Recording) -> serde_json::Value {
             (kind.name().to_owned(), json!({"requests": requests, "bytes": bytes}))
         })
         .collect();
-    let stages: serde_json::Map<String, serde_json::Value> =
-        stages(recording).into_iter().map(|(name, count)| (name.to_owned(), json!(count))).collect();
+    let stages: serde_json::Map<String, serde_json::Value> = stages(recording)
+        .into_iter()
+        .map(|(name, count)| (name.to_owned(), json!(count)))
+        .collect();
     json!({
         "about": recording.about,
         "requests": recording.ios.len(),
@@ -95,13 +99,23 @@ fn print(recording: &Recording) -> Result<()> {
             row(kind.name(), format!("{requests}, {:.1} MB", bytes as f64 / 1e6));
         }
     }
-    let known: Vec<&str> =
-        stages(recording).into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect();
-    row("stages beside queued", if known.is_empty() { "none".to_owned() } else { known.join(", ") });
+    let known: Vec<&str> = stages(recording)
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, _)| name)
+        .collect();
+    row(
+        "stages beside queued",
+        if known.is_empty() { "none".to_owned() } else { known.join(", ") },
+    );
     row("processes", recording.processes.len().to_string());
-    let names: Vec<&str> = recording.devices.iter().take(SHOWN).map(|device| device.name.as_str()).collect();
+    let names: Vec<&str> =
+        recording.devices.iter().take(SHOWN).map(|device| device.name.as_str()).collect();
     let more = recording.devices.len().saturating_sub(SHOWN);
-    row("disks", if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") });
+    row(
+        "disks",
+        if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") },
+    );
     for (name, count) in [
         ("events lost", about.lost),
         ("unfinished requests", about.unfinished),

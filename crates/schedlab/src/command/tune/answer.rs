@@ -19,7 +19,9 @@ use lab::tune::design::{Design, SWEEP_BLOCKS, branches, each_s};
 use lab::tune::log::SEARCH;
 use lab::tune::objective::Objective;
 use lab::tune::outcome::BranchOut;
-use lab::tune::result::{Confirmation, Recommended, Tuned, Why, Winner, default_holds, not_shown_needed, searched};
+use lab::tune::result::{
+    Confirmation, Recommended, Tuned, Why, Winner, default_holds, not_shown_needed, searched,
+};
 
 /// What `--space --json` prints.
 #[derive(Debug, Serialize)]
@@ -79,7 +81,9 @@ pub(super) fn write(dir: &Dir, tuned: &Tuned) -> Result<Vec<PathBuf>> {
     if tuned.confirmation.is_some() {
         written.push(dir.file(CONFIRM));
     }
-    written.extend(tuned.pruning.iter().flat_map(|pruning| &pruning.steps).map(|step| dir.file(&step.dir)));
+    written.extend(
+        tuned.pruning.iter().flat_map(|pruning| &pruning.steps).map(|step| dir.file(&step.dir)),
+    );
     Ok(written)
 }
 
@@ -95,7 +99,8 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
             _ => plan.arms[0].clone(),
         }
     };
-    let arms: Vec<String> = (0..search.candidates().len()).map(|number| arm_of(number).name).collect();
+    let arms: Vec<String> =
+        (0..search.candidates().len()).map(|number| arm_of(number).name).collect();
     let number = compared.as_ref().map(|compared| compared.winner);
     let winner = number.map(|number| Winner {
         arm: arms[number].clone(),
@@ -103,21 +108,34 @@ pub(super) fn tuned(design: &Design, done: &Done, dir: &Path) -> Tuned {
         blocks: search.candidates()[number].blocks(),
     });
     let identity = environment.get("device").and_then(|facts| facts.get("identity")).cloned();
-    let recommended = number.zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|(number, c)| {
-        let Arm { scheduler, tunables, .. } = left.map_or_else(|| arm_of(number), |left| left.arm.clone());
-        let verdict = Why {
-            verdict: c.verdict,
-            default: plan.arms[0].name.clone(),
-            change: left.map_or_else(|| c.words(), |left| left.shown.gain_words(c)),
-            confidence: c.confidence,
-        };
-        let date = (!plan.arena.is_virtual()).then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
-        let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
-        let identity = identity.clone().unwrap_or_default();
-        let not_shown_needed = not_shown_needed(&tunables, pruned.map(|pruned| &pruned.shown));
-        Recommended { device, identity, arena, scheduler, tunables, not_shown_needed, verdict, date }
-    });
-    let answer = answer(design, &arms, number, confirmation.as_ref(), recommended.as_ref(), left, dir);
+    let recommended =
+        number.zip(confirmation.as_ref()).filter(|(_, c)| c.holds()).map(|(number, c)| {
+            let Arm { scheduler, tunables, .. } =
+                left.map_or_else(|| arm_of(number), |left| left.arm.clone());
+            let verdict = Why {
+                verdict: c.verdict,
+                default: plan.arms[0].name.clone(),
+                change: left.map_or_else(|| c.words(), |left| left.shown.gain_words(c)),
+                confidence: c.confidence,
+            };
+            let date = (!plan.arena.is_virtual())
+                .then(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
+            let (device, arena) = (plan.device.clone(), plan.arena.name().to_owned());
+            let identity = identity.clone().unwrap_or_default();
+            let not_shown_needed = not_shown_needed(&tunables, pruned.map(|pruned| &pruned.shown));
+            Recommended {
+                device,
+                identity,
+                arena,
+                scheduler,
+                tunables,
+                not_shown_needed,
+                verdict,
+                date,
+            }
+        });
+    let answer =
+        answer(design, &arms, number, confirmation.as_ref(), recommended.as_ref(), left, dir);
     Tuned {
         schema: 1,
         schedlab: text::build::identity().to_owned(),
@@ -167,13 +185,16 @@ fn answer(
 ) -> String {
     let default = &design.plan.arms[0].name;
     let (Some(winner), Some(confirmation)) = (winner, confirmation) else {
-        return format!("no setting looked better than {default}: no improvement is confirmed, keep the default");
+        return format!(
+            "no setting looked better than {default}: no improvement is confirmed, keep the default"
+        );
     };
     let arm = &arms[winner];
     if let Some(recommended) = recommended {
         let keep = if design.plan.arena == ArenaKind::Disk {
             let mut words = vec![format!("scheduler={}", recommended.scheduler)];
-            words.extend(recommended.tunables.iter().map(|(name, value)| format!("{name}={value}")));
+            words
+                .extend(recommended.tunables.iter().map(|(name, value)| format!("{name}={value}")));
             format!(
                 "\nset it now: schedlab set {} {}\npersist it: schedlab keep --from {}",
                 recommended.device,
@@ -189,14 +210,22 @@ fn answer(
     }
     let why = match confirmation.verdict {
         Verdict::Better => {
-            let open: Vec<&str> =
-                confirmation.constraints.iter().filter(|(_, shown)| !shown).map(|(text, _)| text.as_str()).collect();
+            let open: Vec<&str> = confirmation
+                .constraints
+                .iter()
+                .filter(|(_, shown)| !shown)
+                .map(|(text, _)| text.as_str())
+                .collect();
             format!("{arm} is better, but {} is not shown to hold", open.join(" and "))
         }
         Verdict::Equivalent => format!("{arm} is no better than {default} by more than the margin"),
         Verdict::Worse => format!("{arm} is worse than {default} on fresh blocks"),
-        Verdict::Inconclusive => format!("fresh blocks do not show that {arm} is better than {default}"),
-        Verdict::Void => format!("the evidence about {arm} is void, see {}", dir.join("confirm").display()),
+        Verdict::Inconclusive => {
+            format!("fresh blocks do not show that {arm} is better than {default}")
+        }
+        Verdict::Void => {
+            format!("the evidence about {arm} is void, see {}", dir.join("confirm").display())
+        }
     };
     format!(
         "no improvement is confirmed: keep the default ({default})\n{why}; alpha is spent, so no other setting is tried on this evidence: search \

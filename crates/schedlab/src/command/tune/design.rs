@@ -8,7 +8,9 @@ use experiment::plan;
 use machine::{Root, device};
 
 use crate::cli::{ConductArgs, DesignArgs, FailIfArgs, MethodArg, MonitorArgs, TuneArgs};
-use crate::command::plan::{checked, designed, every_scheduler, named_schedulers, present_scheduler};
+use crate::command::plan::{
+    checked, designed, every_scheduler, named_schedulers, present_scheduler,
+};
 use crate::failure::usage;
 use lab::arena::disk::Target;
 use lab::arena::model::Model;
@@ -38,9 +40,11 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
         named => named_schedulers(root, &design, named)?,
     };
     let baseline = baseline(root, args, &schedulers)?;
-    let request = SpaceRequest { schedulers, tunables: args.tunables.clone(), fixed: fixed(&args.fix)? };
+    let request =
+        SpaceRequest { schedulers, tunables: args.tunables.clone(), fixed: fixed(&args.fix)? };
     let field = field(root, args, &request)?;
-    let other = field.space.points().map(|point| field.arm(&point)).find(|arm| arm.name != baseline);
+    let other =
+        field.space.points().map(|point| field.arm(&point)).find(|arm| arm.name != baseline);
     let other = other.expect("a space that can be searched has two points");
     let mut plan = designed(&design, vec![bare(&baseline), other], args.destroy_data.as_deref())?;
     plan.name = format!("search: {}", plan.name);
@@ -51,7 +55,12 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
         (Some(trials), _) => trials,
         (None, Some(time_s)) => (time_s / each_s(&plan)) as u32,
         (None, None) => {
-            let quarter = field.space.one_at_a_time().saturating_mul(SWEEP_BLOCKS).div_ceil(4).clamp(40, 2000) as u32;
+            let quarter = field
+                .space
+                .one_at_a_time()
+                .saturating_mul(SWEEP_BLOCKS)
+                .div_ceil(4)
+                .clamp(40, 2000) as u32;
             workloads * (quarter + 2 * CONFIRM_BLOCKS.1)
         }
     };
@@ -77,7 +86,18 @@ pub(super) fn design(root: &Root, args: &TuneArgs) -> Result<Design> {
     let alpha = plan.criteria.alpha;
     let patience = field.space.one_at_a_time().clamp(40, 10_000) as u32;
     let objective_word = args.objective.clone();
-    Ok(Design { plan, field, objective, objective_word, constraints, trials, time_s, alpha, request, patience })
+    Ok(Design {
+        plan,
+        field,
+        objective,
+        objective_word,
+        constraints,
+        trials,
+        time_s,
+        alpha,
+        request,
+        patience,
+    })
 }
 
 pub(super) fn conduct_args(args: &TuneArgs) -> ConductArgs {
@@ -105,7 +125,8 @@ fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
         (None, None) if !virtual_time => Some(USUAL_BUDGET.to_owned()),
         _ => None,
     };
-    let seconds = |word: &String| plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")));
+    let seconds =
+        |word: &String| plan::parse_duration_s(word).map_err(|e| usage(format!("--budget: {e}")));
     let time_s = budget.as_ref().map(seconds).transpose()?;
     let trial_time = args.trial_time.clone().or_else(|| {
         let each = time_s.map_or(1.2, |s| s / TRIALS_AIMED_AT / args.workload.len() as f64);
@@ -136,9 +157,11 @@ fn design_args(args: &TuneArgs) -> Result<(DesignArgs, Option<f64>)> {
 
 fn fixed(words: &[String]) -> Result<BTreeMap<String, String>> {
     let pair = |word: &String| {
-        let pair = word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
-        let (name, value) =
-            pair.ok_or_else(|| usage(format!("--fix {word}: no value; write NAME=VALUE, e.g. nr_requests=128")))?;
+        let pair =
+            word.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+        let (name, value) = pair.ok_or_else(|| {
+            usage(format!("--fix {word}: no value; write NAME=VALUE, e.g. nr_requests=128"))
+        })?;
         Ok((name.to_owned(), value.to_owned()))
     };
     words.iter().map(pair).collect()
@@ -162,26 +185,34 @@ fn baseline(root: &Root, args: &TuneArgs, schedulers: &[String]) -> Result<Strin
 fn field(root: &Root, args: &TuneArgs, request: &SpaceRequest) -> Result<Field> {
     if args.arena_kind().is_virtual() {
         let model = Model::read(&args.device)?;
-        return Field::of(request, &build_on(&model), |scheduler| modelled_attributes(&model, scheduler));
+        return Field::of(request, &build_on(&model), |scheduler| {
+            modelled_attributes(&model, scheduler)
+        });
     }
     let temporary = Target::is_temporary(&args.device)?;
-    let found =
-        if temporary { None } else { Some(device::find(root, &args.device).map_err(|e| usage(e.to_string()))?) };
+    let found = if temporary {
+        None
+    } else {
+        Some(device::find(root, &args.device).map_err(|e| usage(e.to_string()))?)
+    };
     let present = present_scheduler(root, &args.device)?;
     let read = |name: &str| {
         let path = root.sys("block").join(&found.as_ref()?.name).join("queue").join(name);
         std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
     };
-    let build = elevator::Build { rotational: read("rotational") == Some(1), ..elevator::Build::default() };
+    let build =
+        elevator::Build { rotational: read("rotational") == Some(1), ..elevator::Build::default() };
     let shown = |name: &str| read(name).map(|value| value.to_string());
     Field::of(request, &build, |scheduler| {
         let tags = read("nr_requests").filter(|_| present.as_deref() == Some("none"));
         let facts = QueueFacts { scheduler, tags, shown: &shown };
-        let rows =
-            elevator::QUEUE_ATTRIBUTES.iter().filter(|row| !row.levels.is_empty() && is_turned(row.name, request));
+        let rows = elevator::QUEUE_ATTRIBUTES
+            .iter()
+            .filter(|row| !row.levels.is_empty() && is_turned(row.name, request));
         let attributes = rows.filter_map(|row| {
             // What belongs to the scheduler says nothing of another one.
-            let own = !matches!(row.initial, Initial::Scheduler(_)) || present.as_deref() == Some(scheduler);
+            let own = !matches!(row.initial, Initial::Scheduler(_))
+                || present.as_deref() == Some(scheduler);
             let usual = || row.default(&facts).and_then(|value| value.parse().ok());
             let default = read(row.name).filter(|_| own).or_else(usual);
             let mut levels = row.levels(&facts);
@@ -212,7 +243,10 @@ mod tests {
     fn what_is_fixed_is_a_name_and_a_value() {
         assert_eq!(fixed(&["nr_requests=64".to_owned()]).unwrap()["nr_requests"], "64");
         for word in ["nr_requests", "=64", "nr_requests="] {
-            assert!(fixed(&[word.to_owned()]).unwrap_err().to_string().contains("NAME=VALUE"), "{word}");
+            assert!(
+                fixed(&[word.to_owned()]).unwrap_err().to_string().contains("NAME=VALUE"),
+                "{word}"
+            );
         }
     }
 }

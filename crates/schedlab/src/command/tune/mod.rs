@@ -32,7 +32,8 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
         return show_space(&design, args);
     }
     let conduct = conduct_args(args);
-    let (stop, progress) = (Stop::install()?, Progress::watched(conduct.quiet || conduct.json, &args.monitor)?);
+    let (stop, progress) =
+        (Stop::install()?, Progress::watched(conduct.quiet || conduct.json, &args.monitor)?);
     let order = Order {
         root,
         opening: &conduct.opening(Agreement::Given),
@@ -43,7 +44,11 @@ pub(crate) fn tune(root: &Root, args: &TuneArgs) -> Result<u8> {
     };
     let (dir, done) = run(&design, &order, Console::new(&stop, &progress))?;
     if let Some(monitor) = progress.monitor() {
-        monitor.ended(if done.course.why == SearchEnd::Interrupted { "interrupted" } else { "searched" });
+        monitor.ended(if done.course.why == SearchEnd::Interrupted {
+            "interrupted"
+        } else {
+            "searched"
+        });
     }
     stop.end_at_once(out::report_cut);
     conclude(&dir, &design, &done, args.json)
@@ -63,7 +68,10 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
                 text::counted(search.candidates()[best].blocks() as u64, "block")
             ),
         };
-        out::note(format_args!("interrupted after {}: {best}; {resume}", text::counted(course.trials.into(), "trial")));
+        out::note(format_args!(
+            "interrupted after {}: {best}; {resume}",
+            text::counted(course.trials.into(), "trial")
+        ));
         return Ok(failure::cut_short());
     }
     if let Some(confirmed) = confirmation {
@@ -71,7 +79,11 @@ fn conclude(out: &Dir, design: &Design, done: &Done, json: bool) -> Result<u8> {
         let early = Some(&confirmed.end).filter(|end| end.reason.ending().is_early());
         for (what, end) in [("confirmation", early), ("pruning", pruning)] {
             if let Some(end) = end {
-                out::note(format_args!("the {what} ended early ({}): {}; {resume}", end.reason.word(), end.reason));
+                out::note(format_args!(
+                    "the {what} ended early ({}): {}; {resume}",
+                    end.reason.word(),
+                    end.reason
+                ));
                 return Ok(failure::cut_short());
             }
         }

@@ -54,16 +54,21 @@ fn name_of(root: &Root, word: &str) -> Result<String> {
         return Ok(word.to_owned());
     }
     let identity = machine::device::find(root, word).ok().map(|device| device.identity);
-    let is_of = |watch: &Watch| Some(&watch.identity) == identity.as_ref() || watch.plan.device == word;
+    let is_of =
+        |watch: &Watch| Some(&watch.identity) == identity.as_ref() || watch.plan.device == word;
     let all = Watch::all(root).into_iter();
-    let names: Vec<String> =
-        all.filter_map(|(name, watch)| watch.is_ok_and(|watch| is_of(&watch)).then_some(name)).collect();
+    let names: Vec<String> = all
+        .filter_map(|(name, watch)| watch.is_ok_and(|watch| is_of(&watch)).then_some(name))
+        .collect();
     match names.as_slice() {
         [name] => Ok(name.clone()),
         // Its device is gone, or its file cannot be read: it has the name that `watch add` gave.
         [] if word.contains('/') => Ok(watch::name_for(Path::new(word))),
         [] => Ok(word.to_owned()),
-        several => Err(usage(format!("{word}: has several watches (found {}); name one of them", several.join(", ")))),
+        several => Err(usage(format!(
+            "{word}: has several watches (found {}); name one of them",
+            several.join(", ")
+        ))),
     }
 }
 
@@ -95,12 +100,21 @@ fn add(root: &Root, args: &WatchAddArgs) -> Result<u8> {
         Ok(started) => started,
         Err(error) => {
             let files: Vec<_> = files.into_iter().map(|(path, text)| (path, Some(text))).collect();
-            machine::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, false)?;
+            machine::persist::remove_files(
+                root,
+                &key(name),
+                &format!("the watch {name}"),
+                &files,
+                false,
+            )?;
             return Err(error.into());
         }
     };
     let when = format!("{}, {}", watch.every, watch.between);
-    out::line(format_args!("watching {} as {name}: {when} (schedlab watch list)", device.path.display()))?;
+    out::line(format_args!(
+        "watching {} as {name}: {when} (schedlab watch list)",
+        device.path.display()
+    ))?;
     cautions(&watch, &device, started);
     Ok(REACHED)
 }
@@ -110,7 +124,9 @@ fn cautions(watch: &Watch, device: &Device, started: Timer) {
     let name = &watch.name;
     match started {
         Timer::Started => {}
-        Timer::AtBoot => out::note("note: systemd is not running; the timer starts at the next boot"),
+        Timer::AtBoot => {
+            out::note("note: systemd is not running; the timer starts at the next boot")
+        }
         Timer::Never => out::note(format_args!(
             "note: systemd is not installed; let cron start this when the window opens: {} watch run {name}",
             watch.program.display()
@@ -137,7 +153,9 @@ fn has_only_a_name(device: &Device) -> bool {
 
 /// The files of a watch with their texts.
 fn files(root: &Root, watch: &Watch) -> Result<Vec<(PathBuf, String)>> {
-    let units = units::units(root, watch).map_err(|e| usage(e.to_string()))?.map(|unit| (unit.path, unit.text));
+    let units = units::units(root, watch)
+        .map_err(|e| usage(e.to_string()))?
+        .map(|unit| (unit.path, unit.text));
     Ok([(watch::path(root, &watch.name), watch.to_toml())].into_iter().chain(units).collect())
 }
 
@@ -172,10 +190,15 @@ fn watched(root: &Root, args: &WatchAddArgs) -> Result<Device> {
 fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch> {
     let between: Window = args.between.parse().map_err(|e| usage(format!("--between: {e}")))?;
     let every: Days = args.every.parse().map_err(|e| usage(format!("--every: {e}")))?;
-    let percent = |flag: &str, word: &str| plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")));
+    let percent = |flag: &str, word: &str| {
+        plan::parse_percent(word).map_err(|e| usage(format!("{flag}: {e}")))
+    };
     let max_busy = percent("--max-busy", &args.max_busy)?;
     if !(args.max_load.is_finite() && args.max_load > 0.0) {
-        return Err(usage(format!("--max-load {}: out of range; give a number above 0, e.g. 0.3", args.max_load)));
+        return Err(usage(format!(
+            "--max-load {}: out of range; give a number above 0, e.g. 0.3",
+            args.max_load
+        )));
     }
     let mut design = args.design.clone();
     if design.budget.is_none() {
@@ -186,7 +209,8 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
     }
     let destroys = match &args.destroy_data {
         Some(word) => {
-            let named = machine::device::find(root, word).map_err(|e| usage(format!("--destroy-data: {e}")))?;
+            let named = machine::device::find(root, word)
+                .map_err(|e| usage(format!("--destroy-data: {e}")))?;
             if named.identity != device.identity {
                 return Err(usage(format!(
                     "--destroy-data {word}: not the watched device; name {}",
@@ -205,7 +229,10 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
         None => false,
     };
     let name = args.name.clone().unwrap_or_else(|| watch::name_for(&device.path));
-    let mut plan = settled(plan_of(root, &design, &args.schedulers, args.baseline.as_deref(), None)?, &design)?;
+    let mut plan = settled(
+        plan_of(root, &design, &args.schedulers, args.baseline.as_deref(), None)?,
+        &design,
+    )?;
     plan.name = format!("{} again", plan.name);
     if !destroys && (plan.files.is_some() || Workloads::of(&plan)?.write()) {
         return Err(usage(format!(
@@ -240,10 +267,16 @@ fn described(root: &Root, args: &WatchAddArgs, device: &Device) -> Result<Watch>
 fn textfile(path: &Path) -> Result<PathBuf> {
     let whole = std::path::absolute(path)?;
     if whole.extension().is_none_or(|end| end != "prom") {
-        return Err(usage(format!("--textfile {}: node_exporter reads no such file; write FILE.prom", path.display())));
+        return Err(usage(format!(
+            "--textfile {}: node_exporter reads no such file; write FILE.prom",
+            path.display()
+        )));
     }
     if !whole.parent().is_some_and(Path::is_dir) {
-        return Err(usage(format!("--textfile {}: its directory does not exist; make it", path.display())));
+        return Err(usage(format!(
+            "--textfile {}: its directory does not exist; make it",
+            path.display()
+        )));
     }
     Ok(whole)
 }
@@ -298,7 +331,9 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         Ok(watch) => watch,
         // A watch that is unreadable or incomplete must stay removable.
         Err(_) if force => return remove_whatever_is_there(root, name),
-        Err(error) if units::paths(root, name).iter().chain([&config]).any(|path| path.exists()) => {
+        Err(error)
+            if units::paths(root, name).iter().chain([&config]).any(|path| path.exists()) =>
+        {
             return Err(error.context(format!(
                 "watch {name}: not removed (schedlab watch remove {name} --force removes its timer, service and file anyway)"
             )));
@@ -313,7 +348,13 @@ fn remove(root: &Root, name: &str, force: bool) -> Result<u8> {
         .collect();
     let timer = format!("{}.timer", units::name(name));
     machine::systemd::disable(root, &timer)?;
-    if let Err(error) = machine::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, force) {
+    if let Err(error) = machine::persist::remove_files(
+        root,
+        &key(name),
+        &format!("the watch {name}"),
+        &files,
+        force,
+    ) {
         // Nothing was removed, so it goes on.
         machine::systemd::enable(root, &timer)?;
         return Err(error.into());
@@ -329,12 +370,17 @@ fn remove_whatever_is_there(root: &Root, name: &str) -> Result<u8> {
     DiskArena::require_root()?;
     let files = units::paths(root, name).into_iter().chain([watch::path(root, name)]);
     let files: Vec<_> = files.map(|path| (path, None)).collect();
-    if files.iter().any(|(path, _)| path.extension().is_some_and(|end| end == "timer") && path.exists()) {
+    if files
+        .iter()
+        .any(|(path, _)| path.extension().is_some_and(|end| end == "timer") && path.exists())
+    {
         machine::systemd::disable(root, &format!("{}.timer", units::name(name)))?;
     }
     machine::persist::remove_files(root, &key(name), &format!("the watch {name}"), &files, true)?;
     machine::systemd::reload(root)?;
-    out::line(format_args!("removed the remains of the watch {name}; its history is retained: schedlab history"))?;
+    out::line(format_args!(
+        "removed the remains of the watch {name}; its history is retained: schedlab history"
+    ))?;
     Ok(REACHED)
 }
 
@@ -349,7 +395,8 @@ pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
     };
     let run_length = f64::from(args.false_alarm_every);
     let there = histories.iter().filter(|history| !history.entries.is_empty());
-    let changed: Vec<_> = there.map(|history| (history, changes(&history.entries, run_length))).collect();
+    let changed: Vec<_> =
+        there.map(|history| (history, changes(&history.entries, run_length))).collect();
     let there: Vec<_> = changed
         .iter()
         .map(|(history, changes)| report::history::History {
@@ -384,7 +431,10 @@ pub(crate) fn history(root: &Root, args: &HistoryArgs) -> Result<u8> {
 
 fn nothing(device: Option<&str>) -> String {
     let of = device.map_or_else(String::new, |device| format!(" of {device}"));
-    format!("no history{of} yet; add a watch with: schedlab watch add --device {}", device.unwrap_or("DEVICE"))
+    format!(
+        "no history{of} yet; add a watch with: schedlab watch add --device {}",
+        device.unwrap_or("DEVICE")
+    )
 }
 
 fn path_of(path: &Path) -> String {

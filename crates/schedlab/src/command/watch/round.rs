@@ -36,17 +36,19 @@ pub(crate) fn test(root: &Root, watch: &Watch, now: bool, programs: &ProgramOpti
         out::note(format_args!("{} is being tested by another process", watch.name));
         return Ok(REACHED);
     };
-    let device = match machine::device::find_by_identity(root, &watch.identity, &watch.plan.device) {
+    let device = match machine::device::find_by_identity(root, &watch.identity, &watch.plan.device)
+    {
         Ok(device) => device,
         Err(error) => {
             let why = format!(
                 "{error}; if the device was replaced, remove the watch (schedlab watch remove {0}) and add it again",
                 watch.name
             );
-            return note(root, watch, &watch.plan.device, Outcome::Failed { why: why.clone() }).map(|()| {
-                out::note(format_args!("{}: {why}", watch.name));
-                FAILED
-            });
+            return note(root, watch, &watch.plan.device, Outcome::Failed { why: why.clone() })
+                .map(|()| {
+                    out::note(format_args!("{}: {why}", watch.name));
+                    FAILED
+                });
         }
     };
     let named = device.path.display().to_string();
@@ -76,10 +78,16 @@ fn not_now(root: &Root, watch: &Watch, device: &Device) -> Result<Option<NotNow>
 }
 
 /// Measures into the history's directory.
-fn measure(root: &Root, watch: &Watch, plan: Plan, programs: &ProgramOptions) -> Result<(Measured, u8)> {
+fn measure(
+    root: &Root,
+    watch: &Watch,
+    plan: Plan,
+    programs: &ProgramOptions,
+) -> Result<(Measured, u8)> {
     let report = format!("{}-{}", Timestamp::now().strftime("%Y%m%dT%H%M%SZ"), watch.name);
     // Two tests may begin within a second.
-    let made = lab::output::numbered(&Dir::make(History::of(root, &watch.identity)?.dir())?, &report)?;
+    let made =
+        lab::output::numbered(&Dir::make(History::of(root, &watch.identity)?.dir())?, &report)?;
     let dir = made.path().to_owned();
     let report = made.path().file_name().map_or(report, |name| name.to_string_lossy().into_owned());
     let conduct = ConductArgs {
@@ -99,8 +107,10 @@ fn measure(root: &Root, watch: &Watch, plan: Plan, programs: &ProgramOptions) ->
     let status = planned(root, plan, &conduct, programs.agreement.clone())?;
     let record = lab::store::read(&dir)?;
     let path = dir.join("study.json");
-    let text = fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
-    let study: Study = serde_json::from_str(&text).with_context(|| format!("{} is broken", path.display()))?;
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("{}: cannot read", path.display()))?;
+    let study: Study =
+        serde_json::from_str(&text).with_context(|| format!("{} is broken", path.display()))?;
     if let Some(path) = &watch.textfile
         && let Err(error) = write_textfile(path, &watch.name, &record, &study)
     {
@@ -113,7 +123,8 @@ fn measure(root: &Root, watch: &Watch, plan: Plan, programs: &ProgramOptions) ->
 /// Writes the file as a whole, readable for everybody: the service's umask is not, and node_exporter runs as a user of its own.
 fn write_textfile(path: &Path, name: &str, record: &Record, study: &Study) -> Result<()> {
     let exported = Exported { name, record, study };
-    let text = report::export::export("openmetrics", &exported)?.context("openmetrics: not a format")?;
+    let text =
+        report::export::export("openmetrics", &exported)?.context("openmetrics: not a format")?;
     let (dir, file) = Dir::of_file(path)?;
     dir.replace(&file, text.as_bytes())?;
     dir.set_mode(&file, 0o644)?;
@@ -124,12 +135,16 @@ fn write_textfile(path: &Path, name: &str, record: &Record, study: &Study) -> Re
 fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured) -> Result<()> {
     let mut history = History::of(root, &watch.identity)?;
     let former = finding::standing(&history.entries, &watch.name, &watch.plan.arms);
-    let change = former.as_ref().and_then(|former| former.changed_by(&measured, watch.plan.criteria.alpha));
+    let change =
+        former.as_ref().and_then(|former| former.changed_by(&measured, watch.plan.criteria.alpha));
     measured.changed = change.is_some();
     let former = former.map(|former| former.arm.to_owned());
-    let stands = if measured.changed { None } else { former.clone() }.or(measured.recommended.clone());
+    let stands =
+        if measured.changed { None } else { former.clone() }.or(measured.recommended.clone());
     measured.applied = match (watch.apply, &stands) {
-        (Apply::Set, Some(arm)) if measured.recommended.is_some() => apply(root, watch, device, arm)?,
+        (Apply::Set, Some(arm)) if measured.recommended.is_some() => {
+            apply(root, watch, device, arm)?
+        }
         _ => None,
     };
     let words = words(watch, device, &measured, &VerdictChange { former, finding: change });
@@ -138,7 +153,12 @@ fn conclude(root: &Root, watch: &Watch, device: &Device, mut measured: Measured)
     let named = device.path.display().to_string();
     history.append(
         root,
-        Entry { at, watch: watch.name.clone(), device: named, outcome: Outcome::Measured(measured.into()) },
+        Entry {
+            at,
+            watch: watch.name.clone(),
+            device: named,
+            outcome: Outcome::Measured(measured.into()),
+        },
     )?;
     history.prune(&watch.name, watch.keep_reports);
     out::line(&words)?;
@@ -155,7 +175,8 @@ struct VerdictChange {
 }
 
 fn words(watch: &Watch, device: &Device, measured: &Measured, change: &VerdictChange) -> String {
-    let (device, now) = (device.path.display(), measured.recommended.as_deref().unwrap_or("no advice"));
+    let (device, now) =
+        (device.path.display(), measured.recommended.as_deref().unwrap_or("no advice"));
     let changed = match (&change.former, &change.finding) {
         (None, _) => format!("The first verdict on {device}."),
         (Some(before), Some(Finding { workload, metric, ratio, low, high })) => format!(
@@ -170,9 +191,12 @@ fn words(watch: &Watch, device: &Device, measured: &Measured, change: &VerdictCh
             "The verdict on {device} is unchanged: {before}. This test alone gives {now}; what differs between the tests is within their noise."
         ),
     };
-    let applied = measured.applied.as_ref().map_or_else(String::new, |what| format!("\nSet: {what}"));
+    let applied =
+        measured.applied.as_ref().map_or_else(String::new, |what| format!("\nSet: {what}"));
     let hint = match (&measured.applied, watch.apply) {
-        (None, Apply::Never) if measured.changed => "\nNothing was changed; to apply the recommendation: schedlab set",
+        (None, Apply::Never) if measured.changed => {
+            "\nNothing was changed; to apply the recommendation: schedlab set"
+        }
         _ => "",
     };
     format!("{changed} {}{applied}{hint}", measured.sentence)
@@ -180,9 +204,14 @@ fn words(watch: &Watch, device: &Device, measured: &Measured, change: &VerdictCh
 
 /// Sets what is recommended, where it is not what is in effect; what was set.
 fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Option<String>> {
-    let arm =
-        watch.plan.arms.iter().find(|known| known.name == arm).context("recommendation: not an arm of the plan")?;
-    let setting = Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() };
+    let arm = watch
+        .plan
+        .arms
+        .iter()
+        .find(|known| known.name == arm)
+        .context("recommendation: not an arm of the plan")?;
+    let setting =
+        Setting { scheduler: Some(arm.scheduler.clone()), tunables: arm.tunables.clone() };
     let done = Change::plan(root, device, &setting)?.carry_out()?;
     let changed: Vec<String> =
         done.changed.iter().map(|change| format!("{}={}", change.attribute, change.new)).collect();
@@ -192,7 +221,11 @@ fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Optio
 /// Starts the user's command with the text on its standard input. A failure is reported and changes nothing.
 fn tell(command: &str, words: &str) {
     let mut shell = programs::helper_at(Path::new("/bin/sh"));
-    shell.args(["-c", command]).env("PATH", programs::path_of_the_user()).env_remove("LC_ALL").stdin(Stdio::piped());
+    shell
+        .args(["-c", command])
+        .env("PATH", programs::path_of_the_user())
+        .env_remove("LC_ALL")
+        .stdin(Stdio::piped());
     programs::pass(&mut shell, &["LANG"]);
     let told = shell.spawn().and_then(|mut child| {
         if let Some(mut stdin) = child.stdin.take() {
@@ -203,8 +236,12 @@ fn tell(command: &str, words: &str) {
     });
     match told {
         Ok(status) if status.success() => {}
-        Ok(status) => out::note(format_args!("the command of --tell ended with {status}: {command}")),
-        Err(error) => out::note(format_args!("the command of --tell could not be started: {error}")),
+        Ok(status) => {
+            out::note(format_args!("the command of --tell ended with {status}: {command}"))
+        }
+        Err(error) => {
+            out::note(format_args!("the command of --tell could not be started: {error}"))
+        }
     }
 }
 

@@ -21,7 +21,13 @@ pub(crate) fn can_attack(programs: &[&str]) -> bool {
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new("setpriv");
     command
-        .args([&format!("--reuid={UID}"), &format!("--regid={UID}"), "--clear-groups", "--no-new-privs", "--"])
+        .args([
+            &format!("--reuid={UID}"),
+            &format!("--regid={UID}"),
+            "--clear-groups",
+            "--no-new-privs",
+            "--",
+        ])
         .arg(program)
         .env_clear()
         .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")

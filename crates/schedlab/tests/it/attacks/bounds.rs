@@ -31,7 +31,8 @@ fn plan(arms: usize, budget: &str) -> String {
          [[workload]]\nname = \"oltp\"\nkind = \"oltp\"\n"
     );
     for arm in 0..arms {
-        writeln!(plan, "[[arm]]\nname = \"a{arm}\"\nscheduler = \"none\"").expect("a string takes all");
+        writeln!(plan, "[[arm]]\nname = \"a{arm}\"\nscheduler = \"none\"")
+            .expect("a string takes all");
     }
     plan
 }
@@ -73,7 +74,8 @@ fn four_thousand_million_blocks_are_refused_before_they_make_a_record_that_canno
     // What is accepted at the limit is read again.
     fs::write(lab.path("plan.toml"), plan(2, "blocks = 10000")).expect("room");
     let out = lab.path("out");
-    let mut child = lab.start(&format!("run {} --out {}", lab.path("plan.toml").display(), out.display()));
+    let mut child =
+        lab.start(&format!("run {} --out {}", lab.path("plan.toml").display(), out.display()));
     eventually("some trials are measured", || trials(&out).len() >= 10);
     signal(child.id());
     child.wait().expect("it ends");
@@ -87,9 +89,9 @@ fn a_cell_of_300_mb_is_refused_before_it_is_read() {
     }
     let lab = Lab::new();
     long_file(&lab.path("table.csv"), "arm,mb_s,why\nnone,1,\nbfq,2,", 300 << 20, "\nbfq,3,\n");
-    bounded(&lab, "study table.csv --arm arm --metric mb_s --void-if why")
-        .expect_status(2)
-        .says(&["table.csv: table: too large (found more, expected at most 64.0 MiB)", "split the table"]);
+    bounded(&lab, "study table.csv --arm arm --metric mb_s --void-if why").expect_status(2).says(
+        &["table.csv: table: too large (found more, expected at most 64.0 MiB)", "split the table"],
+    );
     long_file(&lab.path("table.csv"), "arm,mb_s,why\nnone,1,\nbfq,2,", 1 << 20, "\nbfq,3,\n");
     bounded(&lab, "study table.csv --arm arm --metric mb_s --void-if why")
         .expect_status(2)
@@ -109,7 +111,12 @@ fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
     .expect_measured();
     let record = lab.path("out/record.jsonl");
     let head = fs::read_to_string(&record).expect("a record");
-    long_file(&record, &(head + "{\"kind\":\"note\",\"at_ms\":1,\"event\":\"other\",\"text\":\""), 200 << 20, "\"}\n");
+    long_file(
+        &record,
+        &(head + "{\"kind\":\"note\",\"at_ms\":1,\"event\":\"other\",\"text\":\""),
+        200 << 20,
+        "\"}\n",
+    );
     bounded(&lab, "study out").expect_status(1).says(&[
         "record.jsonl: not a readable record",
         "line of a record: too large",
@@ -142,13 +149,17 @@ fn a_signal_ends_the_judging_of_a_large_record() {
     signal(child.id());
     let ran = Ran::from(child.wait_with_output().expect("it has ended"));
     // Written at the end of judging.
-    assert!(!study.exists(), "it goes on judging, or the record is too small for this test: {ran:?}");
+    assert!(
+        !study.exists(),
+        "it goes on judging, or the record is too small for this test: {ran:?}"
+    );
     assert_eq!(ran.status, Some(143), "{ran:?}");
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
 }
 
 fn signal(pid: u32) {
-    let status = Command::new("kill").args(["-TERM", &pid.to_string()]).status().expect("kill runs");
+    let status =
+        Command::new("kill").args(["-TERM", &pid.to_string()]).status().expect("kill runs");
     assert!(status.success());
 }
 

@@ -13,8 +13,17 @@ use crate::made_fleet::{fleet, record};
 
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
-    command.args(["--as=1500000000", "timeout", "--kill-after=1", "300"]).arg(binary()).args(words.split_whitespace());
-    Ran::from(command.env("SCHEDLAB_STATE_DIR", lab.state()).env("NO_COLOR", "1").output().expect("prlimit runs"))
+    command
+        .args(["--as=1500000000", "timeout", "--kill-after=1", "300"])
+        .arg(binary())
+        .args(words.split_whitespace());
+    Ran::from(
+        command
+            .env("SCHEDLAB_STATE_DIR", lab.state())
+            .env("NO_COLOR", "1")
+            .output()
+            .expect("prlimit runs"),
+    )
 }
 
 #[test]
@@ -31,10 +40,12 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_judged() {
         assert!(bytes.len() < 20 << 20, "{}", bytes.len());
         fs::write(place.join(format!("results/{name}.parquet")), bytes).expect("written");
     };
-    let mut bomb = MachineResult::of(&record(99, 0.8, 8), &Machine { name: "bomb".to_owned() }).expect("a result");
+    let mut bomb = MachineResult::of(&record(99, 0.8, 8), &Machine { name: "bomb".to_owned() })
+        .expect("a result");
     for length in [300, 4_000] {
         let reason: Arc<str> = "x".repeat(length).into();
-        bomb.groups[0] = vec![Value { series: 0, block: 1, value: Some(1.0), void: Some(reason) }; 1_900_000];
+        bomb.groups[0] =
+            vec![Value { series: 0, block: 1, value: Some(1.0), void: Some(reason) }; 1_900_000];
         // Another name, and the hash of the first.
         bomb.header.host = format!("reasons of {length}");
         if length == 300 {
@@ -45,11 +56,17 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_judged() {
     // A file that says that it has more than any result, and one of zeros.
     bomb.header.groups[0].rows = u64::MAX;
     put(&bomb);
-    fs::write(place.join(format!("results/{}.parquet", "0".repeat(64))), vec![0; 70 << 20]).expect("written");
-    let ran = bounded(&lab, &format!("fleet verdict --fleet {} --json", place.display())).expect_status(0);
+    fs::write(place.join(format!("results/{}.parquet", "0".repeat(64))), vec![0; 70 << 20])
+        .expect("written");
+    let ran = bounded(&lab, &format!("fleet verdict --fleet {} --json", place.display()))
+        .expect_status(0);
     let json = ran.json();
     assert_eq!(json["damaged"].as_array().map(Vec::len), Some(3), "{}", json["damaged"]);
-    assert!(json["damaged"].to_string().contains("a reason is longer than 300 characters"), "{}", json["damaged"]);
+    assert!(
+        json["damaged"].to_string().contains("a reason is longer than 300 characters"),
+        "{}",
+        json["damaged"]
+    );
     assert_eq!(json["groups"][0]["questions"][0]["judgements"][0]["machines"], 10);
 }
 
@@ -66,7 +83,8 @@ fn names_of_a_fleet_cannot_steer_the_terminal_and_a_pipe_in_it_is_not_waited_for
     let device = hostile.header.environment.get_mut("device").expect("facts");
     device.insert("firmware".to_owned(), title.to_owned());
     let machine = Machine { name: format!("{title}\nschedlab: all is well") };
-    let (name, bytes) = MachineResult::of(&hostile, &machine).and_then(|of| of.to_file()).expect("a result");
+    let (name, bytes) =
+        MachineResult::of(&hostile, &machine).and_then(|of| of.to_file()).expect("a result");
     fs::write(place.join(format!("results/{name}.parquet")), bytes).expect("written");
     let results = place.join("results");
     let named = |digit: &str| results.join(format!("{}.parquet", digit.repeat(64)));
@@ -81,6 +99,12 @@ fn names_of_a_fleet_cannot_steer_the_terminal_and_a_pipe_in_it_is_not_waited_for
         assert!(matches!(ran.status, Some(0 | 3)), "{printed}");
         assert!(!printed.contains("root:"), "{printed}");
     }
-    let json = bounded(&lab, &format!("fleet report --json --fleet {}", place.display())).expect_status(0).json();
-    assert_eq!((&json["results"], &json["others"]), (&11.into(), &3.into()), "the pipe and the links are no results");
+    let json = bounded(&lab, &format!("fleet report --json --fleet {}", place.display()))
+        .expect_status(0)
+        .json();
+    assert_eq!(
+        (&json["results"], &json["others"]),
+        (&11.into(), &3.into()),
+        "the pipe and the links are no results"
+    );
 }

@@ -24,7 +24,10 @@ impl Bystander {
     }
 
     fn oom_score_adj(&self) -> String {
-        fs::read_to_string(format!("/proc/{}/oom_score_adj", self.0.id())).unwrap().trim().to_owned()
+        fs::read_to_string(format!("/proc/{}/oom_score_adj", self.0.id()))
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 
     fn is_alive(&mut self) -> bool {
@@ -59,7 +62,8 @@ fn secret(dir: &Path) -> PathBuf {
 fn assert_untouched(victim: &Path, before: &fs::Metadata) {
     let after = fs::symlink_metadata(victim).unwrap();
     assert_eq!(fs::read_to_string(victim).unwrap(), "as it was");
-    let about = |found: &fs::Metadata| (found.mode(), found.uid(), found.mtime(), found.mtime_nsec());
+    let about =
+        |found: &fs::Metadata| (found.mode(), found.uid(), found.mtime(), found.mtime_nsec());
     assert_eq!(about(&after), about(before));
 }
 
@@ -86,7 +90,8 @@ fn hostile_cache(lab: &Lab, real: &Path, dir: &Path, source: &str) -> PathBuf {
     fs::write(copy.join("kernel.json"), record.to_string()).unwrap();
     let linux = copy.join("tree/linux");
     fs::write(dir.join("hostile.c"), source).unwrap();
-    let gcc = Command::new("gcc").arg("-o").arg(&linux).arg(dir.join("hostile.c")).output().unwrap();
+    let gcc =
+        Command::new("gcc").arg("-o").arg(&linux).arg(dir.join("hostile.c")).output().unwrap();
     assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
     copy_modules(&kernel, &copy);
     cache
@@ -120,7 +125,15 @@ fn copy_kernel(real: &Path, cache: &Path) {
 fn copy_modules(kernel: &Path, copy: &Path) {
     for entry in fs::read_dir(kernel).unwrap().flatten() {
         if entry.file_name().to_string_lossy().starts_with("modules-") {
-            assert!(Command::new("cp").arg("-r").arg(entry.path()).arg(copy).status().unwrap().success());
+            assert!(
+                Command::new("cp")
+                    .arg("-r")
+                    .arg(entry.path())
+                    .arg(copy)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         }
     }
 }
@@ -189,7 +202,15 @@ fn a_guest_of_an_ordinary_user_cannot_change_the_users_files() {
     copy_kernel(&cache, &home.join("cache"));
     let program = lab.path("schedlab");
     testbed::copy_program(binary(), &program);
-    assert!(Command::new("chown").arg("-R").arg(attacker::UID.to_string()).arg(&home).status().unwrap().success());
+    assert!(
+        Command::new("chown")
+            .arg("-R")
+            .arg(attacker::UID.to_string())
+            .arg(&home)
+            .status()
+            .unwrap()
+            .success()
+    );
     let script = format!(
         "mount -o remount,rw /; echo changed > {0}; chmod 600 {0}; mkdir /dev/m; mount -t hostfs none /dev/m -o {1}; \
          echo changed > /dev/m/victim; chmod 600 /dev/m/victim; echo tried",
@@ -198,7 +219,10 @@ fn a_guest_of_an_ordinary_user_cannot_change_the_users_files() {
     );
     let cache = home.join("cache");
     let mut guest = attacker::command(&program);
-    guest.args(["kernel", "exec", "--cache-dir"]).arg(&cache).args(["--", "/bin/sh", "-c", &script]);
+    guest
+        .args(["kernel", "exec", "--cache-dir"])
+        .arg(&cache)
+        .args(["--", "/bin/sh", "-c", &script]);
     let said = Ran::from(guest.output().unwrap());
     assert!(said.stdout.contains("tried"), "{said:?}");
     assert_untouched(&victim, &before);
@@ -307,7 +331,11 @@ fn what_a_hostile_kernel_leaves_for_its_reader_neither_blocks_nor_leads_elsewher
     assert!(said.stderr.contains("report.json"), "{said:?}");
     assert!(!said.stderr.contains(SECRET) && !said.stdout.contains(SECRET), "{said:?}");
     assert_eq!(fs::read_to_string(&secret).unwrap(), SECRET);
-    assert_eq!(fs::read_dir(cache.join("run")).unwrap().count(), 0, "the working directory is removed");
+    assert_eq!(
+        fs::read_dir(cache.join("run")).unwrap().count(),
+        0,
+        "the working directory is removed"
+    );
 }
 
 /// A kernel that shows that it was executed.
@@ -369,7 +397,11 @@ fn a_cache_is_closed_to_others_whatever_the_umask_and_an_old_open_one_is_closed(
     let run = |cache: &Path| {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", "umask 000; exec \"$@\"", "sh"]).arg(binary());
-        shell.args(["kernel", "exec", "--cache-dir"]).arg(cache).args(["--", "/bin/true"]).current_dir("/");
+        shell
+            .args(["kernel", "exec", "--cache-dir"])
+            .arg(cache)
+            .args(["--", "/bin/true"])
+            .current_dir("/");
         Ran::from(shell.output().unwrap())
     };
     in_guest(&lab, &real, "true").expect_status(0);
@@ -391,7 +423,8 @@ fn a_kernel_that_is_not_the_one_that_was_built_is_not_booted() {
     fs::create_dir(&own).unwrap();
     let cache = hostile_cache(&lab, &real, &own, &PLANTED.replace("MARK", mark.to_str().unwrap()));
     let record = plain_kernel(&cache).unwrap().join("kernel.json");
-    let mut of: serde_json::Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+    let mut of: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
     of["sha256"] = serde_json::json!("0".repeat(64));
     fs::write(&record, of.to_string()).unwrap();
     let said = in_guest(&lab, &cache, "true");

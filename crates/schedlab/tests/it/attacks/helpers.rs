@@ -70,11 +70,15 @@ fn plant(dir: &Path) {
         "import os\nprint(os.getuid(), __file__, len(open('/etc/shadow').read()), flush=True)\nopen({:?}, 'a').write(__file__)\n",
         ran.display()
     );
-    let version =
-        Command::new("/usr/bin/python3").args(["-Ic", "import sys; print('%d.%d' % sys.version_info[:2])"]).output();
-    let version =
-        version.map_or_else(|_| String::new(), |said| String::from_utf8_lossy(&said.stdout).trim().to_owned());
-    let sites = ["lib", ".local/lib"].map(|lib| dir.join(lib).join(format!("python{version}/site-packages")));
+    let version = Command::new("/usr/bin/python3")
+        .args(["-Ic", "import sys; print('%d.%d' % sys.version_info[:2])"])
+        .output();
+    let version = version.map_or_else(
+        |_| String::new(),
+        |said| String::from_utf8_lossy(&said.stdout).trim().to_owned(),
+    );
+    let sites = ["lib", ".local/lib"]
+        .map(|lib| dir.join(lib).join(format!("python{version}/site-packages")));
     for dir in sites.iter().map(PathBuf::as_path).chain([dir]) {
         fs::create_dir_all(dir).expect("own");
         for name in ["duckdb", "sys", "os", "site", "encodings", "sitecustomize", "usercustomize"] {
@@ -119,7 +123,8 @@ impl Victim {
         fs::create_dir(&tools).expect("new");
         fs::create_dir(lab.path("log")).expect("new");
         for name in HELPERS.iter().filter(|name| !left_out.contains(name)) {
-            let real = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(|dir| Path::new(dir).join(name));
+            let real =
+                ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(|dir| Path::new(dir).join(name));
             let next = real.iter().find(|file| file.is_file() && !LONG.contains(name));
             let next = next.map_or("false".to_owned(), |file| file.display().to_string());
             let log = lab.path("log").join(name).display().to_string();
@@ -135,7 +140,11 @@ impl Victim {
 
     /// The PATH of root: places of the attacker's first.
     fn path(&self) -> String {
-        format!("{}:.::{}:/usr/sbin:/usr/bin:/sbin:/bin", self.hostile.display(), self.tools.display())
+        format!(
+            "{}:.::{}:/usr/sbin:/usr/bin:/sbin:/bin",
+            self.hostile.display(),
+            self.tools.display()
+        )
     }
 
     fn run(&self, words: &str) -> Ran {
@@ -155,9 +164,16 @@ impl Victim {
             let text = fs::read_to_string(entry.path()).expect("own");
             for run in text.split_terminator("\n.\n") {
                 let here = run.lines().nth(1).unwrap_or_default();
-                assert!(!run.contains("innocent"), "{name} has got something of the attacker's:\n{run}");
-                assert!(here == "/" || here.starts_with("/run/schedlab"), "{name} was started in {here}");
-                let hostile = |line: &str| HOSTILE.iter().any(|name| line.starts_with(&format!("{name}=")));
+                assert!(
+                    !run.contains("innocent"),
+                    "{name} has got something of the attacker's:\n{run}"
+                );
+                assert!(
+                    here == "/" || here.starts_with("/run/schedlab"),
+                    "{name} was started in {here}"
+                );
+                let hostile =
+                    |line: &str| HOSTILE.iter().any(|name| line.starts_with(&format!("{name}=")));
                 assert!(!run.lines().any(hostile), "{name}:\n{run}");
             }
             found.push(name);
@@ -174,11 +190,17 @@ fn every_helper_of_the_list_is_started() {
         return;
     }
     for name in HELPERS {
-        let status = programs::helper(name).arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).status();
+        let status = programs::helper(name)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status();
         assert!(status.is_ok(), "{name}: {status:?}");
     }
     let mut python = programs::python().expect("the system has one");
-    let said = python.args(["-c", "import sys, os; print(os.getcwd(), sys.flags.isolated, *sys.path)"]).output();
+    let said = python
+        .args(["-c", "import sys, os; print(os.getcwd(), sys.flags.isolated, *sys.path)"])
+        .output();
     let said = String::from_utf8(said.expect("it starts").stdout).expect("text");
     assert!(said.starts_with("/ 1 /usr/"), "{said}");
 }
@@ -215,7 +237,9 @@ fn commands_start_their_helpers_away_from_a_hostile_directory() {
             path("out")
         ))
         .expect_measured();
-    victim.run(&format!("report {} --figures {} --format pdf", path("out"), path("paper"))).expect_status(0);
+    victim
+        .run(&format!("report {} --figures {} --format pdf", path("out"), path("paper")))
+        .expect_status(0);
     victim.run(&format!("keep {} scheduler=none --dry-run", device.path));
     fs::create_dir(victim.lab.path("repository")).expect("new");
     victim.run(&format!(
@@ -247,9 +271,12 @@ fn a_helper_in_the_current_directory_is_not_run_for_an_empty_or_relative_element
     if !attacker::can_attack(&["blkid"]) {
         return;
     }
-    for path in
-        [":/usr/sbin:/usr/bin:/sbin:/bin", ".:/usr/bin:/bin", "/usr/local/bin::/usr/bin", "../innocent:/usr/bin"]
-    {
+    for path in [
+        ":/usr/sbin:/usr/bin:/sbin:/bin",
+        ".:/usr/bin:/bin",
+        "/usr/local/bin::/usr/bin",
+        "../innocent:/usr/bin",
+    ] {
         assert_eq!(what_ran(|_| path.to_owned()), "", "PATH={path}");
     }
 }
@@ -279,7 +306,11 @@ fn a_query_imports_no_module_of_the_working_directory() {
     fleet(&place, 2, 0, 4);
     for name in ["NO_SUCH_VARIABLE", "PYTHONPATH", "PYTHONUSERBASE", "HOME", "LD_LIBRARY_PATH"] {
         let mut command = lab.command("fleet query");
-        command.args(["SELECT 1", "--fleet"]).arg(&place).env("PATH", "/usr/bin:/bin").env(name, &dir);
+        command
+            .args(["SELECT 1", "--fleet"])
+            .arg(&place)
+            .env("PATH", "/usr/bin:/bin")
+            .env(name, &dir);
         let here = if name == "NO_SUCH_VARIABLE" { &dir } else { Path::new("/") };
         let ran = Ran::from(command.current_dir(here).output().expect("it starts"));
         assert_eq!(
@@ -317,7 +348,14 @@ fn the_program_of_a_query_is_not_root_and_reads_the_fleet_alone() {
     );
     install(&tools.join("duckdb"), &script);
     let mut command = lab.command("fleet query");
-    command.args(["SELECT 1", "--fleet"]).arg(&place).env("PATH", format!("{}:/usr/bin:/bin", tools.display()));
+    command
+        .args(["SELECT 1", "--fleet"])
+        .arg(&place)
+        .env("PATH", format!("{}:/usr/bin:/bin", tools.display()));
     let ran = Ran::from(command.output().expect("it starts")).expect_status(0);
-    assert_eq!(ran.stdout, "user 65534, groups 65534, in /\nreads PAR1\nreads PAR1\n", "{}", ran.stderr);
+    assert_eq!(
+        ran.stdout, "user 65534, groups 65534, in /\nreads PAR1\nreads PAR1\n",
+        "{}",
+        ran.stderr
+    );
 }

@@ -51,8 +51,13 @@ fn an_input_that_never_ends_is_refused_by_its_name() {
     symlink(&fifo, &link).expect("made");
     fs::create_dir(&dir).expect("made");
     fs::write(lab.path("plan.toml"), PLAN).expect("written");
-    let endless =
-        [fifo, link, PathBuf::from("/dev/zero"), PathBuf::from("/proc/kmsg"), PathBuf::from("/proc/self/mem")];
+    let endless = [
+        fifo,
+        link,
+        PathBuf::from("/dev/zero"),
+        PathBuf::from("/proc/kmsg"),
+        PathBuf::from("/proc/self/mem"),
+    ];
     let mut faults = Vec::new();
     for words in COMMANDS {
         for input in endless.iter().chain(words.starts_with("run").then_some(&dir)) {
@@ -60,8 +65,11 @@ fn an_input_that_never_ends_is_refused_by_its_name() {
             let mut command = Command::new("prlimit");
             command.args(["--as=4000000000", "timeout", "--kill-after=1", "300"]).arg(binary());
             command.args(words.split(' ').map(|word| word.replace("IN", &input)));
-            command.env("SCHEDLAB_STATE_DIR", lab.state()).env("SCHEDLAB_CACHE_DIR", lab.path("cache"));
-            let ran = Ran::from(command.current_dir(lab.dir.path()).output().expect("prlimit runs"));
+            command
+                .env("SCHEDLAB_STATE_DIR", lab.state())
+                .env("SCHEDLAB_CACHE_DIR", lab.path("cache"));
+            let ran =
+                Ran::from(command.current_dir(lab.dir.path()).output().expect("prlimit runs"));
             if !matches!(ran.status, Some(1 | 2)) || !ran.stderr.contains(&input) {
                 faults.push(format!("{words}, {input}: {:?} {}", ran.status, ran.stderr));
             }

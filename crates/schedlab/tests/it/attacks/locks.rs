@@ -31,7 +31,12 @@ struct Holder(Child);
 impl Holder {
     fn of(path: &Path) -> Holder {
         let mut python = attacker::command("python3");
-        let mut child = python.args(["-c", HOLD]).arg(path).stdout(Stdio::piped()).spawn().expect("setpriv runs");
+        let mut child = python
+            .args(["-c", HOLD])
+            .arg(path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("setpriv runs");
         // A byte, or the end of the output: the lock is taken or refused.
         let _ = child.stdout.as_mut().expect("a pipe").read(&mut [0]).expect("a pipe");
         Holder(child)
@@ -53,7 +58,8 @@ fn crashed(lab: &Lab) -> (std::path::PathBuf, std::path::PathBuf) {
     let file = json!({"path": lab.state().join("kept/x.json"), "before": null, "after": {"mode": 0o644, "bytes": "x"}});
     let undo = json!({"what": "files", "about": "/dev/x", "files": [file], "directories": []});
     let entry = json!({"schema": 1, "boot_id": boot_id.trim(), "pid": DEAD, "undo": undo});
-    let (entry_path, lock) = (journal.join("schedlab-kept-x.json"), locks.join("schedlab-kept-x.lock"));
+    let (entry_path, lock) =
+        (journal.join("schedlab-kept-x.json"), locks.join("schedlab-kept-x.lock"));
     fs::write(&entry_path, entry.to_string()).expect("own");
     fs::write(&lock, "").expect("own");
     (entry_path, lock)

@@ -85,7 +85,10 @@ fn a_loop_file_that_is_swapped_for_a_link_leads_no_write_to_the_victim() {
     let ran = compare(&lab, &dir);
     drop(swapper);
     let left = left_attached(lab.dir.path());
-    assert!(fs::read(&victim).expect("own") == content, "the victim's content was overwritten: {ran:?}");
+    assert!(
+        fs::read(&victim).expect("own") == content,
+        "the victim's content was overwritten: {ran:?}"
+    );
     assert_eq!(left, Vec::<String>::new(), "{ran:?}");
     ran.expect_status(1).says(&[&dir.display().to_string(), "another user", "name a directory"]);
     assert_eq!(fs::read_dir(&dir).expect("there").count(), 0, "nothing was made there");
@@ -105,13 +108,20 @@ fn a_directory_that_all_may_write_is_refused_unless_it_is_sticky() {
         let ran = compare(&lab, &dir);
         drop(swapper);
         let left = left_attached(lab.dir.path());
-        assert!(fs::read(&victim).expect("own") == content, "{name}: the victim's content was overwritten: {ran:?}");
+        assert!(
+            fs::read(&victim).expect("own") == content,
+            "{name}: the victim's content was overwritten: {ran:?}"
+        );
         assert_eq!(left, Vec::<String>::new(), "{name}: {ran:?}");
         assert_eq!(fs::read_dir(&dir).expect("there").count(), 0, "{name}: nothing is left there");
         if mode == 0o1777 {
             ran.expect_measured();
         } else {
-            ran.expect_status(1).says(&[&dir.display().to_string(), "other users may write", "chmod"]);
+            ran.expect_status(1).says(&[
+                &dir.display().to_string(),
+                "other users may write",
+                "chmod",
+            ]);
         }
     }
 }

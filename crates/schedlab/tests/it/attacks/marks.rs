@@ -22,7 +22,9 @@ impl Drop for Forged {
 fn session_key(lab: &Lab) -> Option<String> {
     let entries = fs::read_dir(lab.state().join("journal")).ok()?.flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).find(|name| name.contains("session"))
+    names
+        .filter_map(|name| name.strip_suffix(".json").map(str::to_owned))
+        .find(|name| name.contains("session"))
 }
 
 #[test]
@@ -36,12 +38,18 @@ fn processes_marked_by_another_user_are_neither_killed_by_a_restore_nor_waited_f
         lab.path("out").display()
     );
     let mut child = lab.start(&words);
-    eventually("the session is journaled", || session_key(&lab).is_some() || child.try_wait().unwrap().is_some());
+    eventually("the session is journaled", || {
+        session_key(&lab).is_some() || child.try_wait().unwrap().is_some()
+    });
     child.kill().expect("it runs");
     let ended = child.wait_with_output().expect("it was killed");
     let key = session_key(&lab).unwrap_or_else(|| panic!("no session was begun: {ended:?}"));
     let mut command = attacker::command("sleep");
-    command.arg("1000").env("SCHEDLAB_SESSION", format!("{key}/0")).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .arg("1000")
+        .env("SCHEDLAB_SESSION", format!("{key}/0"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut forged = Forged(command.spawn().expect("setpriv runs"));
     eventually("the process has the mark", || {
         let name = fs::read_to_string(format!("/proc/{}/comm", forged.0.id())).unwrap_or_default();

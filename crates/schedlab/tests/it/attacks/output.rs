@@ -20,7 +20,8 @@ fn victim(lab: &Lab) -> PathBuf {
 
 #[track_caller]
 fn assert_untouched(victim: &Path) {
-    let names: Vec<_> = fs::read_dir(victim).expect("readable").flatten().map(|entry| entry.file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(victim).expect("readable").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(names, ["precious"], "nothing is made in the victim's directory");
     assert_eq!(fs::read_to_string(victim.join("precious")).expect("readable"), "precious");
 }
@@ -70,11 +71,19 @@ fn a_directory_that_others_may_write_is_refused_before_anything_is_written() {
     }
     let lab = Lab::new();
     let shared = attacker::shared(lab.dir.path(), "shared", 0o777);
-    experiment_in(&lab, &shared).expect_status(1).says(&["other users may write there", "mode 0777", "chmod go-w"]);
+    experiment_in(&lab, &shared).expect_status(1).says(&[
+        "other users may write there",
+        "mode 0777",
+        "chmod go-w",
+    ]);
     assert_eq!(fs::read_dir(&shared).expect("readable").count(), 0);
     let group = attacker::shared(lab.dir.path(), "group", 0o775);
     chown(&group, None, Some(attacker::UID)).expect("root may give away");
-    experiment_in(&lab, &group).expect_status(1).says(&["other users may write there", "mode 0775", "chmod go-w"]);
+    experiment_in(&lab, &group).expect_status(1).says(&[
+        "other users may write there",
+        "mode 0775",
+        "chmod go-w",
+    ]);
     assert_eq!(fs::read_dir(&group).expect("readable").count(), 0);
 }
 
@@ -85,27 +94,40 @@ fn a_directory_whose_list_lets_others_write_is_refused() {
     }
     let lab = Lab::new();
     passable(&lab);
-    for (number, entry) in ["u:64321:rwx", "g:64321:rwx", "d:u:64321:rwx", "d:g:64321:rwx"].into_iter().enumerate() {
+    for (number, entry) in
+        ["u:64321:rwx", "g:64321:rwx", "d:u:64321:rwx", "d:g:64321:rwx"].into_iter().enumerate()
+    {
         let dir = attacker::shared(lab.dir.path(), &number.to_string(), 0o755);
         let setfacl = |words: &[&str]| {
             assert!(
-                Command::new("setfacl").args(words).arg(&dir).status().expect("setfacl runs").success(),
+                Command::new("setfacl")
+                    .args(words)
+                    .arg(&dir)
+                    .status()
+                    .expect("setfacl runs")
+                    .success(),
                 "{words:?}"
             );
         };
         setfacl(&["-m", entry]);
         let out = dir.join("out");
         if !entry.starts_with("d:") {
-            attacker::sh(&format!("mkdir {0}/theirs; rmdir {0}/theirs", dir.display())).expect_status(0);
+            attacker::sh(&format!("mkdir {0}/theirs; rmdir {0}/theirs", dir.display()))
+                .expect_status(0);
             let shown = fs::metadata(&dir).expect("it is there").permissions().mode() & 0o777;
             assert_eq!(shown, 0o775, "the mask shows in the bits of root's group");
         }
         let named = lab.run(&format!("{EXPERIMENT} --out {}", out.display()));
         let unnamed = experiment_in(&lab, &dir);
-        assert_eq!(fs::read_dir(&dir).expect("readable").count(), 0, "{entry}: {named:?} {unnamed:?}");
+        assert_eq!(
+            fs::read_dir(&dir).expect("readable").count(),
+            0,
+            "{entry}: {named:?} {unnamed:?}"
+        );
         let remedy = entry.replace("rwx", "rx");
         for ran in [named, unnamed] {
-            let said = ["an access control list lets others write", &format!("setfacl -m {remedy}")];
+            let said =
+                ["an access control list lets others write", &format!("setfacl -m {remedy}")];
             ran.expect_status(1).says(&said);
         }
         // As the message says.
@@ -121,16 +143,29 @@ fn unfinished_files_of_a_killed_process_are_removed() {
     }
     let lab = Lab::new();
     let out = lab.path("out");
-    let atlas =
-        format!("atlas --quick --devices nvme --schedulers none,bfq --workloads oltp --quiet --out {}", out.display());
+    let atlas = format!(
+        "atlas --quick --devices nvme --schedulers none,bfq --workloads oltp --quiet --out {}",
+        out.display()
+    );
     let unfinished = || {
-        let names = fs::read_dir(&out).expect("readable").flatten().map(|entry| entry.file_name().into_string());
-        let mut names: Vec<String> = names.flatten().filter(|name| name.starts_with(".schedlab-")).collect();
+        let names = fs::read_dir(&out)
+            .expect("readable")
+            .flatten()
+            .map(|entry| entry.file_name().into_string());
+        let mut names: Vec<String> =
+            names.flatten().filter(|name| name.starts_with(".schedlab-")).collect();
         names.sort();
         names
     };
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=renameat,renameat2:signal=KILL:when=1"]);
+    strace.args([
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "inject=renameat,renameat2:signal=KILL:when=1",
+    ]);
     strace.arg(binary()).args(atlas.split_whitespace()).env("SCHEDLAB_STATE_DIR", lab.state());
     assert!(!strace.status().expect("strace runs").success());
     let left = unfinished();
@@ -171,7 +206,13 @@ fn links_that_are_left_in_a_directory_which_is_used_again_are_not_followed() {
     let lab = Lab::new();
     let (victim, out) = (victim(&lab), lab.path("out"));
     fs::create_dir_all(out.join("traces")).expect("own");
-    for name in ["traces/randread-noop.csv", "traces/randread-deadline.csv", "report.html", "study.json", "plan.toml"] {
+    for name in [
+        "traces/randread-noop.csv",
+        "traces/randread-deadline.csv",
+        "report.html",
+        "study.json",
+        "plan.toml",
+    ] {
         symlink(victim.join("precious"), out.join(name)).expect("own");
     }
     lab.run(&format!("{EXPERIMENT} --trace csv --out {}", out.display())).expect_measured();
@@ -194,7 +235,8 @@ fn pages_and_converted_traces_replace_a_planted_link_in_a_sticky_directory() {
     let lab = Lab::new();
     passable(&lab);
     let (victim, shared) = (victim(&lab), attacker::shared(lab.dir.path(), "shared", 0o1777));
-    lab.run(&format!("{EXPERIMENT} --trace csv --out {}", lab.path("out").display())).expect_measured();
+    lab.run(&format!("{EXPERIMENT} --trace csv --out {}", lab.path("out").display()))
+        .expect_measured();
     // A dangling link: what does not exist there looks free.
     let plant = format!("ln -s {}/made {}/events.csv", victim.display(), shared.display());
     attacker::sh(&plant).expect_status(0);
@@ -210,8 +252,11 @@ fn whatever_the_umask_no_other_user_can_write_what_root_has_written() {
         return;
     }
     let lab = Lab::new();
-    let script =
-        format!("umask 0; exec '{}' {EXPERIMENT} --trace csv --out {}", binary().display(), lab.path("out").display());
+    let script = format!(
+        "umask 0; exec '{}' {EXPERIMENT} --trace csv --out {}",
+        binary().display(),
+        lab.path("out").display()
+    );
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &script]).env("SCHEDLAB_STATE_DIR", lab.state());
     Ran::from(shell.output().expect("a shell")).expect_measured();
@@ -226,7 +271,9 @@ fn whatever_the_umask_no_other_user_can_write_what_root_has_written() {
 
 /// Every file and directory with its mode.
 pub(crate) fn walk(dir: &Path, each: &mut dyn FnMut(&Path, u32)) {
-    let mode = |path: &Path| fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o7777;
+    let mode = |path: &Path| {
+        fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o7777
+    };
     each(dir, mode(dir));
     for path in fs::read_dir(dir).expect("readable").flatten().map(|entry| entry.path()) {
         if path.is_dir() { walk(&path, each) } else { each(&path, mode(&path)) }

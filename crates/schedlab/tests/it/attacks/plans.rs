@@ -46,7 +46,12 @@ fn disk(size: &str) -> String {
 fn run(lab: &Lab, plan: &Path, flags: &str) -> Ran {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
-    lab.run(&format!("run {} --loop-dir {} --out {} {flags}", plan.display(), lab.path("").display(), out.display()))
+    lab.run(&format!(
+        "run {} --loop-dir {} --out {} {flags}",
+        plan.display(),
+        lab.path("").display(),
+        out.display()
+    ))
 }
 
 #[test]
@@ -67,7 +72,13 @@ fn a_command_in_a_plan_from_elsewhere_does_not_run_as_root() {
         );
         let ran = run(&lab, &plan, "");
         assert!(!marker.exists(), "{option}: the plan wrote a file as root:\n{}", ran.stderr);
-        ran.expect_status(2).says(&["workload mine", option, "touch", "--allow-commands", "--as USER"]);
+        ran.expect_status(2).says(&[
+            "workload mine",
+            option,
+            "touch",
+            "--allow-commands",
+            "--as USER",
+        ]);
     }
 }
 
@@ -78,7 +89,12 @@ fn a_script_beside_a_plan_from_elsewhere_does_not_run_as_root() {
     }
     let lab = open_lab();
     let marker = lab.path("marker");
-    let plan = planted(&lab, "plan", CPU, "kind = 'command'\nparams = { file = './bench.sh', on = 'cpu' }\n");
+    let plan = planted(
+        &lab,
+        "plan",
+        CPU,
+        "kind = 'command'\nparams = { file = './bench.sh', on = 'cpu' }\n",
+    );
     let script = plan.with_file_name("bench.sh");
     fs::write(&script, format!("#!/bin/sh\ntouch {}\n", marker.display())).expect("written");
     let ran = run(&lab, &plan, "");
@@ -95,7 +111,12 @@ fn a_program_for_cold_starts_or_a_loader_of_a_scheduler_does_not_run_as_root() {
     let marker = lab.path("marker");
     // Before its tree exists it is asked for its version: that runs outside of it.
     let starts = "kind = 'startup'\nparams = { program = '";
-    let plan = planted(&lab, "starts", &disk("32M"), &format!("{starts}{}' }}\n", lab.path("attacker/evil").display()));
+    let plan = planted(
+        &lab,
+        "starts",
+        &disk("32M"),
+        &format!("{starts}{}' }}\n", lab.path("attacker/evil").display()),
+    );
     let evil = plan.with_file_name("evil");
     fs::write(&evil, format!("#!/bin/sh\ntouch {}\n", marker.display())).expect("written");
     fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).expect("root may");
@@ -119,12 +140,17 @@ fn a_patch_or_a_directory_of_a_plan_does_not_build_a_kernel_as_root() {
     let head = "arena = 'kernel'\ndevice = 'hp97560'\nkernel = './linux'\n[[arm]]\nname = 'a'\nscheduler = 'none'\n[[arm]]\n\
                 name = 'b'\nscheduler = 'bfq@evil.patch'";
     let plan = planted(&lab, "plan", head, "kind = 'randread'\n");
-    fs::write(plan.with_file_name("evil.patch"), "--- a/Makefile\n+++ b/Makefile\n").expect("written");
+    fs::write(plan.with_file_name("evil.patch"), "--- a/Makefile\n+++ b/Makefile\n")
+        .expect("written");
     run(&lab, &plan, "").expect_status(2).says(&["evil.patch", "./linux", "--allow-commands"]);
     // The series is root's own word, the plan's directory is not.
     let series = plan.with_file_name("evil.patch");
-    let words =
-        format!("bisect --plan {} --source {} --out {}", plan.display(), series.display(), lab.path("out").display());
+    let words = format!(
+        "bisect --plan {} --source {} --out {}",
+        plan.display(),
+        series.display(),
+        lab.path("out").display()
+    );
     lab.run(&words).expect_status(2).says(&["./linux", "--allow-commands"]);
     assert!(!lab.path("out").exists());
 }
@@ -137,10 +163,17 @@ fn a_plan_says_what_it_starts_before_it_does_and_runs_when_root_agrees_or_typed_
     let lab = open_lab();
     let marker = lab.path("marker");
     let line = format!("touch {}", marker.display());
-    let plan = planted(&lab, "plan", CPU, &format!("kind = 'command'\nparams = {{ run = '{line}', on = 'cpu' }}\n"));
+    let plan = planted(
+        &lab,
+        "plan",
+        CPU,
+        &format!("kind = 'command'\nparams = {{ run = '{line}', on = 'cpu' }}\n"),
+    );
     let shown = run(&lab, &plan, "--plan-only").expect_status(0);
     assert!(
-        shown.stdout.starts_with(&format!("# starts as root: workload mine: command run {line:?}\n")),
+        shown
+            .stdout
+            .starts_with(&format!("# starts as root: workload mine: command run {line:?}\n")),
         "{}",
         shown.stdout
     );
@@ -148,8 +181,9 @@ fn a_plan_says_what_it_starts_before_it_does_and_runs_when_root_agrees_or_typed_
     assert!(shown.stdout.starts_with("# starts as nobody: workload mine"), "{}", shown.stdout);
     assert!(!marker.exists() && !lab.path("out").exists());
 
-    let ran =
-        run(&lab, &plan, "--allow-commands").expect_measured().says(&["starts as root: workload mine: command run"]);
+    let ran = run(&lab, &plan, "--allow-commands")
+        .expect_measured()
+        .says(&["starts as root: workload mine: command run"]);
     assert!(marker.exists(), "{}", ran.stderr);
     fs::remove_file(&marker).expect("there");
 
@@ -176,7 +210,10 @@ fn a_program_of_another_user_has_no_rights_terminal_or_descriptor_of_roots() {
     }
     let lab = open_lab();
     let found = attacker::shared(lab.dir.path(), "found", 0o777).join("self");
-    let work = format!("kind = 'command'\nparams = {{ on = 'cpu', run = '''{SELF} {}''' }}\n", found.display());
+    let work = format!(
+        "kind = 'command'\nparams = {{ on = 'cpu', run = '''{SELF} {}''' }}\n",
+        found.display()
+    );
     let plan = planted(&lab, "plan", CPU, &work);
     // `script` gives schedlab a terminal of its own; descriptor 7 is one that root's shell has forgotten to close.
     let schedlab = format!(
@@ -204,7 +241,11 @@ fn a_program_of_another_user_has_no_rights_terminal_or_descriptor_of_roots() {
     assert!(text.contains("umask 0022") && text.contains(&format!("user {NOBODY}")), "{text}");
     let session: Vec<&str> =
         text.lines().find(|line| line.starts_with("session")).expect("a line").split(' ').collect();
-    assert_eq!((session[1], session[5]), (session[3], "0"), "a session of its own without a terminal: {text}");
+    assert_eq!(
+        (session[1], session[5]),
+        (session[3], "0"),
+        "a session of its own without a terminal: {text}"
+    );
     for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
         assert!(text.contains(&format!("{set}:\t0000000000000000")), "{text}");
     }
@@ -221,8 +262,9 @@ fn a_program_of_another_user_can_use_the_file_system_made_for_it() {
     }
     let lab = open_lab();
     let line = "id -u > {dir}/mine && stat -c %u {dir}/mine && dd if=/dev/zero of={dir}/x bs=64k count=16 conv=fsync";
-    let work =
-        format!("kind = 'command'\nparams = {{ run = '{line}', regex = '(?<owner>[0-9]+)', better = 'lower' }}\n");
+    let work = format!(
+        "kind = 'command'\nparams = {{ run = '{line}', regex = '(?<owner>[0-9]+)', better = 'lower' }}\n"
+    );
     let starts = "[[workload]]\nname = 'start'\nkind = 'startup'\nparams = { program = '/usr/bin/id', args = '-u', ready = '^65534', starts = 1 }\n";
     let plan = planted(&lab, "plan", &disk("32M"), &format!("{work}{starts}"));
     run(&lab, &plan, "--as nobody").expect_measured().says(&["starts as nobody: workload start"]);

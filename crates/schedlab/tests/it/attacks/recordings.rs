@@ -56,7 +56,9 @@ fn a_recording_follows_no_link_and_is_not_made_where_another_user_may_write() {
         assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
         assert!(dir == &sticky || !out.exists());
     }
-    for words in ["profile F --html", "trace F --to", "synthesize F --device hp97560 --out", "fit F --out"] {
+    for words in
+        ["profile F --html", "trace F --to", "synthesize F --device hp97560 --out", "fit F --out"]
+    {
         let file = trial(&lab);
         let name = match words {
             words if words.starts_with("profile") => "p.html",
@@ -84,7 +86,9 @@ fn trial(lab: &Lab) -> PathBuf {
     }
     // The label of the workload, with its parameters, is in the name.
     let mut files = fs::read_dir(traces).unwrap().flatten().map(|entry| entry.path());
-    files.find(|path| path.to_str().unwrap().ends_with("-none.csv")).expect("a trace of the arm none")
+    files
+        .find(|path| path.to_str().unwrap().ends_with("-none.csv"))
+        .expect("a trace of the arm none")
 }
 
 #[test]
@@ -98,12 +102,19 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     let names = ["\u{1b}]0;owned\u{7}", "<img src=x>&\"'", "a\n8,0 x]\n- b|"];
     let readers = Readers::of(&lab, &names, &device.path);
     let (file, page) = (lab.path("a.parquet"), lab.path("a.html"));
-    lab.run(&format!("record {} --for 2s --out {} --quiet", device.name, file.display())).expect_status(0);
+    lab.run(&format!("record {} --for 2s --out {} --quiet", device.name, file.display()))
+        .expect_status(0);
     drop(readers);
-    let ran = lab.run(&format!("profile {} --top 1000 --html {}", file.display(), page.display())).expect_status(0);
+    let ran = lab
+        .run(&format!("profile {} --top 1000 --html {}", file.display(), page.display()))
+        .expect_status(0);
     let steers = |text: &str| text.contains(|c: char| c.is_control() && c != '\n' && c != '\t');
     assert!(!steers(&ran.stdout) && !steers(&ran.stderr), "{ran:?}");
-    assert!(ran.stdout.contains(" ]0;owned "), "the name is shown, without what steers: {}", ran.stdout);
+    assert!(
+        ran.stdout.contains(" ]0;owned "),
+        "the name is shown, without what steers: {}",
+        ran.stdout
+    );
     let html = fs::read_to_string(&page).unwrap();
     assert!(html.contains("&lt;img src=x&gt;") && !html.contains("<img"), "{html}");
     assert!(!html.contains('\u{1b}') && !html.contains('\u{7}'), "{html}");
@@ -111,7 +122,10 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     let text = lab.path("a.blkparse");
     lab.run(&format!("trace {} --to {}", file.display(), text.display())).expect_status(0);
     let text = fs::read_to_string(text).unwrap();
-    assert!(!text.lines().any(|line| line.starts_with("8,0 x]") || line.starts_with("- b|")) && !steers(&text));
+    assert!(
+        !text.lines().any(|line| line.starts_with("8,0 x]") || line.starts_with("- b|"))
+            && !steers(&text)
+    );
     // And a word in the plan of a workload that is made of it.
     let plan = lab.path("w.toml");
     let made = format!("synthesize {} --device hp97560 --out {}", file.display(), plan.display());
@@ -123,7 +137,10 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
 /// Runs schedlab with little address space and time: what is hostile ends in a refusal, not in a signal.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
-    command.args(["--as=1500000000", "timeout", "--kill-after=1", "300"]).arg(binary()).args(words.split_whitespace());
+    command
+        .args(["--as=1500000000", "timeout", "--kill-after=1", "300"])
+        .arg(binary())
+        .args(words.split_whitespace());
     command.env("SCHEDLAB_STATE_DIR", lab.state()).stdin(Stdio::null());
     Ran::from(command.output().expect("prlimit and timeout run"))
 }
@@ -180,10 +197,13 @@ fn the_advice_of_a_live_disk_leaves_no_process_behind_when_it_is_ended() {
     testbed::eventually("the recording is on its way", || out.join("recording.parquet").exists());
     let mut children = String::new();
     testbed::eventually("the recording is made by a process of its own", || {
-        children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default();
+        children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id()))
+            .unwrap_or_default();
         !children.is_empty()
     });
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success()
+    );
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(143));
     for pid in children.split_whitespace() {

@@ -58,7 +58,9 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     // What never ends and what is no file.
     assert!(Command::new("mkfifo").arg(lab.path("pipe")).status().expect("mkfifo runs").success());
     for name in ["pipe", "/dev/zero", "."] {
-        bounded(&lab, &format!("merge {name} --out out")).expect_status(1).says(&["not a regular file"]);
+        bounded(&lab, &format!("merge {name} --out out"))
+            .expect_status(1)
+            .says(&["not a regular file"]);
     }
     // A thousand times the blocks of the plan.
     let more: String = (0..4000)
@@ -72,9 +74,13 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
     fs::write(lab.path("more"), sealed(&format!("{body}{more}"))).expect("room");
     bounded(&lab, "merge more --out more-out").expect_status(0);
     let record = |dir: &str| fs::read(lab.path(dir).join("record.jsonl")).expect("a record");
-    assert!(record("more-out") == record("repeated"), "what the plan does not ask for is in no record");
+    assert!(
+        record("more-out") == record("repeated"),
+        "what the plan does not ask for is in no record"
+    );
     // Texts of the segment in what is printed: a command for a shell, and a sequence for the terminal.
-    let evil = body.replacen("schedlab run plan.toml", "schedlab run $(touch ran);\\u001b[2J.toml", 1);
+    let evil =
+        body.replacen("schedlab run plan.toml", "schedlab run $(touch ran);\\u001b[2J.toml", 1);
     let half: String = evil.lines().take(2).map(|line| format!("{line}\n")).collect();
     fs::write(lab.path("evil"), sealed(&half)).expect("room");
     let ran = bounded(&lab, "merge evil --out out").expect_status(9);

@@ -31,7 +31,8 @@ fn entry(payload: Value) -> String {
 
 /// What makes `restore` create a setuid file of root's.
 fn setuid(path: &Path) -> Value {
-    let file = json!({"path": path, "before": {"mode": 0o4755, "bytes": "#!/bin/sh\n"}, "after": null});
+    let file =
+        json!({"path": path, "before": {"mode": 0o4755, "bytes": "#!/bin/sh\n"}, "after": null});
     json!({"what": "files", "about": "x", "files": [file], "directories": []})
 }
 
@@ -55,7 +56,9 @@ fn entries_in_a_state_directory_that_another_user_owns_or_can_write_are_not_obey
         ("belongs to another user", |state| drop(chown(state, Some(UID), Some(UID)))),
         ("other users may write there", |state| chmod(state, 0o777)),
         ("other users may write there", |state| chmod(&state.join("journal"), 0o777)),
-        ("belongs to another user", |state| drop(chown(state.join("journal/schedlab-kept-x.json"), Some(UID), None))),
+        ("belongs to another user", |state| {
+            drop(chown(state.join("journal/schedlab-kept-x.json"), Some(UID), None))
+        }),
     ];
     for (why, loosen) in cases {
         let lab = Lab::new();
@@ -70,7 +73,10 @@ fn entries_in_a_state_directory_that_another_user_owns_or_can_write_are_not_obey
             fs::metadata(&made).expect("made").permissions().mode()
         );
         let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(ran.status == Some(1) && said.contains(why) && said.contains("state"), "{why}: {said}");
+        assert!(
+            ran.status == Some(1) && said.contains(why) && said.contains("state"),
+            "{why}: {said}"
+        );
     }
 }
 
@@ -85,17 +91,33 @@ fn an_entry_that_names_what_schedlab_never_changes_is_refused_and_stays() {
     let number = fs::read_to_string(format!("/sys/block/{}/dev", device.name)).expect("a disk");
     let identity = format!("name {} number {}", device.name, number.trim());
     let key = identity.replace(' ', "%20").replace(':', "%3A");
-    let up = format!("{}{}", "../".repeat(12), victim.strip_prefix("/").expect("absolute").display());
+    let up =
+        format!("{}{}", "../".repeat(12), victim.strip_prefix("/").expect("absolute").display());
     let file = json!({"path": victim, "before": {"mode": 0o644, "bytes": "gone\n"}, "after": {"mode": 0o644, "bytes": "precious\n"}});
     let loose = json!({"path": lab.state().join("kept/x.json"), "before": {"mode": 0o666, "bytes": ""}, "after": null});
     let cases = [
         ("schedlab-kept-x", setuid(&made)),
-        ("schedlab-kept-x", json!({"what": "files", "about": "x", "files": [file], "directories": []})),
-        ("schedlab-kept-x", json!({"what": "files", "about": "x", "files": [loose], "directories": []})),
-        ("schedlab-kept-x", json!({"what": "files", "about": "x", "files": [], "directories": [lab.path("empty")]})),
+        (
+            "schedlab-kept-x",
+            json!({"what": "files", "about": "x", "files": [file], "directories": []}),
+        ),
+        (
+            "schedlab-kept-x",
+            json!({"what": "files", "about": "x", "files": [loose], "directories": []}),
+        ),
+        (
+            "schedlab-kept-x",
+            json!({"what": "files", "about": "x", "files": [], "directories": [lab.path("empty")]}),
+        ),
         ("schedlab-loop-1-2", json!({"what": "loop-file", "file": victim})),
-        ("cpu", json!({"what": "cpu", "attributes": [{"name": "kernel.sched_x", "path": victim, "value": "gone"}]})),
-        ("schedlab-session-1-2", json!({"what": "session", "controllers": [{"file": victim, "controller": "io"}]})),
+        (
+            "cpu",
+            json!({"what": "cpu", "attributes": [{"name": "kernel.sched_x", "path": victim, "value": "gone"}]}),
+        ),
+        (
+            "schedlab-session-1-2",
+            json!({"what": "session", "controllers": [{"file": victim, "controller": "io"}]}),
+        ),
         (
             &key,
             json!({"what": "settings", "identity": identity, "device": device.name,
@@ -125,7 +147,11 @@ fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
     let victim = format!("test-victim-{}", std::process::id());
     fs::create_dir(instances.join(&victim)).expect("an instance of another program");
     let up = format!("../instances/{victim}");
-    let forged = [(victim.as_str(), &victim), ("schedlab-record-1-2-3", &victim), ("schedlab-record-1-2-3", &up)];
+    let forged = [
+        (victim.as_str(), &victim),
+        ("schedlab-record-1-2-3", &victim),
+        ("schedlab-record-1-2-3", &up),
+    ];
     let mut answers: Vec<Ran> = Vec::new();
     for (key, instance) in forged {
         let planted = plant(&lab, key, json!({"what": "tracing-instance", "instance": instance}));
@@ -141,11 +167,14 @@ fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
     // That of a process which records for another state directory.
     let other = Lab::new();
     let out = other.path("a.parquet").display().to_string();
-    let mut recording = other.start(&format!("record {} --source tracefs --out {out}", device.name));
+    let mut recording =
+        other.start(&format!("record {} --source tracefs --out {out}", device.name));
     let own = format!("schedlab-record-{}-", recording.id());
     let name = || {
-        let mut names =
-            fs::read_dir(instances).expect("tracefs").flatten().map(|entry| entry.file_name().into_string());
+        let mut names = fs::read_dir(instances)
+            .expect("tracefs")
+            .flatten()
+            .map(|entry| entry.file_name().into_string());
         names.find_map(|name| name.ok().filter(|name| name.starts_with(&own)))
     };
     eventually("the recording has begun", || name().is_some());
@@ -156,7 +185,10 @@ fn an_entry_removes_no_tracing_instance_but_a_dead_recordings() {
     recording.kill().expect("our child");
     recording.wait().expect("our child");
     let removed = other.run("restore");
-    assert!(stayed && ran.status == Some(1) && ran.stdout.contains("in use by another schedlab"), "{ran:?}");
+    assert!(
+        stayed && ran.status == Some(1) && ran.stdout.contains("in use by another schedlab"),
+        "{ran:?}"
+    );
     removed.expect_status(0);
     assert!(!instances.join(&name).exists());
 }

@@ -20,7 +20,9 @@ const OVERRIDE: char = '\u{202e}';
 #[track_caller]
 fn assert_shown(ran: &Ran) {
     let printed = format!("{}{}", ran.stdout, ran.stderr);
-    let steers = |c: char| (c.is_control() && c != '\n' && c != '\t') || ('\u{2028}'..='\u{202e}').contains(&c);
+    let steers = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t') || ('\u{2028}'..='\u{202e}').contains(&c)
+    };
     assert!(!printed.contains(steers), "{printed:?}");
     assert!(printed.contains("\\u001b]0;owned\\u0007"), "the name is shown, escaped: {printed:?}");
 }
@@ -30,7 +32,12 @@ fn of_the_attacker(lab: &Lab, name: &str, content: &str) -> PathBuf {
     fs::set_permissions(lab.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let home = attacker::home(lab.dir.path(), "attacker");
     let path = home.join(name);
-    let mut tee = attacker::command("tee").arg(&path).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut tee = attacker::command("tee")
+        .arg(&path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
     tee.stdin.take().unwrap().write_all(content.as_bytes()).unwrap();
     assert!(tee.wait().unwrap().success());
     path
@@ -38,7 +45,9 @@ fn of_the_attacker(lab: &Lab, name: &str, content: &str) -> PathBuf {
 
 fn study(lab: &Lab, table: &Path, more: &[&str]) -> Ran {
     let command = &mut lab.command("study");
-    Ran::from(command.arg(table).args(["--arm", "arm", "--metric", "mb_s"]).args(more).output().unwrap())
+    Ran::from(
+        command.arg(table).args(["--arm", "arm", "--metric", "mb_s"]).args(more).output().unwrap(),
+    )
 }
 
 #[test]
@@ -47,7 +56,11 @@ fn the_head_of_a_table_cannot_steer_the_terminal() {
         return;
     }
     let lab = Lab::new();
-    let table = of_the_attacker(&lab, "table.csv", &format!("arm,{TITLE}mb{OVERRIDE}\u{9b}2J\u{7f}\na,1\n"));
+    let table = of_the_attacker(
+        &lab,
+        "table.csv",
+        &format!("arm,{TITLE}mb{OVERRIDE}\u{9b}2J\u{7f}\na,1\n"),
+    );
     assert_shown(&study(&lab, &table, &[]).expect_status(2).says(&["not in the table"]));
 }
 
@@ -68,7 +81,11 @@ fn names_in_json_cannot_steer_the_terminal_and_mean_the_same() {
     }
     let lab = Lab::new();
     let name = format!("{TITLE}{OVERRIDE}\u{9b}2J\u{7f}");
-    let table = of_the_attacker(&lab, "table.csv", &format!("arm,mb_s\na,1\n{name},2\na,1.1\n{name},2.1\n"));
+    let table = of_the_attacker(
+        &lab,
+        "table.csv",
+        &format!("arm,mb_s\na,1\n{name},2\na,1.1\n{name},2.1\n"),
+    );
     let ran = study(&lab, &table, &["--baseline", "a", "--json"]).expect_status(0);
     assert_eq!(ran.json()["judgements"][0]["arm"], name.as_str());
     assert_shown(&ran);
@@ -93,7 +110,8 @@ fn the_list_of_kernels_cannot_steer_the_terminal() {
         "asked": [], "recipe": "none",
     });
     fs::write(dir.join("kernel.json"), record.to_string()).unwrap();
-    let ran = lab.command("kernel list").env("SCHEDLAB_CACHE_DIR", lab.path("cache")).output().unwrap();
+    let ran =
+        lab.command("kernel list").env("SCHEDLAB_CACHE_DIR", lab.path("cache")).output().unwrap();
     let ran = Ran::from(ran);
     // The record is shown, or refused; either way the terminal is not steered.
     assert!(!format!("{}{}", ran.stdout, ran.stderr).contains(['\u{1b}', '\u{7}']), "{ran:?}");
@@ -108,11 +126,13 @@ fn a_cell_of_csv_is_no_formula_and_numbers_stay_numbers() {
     let rows = "=cmd|' /C calc'!A0,1\n@SUM(1),2\n=cmd|' /C calc'!A0,1.1\n@SUM(1),-2.1\n";
     let table = of_the_attacker(&lab, "table.csv", &format!("arm,mb_s\n{rows}"));
     let out = lab.path("out");
-    let ran = study(&lab, &table, &["--baseline", "=cmd|' /C calc'!A0", "--out", out.to_str().unwrap()]);
+    let ran =
+        study(&lab, &table, &["--baseline", "=cmd|' /C calc'!A0", "--out", out.to_str().unwrap()]);
     assert!(matches!(ran.status, Some(0 | 3)), "{ran:?}");
     let csv = fs::read_to_string(lab.path("out/judgements.csv")).unwrap();
     assert!(csv.contains(",'=cmd|' /C calc'!A0,") && csv.contains(",'@SUM(1),"), "{csv}");
-    let is_formula = |cell: &str| cell.starts_with(['=', '@', '+', '-']) && cell.parse::<f64>().is_err();
+    let is_formula =
+        |cell: &str| cell.starts_with(['=', '@', '+', '-']) && cell.parse::<f64>().is_err();
     assert!(!csv.split([',', '\n']).any(is_formula), "{csv}");
     // What was written is read as it was.
     let again = lab.path("again.csv");
@@ -138,7 +158,8 @@ fn the_name_of_a_device_makes_no_line_of_its_own_in_a_unit() {
     let mut command = lab.command("watch add --print --name x --device");
     let ran = Ran::from(command.arg(&link).output().unwrap());
     let starts = |line: &&str| line.starts_with("ExecStart=");
-    let evil: Vec<&str> = ran.stdout.lines().filter(starts).filter(|line| !line.contains("watch run x")).collect();
+    let evil: Vec<&str> =
+        ran.stdout.lines().filter(starts).filter(|line| !line.contains("watch run x")).collect();
     assert!(evil.is_empty(), "{evil:?}");
     ran.expect_status(2).says(&["cannot stand in a unit of systemd", "another name"]);
 }
@@ -167,7 +188,11 @@ fn a_program_in_a_guest_cannot_steer_the_terminal_and_is_passed_on_as_it_is_into
     let said = r"\033]0;owned\007";
     let piped = lab.command(words).arg(said).env("SCHEDLAB_CACHE_DIR", &cache).output().unwrap();
     assert_eq!(piped.stdout, TITLE.as_bytes(), "{}", String::from_utf8_lossy(&piped.stderr));
-    let line = format!("SCHEDLAB_CACHE_DIR='{}' '{}' {words} '{said}'", cache.display(), binary().display());
+    let line = format!(
+        "SCHEDLAB_CACHE_DIR='{}' '{}' {words} '{said}'",
+        cache.display(),
+        binary().display()
+    );
     let printed = on_a_terminal(&lab, &line);
     assert!(printed.contains("\\u001b]0;owned\\u0007") && !printed.contains(TITLE), "{printed:?}");
 }
@@ -175,7 +200,12 @@ fn a_program_in_a_guest_cannot_steer_the_terminal_and_is_passed_on_as_it_is_into
 /// What a shell's command prints on a terminal.
 fn on_a_terminal(lab: &Lab, line: &str) -> String {
     let log = lab.path("typescript");
-    let done = Command::new("script").args(["-qec", line]).arg(&log).env("TERM", "xterm").output().unwrap();
+    let done = Command::new("script")
+        .args(["-qec", line])
+        .arg(&log)
+        .env("TERM", "xterm")
+        .output()
+        .unwrap();
     let log = fs::read(&log).unwrap_or_else(|e| panic!("{e}: {done:?}"));
     String::from_utf8_lossy(&log).into_owned()
 }

@@ -130,12 +130,16 @@ pub(crate) static WRITTEN: &[Written] = written! {
 
 /// Whether a name matches a row's.
 fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<&str>, Vec<&str>) = (pattern.split('/').collect(), name.split('/').collect());
+    let (pattern, name): (Vec<&str>, Vec<&str>) =
+        (pattern.split('/').collect(), name.split('/').collect());
     let part = |pattern: &str, name: &str| match pattern.split_once('*') {
         None => pattern == name,
-        Some((head, tail)) => name.len() >= head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail),
+        Some((head, tail)) => {
+            name.len() >= head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail)
+        }
     };
-    pattern.len() == name.len() && pattern.iter().zip(&name).all(|(pattern, name)| part(pattern, name))
+    pattern.len() == name.len()
+        && pattern.iter().zip(&name).all(|(pattern, name)| part(pattern, name))
 }
 
 /// Every file below a directory, by its path in it.
@@ -147,7 +151,13 @@ fn files_below(dir: &Path) -> Vec<String> {
             if path.is_dir() {
                 open.push(path);
             } else {
-                found.push(path.strip_prefix(dir).expect("it is below").to_str().expect("our names").to_owned());
+                found.push(
+                    path.strip_prefix(dir)
+                        .expect("it is below")
+                        .to_str()
+                        .expect("our names")
+                        .to_owned(),
+                );
             }
         }
     }
@@ -162,7 +172,8 @@ fn hostile_names_are_text_in_every_file_that_a_command_writes() {
     let mut seen = BTreeSet::new();
     for writer in writers::WRITERS {
         let dir = stage.run(writer);
-        let rows: Vec<&Written> = WRITTEN.iter().filter(|row| row.shown_by == Writer(writer.name)).collect();
+        let rows: Vec<&Written> =
+            WRITTEN.iter().filter(|row| row.shown_by == Writer(writer.name)).collect();
         let mut texts = 0;
         for file in files_below(&dir) {
             let Some(row) = rows.iter().find(|row| matches(row.file, &file)) else {
@@ -179,15 +190,19 @@ fn hostile_names_are_text_in_every_file_that_a_command_writes() {
             wrong.push(format!("{}: no file shows the hostile name", writer.name));
         }
     }
-    let unseen =
-        WRITTEN.iter().filter(|row| matches!(row.shown_by, Writer(_)) && !seen.contains(&(row.command, row.file)));
+    let unseen = WRITTEN.iter().filter(|row| {
+        matches!(row.shown_by, Writer(_)) && !seen.contains(&(row.command, row.file))
+    });
     wrong.extend(unseen.map(|row| format!("{}: {}: no writer has made it", row.command, row.file)));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn a_row_matches_names_of_its_own_and_no_others() {
-    assert!(matches("out/traces/*.csv", "out/traces/a-b.csv") && matches("figures/*.svg", "figures/.svg"));
+    assert!(
+        matches("out/traces/*.csv", "out/traces/a-b.csv")
+            && matches("figures/*.svg", "figures/.svg")
+    );
     for name in ["out/traces/a.csv/b", "out/a.csv", "out/traces/a.csv.html", "traces/a.csv"] {
         assert!(!matches("out/traces/*.csv", name), "{name}");
     }
@@ -203,7 +218,8 @@ fn a_row_matches_names_of_its_own_and_no_others() {
 
 /// Whether a test of this name is in the crate, or in the file of attacks, that its first word names.
 fn exists(test: &str) -> bool {
-    let (first, name) = (test.split("::").next().unwrap_or_default(), test.rsplit("::").next().unwrap_or_default());
+    let (first, name) =
+        (test.split("::").next().unwrap_or_default(), test.rsplit("::").next().unwrap_or_default());
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is among the crates");
     let start = format!("fn {name}(");
     let has = |text: &str| {

@@ -12,8 +12,7 @@ use testbed::eventually;
 use crate::common::{Lab, Ran};
 
 /// A map of six cells in seconds.
-const SMALL: &str =
-    "--quick --devices hp97560,nvme --schedulers none,bfq,sptf,edf --workloads two-readers,oltp,real-time";
+const SMALL: &str = "--quick --devices hp97560,nvme --schedulers none,bfq,sptf,edf --workloads two-readers,oltp,real-time";
 
 const FILES: [&str; 5] = ["atlas.toml", "atlas.html", "atlas.json", "atlas.csv", "atlas.md"];
 
@@ -25,14 +24,17 @@ fn here(lab: &Lab, words: &str) -> Ran {
 #[track_caller]
 fn same(lab: &Lab, one: &str, other: &str) {
     for name in FILES {
-        let read = |dir: &str| fs::read(lab.path(dir).join(name)).unwrap_or_else(|e| panic!("{dir}/{name}: {e}"));
+        let read = |dir: &str| {
+            fs::read(lab.path(dir).join(name)).unwrap_or_else(|e| panic!("{dir}/{name}: {e}"))
+        };
         assert!(read(one) == read(other), "{name} of {one} and {other} differ");
     }
 }
 
 fn records(dir: &Path) -> usize {
-    fs::read_dir(dir.join("cells"))
-        .map_or(0, |all| all.flatten().filter(|one| one.path().join("record.jsonl").exists()).count())
+    fs::read_dir(dir.join("cells")).map_or(0, |all| {
+        all.flatten().filter(|one| one.path().join("record.jsonl").exists()).count()
+    })
 }
 
 #[test]
@@ -53,12 +55,20 @@ fn a_map_that_was_killed_or_measured_in_parts_has_the_bytes_of_one_that_was_not(
     for signal in [Signal::KILL, Signal::INT, Signal::KILL] {
         let choice = if first { SMALL } else { "" };
         let done = records(&lab.path("cut"));
-        let mut child =
-            lab.command(&format!("atlas --out cut --quiet {choice}")).current_dir(lab.dir.path()).spawn().unwrap();
-        eventually("another cell begins", || records(&lab.path("cut")) > done || child.try_wait().unwrap().is_some());
+        let mut child = lab
+            .command(&format!("atlas --out cut --quiet {choice}"))
+            .current_dir(lab.dir.path())
+            .spawn()
+            .unwrap();
+        eventually("another cell begins", || {
+            records(&lab.path("cut")) > done || child.try_wait().unwrap().is_some()
+        });
         let _ = kill_process(Pid::from_child(&child), signal);
         let status = child.wait().unwrap();
-        assert!(signal == Signal::KILL || [Some(130), Some(0)].contains(&status.code()), "{status}");
+        assert!(
+            signal == Signal::KILL || [Some(130), Some(0)].contains(&status.code()),
+            "{status}"
+        );
         first = false;
     }
     here(&lab, "atlas --out cut --quiet").expect_status(0);
@@ -74,8 +84,16 @@ fn a_map_that_was_killed_or_measured_in_parts_has_the_bytes_of_one_that_was_not(
 fn cells_that_are_missing_foreign_or_impossible_are_named_and_the_rest_is_drawn() {
     let lab = Lab::new();
     here(&lab, &format!("atlas --out map --quiet {SMALL}")).expect_status(0);
-    let json = |lab: &Lab| -> Value { serde_json::from_slice(&fs::read(lab.path("map/atlas.json")).unwrap()).unwrap() };
-    assert_eq!((json(&lab)["cells"].as_array().unwrap().len(), json(&lab)["holes"].as_array().unwrap().len()), (6, 0));
+    let json = |lab: &Lab| -> Value {
+        serde_json::from_slice(&fs::read(lab.path("map/atlas.json")).unwrap()).unwrap()
+    };
+    assert_eq!(
+        (
+            json(&lab)["cells"].as_array().unwrap().len(),
+            json(&lab)["holes"].as_array().unwrap().len()
+        ),
+        (6, 0)
+    );
     let special = json(&lab)["regret"].as_array().unwrap().iter().any(|row| row["arm"] == "edf");
     assert!(!special, "a scheduler of deadlines alone has no regret over everything");
     // One is gone, one is of another plan, one is cut in a line, one is no record.
@@ -86,10 +104,19 @@ fn cells_that_are_missing_foreign_or_impossible_are_named_and_the_rest_is_drawn(
     fs::write(cell("sim.nvme.two-readers"), &text[..text.len() * 2 / 3]).unwrap();
     fs::write(cell("sim.nvme.real-time"), "{}\n").unwrap();
     here(&lab, "atlas --out map --render --quiet").expect_status(9);
-    let holes: Vec<String> =
-        json(&lab)["holes"].as_array().unwrap().iter().map(|hole| hole["why"].as_str().unwrap().to_owned()).collect();
+    let holes: Vec<String> = json(&lab)["holes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hole| hole["why"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(holes.len(), 4, "{holes:?}");
-    for why in ["record of another plan", "not measured yet", "not measured to its end yet", "not a readable record"] {
+    for why in [
+        "record of another plan",
+        "not measured yet",
+        "not measured to its end yet",
+        "not a readable record",
+    ] {
         assert!(holes.iter().any(|hole| hole.contains(why)), "{why}: {holes:?}");
     }
     let page = fs::read_to_string(lab.path("map/atlas.html")).unwrap();
@@ -112,7 +139,11 @@ fn another_choice_another_version_and_unknown_names_are_refused_before_anything_
         ("--arenas disk", "sim"),
     ] {
         let ran = here(&lab, &format!("atlas --out map --quick {words}"));
-        assert!(ran.stderr.contains(says) && !lab.path("map/cells").exists(), "{words}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains(says) && !lab.path("map/cells").exists(),
+            "{words}: {}",
+            ran.stderr
+        );
     }
     let choice = "--quick --devices null --schedulers none,bfq --workloads oltp";
     here(&lab, &format!("atlas --out map --quiet {choice}")).expect_status(0);
@@ -133,8 +164,11 @@ fn a_fitted_device_with_a_strange_name_is_a_device_as_any_other() {
     let devices = here(&lab, "list devices --json").json();
     let null = devices.as_array().unwrap().iter().find(|row| row["name"] == "null").unwrap();
     fs::write(lab.path("a <b>|'disk.toml"), null["description"].as_str().unwrap()).unwrap();
-    let mut command = lab.command("atlas --out map --quick --quiet --schedulers none,bfq --workloads oltp --devices");
-    let ran = Ran::from(command.arg("./a <b>|'disk.toml").current_dir(lab.dir.path()).output().unwrap());
+    let mut command = lab.command(
+        "atlas --out map --quick --quiet --schedulers none,bfq --workloads oltp --devices",
+    );
+    let ran =
+        Ran::from(command.arg("./a <b>|'disk.toml").current_dir(lab.dir.path()).output().unwrap());
     ran.expect_status(0);
     let page = fs::read_to_string(lab.path("map/atlas.html")).unwrap();
     assert!(page.contains("a &lt;b&gt;|") && !page.contains("<b>|"), "the name is escaped");
@@ -143,16 +177,23 @@ fn a_fitted_device_with_a_strange_name_is_a_device_as_any_other() {
         .flatten()
         .map(|one| one.file_name().into_string().unwrap())
         .collect();
-    assert!(names.len() == 1 && names[0].starts_with("sim.abdisk-") && names[0].ends_with(".oltp"), "{names:?}");
+    assert!(
+        names.len() == 1 && names[0].starts_with("sim.abdisk-") && names[0].ends_with(".oltp"),
+        "{names:?}"
+    );
 }
 
 #[test]
 fn interrupted_it_says_what_is_kept_and_the_command_that_goes_on_goes_on() {
     let lab = Lab::new();
-    let choice =
-        "--devices hp97560 --schedulers none,bfq --workloads random-readers,weights,virtual-machines --threads 1";
+    let choice = "--devices hp97560 --schedulers none,bfq --workloads random-readers,weights,virtual-machines --threads 1";
     let mut command = lab.command(&format!("atlas --out map --shard 1/1 {choice}"));
-    let child = command.current_dir(lab.dir.path()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = command
+        .current_dir(lab.dir.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     eventually("the second cell begins", || records(&lab.path("map")) > 1);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let said = Ran::from(child.wait_with_output().unwrap()).expect_status(130);
@@ -167,7 +208,8 @@ fn interrupted_it_says_what_is_kept_and_the_command_that_goes_on_goes_on() {
 }
 
 #[test]
-fn links_pipes_and_directories_in_the_place_of_a_record_are_named_and_neither_followed_nor_waited_for() {
+fn links_pipes_and_directories_in_the_place_of_a_record_are_named_and_neither_followed_nor_waited_for()
+ {
     let lab = Lab::new();
     here(&lab, &format!("atlas --out map --quiet {SMALL}")).expect_status(0);
     let cell = |name: &str| lab.path("map/cells").join(name);
@@ -182,16 +224,22 @@ fn links_pipes_and_directories_in_the_place_of_a_record_are_named_and_neither_fo
     fs::rename(cell("sim.hp97560.oltp"), lab.path("elsewhere")).unwrap();
     symlink(lab.path("elsewhere"), cell("sim.hp97560.oltp")).unwrap();
     // Neither drawn, nor measured over, nor taken over.
-    let refused = ["sim.nvme.oltp", "sim.nvme.two-readers", "sim.nvme.real-time", "sim.hp97560.oltp"];
+    let refused =
+        ["sim.nvme.oltp", "sim.nvme.two-readers", "sim.nvme.real-time", "sim.hp97560.oltp"];
     for words in ["atlas --out map --render --quiet", "atlas --out map --quiet"] {
         let said = here(&lab, words).expect_status(9);
-        refused
-            .iter()
-            .for_each(|name| assert!(said.stderr.contains(&format!("cell {name}: left out")), "{}", said.stderr));
+        refused.iter().for_each(|name| {
+            assert!(said.stderr.contains(&format!("cell {name}: left out")), "{}", said.stderr)
+        });
         assert!(said.stderr.contains("link") && said.stderr.contains("pipe"), "{}", said.stderr);
     }
-    here(&lab, "atlas --out whole --quiet --merge map").expect_status(1).says(&["in the way (found "]);
-    assert!(lab.path("elsewhere.jsonl").metadata().unwrap().len() > 0 && lab.path("elsewhere/record.jsonl").exists());
+    here(&lab, "atlas --out whole --quiet --merge map")
+        .expect_status(1)
+        .says(&["in the way (found "]);
+    assert!(
+        lab.path("elsewhere.jsonl").metadata().unwrap().len() > 0
+            && lab.path("elsewhere/record.jsonl").exists()
+    );
     // The design itself.
     fs::rename(lab.path("map/atlas.toml"), lab.path("design")).unwrap();
     symlink(lab.path("design"), lab.path("map/atlas.toml")).unwrap();

@@ -37,8 +37,13 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
                 continue;
             }
             assert!(found["blocks"].as_u64().unwrap() >= 2, "{found}");
-            let (low, ratio, high) = (&found["low"], found["ratio"].as_f64().unwrap(), &found["high"]);
-            assert!(low.as_f64().unwrap_or(0.0) <= ratio && ratio <= high.as_f64().unwrap_or(f64::INFINITY), "{found}");
+            let (low, ratio, high) =
+                (&found["low"], found["ratio"].as_f64().unwrap(), &found["high"]);
+            assert!(
+                low.as_f64().unwrap_or(0.0) <= ratio
+                    && ratio <= high.as_f64().unwrap_or(f64::INFINITY),
+                "{found}"
+            );
         }
     }
     assert!(study["recommendation"]["sentence"].is_string());
@@ -48,9 +53,16 @@ fn a_comparison_leaves_a_verdict_for_each_arm_and_no_trace_on_the_machine() {
     let saved = valid_study(&out.join("study.json"));
     assert_eq!(saved, study, "what is printed is what is saved");
     let loops = Command::new("losetup").arg("-a").output().unwrap();
-    assert!(!String::from_utf8_lossy(&loops.stdout).contains(dir.to_str().unwrap()), "the loop device is gone");
-    let left: Vec<_> = fs::read_dir(lab.state().join("journal")).into_iter().flatten().flatten().collect();
-    assert!(left.iter().all(|f| f.path().extension().is_none_or(|e| e != "json")), "journal entries left: {left:?}");
+    assert!(
+        !String::from_utf8_lossy(&loops.stdout).contains(dir.to_str().unwrap()),
+        "the loop device is gone"
+    );
+    let left: Vec<_> =
+        fs::read_dir(lab.state().join("journal")).into_iter().flatten().flatten().collect();
+    assert!(
+        left.iter().all(|f| f.path().extension().is_none_or(|e| e != "json")),
+        "journal entries left: {left:?}"
+    );
 }
 
 #[test]
@@ -71,13 +83,18 @@ fn every_trial_reached_the_device_and_each_block_holds_every_arm_once() {
     assert_eq!(trials.len(), 8, "4 blocks of 2 arms");
     for trial in &trials {
         let counters = &trial["observation"]["counters"];
-        let (issued, seen) =
-            (counters["issued_read_bytes"].as_f64().unwrap(), counters["device_read_bytes"].as_f64().unwrap());
+        let (issued, seen) = (
+            counters["issued_read_bytes"].as_f64().unwrap(),
+            counters["device_read_bytes"].as_f64().unwrap(),
+        );
         assert!(issued > 0.0 && seen >= issued * 0.95, "issued {issued}, the device saw {seen}");
     }
     for block in 0..4 {
-        let mut arms: Vec<_> =
-            trials.iter().filter(|t| t["block"] == block).map(|t| t["arm"].as_str().unwrap()).collect();
+        let mut arms: Vec<_> = trials
+            .iter()
+            .filter(|t| t["block"] == block)
+            .map(|t| t["arm"].as_str().unwrap())
+            .collect();
         arms.sort_unstable();
         assert_eq!(arms, ["kyber", "none"]);
     }
@@ -133,9 +150,12 @@ fn old_names_are_understood_and_gone_schedulers_name_the_nearest_choice() {
     .expect_measured()
     .says(&["noop", "none", "deadline", "mq-deadline"]);
     for gone in ["cfq", "anticipatory"] {
-        lab.run(&format!("compare --device {} --schedulers none,{gone} --workload randread", device.path))
-            .expect_status(2)
-            .says(&[gone, "bfq", "removed"]);
+        lab.run(&format!(
+            "compare --device {} --schedulers none,{gone} --workload randread",
+            device.path
+        ))
+        .expect_status(2)
+        .says(&[gone, "bfq", "removed"]);
     }
 }
 
@@ -152,7 +172,8 @@ fn a_plan_printed_by_compare_can_be_run() {
     let file = lab.path("plan.toml");
     fs::write(&file, &plan.stdout).unwrap();
     let out = lab.path("out");
-    let run = format!("run {} --destroy-data {} --out {}", file.display(), device.path, out.display());
+    let run =
+        format!("run {} --destroy-data {} --out {}", file.display(), device.path, out.display());
     let ran = lab.run(&run).expect_measured();
     assert!(ran.stdout.contains("oltp"), "{}", ran.stdout);
     assert_eq!(trials(&out).len(), 4);

@@ -59,11 +59,26 @@ const HELD: &[State] = &[
     state("Minix", 16, "mkfs.minix $N", "minix"),
     state("BFS", 16, "mkfs.bfs $N", "bfs"),
     state("swap", 16, "mkswap $N", "swap"),
-    state("DOS partition table", 16, "echo ',,L' | sfdisk -q --label dos --no-reread $N", "dos partition table"),
+    state(
+        "DOS partition table",
+        16,
+        "echo ',,L' | sfdisk -q --label dos --no-reread $N",
+        "dos partition table",
+    ),
     state("GPT", 16, "echo ',,L' | sfdisk -q --label gpt --no-reread $N", "gpt partition table"),
     state("GPT of sgdisk", 16, "sgdisk -n 1 $N", "gpt"),
-    state("SGI disk label", 16, "echo ',,L' | sfdisk -q --label sgi --no-reread $N", "sgi partition table"),
-    state("Sun disk label", 16, "echo ',,L' | sfdisk -q --label sun --no-reread $N", "sun partition table"),
+    state(
+        "SGI disk label",
+        16,
+        "echo ',,L' | sfdisk -q --label sgi --no-reread $N",
+        "sgi partition table",
+    ),
+    state(
+        "Sun disk label",
+        16,
+        "echo ',,L' | sfdisk -q --label sun --no-reread $N",
+        "sun partition table",
+    ),
     state("LVM label", 16, "pvcreate -qff -y $N", "LVM2_member"),
     state("LUKS 1", 16, LUKS_1, "crypto_LUKS"),
     state("LUKS 2", 64, LUKS_2, "crypto_LUKS"),
@@ -81,10 +96,20 @@ const HELD: &[State] = &[
         "cat $PAGES | head -c 16M > $N",
         "data without a known signature, first at offset",
     ),
-    state("SQLite", 16, "sqlite3 $D/q 'create table t(x)' && dd if=$D/q of=$N status=none", "first at offset 0"),
+    state(
+        "SQLite",
+        16,
+        "sqlite3 $D/q 'create table t(x)' && dd if=$D/q of=$N status=none",
+        "first at offset 0",
+    ),
     state("tar", 16, "tar cf $N -C /etc hostname passwd", "first at offset 0"),
     state("gzip", 16, "gzip -c /etc/passwd > $N", "first at offset 0"),
-    state("zip", 16, "zip -q $D/z /etc/passwd && dd if=$D/z.zip of=$N status=none", "first at offset 0"),
+    state(
+        "zip",
+        16,
+        "zip -q $D/z /etc/passwd && dd if=$D/z.zip of=$N status=none",
+        "first at offset 0",
+    ),
     state("qcow2", 16, "printf 'QFI\\373\\0\\0\\0\\3' > $N", "first at offset 0"),
     state("plain dm-crypt", 16, "head -c 16M /dev/urandom > $N", "first at offset"),
     state(
@@ -140,13 +165,30 @@ const HELD: &[State] = &[
     state("zeros, large and sparse", 4 << 20, "true", "no data found in a sample of "),
     state("sectors of 4096 bytes", 16, "losetup -b 4096 $N && mkfs.ext4 -qF $N", "ext4"),
     state("reads that fail", 16, "truncate -s 8M $F", "cannot be read, first at offset 8388608"),
-    state("reads that fail at the start", 16, "truncate -s 0 $F", "cannot be read, first at offset 0"),
+    state(
+        "reads that fail at the start",
+        16,
+        "truncate -s 0 $F",
+        "cannot be read, first at offset 0",
+    ),
 ];
 
 /// What consent does not give away.
 const USED: &[State] = &[
-    used("mounted", "mkfs.ext4 -qF $N && mkdir $D/m && mount -o ro $N $D/m", "", "umount $D/m", "is mounted at"),
-    used("partition mounted", PARTITION_MOUNTED, "", "umount $D/m; partx -d $N", "p1 is mounted at"),
+    used(
+        "mounted",
+        "mkfs.ext4 -qF $N && mkdir $D/m && mount -o ro $N $D/m",
+        "",
+        "umount $D/m",
+        "is mounted at",
+    ),
+    used(
+        "partition mounted",
+        PARTITION_MOUNTED,
+        "",
+        "umount $D/m; partx -d $N",
+        "p1 is mounted at",
+    ),
     used(
         "mounted in another namespace",
         "mkfs.ext4 -qF $N && mkdir $D/m",
@@ -207,16 +249,32 @@ const USED: &[State] = &[
     ),
     used("mapped for writing", "true", "exec python3 -c \"$MAP\" $N", "", "python3 ("),
     used("open exclusively", "true", "exec python3 -c \"$EXCLUSIVE\" $N", "", "exclusively"),
-    used("its file open for writing", "true", "exec 3<>$F; echo; exec sleep 1000", "", "has the file behind it open"),
-    used("its file open for reading", "true", "exec 3<$F; echo; exec sleep 1000", "", "has the file behind it open"),
-    used("its file mapped for writing", "true", "exec python3 -c \"$MAP\" $F", "", "has the file behind it open"),
+    used(
+        "its file open for writing",
+        "true",
+        "exec 3<>$F; echo; exec sleep 1000",
+        "",
+        "has the file behind it open",
+    ),
+    used(
+        "its file open for reading",
+        "true",
+        "exec 3<$F; echo; exec sleep 1000",
+        "",
+        "has the file behind it open",
+    ),
+    used(
+        "its file mapped for writing",
+        "true",
+        "exec python3 -c \"$MAP\" $F",
+        "",
+        "has the file behind it open",
+    ),
     used("read-only", "blockdev --setro $N", "", "blockdev --setrw $N", "is read-only"),
 ];
 
-const LUKS_1: &str =
-    "echo secret | cryptsetup luksFormat --type luks1 -q --disable-locks --pbkdf-force-iterations 1000 $N -";
-const LUKS_2: &str =
-    "echo secret | cryptsetup luksFormat -q --disable-locks --pbkdf pbkdf2 --pbkdf-force-iterations 1000 $N -";
+const LUKS_1: &str = "echo secret | cryptsetup luksFormat --type luks1 -q --disable-locks --pbkdf-force-iterations 1000 $N -";
+const LUKS_2: &str = "echo secret | cryptsetup luksFormat -q --disable-locks --pbkdf pbkdf2 --pbkdf-force-iterations 1000 $N -";
 const OTHER_NODE: &str = "mknod $D/node b $((0x$(stat -c %t $N))) $((0x$(stat -c %T $N)))";
 const PARTITION_MOUNTED: &str =
     "addpart $N 1 2048 20480 && mkfs.ext4 -qF ${N}p1 && mkdir $D/m && mount -o ro ${N}p1 $D/m";
@@ -314,19 +372,25 @@ impl Made {
     fn new(state: &State, pages: &Path) -> Made {
         let lab = Lab::new();
         let file = lab.path("disk.img");
-        fs::File::create(&file).and_then(|made| made.set_len(state.mib << 20)).expect("a sparse file");
+        fs::File::create(&file)
+            .and_then(|made| made.set_len(state.mib << 20))
+            .expect("a sparse file");
         // A mount lives on in the namespaces that began while it was there, and its partition with it: the kernel drops that one when the
         // device is let go, if it looks for partitions at all.
         let device = Loop::with(&file, LoopOptions { partitions: true, ..LoopOptions::default() });
         let mut made = Made { device, lab, undo: state.undo, holder: None };
         // In a subshell: `set -e` ignores a command that fails before `&&`.
-        let mut script = made.script(&format!("({})\nwait; sync $N 2>/dev/null; true", state.prepare));
+        let mut script =
+            made.script(&format!("({})\nwait; sync $N 2>/dev/null; true", state.prepare));
         let ran = Ran::from(script.env("PAGES", pages).output().expect("a shell"));
         assert_eq!(ran.status, Some(0), "{}: {}{}", state.name, ran.stdout, ran.stderr);
         if !state.hold.is_empty() {
-            let mut holder = made.script(state.hold).stdout(Stdio::piped()).spawn().expect("a shell");
+            let mut holder =
+                made.script(state.hold).stdout(Stdio::piped()).spawn().expect("a shell");
             let mut line = String::new();
-            BufReader::new(holder.stdout.take().expect("piped")).read_line(&mut line).expect("it begins");
+            BufReader::new(holder.stdout.take().expect("piped"))
+                .read_line(&mut line)
+                .expect("it begins");
             made.holder = Some(holder);
         }
         made
@@ -338,7 +402,13 @@ impl Made {
             .args(["-c", &format!("set -e\n{text}")])
             .stdin(Stdio::null())
             .env("PATH", std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin")
-            .envs([("N", self.device.path.as_str()), ("LUKS", LUKS_2), ("MD", MD), ("ZFS", ZFS), ("MAP", MAP)])
+            .envs([
+                ("N", self.device.path.as_str()),
+                ("LUKS", LUKS_2),
+                ("MD", MD),
+                ("ZFS", ZFS),
+                ("MAP", MAP),
+            ])
             .env("EXCLUSIVE", EXCLUSIVE)
             .env("F", &self.device.file)
             .env("D", self.lab.dir.path());
@@ -352,10 +422,10 @@ impl Made {
     }
 
     fn write(&self, consent: &str) -> Ran {
-        let words =
-            "--schedulers none,mq-deadline --workload randwrite --blocks 1 --figures-only --trial-time 50ms --warmup 0";
+        let words = "--schedulers none,mq-deadline --workload randwrite --blocks 1 --figures-only --trial-time 50ms --warmup 0";
         let out = self.lab.path("out").display().to_string();
-        self.lab.run(&format!("compare --device {} {words} --out {out} {consent}", self.device.path))
+        self.lab
+            .run(&format!("compare --device {} {words} --out {out} {consent}", self.device.path))
     }
 }
 
@@ -395,7 +465,11 @@ fn no_device_with_data_is_written_without_consent() {
         let answer = ran.stderr.trim().to_owned();
         println!("{:28} {answer}", state.name);
         assert!(answer.contains(state.says), "{}: {answer}", state.name);
-        assert!(answer.contains(&format!("--destroy-data {}", made.device.path)), "{}: {answer}", state.name);
+        assert!(
+            answer.contains(&format!("--destroy-data {}", made.device.path)),
+            "{}: {answer}",
+            state.name
+        );
         assert_eq!(made.fingerprint(), before, "{}: it was written to", state.name);
     }
 }
@@ -414,7 +488,11 @@ fn no_device_in_use_is_written_even_with_consent() {
             println!("{:36} {answer}", state.name);
             assert!(matches!(ran.status, Some(1 | 2)), "{}: {answer}", state.name);
             assert!(answer.contains(state.says), "{}: {answer}", state.name);
-            assert!(!answer.contains("to overwrite this device"), "{}: consent would not help: {answer}", state.name);
+            assert!(
+                !answer.contains("to overwrite this device"),
+                "{}: consent would not help: {answer}",
+                state.name
+            );
         }
         assert_eq!(made.fingerprint(), before, "{}: it was written to", state.name);
     }
@@ -498,7 +576,8 @@ fn device_opened_by_another_program_ends_the_experiment() {
     let opened = fs::OpenOptions::new().write(true).open(&device.path).expect("a second user");
     let ran = Ran::from(child.wait_with_output().expect("own child")).expect_status(1);
     drop(opened);
-    let own = fs::read_to_string(format!("/proc/{}/comm", std::process::id())).expect("this process");
+    let own =
+        fs::read_to_string(format!("/proc/{}/comm", std::process::id())).expect("this process");
     ran.says(&[&format!("in use: {}", own.trim()), "has it open for writing"]);
     assert_eq!(device.snapshot(), before, "the settings are restored");
 }

@@ -42,8 +42,11 @@ impl Cluster {
     fn start(lab: &Lab) -> Cluster {
         let dir = Directory::new();
         let file = lab.path("disk.img");
-        fs::File::create(&file).and_then(|made| made.set_len(PAGES * PAGE_BYTES)).expect("a sparse file");
-        let mut cluster = Cluster { dir, device: Loop::over(&file), relation: PathBuf::new(), session: None };
+        fs::File::create(&file)
+            .and_then(|made| made.set_len(PAGES * PAGE_BYTES))
+            .expect("a sparse file");
+        let mut cluster =
+            Cluster { dir, device: Loop::over(&file), relation: PathBuf::new(), session: None };
         cluster.script("chown postgres $D; $U $B/initdb -k --no-sync -D $D/data");
         cluster.serve();
         let made = cluster.script(
@@ -51,14 +54,19 @@ impl Cluster {
              q 'insert into pages select i, repeat(md5(i::text), 200) from generate_series(1, 4096) as i'
              q 'vacuum pages' -c checkpoint; q \"select pg_relation_filepath('pages')\"",
         );
-        cluster.relation = cluster.dir.path().join("data").join(made.lines().last().expect("a path"));
+        cluster.relation =
+            cluster.dir.path().join("data").join(made.lines().last().expect("a path"));
         cluster.stop();
-        assert_eq!(fs::metadata(&cluster.relation).expect("the relation").len(), PAGES * PAGE_BYTES);
+        assert_eq!(
+            fs::metadata(&cluster.relation).expect("the relation").len(),
+            PAGES * PAGE_BYTES
+        );
         fs::copy(&cluster.relation, &cluster.device.path).expect("the device is as large");
         fs::remove_file(&cluster.relation).expect("copied");
         // A node of the user's; that in /dev outlives the test.
         cluster.script("mknod $D/node b $((0x$(stat -c %t $N))) $((0x$(stat -c %T $N))); chown postgres $D/node");
-        std::os::unix::fs::symlink(cluster.dir.path().join("node"), &cluster.relation).expect("a link");
+        std::os::unix::fs::symlink(cluster.dir.path().join("node"), &cluster.relation)
+            .expect("a link");
         cluster.serve();
         cluster
     }
@@ -74,11 +82,16 @@ impl Cluster {
     /// A server process opens the relation when it first reads it, for writing, too.
     fn begin_session(&mut self) {
         let mut command = self.command("exec $U $B/psql -h $D -At postgres -v ON_ERROR_STOP=1");
-        let mut session = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("psql");
+        let mut session =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("psql");
         let query = b"select sum(length(filler)) from pages \\watch 0.1\n";
-        std::io::Write::write_all(session.stdin.as_mut().expect("piped"), query).expect("psql reads");
+        std::io::Write::write_all(session.stdin.as_mut().expect("piped"), query)
+            .expect("psql reads");
         let mut lines = BufReader::new(session.stdout.take().expect("piped")).lines();
-        assert!(lines.any(|line| line.expect("text") == (4096 * 6400).to_string()), "the session reads the pages");
+        assert!(
+            lines.any(|line| line.expect("text") == (4096 * 6400).to_string()),
+            "the session reads the pages"
+        );
         // Reads on, so that psql never waits for a reader.
         std::thread::spawn(move || lines.for_each(drop));
         self.session = Some(session);
@@ -95,7 +108,12 @@ impl Cluster {
 
     /// In `text`, `q` runs SQL, `$U` makes the user postgres, `$B` is the server's directory of programs, `$D` the cluster's, `$N` the device.
     fn command(&self, text: &str) -> Command {
-        let bin = fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL").flatten().next().expect("a version").path();
+        let bin = fs::read_dir("/usr/lib/postgresql")
+            .expect("PostgreSQL")
+            .flatten()
+            .next()
+            .expect("a version")
+            .path();
         let mut command = Command::new("bash");
         let define = "set -e; cd /; q() { $U $B/psql -h $D postgres -qAtc \"$@\"; }";
         command.args(["-c", &format!("{define}\n{text}")]).stdin(Stdio::null());
@@ -128,11 +146,15 @@ fn owner(dir: &Directory) -> u32 {
 /// The inputs of the commands.
 fn write_inputs(lab: &Lab, device: &str) {
     fs::write(lab.path("write.fio"), "[writer]\nrw=randwrite\nbs=8k\nsize=8m\n").expect("written");
-    let writes: String =
-        (0..200).map(|i| format!("8,0 1 {i} 0.{:09} 100 Q W {} + 16 [dd]\n", i * 1_000_000, i * 256)).collect();
+    let writes: String = (0..200)
+        .map(|i| format!("8,0 1 {i} 0.{:09} 100 Q W {} + 16 [dd]\n", i * 1_000_000, i * 256))
+        .collect();
     fs::write(lab.path("writes.txt"), writes).expect("written");
-    fs::write(lab.path("script"), format!("#!/bin/sh\ndd if=/dev/urandom of={device} bs=1M count=8; echo 1\n"))
-        .expect("written");
+    fs::write(
+        lab.path("script"),
+        format!("#!/bin/sh\ndd if=/dev/urandom of={device} bs=1M count=8; echo 1\n"),
+    )
+    .expect("written");
     fs::set_permissions(lab.path("script"), fs::Permissions::from_mode(0o755)).expect("own");
     let plan = format!(
         "device = '{device}'\n[[arm]]\nname = 'none'\nscheduler = 'none'\n[[arm]]\nname = 'other'\nscheduler = 'mq-deadline'\n\
@@ -147,7 +169,8 @@ fn expect_refused(lab: &Lab, device: &str, consent: &str, says: &str) {
     let dir = lab.dir.path().display().to_string();
     for words in WRITING {
         let words = words.replace("SHORT", SHORT).replace("DEVICE", device).replace("DIR", &dir);
-        let out = if words.starts_with("iocost") { String::new() } else { format!("--out {dir}/out") };
+        let out =
+            if words.starts_with("iocost") { String::new() } else { format!("--out {dir}/out") };
         let ran = lab.run(&format!("{words} {consent} {out}"));
         let answer = format!("{words} {consent}: {}{}", ran.stdout, ran.stderr);
         assert!(matches!(ran.status, Some(1 | 2)) && ran.stderr.contains(says), "{answer}");
@@ -160,8 +183,16 @@ fn forge_watch(lab: &Lab, device: &str) {
         "watch add --name attacks --device {device} --schedulers none,mq-deadline --workload randread {SHORT} --print"
     );
     let printed = lab.run(&add).expect_status(0).stdout;
-    let watch = printed.split("\n# /").next().expect("a file").split_once('\n').expect("a name and a text").1;
-    let watch = watch.replace("destroy_data = false", "destroy_data = true").replace("randread", "randwrite");
+    let watch = printed
+        .split("\n# /")
+        .next()
+        .expect("a file")
+        .split_once('\n')
+        .expect("a name and a text")
+        .1;
+    let watch = watch
+        .replace("destroy_data = false", "destroy_data = true")
+        .replace("randread", "randwrite");
     let dir = lab.state().join("watch");
     fs::create_dir_all(&dir).expect("made");
     for dir in [lab.state(), dir.clone()] {

@@ -11,7 +11,10 @@ use crate::common::{Lab, Ran, trials, valid_study};
 fn compare(lab: &Lab, arms: &str, words: &str) -> Ran {
     let out = lab.path("out");
     let _ = fs::remove_dir_all(&out);
-    lab.run(&format!("compare --arena cpu --schedulers {arms} {words} --out {} --json --quiet", out.display()))
+    lab.run(&format!(
+        "compare --arena cpu --schedulers {arms} {words} --out {} --json --quiet",
+        out.display()
+    ))
 }
 
 fn metric(trial: &serde_json::Value, name: &str) -> f64 {
@@ -29,8 +32,11 @@ fn voids(trial: &serde_json::Value) -> String {
 /// A program that prints one figure, which its shell expression computes.
 fn printing(lab: &Lab, name: &str, before: &str, figure: &str) -> String {
     let script = lab.path(name);
-    fs::write(&script, format!("#!/bin/sh\n{before}\nset -- $(cat /proc/self/stat)\necho \"figure {figure}\"\n"))
-        .unwrap();
+    fs::write(
+        &script,
+        format!("#!/bin/sh\n{before}\nset -- $(cat /proc/self/stat)\necho \"figure {figure}\"\n"),
+    )
+    .unwrap();
     format!("command:file={}:metric=figure:regex=figure ([0-9.]+):better=higher", script.display())
 }
 
@@ -43,7 +49,11 @@ fn command(lab: &Lab, arms: &str, work: &str) -> Vec<serde_json::Value> {
     );
     // The workload has spaces of its own.
     let ran = lab.command(&words).args(["--workload", work]).output().unwrap();
-    assert!(ran.status.code().is_some_and(|code| code == 0 || code == 3), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(
+        ran.status.code().is_some_and(|code| code == 0 || code == 3),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
     trials(&out)
 }
 
@@ -54,9 +64,13 @@ fn what_an_arm_asks_for_is_what_the_program_has() {
     }
     let lab = Lab::new();
     // Fields of /proc/self/stat behind the name, which holds no space here: 19 is the nice level, 41 the policy, 40 the realtime priority.
-    let nice = command(&lab, "default,nice=-7,nice=11", &printing(&lab, "nice", "", "$(( ${19} + 100 ))"));
+    let nice =
+        command(&lab, "default,nice=-7,nice=11", &printing(&lab, "nice", "", "$(( ${19} + 100 ))"));
     let of = |all: &[serde_json::Value], arm: &str| -> Vec<f64> {
-        all.iter().filter(|trial| trial["arm"] == arm).map(|trial| metric(trial, "figure")).collect()
+        all.iter()
+            .filter(|trial| trial["arm"] == arm)
+            .map(|trial| metric(trial, "figure"))
+            .collect()
     };
     assert_eq!(of(&nice, "nice=-7"), [93.0; 2]);
     assert_eq!(of(&nice, "nice=11"), [111.0; 2]);
@@ -66,8 +80,12 @@ fn what_an_arm_asks_for_is_what_the_program_has() {
     assert_eq!(of(&policies, "policy=idle"), [5000.0; 2]);
     assert_eq!(of(&policies, "policy=fifo:50"), [1050.0; 2]);
     assert_eq!(of(&policies, "rr"), [2003.0; 2]);
-    let work =
-        printing(&lab, "cpus", "", "$(( 0x$(sed -n 's/^Cpus_allowed:[^0-9a-f]*//p' /proc/self/status | tr -d ,) ))");
+    let work = printing(
+        &lab,
+        "cpus",
+        "",
+        "$(( 0x$(sed -n 's/^Cpus_allowed:[^0-9a-f]*//p' /proc/self/status | tr -d ,) ))",
+    );
     let masks = command(&lab, "affinity=0,affinity=1", &work);
     assert_eq!(of(&masks, "affinity=0"), [1.0; 2]);
     assert_eq!(of(&masks, "affinity=1"), [2.0; 2]);
@@ -77,11 +95,19 @@ fn what_an_arm_asks_for_is_what_the_program_has() {
 #[test]
 fn a_program_that_leaves_the_place_it_was_given_is_no_evidence() {
     let lab = Lab::new();
-    let all = command(&lab, "default,nice=4", &printing(&lab, "nice", "renice -n 9 -p $$ >/dev/null", "1"));
+    let all = command(
+        &lab,
+        "default,nice=4",
+        &printing(&lab, "nice", "renice -n 9 -p $$ >/dev/null", "1"),
+    );
     for trial in &all {
         let expected = trial["arm"] == "nice=4";
         let found = voids(trial);
-        assert_eq!(found.contains("changed-meanwhile") && found.contains("nice"), expected, "{trial}");
+        assert_eq!(
+            found.contains("changed-meanwhile") && found.contains("nice"),
+            expected,
+            "{trial}"
+        );
     }
 }
 
@@ -91,8 +117,12 @@ fn beside_spinners_a_low_nice_level_is_found_to_be_worse_and_the_waiting_is_seen
     let words = "--workload linpack --background spin:threads=4 --budget 300s --trial-time 200ms";
     let ran = compare(&lab, "default,low=nice=19", words).expect_measured();
     let study = ran.json();
-    let verdict =
-        &study["judgements"].as_array().unwrap().iter().find(|judged| judged["arm"] == "low").unwrap()["verdict"];
+    let verdict = &study["judgements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|judged| judged["arm"] == "low")
+        .unwrap()["verdict"];
     assert_eq!(verdict, "worse", "{study}");
     let all = trials(&lab.path("out"));
     for trial in all.iter().filter(|trial| voids(trial) == "null") {
@@ -128,9 +158,13 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
     ] {
         compare(&lab, arms, words).expect_status(2).says(&[said]);
     }
-    compare(&lab, &format!("default,affinity={absent}"), "").expect_status(2).says(&[&format!("affinity={absent}")]);
+    compare(&lab, &format!("default,affinity={absent}"), "")
+        .expect_status(2)
+        .says(&[&format!("affinity={absent}")]);
     for arena in ["disk", "sim", "kernel"] {
-        lab.run(&format!("compare --device cpu --arena {arena}")).expect_status(2).says(&["--arena cpu"]);
+        lab.run(&format!("compare --device cpu --arena {arena}"))
+            .expect_status(2)
+            .says(&["--arena cpu"]);
     }
     lab.run("compare --arena cpu").expect_status(2).says(&["schedlab list settings"]);
     for command in ["tune --arena cpu --device cpu", "show cpu"] {
@@ -142,7 +176,10 @@ fn what_cannot_be_is_told_with_the_next_step_before_anything_is_measured() {
         ("--values nice=20", "from -20 to 19"),
         ("--tunables affinity", "expected one of nice"),
         ("--scheduler policy=fifo:1", "mean nothing under this policy"),
-        ("--scheduler policy=fifo:1 --tunables nice", "a nice level means nothing under a realtime policy"),
+        (
+            "--scheduler policy=fifo:1 --tunables nice",
+            "a nice level means nothing under a realtime policy",
+        ),
     ] {
         lab.run(&format!("sweep --arena cpu {words}")).expect_status(2).says(&[said]);
     }
@@ -155,9 +192,13 @@ fn works(lab: &Lab) -> usize {
     let state = format!("SCHEDLAB_STATE_DIR={}", lab.state().display());
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     let ours = processes.filter(|path| {
-        let read = |name: &str| fs::read(path.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let read = |name: &str| {
+            fs::read(path.join(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
         let parent = read("cmdline").is_ok_and(|line| line.contains("cpu-work"));
-        parent && (read("environ").is_ok_and(|all| all.contains("SCHEDLAB_SESSION") || all.contains(&state)))
+        parent
+            && (read("environ")
+                .is_ok_and(|all| all.contains("SCHEDLAB_SESSION") || all.contains(&state)))
     });
     ours.count()
 }
@@ -219,7 +260,9 @@ fn a_sweep_of_nice_levels_has_a_response_from_minus_20_to_19_around_the_default(
     let trials = trials(&out);
     assert_eq!(trials.len(), 3 * 4);
     let study = valid_study(&out.join("study.json"));
-    let [nice] = &study["responses"].as_array().unwrap()[..] else { panic!("one response: {}", study["responses"]) };
+    let [nice] = &study["responses"].as_array().unwrap()[..] else {
+        panic!("one response: {}", study["responses"])
+    };
     assert_eq!((&nice["tunable"], &nice["default"]), (&"nice".into(), &"0".into()));
     let points = nice["points"].as_array().unwrap();
     let values: Vec<&str> = points.iter().map(|point| point["value"].as_str().unwrap()).collect();
@@ -227,7 +270,9 @@ fn a_sweep_of_nice_levels_has_a_response_from_minus_20_to_19_around_the_default(
     let plan = fs::read_to_string(out.join("plan.toml")).unwrap();
     assert!(plan.contains("nice = \"0\"") && plan.contains("nice = \"-20\""), "{plan}");
     // Beside a load on every CPU the nice level decides how much the work gets.
-    let ratio = |point: &serde_json::Value| point["ratio"].as_f64().unwrap_or_else(|| panic!("no ratio: {point}"));
+    let ratio = |point: &serde_json::Value| {
+        point["ratio"].as_f64().unwrap_or_else(|| panic!("no ratio: {point}"))
+    };
     assert!(ratio(&points[0]) > 1.2 && ratio(&points[1]) < 0.5, "{points:?}");
     assert!(fs::read_to_string(out.join("sweep.csv")).unwrap().contains("-20"));
 }

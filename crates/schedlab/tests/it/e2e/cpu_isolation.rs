@@ -39,7 +39,8 @@ impl Namespace {
             format!("for n in 1 2 3; do taskset -c {mask} sleep {sleep} & done; taskset -c {mask} sh -c \"{grow}\" &")
         });
         let storm = "(while :; do /bin/true; done) &";
-        let script = format!("{}\n{storm}\necho ready; while :; do wait; sleep 1; done", lines.join("\n"));
+        let script =
+            format!("{}\n{storm}\necho ready; while :; do wait; sleep 1; done", lines.join("\n"));
         let mut unshare = Command::new("unshare")
             .args(["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", &script])
             .stdin(Stdio::null())
@@ -53,7 +54,9 @@ impl Namespace {
         let namespace = Namespace { unshare, init };
         eventually("every line has its mask", || {
             let masks = namespace.masks();
-            LINES.iter().all(|(line, mask)| masks.get(*line).is_some_and(|found| found.0 == [*mask] && found.1 >= 5))
+            LINES.iter().all(|(line, mask)| {
+                masks.get(*line).is_some_and(|found| found.0 == [*mask] && found.1 >= 5)
+            })
         });
         Some(namespace)
     }
@@ -85,16 +88,23 @@ impl Namespace {
             if !fs::read_link(at.join("ns/pid")).is_ok_and(|namespace| namespace == ours) {
                 continue;
             }
-            let (Ok(words), Ok(status)) = (fs::read(at.join("cmdline")), fs::read_to_string(at.join("status"))) else {
-                continue;
-            };
-            let words = String::from_utf8_lossy(&words).replace('\0', " ");
-            let Some((line, _)) =
-                LINES.iter().find(|(sleep, _)| words.contains(sleep) && !words.contains("echo ready"))
+            let (Ok(words), Ok(status)) =
+                (fs::read(at.join("cmdline")), fs::read_to_string(at.join("status")))
             else {
                 continue;
             };
-            let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            let Some((line, _)) = LINES
+                .iter()
+                .find(|(sleep, _)| words.contains(sleep) && !words.contains("echo ready"))
+            else {
+                continue;
+            };
+            let mask = status
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+                .unwrap()
+                .trim();
             let (masks, number) = lines.entry((*line).to_owned()).or_default();
             *number += 1;
             if !masks.iter().any(|known| known == mask) {
@@ -117,7 +127,9 @@ impl Namespace {
         }
         let init = fs::read_to_string(format!("/proc/{}/status", self.init)).unwrap();
         let own = fs::read_to_string("/proc/self/status").unwrap();
-        let mask = |text: &str| text.lines().find(|line| line.starts_with("Cpus_allowed_list:")).map(str::to_owned);
+        let mask = |text: &str| {
+            text.lines().find(|line| line.starts_with("Cpus_allowed_list:")).map(str::to_owned)
+        };
         assert_eq!(mask(&init), mask(&own), "the first process has what it inherited");
     }
 }
@@ -134,7 +146,9 @@ fn child_of(parent: u32) -> Option<u32> {
     fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
         let (front, back) = (stat.split_once(' ')?.0, stat.rsplit_once(')')?.1);
-        (back.split_whitespace().nth(1)? == parent.to_string()).then(|| front.parse().ok()).flatten()
+        (back.split_whitespace().nth(1)? == parent.to_string())
+            .then(|| front.parse().ok())
+            .flatten()
     })
 }
 
@@ -194,11 +208,16 @@ fn every_other_task_leaves_the_cpu_and_every_one_comes_back_new_ones_included() 
     }
     namespace.assert_as_before(&before);
     let trials = crate::common::trials(&lab.path("out"));
-    let isolated: Vec<_> =
-        trials.iter().filter(|trial| trial["observation"]["counters"]["isolate_moved"].is_number()).collect();
+    let isolated: Vec<_> = trials
+        .iter()
+        .filter(|trial| trial["observation"]["counters"]["isolate_moved"].is_number())
+        .collect();
     assert_eq!((trials.len(), isolated.len()), (4, 2), "{}", ran.stderr);
     for trial in isolated {
-        assert!(trial["observation"]["counters"]["isolate_moved"].as_f64().unwrap() >= 8.0, "{trial}");
+        assert!(
+            trial["observation"]["counters"]["isolate_moved"].as_f64().unwrap() >= 8.0,
+            "{trial}"
+        );
         assert_eq!(trial["observation"]["voids"].as_array().map_or(0, Vec::len), 0, "{trial}");
     }
     let ran = Ran::from(namespace.schedlab(&lab, "restore").output().unwrap()).expect_status(0);
@@ -213,16 +232,21 @@ fn after_kill_9_at_any_moment_restore_puts_every_task_back() {
         let before = namespace.masks();
         // So many trials that it cannot have ended, however late the signal comes.
         let trial_time = if pause_ms.is_none() { "5s" } else { "500ms" };
-        let mut nsenter = namespace.schedlab(&lab, &compare(&lab, trial_time, 500)).spawn().unwrap();
+        let mut nsenter =
+            namespace.schedlab(&lab, &compare(&lab, trial_time, 500)).spawn().unwrap();
         match pause_ms {
-            None => drop(look_in_the_midst(&lab, &namespace, &mut nsenter).expect("an isolation is seen")),
+            None => drop(
+                look_in_the_midst(&lab, &namespace, &mut nsenter).expect("an isolation is seen"),
+            ),
             Some(pause) => {
                 eventually("something is moved", || moved_since(&lab).is_some());
                 thread::sleep(Duration::from_millis(pause));
             }
         }
         let schedlab = child_of(nsenter.id()).expect("schedlab is still there");
-        assert!(Command::new("kill").args(["-9", &schedlab.to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill").args(["-9", &schedlab.to_string()]).status().unwrap().success()
+        );
         nsenter.wait().unwrap();
         if pause_ms.is_none() {
             assert_eq!(namespace.masks()["10003"].0, ["1"], "nothing was put back by itself");
@@ -253,8 +277,9 @@ fn what_cannot_be_emptied_or_used_is_refused_with_what_there_is() {
         ("policy=deadline:1ms/10ms/10ms+affinity=0", "leave affinity out"),
         ("slice=3s", "100us to 100ms"),
     ] {
-        let words =
-            format!("compare --arena cpu --schedulers default,{arm} --workload linpack --blocks 1 --figures-only");
+        let words = format!(
+            "compare --arena cpu --schedulers default,{arm} --workload linpack --blocks 1 --figures-only"
+        );
         lab.run(&words).expect_status(2).says(&[said]);
     }
 }

@@ -36,7 +36,8 @@ struct Looks(OwnedFd);
 
 impl Looks {
     fn new() -> Looks {
-        let looks = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+        let looks =
+            inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
         inotify::add_watch(&looks, SLICE, inotify::WatchFlags::CLOSE_NOWRITE).unwrap();
         Looks(looks)
     }
@@ -60,12 +61,19 @@ impl Looks {
 }
 
 fn compare(arms: &str, out: &Path, more: &str) -> String {
-    format!("compare --arena cpu --schedulers {arms} --workload linpack --warmup 0 --out {} {more}", out.display())
+    format!(
+        "compare --arena cpu --schedulers {arms} --workload linpack --warmup 0 --out {} {more}",
+        out.display()
+    )
 }
 
 fn journal(lab: &Lab) -> Vec<String> {
     let dir = fs::read_dir(lab.state().join("journal"));
-    dir.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    dir.into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect()
 }
 
 #[test]
@@ -83,7 +91,9 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     let arms = "default,sysctl:kernel.sched_rr_timeslice_ms=50";
     // The work prints the value that it sees.
     let words = compare(arms, &out, "--blocks 2 --figures-only --trial-time 300ms");
-    let work = format!("command:run=echo figure $(cat {SLICE}):metric=figure:regex=figure ([0-9]+):better=higher");
+    let work = format!(
+        "command:run=echo figure $(cat {SLICE}):metric=figure:regex=figure ([0-9]+):better=higher"
+    );
     let words = words.replace("--workload linpack", "");
     Ran::from(lab.command(&words).args(["--workload", &work]).output().unwrap()).expect_measured();
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
@@ -91,7 +101,10 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     assert_eq!(all.len(), 4, "{all:?}");
     for trial in &all {
         let expected = if trial["arm"] == "default" { 90.0 } else { 50.0 };
-        assert_eq!(trial["observation"]["metrics"]["figure"], expected, "each arm has its own: {trial}");
+        assert_eq!(
+            trial["observation"]["metrics"]["figure"], expected,
+            "each arm has its own: {trial}"
+        );
     }
     let voids = |trial: &&serde_json::Value| !trial["voids"].as_array().is_none_or(Vec::is_empty);
     for trial in all.iter().filter(voids) {
@@ -99,17 +112,29 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
         assert!(!text.contains("timeslice"), "{text}");
     }
     let first = fs::read_to_string(out.join("record.jsonl")).unwrap();
-    assert!(first.lines().next().unwrap().contains("kernel.sched_rr_timeslice_ms"), "the facts tell it");
+    assert!(
+        first.lines().next().unwrap().contains("kernel.sched_rr_timeslice_ms"),
+        "the facts tell it"
+    );
 
     let out = lab.path("killed");
-    let arms = "sysctl:kernel.sched_rr_timeslice_ms=50,again=sysctl:kernel.sched_rr_timeslice_ms=50";
+    let arms =
+        "sysctl:kernel.sched_rr_timeslice_ms=50,again=sysctl:kernel.sched_rr_timeslice_ms=50";
     let mut child = lab.start(&compare(arms, &out, "--blocks 2 --figures-only --trial-time 8s"));
     eventually("the value is in effect", || slice() == "50");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!((slice().as_str(), journal(&lab).is_empty()), ("50", false), "it is not restored yet");
+    assert_eq!(
+        (slice().as_str(), journal(&lab).is_empty()),
+        ("50", false),
+        "it is not restored yet"
+    );
     let restored = lab.run("restore").expect_status(0);
-    assert!(restored.stdout.contains("kernel.sched_rr_timeslice_ms 50 -> 90"), "{}", restored.stdout);
+    assert!(
+        restored.stdout.contains("kernel.sched_rr_timeslice_ms 50 -> 90"),
+        "{}",
+        restored.stdout
+    );
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
     assert!(lab.run("restore").expect_status(0).stdout.contains("nothing to restore"));
 
@@ -130,7 +155,8 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     eventually("a change is taken back during a trial", is_taken_back_in_time);
     child.wait().unwrap();
     let all = trials(&out);
-    let changed = all.iter().filter(|trial| trial.to_string().contains("changed-meanwhile")).count();
+    let changed =
+        all.iter().filter(|trial| trial.to_string().contains("changed-meanwhile")).count();
     assert!(changed >= 1, "a change that was taken back is seen: {all:?}");
     assert!(all.iter().any(|trial| trial.to_string().contains("\"found\":\"70\"")), "{all:?}");
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
@@ -145,9 +171,13 @@ fn what_this_machine_cannot_have_is_refused_before_anything_is_measured() {
     let lab = Lab::new();
     let refused = |arm: &str, words: &[&str]| {
         let out = lab.path("refused");
-        lab.run(&compare(&format!("default,{arm}"), &out, "--blocks 2 --figures-only --trial-time 100ms"))
-            .expect_status(2)
-            .says(words);
+        lab.run(&compare(
+            &format!("default,{arm}"),
+            &out,
+            "--blocks 2 --figures-only --trial-time 100ms",
+        ))
+        .expect_status(2)
+        .says(words);
         assert!(trials(&out).is_empty() && journal(&lab).is_empty(), "{arm}");
     };
     let debugfs = Path::new("/sys/kernel/debug/sched").exists();
@@ -182,7 +212,10 @@ fn the_settings_are_listed_with_whether_this_machine_has_them() {
     let rows = lab.run("list settings --json").expect_status(0).json();
     let row = |name: &str| {
         let rows = rows.as_array().unwrap();
-        rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} is not listed")).clone()
+        rows.iter()
+            .find(|row| row["name"] == name)
+            .unwrap_or_else(|| panic!("{name} is not listed"))
+            .clone()
     };
     for name in ["default", "nice", "policy", "affinity", "isolate"] {
         assert_eq!(row(name)["here"], true, "{name}");
@@ -206,7 +239,9 @@ fn the_settings_are_listed_with_whether_this_machine_has_them() {
     }
     let page = lab.run("list settings").expect_status(0).stdout;
     assert!(
-        page.contains("policy=fifo:50") && page.contains("sched_ext:") && page.contains("sysctl:NAME can be"),
+        page.contains("policy=fifo:50")
+            && page.contains("sched_ext:")
+            && page.contains("sysctl:NAME can be"),
         "{page}"
     );
 }

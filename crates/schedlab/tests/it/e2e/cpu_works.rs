@@ -17,7 +17,11 @@ const OURS: &str = "SCHEDLAB_TEST_PROCESS";
 /// Starts the process of an order.
 fn start(lab: &Lab, order: &Value) -> Child {
     let mut command = lab.command("cpu-work");
-    command.env(OURS, lab.dir.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env(OURS, lab.dir.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(order.to_string().as_bytes()).unwrap();
     child
@@ -146,7 +150,8 @@ fn processes_of_a_work_or_load_that_is_killed_do_not_outlive_it() {
 #[test]
 fn a_work_that_is_told_to_end_before_its_work_is_done_reports_nothing() {
     let lab = Lab::new();
-    let mut child = start(&lab, &json!({"work": "linpack", "array": 100, "least_ns": 60_000_000_000u64}));
+    let mut child =
+        start(&lab, &json!({"work": "linpack", "array": 100, "least_ns": 60_000_000_000u64}));
     wait_for_begin(&mut child);
     kill_process(pid(&child), Signal::TERM).unwrap();
     let ended = child.wait_with_output().unwrap();
@@ -163,8 +168,9 @@ fn an_order_that_cannot_be_done_says_why() {
     let array = failed(json!({"work": "linpack", "array": 512, "least_ns": 0}));
     assert_ne!(array.status, Some(0));
     array.says(&["equal columns", "array=514"]);
-    let io =
-        failed(json!({"work": "io", "threads": 1, "dir": "/nowhere", "size": 4096, "block": 4096, "sync_every": 1}));
+    let io = failed(
+        json!({"work": "io", "threads": 1, "dir": "/nowhere", "size": 4096, "block": 4096, "sync_every": 1}),
+    );
     assert_ne!(io.status, Some(0));
     io.says(&["without a name", "dir=", "No such file"]);
 }
@@ -178,8 +184,18 @@ fn every_workload_is_compared_on_the_cpus_under_every_load() {
     let io = format!("io:dir={}:size=1M:block=4k", lab.dir.path().display());
     let cases = [
         ("linpack:array=40", "kflops", "spin:threads=1", "background_spin_spins_per_s"),
-        ("messaging:groups=1:fds=2", "messages_per_s", "memory:size=1M", "background_memory_mb_per_s"),
-        ("wakeup:workers=2:work=0s", "wakeup_p99_us", "forks:processes=1", "background_forks_forks_per_s"),
+        (
+            "messaging:groups=1:fds=2",
+            "messages_per_s",
+            "memory:size=1M",
+            "background_memory_mb_per_s",
+        ),
+        (
+            "wakeup:workers=2:work=0s",
+            "wakeup_p99_us",
+            "forks:processes=1",
+            "background_forks_forks_per_s",
+        ),
         ("cyclic:interval=50us", "timer_latency_p99_us", &io, "background_io_write_mb_per_s"),
     ];
     for (work, primary, load, counter) in cases {
@@ -225,8 +241,12 @@ fn instructions(lab: &Lab, reps: u64) -> f64 {
     wait_for_begin(&mut child);
     report(child);
     let text = fs::read_to_string(&file).unwrap();
-    let totals = text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
-    totals.and_then(|count| count.trim().parse().ok()).unwrap_or_else(|| panic!("no total in {text:.300}"))
+    let totals = text
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
+    totals
+        .and_then(|count| count.trim().parse().ok())
+        .unwrap_or_else(|| panic!("no total in {text:.300}"))
 }
 
 #[test]
@@ -248,8 +268,11 @@ fn works_and_loads_are_listed_with_what_they_need_and_take() {
     let lab = Lab::new();
     let rows = lab.run("list workloads --json").expect_status(0).json();
     let rows = rows.as_array().unwrap();
-    let row =
-        |name: &str| rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} is not listed"));
+    let row = |name: &str| {
+        rows.iter()
+            .find(|row| row["name"] == name)
+            .unwrap_or_else(|| panic!("{name} is not listed"))
+    };
     for (name, primary) in [
         ("linpack", "kflops"),
         ("messaging", "messages_per_s"),
@@ -257,10 +280,17 @@ fn works_and_loads_are_listed_with_what_they_need_and_take() {
         ("cyclic", "timer_latency_p99_us"),
     ] {
         let row = row(name);
-        assert_eq!((&row["needs"], &row["primary"], &row["writes"]), (&json!("cpus"), &json!(primary), &json!(false)));
+        assert_eq!(
+            (&row["needs"], &row["primary"], &row["writes"]),
+            (&json!("cpus"), &json!(primary), &json!(false))
+        );
     }
     for name in ["spin", "memory", "forks", "io"] {
-        assert_eq!((&row(name)["load"], &row(name)["needs"]), (&json!(true), &json!("cpus")), "{name}");
+        assert_eq!(
+            (&row(name)["load"], &row(name)["needs"]),
+            (&json!(true), &json!("cpus")),
+            "{name}"
+        );
     }
     let shown = lab.run("list workloads").expect_status(0).stdout;
     for word in ["NEEDS", "cpus", "--background", "forks", "processes=0", "dir=/var/tmp"] {

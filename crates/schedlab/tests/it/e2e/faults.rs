@@ -19,7 +19,9 @@ fn long(device: &str, workload: &str, out: &Path) -> String {
 }
 
 fn kill(child: &std::process::Child, signal: &str) {
-    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success()
+    );
 }
 
 /// Kills it while kyber is set: it is stopped first, so that it cannot switch in between.
@@ -69,7 +71,9 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
         .spawn()
         .unwrap();
     let changed = || -> Vec<[serde_json::Value; 2]> {
-        let voids = trials(&out).into_iter().filter_map(|trial| trial["observation"]["voids"].as_array().cloned());
+        let voids = trials(&out)
+            .into_iter()
+            .filter_map(|trial| trial["observation"]["voids"].as_array().cloned());
         let changed = voids.flatten().filter(|void| void["reason"] == "changed-meanwhile");
         changed.map(|void| [void["wanted"].clone(), void["found"].clone()]).collect()
     };
@@ -95,7 +99,11 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
     }
     let ran = Ran::from(child.wait_with_output().unwrap()).expect_status(3);
     let changed = changed();
-    assert_eq!(changed.iter().filter(|change| **change == expected).count(), 1, "{writes} writes: {changed:?}");
+    assert_eq!(
+        changed.iter().filter(|change| **change == expected).count(),
+        1,
+        "{writes} writes: {changed:?}"
+    );
     assert!(changed.len() <= writes, "a write disturbs one trial: {changed:?}");
     assert!(ran.json()["judgements"][0]["reasons"].to_string().contains("mq-deadline"));
     assert_eq!(device.scheduler(), "none", "put back to what it was before the experiment");
@@ -121,12 +129,23 @@ fn a_value_of_a_sweep_that_has_no_effect_makes_its_arm_void_and_the_others_are_m
     };
     let (verdict, reasons) = verdict_of("wrong");
     assert!(verdict == "void" && reasons.contains("io_poll_delay"), "{reasons}");
-    assert!(ran.stderr.contains("arm wrong: io_poll_delay was set to 7 without effect"), "{}", ran.stderr);
-    assert!(trials(&out).iter().filter(|t| t["arm"] == "kyber").count() == 2, "the others are measured");
-    assert_eq!(trials(&out).iter().filter(|t| t["arm"] == "wrong").count(), 1, "it is not tried again and again");
     assert!(
-        trials(&out).iter().all(|t| t["arm"] != "wrong" || t["observation"]["metrics"].as_object().unwrap().is_empty())
+        ran.stderr.contains("arm wrong: io_poll_delay was set to 7 without effect"),
+        "{}",
+        ran.stderr
     );
+    assert!(
+        trials(&out).iter().filter(|t| t["arm"] == "kyber").count() == 2,
+        "the others are measured"
+    );
+    assert_eq!(
+        trials(&out).iter().filter(|t| t["arm"] == "wrong").count(),
+        1,
+        "it is not tried again and again"
+    );
+    assert!(trials(&out).iter().all(
+        |t| t["arm"] != "wrong" || t["observation"]["metrics"].as_object().unwrap().is_empty()
+    ));
     assert_eq!(device.snapshot(), before);
 }
 
@@ -141,17 +160,29 @@ fn a_value_that_the_device_cannot_have_is_refused_before_the_first_trial() {
     let before = device.snapshot();
     for (arm, says) in [
         // Linux takes writes to this attribute since 5.16, and ignores them.
-        ("deaf=none:io_poll_delay=7", ["arm deaf: io_poll_delay was set to 7 without effect", "give another value"]),
+        (
+            "deaf=none:io_poll_delay=7",
+            ["arm deaf: io_poll_delay was set to 7 without effect", "give another value"],
+        ),
         (
             "wrong=bfq:nomerges=banana",
-            ["arm wrong: ", "nomerges is out of range (found banana, expected a whole number from 0 to 2"],
+            [
+                "arm wrong: ",
+                "nomerges is out of range (found banana, expected a whole number from 0 to 2",
+            ],
         ),
-        ("mq-deadline:fifo_batch=99999999999", ["fifo_batch is out of range", "from 0 to 2147483647 requests"]),
+        (
+            "mq-deadline:fifo_batch=99999999999",
+            ["fifo_batch is out of range", "from 0 to 2147483647 requests"],
+        ),
         ("mq-deadline:fifo_bach=4", ["no tunable \"fifo_bach\"", "did you mean \"fifo_batch\""]),
         ("kyber:slice_idle=4", ["slice_idle", "bfq"]),
     ] {
-        let words =
-            format!("compare --device {} --workload randread --budget 60s --out {}", device.path, out.display());
+        let words = format!(
+            "compare --device {} --workload randread --budget 60s --out {}",
+            device.path,
+            out.display()
+        );
         lab.run(&format!("{words} --schedulers none,{arm}")).expect_status(2).says(&says);
         assert!(!out.exists(), "{arm}: nothing is measured");
     }
@@ -188,7 +219,9 @@ fn a_signal_puts_the_settings_back_and_the_experiment_can_be_resumed() {
     let before = device.snapshot();
     let out = lab.path("out");
     let arguments = long(&device.path, "randread", &out);
-    for (round, (signal, status)) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)].into_iter().enumerate() {
+    for (round, (signal, status)) in
+        [("-INT", 130), ("-TERM", 143), ("-HUP", 129)].into_iter().enumerate()
+    {
         let arguments = format!("{arguments} {}", if round > 0 { "--resume" } else { "" });
         let had = trials(&out).len();
         let child = lab.start(&arguments);
@@ -200,7 +233,10 @@ fn a_signal_puts_the_settings_back_and_the_experiment_can_be_resumed() {
         assert!(trials(&out).len() >= had + 3, "what was measured is kept");
     }
     let sequences: Vec<_> = trials(&out).iter().map(|t| t["sequence"].as_u64().unwrap()).collect();
-    assert!(sequences.windows(2).all(|w| w[1] == w[0] + 1), "numbered through over three sessions: {sequences:?}");
+    assert!(
+        sequences.windows(2).all(|w| w[1] == w[0] + 1),
+        "numbered through over three sessions: {sequences:?}"
+    );
     assert!(out.join("report.html").is_file(), "what was measured is reported");
 }
 
@@ -232,9 +268,12 @@ fn after_kill_9_restore_puts_the_device_back_and_removes_the_loop_device() {
     child.kill().unwrap();
     child.wait().unwrap();
     lab.run("restore").expect_status(0);
-    let loops = String::from_utf8(Command::new("losetup").arg("-a").output().unwrap().stdout).unwrap();
+    let loops =
+        String::from_utf8(Command::new("losetup").arg("-a").output().unwrap().stdout).unwrap();
     assert!(
-        !loops.lines().any(|l| l.contains(dir.to_str().unwrap()) && !l.contains(device.file.to_str().unwrap())),
+        !loops.lines().any(
+            |l| l.contains(dir.to_str().unwrap()) && !l.contains(device.file.to_str().unwrap())
+        ),
         "{loops}"
     );
 }
@@ -292,9 +331,12 @@ fn no_room_for_the_loop_file_is_said_before_anything_is_changed() {
     }
     let lab = Lab::new();
     let small = small(&lab, "1M");
-    lab.run(&format!("compare --device loop:64M --loop-dir {} --workload randread", small.path().display()))
-        .expect_status(1)
-        .says(&[small.path().to_str().unwrap(), "--loop-dir"]);
+    lab.run(&format!(
+        "compare --device loop:64M --loop-dir {} --workload randread",
+        small.path().display()
+    ))
+    .expect_status(1)
+    .says(&[small.path().to_str().unwrap(), "--loop-dir"]);
     assert_eq!(fs::read_dir(small.path()).unwrap().count(), 0, "no file is left");
 }
 
@@ -354,7 +396,11 @@ fn a_device_with_data_is_refused_for_writing_unless_it_is_named() {
         ))
     };
     let first = fs::read(&device.file).unwrap();
-    compare("randwrite", &out("a"), "").expect_status(2).says(&["ext4", "--destroy-data", &device.path]);
+    compare("randwrite", &out("a"), "").expect_status(2).says(&[
+        "ext4",
+        "--destroy-data",
+        &device.path,
+    ]);
     compare("randwrite", &out("b"), "--destroy-data /dev/loop-other").expect_status(2);
     assert!(fs::read(&device.file).unwrap() == first, "not a byte was written");
     compare("randread", &out("c"), "").expect_measured();
@@ -429,7 +475,10 @@ fn a_record_without_room_for_its_first_line_leaves_nothing_to_trip_over() {
     );
     for _ in 0..2 {
         lab.run(&words).expect_status(1).says(&["nothing was measured", "start again"]);
-        assert!(!out.join("record.jsonl").exists(), "an empty record would be taken for one to resume");
+        assert!(
+            !out.join("record.jsonl").exists(),
+            "an empty record would be taken for one to resume"
+        );
     }
 }
 
@@ -448,13 +497,19 @@ fn a_resumed_experiment_keeps_the_length_of_its_trials() {
     // Numbers of blocks, not budgets of time: how much fits into a second is the machine's affair.
     compare("--blocks 2 --figures-only --budget 60s --trial-time 120ms").expect_measured();
     assert_eq!(trials(&out).len(), 4);
-    compare("--blocks 4 --budget 120s --trial-time 500ms --resume").expect_status(2).says(&["120 ms", "another --out"]);
+    compare("--blocks 4 --budget 120s --trial-time 500ms --resume")
+        .expect_status(2)
+        .says(&["120 ms", "another --out"]);
     compare("--blocks 4 --budget 120s --resume").expect_measured();
     let all = trials(&out);
     assert_eq!(all.len(), 8, "it went on");
     // A length derived from that budget would be ten seconds.
     let windows = all.iter().map(|t| t["observation"]["duration_ns"].as_u64().unwrap());
-    assert!(windows.clone().all(|ns| (110_000_000..1_000_000_000).contains(&ns)), "{:?}", windows.collect::<Vec<_>>());
+    assert!(
+        windows.clone().all(|ns| (110_000_000..1_000_000_000).contains(&ns)),
+        "{:?}",
+        windows.collect::<Vec<_>>()
+    );
 }
 
 #[test]

@@ -20,11 +20,19 @@ fn figures_tables_and_the_paragraph_are_written_and_the_reports_stay_as_they_wer
     let out = measured(&lab);
     let read = |name: &str| fs::read(lab.path("out").join(name)).unwrap();
     let before = (read("report.html"), read("study.json"));
-    let ran = lab.run(&format!("report {out} --figures {}", lab.path("paper").display())).expect_status(0);
+    let ran = lab
+        .run(&format!("report {out} --figures {}", lab.path("paper").display()))
+        .expect_status(0);
     assert_eq!((read("report.html"), read("study.json")), before);
     let text = |name: &str| fs::read_to_string(lab.path("paper").join(name)).unwrap();
-    for name in ["1-iozone-effects.svg", "1-iozone-trials.svg", "table.tex", "table.md", "methods.md", "references.bib"]
-    {
+    for name in [
+        "1-iozone-effects.svg",
+        "1-iozone-trials.svg",
+        "table.tex",
+        "table.md",
+        "methods.md",
+        "references.bib",
+    ] {
         assert!(ran.stdout.contains(name), "{}", ran.stdout);
     }
     assert!(text("1-iozone-effects.svg").starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
@@ -47,7 +55,8 @@ fn a_figure_as_pdf_is_one_page_with_its_text_and_without_the_converter_the_next_
     let words = format!("report {out} --figures {} --format svg,pdf", lab.path("paper").display());
     let mut alone = lab.command(&words);
     fs::create_dir(lab.path("empty")).unwrap();
-    let ran = crate::common::Ran::from(alone.env("PATH", lab.path("empty")).output().unwrap()).expect_status(1);
+    let ran = crate::common::Ran::from(alone.env("PATH", lab.path("empty")).output().unwrap())
+        .expect_status(1);
     ran.says(&["rsvg-convert", "librsvg2-bin", "--format svg"]);
     if !require(&["root", "rsvg-convert", "pdfinfo", "pdftotext"]) {
         return;
@@ -59,6 +68,8 @@ fn a_figure_as_pdf_is_one_page_with_its_text_and_without_the_converter_the_next_
         assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    assert!(said("pdfinfo", &[]).lines().any(|line| line.starts_with("Pages:") && line.ends_with('1')));
+    assert!(
+        said("pdfinfo", &[]).lines().any(|line| line.starts_with("Pages:") && line.ends_with('1'))
+    );
     assert!(said("pdftotext", &["-"]).contains("cfq"), "{}", said("pdftotext", &["-"]));
 }

@@ -43,7 +43,9 @@ fn a_limit_on_file_sizes_is_an_error_that_names_the_file() {
     );
     // The first file beyond the limit is named, and no part of it is left.
     let pages = lab.path("pages");
-    let names = |dir: &Path| fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+    let names = |dir: &Path| {
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>()
+    };
     run_after(&lab, "ulimit -f 8", &format!("study {} --out {}", whole.display(), pages.display()))
         .expect_status(1)
         .says(&["report.html: cannot write", "File too large", "ulimit -f"]);
@@ -60,8 +62,14 @@ fn a_program_that_is_started_has_the_usual_action_of_the_limit() {
     }
     let lab = Lab::new();
     let (seen, script, plan) = (lab.path("seen"), lab.path("look.sh"), lab.path("plan.toml"));
-    fs::write(&script, format!("#!/bin/sh\ngrep ^SigIgn /proc/self/status >{}\necho \"figure 1\"\n", seen.display()))
-        .unwrap();
+    fs::write(
+        &script,
+        format!(
+            "#!/bin/sh\ngrep ^SigIgn /proc/self/status >{}\necho \"figure 1\"\n",
+            seen.display()
+        ),
+    )
+    .unwrap();
     fs::write(
         &plan,
         format!(
@@ -74,7 +82,8 @@ fn a_program_that_is_started_has_the_usual_action_of_the_limit() {
     .unwrap();
     let (file, dir, out) = (plan.display(), lab.path(""), lab.path("out"));
     // Also where the program that starts schedlab ignores the signal, as Python does.
-    let words = format!("run {file} --allow-commands --loop-dir {} --out {}", dir.display(), out.display());
+    let words =
+        format!("run {file} --allow-commands --loop-dir {} --out {}", dir.display(), out.display());
     run_after(&lab, "trap '' XFSZ", &words).expect_measured();
     let ignored = fs::read_to_string(&seen).unwrap();
     let mask = u64::from_str_radix(ignored.split_whitespace().nth(1).unwrap(), 16).unwrap();

@@ -27,8 +27,12 @@ fn the_page_about_files_names_everything_that_commands_leave_in_their_directorie
     for (nr, command) in commands.into_iter().enumerate() {
         let out = lab.path(&format!("out{nr}"));
         let shown = out.display();
-        lab.run(&format!("{command} --arena sim --device hp97560 --quiet --out {shown}")).expect_status(0);
+        lab.run(&format!("{command} --arena sim --device hp97560 --quiet --out {shown}"))
+            .expect_status(0);
         assert_eq!(unnamed(&out), [""; 0], "{command}");
-        assert!(fs::read_dir(&out).unwrap().count() >= 3, "{command}: an empty directory proves nothing");
+        assert!(
+            fs::read_dir(&out).unwrap().count() >= 3,
+            "{command}: an empty directory proves nothing"
+        );
     }
 }

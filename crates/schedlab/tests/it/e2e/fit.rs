@@ -18,7 +18,10 @@ fn the_fit_of_a_modelled_disk_has_its_seek_curve_and_its_file_is_a_device() {
     assert!(report["seek_error"].as_f64().unwrap() < 0.02, "{}", report["seek_error"]);
     assert!(report["error"]["demerit"].as_f64().unwrap() < 0.02, "{}", report["error"]);
     let text = fs::read_to_string(&file).unwrap();
-    assert!(text.starts_with("# Fitted by schedlab") && text.contains("\n# Held out: demerit"), "{text}");
+    assert!(
+        text.starts_with("# Fitted by schedlab") && text.contains("\n# Held out: demerit"),
+        "{text}"
+    );
     assert_eq!(lab.run(words).expect_status(0).json(), report, "the same seed, the same model");
     let out = lab.path("c").display().to_string();
     lab.run(&format!(
@@ -41,7 +44,9 @@ fn what_cannot_be_fitted_or_advised_on_is_refused_with_the_next_step() {
         ("advise CSV --model hp97560 --out CSV.d", 1, "t.csv"),
     ] {
         let mut command = lab.command(&words.replace("CSV", &csv));
-        Ran::from(command.current_dir(lab.dir.path()).output().unwrap()).expect_status(status).says(&[says]);
+        Ran::from(command.current_dir(lab.dir.path()).output().unwrap())
+            .expect_status(status)
+            .says(&[says]);
     }
 }
 
@@ -56,7 +61,10 @@ fn a_real_device_is_only_read_and_left_as_it_was() {
     device.set("max_sectors_kb", "16");
     let before = (device.snapshot(), fs::read(lab.path("disk")).unwrap());
     let file = lab.path("loop.toml").display().to_string();
-    let report = lab.run(&format!("fit {} --as ssd --json --out {file}", device.path)).expect_status(0).json();
+    let report = lab
+        .run(&format!("fit {} --as ssd --json --out {file}", device.path))
+        .expect_status(0)
+        .json();
     assert!(report["cells"].as_array().unwrap().len() > 10, "{report}");
     assert_eq!(before, (device.snapshot(), fs::read(lab.path("disk")).unwrap()));
     assert!(fs::read_to_string(file).unwrap().contains("model = \"measured\""));
@@ -83,7 +91,10 @@ fn two_readers() -> String {
         let seconds = format!("{}.{:06}000", us / 1_000_000, us % 1_000_000);
         let (sector, pid, name) =
             (process * 1_500_000 + round * 16, 100 + process, ["left", "right"][process as usize]);
-        let _ = writeln!(text, "  8,0    0 {number:8} {seconds:>15} {pid:5}  {what}   R {sector} + 16 [{name}]");
+        let _ = writeln!(
+            text,
+            "  8,0    0 {number:8} {seconds:>15} {pid:5}  {what}   R {sector} + 16 [{name}]"
+        );
     }
     text
 }
@@ -91,16 +102,25 @@ fn two_readers() -> String {
 #[test]
 fn advice_for_two_readers_waits_and_plans_for_no_missing_disk() {
     let lab = Lab::new();
-    let (file, out) = (lab.path("two.txt").display().to_string(), lab.path("a").display().to_string());
+    let (file, out) =
+        (lab.path("two.txt").display().to_string(), lab.path("a").display().to_string());
     fs::write(&file, two_readers()).unwrap();
-    let options = "--model hp97560 --arena sim --schedulers none,anticipatory --confirm-on /dev/sdx --json";
+    let options =
+        "--model hp97560 --arena sim --schedulers none,anticipatory --confirm-on /dev/sdx --json";
     let report = lab.run(&format!("advise {file} {options} --out {out}")).expect_status(0).json();
     let advice = &report["advice"];
     assert_eq!(advice["baseline"], "none");
     let reasons = advice["reasons"].to_string();
-    assert!(reasons.contains("left (pid 100)") && reasons.contains("one after another"), "{reasons}");
+    assert!(
+        reasons.contains("left (pid 100)") && reasons.contains("one after another"),
+        "{reasons}"
+    );
     assert!(advice["trust"]["replayed_to_recorded"].as_f64().is_some(), "{advice}");
-    assert!(!lab.path("a/confirm.toml").exists() && report["confirm"].is_null() && report["command"].is_null());
+    assert!(
+        !lab.path("a/confirm.toml").exists()
+            && report["confirm"].is_null()
+            && report["command"].is_null()
+    );
     assert_eq!(advice["set"], serde_json::json!(["scheduler=anticipatory"]));
     assert!(!reasons.contains("does not pay"), "{reasons}");
     assert!(lab.path("a/replay/record.jsonl").exists());
@@ -116,7 +136,13 @@ impl Work {
         let script = "while :; do dd if=$0 of=/dev/null bs=8k count=4000 iflag=direct status=none; \
                       dd if=/dev/zero of=$0 bs=16k count=20 seek=50 oflag=direct status=none; sleep 0.03; done";
         // A group, which ends as a whole: dd would go on reading after the shell.
-        Work(std::process::Command::new("sh").args(["-c", script, device]).process_group(0).spawn().unwrap())
+        Work(
+            std::process::Command::new("sh")
+                .args(["-c", script, device])
+                .process_group(0)
+                .spawn()
+                .unwrap(),
+        )
     }
 }
 
@@ -142,15 +168,25 @@ fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() 
     for arena in arenas {
         let out = lab.path(arena);
         let work = Work::on(&device.path);
-        let words = format!("advise {} --for 2s --arena {arena} --schedulers none,mq-deadline --json", device.path);
+        let words = format!(
+            "advise {} --for 2s --arena {arena} --schedulers none,mq-deadline --json",
+            device.path
+        );
         let mut command = lab.command(&words);
         command.arg("--out").arg(&out).envs(cache.iter().map(|dir| ("SCHEDLAB_CACHE_DIR", dir)));
         let ran = Ran::from(command.output().unwrap());
         drop(work);
         let report = ran.expect_status(0).json();
         let advice = &report["advice"];
-        assert_eq!((advice["arena"].as_str(), advice["baseline"].as_str()), (Some(*arena), Some("none")), "{advice:#}");
-        assert!(advice["trust"]["replayed_to_recorded"].as_f64().is_some_and(|ratio| ratio > 0.0), "{advice:#}");
+        assert_eq!(
+            (advice["arena"].as_str(), advice["baseline"].as_str()),
+            (Some(*arena), Some("none")),
+            "{advice:#}"
+        );
+        assert!(
+            advice["trust"]["replayed_to_recorded"].as_f64().is_some_and(|ratio| ratio > 0.0),
+            "{advice:#}"
+        );
         assert!(advice["reasons"].to_string().contains("dd"), "{advice:#}");
         for file in ["recording.parquet", "model.toml", "replay/record.jsonl", "confirm.toml"] {
             assert!(out.join(file).exists(), "{arena}: {file}");

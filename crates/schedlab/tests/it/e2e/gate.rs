@@ -10,7 +10,10 @@ use crate::common::{Lab, PYTHON, Ran, has_python, kernel_cache, word};
 
 /// A modelled disk in a file: another number of rotations is another drive.
 fn disk(lab: &Lab, rpm: u32) {
-    let preset = fs::read_to_string(format!("{}/../sim/src/device/presets/hp97560.toml", env!("CARGO_MANIFEST_DIR")));
+    let preset = fs::read_to_string(format!(
+        "{}/../sim/src/device/presets/hp97560.toml",
+        env!("CARGO_MANIFEST_DIR")
+    ));
     let text = preset.unwrap().replace("rpm = 4002", &format!("rpm = {rpm}"));
     fs::write(lab.path("disk.toml"), text).unwrap();
 }
@@ -26,9 +29,13 @@ fn plan(lab: &Lab, arm: &str, more: &str) {
 }
 
 fn gate(lab: &Lab, out: &str, more: &str) -> Ran {
-    let [plan, state, out] = ["plan.toml", "kept", out].map(|name| lab.path(name).display().to_string());
-    let against =
-        if more.contains("--against") { String::new() } else { format!("--against last-good --state {state}") };
+    let [plan, state, out] =
+        ["plan.toml", "kept", out].map(|name| lab.path(name).display().to_string());
+    let against = if more.contains("--against") {
+        String::new()
+    } else {
+        format!("--against last-good --state {state}")
+    };
     let mut command = lab.command(&format!("gate -q --plan {plan} {against} --out {out} {more}"));
     Ran::from(command.env_remove("GITHUB_ACTIONS").output().unwrap())
 }
@@ -38,7 +45,11 @@ fn python(module: &str, code: &str, file: &std::path::Path) -> Option<String> {
     if !has_python(module) {
         return None;
     }
-    let ran = Command::new(PYTHON).args(["-c", &format!("import {module}\n{code}")]).arg(file).output().unwrap();
+    let ran = Command::new(PYTHON)
+        .args(["-c", &format!("import {module}\n{code}")])
+        .arg(file)
+        .output()
+        .unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     Some(String::from_utf8(ran.stdout).unwrap())
 }
@@ -54,34 +65,52 @@ fn a_gate_begins_with_a_last_good_record_stays_green_and_turns_red_on_a_slower_d
     plan(&lab, "deadline", "");
     let first = gate(&lab, "a", "").expect_status(0);
     assert!(
-        first.stdout.starts_with("gate: no earlier record of readers; this one is the last good now"),
+        first
+            .stdout
+            .starts_with("gate: no earlier record of readers; this one is the last good now"),
         "{}",
         first.stdout
     );
     let green = gate(&lab, "b", "--github").expect_status(0);
-    assert!(green.stdout.starts_with("gate: not worse: 2 equivalent; against "), "{}", green.stdout);
+    assert!(
+        green.stdout.starts_with("gate: not worse: 2 equivalent; against "),
+        "{}",
+        green.stdout
+    );
     assert_eq!(green.stdout.lines().count(), 1);
     assert!(
-        green.stderr.lines().any(|line| line.starts_with("::notice title=schedlab::gate: not worse")),
+        green
+            .stderr
+            .lines()
+            .any(|line| line.starts_with("::notice title=schedlab::gate: not worse")),
         "{}",
         green.stderr
     );
     let kept = fs::read(lab.path("kept/plan.jsonl")).unwrap();
-    assert!(kept == fs::read(lab.path("b/record.jsonl")).unwrap(), "the green record is the last good one");
+    assert!(
+        kept == fs::read(lab.path("b/record.jsonl")).unwrap(),
+        "the green record is the last good one"
+    );
 
     // Another drive is refused before anything is measured, and compared where the user says so.
     disk(&lab, 3000);
     gate(&lab, "c", "").expect_status(2).says(&["rpm = 3000", "rpm = 4002", "--other-machine"]);
     assert!(!lab.path("c").exists());
     let xml = lab.path("junit.xml");
-    let red = gate(&lab, "c", &format!("--other-machine --github --junit {}", xml.display())).expect_status(5);
+    let red = gate(&lab, "c", &format!("--other-machine --github --junit {}", xml.display()))
+        .expect_status(5);
     assert!(red.stdout.starts_with("gate: worse: noop on oltp: iops -"), "{}", red.stdout);
-    let errors: Vec<&str> = red.stderr.lines().filter(|line| line.starts_with("::error title=schedlab%3A ")).collect();
+    let errors: Vec<&str> =
+        red.stderr.lines().filter(|line| line.starts_with("::error title=schedlab%3A ")).collect();
     assert!(
-        errors.len() == 2 && errors[1].contains("deadline is worse on oltp::deadline on oltp: iops -"),
+        errors.len() == 2
+            && errors[1].contains("deadline is worse on oltp::deadline on oltp: iops -"),
         "{errors:?}"
     );
-    assert!(kept == fs::read(lab.path("kept/plan.jsonl")).unwrap(), "a red record is never the last good one");
+    assert!(
+        kept == fs::read(lab.path("kept/plan.jsonl")).unwrap(),
+        "a red record is never the last good one"
+    );
     if let Some(cases) = python("xml.etree.ElementTree", CASES, &xml) {
         assert_eq!(cases, "noop iops|['failure']\ndeadline iops|['failure']\n");
     }
@@ -112,13 +141,19 @@ fn an_edited_plan_is_refused_by_its_keys_and_a_named_record_serves_as_reference(
     plan(&lab, "deadline", "seed = 2");
     gate(&lab, "b", &against).expect_status(2).says(&["seed: 2 (was 1)"]);
     plan(&lab, "deadline", "");
-    gate(&lab, "b", &format!("{against} --arm dealine")).expect_status(2).says(&["dealine", "deadline"]);
-    gate(&lab, "b", &format!("{against} --state x")).expect_status(2).says(&["--state", "last-good"]);
+    gate(&lab, "b", &format!("{against} --arm dealine"))
+        .expect_status(2)
+        .says(&["dealine", "deadline"]);
+    gate(&lab, "b", &format!("{against} --state x"))
+        .expect_status(2)
+        .says(&["--state", "last-good"]);
     gate(&lab, "b", "--against nowhere").expect_status(1).says(&["nowhere"]);
     let xml = lab.path("made/here/junit.xml");
     gate(&lab, "b", &format!("{against} --junit {}", xml.display())).expect_status(0);
     assert!(xml.is_file(), "its directory is made");
-    gate(&lab, "c", &format!("{against} --junit {}/below.xml", xml.display())).expect_status(1).says(&["junit.xml"]);
+    gate(&lab, "c", &format!("{against} --junit {}/below.xml", xml.display()))
+        .expect_status(1)
+        .says(&["junit.xml"]);
     assert!(!lab.path("c").exists(), "found before anything is measured");
 }
 
@@ -142,15 +177,25 @@ fn hostile_names_stay_text_in_every_output_of_a_gate_and_an_export() {
     assert_eq!(red.stdout.lines().filter(is_command).count(), 0, "{}", red.stdout);
     let commands: Vec<&str> = red.stderr.lines().filter(is_command).collect();
     assert!(
-        commands.len() == 2 && commands.iter().all(|line| line.starts_with("::error title=schedlab%3A ")),
+        commands.len() == 2
+            && commands.iter().all(|line| line.starts_with("::error title=schedlab%3A ")),
         "{commands:?}"
     );
-    assert!(commands[1].contains("%2Ctitle=z%3A%3Aadd-mask") && commands[1].contains("%250A"), "{commands:?}");
+    assert!(
+        commands[1].contains("%2Ctitle=z%3A%3Aadd-mask") && commands[1].contains("%250A"),
+        "{commands:?}"
+    );
     if let Some(cases) = python("xml.etree.ElementTree", CASES, &xml) {
-        assert!(cases.contains("x\"]]>,title=z::add-mask::y##[error]no%0A</script>{} iops|['failure']"), "{cases}");
+        assert!(
+            cases.contains("x\"]]>,title=z::add-mask::y##[error]no%0A</script>{} iops|['failure']"),
+            "{cases}"
+        );
     }
     for format in ["bencher", "customBiggerIsBetter", "customSmallerIsBetter", "openmetrics"] {
-        let text = lab.run(&format!("report {} --export {format}", lab.path("b").display())).expect_status(0).stdout;
+        let text = lab
+            .run(&format!("report {} --export {format}", lab.path("b").display()))
+            .expect_status(0)
+            .stdout;
         fs::write(lab.path(format), &text).unwrap();
         assert!(format == "openmetrics" || serde_json::from_str::<Value>(&text).is_ok(), "{text}");
     }
@@ -159,12 +204,16 @@ families = list(prometheus_client.openmetrics.parser.text_string_to_metric_famil
 old = list(prometheus_client.parser.text_string_to_metric_families(open(sys.argv[1]).read()))
 arms = {sample.labels.get('arm') for family in families for sample in family.samples}
 print(len(families) == len(old), [arm for arm in arms if arm and arm != 'noop'][0])";
-    if let Some(said) =
-        python("prometheus_client.openmetrics.parser, prometheus_client.parser", code, &lab.path("openmetrics"))
-    {
+    if let Some(said) = python(
+        "prometheus_client.openmetrics.parser, prometheus_client.parser",
+        code,
+        &lab.path("openmetrics"),
+    ) {
         assert_eq!(said, "True x\"]]>,title=z::add-mask::y##[error]no%0A</script>{}\n");
     }
-    lab.run(&format!("report {} --export xml", lab.path("b").display())).expect_status(2).says(&["bencher"]);
+    lab.run(&format!("report {} --export xml", lab.path("b").display()))
+        .expect_status(2)
+        .says(&["bencher"]);
 }
 
 #[test]
@@ -196,7 +245,11 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
     gate(&lab, "a", &more).expect_status(0);
     work(60);
     let red = gate(&lab, "b", &more).expect_status(5);
-    assert!(red.stdout.starts_with("gate: worse: ") && red.stdout.contains("wall_s +"), "{}", red.stdout);
+    assert!(
+        red.stdout.starts_with("gate: worse: ") && red.stdout.contains("wall_s +"),
+        "{}",
+        red.stdout
+    );
     assert!(red.stdout.contains("values of two occasions"), "{}", red.stdout);
 }
 
@@ -211,5 +264,9 @@ fn in_the_kernel_arena_another_kernel_is_what_a_gate_is_for() {
     let more = format!("--cache-dir {}", word(&cache));
     gate(&lab, "a", &more).expect_status(0);
     let green = gate(&lab, "b", &more).expect_status(0);
-    assert!(green.stdout.contains("2 equivalent") && green.stdout.contains("same seed"), "{}", green.stdout);
+    assert!(
+        green.stdout.contains("2 equivalent") && green.stdout.contains("same seed"),
+        "{}",
+        green.stdout
+    );
 }

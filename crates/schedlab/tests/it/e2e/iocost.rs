@@ -13,10 +13,23 @@ fn a_modelled_device_has_the_coefficients_that_its_description_states_bit_for_bi
     let words = "iocost --arena sim null:service_ns=100000:servers=4:queue_depth=4 --json";
     let ran = lab.run(words).expect_status(0);
     let report = ran.json();
-    assert_eq!((&report["model"]["read"]["seqiops"], &report["number"]), (&40_000.into(), &"0:0".into()), "{report}");
+    assert_eq!(
+        (&report["model"]["read"]["seqiops"], &report["number"]),
+        (&40_000.into(), &"0:0".into()),
+        "{report}"
+    );
     let line = report["io.cost.model"].as_str().unwrap();
-    assert!(line.starts_with("0:0 ctrl=user model=linear rbps=2099") && line.contains("wrandiops=40000"), "{line}");
-    assert!(report["hwdb"].as_str().unwrap().starts_with("block::name:MODEL:fwrev:*:\n IOCOST_SOLUTIONS=schedlab\n"));
+    assert!(
+        line.starts_with("0:0 ctrl=user model=linear rbps=2099")
+            && line.contains("wrandiops=40000"),
+        "{line}"
+    );
+    assert!(
+        report["hwdb"]
+            .as_str()
+            .unwrap()
+            .starts_with("block::name:MODEL:fwrev:*:\n IOCOST_SOLUTIONS=schedlab\n")
+    );
     assert_eq!(lab.run(words).stdout, ran.stdout);
 }
 
@@ -44,8 +57,9 @@ fn a_device_that_holds_data_is_read_and_not_written_and_left_as_it_was() {
     assert!(Command::new("mkfs.ext4").args(["-q", &device.path]).status().unwrap().success());
     device.set("scheduler", "mq-deadline");
     let before = (device.snapshot(), fs::read(lab.path("disk")).unwrap());
-    let iocost =
-        |options: &str| lab.run(&format!("iocost {} --trial-time 200ms --repetitions 1 {options}", device.path));
+    let iocost = |options: &str| {
+        lab.run(&format!("iocost {} --trial-time 200ms --repetitions 1 {options}", device.path))
+    };
     iocost("").expect_status(2).says(&["ext4", "--destroy-data"]);
     let ran = iocost("--reads-only --json");
     assert!([Some(0), Some(3)].contains(&ran.status), "{ran:?}");
@@ -69,7 +83,9 @@ fn reads_and_writes_of_a_temporary_loop_device_give_all_six_coefficients() {
     ));
     // Another test may disturb the machine so much that a figure has no evidence.
     assert!([Some(0), Some(3)].contains(&ran.status), "{ran:?}");
-    for figure in ["rbps", "rseqiops", "rrandiops", "wbps", "wseqiops", "wrandiops", "kernel's preset"] {
+    for figure in
+        ["rbps", "rseqiops", "rrandiops", "wbps", "wseqiops", "wrandiops", "kernel's preset"]
+    {
         assert!(ran.stdout.contains(figure), "{}", ran.stdout);
     }
 }

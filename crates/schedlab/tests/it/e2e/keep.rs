@@ -69,7 +69,9 @@ impl KeepLab {
                 || path.display().to_string().contains(&self.device.name)
         };
         all.retain(|path, _| ours(path) && !path.starts_with(self.lab.state().join("lock")));
-        [self.lab.state(), self.lab.state().join("journal")].iter().for_each(|dir| drop(all.remove(dir)));
+        [self.lab.state(), self.lab.state().join("journal")]
+            .iter()
+            .for_each(|dir| drop(all.remove(dir)));
         all
     }
 }
@@ -82,8 +84,11 @@ impl Drop for KeepLab {
             // No udevd runs here: what is there is what `udevadm test` made.
             let _ = fs::remove_dir_all("/run/udev");
             for dir in ["/dev/block", "/dev/disk/by-diskseq", "/dev/disk"] {
-                let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-                let ours = |path: &PathBuf| fs::read_link(path).is_ok_and(|target| target.ends_with(&self.device.name));
+                let entries =
+                    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+                let ours = |path: &PathBuf| {
+                    fs::read_link(path).is_ok_and(|target| target.ends_with(&self.device.name))
+                };
                 entries.filter(ours).for_each(|link| drop(fs::remove_file(link)));
                 let _ = fs::remove_dir(dir);
             }
@@ -93,7 +98,10 @@ impl Drop for KeepLab {
 
 fn walk(path: &Path, all: &mut BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>) {
     let Ok(meta) = fs::symlink_metadata(path) else { return };
-    all.insert(path.to_path_buf(), (meta.permissions().mode(), fs::read(path).ok().filter(|_| meta.is_file())));
+    all.insert(
+        path.to_path_buf(),
+        (meta.permissions().mode(), fs::read(path).ok().filter(|_| meta.is_file())),
+    );
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         walk(&entry.path(), all);
     }
@@ -127,18 +135,28 @@ fn udev_writes_what_is_kept_when_the_device_appears_and_forget_leaves_no_byte_be
         .args(["test", "--action=add", &format!("/sys/block/{}", kept.device.name)])
         .output()
         .expect("udevadm runs");
-    let said = String::from_utf8_lossy(&test.stderr).into_owned() + &String::from_utf8_lossy(&test.stdout);
+    let said =
+        String::from_utf8_lossy(&test.stderr).into_owned() + &String::from_utf8_lossy(&test.stdout);
     let rule = kept.rule().display().to_string();
     let about: Vec<&str> = said.lines().filter(|line| line.contains(&rule)).collect();
     assert!(about.iter().any(|line| line.contains("queue/scheduler")), "{said}");
-    assert!(!about.iter().any(|line| line.to_lowercase().contains("invalid") || line.contains("Failed")), "{about:#?}");
+    assert!(
+        !about
+            .iter()
+            .any(|line| line.to_lowercase().contains("invalid") || line.contains("Failed")),
+        "{about:#?}"
+    );
     if udev_version() < TEST_WRITES_BEFORE {
-        let found =
-            |name: &str| fs::read_to_string(kept.device.queue().join(name)).expect("readable").trim().to_owned();
+        let found = |name: &str| {
+            fs::read_to_string(kept.device.queue().join(name)).expect("readable").trim().to_owned()
+        };
         assert_eq!(kept.device.scheduler(), "bfq");
-        for (name, value) in
-            [("nr_requests", "40"), ("read_ahead_kb", "64"), ("iosched/slice_idle", "0"), ("iosched/low_latency", "0")]
-        {
+        for (name, value) in [
+            ("nr_requests", "40"),
+            ("read_ahead_kb", "64"),
+            ("iosched/slice_idle", "0"),
+            ("iosched/low_latency", "0"),
+        ] {
             assert_eq!(found(name), value, "{name}");
         }
         let again = kept.run("keep DEV scheduler=bfq slice_idle=0 low_latency=0 nr_requests=40 read_ahead_kb=64 --by-name --json --dry-run");
@@ -156,7 +174,10 @@ fn a_change_of_the_device_does_not_bring_the_kept_setting_back() {
     let kept = KeepLab::new();
     let changed = |action: &str| {
         let path = format!("/sys/block/{}", kept.device.name);
-        let _ = Command::new("udevadm").args(["test", "--action", action, &path]).output().expect("udevadm runs");
+        let _ = Command::new("udevadm")
+            .args(["test", "--action", action, &path])
+            .output()
+            .expect("udevadm runs");
         kept.device.scheduler()
     };
     kept.run("keep DEV scheduler=kyber --by-name").expect_status(0);
@@ -176,10 +197,18 @@ fn with_now_the_setting_is_in_effect_at_once_as_well() {
     }
     let kept = KeepLab::new();
     kept.device.set("scheduler", "none");
-    let said = kept.run("keep DEV scheduler=mq-deadline fifo_batch=4 --by-name --now --json").expect_status(0).json();
+    let said = kept
+        .run("keep DEV scheduler=mq-deadline fifo_batch=4 --by-name --now --json")
+        .expect_status(0)
+        .json();
     assert_eq!(said["not_in_effect"], serde_json::json!([]));
     assert_eq!(kept.device.scheduler(), "mq-deadline");
-    assert_eq!(fs::read_to_string(kept.device.queue().join("iosched/fifo_batch")).expect("readable").trim(), "4");
+    assert_eq!(
+        fs::read_to_string(kept.device.queue().join("iosched/fifo_batch"))
+            .expect("readable")
+            .trim(),
+        "4"
+    );
     kept.run("forget DEV").expect_status(0);
     assert_eq!(kept.device.scheduler(), "mq-deadline", "forgetting is for the next start");
 }
@@ -217,12 +246,19 @@ fn killed_at_every_call_with_an_effect_restore_brings_back_the_exact_state() {
             undone += usize::from(found != *from && found != *to);
             kept.run("restore").expect_status(0);
             let now = kept.tree();
-            assert!(now == *from || now == *to, "{words} killed at {call} {ordinal}: {:?}", now.keys());
+            assert!(
+                now == *from || now == *to,
+                "{words} killed at {call} {ordinal}: {:?}",
+                now.keys()
+            );
             let left = fs::read_dir(kept.lab.state().join("journal")).expect("the journal").count();
             assert_eq!(left, 0, "{words} killed at {call} {ordinal}");
         }
         println!("{words}: killed at {killed} calls; something was half done at {undone} of them");
-        assert!(killed >= 15 && undone >= 5, "{words}: {killed} kills, {undone} of them in the middle");
+        assert!(
+            killed >= 15 && undone >= 5,
+            "{words}: {killed} kills, {undone} of them in the middle"
+        );
     }
     if kept.tree() != before {
         kept.run("forget DEV").expect_status(0);
@@ -251,8 +287,15 @@ fn points(kept: &KeepLab, words: &str, prepare: impl Fn()) -> Vec<(String, usize
 fn traced(kept: &KeepLab, words: &str, options: &[&str]) -> bool {
     let mut strace = Command::new("strace");
     strace.args(["-qq", "-e", "signal=none", "-o"]).arg(kept.lab.path("strace.log")).args(options);
-    strace.arg(env!("CARGO_BIN_EXE_schedlab")).args(words.replace("DEV", &kept.device.path).split_whitespace());
-    strace.env("SCHEDLAB_STATE_DIR", kept.lab.state()).output().expect("strace runs").status.success()
+    strace
+        .arg(env!("CARGO_BIN_EXE_schedlab"))
+        .args(words.replace("DEV", &kept.device.path).split_whitespace());
+    strace
+        .env("SCHEDLAB_STATE_DIR", kept.lab.state())
+        .output()
+        .expect("strace runs")
+        .status
+        .success()
 }
 
 #[test]
@@ -266,7 +309,11 @@ fn every_scheduler_as_the_kernel_starts_it_is_kept_without_tunables() {
         kept.device.set("scheduler", "none");
         kept.device.set("scheduler", name);
         let said = kept.run("keep DEV --by-name --dry-run --json").expect_status(0).json();
-        assert_eq!((&said["scheduler"], &said["tunables"]), (&name.into(), &serde_json::json!({})), "{name}");
+        assert_eq!(
+            (&said["scheduler"], &said["tunables"]),
+            (&name.into(), &serde_json::json!({})),
+            "{name}"
+        );
         assert_eq!(said["not_in_effect"], serde_json::json!([]), "{name}");
     }
     if text.contains("mq-deadline") {
@@ -299,10 +346,16 @@ fn what_cannot_be_kept_is_refused_with_the_reason_and_changes_nothing() {
     ] {
         kept.run(words).expect_status(status).says(&[says]);
     }
-    for words in ["keep DEV scheduler=bfq --by-name --print", "keep DEV scheduler=bfq --by-name --dry-run"] {
+    for words in
+        ["keep DEV scheduler=bfq --by-name --print", "keep DEV scheduler=bfq --by-name --dry-run"]
+    {
         let ran = kept.run(words).expect_status(0);
         assert!(ran.stdout.contains(&kept.rule().display().to_string()), "{}", ran.stdout);
-        assert!(!ran.stdout.contains("--print"), "the rule names the command that writes it: {}", ran.stdout);
+        assert!(
+            !ran.stdout.contains("--print"),
+            "the rule names the command that writes it: {}",
+            ran.stdout
+        );
     }
     assert!(kept.run("keep --list").expect_status(0).stdout.contains("no setting is persisted"));
     assert_eq!(kept.tree(), before);
@@ -339,20 +392,33 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
             words.replace("DEV", &kept.device.path)
         );
         let mut unshare = Command::new("unshare");
-        unshare.args(["--mount", "--propagation", "private", "sh", "-c", &script, env!("CARGO_BIN_EXE_schedlab")]);
-        Ran::from(unshare.env("SCHEDLAB_STATE_DIR", kept.lab.state()).output().expect("unshare runs"))
+        unshare.args([
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            &script,
+            env!("CARGO_BIN_EXE_schedlab"),
+        ]);
+        Ran::from(
+            unshare.env("SCHEDLAB_STATE_DIR", kept.lab.state()).output().expect("unshare runs"),
+        )
     };
     let before = kept.tree();
-    let full =
-        "mount -t tmpfs -o size=4k,mode=755 tmpfs /etc/udev/rules.d && head -c 4096 /dev/zero > /etc/udev/rules.d/full";
+    let full = "mount -t tmpfs -o size=4k,mode=755 tmpfs /etc/udev/rules.d && head -c 4096 /dev/zero > /etc/udev/rules.d/full";
     let ran = inside(full, "keep DEV scheduler=kyber --by-name").expect_status(1);
     let ran = ran.says(&[&kept.rule().display().to_string(), "No space left", "free some space"]);
     assert!(ran.stderr.ends_with("full\n"), "nothing else is in the directory: {}", ran.stderr);
     let read_only = "mount --bind /etc/udev/rules.d /etc/udev/rules.d && mount -o remount,ro,bind /etc/udev/rules.d";
-    inside(read_only, "keep DEV scheduler=kyber --by-name").expect_status(1).says(&["Read-only", "--print"]);
+    inside(read_only, "keep DEV scheduler=kyber --by-name")
+        .expect_status(1)
+        .says(&["Read-only", "--print"]);
     let linked = "mount -t tmpfs -o mode=755 tmpfs /mnt && mount -t tmpfs -o mode=755 tmpfs /etc/udev && mkdir /mnt/rules && \
                   ln -s /mnt/rules /etc/udev/rules.d";
-    inside(linked, "keep DEV scheduler=kyber --by-name").expect_status(0).says(&["90-schedlab-name-"]);
+    inside(linked, "keep DEV scheduler=kyber --by-name")
+        .expect_status(0)
+        .says(&["90-schedlab-name-"]);
     assert!(!kept.rule().exists(), "it was written through the link of that namespace");
     // What was kept there is gone with the namespace: its file is missing, and is said to be.
     kept.run("forget DEV").expect_status(1).says(&["it is gone"]);
@@ -390,19 +456,28 @@ fn an_experiment_is_kept_where_it_was_measured_and_better_and_nowhere_else() {
     from(&simulated, "").expect_status(1).says(&["sim arena", "--force"]);
     let said = from(&simulated, "--force").expect_status(0).json();
     assert_eq!(said["scheduler"], "mq-deadline");
-    assert!(said["cautions"][0].as_str().is_some_and(|words| words.starts_with("CAUTION")), "{said}");
+    assert!(
+        said["cautions"][0].as_str().is_some_and(|words| words.starts_with("CAUTION")),
+        "{said}"
+    );
     let devices = kept.run("devices DEV --json").expect_status(0).json();
     let here = experiment(&kept, devices[0]["identity"].as_str());
     let said = from(&here, "").expect_status(0).json();
     assert_eq!(said["scheduler"], "mq-deadline");
     let because = said["because"].as_str().expect("a verdict");
-    assert!(because.starts_with("better than none: iops of randread") && because.contains('['), "{because}");
+    assert!(
+        because.starts_with("better than none: iops of randread") && because.contains('['),
+        "{because}"
+    );
     from(&here, "read_ahead_kb=1").expect_status(2);
     from(&kept.lab.path("nothing"), "").expect_status(1).says(&["cannot read"]);
     // The other way round the baseline is the best there is.
     let text = fs::read_to_string(here.join("record.jsonl")).expect("the record");
-    fs::write(here.join("record.jsonl"), text.replace("\"baseline\":\"none\"", "\"baseline\":\"mq-deadline\""))
-        .expect("own file");
+    fs::write(
+        here.join("record.jsonl"),
+        text.replace("\"baseline\":\"none\"", "\"baseline\":\"mq-deadline\""),
+    )
+    .expect("own file");
     from(&here, "").expect_status(1).says(&["shown to be better"]);
 }
 
@@ -430,7 +505,9 @@ fn a_tuning_is_kept_only_if_confirmed_and_on_its_device() {
     from("wwid naa.5", "disk", "better").expect_status(1).says(&["another device"]);
     from(identity, "disk", "inconclusive").expect_status(1).says(&["inconclusive", "not better"]);
     fs::write(dir.join("tune.json"), "{\"recommended\": null}").expect("own file");
-    kept.run(&format!("keep DEV --by-name --from {}", dir.display())).expect_status(1).says(&["no setting to persist"]);
+    kept.run(&format!("keep DEV --by-name --from {}", dir.display()))
+        .expect_status(1)
+        .says(&["no setting to persist"]);
 }
 
 #[test]
@@ -439,14 +516,21 @@ fn the_entry_for_the_hardware_database_is_one_that_systemd_reads() {
         return;
     }
     let kept = KeepLab::new();
-    let text = kept.run("keep DEV scheduler=bfq slice_idle=0 --by-name --as hwdb").expect_status(0).stdout;
-    let entry = text.split("# 1. ").nth(1).and_then(|rest| rest.split("# 2. ").next()).expect("two parts");
+    let text =
+        kept.run("keep DEV scheduler=bfq slice_idle=0 --by-name --as hwdb").expect_status(0).stdout;
+    let entry =
+        text.split("# 1. ").nth(1).and_then(|rest| rest.split("# 2. ").next()).expect("two parts");
     let entry = entry.split_once('\n').expect("a heading").1;
     let root = kept.lab.path("root");
     fs::create_dir_all(root.join("etc/udev/hwdb.d")).expect("own directory");
     fs::write(root.join("etc/udev/hwdb.d/90-schedlab.hwdb"), entry).expect("own file");
     let hwdb = |words: &[&str]| {
-        let out = Command::new("systemd-hwdb").arg("--root").arg(&root).args(words).output().expect("it runs");
+        let out = Command::new("systemd-hwdb")
+            .arg("--root")
+            .arg(&root)
+            .args(words)
+            .output()
+            .expect("it runs");
         assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8_lossy(&out.stdout).into_owned()
     };

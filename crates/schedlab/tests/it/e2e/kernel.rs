@@ -23,7 +23,13 @@ mod rustix_free {
     }
 
     fn send(signal: &str, child: &Child) {
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([signal, &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 }
 
@@ -51,7 +57,9 @@ fn entries(dir: &Path) -> Vec<String> {
 
 /// A process that works in `dir` or below.
 fn works_in(dir: &Path) -> bool {
-    let cwd = |pid: &String| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir));
+    let cwd = |pid: &String| {
+        fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir))
+    };
     entries(Path::new("/proc")).iter().any(cwd)
 }
 
@@ -61,9 +69,13 @@ fn wrong_words_and_an_empty_cache_are_told() {
     let told = lab.run(&words(&lab, "list")).expect_status(0).stdout;
     assert!(told.contains("holds no kernel") && told.contains("schedlab kernel build"), "{told}");
     assert_eq!(lab.run(&words(&lab, "list --json")).expect_status(0).json(), serde_json::json!([]));
-    lab.run(&words(&lab, "build --source fedora:40")).expect_status(2).says(&["fedora:40", "debian:6.1"]);
+    lab.run(&words(&lab, "build --source fedora:40"))
+        .expect_status(2)
+        .says(&["fedora:40", "debian:6.1"]);
     lab.run(&words(&lab, "clean ../../etc")).expect_status(1).says(&["../../etc", "kernel list"]);
-    lab.run(&words(&lab, "build --patch nowhere.patch")).expect_status(1).says(&["nowhere.patch", "No such file"]);
+    lab.run(&words(&lab, "build --patch nowhere.patch"))
+        .expect_status(1)
+        .says(&["nowhere.patch", "No such file"]);
     let empty = lab.path("linux");
     fs::create_dir(&empty).unwrap();
     lab.run(&build(&lab)).expect_status(1).says(&["not a kernel tree", "Kconfig"]);
@@ -84,7 +96,8 @@ fn missing_tools_are_named_by_the_package_to_install() {
         return;
     }
     fs::write(bin.join("gcc"), "#!/bin/sh\necho gcc 1\n").unwrap();
-    fs::set_permissions(bin.join("gcc"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(bin.join("gcc"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
     let few = lab.command(&build(&lab)).env("PATH", &bin).output().unwrap();
     let said = String::from_utf8_lossy(&few.stderr);
     assert!(said.contains("apt-get install binutils make flex bison bc xz-utils"), "{said}");
@@ -102,7 +115,10 @@ fn an_error_of_the_build_is_shown_with_its_place_and_the_log_kept() {
     );
     let log = lab.path("cache/logs");
     let ran = lab.run(&build(&lab)).expect_status(1);
-    ran.says(&["block/x.c:3:7: error: no such thing\n      3 | int x\n        | ^\n", log.to_str().unwrap()]);
+    ran.says(&[
+        "block/x.c:3:7: error: no such thing\n      3 | int x\n        | ^\n",
+        log.to_str().unwrap(),
+    ]);
     assert!(entries(&lab.path("cache/kernels")).is_empty());
     assert_eq!(entries(&log).len(), 1);
 }

@@ -32,7 +32,10 @@ impl Arena {
     }
 
     fn compare(&self, out: &str, more: &str) -> String {
-        format!("compare --arena kernel --device hp97560 --out {} {more}", self.lab.path(out).display())
+        format!(
+            "compare --arena kernel --device hp97560 --out {} {more}",
+            self.lab.path(out).display()
+        )
     }
 
     fn start(&self, words: &str) -> Child {
@@ -74,12 +77,18 @@ fn processes(word: &str) -> Vec<u32> {
             Some((pid, group, String::from_utf8_lossy(&line).contains(word)))
         })
         .collect();
-    let groups: Vec<u32> = all.iter().filter(|(.., names)| *names).map(|(_, group, _)| *group).collect();
-    all.iter().filter(|(_, group, names)| *names || groups.contains(group)).map(|(pid, ..)| *pid).collect()
+    let groups: Vec<u32> =
+        all.iter().filter(|(.., names)| *names).map(|(_, group, _)| *group).collect();
+    all.iter()
+        .filter(|(_, group, names)| *names || groups.contains(group))
+        .map(|(pid, ..)| *pid)
+        .collect()
 }
 
 fn signal(child: &Child, signal: &str) {
-    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success()
+    );
 }
 
 const LONG: &str = "--schedulers none,bfq --workload iozone --clients 40 --blocks 200 --trial-time 100s --budget 100000s --quiet --json";
@@ -88,8 +97,9 @@ const LONG: &str = "--schedulers none,bfq --workload iozone --clients 40 --block
 const NOBODY: u32 = 64_321;
 
 fn files_of_an_unprivileged_user(dir: &str) -> Vec<PathBuf> {
-    let owned =
-        |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == NOBODY);
+    let owned = |path: &PathBuf| {
+        fs::symlink_metadata(path).is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == NOBODY)
+    };
     fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path()).filter(owned).collect()
 }
 
@@ -114,8 +124,11 @@ fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behi
             .unwrap(),
     )
     .expect_status(0);
-    let modules =
-        fs::read_dir(&kernel).unwrap().flatten().map(|e| e.path()).filter(|p| named(p).starts_with("modules-"));
+    let modules = fs::read_dir(&kernel)
+        .unwrap()
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| named(p).starts_with("modules-"));
     for part in modules.chain([kernel.join("kernel.json")]) {
         assert!(Command::new("cp").arg("-r").arg(&part).arg(&copy).status().unwrap().success());
     }
@@ -123,27 +136,36 @@ fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behi
     let binary = home.path().join("schedlab");
     testbed::copy_program(env!("CARGO_BIN_EXE_schedlab"), &binary);
     let owner = format!("{NOBODY}:{NOBODY}");
-    assert!(Command::new("chown").args(["-R", &owner]).arg(home.path()).status().unwrap().success());
+    assert!(
+        Command::new("chown").args(["-R", &owner]).arg(home.path()).status().unwrap().success()
+    );
     let show = |out: &str| {
         let words = "compare --arena kernel --device hp97560 --schedulers none,mq-deadline,kyber,bfq,anticipatory,wpcas,occupancy --workload iozone \
                      --clients 40 --json --out";
         let mut command = Command::new("setpriv");
-        let ids = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()];
+        let ids =
+            [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()];
         command.args(ids).arg(&binary).args(words.split_whitespace()).arg(home.path().join(out));
         command.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home.path()).current_dir("/");
         Ran::from(command.output().unwrap()).expect_status(0)
     };
     let (one, two) = (show("one"), show("two"));
     assert!(one.stdout == two.stdout, "two studies of the same");
-    for file in ["study.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"] {
+    for file in
+        ["study.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
+    {
         let read = |out: &str| fs::read(home.path().join(out).join(file)).unwrap();
         assert!(read("one") == read("two"), "{file} differs");
     }
-    let header: Value =
-        serde_json::from_str(fs::read_to_string(home.path().join("one/record.jsonl")).unwrap().lines().next().unwrap())
-            .unwrap();
+    let header: Value = serde_json::from_str(
+        fs::read_to_string(home.path().join("one/record.jsonl")).unwrap().lines().next().unwrap(),
+    )
+    .unwrap();
     let kernel = &header["environment"]["kernel"];
-    assert!(kernel["release"].as_str().unwrap().ends_with("-schedlab") && kernel["build"].is_string(), "{kernel}");
+    assert!(
+        kernel["release"].as_str().unwrap().ends_with("-schedlab") && kernel["build"].is_string(),
+        "{kernel}"
+    );
     one.says(&["times as fast", "requests a second"]);
     assert_eq!(
         fs::read_dir(home.path().join(".cache/schedlab/run")).unwrap().count(),
@@ -155,7 +177,10 @@ fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behi
     left.sort();
     assert_eq!(left, [".cache", "one", "schedlab", "two"]);
     for dir in ["/tmp", "/var/tmp", "/dev/shm"] {
-        let left: Vec<_> = files_of_an_unprivileged_user(dir).into_iter().filter(|path| path != home.path()).collect();
+        let left: Vec<_> = files_of_an_unprivileged_user(dir)
+            .into_iter()
+            .filter(|path| path != home.path())
+            .collect();
         assert!(left.is_empty(), "{left:?}");
     }
 }
@@ -165,37 +190,57 @@ fn a_program_in_a_guest_prints_and_ends_as_it_does_anywhere() {
     let Some(arena) = Arena::new() else { return };
     // Modules are built by the first guest of a kernel, which says so.
     arena.exec("--quiet", "true").expect_status(0);
-    let ran = arena.exec("", "echo out; echo err >&2; sleep 100; date +%F; pwd; exit 7").expect_status(7);
+    let ran =
+        arena.exec("", "echo out; echo err >&2; sleep 100; date +%F; pwd; exit 7").expect_status(7);
     assert_eq!(ran.stdout, format!("out\n2030-01-01\n{}\n", repository().display()));
     assert!(ran.stderr.starts_with("err\nschedlab: 100."), "{}", ran.stderr);
     // Directories that are the guest's own show the machine's files, and have the machine's name.
     for parent in ["/tmp", "/var/tmp"] {
         let dir = tempfile::Builder::new().prefix("schedlab test ").tempdir_in(parent).unwrap();
-        fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
         fs::write(dir.path().join("file"), "here").unwrap();
         let mut command = arena.command("kernel exec --quiet -- sh -c");
-        let ran = Ran::from(command.arg("pwd; cat file").current_dir(dir.path()).output().unwrap()).expect_status(0);
+        let ran = Ran::from(command.arg("pwd; cat file").current_dir(dir.path()).output().unwrap())
+            .expect_status(0);
         assert_eq!(ran.stdout, format!("{}\nhere", dir.path().display()));
     }
     assert_eq!(arena.exec("--quiet", "kill -KILL $$").expect_status(137).stderr, "");
-    arena.exec("", "echo x > /etc/schedlab-was-here").expect_status(2).says(&["Read-only file system"]);
+    arena
+        .exec("", "echo x > /etc/schedlab-was-here")
+        .expect_status(2)
+        .says(&["Read-only file system"]);
     let name = format!("schedlab-e2e-{}", std::process::id());
     arena
-        .exec("", &format!("for d in /tmp /var/tmp /run /dev/shm; do echo x > $d/{name} || exit 9; done"))
+        .exec(
+            "",
+            &format!("for d in /tmp /var/tmp /run /dev/shm; do echo x > $d/{name} || exit 9; done"),
+        )
         .expect_status(0);
-    assert!(["/tmp", "/var/tmp", "/run", "/dev/shm"].iter().all(|dir| !Path::new(dir).join(&name).exists()));
+    assert!(
+        ["/tmp", "/var/tmp", "/run", "/dev/shm"]
+            .iter()
+            .all(|dir| !Path::new(dir).join(&name).exists())
+    );
     // What lies there on the machine is seen all the same, byte for byte what it is.
-    let bytes: Vec<u8> = (0..300_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let bytes: Vec<u8> =
+        (0..300_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     fs::write(arena.lab.path("bytes"), &bytes).unwrap();
-    let same = arena.command("kernel exec -q -- cat").arg(arena.lab.path("bytes")).output().unwrap();
+    let same =
+        arena.command("kernel exec -q -- cat").arg(arena.lab.path("bytes")).output().unwrap();
     assert!(same.stdout == bytes, "{} bytes of {}", same.stdout.len(), bytes.len());
-    arena.run("kernel exec -- nosuchprogram").expect_status(127).says(&["nosuchprogram: cannot run in the guest"]);
+    arena
+        .run("kernel exec -- nosuchprogram")
+        .expect_status(127)
+        .says(&["nosuchprogram: cannot run in the guest"]);
     // A process that it leaves behind keeps nobody waiting.
     arena.exec("", "sleep 1000000000 & echo on").expect_status(0);
     let dd = "cat $SCHEDLAB_DEVICE | head -c 4096 | tr -d '\\0' | wc -c; cat /sys/block/disk0/queue/scheduler /sys/block/disk0/queue/iosched/slice_idle";
     let ran = arena.exec("--device hp97560 --scheduler bfq:slice_idle=3", dd).expect_status(0);
     assert!(
-        ran.stdout.starts_with("0\n") && ran.stdout.contains("[bfq]") && ran.stdout.ends_with("\n3\n"),
+        ran.stdout.starts_with("0\n")
+            && ran.stdout.contains("[bfq]")
+            && ran.stdout.ends_with("\n3\n"),
         "{}",
         ran.stdout
     );
@@ -208,7 +253,9 @@ fn fio_runs_in_plain_time_travel_and_a_program_that_never_sleeps_is_ended_with_a
     }
     let Some(arena) = Arena::new() else { return };
     let work = "fio --clocksource=clock_gettime --name=r --filename=/dev/disk0 --rw=randread --direct=1 --runtime=5 --time_based --minimal";
-    let ran = arena.run(&format!("kernel exec --device hp97560 --time-travel plain -- {work}")).expect_status(0);
+    let ran = arena
+        .run(&format!("kernel exec --device hp97560 --time-travel plain -- {work}"))
+        .expect_status(0);
     let iops: f64 = ran.stdout.split(';').nth(7).unwrap().parse().unwrap();
     assert!((30.0..60.0).contains(&iops), "random reads of a disk of 1990: {}", ran.stdout);
     // fio itself may come through: each look at the clock moves it by 256 ns.
@@ -229,10 +276,16 @@ fn the_real_postmark_runs_on_ext4_and_gives_the_same_twice() {
     // What works behind the back of the program does so at times drawn by lot.
     let script = "! grep -l ext4lazyinit /proc/[0-9]*/comm || exit 9; printf 'set location %s\\nset number 300\\nset transactions 500\\nrun\\nquit\\n' $SCHEDLAB_DIR > /tmp/p; postmark /tmp/p; \
                   sync; cat /sys/block/disk0/stat; df $SCHEDLAB_DIR | tail -1";
-    let run = || arena.exec("--device hp97560 --scheduler mq-deadline --fs ext4", script).expect_status(0).stdout;
+    let run = || {
+        arena
+            .exec("--device hp97560 --scheduler mq-deadline --fs ext4", script)
+            .expect_status(0)
+            .stdout
+    };
     let first = run();
     assert!(first.contains("transactions") && first.contains("/tmp/disk0"), "{first}");
-    let requests: u64 = first.lines().rev().nth(1).unwrap().split_whitespace().nth(4).unwrap().parse().unwrap();
+    let requests: u64 =
+        first.lines().rev().nth(1).unwrap().split_whitespace().nth(4).unwrap().parse().unwrap();
     assert!(requests > 10, "it reaches the disk: {first}");
     assert_eq!(first, run());
 }
@@ -244,12 +297,20 @@ fn a_guest_that_panics_shows_its_last_words_and_its_clock() {
     }
     let Some(arena) = Arena::new() else { return };
     let script = "sleep 3; mount -o remount,errors=panic $SCHEDLAB_DIR; echo before; echo boom > /sys/fs/ext4/disk0/trigger_fs_error; echo after";
-    let ran = arena
-        .exec("--device hp97560 --fs ext4", script)
-        .expect_status(125)
-        .says(&["guest: the kernel panicked: EXT4-fs (device disk0): panic forced after error", "boom"]);
-    let clock: f64 =
-        ran.stderr.split("its virtual clock was at ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let ran = arena.exec("--device hp97560 --fs ext4", script).expect_status(125).says(&[
+        "guest: the kernel panicked: EXT4-fs (device disk0): panic forced after error",
+        "boom",
+    ]);
+    let clock: f64 = ran
+        .stderr
+        .split("its virtual clock was at ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
     assert!((2.0..10.0).contains(&clock), "within a beat or a few of the three seconds: {clock}");
     assert_eq!(ran.stdout, "before\n", "what was said before is not lost");
 }
@@ -287,10 +348,14 @@ fn a_trace_shows_the_block_layer_of_the_guest_and_leaves_the_record_as_it_is() {
     assert_eq!(trials("plain"), trials("traced"));
     let traces = arena.lab.path("traced/traces");
     for (arm, waits) in [("mq-deadline", false), ("anticipatory", true)] {
-        let name = format!("seqread-clients-2-think_time-100us-block_size-16k-{arm}.perfetto-trace");
+        let name =
+            format!("seqread-clients-2-think_time-100us-block_size-16k-{arm}.perfetto-trace");
         let trace = fs::read(traces.join(&name)).unwrap();
         let has = |text: &str| trace.windows(text.len()).any(|part| part == text.as_bytes());
-        assert!(has("modelload/0") && has("modelload/1") && has("disk0") && has("read 32 sectors"), "{name}");
+        assert!(
+            has("modelload/0") && has("modelload/1") && has("disk0") && has("read 32 sectors"),
+            "{name}"
+        );
         assert_eq!(has("waits of the scheduler"), waits, "{name}");
     }
 }
@@ -309,12 +374,27 @@ fn wrong_words_are_refused_before_anything_is_built_or_booted() {
     };
     refused("--device hp97560 --schedulers none,kyver", &["kyver", "kyber"]);
     refused("--device hp97560 --schedulers none,cfq", &["cfq", "--arena sim"]);
-    refused("--device hp97560 --schedulers none,mq-deadline:fifo_bach=1", &["fifo_bach", "fifo_batch"]);
+    refused(
+        "--device hp97560 --schedulers none,mq-deadline:fifo_bach=1",
+        &["fifo_bach", "fifo_batch"],
+    );
     refused("--device hp97560 --schedulers none,bfq:clients=many", &["auto, kernel, syscalls"]);
-    refused("--device hp97560 --schedulers none,bfq@no.patch", &["there is no patch no.patch", "bfq@FILE"]);
-    refused("--device hp97560 --schedulers none,bfq --kernel fedora:40", &["fedora:40", "debian:6.1"]);
-    refused("--device hp97560 --schedulers none,bfq --trace csv", &["--trace perfetto", "--arena sim"]);
-    refused("--device hp97560 --schedulers none,bfq --destroy-data /dev/sda", &["--destroy-data", "leave it out"]);
+    refused(
+        "--device hp97560 --schedulers none,bfq@no.patch",
+        &["there is no patch no.patch", "bfq@FILE"],
+    );
+    refused(
+        "--device hp97560 --schedulers none,bfq --kernel fedora:40",
+        &["fedora:40", "debian:6.1"],
+    );
+    refused(
+        "--device hp97560 --schedulers none,bfq --trace csv",
+        &["--trace perfetto", "--arena sim"],
+    );
+    refused(
+        "--device hp97560 --schedulers none,bfq --destroy-data /dev/sda",
+        &["--destroy-data", "leave it out"],
+    );
     refused(
         "--device hp97560 --schedulers none,bfq --workload cached-read",
         &["cached-read", "no request reaches the device"],
@@ -342,7 +422,11 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
     let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
     let out = arena.lab.path("out");
     let words = |more: &str| {
-        format!("run {} --allow-commands --out {} --json {more}", word(&plans.join("kyber-delay.toml")), out.display())
+        format!(
+            "run {} --allow-commands --out {} --json {more}",
+            word(&plans.join("kyber-delay.toml")),
+            out.display()
+        )
     };
     let study = arena.run(&words("")).expect_status(0).json();
     let delayed = study["judgements"]
@@ -357,19 +441,26 @@ fn the_published_collapse_of_a_delayed_kyber_is_a_verdict() {
     // What a patched scheduler takes is its own affair: the kernel says so, and where.
     let patch = plans.join("kyber-delay.patch");
     let compare = |arm: &str| {
-        arena.run(
-            &arena.compare(arm, &format!("--schedulers none,{arm} --workload randread --blocks 1 --figures-only -q")),
-        )
+        arena.run(&arena.compare(
+            arm,
+            &format!("--schedulers none,{arm} --workload randread --blocks 1 --figures-only -q"),
+        ))
     };
     let tunable = format!("kyber@{}:nosuch=1", word(&patch));
     compare(&tunable).expect_status(1).says(&["nosuch", "queue/iosched/nosuch"]);
-    compare(&format!("mine@{}", word(&patch))).expect_status(1).says(&["refused mine", "queue/scheduler"]);
+    compare(&format!("mine@{}", word(&patch)))
+        .expect_status(1)
+        .says(&["refused mine", "queue/scheduler"]);
     // Another kernel than that of the record, as an edited patch would give.
     let record = out.join("record.jsonl");
     let text = fs::read_to_string(&record).unwrap();
     assert!(text.contains("\"6.1-patched-"), "the build is part of the record");
     fs::write(&record, text.replacen("\"6.1-patched-", "\"6.1-patched-f", 1)).unwrap();
-    arena.run(&words("--resume")).expect_status(2).says(&["build with", "different kernels", "another --out"]);
+    arena.run(&words("--resume")).expect_status(2).says(&[
+        "build with",
+        "different kernels",
+        "another --out",
+    ]);
     fs::write(&record, text).unwrap();
     arena.run(&words("--resume")).expect_status(0);
 }
@@ -405,7 +496,10 @@ fn a_signal_keeps_the_record_which_can_be_resumed_and_two_comparisons_do_not_dis
     arena.run(&words("cut", 2, "")).expect_measured();
     arena.run(&words("cut", 6, "--resume")).expect_measured();
     assert_eq!(trials(&arena.lab.path("whole")).len(), 12);
-    assert!(trials(&arena.lab.path("whole")) == trials(&arena.lab.path("cut")), "the record that it would have had");
+    assert!(
+        trials(&arena.lab.path("whole")) == trials(&arena.lab.path("cut")),
+        "the record that it would have had"
+    );
     let out = arena.lab.path("beside");
     eventually("some trials are measured", || trials(&out).len() >= 2);
     let own = format!("/run/{}-", beside.id());
@@ -413,7 +507,10 @@ fn a_signal_keeps_the_record_which_can_be_resumed_and_two_comparisons_do_not_dis
     signal(&beside, "-INT");
     let ran = Ran::from(beside.wait_with_output().unwrap()).expect_status(130);
     ran.says(&["interrupted", "--resume"]);
-    assert!(processes(&own).is_empty() && arena.guests(pid).is_empty(), "nothing is left of its guests");
+    assert!(
+        processes(&own).is_empty() && arena.guests(pid).is_empty(),
+        "nothing is left of its guests"
+    );
     let measured = |trial: &Value| !trial["observation"]["metrics"].as_object().unwrap().is_empty();
     assert!(trials(&out).iter().take(2).all(measured), "what was measured is kept");
 }
@@ -423,7 +520,8 @@ fn the_lists_show_what_the_kernel_arena_has() {
     let lab = Lab::new();
     let rows = |what: &str| lab.run(&format!("list {what} --json")).expect_status(0).json();
     let of = |what: &str, name: &str| {
-        rows(what).as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()["kernel"].clone()
+        rows(what).as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()["kernel"]
+            .clone()
     };
     assert_eq!(
         ["bfq", "wpcas", "occupancy", "cfq"].map(|name| of("schedulers", name)),
@@ -437,7 +535,8 @@ fn the_lists_show_what_the_kernel_arena_has() {
 fn schedulers_switch_back_and_forth_under_load_and_modules_come_and_go() {
     let Some(arena) = Arena::new() else { return };
     let switches = if is_soak() { 1000 } else { 20 };
-    let script = format!("exec sh kernel/tests/stress.sh disk0 {switches} $SCHEDLAB_MODULES/*-iosched.ko");
+    let script =
+        format!("exec sh kernel/tests/stress.sh disk0 {switches} $SCHEDLAB_MODULES/*-iosched.ko");
     let ran = arena.exec("--device hp97560 --timeout 30min", &script);
     assert!(ran.stdout.contains(&format!("STRESS OK {switches} switches")), "{ran:?}");
 }
@@ -461,7 +560,8 @@ fn a_sector_that_cannot_be_read_is_an_error_of_that_sector_alone() {
                   dd if=/dev/disk0 of=/dev/null bs=4k skip=125 count=1 iflag=direct 2>/dev/null && echo again";
     let ran = arena.exec("--device hp97560 --scheduler wpcas", script);
     let ran = ran.expect_status(0);
-    let told = ["elsewhere", "Input/output error", "refused", "again"].map(|word| ran.stdout.contains(word));
+    let told = ["elsewhere", "Input/output error", "refused", "again"]
+        .map(|word| ran.stdout.contains(word));
     assert_eq!(told, [true; 4], "{ran:?}");
 }
 

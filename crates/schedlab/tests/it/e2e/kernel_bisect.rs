@@ -89,9 +89,14 @@ fn make_series(source: &str, changes: &[Change], dir: &Path) {
             path
         });
         let labels = [format!("--label=a/{KYBER}"), format!("--label=b/{KYBER}")];
-        let diff =
-            std::process::Command::new("diff").arg("-u").args(labels).args([&old_file, &new_file]).output().unwrap();
-        let patch = format!("Subject: change {number}\n\n{}", String::from_utf8(diff.stdout).unwrap());
+        let diff = std::process::Command::new("diff")
+            .arg("-u")
+            .args(labels)
+            .args([&old_file, &new_file])
+            .output()
+            .unwrap();
+        let patch =
+            format!("Subject: change {number}\n\n{}", String::from_utf8(diff.stdout).unwrap());
         fs::write(dir.join(format!("{number:04}-change.patch")), patch).unwrap();
         fs::remove_file(old_file).unwrap();
         fs::remove_file(new_file).unwrap();
@@ -100,16 +105,23 @@ fn make_series(source: &str, changes: &[Change], dir: &Path) {
 }
 
 fn changed(text: &str, number: u32, change: Change) -> String {
-    let constant = format!("static const int __maybe_unused schedlab_step_{number} = {number};\n{DISPATCH}");
+    let constant =
+        format!("static const int __maybe_unused schedlab_step_{number} = {number};\n{DISPATCH}");
     match change {
         Change::Harmless => text.replacen(DISPATCH, &constant, 1),
         Change::Slow => {
             let at = text.find(DISPATCH).unwrap();
             let lock = at + text[at..].find("\tspin_lock(&khd->lock);").unwrap();
             let slow = format!("{}\tmdelay(5);\n{}", &text[..lock], &text[lock..]);
-            slow.replacen("#include <linux/blkdev.h>", "#include <linux/delay.h>\n#include <linux/blkdev.h>", 1)
+            slow.replacen(
+                "#include <linux/blkdev.h>",
+                "#include <linux/delay.h>\n#include <linux/blkdev.h>",
+                1,
+            )
         }
-        Change::Broken => text.replacen(DISPATCH, &format!("int schedlab_broken = nothing;\n{DISPATCH}"), 1),
+        Change::Broken => {
+            text.replacen(DISPATCH, &format!("int schedlab_broken = nothing;\n{DISPATCH}"), 1)
+        }
         Change::Repaired => text.replacen("int schedlab_broken = nothing;\n", "", 1),
     }
 }
@@ -122,12 +134,19 @@ fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
     let words = format!("--source {} --out {}", bench.path("series"), bench.path("out"));
     let ran = bench.bisect(&format!("{words} --json --quiet")).expect_status(0);
     let result = ran.json();
-    assert_eq!((result["conclusion"].as_str(), result["bad"].as_u64()), (Some("found"), Some(4)), "{result}");
+    assert_eq!(
+        (result["conclusion"].as_str(), result["bad"].as_u64()),
+        (Some("found"), Some(4)),
+        "{result}"
+    );
     assert_eq!(result["blamed"][0]["name"], "0004-change.patch");
     assert_eq!(result["blamed"][0]["subject"], "change 4");
-    for (which, verdict) in
-        [("ends", "worse"), ("last_good", "equivalent"), ("first_bad", "worse"), ("neighbours", "worse")]
-    {
+    for (which, verdict) in [
+        ("ends", "worse"),
+        ("last_good", "equivalent"),
+        ("first_bad", "worse"),
+        ("neighbours", "worse"),
+    ] {
         assert_eq!(result[which]["verdict"], verdict, "{which}: {result}");
     }
     let answers = bench.answers();
@@ -139,9 +158,11 @@ fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
 
     // Continued, it asks for nothing that the log answers; then as text.
     let ran = bench.bisect(&format!("{words} --resume --quiet")).expect_status(0);
-    for part in
-        ["Step 4 of 4 made it worse: 0004-change.patch (change 4)", "the first bad against the last good", "found.toml"]
-    {
+    for part in [
+        "Step 4 of 4 made it worse: 0004-change.patch (change 4)",
+        "the first bad against the last good",
+        "found.toml",
+    ] {
         assert!(ran.stdout.contains(part), "{}", ran.stdout);
     }
     assert_eq!(bench.answers(), answers);
@@ -151,9 +172,15 @@ fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
 
     // The two kernels are compared again by the command of the result, from the copies of the patches.
     let again = format!("run {} --plan-only --allow-commands", bench.path("out/found.toml"));
-    let plan = Ran::from(bench.lab.command(&again).env("SCHEDLAB_CACHE_DIR", &bench.cache).output().unwrap());
+    let plan = Ran::from(
+        bench.lab.command(&again).env("SCHEDLAB_CACHE_DIR", &bench.cache).output().unwrap(),
+    );
     let plan = plan.expect_status(0);
-    assert!(plan.stdout.contains("patches#3") && plan.stdout.contains("patches#4"), "{}", plan.stdout);
+    assert!(
+        plan.stdout.contains("patches#3") && plan.stdout.contains("patches#4"),
+        "{}",
+        plan.stdout
+    );
 }
 
 #[test]
@@ -162,7 +189,12 @@ fn ends_that_do_not_differ_end_the_search_before_it_begins() {
     let words = format!("--source {} --out {}", bench.path("series"), bench.path("out"));
     let ran = bench.bisect(&format!("{words} --quiet"));
     assert!(ran.status != Some(0), "{ran:?}");
-    for part in ["No step to find", "is not worse than the good end", "earlier one with --good", "equivalent"] {
+    for part in [
+        "No step to find",
+        "is not worse than the good end",
+        "earlier one with --good",
+        "equivalent",
+    ] {
         assert!(ran.stdout.contains(part), "{}", ran.stdout);
     }
     assert_eq!(bench.answers().len(), 1);
@@ -177,7 +209,10 @@ fn a_patch_that_does_not_apply_is_named_with_its_hunk() {
         .replace(" static const int __maybe_unused schedlab_step_1", " static int other");
     fs::write(&second, text).unwrap();
     let words = format!("--source {} --out {} --quiet", bench.path("series"), bench.path("out"));
-    bench.bisect(&words).expect_status(1).says(&["0002-0002-change.patch: does not apply", "hunk 1"]);
+    bench
+        .bisect(&words)
+        .expect_status(1)
+        .says(&["0002-0002-change.patch: does not apply", "hunk 1"]);
 }
 
 #[test]
@@ -185,12 +220,17 @@ fn sources_plans_and_ends_that_make_no_sense_are_refused_before_anything_is_buil
     let lab = Lab::new();
     let plan = |text: &str| {
         fs::write(lab.path("plan.toml"), text).unwrap();
-        format!("bisect --plan {} --out {}", lab.path("plan.toml").display(), lab.path("out").display())
+        format!(
+            "bisect --plan {} --out {}",
+            lab.path("plan.toml").display(),
+            lab.path("out").display()
+        )
     };
     fs::create_dir(lab.path("empty")).unwrap();
     fs::create_dir(lab.path("one")).unwrap();
     fs::write(lab.path("one/a.patch"), "--- a/x\n+++ b/x\n").unwrap();
-    let (empty, one) = (lab.path("empty").display().to_string(), lab.path("one").display().to_string());
+    let (empty, one) =
+        (lab.path("empty").display().to_string(), lab.path("one").display().to_string());
     for (source, says) in [
         (format!("--source {empty}"), "holds no patch"),
         (format!("--source {one} --good 1"), "the same step"),
@@ -203,11 +243,18 @@ fn sources_plans_and_ends_that_make_no_sense_are_refused_before_anything_is_buil
         lab.run(&format!("{} {source}", plan(PLAN))).expect_status(2).says(&[says]);
     }
     let simulated = PLAN.replace("arena = 'kernel'", "arena = 'sim'");
-    lab.run(&format!("{} --source {one}", plan(&simulated))).expect_status(2).says(&["in the kernel arena"]);
-    fs::write(lab.path("one/a.patch"), "--- a/../../etc/passwd\n+++ b/../../etc/passwd\n@@ -1 +1 @@\n-a\n+b\n")
-        .unwrap();
+    lab.run(&format!("{} --source {one}", plan(&simulated)))
+        .expect_status(2)
+        .says(&["in the kernel arena"]);
+    fs::write(
+        lab.path("one/a.patch"),
+        "--- a/../../etc/passwd\n+++ b/../../etc/passwd\n@@ -1 +1 @@\n-a\n+b\n",
+    )
+    .unwrap();
     if kernel_cache().is_some() {
-        lab.run(&format!("{} --source {one}", plan(PLAN))).expect_status(1).says(&["outside of the tree"]);
+        lab.run(&format!("{} --source {one}", plan(PLAN)))
+            .expect_status(1)
+            .says(&["outside of the tree"]);
     }
 }
 
@@ -221,9 +268,14 @@ fn one_of_sixty_four_patches_is_found() {
     changes[36] = Change::Slow;
     let Some(bench) = Bench::new(&changes) else { return };
     let begun = std::time::Instant::now();
-    let ran =
-        bench.bisect(&format!("--source {} --out {} --json", bench.path("series"), bench.path("out"))).expect_status(0);
+    let ran = bench
+        .bisect(&format!("--source {} --out {} --json", bench.path("series"), bench.path("out")))
+        .expect_status(0);
     let result = ran.json();
     eprintln!("{:.0} s, {:?}", begun.elapsed().as_secs_f64(), bench.answers());
-    assert_eq!((result["conclusion"].as_str(), result["bad"].as_u64()), (Some("found"), Some(37)), "{result}");
+    assert_eq!(
+        (result["conclusion"].as_str(), result["bad"].as_u64()),
+        (Some("found"), Some(37)),
+        "{result}"
+    );
 }

@@ -11,7 +11,11 @@ use crate::common::{Lab, Ran, kernel_cache, plain_kernel, word};
 /// Whether a patch applies to a kernel's tree as `schedlab kernel build` would apply it; nothing is written.
 fn applies(patch: &Path, tree: &Path) -> bool {
     let mut command = Command::new("patch");
-    command.args(["-p1", "--fuzz=0", "--forward", "--batch", "--dry-run", "-d"]).arg(tree).arg("-i").arg(patch);
+    command
+        .args(["-p1", "--fuzz=0", "--forward", "--batch", "--dry-run", "-d"])
+        .arg(tree)
+        .arg("-i")
+        .arg(patch);
     command.stdout(Stdio::null()).status().unwrap().success()
 }
 
@@ -22,7 +26,8 @@ fn the_patch_of_the_cpu_scheduler_applies_to_the_kernel_that_is_built() {
     }
     let Some(cache) = kernel_cache() else { return };
     let tree = plain_kernel(&cache).unwrap().join("tree");
-    let patch = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans/sched-wakeup-granularity.patch");
+    let patch =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans/sched-wakeup-granularity.patch");
     let patch = patch.canonicalize().unwrap();
     assert!(applies(&patch, &tree), "to {}", tree.display());
     let lab = Lab::new();
@@ -40,11 +45,13 @@ fn computing_takes_no_time_of_a_guest_and_takes_some_in_the_plain_way() {
     let Some(cache) = kernel_cache() else { return };
     let lab = Lab::new();
     let spent = |mode: &str| -> u64 {
-        let script =
-            "a=${EPOCHREALTIME/./}; for ((i = 0; i < 100000; i++)); do :; done; echo $((${EPOCHREALTIME/./} - a))";
-        let mut command =
-            lab.command(&format!("kernel exec --quiet --time-travel {mode} --cache-dir {} --", word(&cache)));
-        let ran = Ran::from(command.args(["bash", "-c", script]).output().unwrap()).expect_status(0);
+        let script = "a=${EPOCHREALTIME/./}; for ((i = 0; i < 100000; i++)); do :; done; echo $((${EPOCHREALTIME/./} - a))";
+        let mut command = lab.command(&format!(
+            "kernel exec --quiet --time-travel {mode} --cache-dir {} --",
+            word(&cache)
+        ));
+        let ran =
+            Ran::from(command.args(["bash", "-c", script]).output().unwrap()).expect_status(0);
         ran.stdout.trim().parse().unwrap_or_else(|_| panic!("{ran:?}"))
     };
     // Two reads of the clock are all that passes; a hundred thousand rounds are more than a tick on any machine.

@@ -10,7 +10,9 @@ use crate::common::{Lab, Ran, kernel_cache, trials};
 /// Two flows of eight random readers on a disk that does 130 requests a second, and these arms.
 fn plan(arms: &[(&str, &str, &str)], more: &str) -> String {
     let arms = arms.iter().map(|(name, scheduler, tunables)| {
-        format!("[[arm]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n")
+        format!(
+            "[[arm]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n"
+        )
     });
     format!(
         "arena = \"kernel\"\ndevice = \"cheetah9lp\"\n[trial]\nduration_ms = 5000\nwarmup_ms = 1000\n[budget]\nblocks = 1\nfigures_only = true\n{}\
@@ -36,7 +38,10 @@ fn metric(trials: &[Value], arm: &str, name: &str) -> f64 {
 
 /// A metric of an arm's trial, if the trial has it.
 fn reported(trials: &[Value], arm: &str, name: &str) -> Option<f64> {
-    let trial = trials.iter().find(|trial| trial["arm"] == arm).unwrap_or_else(|| panic!("no trial of {arm}"));
+    let trial = trials
+        .iter()
+        .find(|trial| trial["arm"] == arm)
+        .unwrap_or_else(|| panic!("no trial of {arm}"));
     trial["observation"]["metrics"][name].as_f64()
 }
 
@@ -60,12 +65,19 @@ fn settings_of_flows_reach_the_guests_kernel_and_act_where_that_kernel_lets_them
             ("io.max", "none", "\"io.max@light\" = \"riops=10\""),
             ("ioprio", "mq-deadline", "\"ioprio@heavy\" = \"realtime:0\""),
             ("class", "mq-deadline", "\"io.prio.class@light\" = \"idle\""),
-            ("bfq", "bfq", "low_latency = 0, \"io.bfq.weight@heavy\" = 400, \"io.bfq.weight@light\" = 100"),
+            (
+                "bfq",
+                "bfq",
+                "low_latency = 0, \"io.bfq.weight@heavy\" = 400, \"io.bfq.weight@light\" = 100",
+            ),
         ],
         "",
     );
     let ran = run(&lab, &plan, "once");
-    ran.says(&["WARNING: arm ignored: io.weight@heavy has no effect under none", "io.cost.qos = \"enable=1\""]);
+    ran.says(&[
+        "WARNING: arm ignored: io.weight@heavy has no effect under none",
+        "io.cost.qos = \"enable=1\"",
+    ]);
     let once = trials(&lab.path("once"));
     let share = |arm: &str| metric(&once, arm, "heavy.share_percent");
     assert!((40.0..60.0).contains(&share("none")), "equal flows share equally: {}", share("none"));
@@ -87,13 +99,17 @@ fn writeback_is_throttled_for_a_reader_on_ext4_unless_the_arm_switches_that_off(
         return;
     }
     let lab = Lab::new();
-    let arms = [("on", "none", "fs = \"ext4\""), ("off", "none", "fs = \"ext4\", wbt_lat_usec = 0")];
+    let arms =
+        [("on", "none", "fs = \"ext4\""), ("off", "none", "fs = \"ext4\", wbt_lat_usec = 0")];
     let reader = "params = { clients = 1, file_size = \"16M\" }";
     // More than the disk writes, and less than an endless loop: computing takes no time here.
-    let writer =
-        "params = { clients = 1, file_size = \"64M\", direct = false, think_time = \"10ms\", block_size = \"256k\" }";
-    let text = plan(&arms, "params = { alone = true }").replacen("params = { clients = 8 }", reader, 1);
-    let text = text.replace("kind = \"randread\"\nparams = { clients = 8 }", &format!("kind = \"seqwrite\"\n{writer}"));
+    let writer = "params = { clients = 1, file_size = \"64M\", direct = false, think_time = \"10ms\", block_size = \"256k\" }";
+    let text =
+        plan(&arms, "params = { alone = true }").replacen("params = { clients = 8 }", reader, 1);
+    let text = text.replace(
+        "kind = \"randread\"\nparams = { clients = 8 }",
+        &format!("kind = \"seqwrite\"\n{writer}"),
+    );
     run(&lab, &text, "out");
     let all = trials(&lab.path("out"));
     let of = |arm: &str, name: &str| metric(&all, arm, name);
@@ -104,7 +120,10 @@ fn writeback_is_throttled_for_a_reader_on_ext4_unless_the_arm_switches_that_off(
     );
     for arm in ["on", "off"] {
         assert!(of(arm, "light.write_mb_per_s") > 0.0 && of(arm, "insulation_min") > 0.0, "{arm}");
-        assert!(of(arm, "heavy.slowdown") > 0.0 && of(arm, "slowdown_max") >= of(arm, "heavy.slowdown"), "{arm}");
+        assert!(
+            of(arm, "heavy.slowdown") > 0.0 && of(arm, "slowdown_max") >= of(arm, "heavy.slowdown"),
+            "{arm}"
+        );
     }
 }
 
@@ -112,7 +131,9 @@ fn writeback_is_throttled_for_a_reader_on_ext4_unless_the_arm_switches_that_off(
 fn words_that_no_kernel_could_take_are_refused_before_anything_is_built() {
     let lab = Lab::new();
     let refused = |tunables: &str, says: &[&str]| {
-        run(&lab, &plan(&[("a", "none", ""), ("b", "none", tunables)], ""), "out").expect_status(2).says(says);
+        run(&lab, &plan(&[("a", "none", ""), ("b", "none", tunables)], ""), "out")
+            .expect_status(2)
+            .says(says);
     };
     refused(
         "\"io.weight@haevy\" = 400",
@@ -178,17 +199,24 @@ fn mixed_has_one_answer_in_simulator_and_guest() {
     }
     let lab = Lab::new();
     let arenas = [("sim", "auto"), ("kernel", "kernel"), ("kernel", "syscalls")];
-    for place in [("null:service_ns=300000:queue_depth=32", 64), ("cheetah9lp", 1), ("cheetah9lp", 2)] {
+    for place in
+        [("null:service_ns=300000:queue_depth=32", 64), ("cheetah9lp", 1), ("cheetah9lp", 2)]
+    {
         let rates = arenas.map(|(arena, clients)| mixed(&lab, arena, place, clients));
         // Under none a plug decides who starves, and the simulator has none: see the page about the arena.
         let plugs = |arm: &str| arm == "none" && place.1 == 2;
         for (i, arm) in MIXED_ARMS.iter().enumerate().filter(|(_, arm)| !plugs(arm)) {
             let [sim, threads, programs] = [rates[0][i].0, rates[1][i].0, rates[2][i].0];
-            println!("{place:?}, {arm}: {sim} reads/s simulated, {threads} of threads, {programs} of programs");
+            println!(
+                "{place:?}, {arm}: {sim} reads/s simulated, {threads} of threads, {programs} of programs"
+            );
             // bfq chooses by a rate of the device that it estimates from many completions.
             let bound = if *arm == "bfq" { 0.1 } else { 0.06 };
             for other in [sim, threads] {
-                assert!((other / programs - 1.0).abs() < bound, "{place:?}, {arm}: {sim}, {threads}, {programs}");
+                assert!(
+                    (other / programs - 1.0).abs() < bound,
+                    "{place:?}, {arm}: {sim}, {threads}, {programs}"
+                );
             }
         }
     }
@@ -197,7 +225,10 @@ fn mixed_has_one_answer_in_simulator_and_guest() {
     for (i, arm) in MIXED_ARMS.iter().enumerate().filter(|(_, arm)| **arm != "bfq") {
         for other in [disk[0][i], disk[1][i]] {
             let (reads, writes) = disk[2][i];
-            assert!((other.0 - reads).abs() <= 2.0, "wd4tb7200, {arm}: {other:?}, of programs {reads} reads/s");
+            assert!(
+                (other.0 - reads).abs() <= 2.0,
+                "wd4tb7200, {arm}: {other:?}, of programs {reads} reads/s"
+            );
             assert!(
                 (other.1 / writes - 1.0).abs() < 0.08,
                 "wd4tb7200, {arm}: {other:?}, of programs {writes} writes/s"

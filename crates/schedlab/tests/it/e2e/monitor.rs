@@ -53,7 +53,8 @@ fn get(at: &str, request: &str) -> String {
 /// The address that a line on standard error names; the rest of the lines are read away.
 fn address(child: &mut Child) -> String {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.by_ref().map(Result::unwrap).find(|line| line.contains("metrics: http://")).unwrap();
+    let line =
+        lines.by_ref().map(Result::unwrap).find(|line| line.contains("metrics: http://")).unwrap();
     std::thread::spawn(move || lines.for_each(drop));
     line.split("http://").nth(1).unwrap().trim_end_matches("/metrics").to_owned()
 }
@@ -62,12 +63,16 @@ fn address(child: &mut Child) -> String {
 fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
     let lab = Lab::new();
     let file = lab.path("run.prom");
-    let more =
-        format!("--blocks 5000 --figures-only --trial-time 20s --metrics-listen 0 --metrics-file {}", file.display());
+    let more = format!(
+        "--blocks 5000 --figures-only --trial-time 20s --metrics-listen 0 --metrics-file {}",
+        file.display()
+    );
     let mut child = lab.start(&compare(&lab, "a", &more));
     let at = address(&mut child);
     assert!(at.starts_with("127.0.0.1:"), "{at}");
-    eventually("a trial is measured", || get(&at, "GET /metrics HTTP/1.1\r\n\r\n").contains("schedlab_run_trials"));
+    eventually("a trial is measured", || {
+        get(&at, "GET /metrics HTTP/1.1\r\n\r\n").contains("schedlab_run_trials")
+    });
     let answer = get(&at, "GET /metrics HTTP/1.1\r\n\r\n");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.contains("application/openmetrics-text"), "{head}");
@@ -79,14 +84,16 @@ fn a_long_run_shows_how_far_it_is_while_it_measures_and_how_it_ended() {
         assert_eq!(scraped["schedlab_run_about"][0][0]["clock"], "virtual");
         assert!(scraped["schedlab_run_last_value"][0][0]["metric"] == "iops", "{scraped}");
     }
-    let status = lab.run(&format!("status {} --json", lab.path("a").display())).expect_status(0).json();
+    let status =
+        lab.run(&format!("status {} --json", lab.path("a").display())).expect_status(0).json();
     assert_eq!(
         (&status["state"]["word"], &status["state"]["pid"]),
         (&"measuring".into(), &child.id().into()),
         "{status}"
     );
     assert!(
-        status["left_s"].as_f64().is_none_or(|left| left > 0.0) && status["share"].as_f64().unwrap() < 1.0,
+        status["left_s"].as_f64().is_none_or(|left| left > 0.0)
+            && status["share"].as_f64().unwrap() < 1.0,
         "{status}"
     );
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -105,14 +112,19 @@ fn a_record_is_the_same_whether_the_run_is_watched_or_not() {
     let lab = Lab::new();
     let words = "--blocks 3 --figures-only --trial-time 5s --quiet";
     lab.run(&compare(&lab, "a", words)).expect_status(0);
-    let more = format!("{words} --metrics-listen=0 --metrics-file {}", lab.path("b.prom").display());
+    let more =
+        format!("{words} --metrics-listen=0 --metrics-file {}", lab.path("b.prom").display());
     lab.run(&compare(&lab, "b", &more)).expect_status(0);
     let record = |name: &str| fs::read_to_string(lab.path(name).join("record.jsonl")).unwrap();
     assert_eq!(record("a"), record("b"));
     if let Some(ended) = families(&lab.path("b.prom")) {
         assert_eq!(ended["schedlab_run_ended"][0][0]["why"], "blocks-measured");
-        let trials: f64 =
-            ended["schedlab_run_trials"].as_array().unwrap().iter().map(|one| one[1].as_f64().unwrap()).sum();
+        let trials: f64 = ended["schedlab_run_trials"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one[1].as_f64().unwrap())
+            .sum();
         assert_eq!(trials, 6.0);
     }
 }
@@ -137,14 +149,17 @@ fn addresses_and_files_that_cannot_be_had_are_refused_before_anything_is_measure
 #[test]
 fn the_status_of_a_record_that_was_cut_off_says_how_to_go_on() {
     let lab = Lab::new();
-    lab.run(&compare(&lab, "a", "--blocks 3 --figures-only --trial-time 5s --quiet")).expect_status(0);
+    lab.run(&compare(&lab, "a", "--blocks 3 --figures-only --trial-time 5s --quiet"))
+        .expect_status(0);
     let record = lab.path("a/record.jsonl");
     let whole = fs::read_to_string(&record).unwrap();
     let cut: Vec<&str> = whole.lines().take(4).collect();
     fs::write(&record, cut.join("\n") + "\n{\"kind\":\"tri").unwrap();
     let status = lab.run(&format!("status {}", lab.path("a").display())).expect_status(1);
     prints(&status.stdout, &["cut off after", "--resume", "3 trials"]);
-    lab.run(&format!("status {}", lab.path("none").display())).expect_status(1).says(&["cannot read", "--out"]);
+    lab.run(&format!("status {}", lab.path("none").display()))
+        .expect_status(1)
+        .says(&["cannot read", "--out"]);
 }
 
 /// A receiver of OTLP over HTTP: reads what is posted as Opentelemetry's own messages, and prints the spans as JSON.
@@ -183,14 +198,22 @@ print(json.dumps(dict(resource=attributes(resource.resource), spans=[dict(id=s.s
 #[test]
 fn a_record_becomes_spans_of_an_experiment_over_blocks_over_trials_that_a_receiver_reads() {
     let lab = Lab::new();
-    lab.run(&compare(&lab, "a", "--blocks 3 --figures-only --trial-time 5s --warmup 1s --quiet")).expect_status(0);
-    let export = || lab.run(&format!("report {} --export otlp", lab.path("a").display())).expect_status(0).stdout;
+    lab.run(&compare(&lab, "a", "--blocks 3 --figures-only --trial-time 5s --warmup 1s --quiet"))
+        .expect_status(0);
+    let export = || {
+        lab.run(&format!("report {} --export otlp", lab.path("a").display()))
+            .expect_status(0)
+            .stdout
+    };
     let text = export();
     assert_eq!(text, export(), "the same spans each time");
     fs::write(lab.path("spans.json"), &text).unwrap();
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/perfetto/bin/python");
+    let python =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/perfetto/bin/python");
     let ran = Command::new(python).args(["-c", RECEIVER]).arg(lab.path("spans.json")).output();
-    let Some(ran) = ran.ok().filter(|ran| !String::from_utf8_lossy(&ran.stderr).contains("No module named")) else {
+    let Some(ran) =
+        ran.ok().filter(|ran| !String::from_utf8_lossy(&ran.stderr).contains("No module named"))
+    else {
         return skip("opentelemetry-proto needed (scripts/need test)");
     };
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -201,15 +224,22 @@ fn a_record_becomes_spans_of_an_experiment_over_blocks_over_trials_that_a_receiv
     let root = &spans[0];
     assert_eq!((&root["parent"], root["trace"].as_str().unwrap().len()), (&"".into(), 32));
     for span in &spans[1..] {
-        let parent = spans.iter().find(|other| other["id"] == span["parent"]).expect("the parent comes along");
+        let parent = spans
+            .iter()
+            .find(|other| other["id"] == span["parent"])
+            .expect("the parent comes along");
         let inside = |of: &Value, key: &str| of[key].as_u64().unwrap();
         assert!(
-            inside(parent, "start") <= inside(span, "start") && inside(span, "end") <= inside(parent, "end"),
+            inside(parent, "start") <= inside(span, "start")
+                && inside(span, "end") <= inside(parent, "end"),
             "{span}"
         );
         assert_eq!(span["trace"], root["trace"]);
     }
-    let trials: Vec<&Value> = spans.iter().filter(|span| span["attributes"]["schedlab.arm"].is_string()).collect();
+    let trials: Vec<&Value> =
+        spans.iter().filter(|span| span["attributes"]["schedlab.arm"].is_string()).collect();
     assert_eq!(trials.len(), 6);
-    assert!(trials.iter().all(|span| span["end"].as_u64().unwrap() - span["start"].as_u64().unwrap() == 6_000_000_000));
+    assert!(trials.iter().all(|span| span["end"].as_u64().unwrap()
+        - span["start"].as_u64().unwrap()
+        == 6_000_000_000));
 }

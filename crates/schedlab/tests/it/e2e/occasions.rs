@@ -34,9 +34,11 @@ fn occasions_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_c
     let before = fs::read_to_string(out.join("occasion-1/record.jsonl")).unwrap();
     let json = lab.run(&format!("study {dir} --pool --json")).expect_status(0).json();
     assert_eq!(json["pooled"]["occasions"].as_array().unwrap().len(), 3);
-    let shown: serde_json::Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+    let shown: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
     assert_eq!(shown["judgements"], json["judgements"]);
-    let more = lab.run(&format!("run {dir}/plan.toml --occasions 4 --quiet --out {dir}")).expect_status(0);
+    let more =
+        lab.run(&format!("run {dir}/plan.toml --occasions 4 --quiet --out {dir}")).expect_status(0);
     assert!(more.stdout.starts_with("Over 4 occasions: "), "{}", more.stdout);
     assert_eq!(fs::read_to_string(out.join("occasion-1/record.jsonl")).unwrap(), before);
     // A torn occasion is completed.
@@ -46,9 +48,16 @@ fn occasions_in_virtual_time_are_measured_at_once_and_pooled_and_a_further_one_c
     fs::write(&record, torn.join("\n") + "\n").unwrap();
     lab.run(&format!("run {dir}/plan.toml --occasions 4 --quiet --out {dir}")).expect_status(0);
     let trials = |text: &str| {
-        text.lines().filter(|line| line.contains("\"kind\":\"trial\"")).map(str::to_owned).collect::<Vec<_>>()
+        text.lines()
+            .filter(|line| line.contains("\"kind\":\"trial\""))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
-    assert_eq!(trials(&fs::read_to_string(&record).unwrap()), trials(&whole), "virtual time is the same every time");
+    assert_eq!(
+        trials(&fs::read_to_string(&record).unwrap()),
+        trials(&whole),
+        "virtual time is the same every time"
+    );
     let other = lab.run(&format!("{} --occasions 3 --out {dir}", SIM.replace("noop,", "")));
     other.expect_status(2).says(&["occasions of another plan", "--occasions"]);
 }
@@ -59,8 +68,11 @@ fn records_of_other_questions_and_flags_that_make_no_sense_are_refused() {
     let (a, b) = (lab.path("a"), lab.path("b"));
     lab.run(&format!("{SIM} --out {}", a.display())).expect_status(0);
     lab.run(&format!("{} --seed 2 --out {}", SIM.replace("dss", "oltp"), b.display()));
-    let pool = |more: &str| lab.run(&format!("study {} {} --pool {more}", a.display(), b.display()));
-    pool("").expect_status(2).says(&["b: another list of workloads than in a (found oltp, expected dss)"]);
+    let pool =
+        |more: &str| lab.run(&format!("study {} {} --pool {more}", a.display(), b.display()));
+    pool("")
+        .expect_status(2)
+        .says(&["b: another list of workloads than in a (found oltp, expected dss)"]);
     pool("--arm x").expect_status(2).says(&["--arm"]);
     lab.run(&format!("study {0} {0} --pool", a.display())).expect_status(2).says(&["same seed"]);
     lab.run(&format!("study {} --pool", a.display())).expect_status(2).says(&["nothing to pool"]);
@@ -68,7 +80,9 @@ fn records_of_other_questions_and_flags_that_make_no_sense_are_refused() {
         .expect_status(2)
         .says(&["--every 1s"]);
     lab.run(&format!("{SIM} --occasions 1")).expect_status(2);
-    lab.run(&format!("{SIM} --occasions 2 --out {}", a.display())).expect_status(2).says(&["holds one experiment"]);
+    lab.run(&format!("{SIM} --occasions 2 --out {}", a.display()))
+        .expect_status(2)
+        .says(&["holds one experiment"]);
 }
 
 #[test]
@@ -78,12 +92,18 @@ fn tables_of_several_days_are_pooled() {
         let mut text = "arm,run,iops\n".to_owned();
         for run in 0..6 {
             let base = 100.0 + f64::from(run * 7 % 5);
-            text += &format!("none,{run},{base}\nbfq,{run},{}\n", base * factor * (1.0 + 0.001 * f64::from(run % 3)));
+            text += &format!(
+                "none,{run},{base}\nbfq,{run},{}\n",
+                base * factor * (1.0 + 0.001 * f64::from(run % 3))
+            );
         }
         fs::write(lab.path(&format!("{day}.csv")), text).unwrap();
     }
-    let [mon, tue, wed] = ["mon", "tue", "wed"].map(|day| lab.path(&format!("{day}.csv")).display().to_string());
-    let words = format!("study {mon} {tue} {wed} --pool --arm arm --metric iops --block run --baseline none");
+    let [mon, tue, wed] =
+        ["mon", "tue", "wed"].map(|day| lab.path(&format!("{day}.csv")).display().to_string());
+    let words = format!(
+        "study {mon} {tue} {wed} --pool --arm arm --metric iops --block run --baseline none"
+    );
     let ran = lab.run(&words).expect_status(0);
     assert!(ran.stdout.starts_with("Over 3 occasions: use bfq"), "{}", ran.stdout);
     assert!(ran.stdout.contains("mon.csv"), "{}", ran.stdout);
@@ -108,14 +128,24 @@ fn on_a_real_device_the_first_occasion_is_measured_now_and_the_next_is_named_or_
     let ran = lab.run(&words).expect_measured();
     assert_eq!(device.snapshot(), before);
     assert!(out.join("occasion-1/record.jsonl").exists() && !out.join("occasion-2").exists());
-    assert!(out.join("report.html").exists() && ran.stderr.contains("occasion 1 of 2 is measured"), "{}", ran.stderr);
+    assert!(
+        out.join("report.html").exists() && ran.stderr.contains("occasion 1 of 2 is measured"),
+        "{}",
+        ran.stderr
+    );
     if std::path::Path::new("/run/systemd/system").exists() {
         return;
     }
     // No systemd: the command that is named measures the next one.
-    let command = ran.stderr.lines().find_map(|line| line.split_once("by hand): schedlab ")).unwrap().1;
+    let command =
+        ran.stderr.lines().find_map(|line| line.split_once("by hand): schedlab ")).unwrap().1;
     let second = lab.run(command).expect_measured();
-    assert!(second.stdout.starts_with("Over 2 occasions: "), "{}\n{}", second.stdout, second.stderr);
+    assert!(
+        second.stdout.starts_with("Over 2 occasions: "),
+        "{}\n{}",
+        second.stdout,
+        second.stderr
+    );
     assert!(!second.stderr.contains("is measured"), "nothing is left to do: {}", second.stderr);
     assert_eq!(device.snapshot(), before);
 }

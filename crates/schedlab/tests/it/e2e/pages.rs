@@ -56,8 +56,9 @@ fn attribute(text: &str) -> String {
 
 /// The browser with a profile of its own, dead after a minute.
 fn browser(lab: &Lab, dark: bool, words: &[&str], page: &Path) -> Option<String> {
-    let program =
-        ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| testbed::tool(name).is_some());
+    let program = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|name| testbed::tool(name).is_some());
     let Some(program) = program else {
         testbed::skip("chromium needed (scripts/need test)");
         return None;
@@ -100,11 +101,21 @@ fn measured(lab: &Lab, dark: bool, pages: &[(&str, String)]) -> Option<Value> {
     let file = lab.path("frames.html");
     fs::write(&file, all).unwrap();
     let dom = browser(lab, dark, &["--dump-dom", "--window-size=1400,900"], &file)?;
-    let found =
-        dom.rsplit_once("<pre id=\"found\">").expect("the document is dumped").1.split("</pre>").next().unwrap();
-    let found = found.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    let found = dom
+        .rsplit_once("<pre id=\"found\">")
+        .expect("the document is dumped")
+        .1
+        .split("</pre>")
+        .next()
+        .unwrap();
+    let found = found
+        .replace("&quot;", "\"")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&");
     Some(
-        serde_json::from_str(&found).unwrap_or_else(|error| panic!("{error}: the frames were not measured: {found:?}")),
+        serde_json::from_str(&found)
+            .unwrap_or_else(|error| panic!("{error}: the frames were not measured: {found:?}")),
     )
 }
 
@@ -115,7 +126,8 @@ fn faults(of: &Value, dark: bool) -> Vec<String> {
     if number("scrolls") > number("width") + 1.0 {
         found.push(format!("the page is {} wide in a window of {}", of["scrolls"], of["width"]));
     }
-    for (name, what) in [("wide", "wider than the window"), ("overlaps", "labels over each other")] {
+    for (name, what) in [("wide", "wider than the window"), ("overlaps", "labels over each other")]
+    {
         let items = of[name].as_array().unwrap();
         found.extend((!items.is_empty()).then(|| format!("{what}: {}", json!(items))));
     }
@@ -150,7 +162,9 @@ fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
         lab.path("tune").display()
     );
     lab.run(&tune);
-    let read = |path: PathBuf| fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let read = |path: PathBuf| {
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
     vec![
         ("compare", read(lab.path("compare/report.html"))),
         ("sweep", read(lab.path("sweep/report.html"))),
@@ -161,11 +175,16 @@ fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
 /// The page of an atlas, whose names lead to their cells, as it is and with its sections unfolded: folded ones have no layout.
 fn atlas(lab: &Lab) -> [(&'static str, String); 2] {
     let out = lab.path("atlas");
-    let words = "atlas --quick --quiet --devices hp97560,nvme,null --workloads two-readers,oltp,dss";
+    let words =
+        "atlas --quick --quiet --devices hp97560,nvme,null --workloads two-readers,oltp,dss";
     lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
     let page = fs::read_to_string(out.join("atlas.html")).unwrap();
-    let links: Vec<&str> = page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-    assert!(links.len() > 9 && links.iter().all(|link| page.contains(&format!("id=\"{link}\""))), "{links:?}");
+    let links: Vec<&str> =
+        page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert!(
+        links.len() > 9 && links.iter().all(|link| page.contains(&format!("id=\"{link}\""))),
+        "{links:?}"
+    );
     let open = page.replace("<details", "<details open");
     [("folded atlas", page), ("open atlas", open)]
 }
@@ -194,7 +213,10 @@ fn pages_fit_every_width_in_both_forms_and_faults_are_found() {
                 let of = &found[format!("{name} {width}")];
                 assert_eq!(faults(of, dark), [] as [String; 0], "{name}, {width} px, dark: {dark}");
                 assert_eq!(of["scripts"], 0, "{name}");
-                assert!(of["svgs"].as_u64().unwrap() > 0 || name.contains("atlas"), "{name} has plots");
+                assert!(
+                    of["svgs"].as_u64().unwrap() > 0 || name.contains("atlas"),
+                    "{name} has plots"
+                );
             }
         }
         if !dark {
@@ -202,11 +224,15 @@ fn pages_fit_every_width_in_both_forms_and_faults_are_found() {
                 let lines = found[format!("compare {width}")]["outline"].as_array().unwrap();
                 lines.iter().map(|line| line.as_str().unwrap()).collect::<Vec<_>>().join("\n")
             };
-            insta::assert_snapshot!(WIDTHS.map(|width| format!("{width} px\n{}", outline(width))).join("\n\n"));
+            insta::assert_snapshot!(
+                WIDTHS.map(|width| format!("{width} px\n{}", outline(width))).join("\n\n")
+            );
             continue;
         }
         // The checks see what they are for.
-        for (name, said) in [("wide", "wide in a window"), ("label", "+100 %"), ("dark", "on paper of 1")] {
+        for (name, said) in
+            [("wide", "wide in a window"), ("label", "+100 %"), ("dark", "on paper of 1")]
+        {
             for width in WIDTHS {
                 let faults = faults(&found[format!("{name} {width}")], true).join("; ");
                 assert!(faults.contains(said), "{name} {width}: {faults}");
@@ -224,8 +250,11 @@ fn a_screenshot_has_its_size_and_shows_something() {
     // The layout at the other widths is measured above.
     for width in WIDTHS.into_iter().filter(|width| *width == 768 || is_soak()) {
         let picture = lab.path(&format!("{width}.png"));
-        let (to, size) = (format!("--screenshot={}", picture.display()), format!("--window-size={width},900"));
-        if browser(&lab, width == 768, &[&to, &size, "--hide-scrollbars"], &out.join("report.html")).is_none() {
+        let (to, size) =
+            (format!("--screenshot={}", picture.display()), format!("--window-size={width},900"));
+        if browser(&lab, width == 768, &[&to, &size, "--hide-scrollbars"], &out.join("report.html"))
+            .is_none()
+        {
             return;
         }
         let bytes = fs::read(&picture).unwrap();

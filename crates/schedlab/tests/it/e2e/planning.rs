@@ -6,7 +6,8 @@ use testbed::{Loop, require};
 
 use crate::common::{Lab, Ran, trials};
 
-const SIM: &str = "compare --arena sim --device hp97560 --schedulers none,deadline --workload randread";
+const SIM: &str =
+    "compare --arena sim --device hp97560 --schedulers none,deadline --workload randread";
 
 fn first_line(text: &str) -> serde_json::Value {
     serde_json::from_str(text.lines().next().expect("a header")).expect("a line of a record")
@@ -16,34 +17,51 @@ fn first_line(text: &str) -> serde_json::Value {
 fn trials_that_would_hold_too_few_requests_become_longer_and_the_record_has_their_length() {
     let lab = Lab::new();
     let run = |out: &str| {
-        lab.run(&format!("{SIM}:primary=latency_p999_us --json --out {}", lab.path(out).display())).expect_measured();
+        lab.run(&format!("{SIM}:primary=latency_p999_us --json --out {}", lab.path(out).display()))
+            .expect_measured();
         fs::read_to_string(lab.path(out).join("record.jsonl")).expect("a record")
     };
     let record = run("a");
     assert_eq!(record, run("b"), "the same plan gives the same record, byte for byte");
-    let note = record.lines().find(|line| line.contains("lengthened-trials")).expect("a note before the first trial");
+    let note = record
+        .lines()
+        .find(|line| line.contains("lengthened-trials"))
+        .expect("a note before the first trial");
     let note: serde_json::Value = serde_json::from_str(note).expect("a note");
     let planned = first_line(&record)["plan"]["trial"]["duration_ms"].as_u64().expect("a length");
     assert_eq!(note["to_ms"].as_u64(), Some(planned), "the plan of the record has the new length");
-    assert!(note["from_ms"].as_u64() < Some(planned) && note["events"].as_u64() < Some(10_000), "{note}");
+    assert!(
+        note["from_ms"].as_u64() < Some(planned) && note["events"].as_u64() < Some(10_000),
+        "{note}"
+    );
     let measured = trials(&lab.path("a"));
-    let held =
-        |trial: &serde_json::Value| trial["observation"]["metrics"]["iops"].as_f64().unwrap() * planned as f64 / 1e3;
-    assert!(measured.len() >= 8 && measured.iter().all(|trial| held(trial) >= 10_000.0), "every trial holds enough");
+    let held = |trial: &serde_json::Value| {
+        trial["observation"]["metrics"]["iops"].as_f64().unwrap() * planned as f64 / 1e3
+    };
+    assert!(
+        measured.len() >= 8 && measured.iter().all(|trial| held(trial) >= 10_000.0),
+        "every trial holds enough"
+    );
 }
 
 #[test]
 fn a_resumed_experiment_goes_on_with_the_longer_trials() {
     let lab = Lab::new();
     let out = lab.path("out");
-    let words = |more: &str| format!("{SIM}:primary=latency_p999_us --out {} {more}", out.display());
-    lab.run(&words("--blocks 4 --budget 8000s")).expect_measured().says(&["latency_p999_us takes 10000: trials are"]);
+    let words =
+        |more: &str| format!("{SIM}:primary=latency_p999_us --out {} {more}", out.display());
+    lab.run(&words("--blocks 4 --budget 8000s"))
+        .expect_measured()
+        .says(&["latency_p999_us takes 10000: trials are"]);
     let before = trials(&out);
     lab.run(&words("--blocks 6 --budget 8000s --resume")).expect_measured();
     let after = trials(&out);
     assert!(after.len() == 12 && after[..8] == before[..], "the record grows");
     let length = |trial: &serde_json::Value| trial["observation"]["duration_ns"].as_u64();
-    assert!(after.iter().all(|trial| length(trial) == length(&before[0])), "all trials are of one length");
+    assert!(
+        after.iter().all(|trial| length(trial) == length(&before[0])),
+        "all trials are of one length"
+    );
 }
 
 #[test]
@@ -53,11 +71,20 @@ fn a_length_that_the_user_has_set_is_kept_with_a_caution_before_and_after() {
     let ran = lab
         .run(&format!("{SIM} --trial-time 100ms --budget 5s --quiet --out {}", out.display()))
         .expect_measured()
-        .says(&["CAUTION: randread: a trial will hold about", "iops takes 100", "leave out --trial-time"]);
+        .says(&[
+            "CAUTION: randread: a trial will hold about",
+            "iops takes 100",
+            "leave out --trial-time",
+        ]);
     assert!(ran.stdout.contains("fewer than the 100 that iops"), "{}", ran.stdout);
-    let study: serde_json::Value = serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
+    let study: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(out.join("study.json")).unwrap()).unwrap();
     let first = study["cautions"][0].as_str().expect("a caution");
-    assert!(first.starts_with("randread: a trial holds ") && first.contains("fewer than the 100 that iops"), "{first}");
+    assert!(
+        first.starts_with("randread: a trial holds ")
+            && first.contains("fewer than the 100 that iops"),
+        "{first}"
+    );
     let record = fs::read_to_string(out.join("record.jsonl")).expect("a record");
     assert_eq!(first_line(&record)["plan"]["trial"]["duration_ms"], 100);
     assert!(!record.contains("lengthened-trials"));
@@ -83,12 +110,19 @@ fn a_budget_too_small_for_longer_trials_says_so_and_leaves_room_for_eight_blocks
 fn a_design_that_cannot_give_an_interval_is_refused_with_one_that_can() {
     let lab = Lab::new();
     let refused = |more: &str, says: &[&str]| {
-        lab.run(&format!("{SIM} {more} --out {}", lab.path("none").display())).expect_status(2).says(says);
+        lab.run(&format!("{SIM} {more} --out {}", lab.path("none").display()))
+            .expect_status(2)
+            .says(says);
         assert!(!lab.path("none").exists(), "{more}: nothing is measured");
     };
     refused(
         "--blocks 2",
-        &["--blocks: too few for an interval (found 2", "give --blocks 12", "--method fixed", "--figures-only"],
+        &[
+            "--blocks: too few for an interval (found 2",
+            "give --blocks 12",
+            "--method fixed",
+            "--figures-only",
+        ],
     );
     refused("--blocks 2 --plan-only", &["too few for an interval"]);
     refused("--blocks 1 --method fixed", &["found 1, expected at least 2"]);
@@ -97,20 +131,27 @@ fn a_design_that_cannot_give_an_interval_is_refused_with_one_that_can() {
         &["--budget: too short for an interval (found room for 2 blocks", "give --budget"],
     );
     for more in ["--blocks 2 --method fixed", "--blocks 1 --figures-only"] {
-        lab.run(&format!("{SIM} {more} --trial-time 2s --out {}", lab.path(&more.replace(' ', "")).display()))
-            .expect_measured();
+        lab.run(&format!(
+            "{SIM} {more} --trial-time 2s --out {}",
+            lab.path(&more.replace(' ', "")).display()
+        ))
+        .expect_measured();
     }
 }
 
 #[test]
 fn a_plan_says_what_its_blocks_can_find_before_anything_is_measured() {
     let lab = Lab::new();
-    let text = lab.run(&format!("{SIM} --blocks 12 --method fixed --plan-only")).expect_status(0).stdout;
+    let text =
+        lab.run(&format!("{SIM} --blocks 12 --method fixed --plan-only")).expect_status(0).stdout;
     let words = "# 12 blocks: finds an effect as large as the noise of a block (1 sd) beyond the margin of 1 % with a probability of 88 %";
     assert!(text.starts_with(words), "{text}");
     fs::write(lab.path("plan.toml"), &text).unwrap();
     lab.run(&format!("run {} --plan-only", lab.path("plan.toml").display())).expect_status(0);
-    let found = lab.run(&format!("{SIM} --blocks 12 --method fixed --plan-only --json")).expect_status(0).json();
+    let found = lab
+        .run(&format!("{SIM} --blocks 12 --method fixed --plan-only --json"))
+        .expect_status(0)
+        .json();
     assert_eq!(
         (found["feasibility"]["blocks"].as_u64(), found["plan"]["budget"]["blocks"].as_u64()),
         (Some(12), Some(12))
@@ -120,7 +161,11 @@ fn a_plan_says_what_its_blocks_can_find_before_anything_is_measured() {
     let looked_at = lab
         .run(&format!("{SIM} --trial-time 4s --budget 100s --out {}", lab.path("out").display()))
         .expect_measured()
-        .says(&["blocks fit into 100 s of simulated time", "the noise of a block is", "with 80 % power"]);
+        .says(&[
+            "blocks fit into 100 s of simulated time",
+            "the noise of a block is",
+            "with 80 % power",
+        ]);
     let once = |text: &str| looked_at.stderr.matches(text).count() == 1;
     assert!(once("the noise of a block is") && once("blocks fit into"), "{}", looked_at.stderr);
 }
@@ -138,7 +183,8 @@ fn lines_of_progress_are_written_without_a_terminal() {
         device.path,
         lab.path("out").display()
     );
-    let ran = Ran::from(lab.command(&words).env("SCHEDLAB_PROGRESS_S", "0.2").output().unwrap()).expect_measured();
+    let ran = Ran::from(lab.command(&words).env("SCHEDLAB_PROGRESS_S", "0.2").output().unwrap())
+        .expect_measured();
     let lines: Vec<&str> = ran.stderr.lines().filter(|line| line.contains(" s left")).collect();
     assert!(lines.iter().all(|line| line.starts_with("randread · block ")), "{lines:?}");
     // Before the second block nothing is known.

@@ -42,7 +42,14 @@ struct Statement {
     to: f64,
 }
 
-const fn bet(text: &'static str, metric: &'static str, of: Case, by: By, from: f64, to: f64) -> Statement {
+const fn bet(
+    text: &'static str,
+    metric: &'static str,
+    of: Case,
+    by: By,
+    from: f64,
+    to: f64,
+) -> Statement {
     Statement { text, metric, of, by, from, to }
 }
 
@@ -128,7 +135,8 @@ const STATEMENTS: &[Statement] = &[
 /// Devices and schedulers of the kernel arena; settings of schedulers are the same.
 fn guest_has(case: &Case) -> bool {
     let name = |spec: &'static str| spec.split(':').next().unwrap_or(spec);
-    ![SSD, NVME].contains(&name(case.device)) && ["none", "mq-deadline", "kyber", "bfq"].contains(&name(case.scheduler))
+    ![SSD, NVME].contains(&name(case.device))
+        && ["none", "mq-deadline", "kyber", "bfq"].contains(&name(case.scheduler))
 }
 
 fn cases(statement: &Statement) -> Vec<Case> {
@@ -205,7 +213,10 @@ pub(super) fn hold_in(arena: &str) {
             Than(other) => figure(other, metric),
             Number(number) => *number,
         };
-        let line = format!("{arena}: {text}: {metric} {value:.5} / {other:.5} = {:.3} [{from}, {to}]", value / other);
+        let line = format!(
+            "{arena}: {text}: {metric} {value:.5} / {other:.5} = {:.3} [{from}, {to}]",
+            value / other
+        );
         println!("{line}");
         if !(*from..=*to).contains(&(value / other)) {
             wrong.push(line);

@@ -15,7 +15,11 @@ fn signature(device: &Loop) -> String {
 
 fn mounts_of(name: &str) -> Vec<String> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-    mounts.lines().filter(|line| line.starts_with(&format!("/dev/{name} "))).map(str::to_owned).collect()
+    mounts
+        .lines()
+        .filter(|line| line.starts_with(&format!("/dev/{name} ")))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn counter(trial: &serde_json::Value, name: &str) -> f64 {
@@ -44,7 +48,10 @@ fn clients_work_on_files_beside_a_load_and_the_device_is_empty_again_afterwards(
         assert!(counter(trial, "background_write_mb_per_s") > 0.0, "{trial}");
         assert!(counter(trial, "issued_written_bytes") > 0.0, "{trial}");
         let by_all = counter(trial, "device_written_bytes");
-        assert!(by_all > counter(trial, "issued_written_bytes"), "the load's writes came to the device too: {trial}");
+        assert!(
+            by_all > counter(trial, "issued_written_bytes"),
+            "the load's writes came to the device too: {trial}"
+        );
     }
     assert_eq!(device.snapshot(), before);
     assert!(mounts_of(&device.name).is_empty());
@@ -58,7 +65,13 @@ fn a_file_system_with_data_is_never_made_anew_without_consent() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 64);
-    assert!(Command::new("mkfs.ext4").args(["-q", "-F", "-L", "precious", &device.path]).status().unwrap().success());
+    assert!(
+        Command::new("mkfs.ext4")
+            .args(["-q", "-F", "-L", "precious", &device.path])
+            .status()
+            .unwrap()
+            .success()
+    );
     let held = signature(&device);
     assert!(held.contains("precious"), "{held}");
     for work in [
@@ -83,7 +96,13 @@ fn what_can_be_known_without_the_file_system_is_asked_before_anything_is_overwri
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 64);
-    assert!(Command::new("mkfs.ext4").args(["-q", "-F", "-L", "precious", &device.path]).status().unwrap().success());
+    assert!(
+        Command::new("mkfs.ext4")
+            .args(["-q", "-F", "-L", "precious", &device.path])
+            .status()
+            .unwrap()
+            .success()
+    );
     let held = signature(&device);
     let job = lab.path("job.fio");
     fs::write(&job, "[a]\nrw=randread\nsize=8m\npre_read=1\n").unwrap();
@@ -108,8 +127,10 @@ fn what_can_be_known_without_the_file_system_is_asked_before_anything_is_overwri
         assert_eq!(signature(&device), held, "{work}");
     }
     // A command on the bare device counts as a writer, whatever it says of itself.
-    let ran = lab
-        .run(&format!("compare --device {} --schedulers none,bfq --workload command:run=true:on=device", device.path));
+    let ran = lab.run(&format!(
+        "compare --device {} --schedulers none,bfq --workload command:run=true:on=device",
+        device.path
+    ));
     ran.expect_status(2).says(&["ext4", "--destroy-data"]);
 }
 
@@ -117,7 +138,8 @@ fn what_can_be_known_without_the_file_system_is_asked_before_anything_is_overwri
 fn what_needs_a_machine_is_refused_in_virtual_time_with_the_way_to_do_it() {
     let lab = Lab::new();
     let compare = |arguments: &str| {
-        lab.run(&format!("compare --arena sim --device hp97560 --schedulers none,bfq {arguments}")).expect_status(2)
+        lab.run(&format!("compare --arena sim --device hp97560 --schedulers none,bfq {arguments}"))
+            .expect_status(2)
     };
     compare("--workload command:run=true").says(&["kernel exec", "--arena disk"]);
     compare("--workload randread --fs ext4").says(&["--fs", "fs=ext4"]);
@@ -128,24 +150,31 @@ fn what_needs_a_machine_is_refused_in_virtual_time_with_the_way_to_do_it() {
 fn slips_in_programs_and_loads_are_named_before_anything_is_touched() {
     let lab = Lab::new();
     let compare = |arguments: &str| {
-        lab.run(&format!("compare --device loop:64M --schedulers none,bfq {arguments}")).expect_status(2)
+        lab.run(&format!("compare --device loop:64M --schedulers none,bfq {arguments}"))
+            .expect_status(2)
     };
     compare("--workload comand:run=true").says(&["did you mean \"command\""]);
     compare("--workload command").says(&["say what to run"]);
     compare("--workload command:run=true:deadlin=1s").says(&["did you mean \"deadline\""]);
     compare("--workload command:run=true:primary=wall").says(&["unknown metric", "wall_s"]);
-    compare("--workload command:run=true:metric=orders_done:regex=(x)").says(&["orders_done", "better=higher"]);
+    compare("--workload command:run=true:metric=orders_done:regex=(x)")
+        .says(&["orders_done", "better=higher"]);
     compare("--workload randread:io_weight=50").says(&["no I/O share of its own"]);
     compare("--workload randread --background command:run=true").says(&["is a program"]);
     compare("--workload randread --background iozone").says(&["ends by itself"]);
     compare("--workload randread --background seqwrite:ioprio=high").says(&["best-effort"]);
     compare("--workload randread --fs ext9").says(&["ext4"]);
     let listed = lab.run("list workloads").expect_status(0);
-    assert!(listed.stdout.contains("command") && listed.stdout.contains("deadline"), "{}", listed.stdout);
+    assert!(
+        listed.stdout.contains("command") && listed.stdout.contains("deadline"),
+        "{}",
+        listed.stdout
+    );
 }
 
 #[test]
-fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_makes_its_trial_void() {
+fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_makes_its_trial_void()
+ {
     if !require(&["root", "blkid", "mkfs.ext4"]) {
         return;
     }
@@ -158,10 +187,18 @@ fn a_program_that_gives_no_figures_from_the_start_ends_the_experiment_and_later_
         );
         fs::write(&plan, text).unwrap();
         let (plan, dir, out) = (plan.display(), lab.path(""), lab.path(out));
-        lab.run(&format!("run {plan} --allow-commands --loop-dir {} --out {} --json", dir.display(), out.display()))
+        lab.run(&format!(
+            "run {plan} --allow-commands --loop-dir {} --out {} --json",
+            dir.display(),
+            out.display()
+        ))
     };
     let ran = run("echo the disk is on fire >&2; exit 7", "out-1").expect_status(1);
-    assert!(ran.stderr.contains("exit status: 7") && ran.stderr.contains("the disk is on fire"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("exit status: 7") && ran.stderr.contains("the disk is on fire"),
+        "{}",
+        ran.stderr
+    );
     assert!(trials(&lab.path("out-1")).is_empty());
 
     // The first trial, which is not counted, and the next one succeed.

@@ -19,7 +19,11 @@ fn run(lab: &Lab, plan: &str) -> crate::common::Ran {
     fs::write(&file, plan).unwrap();
     let (file, dir, out) = (file.display(), lab.path(""), lab.path("out"));
     let _ = fs::remove_dir_all(&out);
-    lab.run(&format!("run {file} --allow-commands --loop-dir {} --out {} --json", dir.display(), out.display()))
+    lab.run(&format!(
+        "run {file} --allow-commands --loop-dir {} --out {} --json",
+        dir.display(),
+        out.display()
+    ))
 }
 
 fn metric(trial: &serde_json::Value, name: &str) -> f64 {
@@ -34,7 +38,9 @@ fn counter(trial: &serde_json::Value, name: &str) -> f64 {
 fn runs(words: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
-    lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).any(|line| line.contains(words))
+    lines
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .any(|line| line.contains(words))
 }
 
 #[test]
@@ -58,10 +64,17 @@ fn a_commands_own_figure_is_judged_the_way_it_was_told_to_be() {
     );
     let ran = run(&lab, &plan(64, 6, &work)).expect_measured();
     let all = trials(&lab.path("out"));
-    assert!(all.iter().all(|trial| metric(trial, "gnus") >= 10.0 && metric(trial, "wall_synced_s") > 0.0), "{all:?}");
+    assert!(
+        all.iter()
+            .all(|trial| metric(trial, "gnus") >= 10.0 && metric(trial, "wall_synced_s") > 0.0),
+        "{all:?}"
+    );
     let study = ran.json();
     let said = study.to_string();
-    assert!(said.contains("\"gnus\"") && said.contains("\"worse\"") && !said.contains("\"better\":{"), "{said}");
+    assert!(
+        said.contains("\"gnus\"") && said.contains("\"worse\"") && !said.contains("\"better\":{"),
+        "{said}"
+    );
 
     let untold = work.replace(", better = 'lower'", "");
     let ran = run(&lab, &plan(64, 6, &untold));
@@ -75,7 +88,11 @@ fn a_command_whose_output_cannot_be_read_shows_its_last_lines_and_a_hang_ends_at
     }
     let lab = Lab::new();
     let work = "kind = 'command'\nparams = { run = 'echo nothing to report', regex = '(?<tps>[0-9]+) tps' }\n";
-    run(&lab, &plan(64, 2, work)).expect_status(1).says(&["printed no", "tps", "nothing to report"]);
+    run(&lab, &plan(64, 2, work)).expect_status(1).says(&[
+        "printed no",
+        "tps",
+        "nothing to report",
+    ]);
     let work = "kind = 'command'\nparams = { run = 'echo waiting; sleep 87651 & sleep 87652', deadline = '300ms' }\n";
     run(&lab, &plan(64, 2, work)).expect_status(1).says(&["still running", "waiting"]);
     assert!(!runs("sleep 87651") && !runs("sleep 87652"));
@@ -134,6 +151,9 @@ fn cold_starts_beside_a_load_are_timed_and_come_from_the_device() {
         assert!(metric(trial, "startup_max_ms") >= metric(trial, "startup_ms"), "{trial}");
         assert_eq!(counter(trial, "starts"), 2.0);
         assert!(counter(trial, "background_write_mb_per_s") > 0.0, "{trial}");
-        assert!(counter(trial, "device_read_bytes") > 3e6 * counter(trial, "read_mb_per_start") / 2.0, "{trial}");
+        assert!(
+            counter(trial, "device_read_bytes") > 3e6 * counter(trial, "read_mb_per_start") / 2.0,
+            "{trial}"
+        );
     }
 }

@@ -18,7 +18,11 @@ fn listener(lab: &Lab, program: &str) -> (String, PathBuf) {
     fs::create_dir_all(&bin).unwrap();
     fs::create_dir_all(&received).unwrap();
     let path = std::env::var("PATH").unwrap() + ":/usr/sbin:/sbin";
-    let real = path.split(':').map(|dir| Path::new(dir).join(program)).find(|file| file.is_file()).unwrap();
+    let real = path
+        .split(':')
+        .map(|dir| Path::new(dir).join(program))
+        .find(|file| file.is_file())
+        .unwrap();
     let script = format!(
         "#!/bin/sh\nout={}/$(date +%s%N)\n{} \"$@\" >$out\nstatus=$?\ncat $out\nexit $status\n",
         received.display(),
@@ -37,7 +41,8 @@ fn heard(dir: &Path) -> Vec<String> {
 
 /// fio's JSON, if this is what it printed.
 fn json_of(text: &str) -> Option<Value> {
-    let begin = text.find("\n{\n").map(|at| at + 1).or_else(|| text.starts_with("{\n").then_some(0))?;
+    let begin =
+        text.find("\n{\n").map(|at| at + 1).or_else(|| text.starts_with("{\n").then_some(0))?;
     serde_json::from_str(&text[begin..]).ok()
 }
 
@@ -67,26 +72,42 @@ fn the_figures_of_a_job_file_are_fios_own() {
 
     let trials = trials(&out);
     let outputs: Vec<Value> = heard(&dir).iter().filter_map(|text| json_of(text)).collect();
-    assert!(trials.len() == 4 && outputs.len() >= 4, "{} trials of {} outputs", trials.len(), outputs.len());
+    assert!(
+        trials.len() == 4 && outputs.len() >= 4,
+        "{} trials of {} outputs",
+        trials.len(),
+        outputs.len()
+    );
     // Before the first trial fio is asked for its version and, once, measured without counting.
     for (trial, fio) in trials.iter().zip(&outputs[outputs.len() - 4..]) {
         let metrics = &trial["observation"]["metrics"];
-        let job = |name: &str| fio["jobs"].as_array().unwrap().iter().find(|job| job["jobname"] == name).unwrap();
+        let job = |name: &str| {
+            fio["jobs"].as_array().unwrap().iter().find(|job| job["jobname"] == name).unwrap()
+        };
         let (reads, writes) = (&job("reader")["read"], &job("writer")["write"]);
         let of = |way: &Value, name: &str| way[name].as_f64().unwrap();
         same("reader.read_iops", &metrics["reader.read_iops"], of(reads, "iops"));
-        same("writer.write_mb_per_s", &metrics["writer.write_mb_per_s"], of(writes, "bw_bytes") / 1e6);
+        same(
+            "writer.write_mb_per_s",
+            &metrics["writer.write_mb_per_s"],
+            of(writes, "bw_bytes") / 1e6,
+        );
         same("iops", &metrics["iops"], of(reads, "iops") + of(writes, "iops"));
         let bytes = of(reads, "bw_bytes") + of(writes, "bw_bytes");
         same("throughput", &metrics["throughput_mb_per_s"], bytes / 1e6);
         let (a, b) = (&reads["lat_ns"], &writes["lat_ns"]);
-        let mean = (of(a, "mean") * of(a, "N") + of(b, "mean") * of(b, "N")) / (of(a, "N") + of(b, "N"));
+        let mean =
+            (of(a, "mean") * of(a, "N") + of(b, "mean") * of(b, "N")) / (of(a, "N") + of(b, "N"));
         same("mean", &metrics["latency_mean_us"], mean / 1000.0);
         for (ours, theirs) in [("p50", "50.000000"), ("p99", "99.000000"), ("p999", "99.900000")] {
             let name = format!("reader.latency_{ours}_us");
             same(&name, &metrics[name.as_str()], of(&a["percentile"], theirs) / 1000.0);
             let name = format!("latency_{ours}_us");
-            same(&name, &metrics[name.as_str()], together(&[a, b], theirs.parse().unwrap()) / 1000.0);
+            same(
+                &name,
+                &metrics[name.as_str()],
+                together(&[a, b], theirs.parse().unwrap()) / 1000.0,
+            );
         }
         let requests = of(reads, "total_ios");
         assert_eq!(trial["observation"]["counters"]["read_requests"].as_f64(), Some(requests));
@@ -114,7 +135,8 @@ fn together(parts: &[&Value], percent: f64) -> f64 {
 fn a_job_file_that_names_another_device_is_refused_with_its_line() {
     let lab = Lab::new();
     let file = lab.path("bad.fio");
-    fs::write(&file, "[global]\nrw=randwrite\n\n[a]\nfilename=/dev/null\nioscheduler=none\n").unwrap();
+    fs::write(&file, "[global]\nrw=randwrite\n\n[a]\nfilename=/dev/null\nioscheduler=none\n")
+        .unwrap();
     let out = lab.path("out");
     lab.run(&format!(
         "compare --device loop:16M --schedulers none,bfq --workload fio:{} --out {}",
@@ -150,7 +172,10 @@ fn a_machine_without_fio_is_told_its_package() {
     let hidden = "for dir in $(echo $PATH:/usr/bin:/bin:/usr/local/bin | tr : ' '); do [ ! -f $dir/fio ] || mount --bind /dev/null $dir/fio; done; exec \"$@\"";
     let schedlab = lab.command(&words);
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", hidden, "sh"]).arg(schedlab.get_program()).args(schedlab.get_args());
+    command
+        .args(["--mount", "sh", "-c", hidden, "sh"])
+        .arg(schedlab.get_program())
+        .args(schedlab.get_args());
     command.env("SCHEDLAB_STATE_DIR", lab.state()).env("NO_COLOR", "1");
     Ran::from(command.output().unwrap()).expect_status(2).says(&["fio", "install", "package"]);
 }
@@ -220,9 +245,16 @@ fn a_job_past_its_deadline_is_ended_with_its_workers() {
     ))
     .expect_status(1)
     .says(&["still running after 1 s, and was ended", "deadline="]);
-    let open = fs::read_dir("/proc").unwrap().flatten().flat_map(|process| fs::read_dir(process.path().join("fd")));
+    let open = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .flat_map(|process| fs::read_dir(process.path().join("fd")));
     let left = open.flatten().flatten().filter_map(|fd| fs::read_link(fd.path()).ok());
-    assert_eq!(left.filter(|file| *file == Path::new(&device.path)).count(), 0, "a worker of fio is still there");
+    assert_eq!(
+        left.filter(|file| *file == Path::new(&device.path)).count(),
+        0,
+        "a worker of fio is still there"
+    );
 }
 
 #[test]
@@ -243,12 +275,19 @@ fn hdparms_figures_are_its_own_and_cached_reads_are_void() {
     let study = ran.json();
     let judged = |workload: &str| {
         let judgements = study["judgements"].as_array().unwrap().iter();
-        judgements.filter(|j| j["workload"] == workload && j["primary"] == true).cloned().collect::<Vec<_>>()
+        judgements
+            .filter(|j| j["workload"] == workload && j["primary"] == true)
+            .cloned()
+            .collect::<Vec<_>>()
     };
     assert!(judged("cached").iter().all(|j| j["verdict"] == "void"), "{:?}", judged("cached"));
     let printed = heard(&dir).join("");
     for trial in trials(&out) {
-        let test = if trial["workload"] == "cached" { " Timing cached reads:" } else { " Timing buffered disk reads:" };
+        let test = if trial["workload"] == "cached" {
+            " Timing cached reads:"
+        } else {
+            " Timing buffered disk reads:"
+        };
         let rates = printed.lines().filter(|line| line.starts_with(test)).map(|line| {
             let words: Vec<&str> = line.split_whitespace().rev().take(2).collect();
             assert_eq!(words[0], "MB/sec", "{line}");

@@ -16,9 +16,11 @@ fn can_run_pgbench() -> bool {
 /// Processes that work in this directory or below.
 fn working_in(dir: &Path) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().flatten();
-    all.filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir)))
-        .map(|entry| fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default())
-        .collect()
+    all.filter(|entry| {
+        fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(dir))
+    })
+    .map(|entry| fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default())
+    .collect()
 }
 
 /// Where loop devices over files in this directory are mounted.
@@ -65,9 +67,14 @@ fn a_comparison_by_pgbench_ends_with_rates_and_percentiles_and_the_version() {
         for name in ["tps", "latency_p99_us"] {
             assert!(metrics[name].as_f64().is_some_and(|value| value > 0.0), "{name}: {trial}");
         }
-        let counted = |name: &str| trial["observation"]["counters"][name].as_f64().unwrap_or_else(|| panic!("{trial}"));
+        let counted = |name: &str| {
+            trial["observation"]["counters"][name].as_f64().unwrap_or_else(|| panic!("{trial}"))
+        };
         assert_eq!(counted("transactions"), 1200.0);
-        assert!(counted("device_written_bytes") >= counted("wal_flushed_bytes"), "the log came to the device: {trial}");
+        assert!(
+            counted("device_written_bytes") >= counted("wal_flushed_bytes"),
+            "the log came to the device: {trial}"
+        );
     }
     let report = fs::read_to_string(out.join("report.md")).unwrap();
     assert!(report.contains("tps") && report.contains("p99"), "{report}");
@@ -94,8 +101,9 @@ fn kill_9_amid_a_trial_of_pgbench_leaves_nothing_after_the_next_restore() {
     let at = loop {
         assert!(since.elapsed() < Duration::from_secs(180), "no trial has begun");
         assert!(child.try_wait().unwrap().is_none(), "{:?}", child.wait_with_output());
-        let served =
-            |at: &PathBuf| working_in(at).iter().any(|title| title.contains("[local]") && !title.contains("COPY"));
+        let served = |at: &PathBuf| {
+            working_in(at).iter().any(|title| title.contains("[local]") && !title.contains("COPY"))
+        };
         let trial = mounts_over(dir).into_iter().find(|at| served(&at.join("pgbench/trial")));
         if let Some(at) = trial {
             break at;
@@ -112,7 +120,14 @@ fn kill_9_amid_a_trial_of_pgbench_leaves_nothing_after_the_next_restore() {
     assert_eq!(loops_over(dir), Vec::<String>::new(), "no loop device");
     assert!(!at.exists(), "no directory {}", at.display());
     let images: Vec<_> = fs::read_dir(dir).unwrap().flatten().map(|entry| entry.path()).collect();
-    assert!(images.iter().all(|path| path.extension().is_none_or(|extension| extension != "img")), "{images:?}");
+    assert!(
+        images.iter().all(|path| path.extension().is_none_or(|extension| extension != "img")),
+        "{images:?}"
+    );
     let left = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
-    assert_eq!(left.lines().count(), left.lines().take(1).count(), "no segment of shared memory: {left}");
+    assert_eq!(
+        left.lines().count(),
+        left.lines().take(1).count(),
+        "no segment of shared memory: {left}"
+    );
 }

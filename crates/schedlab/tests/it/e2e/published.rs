@@ -22,10 +22,16 @@ fn verdicts(study: &serde_json::Value) -> Vec<(String, String, String)> {
 fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
     let file = table("hdparm_io_schedulers.csv");
     for metric in ["cached_reads_mb_per_s", "buffered_disk_reads_mb_per_s"] {
-        let study = judgements(&format!("{} --arm scheduler --metric {} --workload machine", file, metric), 0);
+        let study = judgements(
+            &format!("{} --arm scheduler --metric {} --workload machine", file, metric),
+            0,
+        );
         let verdicts = verdicts(&study);
         assert_eq!(verdicts.len(), 6, "three schedulers against none on two machines");
-        assert!(verdicts.iter().all(|(.., verdict)| verdict == "inconclusive"), "{metric}: {verdicts:?}");
+        assert!(
+            verdicts.iter().all(|(.., verdict)| verdict == "inconclusive"),
+            "{metric}: {verdicts:?}"
+        );
         assert!(study["cautions"].to_string().contains("blocks"), "{}", study["cautions"]);
     }
 }
@@ -33,12 +39,19 @@ fn three_runs_in_fixed_order_do_not_show_that_any_scheduler_is_best() {
 #[test]
 fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_times_the_mean() {
     let file = table("linpack_cpu_settings.csv");
-    let study = judgements(&format!("{} --arm setting --metric kflops --block reps --baseline default", file), 0);
-    let summary = study["summaries"].as_array().unwrap().iter().find(|s| s["arm"] == "default").unwrap();
+    let study = judgements(
+        &format!("{} --arm setting --metric kflops --block reps --baseline default", file),
+        0,
+    );
+    let summary =
+        study["summaries"].as_array().unwrap().iter().find(|s| s["arm"] == "default").unwrap();
     // Computed apart: python3 -c 'import statistics as s; x=[9717238.512,9655598.973,9567577.259,9526415.548,9784073.599]; print(s.mean(x), s.stdev(x))'
     assert!((summary["mean"].as_f64().unwrap() - 9_650_180.778_2).abs() < 0.01, "{summary}");
     assert!((summary["sd"].as_f64().unwrap() - 105_587.117_5).abs() < 0.01, "{summary}");
-    let never = verdicts(&study).into_iter().find(|(_, arm, _)| arm.contains("sched_energy_aware")).unwrap();
+    let never = verdicts(&study)
+        .into_iter()
+        .find(|(_, arm, _)| arm.contains("sched_energy_aware"))
+        .unwrap();
     assert!(never.2 == "inconclusive", "a write that never took effect has no effect: {never:?}");
 }
 
@@ -67,10 +80,19 @@ fn one_run_each_gives_ratios_without_intervals() {
         ))
         .expect_status(0)
         .json();
-    let wpcas = postmark["judgements"].as_array().unwrap().iter().find(|j| j["arm"] == "wpcas").unwrap().clone();
+    let wpcas = postmark["judgements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|j| j["arm"] == "wpcas")
+        .unwrap()
+        .clone();
     // 45238 / 34231: the table's own throughputs give +32 %, where the text claims +24 %.
     assert!((wpcas["ratio"].as_f64().unwrap() - 1.3215).abs() < 0.0005, "{wpcas}");
-    assert_eq!((&wpcas["verdict"], &wpcas["low"]), (&"inconclusive".into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&wpcas["verdict"], &wpcas["low"]),
+        (&"inconclusive".into(), &serde_json::Value::Null)
+    );
     for (file, arm, metric) in [
         ("mq_deadline_tunables.csv", "setting", "buffered_disk_reads_mb_per_s"),
         ("pgbench_tpcb.csv", "scheduler", "tps_excluding_connections --baseline cfq"),
@@ -87,7 +109,11 @@ fn a_wrong_column_names_the_nearest_one() {
     lab.run(&format!("study {} --arm schedular --metric clients", table("pgbench_tpcb.csv")))
         .expect_status(2)
         .says(&["schedular", "scheduler"]);
-    lab.run(&format!("study {}", table("pgbench_tpcb.csv"))).expect_status(2).says(&["--arm", "--metric", "scheduler"]);
+    lab.run(&format!("study {}", table("pgbench_tpcb.csv"))).expect_status(2).says(&[
+        "--arm",
+        "--metric",
+        "scheduler",
+    ]);
 }
 
 /// The part of docs/src/studies/published.md about LINPACK.
@@ -125,7 +151,9 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         .filter_map(|line| line.strip_prefix("    "))
         .filter(|line| ["schedlab ", "awk "].iter().any(|word| line.starts_with(word)))
         .collect();
-    let [first, rule, awk, void, reversed] = commands[..] else { panic!("five commands, not {commands:#?}") };
+    let [first, rule, awk, void, reversed] = commands[..] else {
+        panic!("five commands, not {commands:#?}")
+    };
     // The table, figure by figure.
     let study_of = |command: &str| -> serde_json::Value {
         let (text, status) = as_written(&lab, &format!("{command} --json"));
@@ -134,7 +162,13 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
     };
     let (study, by_three_sigma) = (study_of(first), study_of(rule));
     let find = |study: &serde_json::Value, list: &str, arm: &str| {
-        study[list].as_array().unwrap().iter().find(|one| one["arm"] == arm).cloned().unwrap_or_default()
+        study[list]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["arm"] == arm)
+            .cloned()
+            .unwrap_or_default()
     };
     let of = |list: &str, arm: &str| find(&study, list, arm);
     let rows: Vec<Vec<&str>> = section
@@ -147,13 +181,22 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
         let (summary, judged) = (of("summaries", row[0]), of("judgements", row[0]));
         let grouped = |value: f64| {
             let digits = format!("{value:.0}");
-            let places = (0..digits.len()).map(|i| if i > 0 && (digits.len() - i) % 3 == 0 { " " } else { "" });
-            places.zip(digits.chars()).map(|(gap, digit)| format!("{gap}{digit}")).collect::<String>()
+            let places = (0..digits.len())
+                .map(|i| if i > 0 && (digits.len() - i) % 3 == 0 { " " } else { "" });
+            places
+                .zip(digits.chars())
+                .map(|(gap, digit)| format!("{gap}{digit}"))
+                .collect::<String>()
         };
-        let number =
-            |value: &serde_json::Value| value.as_f64().unwrap_or_else(|| panic!("{row:?}: {summary} {judged}"));
+        let number = |value: &serde_json::Value| {
+            value.as_f64().unwrap_or_else(|| panic!("{row:?}: {summary} {judged}"))
+        };
         assert_eq!(row[1], grouped(number(&summary["mean"])), "{row:?}");
-        let sd = format!("{} ({:.2} %)", grouped(number(&summary["sd"])), number(&summary["cv_percent"]));
+        let sd = format!(
+            "{} ({:.2} %)",
+            grouped(number(&summary["sd"])),
+            number(&summary["cv_percent"])
+        );
         assert_eq!(row[2], sd, "{row:?}");
         if row[0] == "default" {
             continue;
@@ -169,12 +212,17 @@ fn the_page_about_linpack_shows_what_its_commands_print() {
     let (text, status) = as_written(&lab, void);
     assert_eq!(status, Some(8));
     let shown = |start: &str| {
-        let lines: Vec<&str> = section.lines().skip_while(|line| !line.starts_with(&format!("    {start}"))).collect();
+        let lines: Vec<&str> =
+            section.lines().skip_while(|line| !line.starts_with(&format!("    {start}"))).collect();
         let block = lines.iter().take_while(|line| line.starts_with("    "));
         block.map(|line| format!("{}\n", &line[4..])).collect::<String>()
     };
     for start in ["sched_energy_aware=0 (write never took  ", "VOID  "] {
-        assert!(!shown(start).is_empty() && text.contains(&shown(start)), "{}\n{text}", shown(start));
+        assert!(
+            !shown(start).is_empty() && text.contains(&shown(start)),
+            "{}\n{text}",
+            shown(start)
+        );
     }
     // The same series as the baseline: a false alarm of the three-sigma rule.
     let (text, status) = as_written(&lab, reversed);

@@ -20,7 +20,8 @@ fn started(lab: &Lab, words: &str, out: &Path) -> Child {
         mask.is_some_and(|mask| u64::from_str_radix(mask, 16).unwrap() & 2 != 0)
     };
     eventually("the recording has begun", || {
-        fs::read_to_string(&status).is_ok_and(|text| text.contains("NoNewPrivs:\t1") && catches_interrupts(&text))
+        fs::read_to_string(&status)
+            .is_ok_and(|text| text.contains("NoNewPrivs:\t1") && catches_interrupts(&text))
     });
     child
 }
@@ -30,11 +31,16 @@ fn ended(child: Child) -> Ran {
 }
 
 fn interrupt(child: &Child) {
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
 }
 
 fn dd(words: &str) {
-    assert!(Command::new("dd").args(words.split(' ')).arg("status=none").status().unwrap().success(), "{words}");
+    assert!(
+        Command::new("dd").args(words.split(' ')).arg("status=none").status().unwrap().success(),
+        "{words}"
+    );
 }
 
 #[test]
@@ -54,7 +60,10 @@ fn a_recording_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_lef
         let summary = ran.json();
         // On a busy machine the kernel may skip a program, and others may look at a new device.
         let reads = summary["reads"].as_u64().unwrap();
-        assert!((290..=400).contains(&reads) && summary["about"]["lost"].as_u64().unwrap() <= 10, "{summary}");
+        assert!(
+            (290..=400).contains(&reads) && summary["about"]["lost"].as_u64().unwrap() <= 10,
+            "{summary}"
+        );
         assert_eq!(summary["about"]["source"], source);
         let recording = read(&out, &ReadOptions::default()).unwrap();
         assert_eq!(recording.ios.len() as u64, summary["requests"].as_u64().unwrap());
@@ -62,7 +71,11 @@ fn a_recording_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_lef
         assert_eq!(mode & 0o777, 0o600);
         let left = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
         let own = format!("schedlab-record-{}-", std::process::id());
-        assert!(!left.map(|entry| entry.file_name().into_string().unwrap()).any(|name| name.starts_with(&own)));
+        assert!(
+            !left
+                .map(|entry| entry.file_name().into_string().unwrap())
+                .any(|name| name.starts_with(&own))
+        );
         // A recording is not written over another.
         let again = format!("record {} --for 1s --out {}", device.name, out.display());
         lab.run(&again).expect_status(1).says(&["exists already"]);
@@ -73,7 +86,8 @@ fn a_recording_that_ctrl_c_ends_is_whole_and_for_root_alone_and_no_right_was_lef
 fn instance_of(pid: u32) -> Option<std::path::PathBuf> {
     let own = format!("schedlab-record-{pid}-");
     let all = fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten().flatten();
-    all.map(|entry| entry.path()).find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&own))
+    all.map(|entry| entry.path())
+        .find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&own))
 }
 
 #[test]
@@ -90,13 +104,19 @@ fn a_killed_recordings_instance_is_removed_a_live_ones_stays() {
     let live = started(&lab, &words, &alive);
     let mut killed = started(&lab, &words, &dead);
     let left = instance_of(killed.id()).expect("it records");
-    let enabled = |instance: &Path| fs::read_to_string(instance.join("events/block/block_rq_issue/enable")).unwrap();
+    let enabled = |instance: &Path| {
+        fs::read_to_string(instance.join("events/block/block_rq_issue/enable")).unwrap()
+    };
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert_eq!(enabled(&left), "1\n", "the kernel goes on");
     let ran = lab.run("restore").expect_status(4);
     let name = left.file_name().unwrap().to_str().unwrap();
-    assert!(ran.stdout.contains(&format!("the tracing instance {name} is removed")), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(&format!("the tracing instance {name} is removed")),
+        "{}",
+        ran.stdout
+    );
     assert!(!left.exists());
     assert_eq!(enabled(&instance_of(live.id()).expect("it goes on")), "1\n");
     dd(&format!("if={} of=/dev/null bs=4k count=50 iflag=direct", device.path));
@@ -142,8 +162,11 @@ fn a_file_with_content_is_not_replaced_by_a_recording() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 8);
-    let record = |out: &Path| lab.run(&format!("record {} --for 100ms --out {}", device.name, out.display()));
-    let (content, linked, second) = (lab.path("content.parquet"), lab.path("linked.parquet"), lab.path("second"));
+    let record = |out: &Path| {
+        lab.run(&format!("record {} --for 100ms --out {}", device.name, out.display()))
+    };
+    let (content, linked, second) =
+        (lab.path("content.parquet"), lab.path("linked.parquet"), lab.path("second"));
     fs::write(&content, "x").unwrap();
     fs::write(&linked, "").unwrap();
     fs::hard_link(&linked, &second).unwrap();
@@ -170,7 +193,11 @@ fn a_disk_that_is_removed_ends_the_recording_and_what_was_recorded_is_valid() {
     let child = started(&lab, &device.name, &out);
     dd(&format!("if={} of=/dev/null bs=4k count=100 iflag=direct", device.path));
     device.detach();
-    let ran = ended(child).expect_status(1).says(&["ended before its time", "was removed", "valid up to there"]);
+    let ran = ended(child).expect_status(1).says(&[
+        "ended before its time",
+        "was removed",
+        "valid up to there",
+    ]);
     let recording = read(&out, &ReadOptions::default()).unwrap();
     assert_eq!(recording.about.cut_short, format!("{} was removed", device.name));
     assert!(recording.ios.len() >= 100, "{} {:?}", ran.stdout, recording.about);
@@ -201,7 +228,11 @@ fn a_full_file_system_ends_the_recording_and_what_was_recorded_is_valid() {
     drop(small);
     ran.expect_status(1).says(&["no space was left"]);
     let recording = recording.unwrap();
-    assert!(recording.ios.len() >= 65_536 && recording.about.cut_short.contains("no space"), "{:?}", recording.about);
+    assert!(
+        recording.ios.len() >= 65_536 && recording.about.cut_short.contains("no space"),
+        "{:?}",
+        recording.about
+    );
 }
 
 #[test]
@@ -219,10 +250,14 @@ fn what_cannot_be_recorded_is_refused_with_what_can_and_no_file_is_left() {
         (format!("{} --for 1s --pid 1 --cgroup /", device.name), 2, "cannot be used with"),
         (format!("{} --for 9999h", device.name), 2, "out of range"),
     ] {
-        lab.run(&format!("record {words} --out {}", out.display())).expect_status(status).says(&[says]);
+        lab.run(&format!("record {words} --out {}", out.display()))
+            .expect_status(status)
+            .says(&[says]);
         assert!(!out.exists(), "{words}");
     }
-    lab.run(&format!("record {} --for 1s --out a.txt", device.name)).expect_status(1).says(&[".parquet"]);
+    lab.run(&format!("record {} --for 1s --out a.txt", device.name))
+        .expect_status(1)
+        .says(&[".parquet"]);
     // Root without the capabilities.
     let binary = crate::common::binary();
     let words = ["--bounding-set=-sys_admin,-bpf", "--inh-caps=-all"];
@@ -256,5 +291,8 @@ fn requests_of_the_disk_below_are_none_of_a_disk_whose_bios_were_merged() {
     let sectors = 64 << 11;
     let foreign: Vec<_> = recording.ios.iter().filter(|io| io.end() > sectors).collect();
     assert!(foreign.is_empty(), "{} of {}: {:?}", foreign.len(), recording.ios.len(), foreign[0]);
-    assert!(recording.ios.iter().any(|io| io.pieces > 1) && recording.ios.len() > 100, "nothing was merged");
+    assert!(
+        recording.ios.iter().any(|io| io.pieces > 1) && recording.ios.len() > 100,
+        "nothing was merged"
+    );
 }

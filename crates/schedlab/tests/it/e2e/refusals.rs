@@ -12,13 +12,22 @@ const REFUSALS: &[(&str, &str)] = &[
     ("compare SIM --schedulers noop,kyver --workload randread", "scheduler \"kyver\""),
     ("compare SIM --schedulers noop,cfq:slice_idel=0", "arm cfq:slice_idel=0"),
     ("compare SIM --schedulers noop,deadline --workload randraed", "workload \"randraed\""),
-    ("compare SIM --schedulers noop,deadline --workload randread:client=3", "workload randread:client=3"),
-    ("compare SIM --schedulers noop,deadline --workload randread:primary=iosp", "workload randread"),
+    (
+        "compare SIM --schedulers noop,deadline --workload randread:client=3",
+        "workload randread:client=3",
+    ),
+    (
+        "compare SIM --schedulers noop,deadline --workload randread:primary=iosp",
+        "workload randread",
+    ),
     ("compare SIM --schedulers noop,deadline --workload randread --baseline bqf", "plan"),
     ("compare --arena sim --device hp97650", "device model \"hp97650\""),
     ("compare --arena sim --device hp97560:queue_dept=8", "in the device's specification"),
     ("tune SIM --workload randread --schedulers deadline --tunables nonsense", "--tunables"),
-    ("tune SIM --workload randread --schedulers deadline --objective iosp --budget 60s", "--objective"),
+    (
+        "tune SIM --workload randread --schedulers deadline --objective iosp --budget 60s",
+        "--objective",
+    ),
     ("sweep SIM --scheduler deadline --workload randread --values fifo=1,2", "--values"),
     ("set nosuchdisk nr_requests=12", "nosuchdisk"),
     ("study DIR/table.csv --arm nosuch --metric b", "DIR/table.csv"),
@@ -29,7 +38,10 @@ const REFUSALS: &[(&str, &str)] = &[
     ("compare SIM --schedulers noop", "plan"),
     ("compare --device loop:12Q", "--device loop:12Q"),
     ("tune SIM --workload randread --schedulers deadline --fix nonsense", "--fix nonsense"),
-    ("sweep SIM --scheduler deadline --workload randread --values fifo_batch", "--values fifo_batch"),
+    (
+        "sweep SIM --scheduler deadline --workload randread --values fifo_batch",
+        "--values fifo_batch",
+    ),
     // What does not go together.
     ("compare SIM --schedulers noop,deadline --destroy-data /dev/sda", "--destroy-data"),
     ("compare SIM --schedulers noop,deadline --workload replay", "workload replay"),
@@ -53,12 +65,15 @@ fn prepare(lab: &Lab) {
 
 /// What is wrong with a refusal's form; `subject` is what it must begin with.
 fn fault(refusal: &str, subject: &str) -> Option<&'static str> {
-    let Some(rest) = refusal.strip_prefix("schedlab: ").and_then(|rest| rest.strip_prefix(subject)) else {
+    let Some(rest) = refusal.strip_prefix("schedlab: ").and_then(|rest| rest.strip_prefix(subject))
+    else {
         return Some("it does not begin with its subject");
     };
     let Some(what) = rest.strip_prefix(": ") else { return Some("no colon ends the subject") };
     let says_what_to_do = ["; ", "expected ", "(os error "].iter().any(|sign| what.contains(sign));
-    let sentences = what.match_indices(". ").filter(|(at, _)| what[at + 2..].starts_with(|c: char| c.is_uppercase()));
+    let sentences = what
+        .match_indices(". ")
+        .filter(|(at, _)| what[at + 2..].starts_with(|c: char| c.is_uppercase()));
     if !says_what_to_do {
         Some("it does not say what to do or what was expected")
     } else if what.ends_with(['.', '!']) || sentences.count() > 0 {
@@ -78,12 +93,15 @@ fn every_refusal_names_its_subject_and_says_what_to_do() {
     for (words, subject) in REFUSALS {
         let here = |text: &str| match text {
             "DIR" => dir.clone(),
-            text => text.replace("SIM", "--arena sim --device hp97560").replace("DIR/", &format!("{dir}/")),
+            text => text
+                .replace("SIM", "--arena sim --device hp97560")
+                .replace("DIR/", &format!("{dir}/")),
         };
         let words = words.split(' ').map(here).collect::<Vec<_>>().join(" ");
         let ran = lab.run(&words);
         assert!(matches!(ran.status, Some(1 | 2)), "{words} is refused");
-        let refusal = ran.stderr.lines().find(|line| line.starts_with("schedlab: ")).unwrap_or_default();
+        let refusal =
+            ran.stderr.lines().find(|line| line.starts_with("schedlab: ")).unwrap_or_default();
         assert_eq!(fault(refusal, &here(subject)), None, "{words}\n{}", ran.stderr);
     }
 }

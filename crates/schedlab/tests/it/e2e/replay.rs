@@ -11,7 +11,8 @@ use crate::common::{Lab, trials};
 fn trace(last_offset: u64) -> (String, u64) {
     let mut text = String::new();
     for i in 0..200u64 {
-        let (pid, sector) = (100 + i % 2, if i == 199 { last_offset / 512 } else { (i * 977 % 1000) * 8 });
+        let (pid, sector) =
+            (100 + i % 2, if i == 199 { last_offset / 512 } else { (i * 977 % 1000) * 8 });
         writeln!(text, "8,0 1 {i} 0.{:09} {pid} Q R {sector} + 8 [cat]", i * 1_000_000).unwrap();
     }
     (text, 200 * 4096)
@@ -39,8 +40,15 @@ fn every_trial_of_a_replay_makes_exactly_the_requests_of_the_trace() {
         assert_eq!(trials.len(), 4, "2 blocks of 2 arms");
         for trial in &trials {
             let counters = &trial["observation"]["counters"];
-            assert_eq!(counters["issued_read_bytes"].as_f64(), Some(bytes as f64), "{mode}: {trial}");
-            assert!(counters["device_read_bytes"].as_f64().unwrap() >= bytes as f64, "{mode}: {trial}");
+            assert_eq!(
+                counters["issued_read_bytes"].as_f64(),
+                Some(bytes as f64),
+                "{mode}: {trial}"
+            );
+            assert!(
+                counters["device_read_bytes"].as_f64().unwrap() >= bytes as f64,
+                "{mode}: {trial}"
+            );
         }
     }
 }
@@ -67,7 +75,9 @@ fn a_trace_that_is_broken_or_does_not_fit_is_refused_by_its_line_before_anything
     fs::write(&file, trace(1 << 30).0).unwrap();
     let far = compare("");
     assert!(
-        far.contains(&format!("{named}, request 200: read of 4096 bytes at 1073741824 ends beyond the target's 16M")),
+        far.contains(&format!(
+            "{named}, request 200: read of 4096 bytes at 1073741824 ends beyond the target's 16M"
+        )),
         "{far}"
     );
     fs::write(&file, trace(0).0.replace("0.005000000", "0.000500000")).unwrap();

@@ -15,17 +15,22 @@ fn a_table_gives_a_study_of_the_published_schema() {
     fs::write(&table, "arm,block,tps\nnone,1,10\nnone,2,11\nbfq,1,12\nbfq,2,12.5\n").unwrap();
     let words = format!("study {} --arm arm --metric tps --block block --json", table.display());
     let file = lab.path("printed.json");
-    fs::write(&file, lab.run(&format!("{words} --baseline none")).expect_measured().stdout).unwrap();
+    fs::write(&file, lab.run(&format!("{words} --baseline none")).expect_measured().stdout)
+        .unwrap();
     let study = valid_study(&file);
-    assert_eq!((&study["arena"], &study["origin"]["device"]), (&Value::from("foreign"), &Value::Null));
+    assert_eq!(
+        (&study["arena"], &study["origin"]["device"]),
+        (&Value::from("foreign"), &Value::Null)
+    );
     assert_eq!(study["metrics"][0]["direction"], "higher");
 }
 
 #[test]
-fn the_golden_study_is_of_the_published_schema_and_one_with_a_field_more_less_or_of_another_type_is_not() {
+fn the_golden_study_is_of_the_published_schema_and_one_with_a_field_more_less_or_of_another_type_is_not()
+ {
     let lab = Lab::new();
-    let snapshot =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiment/tests/it/snapshots/it__study__small_record.snap");
+    let snapshot = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../experiment/tests/it/snapshots/it__study__small_record.snap");
     let text = fs::read_to_string(snapshot).unwrap();
     let golden: Value = serde_json::from_str(text.splitn(3, "---\n").nth(2).unwrap()).unwrap();
     let file = lab.path("study.json");

@@ -29,8 +29,15 @@ workload = [
 "#;
 
 /// The files of an experiment that one machine and many must write alike.
-const FILES: [&str; 7] =
-    ["plan.toml", "record.jsonl", "study.json", "report.html", "report.md", "trials.csv", "judgements.csv"];
+const FILES: [&str; 7] = [
+    "plan.toml",
+    "record.jsonl",
+    "study.json",
+    "report.html",
+    "report.md",
+    "trials.csv",
+    "judgements.csv",
+];
 
 fn lab() -> Lab {
     let lab = Lab::new();
@@ -46,7 +53,9 @@ fn here(lab: &Lab, words: &str) -> Ran {
 #[track_caller]
 fn same(lab: &Lab, one: &str, other: &str) {
     for name in FILES {
-        let read = |dir: &str| fs::read(lab.path(dir).join(name)).unwrap_or_else(|e| panic!("{dir}/{name}: {e}"));
+        let read = |dir: &str| {
+            fs::read(lab.path(dir).join(name)).unwrap_or_else(|e| panic!("{dir}/{name}: {e}"))
+        };
         assert!(read(one) == read(other), "{name} of {one} and {other} differ");
     }
 }
@@ -56,12 +65,16 @@ fn a_plan_on_one_machine_and_by_shards_in_any_order_gives_equal_files() {
     let lab = lab();
     here(&lab, "run plan.toml --out one").expect_status(0);
     for (at, blocks) in ["7..12", "0..3", "3..7", "2..5", "11..400"].iter().enumerate() {
-        let ran = here(&lab, &format!("shard plan.toml --blocks {blocks} --out {at}.segment")).expect_status(0);
+        let ran = here(&lab, &format!("shard plan.toml --blocks {blocks} --out {at}.segment"))
+            .expect_status(0);
         assert!(ran.stdout.contains("identity"), "{}", ran.stdout);
     }
-    here(&lab, "merge 3.segment 0.segment 4.segment 2.segment 0.segment 1.segment --out many").expect_status(0);
+    here(&lab, "merge 3.segment 0.segment 4.segment 2.segment 0.segment 1.segment --out many")
+        .expect_status(0);
     same(&lab, "one", "many");
-    here(&lab, "merge 0.segment --out many").expect_status(2).says(&["many: already holds a record"]);
+    here(&lab, "merge 0.segment --out many")
+        .expect_status(2)
+        .says(&["many: already holds a record"]);
     // What was measured in pieces goes on as one experiment.
     let said = here(&lab, "study many --json").expect_status(0);
     assert_eq!(said.stdout, fs::read_to_string(lab.path("one/study.json")).unwrap());
@@ -114,8 +127,14 @@ fn what_cannot_be_a_piece_is_refused_before_anything_is_measured() {
         here(&lab, words).expect_status(2).says(&[says]);
         assert!(!lab.path("s").exists(), "{words}");
     }
-    here(&lab, "merge plan.toml --out many").expect_status(1).says(&["plan.toml: segment: not one"]);
-    fs::write(lab.path("disk.toml"), PLAN.replace("\"sim\"", "\"disk\"").replace("cheetah9lp", "loop:64M")).unwrap();
+    here(&lab, "merge plan.toml --out many")
+        .expect_status(1)
+        .says(&["plan.toml: segment: not one"]);
+    fs::write(
+        lab.path("disk.toml"),
+        PLAN.replace("\"sim\"", "\"disk\"").replace("cheetah9lp", "loop:64M"),
+    )
+    .unwrap();
     here(&lab, "shard disk.toml --blocks 0..2 --out s").expect_status(2);
 }
 
@@ -130,9 +149,10 @@ fn segments_of_an_edited_plan_and_torn_ones_are_named() {
         .says(&["b.segment: of another plan than a.segment: plan.seed: found 8, expected 7"]);
     let whole = fs::read(lab.path("a.segment")).unwrap();
     fs::write(lab.path("torn.segment"), &whole[..whole.len() / 2]).unwrap();
-    here(&lab, "merge torn.segment --out many")
-        .expect_status(1)
-        .says(&["torn.segment: segment: cut off", "schedlab shard PLAN --blocks 0..6 --out torn.segment"]);
+    here(&lab, "merge torn.segment --out many").expect_status(1).says(&[
+        "torn.segment: segment: cut off",
+        "schedlab shard PLAN --blocks 0..6 --out torn.segment",
+    ]);
     assert!(!lab.path("many").exists());
 }
 
@@ -140,8 +160,9 @@ fn segments_of_an_edited_plan_and_torn_ones_are_named() {
 fn recipe(name: &str) -> String {
     let page = include_str!("../../../../../docs/src/howto/cluster.md");
     let blocks = page.split("```").skip(1).step_by(2);
-    let mut found =
-        blocks.filter_map(|block| block.split_once('\n')).filter(|(_, text)| text.contains(&format!("# {name}\n")));
+    let mut found = blocks
+        .filter_map(|block| block.split_once('\n'))
+        .filter(|(_, text)| text.contains(&format!("# {name}\n")));
     let (_, text) = found.next().unwrap_or_else(|| panic!("no block of the page is {name}"));
     text.to_owned()
 }
@@ -209,15 +230,21 @@ fn the_manifest_of_the_page_is_an_indexed_job_and_its_script_measures_the_pieces
     here(&lab, "run plan.toml --out one").expect_status(0);
     let manifest = recipe("job.yaml");
     fs::write(lab.path("job.yaml"), &manifest).unwrap();
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/kubernetes/bin/python");
+    let tools =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/kubernetes/bin/python");
     if !tools.exists() {
         return skip("kubernetes-validate needed (scripts/need test)");
     }
     let check = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kubernetes.py");
-    let output = Command::new(&tools).args([check, "job.yaml"]).current_dir(lab.dir.path()).output().unwrap();
+    let output = Command::new(&tools)
+        .args([check, "job.yaml"])
+        .current_dir(lab.dir.path())
+        .output()
+        .unwrap();
     let ran = Ran::from(output).expect_status(0);
     let job = ran.json();
-    let (completions, script) = (job["completions"].as_u64().unwrap(), job["script"].as_str().unwrap());
+    let (completions, script) =
+        (job["completions"].as_u64().unwrap(), job["script"].as_str().unwrap());
     // What a node does for its index, in the order in which a cluster might.
     let data = lab.path("data");
     fs::create_dir(&data).unwrap();
@@ -225,12 +252,15 @@ fn the_manifest_of_the_page_is_an_indexed_job_and_its_script_measures_the_pieces
     for index in (0..completions).rev() {
         let mut command = Command::new("sh");
         command.args(["-ceu", script]).current_dir(&data).env("PATH", path_with_schedlab(&lab));
-        Ran::from(command.env("JOB_COMPLETION_INDEX", index.to_string()).output().unwrap()).expect_status(0);
+        Ran::from(command.env("JOB_COMPLETION_INDEX", index.to_string()).output().unwrap())
+            .expect_status(0);
     }
     let mut command = lab.command("merge");
     let segments = fs::read_dir(data.join("segments")).unwrap().flatten().map(|entry| entry.path());
-    Ran::from(command.args(segments).args(["--out", "../results"]).current_dir(&data).output().unwrap())
-        .expect_status(0);
+    Ran::from(
+        command.args(segments).args(["--out", "../results"]).current_dir(&data).output().unwrap(),
+    )
+    .expect_status(0);
     same(&lab, "one", "results");
 }
 
@@ -240,15 +270,20 @@ fn a_plan_of_the_kernel_arena_in_pieces_gives_equal_files() {
     let lab = Lab::new();
     let kernel = |words: &str| {
         let mut command = lab.command(words);
-        Ran::from(command.env("SCHEDLAB_CACHE_DIR", &cache).current_dir(lab.dir.path()).output().unwrap())
-            .expect_status(0)
+        Ran::from(
+            command.env("SCHEDLAB_CACHE_DIR", &cache).current_dir(lab.dir.path()).output().unwrap(),
+        )
+        .expect_status(0)
     };
     let design = "--arena kernel --device hp97560 --schedulers none,kyber --workload randread --trial-time 500ms";
     let plan = kernel(&format!("compare {design} --blocks 3 --figures-only --plan-only")).stdout;
     fs::write(lab.path("plan.toml"), plan).unwrap();
     kernel("run plan.toml --out one");
     for blocks in [2, 0, 1] {
-        kernel(&format!("shard plan.toml --blocks {blocks}..{} --out {blocks}.segment", blocks + 1));
+        kernel(&format!(
+            "shard plan.toml --blocks {blocks}..{} --out {blocks}.segment",
+            blocks + 1
+        ));
     }
     kernel("merge 2.segment 0.segment 1.segment --out many");
     same(&lab, "one", "many");

@@ -25,7 +25,9 @@ fn the_same_command_gives_the_same_record_study_and_report_byte_for_byte() {
     let first = compare(&lab, "a", &words).expect_status(0);
     let second = compare(&lab, "b", &words).expect_status(0);
     assert_eq!(first.stdout, second.stdout);
-    for file in ["study.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"] {
+    for file in
+        ["study.json", "record.jsonl", "report.html", "report.md", "trials.csv", "plan.toml"]
+    {
         let read = |out: &str| fs::read(lab.path(out).join(file)).unwrap();
         assert!(read("a") == read("b"), "{file} differs");
     }
@@ -33,14 +35,24 @@ fn the_same_command_gives_the_same_record_study_and_report_byte_for_byte() {
     assert_ne!(first.stdout, other.stdout, "another seed gives other figures");
     // One CPU or all: the record is the same.
     let mut alone = std::process::Command::new("taskset");
-    alone.args(["-c", "0", env!("CARGO_BIN_EXE_schedlab"), "compare", "--arena", "sim", "--quiet", "--out"]);
+    alone.args([
+        "-c",
+        "0",
+        env!("CARGO_BIN_EXE_schedlab"),
+        "compare",
+        "--arena",
+        "sim",
+        "--quiet",
+        "--out",
+    ]);
     alone.arg(lab.path("alone")).args(words.split_whitespace());
     let alone = Ran::from(alone.output().unwrap()).expect_status(0);
     assert_eq!(first.stdout, alone.stdout);
     let study = study(&lab, "a");
     assert_eq!(study["arena"], "sim");
-    let measured =
-        |metric: &str| study["summaries"].as_array().unwrap().iter().filter(|row| row["metric"] == metric).count();
+    let measured = |metric: &str| {
+        study["summaries"].as_array().unwrap().iter().filter(|row| row["metric"] == metric).count()
+    };
     assert_eq!(measured("throughput_mb_per_s"), 6);
     assert_eq!(measured("fairness_jain"), 6);
     assert!(measured("anticipations") >= 3, "the schedulers that anticipate report it");
@@ -49,7 +61,8 @@ fn the_same_command_gives_the_same_record_study_and_report_byte_for_byte() {
 #[test]
 fn a_cut_experiment_goes_on_to_the_record_that_it_would_have_had() {
     let lab = Lab::new();
-    let words = "--device hp97560 --schedulers noop,deadline --workload randread --trial-time 2s --blocks";
+    let words =
+        "--device hp97560 --schedulers noop,deadline --workload randread --trial-time 2s --blocks";
     compare(&lab, "whole", &format!("{words} 6")).expect_status(0);
     compare(&lab, "cut", &format!("{words} 4")).expect_status(0);
     compare(&lab, "cut", &format!("{words} 6 --resume")).expect_status(0);
@@ -82,21 +95,28 @@ fn nothing_of_the_machine_is_needed_or_changed() {
     assert!(!lab.state().exists(), "no journal is begun where nothing is changed");
     let study = study(&lab, "a");
     let judgement = &study["judgements"][0];
-    assert_eq!(judgement["ratio"], 1.0, "an A/A comparison of common random numbers is exactly equal");
+    assert_eq!(
+        judgement["ratio"], 1.0,
+        "an A/A comparison of common random numbers is exactly equal"
+    );
 }
 
 /// Verdict and reasons of every comparison of a metric, by arm.
 fn verdicts(study: &Value, metric: &str) -> Vec<(String, String, String)> {
-    let of_metric = study["judgements"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
+    let of_metric =
+        study["judgements"].as_array().unwrap().iter().filter(|row| row["metric"] == metric);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    of_metric.map(|row| (text(&row["arm"]), text(&row["verdict"]), row["reasons"].to_string())).collect()
+    of_metric
+        .map(|row| (text(&row["arm"]), text(&row["verdict"]), row["reasons"].to_string()))
+        .collect()
 }
 
 #[test]
 fn schedulers_cost_cpu_time_on_flash_unless_it_is_off() {
     let lab = Lab::new();
     let load = "--device nvme:capacity_mib=256 --workload randread:clients=4:iodepth=64 --trial-time 20ms --blocks 6";
-    compare(&lab, "on", &format!("{load} --schedulers none,mq-deadline,kyber,bfq")).expect_status(0);
+    compare(&lab, "on", &format!("{load} --schedulers none,mq-deadline,kyber,bfq"))
+        .expect_status(0);
     let on = study(&lab, "on");
     let thousands = |arm: &str| {
         let of = |row: &&Value| row["metric"] == "iops" && row["arm"] == arm;
@@ -105,8 +125,7 @@ fn schedulers_cost_cpu_time_on_flash_unless_it_is_off() {
     for (arm, rate) in [("none", 640.0), ("mq-deadline", 496.0), ("kyber", 638.0), ("bfq", 294.0)] {
         assert!((thousands(arm) / rate - 1.0).abs() < 0.03, "{arm}: {}", thousands(arm));
     }
-    let arms =
-        "none=none:cpu_percent=0,mq-deadline=mq-deadline:cpu_percent=0,bfq=bfq:cpu_percent=0,again=none:cpu_percent=0";
+    let arms = "none=none:cpu_percent=0,mq-deadline=mq-deadline:cpu_percent=0,bfq=bfq:cpu_percent=0,again=none:cpu_percent=0";
     let off = compare(&lab, "off", &format!("{load} --schedulers {arms}"));
     assert!(off.stdout.contains("without cpu_percent=0"), "{}", off.stdout);
     for (arm, verdict, reasons) in verdicts(&study(&lab, "off"), "iops") {
@@ -125,11 +144,17 @@ fn a_flow_that_starves_decides_the_comparison() {
     let lab = Lab::new();
     let words = "--device cheetah9lp --schedulers linus-2.4,sstf --workload mixed --blocks 4 --trial-time 3s";
     let report = compare(&lab, "a", words).expect_status(0).stdout;
-    assert!(report.contains("≤ ÷") && report.contains("completed no reads in 4 of 4 blocks"), "{report}");
+    assert!(
+        report.contains("≤ ÷") && report.contains("completed no reads in 4 of 4 blocks"),
+        "{report}"
+    );
     let (_, verdict, reasons) = verdicts(&study(&lab, "a"), "read_iops").remove(0);
     assert!(verdict == "worse" && reasons.contains("the change is a bound"), "{verdict} {reasons}");
     // Too short for one read under either scheduler: no evidence, and the length that it takes.
-    let short = compare(&lab, "b", &words.replace("3s", "5ms")).expect_status(3).says(&["or give 630 ms"]).stdout;
+    let short = compare(&lab, "b", &words.replace("3s", "5ms"))
+        .expect_status(3)
+        .says(&["or give 630 ms"])
+        .stdout;
     assert!(short.contains("make it longer"), "{short}");
 }
 
@@ -152,9 +177,18 @@ fn slips_are_named_with_the_nearest_right_word_or_the_range() {
     refused("--device hp97650 --schedulers noop,cfq", &["hp97650", "hp97560"]);
     refused("--device hp97560:queue_deph=3 --schedulers noop,cfq", &["queue_deph", "queue_depth"]);
     refused("--device hp97560 --schedulers noop,anticipatry", &["anticipatry", "anticipatory"]);
-    refused("--device hp97560 --schedulers noop,deadline:fifo_bach=3", &["fifo_bach", "fifo_batch"]);
-    refused("--device hp97560 --schedulers noop,wpcas:gamma_percent=500", &["gamma_percent", "500", "to 100"]);
-    refused("--device hp97560 --schedulers noop,cfq --workload randread:file_size=1T", &["1T", "smaller file_size"]);
+    refused(
+        "--device hp97560 --schedulers noop,deadline:fifo_bach=3",
+        &["fifo_bach", "fifo_batch"],
+    );
+    refused(
+        "--device hp97560 --schedulers noop,wpcas:gamma_percent=500",
+        &["gamma_percent", "500", "to 100"],
+    );
+    refused(
+        "--device hp97560 --schedulers noop,cfq --workload randread:file_size=1T",
+        &["1T", "smaller file_size"],
+    );
     refused("--device nowhere.toml --schedulers noop,cfq", &["nowhere.toml"]);
     refused(
         "--device hp97560 --schedulers noop,cfq --workload randread:primary=anticipations",
@@ -172,19 +206,25 @@ fn slips_are_named_with_the_nearest_right_word_or_the_range() {
 #[test]
 fn a_trace_becomes_tracks_whether_at_once_or_from_its_events() {
     let lab = Lab::new();
-    let words =
-        "--device hp97560 --schedulers deadline,anticipatory --workload dss --blocks 2 --figures-only --trial-time 2s";
+    let words = "--device hp97560 --schedulers deadline,anticipatory --workload dss --blocks 2 --figures-only --trial-time 2s";
     for format in ["perfetto", "parquet"] {
         compare(&lab, format, &format!("{words} --trace {format}")).expect_status(0);
     }
-    let at_once = fs::read(lab.path("perfetto").join("traces/dss-anticipatory.perfetto-trace")).unwrap();
+    let at_once =
+        fs::read(lab.path("perfetto").join("traces/dss-anticipatory.perfetto-trace")).unwrap();
     let has = |text: &str| at_once.windows(text.len()).any(|part| part == text.as_bytes());
-    assert!(["waits of the scheduler", "at the disk", "the disk is idle, requests wait"].iter().all(|text| has(text)));
+    assert!(
+        ["waits of the scheduler", "at the disk", "the disk is idle, requests wait"]
+            .iter()
+            .all(|text| has(text))
+    );
     let from = lab.path("parquet").join("traces/dss-anticipatory.parquet");
     let (from, to) = (from.to_str().unwrap(), lab.path("later.perfetto-trace"));
     lab.run(&format!("trace {from} --to {}", to.display())).expect_status(0);
     assert!(fs::read(&to).unwrap() == at_once);
-    lab.run(&format!("trace {from} --to {}", to.display())).expect_status(1).says(&["exists already"]);
+    lab.run(&format!("trace {from} --to {}", to.display()))
+        .expect_status(1)
+        .says(&["exists already"]);
 }
 
 #[test]
@@ -195,7 +235,8 @@ fn a_device_of_ones_own_is_a_file() {
     let hp = listed.as_array().unwrap().iter().find(|row| row["name"] == "hp97560").unwrap();
     let own = lab.path("own.toml");
     fs::write(&own, hp["description"].as_str().unwrap()).unwrap();
-    let words = "--schedulers noop,deadline --workload randread --blocks 2 --figures-only --trial-time 2s";
+    let words =
+        "--schedulers noop,deadline --workload randread --blocks 2 --figures-only --trial-time 2s";
     compare(&lab, "own", &format!("--device {} {words}", own.display())).expect_status(0);
     compare(&lab, "row", &format!("--device hp97560 {words}")).expect_status(0);
     assert_eq!(study(&lab, "own")["judgements"], study(&lab, "row")["judgements"]);
@@ -215,7 +256,9 @@ fn a_device_of_ones_own_is_a_file() {
 fn a_trial_is_as_long_as_the_device_asks_however_many_blocks_there_are() {
     let lab = Lab::new();
     for more in ["", "--blocks 20"] {
-        let plan = lab.run(&format!("compare --arena sim --device hp97560 --schedulers noop,cfq --plan-only {more}"));
+        let plan = lab.run(&format!(
+            "compare --arena sim --device hp97560 --schedulers noop,cfq --plan-only {more}"
+        ));
         let plan = plan.expect_status(0).stdout;
         assert!(plan.contains("duration_ms = 60000"), "{more}: {plan}");
     }
@@ -228,20 +271,32 @@ fn a_trace_says_what_was_reported_in_both_formats() {
     let mut seen = Vec::new();
     for format in ["csv", "parquet"] {
         compare(&lab, format, &format!("{words} --trace {format}")).expect_status(0);
-        let file = lab.path(format).join(format!("traces/seqread-block_size-4k-clients-3-wpcas.{format}"));
+        let file =
+            lab.path(format).join(format!("traces/seqread-block_size-4k-clients-3-wpcas.{format}"));
         let told = lab.run(&format!("trace {} --json", file.display())).expect_status(0).stdout;
         seen.push(serde_json::from_str::<Value>(&told).unwrap());
     }
     assert_eq!(seen[0], seen[1]);
     let reported = &study(&lab, "csv")["summaries"];
     let of = |metric: &str| {
-        let row = reported.as_array().unwrap().iter().find(|row| row["metric"] == metric && row["arm"] == "wpcas");
+        let row = reported
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|row| row["metric"] == metric && row["arm"] == "wpcas");
         row.unwrap()["mean"].as_f64().unwrap()
     };
     let figures = seen[0]["figures"].as_array().unwrap();
-    let figure = |name: &str| figures.iter().find(|row| row["name"] == name).unwrap()["value"].as_f64().unwrap();
+    let figure = |name: &str| {
+        figures.iter().find(|row| row["name"] == name).unwrap()["value"].as_f64().unwrap()
+    };
     // The trace goes on until the last request is done, a little longer than the window.
-    assert!((figure("read rate") / of("iops") - 1.0).abs() < 0.03, "{} {}", figure("read rate"), of("iops"));
+    assert!(
+        (figure("read rate") / of("iops") - 1.0).abs() < 0.03,
+        "{} {}",
+        figure("read rate"),
+        of("iops")
+    );
     assert!((figure("read time mean") / of("latency_mean_us") - 1.0).abs() < 0.03);
 }
 
@@ -259,9 +314,13 @@ fn the_list_of_schedulers_tells_source_parameters_and_evidence_of_each() {
         assert!(!row["source"].as_str().unwrap().is_empty(), "{name}");
         for parameter in row["parameters"].as_array().unwrap() {
             let of = |key: &str| parameter[key].as_u64().unwrap();
-            assert!(of("min") <= of("default") && of("default") <= of("max"), "{name}: {parameter}");
             assert!(
-                !parameter["help"].as_str().unwrap().is_empty() && !parameter["evidence"].as_str().unwrap().is_empty()
+                of("min") <= of("default") && of("default") <= of("max"),
+                "{name}: {parameter}"
+            );
+            assert!(
+                !parameter["help"].as_str().unwrap().is_empty()
+                    && !parameter["evidence"].as_str().unwrap().is_empty()
             );
         }
     }

@@ -46,7 +46,8 @@ impl Node {
         node.daemon(Command::new("slurmctld"));
         node.daemon(Command::new("slurmd"));
         let idle = |node: &Node| {
-            let output = node.client(Command::new("sinfo").args(["--noheader", "--format=%t"])).output();
+            let output =
+                node.client(Command::new("sinfo").args(["--noheader", "--format=%t"])).output();
             output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim() == "idle")
         };
         eventually("the node of Slurm is idle", || idle(&node));
@@ -76,7 +77,8 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        let _ = self.client(Command::new("scancel").args(["--state=RUNNING", "--user=root"])).status();
+        let _ =
+            self.client(Command::new("scancel").args(["--state=RUNNING", "--user=root"])).status();
         std::thread::sleep(Duration::from_millis(200));
         for daemon in self.daemons.iter_mut().rev() {
             // They end their own children on SIGTERM.

@@ -34,7 +34,10 @@ fn the_number_of_blocks_is_fixed_before_the_first_look_and_named_in_the_study() 
     let planned = notes(&lab, "time", "planned");
     assert_eq!((planned.len(), planned[0]["blocks"].as_u64()), (1, Some(15)), "{planned:?}");
     let criteria = study(&lab, "time")["criteria"].clone();
-    assert_eq!((criteria["method"].as_str(), criteria["planned"].as_u64()), (Some("spending"), Some(15)));
+    assert_eq!(
+        (criteria["method"].as_str(), criteria["planned"].as_u64()),
+        (Some("spending"), Some(15))
+    );
     compare(&lab, "blocks", "--blocks 7").expect_status(0);
     assert!(notes(&lab, "blocks", "planned").is_empty(), "the plan has it");
     assert_eq!(study(&lab, "blocks")["criteria"]["planned"], 7);
@@ -64,7 +67,11 @@ fn a_rule_that_is_edited_after_the_first_block_is_refused() {
     let edited = lab.path("edited.toml");
     fs::write(&edited, text.replace("margin = 0.01", "margin = 0.001")).unwrap();
     let run = |plan: &std::path::Path| {
-        lab.run(&format!("run {} --quiet --out {} --resume", plan.display(), lab.path("out").display()))
+        lab.run(&format!(
+            "run {} --quiet --out {} --resume",
+            plan.display(),
+            lab.path("out").display()
+        ))
     };
     run(&edited).expect_status(2).says(&["another plan"]);
     run(&plan).expect_status(0);
@@ -94,8 +101,12 @@ fn a_table_is_one_look_unless_the_looks_are_asked_for() {
     );
     assert_eq!(looks["judgements"][0]["verdict"], "better");
     let blocks = looks["judgements"][0]["blocks"].as_u64().unwrap();
-    assert!((4..10).contains(&blocks), "an effect of 30 % is decided early, not after {blocks} blocks");
-    let words = format!("study {} --arm arm --metric iops --block block --baseline none", table.display());
+    assert!(
+        (4..10).contains(&blocks),
+        "an effect of 30 % is decided early, not after {blocks} blocks"
+    );
+    let words =
+        format!("study {} --arm arm --metric iops --block block --baseline none", table.display());
     lab.run(&format!("{words} --method spending")).expect_status(2).says(&["--planned 24"]);
     lab.run(&format!("{words} --planned 24")).expect_status(2).says(&["--method spending"]);
 }
@@ -108,22 +119,27 @@ const TWO: &str = "compare --arena sim --device hp97560 --schedulers noop,deadli
 fn results(out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for name in ["trials.csv", "judgements.csv", "study.json", "plan.toml"] {
-        all.push((name.to_owned(), fs::read(out.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))));
+        all.push((
+            name.to_owned(),
+            fs::read(out.join(name)).unwrap_or_else(|e| panic!("{name}: {e}")),
+        ));
     }
     let mut traces: Vec<PathBuf> =
         fs::read_dir(out.join("traces")).unwrap().map(|entry| entry.unwrap().path()).collect();
     traces.sort();
     assert!(!traces.is_empty());
-    all.extend(
-        traces.iter().map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap())),
-    );
+    all.extend(traces.iter().map(|path| {
+        (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap())
+    }));
     all
 }
 
 /// The same with the exports.
 fn exported(lab: &Lab, out: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = results(out);
-    for format in ["bencher", "customBiggerIsBetter", "customSmallerIsBetter", "openmetrics", "otlp"] {
+    for format in
+        ["bencher", "customBiggerIsBetter", "customSmallerIsBetter", "openmetrics", "otlp"]
+    {
         let ran = lab.run(&format!("report {} --export {format}", out.display())).expect_status(0);
         // That it was resumed is an event of the experiment.
         let text = match serde_json::from_str::<Value>(&ran.stdout) {
@@ -143,9 +159,17 @@ fn assert_same(found: &[(String, Vec<u8>)], expected: &[(String, Vec<u8>)], when
     assert_eq!(found.len(), expected.len(), "{when}");
     for ((name, found), (other, expected)) in found.iter().zip(expected) {
         assert_eq!(name, other, "{when}");
-        let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>();
-        let differing = lines(found).into_iter().zip(lines(expected)).find(|(found, expected)| found != expected);
-        assert!(found == expected, "{when}: {name}: found and expected, the first line that differs: {differing:?}");
+        let lines = |bytes: &[u8]| {
+            String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let differing = lines(found)
+            .into_iter()
+            .zip(lines(expected))
+            .find(|(found, expected)| found != expected);
+        assert!(
+            found == expected,
+            "{when}: {name}: found and expected, the first line that differs: {differing:?}"
+        );
     }
 }
 
@@ -160,9 +184,11 @@ fn copy_traces(from: &Path, to: &Path) {
 fn a_resumed_experiment_has_the_results_of_an_uninterrupted_one() {
     let lab = Lab::new();
     let words = |more: &str| format!("{TWO} --trial-time 1s --quiet {more}");
-    for (name, more) in
-        [("fixed", "--blocks 5 --figures-only"), ("stops", "--blocks 9"), ("time", "--budget 20s --figures-only")]
-    {
+    for (name, more) in [
+        ("fixed", "--blocks 5 --figures-only"),
+        ("stops", "--blocks 9"),
+        ("time", "--budget 20s --figures-only"),
+    ] {
         let whole = lab.path(&format!("{name}-whole"));
         lab.run(&words(&format!("{more} --out {}", whole.display()))).expect_measured();
         let expected = results(&whole);
@@ -185,7 +211,8 @@ fn a_resumed_experiment_has_the_results_of_an_uninterrupted_one() {
 #[test]
 fn an_experiment_that_signals_interrupt_has_the_results_of_another() {
     let lab = Lab::new();
-    let words = |more: &str| format!("{TWO} --trial-time 300s --blocks 4 --figures-only --quiet {more}");
+    let words =
+        |more: &str| format!("{TWO} --trial-time 300s --blocks 4 --figures-only --quiet {more}");
     let (whole, cut) = (lab.path("whole"), lab.path("cut"));
     lab.run(&words(&format!("--out {}", whole.display()))).expect_measured();
     let mut signals = 0;

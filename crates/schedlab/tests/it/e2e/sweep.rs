@@ -26,17 +26,25 @@ fn a_simulated_sweep_is_the_same_every_time_and_its_reports_have_table_lines_and
     for out in ["one", "two"] {
         let out = lab.path(out);
         let ran = lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
-        assert!(ran.stdout.contains("Effect of each tunable") && ran.stdout.contains("tunable"), "{}", ran.stdout);
+        assert!(
+            ran.stdout.contains("Effect of each tunable") && ran.stdout.contains("tunable"),
+            "{}",
+            ran.stdout
+        );
         assert!(ran.stderr.is_empty(), "quiet is quiet: {}", ran.stderr);
     }
-    for name in ["record.jsonl", "report.html", "report.md", "study.json", "sweep.csv", "plan.toml"] {
+    for name in ["record.jsonl", "report.html", "report.md", "study.json", "sweep.csv", "plan.toml"]
+    {
         let read = |out: &str| fs::read(lab.path(out).join(name)).unwrap();
         assert!(read("one") == read("two"), "{name} differs");
     }
     let study = study(&lab, "one");
     let responses = study["responses"].as_array().unwrap();
     let of = |name: &str| responses.iter().find(|response| response["tunable"] == name).unwrap();
-    assert_eq!((&of("fifo_batch")["default"], of("fifo_batch")["points"].as_array().unwrap().len()), (&"16".into(), 4));
+    assert_eq!(
+        (&of("fifo_batch")["default"], of("fifo_batch")["points"].as_array().unwrap().len()),
+        (&"16".into(), 4)
+    );
     assert_eq!(
         (of("front_merges")["default"].as_str(), of("nr_requests")["default"].as_str()),
         (Some("1"), Some("128"))
@@ -111,10 +119,10 @@ fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_a
         disk.path,
         out.display()
     );
-    let ran = lab
-        .run(&words)
-        .expect_measured()
-        .says(&["arms: a block takes about", "2 blocks: no interval, and no verdict, can come of this"]);
+    let ran = lab.run(&words).expect_measured().says(&[
+        "arms: a block takes about",
+        "2 blocks: no interval, and no verdict, can come of this",
+    ]);
     let after = disk.snapshot();
     assert_eq!(before, after, "{}", ran.stderr);
     let study = study(&lab, "out");
@@ -122,14 +130,25 @@ fn a_tiny_sweep_on_a_loop_device_reads_the_defaults_back_and_leaves_the_device_a
         .as_array()
         .unwrap()
         .iter()
-        .map(|response| (response["tunable"].as_str().unwrap(), response["default"].as_str().unwrap()))
+        .map(|response| {
+            (response["tunable"].as_str().unwrap(), response["default"].as_str().unwrap())
+        })
         .collect();
-    assert_eq!(defaults[0], ("fifo_batch", "16"), "the kernel's default, not what somebody had set");
+    assert_eq!(
+        defaults[0],
+        ("fifo_batch", "16"),
+        "the kernel's default, not what somebody had set"
+    );
     assert_eq!(defaults[1], ("front_merges", "1"));
-    let arms: Vec<Value> =
-        trials(&out).into_iter().filter(|trial| trial["block"] == 0).map(|trial| trial["arm"].clone()).collect();
+    let arms: Vec<Value> = trials(&out)
+        .into_iter()
+        .filter(|trial| trial["block"] == 0)
+        .map(|trial| trial["arm"].clone())
+        .collect();
     assert!(
-        arms.len() >= 6 && arms.contains(&"fifo_batch=64".into()) && arms.contains(&"read_ahead_kb=64".into()),
+        arms.len() >= 6
+            && arms.contains(&"fifo_batch=64".into())
+            && arms.contains(&"read_ahead_kb=64".into()),
         "{arms:?}"
     );
 }
@@ -145,7 +164,10 @@ fn what_the_device_offers_decides_and_a_plan_says_so_without_touching_it() {
     let before = disk.snapshot();
     let words = format!("sweep --device {} --scheduler bfq --workload randread", disk.path);
     let text = plan(&lab, &words);
-    assert!(text.contains("name = \"slice_idle=0\"") && text.contains("name = \"max_budget=256\""), "{text}");
+    assert!(
+        text.contains("name = \"slice_idle=0\"") && text.contains("name = \"max_budget=256\""),
+        "{text}"
+    );
     assert!(
         !text.contains("slice_idle_us") && !text.contains("burst"),
         "an alias and our own switch are not swept: {text}"
@@ -170,9 +192,15 @@ fn words_that_make_no_sense_end_with_status_2_and_the_next_step() {
             .expect_status(2)
             .says(says);
     };
-    refused("--scheduler deadline --tunables fifo_bach", &["fifo_bach", "did you mean \"fifo_batch\""]);
+    refused(
+        "--scheduler deadline --tunables fifo_bach",
+        &["fifo_bach", "did you mean \"fifo_batch\""],
+    );
     refused("--scheduler deadline --values front_merges=3", &["front_merges", "from 0 to 1"]);
-    refused("--scheduler deadline --tunables fifo_batch --values writes_starved=3", &["writes_starved is not swept"]);
+    refused(
+        "--scheduler deadline --tunables fifo_batch --values writes_starved=3",
+        &["writes_starved is not swept"],
+    );
     refused("--scheduler deadline --values fifo_batch=3,3", &["given twice"]);
     refused("--scheduler deadlin", &["did you mean \"deadline\""]);
     refused("--scheduler deadline --budget 100s", &["17 arms", "has no room for 4", "--budget"]);
@@ -185,5 +213,8 @@ fn the_help_teaches_with_examples_and_names_its_own_default_budget() {
     let help = Lab::new().run("sweep --help").expect_status(0).stdout;
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("Examples:") && help.contains("20 blocks of trials of 1 s"), "{help}");
-    assert!(!help.contains("[default: 60s"), "the other commands' budget is not this one's: {help}");
+    assert!(
+        !help.contains("[default: 60s"),
+        "the other commands' budget is not this one's: {help}"
+    );
 }

@@ -18,7 +18,8 @@ fn data(name: &str) -> String {
 /// Files of runs under each arm, made of one that the program wrote: another figure stands where it has `figure`.
 fn repeat(lab: &Lab, name: &str, figure: &str, arms: &[&str], runs: usize) -> String {
     let path = Path::new(DATA).join(name);
-    let (text, extension) = (fs::read_to_string(&path).unwrap(), path.extension().unwrap().display());
+    let (text, extension) =
+        (fs::read_to_string(&path).unwrap(), path.extension().unwrap().display());
     assert!(text.contains(figure), "{name}: {figure}");
     let (words, number) = figure.rsplit_once(' ').unwrap();
     let number: f64 = number.parse().unwrap();
@@ -42,8 +43,12 @@ fn fio(lab: &Lab, arms: &[&str], runs: usize) -> String {
 fn files_of_fio_are_judged_in_the_blocks_that_the_user_names() {
     let lab = Lab::new();
     let files = fio(&lab, &["kyber", "none"], 5);
-    let study = lab.run(&format!("study --from fio {files} --block run --json")).expect_status(0).json();
-    assert_eq!((&study["arena"], &study["criteria"]["method"]), (&"foreign".into(), &"fixed".into()));
+    let study =
+        lab.run(&format!("study --from fio {files} --block run --json")).expect_status(0).json();
+    assert_eq!(
+        (&study["arena"], &study["criteria"]["method"]),
+        (&"foreign".into(), &"fixed".into())
+    );
     let judged = study["judgements"].as_array().unwrap();
     let primary: Vec<_> = judged.iter().filter(|one| one["primary"] == true).collect();
     assert_eq!(primary.len(), 1);
@@ -66,7 +71,8 @@ fn files_of_fio_are_judged_in_the_blocks_that_the_user_names() {
 fn one_trial_of_each_arm_gets_no_verdict_and_is_told_what_to_run() {
     let lab = Lab::new();
     let words = format!("study --from fio {} --metric iops", fio(&lab, &["none", "kyber"], 1));
-    let shown = lab.run(&words).expect_status(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown =
+        lab.run(&words).expect_status(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in ["one trial of each arm", "schedlab compare", "fio:FILE.fio"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
@@ -86,26 +92,41 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_arms_and_the_baseline_is_a
         "seq 400",
         "--baseline",
     ]);
-    let study =
-        lab.run(&format!("study --from hyperfine {hyperfine} --arm n --baseline 200 --json")).expect_status(0).json();
-    assert_eq!((&study["judgements"][0]["arm"], &study["judgements"][0]["metric"]), (&"400".into(), &"time_s".into()));
+    let study = lab
+        .run(&format!("study --from hyperfine {hyperfine} --arm n --baseline 200 --json"))
+        .expect_status(0)
+        .json();
+    assert_eq!(
+        (&study["judgements"][0]["arm"], &study["judgements"][0]["metric"]),
+        (&"400".into(), &"time_s".into())
+    );
     let logs = repeat(&lab, "pgbench/one.txt", "tps = 304.950428", &["on", "off"], 4);
     let words = format!("study --from pgbench {logs} --block run --baseline on");
     let study = lab.run(&format!("{words} --json")).expect_status(0).json();
-    assert_eq!((&study["judgements"][0]["metric"], &study["judgements"][0]["baseline"]), (&"tps".into(), &"on".into()));
+    assert_eq!(
+        (&study["judgements"][0]["metric"], &study["judgements"][0]["baseline"]),
+        (&"tps".into(), &"on".into())
+    );
     let pts = lab
         .run(&format!("study --from pts {} --baseline first --json", data("pts/composite.xml")))
         .expect_status(0)
         .json();
     assert_eq!(pts["judgements"][0]["arm"], "second");
-    assert!(pts["cautions"].to_string().contains("the number of runs was chosen after looking"), "{pts}");
+    assert!(
+        pts["cautions"].to_string().contains("the number of runs was chosen after looking"),
+        "{pts}"
+    );
     let work = lab.path("mmtests");
     for (arm, iteration) in [("base", 1), ("base", 2), ("patched", 1), ("patched", 2)] {
         let logs = "hackbench-process-pipes/logs";
         let copy = work.join(format!("{arm}/iter-{iteration}/{logs}"));
         fs::create_dir_all(&copy).unwrap();
         for log in ["hackbench-1", "hackbench-2"] {
-            fs::copy(Path::new(DATA).join("mmtests/base/iter-1").join(logs).join(log), copy.join(log)).unwrap();
+            fs::copy(
+                Path::new(DATA).join("mmtests/base/iter-1").join(logs).join(log),
+                copy.join(log),
+            )
+            .unwrap();
         }
     }
     let mmtests = format!("study --from mmtests {} --baseline base --json", work.display());
@@ -120,8 +141,9 @@ fn files_of_hyperfine_pgbench_and_phoronix_name_their_arms_and_the_baseline_is_a
 fn a_direction_is_known_or_asked_for_and_never_guessed() {
     let lab = Lab::new();
     let table = lab.path("table.csv");
-    let rows: String =
-        (0..6).map(|run| format!("none,{},{}\nslow,{},{}\n", 100 + run, 50 + run, 300 + run, 90 + run)).collect();
+    let rows: String = (0..6)
+        .map(|run| format!("none,{},{}\nslow,{},{}\n", 100 + run, 50 + run, 300 + run, 90 + run))
+        .collect();
     fs::write(&table, format!("arm,clat_ns_mean,score\n{rows}")).unwrap();
     let study = |more: &str| lab.run(&format!("study {} --arm arm {more}", table.display()));
     let latency = study("--metric clat_ns_mean --json").expect_status(0).json();
@@ -129,13 +151,21 @@ fn a_direction_is_known_or_asked_for_and_never_guessed() {
         (&latency["judgements"][0]["verdict"], &latency["recommendation"]["arm"]),
         (&"worse".into(), &"none".into())
     );
-    study("--metric score").expect_status(2).says(&["\"score\"", "--lower-is-better", "--higher-is-better"]);
+    study("--metric score").expect_status(2).says(&[
+        "\"score\"",
+        "--lower-is-better",
+        "--higher-is-better",
+    ]);
     study("--metric clat_ns_mean --metric score").expect_status(2).says(&["--higher-is-better"]);
-    for (flag, verdict) in [("--lower-is-better score", "worse"), ("--higher-is-better score", "better")] {
+    for (flag, verdict) in
+        [("--lower-is-better score", "worse"), ("--higher-is-better score", "better")]
+    {
         let json = study(&format!("--metric score {flag} --json")).expect_status(0).json();
         assert_eq!(json["judgements"][0]["verdict"], verdict, "{flag}");
     }
-    study("--metric score --lower-is-better score --higher-is-better score").expect_status(2).says(&["also given"]);
+    study("--metric score --lower-is-better score --higher-is-better score")
+        .expect_status(2)
+        .says(&["also given"]);
     // The first row is no baseline: it may be of any arm.
     fs::write(&table, "arm,tps\nb,1\na,2\n").unwrap();
     study("--metric tps").expect_status(2).says(&["\"b\", \"a\"", "--baseline"]);
@@ -167,23 +197,47 @@ fn standard_input_and_tables_with_tabs_are_read_and_what_is_neither_is_named() {
         "--arm",
         "--from",
     ]);
-    lab.run(&format!("study {}", data("fio/json.json"))).expect_status(2).says(&["fio", "--from fio"]);
+    lab.run(&format!("study {}", data("fio/json.json")))
+        .expect_status(2)
+        .says(&["fio", "--from fio"]);
     fs::write(&other, b"arm,tps\n\xe9,1\n").unwrap();
-    lab.run(&format!("study {} --arm arm --metric tps", other.display())).expect_status(2).says(&["UTF-8", "iconv"]);
+    lab.run(&format!("study {} --arm arm --metric tps", other.display()))
+        .expect_status(2)
+        .says(&["UTF-8", "iconv"]);
     let fifo = lab.path("fifo");
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
-    lab.run(&format!("study {} --arm arm --metric tps", fifo.display())).expect_status(2).says(&["FIFO", "study - <"]);
-    lab.run(&format!("study --from pgbench {}", data("pgbench"))).expect_status(2).says(&["a directory"]);
-    lab.run(&format!("study --from fio {}", data("pgbench"))).expect_status(2).says(&["no file of fio"]);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    lab.run(&format!("study {} --arm arm --metric tps", fifo.display()))
+        .expect_status(2)
+        .says(&["FIFO", "study - <"]);
+    lab.run(&format!("study --from pgbench {}", data("pgbench")))
+        .expect_status(2)
+        .says(&["a directory"]);
+    lab.run(&format!("study --from fio {}", data("pgbench")))
+        .expect_status(2)
+        .says(&["no file of fio"]);
 }
 
 #[test]
 fn the_formats_are_listed_with_what_they_lack() {
     let lab = Lab::new();
     let formats = lab.run("list formats --json").expect_status(0).json();
-    let names: Vec<_> =
-        formats.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(names, ["fio", "hyperfine", "pgbench", "pts", "mmtests", "lkp", "google-benchmark", "jmh"]);
+    let names: Vec<_> = formats
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        names,
+        ["fio", "hyperfine", "pgbench", "pts", "mmtests", "lkp", "google-benchmark", "jmh"]
+    );
     let shown = lab.run("list formats").expect_status(0).stdout;
     let help = lab.run("study --help").expect_status(0).stdout;
     assert!(names.iter().all(|name| shown.contains(name) && help.contains(name)), "{shown}{help}");

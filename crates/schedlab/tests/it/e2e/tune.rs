@@ -20,23 +20,36 @@ const SMALL: &str = "--arena sim --device hp97560 --workload dss --schedulers mq
 fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_verdict() {
     let lab = Lab::new();
     let out = lab.path("out");
-    let ran = lab.run(&format!("tune {SMALL} --trials 110 --quiet --out {}", out.display())).expect_status(0);
+    let ran = lab
+        .run(&format!("tune {SMALL} --trials 110 --quiet --out {}", out.display()))
+        .expect_status(0);
     // The truth: every point of the space, compared with each other.
-    let named =
-        |name: &str, value: &str, default| if value == default { String::new() } else { format!(":{name}={value}") };
+    let named = |name: &str, value: &str, default| {
+        if value == default { String::new() } else { format!(":{name}={value}") }
+    };
     let arms: Vec<String> = ["0", "1"]
         .iter()
         .flat_map(|low| ["0", "2", "8", "32", "128"].map(|idle| (low, idle)))
-        .map(|(low, idle)| format!("bfq{}{}", named("low_latency", low, "1"), named("slice_idle", idle, "8")))
+        .map(|(low, idle)| {
+            format!("bfq{}{}", named("low_latency", low, "1"), named("slice_idle", idle, "8"))
+        })
         .chain(["1", "4", "64", "256"].iter().map(|v| format!("mq-deadline:fifo_batch={v}")))
         .collect();
     let words = "compare --arena sim --device hp97560 --workload dss --baseline mq-deadline --blocks 8 --quiet --json";
-    let truth =
-        lab.run(&format!("{words} --schedulers mq-deadline,{} --out {}", arms.join(","), lab.path("grid").display()));
+    let truth = lab.run(&format!(
+        "{words} --schedulers mq-deadline,{} --out {}",
+        arms.join(","),
+        lab.path("grid").display()
+    ));
     let study = truth.json();
     let ratio = |arm: &str| {
         let of = |j: &&Value| j["arm"] == arm && j["primary"] == true;
-        study["judgements"].as_array().unwrap().iter().find(of).map_or(1.0, |j| j["ratio"].as_f64().unwrap())
+        study["judgements"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(of)
+            .map_or(1.0, |j| j["ratio"].as_f64().unwrap())
     };
     let best = arms.iter().map(|arm| ratio(arm)).fold(1.0, f64::max);
     assert!(best > 1.1, "settings matter here: {best}");
@@ -50,10 +63,16 @@ fn a_search_in_the_simulator_finds_the_known_optimum_and_prints_the_confirmed_ve
     }
     // What `keep --from` reads.
     let recommended = &found["recommended"];
-    assert_eq!((recommended["arena"].as_str(), recommended["device"].as_str()), (Some("sim"), Some("hp97560")));
+    assert_eq!(
+        (recommended["arena"].as_str(), recommended["device"].as_str()),
+        (Some("sim"), Some("hp97560"))
+    );
     assert_eq!(recommended["scheduler"], "bfq");
     assert!(recommended["tunables"].is_object() && recommended["verdict"]["verdict"] == "better");
-    assert!(recommended["identity"].is_string() && recommended.get("date").is_none(), "virtual time has no date");
+    assert!(
+        recommended["identity"].is_string() && recommended.get("date").is_none(),
+        "virtual time has no date"
+    );
     // The confirmation is an ordinary experiment on seeds that the search has not seen.
     lab.run(&format!("study {}", out.join("confirm").display())).expect_status(0);
     let page = fs::read_to_string(out.join("tune.html")).unwrap();
@@ -69,8 +88,12 @@ fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_go
     let found = tuned(&out);
     let pruning = &found["pruning"];
     assert!(pruning["put_back"].as_u64().unwrap() > 0 && pruning["accepted"] == true, "{pruning}");
-    let (winner, left) = (found["winner"]["arm"].as_str().unwrap(), pruning["arm"].as_str().unwrap());
-    assert!(left.split(':').count() < winner.split(':').count(), "{left} is not less than {winner}");
+    let (winner, left) =
+        (found["winner"]["arm"].as_str().unwrap(), pruning["arm"].as_str().unwrap());
+    assert!(
+        left.split(':').count() < winner.split(':').count(),
+        "{left} is not less than {winner}"
+    );
     assert!(ran.stdout.contains(&format!("recommended: {left}\n")), "{}", ran.stdout);
     for word in left.split(':').skip(1) {
         let (name, value) = word.split_once('=').unwrap();
@@ -84,7 +107,9 @@ fn settings_of_the_winner_that_do_nothing_are_put_back_and_what_is_left_is_as_go
     let study = lab.run(&compare).expect_status(0).json();
     let ratio = |arm: &str| {
         let judged = study["judgements"].as_array().unwrap();
-        judged.iter().find(|j| j["arm"] == arm && j["primary"] == true).unwrap()["ratio"].as_f64().unwrap()
+        judged.iter().find(|j| j["arm"] == arm && j["primary"] == true).unwrap()["ratio"]
+            .as_f64()
+            .unwrap()
     };
     assert!(ratio("left") > 0.99 && ratio("bare") < 0.9, "{} and {}", ratio("left"), ratio("bare"));
     // Each step is an experiment of its own.
@@ -96,7 +121,9 @@ fn where_no_setting_matters_nothing_is_recommended() {
     let lab = Lab::new();
     let out = lab.path("out");
     let words = "tune --arena sim --device hp97560 --workload iozone --schedulers mq-deadline --tunables fifo_batch,read_expire";
-    let ran = lab.run(&format!("{words} --trials 90 --quiet --json --out {}", out.display())).expect_status(0);
+    let ran = lab
+        .run(&format!("{words} --trials 90 --quiet --json --out {}", out.display()))
+        .expect_status(0);
     let found = ran.json();
     assert!(found["recommended"].is_null(), "{}", found["answer"]);
     assert!(found["answer"].as_str().unwrap().contains("keep the default"), "{}", found["answer"]);
@@ -111,7 +138,9 @@ fn a_search_that_was_stopped_and_killed_goes_on_and_ends_as_if_nothing_had_happe
     let lines = || fs::read_to_string(cut.join("search.jsonl")).unwrap_or_default().lines().count();
     for (resume, signal, enough) in [("", "-INT", 10), ("--resume", "-KILL", 30)] {
         let mut child = lab.start(&format!("{words} --out {} {resume}", cut.display()));
-        eventually("the search has begun", || lines() >= enough || child.try_wait().unwrap().is_some());
+        eventually("the search has begun", || {
+            lines() >= enough || child.try_wait().unwrap().is_some()
+        });
         Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
         let output = child.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -128,8 +157,12 @@ fn a_search_that_was_stopped_and_killed_goes_on_and_ends_as_if_nothing_had_happe
     lab.run(&format!("{words} --out {} --resume", cut.display())).expect_status(0);
     assert_eq!(tuned(&cut), tuned(&whole), "virtual time is the same every time");
     let other = words.replace("--seed 3", "--seed 4");
-    lab.run(&format!("{other} --out {} --resume", cut.display())).expect_status(2).says(&["holds another search"]);
-    lab.run(&format!("{words} --out {}", cut.display())).expect_status(2).says(&["already holds a search", "--resume"]);
+    lab.run(&format!("{other} --out {} --resume", cut.display()))
+        .expect_status(2)
+        .says(&["holds another search"]);
+    lab.run(&format!("{words} --out {}", cut.display()))
+        .expect_status(2)
+        .says(&["already holds a search", "--resume"]);
 }
 
 #[test]
@@ -143,10 +176,15 @@ fn a_search_on_a_real_device_ends_with_an_answer_and_leaves_the_device_as_it_was
     let before = device.snapshot();
     let words = "--workload randread --schedulers none,mq-deadline --tunables fifo_batch,nomerges --trials 40 --trial-time 50ms --quiet";
     let out = lab.path("out");
-    let ran = lab.run(&format!("tune --device {} {words} --out {}", device.path, out.display())).expect_measured();
+    let ran = lab
+        .run(&format!("tune --device {} {words} --out {}", device.path, out.display()))
+        .expect_measured();
     assert_eq!(device.snapshot(), before, "{}", ran.stdout);
     let found = tuned(&out);
-    assert_eq!((found["arena"].as_str(), found["default"].as_str()), (Some("disk"), Some("mq-deadline")));
+    assert_eq!(
+        (found["arena"].as_str(), found["default"].as_str()),
+        (Some("disk"), Some("mq-deadline"))
+    );
     let answer = found["answer"].as_str().unwrap();
     assert!(answer.contains("recommended: ") || answer.contains("keep the default"), "{answer}");
     assert!(found["search"]["trials"].as_u64().unwrap() <= 40);
@@ -156,7 +194,8 @@ fn a_search_on_a_real_device_ends_with_an_answer_and_leaves_the_device_as_it_was
     let trials: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "trial").collect();
     assert!(!trials.is_empty());
     for trial in &trials {
-        let default = |other: &&&Value| other["block"] == trial["block"] && other["arm"] == "mq-deadline";
+        let default =
+            |other: &&&Value| other["block"] == trial["block"] && other["arm"] == "mq-deadline";
         assert!(trials.iter().any(|other| default(&other)), "{trial}");
     }
     if let Some(recommended) = found["recommended"].as_object() {
@@ -178,9 +217,15 @@ fn an_expression_and_a_constraint_decide_and_a_constraint_that_nothing_holds_rec
     assert_eq!(found["confirmation"]["constraints"][0], serde_json::json!(["latency<100s", true]));
     assert_eq!(found["default_holds"], true);
     assert!(found["recommended"].is_object(), "{}", found["answer"]);
-    let found =
-        lab.run(&format!("{words} --constraint latency<1us --out {}", lab.path("b").display())).expect_status(0).json();
-    assert!(found["recommended"].is_null() && found["default_holds"] == false, "{}", found["answer"]);
+    let found = lab
+        .run(&format!("{words} --constraint latency<1us --out {}", lab.path("b").display()))
+        .expect_status(0)
+        .json();
+    assert!(
+        found["recommended"].is_null() && found["default_holds"] == false,
+        "{}",
+        found["answer"]
+    );
     // Too few requests for a percentile: said at once, not after a search.
     let words = format!(
         "tune {SMALL} --trials 100 --quiet --constraint p99<1s --trial-time 1s --out {}",
@@ -197,7 +242,8 @@ fn the_space_is_shown_before_anything_is_measured() {
     assert_eq!(shown["default"], "mq-deadline");
     let ran = lab.run(&format!("tune {SMALL} --space")).expect_status(0);
     assert!(ran.stdout.contains("slice_idle") && ran.stdout.contains("[8]"), "{}", ran.stdout);
-    let fixed = lab.run(&format!("tune {SMALL} --fix slice_idle=0 --space --json")).expect_status(0).json();
+    let fixed =
+        lab.run(&format!("tune {SMALL} --fix slice_idle=0 --space --json")).expect_status(0).json();
     assert_eq!(fixed["points"], 7, "{fixed}");
 }
 

@@ -13,7 +13,8 @@ fn mistyped_words_name_the_nearest_right_one() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
-    let compare = |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
+    let compare =
+        |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
     compare("--schedulers none,kyver").says(&["kyver", "kyber"]);
     compare("--schedulers none,bfq:slice_idel=0").says(&["slice_idel", "slice_idle"]);
     compare("--workload randraed").says(&["randraed", "randread"]);
@@ -36,7 +37,9 @@ fn an_unknown_device_is_named_with_what_there_is() {
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 4);
     let slip = device.path.replace("loop", "lop");
-    lab.run(&format!("compare --device {slip} --workload randread")).expect_status(2).says(&[&slip, &device.name]);
+    lab.run(&format!("compare --device {slip} --workload randread"))
+        .expect_status(2)
+        .says(&[&slip, &device.name]);
     lab.run("compare --device loop:12Q").expect_status(2).says(&["12Q", "512M"]);
     lab.run("devices nosuchdisk").expect_status(2).says(&["nosuchdisk"]);
 }
@@ -50,8 +53,15 @@ fn a_slip_in_a_plan_is_named_with_its_line_and_the_nearest_key() {
         "device = \"loop:16M\"\nsead = 3\n[[arm]]\nname = \"none\"\nscheduler = \"none\"\n[[workload]]\nname = \"r\"\nkind = \"randread\"\n",
     )
     .unwrap();
-    lab.run(&format!("run {}", plan.display())).expect_status(2).says(&["sead", "seed", "line 2", "plan.toml"]);
-    lab.run(&format!("run {}", lab.path("missing.toml").display())).expect_status(2).says(&["missing.toml"]);
+    lab.run(&format!("run {}", plan.display())).expect_status(2).says(&[
+        "sead",
+        "seed",
+        "line 2",
+        "plan.toml",
+    ]);
+    lab.run(&format!("run {}", lab.path("missing.toml").display()))
+        .expect_status(2)
+        .says(&["missing.toml"]);
 }
 
 #[test]
@@ -63,7 +73,8 @@ fn devices_and_lists_are_there_for_people_and_programs() {
     let device = Loop::new(&lab.dir, "disk", 16);
     device.set("scheduler", "bfq");
     let devices = lab.run("devices --json").expect_status(0).json();
-    let found = devices.as_array().unwrap().iter().find(|d| d["name"] == device.name.as_str()).unwrap();
+    let found =
+        devices.as_array().unwrap().iter().find(|d| d["name"] == device.name.as_str()).unwrap();
     assert_eq!((&found["kind"], &found["scheduler"]), (&"loop".into(), &"bfq".into()), "{found}");
     assert_eq!(found["size_bytes"], 16 << 20);
     assert!(found["available_schedulers"].to_string().contains("kyber"), "{found}");
@@ -71,8 +82,10 @@ fn devices_and_lists_are_there_for_people_and_programs() {
     assert!(lab.run("devices").expect_status(0).stdout.contains(&device.name));
     for columns in [60, 80] {
         let ran =
-            Ran::from(lab.command("devices").env("COLUMNS", columns.to_string()).output().unwrap()).expect_status(0);
-        let fits = |line: &str| line.chars().count() <= columns || line.split_whitespace().count() < 3;
+            Ran::from(lab.command("devices").env("COLUMNS", columns.to_string()).output().unwrap())
+                .expect_status(0);
+        let fits =
+            |line: &str| line.chars().count() <= columns || line.split_whitespace().count() < 3;
         assert!(ran.stdout.lines().all(fits), "{columns}: {}", ran.stdout);
         assert!(
             ran.stdout.contains(" mq-deadline") && ran.stdout.contains("[bfq]"),
@@ -80,10 +93,17 @@ fn devices_and_lists_are_there_for_people_and_programs() {
             ran.stdout
         );
     }
-    lab.run("compare --device /dev/no-such-disk --workload randread").expect_status(2).says(&["no-such-disk"]);
+    lab.run("compare --device /dev/no-such-disk --workload randread")
+        .expect_status(2)
+        .says(&["no-such-disk"]);
 
     let workloads = lab.run("list workloads --json").expect_status(0).json();
-    let names: Vec<_> = workloads.as_array().unwrap().iter().map(|w| w["name"].as_str().unwrap().to_owned()).collect();
+    let names: Vec<_> = workloads
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|w| w["name"].as_str().unwrap().to_owned())
+        .collect();
     for name in [
         "seqread",
         "seqwrite",
@@ -115,13 +135,16 @@ fn the_build_of_the_version_is_that_of_results() {
         word("source")
     )));
     let out = lab.path("out");
-    let words =
-        "compare --arena sim --device hp97560 --schedulers none,sstf --workload randread --blocks 4 --trial-time 2s -q";
+    let words = "compare --arena sim --device hp97560 --schedulers none,sstf --workload randread --blocks 4 --trial-time 2s -q";
     lab.run(&format!("{words} --out {}", out.display())).expect_status(0);
     let record = fs::read_to_string(out.join("record.jsonl")).unwrap();
     let header: serde_json::Value = serde_json::from_str(record.lines().next().unwrap()).unwrap();
-    let study: serde_json::Value = serde_json::from_slice(&fs::read(out.join("study.json")).unwrap()).unwrap();
-    assert_eq!((&header["schedlab"], &study["origin"]["judged_by"]), (&version["build"], &version["build"]));
+    let study: serde_json::Value =
+        serde_json::from_slice(&fs::read(out.join("study.json")).unwrap()).unwrap();
+    assert_eq!(
+        (&header["schedlab"], &study["origin"]["judged_by"]),
+        (&version["build"], &version["build"])
+    );
 }
 
 #[test]
@@ -140,13 +163,15 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
     }
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 16);
-    let compare = |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
+    let compare =
+        |more: &str| lab.run(&format!("compare --device {} {more}", device.path)).expect_status(2);
     compare("--workload randread --budget 1s --trial-time 2s").says(&["one block", "--budget"]);
     compare("--workload randread:clients=1024:iodepth=4096").says(&["open requests"]);
 
     let table = lab.path("table.csv");
     fs::write(&table, "arm,mb_s\na,1\nb,2\n").unwrap();
-    let study = |more: &str| lab.run(&format!("study {} --arm arm --metric mb_s {more}", table.display()));
+    let study =
+        |more: &str| lab.run(&format!("study {} --arm arm --metric mb_s {more}", table.display()));
     study("--baseline a").expect_status(0);
     study("--alpha 300%").expect_status(2).says(&["alpha"]);
     study("--margin 300%").expect_status(2).says(&["margin"]);
@@ -157,11 +182,15 @@ fn what_would_be_ignored_or_make_no_sense_is_refused() {
     study("").expect_status(2).says(&["one arm only"]);
 
     let out = lab.path("out");
-    let words = "--schedulers none,kyber --workload randread --blocks 2 --figures-only --trial-time 100ms";
-    lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display())).expect_measured();
+    let words =
+        "--schedulers none,kyber --workload randread --blocks 2 --figures-only --trial-time 100ms";
+    lab.run(&format!("compare --device {} {words} --out {}", device.path, out.display()))
+        .expect_measured();
     let record = |more: &str| lab.run(&format!("study {} {more}", out.display()));
     for flag in ["--baseline kyber", "--block x", "--metric iops"] {
-        record(flag).expect_status(2).says(&["a record, which has its own plan", flag.split(' ').next().unwrap()]);
+        record(flag)
+            .expect_status(2)
+            .says(&["a record, which has its own plan", flag.split(' ').next().unwrap()]);
     }
     record("--margin 5%").expect_measured();
 }
@@ -181,12 +210,16 @@ fn verdicts_change_the_exit_status_only_where_they_are_named() {
     fs::write(&table, &text).unwrap();
     let study = |more: &str| {
         let name = table.display();
-        lab.run(&format!("study {name} --arm arm --metric iops --block block --baseline default {more}"))
+        lab.run(&format!(
+            "study {name} --arm arm --metric iops --block block --baseline default {more}"
+        ))
     };
     study("").expect_status(0);
     study("--fail-if worse").expect_status(5).says(&["worse against default is worse on iops"]);
     study("--fail-if not-better").expect_status(6).says(&["noisy", "worse"]);
-    study("--fail-if inconclusive").expect_status(7).says(&["noisy against default is inconclusive"]);
+    study("--fail-if inconclusive")
+        .expect_status(7)
+        .says(&["noisy against default is inconclusive"]);
     study("--fail-if inconclusive,partly-void --fail-if worse").expect_status(5);
     study("--fail-if partly-void").expect_status(0);
     study("--fail-if bad").expect_status(2).says(&["not-better"]);

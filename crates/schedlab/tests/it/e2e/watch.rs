@@ -33,14 +33,19 @@ impl Watched {
 
     fn units(&self) -> [PathBuf; 3] {
         let at = |rest: &str| {
-            Path::new("/etc/systemd/system").join(rest.replace("NAME", &format!("schedlab-watch-{}", self.name)))
+            Path::new("/etc/systemd/system")
+                .join(rest.replace("NAME", &format!("schedlab-watch-{}", self.name)))
         };
         [at("NAME.service"), at("NAME.timer"), at("timers.target.wants/NAME.timer")]
     }
 
     fn history(&self) -> Vec<serde_json::Value> {
         let list = self.lab.run(&format!("history {} --json", self.device.path)).expect_status(0);
-        if list.stdout.starts_with('{') { list.json()["entries"].as_array().unwrap().clone() } else { Vec::new() }
+        if list.stdout.starts_with('{') {
+            list.json()["entries"].as_array().unwrap().clone()
+        } else {
+            Vec::new()
+        }
     }
 }
 
@@ -69,8 +74,13 @@ fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history()
     let metrics = lab.path("schedlab.prom");
     lab.run(&format!("watch run {name} --now")).expect_measured();
     let told = fs::read_to_string(&metrics).unwrap();
-    assert!(told.contains(&format!("schedlab_value{{experiment=\"{name}\"")) && told.ends_with("# EOF\n"), "{told}");
-    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&metrics).unwrap().permissions());
+    assert!(
+        told.contains(&format!("schedlab_value{{experiment=\"{name}\""))
+            && told.ends_with("# EOF\n"),
+        "{told}"
+    );
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&metrics).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o644, "another user's node_exporter reads it");
     let history = watched.history();
     assert_eq!((history.len(), &history[0]["outcome"]), (1, &"measured".into()));
@@ -85,7 +95,10 @@ fn a_watch_is_added_tested_told_of_and_removed_without_a_trace_but_its_history()
     let page = lab.path("history.html");
     lab.run(&format!("history --out {}", page.display())).expect_status(0);
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("<svg") && page.contains("change against none") && !page.contains("http"), "{page}");
+    assert!(
+        page.contains("<svg") && page.contains("change against none") && !page.contains("http"),
+        "{page}"
+    );
 
     lab.run(&format!("watch remove {name}")).expect_status(0);
     for path in watched.units() {
@@ -129,8 +142,13 @@ fn a_watch_is_removed_by_any_word_that_adds_it() {
     add(&device.path, &format!("--name {}", names[0])).expect_status(0);
     add(&device.path, &format!("--name {}", names[1])).expect_status(0);
     let several = lab.run(&format!("watch remove {}", device.path));
-    let removed = [names[1].as_str(), &device.path].map(|word| lab.run(&format!("watch remove {word}")));
-    let left: Vec<bool> = names.iter().flat_map(|name| units(name)).map(|path| fs::remove_file(path).is_ok()).collect();
+    let removed =
+        [names[1].as_str(), &device.path].map(|word| lab.run(&format!("watch remove {word}")));
+    let left: Vec<bool> = names
+        .iter()
+        .flat_map(|name| units(name))
+        .map(|path| fs::remove_file(path).is_ok())
+        .collect();
     several.expect_status(2).says(&["has several watches", &names[0], &names[1]]);
     removed.into_iter().for_each(|ran| drop(ran.expect_status(0)));
     assert_eq!(left, [false; 4]);
@@ -146,13 +164,17 @@ fn systemd_takes_the_units() {
     watched.add("--between 23:30-01:00 --every daily").expect_status(0);
     let [service, timer, _] = watched.units();
     // It knows nothing of running the machine, and checks both files and what they name.
-    let checked = Command::new("systemd-analyze").arg("verify").arg(&service).arg(&timer).output().unwrap();
+    let checked =
+        Command::new("systemd-analyze").arg("verify").arg(&service).arg(&timer).output().unwrap();
     let said = String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success() && !said.contains(watched.name.as_str()), "{said}");
     let text = fs::read_to_string(timer).unwrap();
     let calendar = text.lines().find_map(|line| line.strip_prefix("OnCalendar=")).unwrap();
     let next = Command::new("systemd-analyze").args(["calendar", calendar]).output().unwrap();
-    assert!(next.status.success() && String::from_utf8_lossy(&next.stdout).contains("23:30:00"), "{calendar}");
+    assert!(
+        next.status.success() && String::from_utf8_lossy(&next.stdout).contains("23:30:00"),
+        "{calendar}"
+    );
 }
 
 #[test]
@@ -171,12 +193,20 @@ fn outside_of_its_hours_or_on_another_device_nothing_is_measured() {
     let closed = format!("{:02}:00-{:02}:30", (hour + 22) % 24, (hour + 22) % 24);
     fs::write(&path, text.replace("02:00-03:00", &closed)).unwrap();
     let ran = lab.run(&format!("watch run {name}")).expect_status(0);
-    assert!(ran.stdout.contains("not tested") && ran.stdout.contains("its window"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("not tested") && ran.stdout.contains("its window"),
+        "{}",
+        ran.stdout
+    );
     assert_eq!(watched.history()[0]["outcome"], "skipped");
 
     // The same name, another device: a test must not be made, however much time there is.
     fs::write(&path, text.replace("identity = \"", "identity = \"not ")).unwrap();
-    lab.run(&format!("watch run {name} --now")).expect_status(1).says(&["not name", "replaced", "watch remove"]);
+    lab.run(&format!("watch run {name} --now")).expect_status(1).says(&[
+        "not name",
+        "replaced",
+        "watch remove",
+    ]);
 }
 
 #[test]
@@ -190,15 +220,22 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         let told = lab.path("told");
         // Without a shell's quotes, which the words of a test do not have.
         let tell = format!("tee={};cat>$tee", told.display());
-        let words = if apply { format!("--tell {tell} --apply set") } else { format!("--tell {tell}") };
+        let words =
+            if apply { format!("--tell {tell} --apply set") } else { format!("--tell {tell}") };
         watched.add(&words).expect_status(0);
         lab.run(&format!("watch run {name} --now")).expect_measured();
         assert!(!told.exists(), "the first verdict is no change");
 
         // The last test is made to have recommended something else, whatever the next one finds.
-        let file =
-            fs::read_dir(lab.state().join("history")).unwrap().next().unwrap().unwrap().path().join("history.jsonl");
-        let mut last: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        let file = fs::read_dir(lab.state().join("history"))
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path()
+            .join("history.jsonl");
+        let mut last: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         last["recommended"] = "kyber".into();
         for effect in last["effects"].as_array_mut().unwrap() {
             let shift = if effect["arm"] == "kyber" { 6.0 } else { 0.0 };
@@ -212,7 +249,10 @@ fn a_changed_verdict_is_told_and_applied_only_if_asked_for() {
         let entry = watched.history().pop().unwrap();
         let recommended = entry["recommended"].as_str();
         let is_other = recommended.is_some_and(|arm| arm != "kyber");
-        assert_eq!((entry["outcome"].as_str(), entry["changed"].as_bool()), (Some("measured"), Some(is_other)));
+        assert_eq!(
+            (entry["outcome"].as_str(), entry["changed"].as_bool()),
+            (Some("measured"), Some(is_other))
+        );
         let text = fs::read_to_string(&told).unwrap_or_default();
         assert_eq!(text.contains("has changed from kyber"), is_other, "{text}");
         // Where the evidence is void nothing is recommended, and nothing may be set.
@@ -236,7 +276,9 @@ fn what_is_left_of_a_broken_watch_can_be_removed() {
     assert!(listed.stdout.contains("--force"), "{}", listed.stdout);
     lab.run(&format!("watch remove {name}")).expect_status(1).says(&["--force"]);
     lab.run(&format!("watch remove {name} --force")).expect_status(0);
-    assert!(!config.exists() && watched.units().iter().all(|path| fs::symlink_metadata(path).is_err()));
+    assert!(
+        !config.exists() && watched.units().iter().all(|path| fs::symlink_metadata(path).is_err())
+    );
     watched.add("").expect_status(0);
     fs::remove_file(&config).unwrap();
     lab.run(&format!("watch remove {name} --force")).expect_status(0);
@@ -253,25 +295,35 @@ fn slips_are_named_before_anything_is_written() {
     watched.add("--between night").expect_status(2).says(&["--between", "02:00-05:00"]);
     watched.add("--every fortnight").expect_status(2).says(&["--every", "weekly"]);
     watched.add("--max-load 0").expect_status(2).says(&["--max-load"]);
-    watched.add("--budget 2h --between 02:00-03:00").expect_status(2).says(&["--between", "--budget"]);
+    watched
+        .add("--budget 2h --between 02:00-03:00")
+        .expect_status(2)
+        .says(&["--between", "--budget"]);
     watched.add("--destroy-data /dev/loop-other").expect_status(2).says(&["--destroy-data"]);
     lab.run("watch add --device loop:64M").expect_status(2).says(&["temporary"]);
     lab.run("watch add --arena sim --device hp97560").expect_status(2).says(&["--arena"]);
     lab.run("watch run nothing").expect_status(2).says(&["watch add"]);
     lab.run("watch remove nothing").expect_status(2).says(&["watch add"]);
-    assert!(!lab.state().join("watch").exists() && watched.units().iter().all(|path| !path.exists()));
+    assert!(
+        !lab.state().join("watch").exists() && watched.units().iter().all(|path| !path.exists())
+    );
 
     // A workload that writes is refused with one that reads, unless the device's data are given away; none named, it is one that reads.
     let device = &watched.device.path;
-    let refused = lab.run(&format!("watch add --device {device} --workload oltp --print")).expect_status(2);
+    let refused =
+        lab.run(&format!("watch add --device {device} --workload oltp --print")).expect_status(2);
     refused.says(&["only reads", "--workload randread", "--destroy-data"]);
     let printed = lab.run(&format!("watch add --device {device} --print")).expect_status(0);
     assert!(printed.stdout.contains("kind = \"randread\""), "{printed:?}");
     // A loop device is known by its name only: next week the name may be another disk's.
-    lab.run(&format!("watch add --device {device} --workload oltp --destroy-data {device} --print"))
-        .expect_status(2)
-        .says(&["--destroy-data", "no serial number", "only reads"]);
-    let plan = lab.run(&format!("watch add --device {device} --workload randread --plan-only")).expect_status(0);
+    lab.run(&format!(
+        "watch add --device {device} --workload oltp --destroy-data {device} --print"
+    ))
+    .expect_status(2)
+    .says(&["--destroy-data", "no serial number", "only reads"]);
+    let plan = lab
+        .run(&format!("watch add --device {device} --workload randread --plan-only"))
+        .expect_status(0);
     assert!(plan.stdout.contains("[[arm]]") && !lab.state().join("watch").exists(), "{plan:?}");
 }
 
@@ -296,10 +348,16 @@ fn a_change_in_a_history_is_named_with_the_kernel_that_came_with_it() {
     let text = lab.run("history").expect_status(0).stdout;
     let changed: Vec<&str> = text.lines().filter(|line| line.starts_with("CHANGED")).collect();
     let [change] = changed[..] else { panic!("{text}") };
-    assert!(change.starts_with("CHANGED since 2026-01-25 02:00:00: bfq on r (sdb): iops -"), "{change}");
+    assert!(
+        change.starts_with("CHANGED since 2026-01-25 02:00:00: bfq on r (sdb): iops -"),
+        "{change}"
+    );
     assert!(change.ends_with("kernel.release 6.12.0 (was 6.1.0)"), "{change}");
     let json = lab.run("history --json").expect_status(0).json();
-    assert_eq!((json["entries"].as_array().unwrap().len(), &json["changes"][0]["followed"]), (40, &"level".into()));
+    assert_eq!(
+        (json["entries"].as_array().unwrap().len(), &json["changes"][0]["followed"]),
+        (40, &"level".into())
+    );
     let page = lab.path("history.html");
     lab.run(&format!("history --out {}", page.display())).expect_status(0);
     assert!(fs::read_to_string(page).unwrap().contains("<li>CHANGED since 2026-01-25"));

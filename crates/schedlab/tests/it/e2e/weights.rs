@@ -15,8 +15,14 @@ fn groups() -> Vec<PathBuf> {
         let words: Vec<&str> = line.split(' ').collect();
         words[2].starts_with("cgroup").then(|| PathBuf::from(words[1]))
     });
-    let inside = hierarchies.filter_map(|at| fs::read_dir(at).ok()).flatten().flatten().map(|entry| entry.path());
-    let is_ours = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("schedlab-"));
+    let inside = hierarchies
+        .filter_map(|at| fs::read_dir(at).ok())
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let is_ours = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("schedlab-"))
+    };
     inside.filter(is_ours).collect()
 }
 
@@ -46,7 +52,9 @@ fn plan(device: &str, arms: &[(&str, &str, &str)]) -> String {
         "device = \"{device}\"\n[budget]\ntime_s = 120\nblocks = 4\n[trial]\nduration_ms = 1000\nwarmup_ms = 200\n"
     );
     for (name, scheduler, tunables) in arms {
-        text += &format!("[[arm]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n");
+        text += &format!(
+            "[[arm]]\nname = \"{name}\"\nscheduler = \"{scheduler}\"\ntunables = {{ {tunables} }}\n"
+        );
     }
     text += "[[workload]]\nname = \"reads\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n";
     // Always backlogged: a flow that bfq has to wait for loses its turn, and its weight, while its reader gets no CPU.
@@ -60,8 +68,7 @@ fn plan(device: &str, arms: &[(&str, &str, &str)]) -> String {
 
 /// Without `strict_guarantees` bfq injects requests of the light flow while it waits for the heavy one, and the weight is lost.
 const STRICT: &str = "low_latency = 0, strict_guarantees = 1, ";
-const EQUAL: &str =
-    "low_latency = 0, strict_guarantees = 1, \"io.bfq.weight@heavy\" = 100, \"io.bfq.weight@light\" = 100";
+const EQUAL: &str = "low_latency = 0, strict_guarantees = 1, \"io.bfq.weight@heavy\" = 100, \"io.bfq.weight@light\" = 100";
 const HEAVY: &str = "\"io.bfq.weight@heavy\" = 400, \"io.bfq.weight@light\" = 100";
 
 #[test]
@@ -78,16 +85,24 @@ fn a_weight_acts_under_bfq_and_is_ignored_under_others_aloud_and_no_group_stays(
     let out = lab.path("out");
     let ran = lab.run(&format!("run {} --out {}", lab.path("plan.toml").display(), out.display()));
     assert!([Some(0), Some(3)].contains(&ran.status), "{ran:?}");
-    assert!(ran.stderr.contains("WARNING: arm none: io.bfq.weight@heavy has no effect under none"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("WARNING: arm none: io.bfq.weight@heavy has no effect under none"),
+        "{}",
+        ran.stderr
+    );
     let share = |arm: &str| {
         let all = trials(&out).into_iter().filter(|trial| trial["arm"] == arm);
-        let shares: Vec<f64> =
-            all.filter_map(|trial| trial["observation"]["metrics"]["heavy.share_percent"].as_f64()).collect();
+        let shares: Vec<f64> = all
+            .filter_map(|trial| trial["observation"]["metrics"]["heavy.share_percent"].as_f64())
+            .collect();
         shares.iter().sum::<f64>() / shares.len() as f64
     };
     // 50, 80 and 50 on an idle machine; bfq serves one flow for so long that a second of equal weights can be far from 50.
     let [equal, bfq, none] = ["equal", "bfq", "none"].map(share);
-    assert!((equal - 50.0).abs() < 25.0 && (none - 50.0).abs() < 15.0 && bfq > 65.0, "{equal} {bfq} {none}");
+    assert!(
+        (equal - 50.0).abs() < 25.0 && (none - 50.0).abs() < 15.0 && bfq > 65.0,
+        "{equal} {bfq} {none}"
+    );
     assert_eq!(device.snapshot(), before);
     assert_eq!(fs::read_dir(lab.path("state/journal")).map_or(0, Iterator::count), 0);
 }
@@ -102,20 +117,28 @@ fn flows_of_a_killed_experiment_are_ended_and_their_groups_and_the_settings_take
     let before = device.snapshot();
     let arms = [("equal", "bfq", EQUAL), ("none", "none", HEAVY)];
     fs::write(lab.path("plan.toml"), plan(&device.path, &arms)).unwrap();
-    let words = format!("run {} --out {}", lab.path("plan.toml").display(), lab.path("out").display());
+    let words =
+        format!("run {} --out {}", lab.path("plan.toml").display(), lab.path("out").display());
     let mut child = lab.start(&words);
     let members = |pid: u32| -> usize {
-        let below = groups_of(pid).into_iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().flatten();
-        let procs = below.filter_map(|entry| fs::read_to_string(entry.path().join("cgroup.procs")).ok());
+        let below =
+            groups_of(pid).into_iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().flatten();
+        let procs =
+            below.filter_map(|entry| fs::read_to_string(entry.path().join("cgroup.procs")).ok());
         procs.map(|text| text.lines().count()).sum()
     };
-    eventually("both flows run in groups", || members(child.id()) >= 2 && !trials(&lab.path("out")).is_empty());
+    eventually("both flows run in groups", || {
+        members(child.id()) >= 2 && !trials(&lab.path("out")).is_empty()
+    });
     let pid = child.id();
     assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
     child.wait().unwrap();
     assert!(!groups_of(pid).is_empty(), "the groups outlive their maker");
     let ran = lab.run("restore").expect_status(0);
-    assert!(ran.stdout.contains("the session of an experiment that did not end is cleaned up: ended"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("the session of an experiment that did not end is cleaned up: ended"),
+        "{ran:?}"
+    );
     assert_eq!(groups_of(pid), [] as [PathBuf; 0]);
     assert_eq!(device.snapshot(), before);
     assert_eq!(fs::read_dir(lab.path("state/journal")).map_or(0, Iterator::count), 0);
@@ -131,15 +154,26 @@ fn what_this_machine_lacks_is_said_before_anything_is_measured() {
     let device = Loop::new(&lab.dir, "disk", 16);
     let before = device.snapshot();
     for (tunables, says) in [
-        ("\"io.weight@heavy\" = 400", vec!["arm b, flow heavy", "io.weight", "boot with cgroup_no_v1=io"]),
+        (
+            "\"io.weight@heavy\" = 400",
+            vec!["arm b, flow heavy", "io.weight", "boot with cgroup_no_v1=io"],
+        ),
         ("\"io.latency@heavy\" = \"10ms\"", vec!["io.latency", "boot with cgroup_no_v1=io"]),
         ("\"io.cost.qos\" = \"enable=1\"", vec!["io.cost.qos", "boot with cgroup_no_v1=io"]),
         ("\"cdl_enable\" = 1", vec!["cdl_enable", "there is no"]),
         ("\"io.weight@heavi\" = 1", vec!["did you mean \"heavy\""]),
         ("\"io.weight@../../x\" = 1", vec!["no name of a flow"]),
     ] {
-        fs::write(lab.path("plan.toml"), plan(&device.path, &[("a", "none", ""), ("b", "bfq", tunables)])).unwrap();
-        let ran = lab.run(&format!("run {} --out {}", lab.path("plan.toml").display(), lab.path("out").display()));
+        fs::write(
+            lab.path("plan.toml"),
+            plan(&device.path, &[("a", "none", ""), ("b", "bfq", tunables)]),
+        )
+        .unwrap();
+        let ran = lab.run(&format!(
+            "run {} --out {}",
+            lab.path("plan.toml").display(),
+            lab.path("out").display()
+        ));
         ran.expect_status(2).says(&says);
     }
     assert_eq!(device.snapshot(), before);

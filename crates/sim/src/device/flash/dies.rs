@@ -121,7 +121,9 @@ impl Dies {
             None => self.begin(now, die),
             Some(Running::Write(begun)) => {
                 let (limit, suspend_ns) = match begun.work {
-                    Work::Program(_) | Work::MoveProgram => (of.program_suspends, of.program_suspend_ns),
+                    Work::Program(_) | Work::MoveProgram => {
+                        (of.program_suspends, of.program_suspend_ns)
+                    }
                     Work::Erase => (of.erase_suspends, of.erase_suspend_ns),
                     Work::MoveRead => (0, 0),
                 };
@@ -192,7 +194,9 @@ impl Dies {
             at.programming.push(program);
             let mut planes = 1_u32 << (plane / nr);
             // Pages of the host's for other planes are programmed together.
-            while let Some(Write { work: Work::Program(program), plane, .. }) = at.writes.front().copied() {
+            while let Some(Write { work: Work::Program(program), plane, .. }) =
+                at.writes.front().copied()
+            {
                 let bit = 1 << (plane / nr);
                 if planes & bit != 0 {
                     break;

@@ -37,7 +37,10 @@ impl Front {
 
     /// The host uses this many queues.
     pub(super) fn resize(&mut self, queues: u32) {
-        assert!(self.taken + self.waiting == 0, "the number of queues is said before the first command");
+        assert!(
+            self.taken + self.waiting == 0,
+            "the number of queues is said before the first command"
+        );
         self.queues = vec![Line::default(); queues as usize];
     }
 

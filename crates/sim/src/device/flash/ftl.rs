@@ -110,8 +110,12 @@ impl Ftl {
 
     pub(super) fn new(shape: Shape, rng: Stream) -> Ftl {
         let blocks = shape.planes() * shape.blocks_per_plane;
-        let plane =
-            |_| Plane { free: (1..shape.blocks_per_plane).rev().collect(), open: 0, next_page: 0, victim: None };
+        let plane = |_| Plane {
+            free: (1..shape.blocks_per_plane).rev().collect(),
+            open: 0,
+            next_page: 0,
+            victim: None,
+        };
         Ftl {
             map: vec![NONE; shape.units as usize],
             back: vec![NONE; blocks as usize * shape.units_per_block() as usize],
@@ -133,7 +137,11 @@ impl Ftl {
             while first < units {
                 let count = size.min((units - first) as usize);
                 for (at, unit) in page[..count].iter_mut().enumerate() {
-                    *unit = if round == 0 { first + at as u32 } else { self.rng.below(units.into()) as u32 };
+                    *unit = if round == 0 {
+                        first + at as u32
+                    } else {
+                        self.rng.below(units.into()) as u32
+                    };
                 }
                 self.write(&page[..count]);
                 first += count as u32;
@@ -149,7 +157,10 @@ impl Ftl {
                 let page = unit / self.shape.units_per_page;
                 return (page % self.shape.planes(), page / self.shape.planes());
             }
-            place => (place / self.shape.units_per_page, self.shape.blocks_per_plane * self.shape.pages_per_block),
+            place => (
+                place / self.shape.units_per_page,
+                self.shape.blocks_per_plane * self.shape.pages_per_block,
+            ),
         };
         (page / per_plane, page % per_plane)
     }
@@ -203,10 +214,12 @@ impl Ftl {
             let drawn = (0..draws).map(|_| self.rng.below(shape.blocks_per_plane.into()) as u32);
             best = drawn.filter(|block| full(*block)).min_by_key(valid);
         }
-        let worth = |block: &u32| valid(block).div_ceil(shape.units_per_page) < shape.pages_per_block;
+        let worth =
+            |block: &u32| valid(block).div_ceil(shape.units_per_page) < shape.pages_per_block;
         // Drawn badly: all of them.
-        let best =
-            best.filter(worth).or_else(|| (0..shape.blocks_per_plane).filter(|block| full(*block)).min_by_key(valid));
+        let best = best
+            .filter(worth)
+            .or_else(|| (0..shape.blocks_per_plane).filter(|block| full(*block)).min_by_key(valid));
         self.planes[plane as usize].victim = best.filter(worth).map(|block| {
             let pages = valid(&block).div_ceil(shape.units_per_page);
             let gained = (shape.pages_per_block - pages).max(1);

@@ -17,7 +17,8 @@ impl Flash {
         let end = inside.sector + inside.nr;
         self.inside[slot as usize].left = 1;
         for unit in inside.units() {
-            let wanted = end.min((unit + 1) * UNIT_SECTORS) - inside.sector.max(unit * UNIT_SECTORS);
+            let wanted =
+                end.min((unit + 1) * UNIT_SECTORS) - inside.sector.max(unit * UNIT_SECTORS);
             let unit = unit as u32;
             if self.packing.iter().any(|(packed, _)| *packed == unit) {
                 self.inside[slot as usize].left += 1;
@@ -40,7 +41,11 @@ impl Flash {
     fn sense(&mut self, now: u64, slot: u32, page: Option<(u32, u32)>, bytes: u64) {
         let Some((plane, page)) = page.filter(|_| bytes > 0) else { return };
         self.inside[slot as usize].left += 1;
-        let ns = if page.is_multiple_of(2) { self.servers.times.read_ns } else { self.servers.times.read_msb_ns };
+        let ns = if page.is_multiple_of(2) {
+            self.servers.times.read_ns
+        } else {
+            self.servers.times.read_msb_ns
+        };
         let die = self.ftl.shape.die(plane);
         if let Some(dies) = &mut self.dies {
             let end = dies.read(now, die, Read { slot, plane, bytes, ns });
@@ -72,7 +77,10 @@ impl Flash {
         let times = &self.servers.times;
         let die = self.ftl.shape.die(plane);
         let Collected { reads, programs, erases } = collected;
-        let moves = [(Work::MoveRead, times.read_ns, reads), (Work::MoveProgram, times.program_ns, programs)];
+        let moves = [
+            (Work::MoveRead, times.read_ns, reads),
+            (Work::MoveProgram, times.program_ns, programs),
+        ];
         let all = moves.into_iter().chain([(Work::Erase, times.erase_ns, erases)]);
         let mut end = None;
         for (work, ns, times) in all.chain([(Work::Program(program), times.program_ns, 1)]) {

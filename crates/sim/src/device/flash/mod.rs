@@ -137,7 +137,8 @@ impl Flash {
                 Op::Read => {
                     let times = &self.servers.times;
                     let small = inside.nr <= UNIT_SECTORS;
-                    let wait = if small { times.read_overhead_4k_ns } else { times.read_overhead_ns };
+                    let wait =
+                        if small { times.read_overhead_4k_ns } else { times.read_overhead_ns };
                     self.at(now + wait, Event::Begin { slot });
                 }
                 Op::Write => {
@@ -184,7 +185,8 @@ impl Flash {
         if self.settings.early_completion {
             self.stats.cached_writes += 1;
             self.free_slots.push(slot);
-            let ns = self.servers.times.write_overhead_ns + count * self.servers.times.write_unit_ns;
+            let ns =
+                self.servers.times.write_overhead_ns + count * self.servers.times.write_unit_ns;
             self.at(now + ns, Event::Done { tag: inside.tag, queue: Some(inside.queue) });
         } else {
             self.program(now);
@@ -208,7 +210,8 @@ impl Flash {
         let (plane, collected) = self.ftl.write(&units[..count]);
         self.programs_begun += 1;
         self.programming += 1;
-        let program = Program { number: self.programs_begun, plane, units: count as u32, collected, slots };
+        let program =
+            Program { number: self.programs_begun, plane, units: count as u32, collected, slots };
         let place = match self.free_programs.pop() {
             Some(place) => {
                 self.programs[place as usize] = program;
@@ -230,7 +233,8 @@ impl Flash {
         self.free_programs.push(place);
         self.programming -= 1;
         self.buffered -= u64::from(program.units);
-        let wait = if self.settings.early_completion { 0 } else { self.servers.times.write_overhead_ns };
+        let wait =
+            if self.settings.early_completion { 0 } else { self.servers.times.write_overhead_ns };
         for slot in program.slots.into_iter().filter(|slot| *slot != NO_SLOT) {
             self.part_done(now + wait, slot);
         }
@@ -299,7 +303,9 @@ impl DeviceModel for Flash {
     }
 
     fn suspend_limits(&self) -> [u64; 2] {
-        let limits = |priority: dies::Priority| [priority.program_suspends.into(), priority.erase_suspends.into()];
+        let limits = |priority: dies::Priority| {
+            [priority.program_suspends.into(), priority.erase_suspends.into()]
+        };
         self.settings.priority.map_or([0, 0], limits)
     }
 
@@ -333,7 +339,8 @@ impl DeviceModel for Flash {
                 check(tag, sector, nr_sectors, self.sectors(), open, self.settings.queue_depth);
                 self.stats.transfers += 1;
                 self.stats.bytes += u64::from(nr_sectors) * SECTOR_BYTES;
-                self.front.arrive(op, Inside { tag, queue, sector, nr: nr_sectors.into(), left: 0 });
+                self.front
+                    .arrive(op, Inside { tag, queue, sector, nr: nr_sectors.into(), left: 0 });
                 self.fetch(now);
             }
             Command::Flush { tag } => {

@@ -18,10 +18,12 @@ pub(in crate::device) fn read(from: &mut Description, seed: u64) -> Result<Flash
     let trial_ms = from.number_or("trial_ms", 1000, 1, 86_400_000)?;
     let queue_depth = from.number_or("queue_depth", 32, 1, 65_535)? as u32;
     let queues = from.number_or("queues", 1, 1, MAX_QUEUES)? as u32;
-    let command_slots = from.number_or("command_slots", u32::MAX.into(), 1, u32::MAX.into())? as u32;
+    let command_slots =
+        from.number_or("command_slots", u32::MAX.into(), 1, u32::MAX.into())? as u32;
     let priority = priority(from)?;
     let shape = shape(from)?;
-    let read_ns = from.number("read_ns", "nanoseconds from the cells to the page register", 0, SECOND_NS)?;
+    let read_ns =
+        from.number("read_ns", "nanoseconds from the cells to the page register", 0, SECOND_NS)?;
     let read_overhead_ns = from.number_or("read_overhead_ns", 0, 0, SECOND_NS)?;
     let rate = |from: &mut Description, key| from.number(key, "bytes a second", 1000, 1 << 40);
     let times = Times {
@@ -32,7 +34,12 @@ pub(in crate::device) fn read(from: &mut Description, seed: u64) -> Result<Flash
         channel_bytes_per_s: rate(from, "channel_bytes_per_s")?,
         link_bytes_per_s: rate(from, "link_bytes_per_s")?,
         read_overhead_ns,
-        read_overhead_4k_ns: from.number_or("read_overhead_4k_ns", read_overhead_ns, 0, SECOND_NS)?,
+        read_overhead_4k_ns: from.number_or(
+            "read_overhead_4k_ns",
+            read_overhead_ns,
+            0,
+            SECOND_NS,
+        )?,
         write_overhead_ns: from.number_or("write_overhead_ns", read_overhead_ns, 0, SECOND_NS)?,
         write_unit_ns: from.number_or("write_unit_ns", 0, 0, SECOND_NS)?,
     };
@@ -45,7 +52,15 @@ pub(in crate::device) fn read(from: &mut Description, seed: u64) -> Result<Flash
         ftl.precondition(condition == 2);
     }
     let buffer_units = buffer_kib * 1024 / UNIT_BYTES;
-    let settings = Settings { queue_depth, queues, command_slots, early_completion, buffer_units, trial_ms, priority };
+    let settings = Settings {
+        queue_depth,
+        queues,
+        command_slots,
+        early_completion,
+        buffer_units,
+        trial_ms,
+        priority,
+    };
     Ok(Flash::new(ftl, times, settings))
 }
 
@@ -54,7 +69,9 @@ fn priority(from: &mut Description) -> Result<Option<Priority>, DeviceError> {
     let mut suspends = |key| -> Result<u32, DeviceError> {
         let suspends = from.number_or(key, 0, 0, 65_535)?;
         if suspends > 0 && passes == 0 {
-            return Err(from.inconsistent(key, "needs a read_priority, the number of reads that go first"));
+            return Err(
+                from.inconsistent(key, "needs a read_priority, the number of reads that go first")
+            );
         }
         Ok(suspends as u32)
     };
@@ -72,11 +89,15 @@ fn priority(from: &mut Description) -> Result<Option<Priority>, DeviceError> {
 fn shape(from: &mut Description) -> Result<Shape, DeviceError> {
     let capacity_mib = from.number_or("capacity_mib", 8192, 16, 65_536)?;
     let channels = from.number("channels", "flash channels", 1, 256)? as u32;
-    let dies_per_channel = from.number("dies_per_channel", "dies (LUNs) of a channel", 1, 256)? as u32;
+    let dies_per_channel =
+        from.number("dies_per_channel", "dies (LUNs) of a channel", 1, 256)? as u32;
     let planes_per_die = from.number_or("planes_per_die", 1, 1, 16)? as u32;
-    let page_bytes = from.number_or("page_bytes", UNIT_BYTES, UNIT_BYTES, MAX_UNITS as u64 * UNIT_BYTES)?;
+    let page_bytes =
+        from.number_or("page_bytes", UNIT_BYTES, UNIT_BYTES, MAX_UNITS as u64 * UNIT_BYTES)?;
     if !page_bytes.is_multiple_of(UNIT_BYTES) {
-        return Err(from.inconsistent("page_bytes", format!("{page_bytes} is no multiple of {UNIT_BYTES}")));
+        return Err(
+            from.inconsistent("page_bytes", format!("{page_bytes} is no multiple of {UNIT_BYTES}"))
+        );
     }
     let pages_per_block = from.number_or("pages_per_block", 256, 2, 65_536)? as u32;
     let spare_percent = from.number_or("over_provisioning_percent", 7, 0, 400)?;
@@ -93,8 +114,9 @@ fn shape(from: &mut Description) -> Result<Shape, DeviceError> {
     let least = (logical * pages).div_ceil(pages - 1) + 3;
     let blocks_per_plane = (units * (100 + spare_percent)).div_ceil(100 * block).max(least);
     if blocks_per_plane * block > 1 << 27 {
-        let why =
-            format!("{planes} planes with blocks of {pages_per_block} pages are too much flash for {capacity_mib} MiB");
+        let why = format!(
+            "{planes} planes with blocks of {pages_per_block} pages are too much flash for {capacity_mib} MiB"
+        );
         return Err(from.inconsistent("pages_per_block", why));
     }
     Ok(Shape {

@@ -52,7 +52,8 @@ impl Servers {
     }
 
     pub(super) fn link(&mut self, now: u64, bytes: u64) -> u64 {
-        self.link_free_ns = now.max(self.link_free_ns) + bytes * 1_000_000_000 / self.times.link_bytes_per_s;
+        self.link_free_ns =
+            now.max(self.link_free_ns) + bytes * 1_000_000_000 / self.times.link_bytes_per_s;
         self.link_free_ns
     }
 
@@ -67,7 +68,11 @@ impl Servers {
         let shape = self.shape;
         let bit = 1 << (plane / shape.dies());
         let die = &mut self.dies[shape.die(plane) as usize];
-        if die.planes & bit == 0 && die.planes != 0 && die.program == program && die.begins_ns >= now {
+        if die.planes & bit == 0
+            && die.planes != 0
+            && die.program == program
+            && die.begins_ns >= now
+        {
             die.planes |= bit;
             if ns > die.took_ns {
                 die.free_ns += ns - die.took_ns;
@@ -86,8 +91,9 @@ impl Servers {
             return;
         }
         let times = self.times;
-        let ns =
-            collected.reads * times.read_ns + collected.programs * times.program_ns + collected.erases * times.erase_ns;
+        let ns = collected.reads * times.read_ns
+            + collected.programs * times.program_ns
+            + collected.erases * times.erase_ns;
         let die = &mut self.dies[self.shape.die(plane) as usize];
         *die = Die { free_ns: now.max(die.free_ns) + ns, ..Die::default() };
     }

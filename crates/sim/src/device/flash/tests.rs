@@ -41,12 +41,19 @@ fn a_read_costs_overhead_cells_channel_and_link() {
 
 #[test]
 fn a_synchronous_write_waits_for_its_program_and_an_early_one_does_not() {
-    let late = SMALL.replace("early_completion=1", "early_completion=0:write_overhead_ns=3000:precondition=fresh");
+    let late = SMALL.replace(
+        "early_completion=1",
+        "early_completion=0:write_overhead_ns=3000:precondition=fresh",
+    );
     let (times, _) = all(&mut *device(&late, 1).unwrap(), &[transfer(0, Op::Write, 0, 1)]);
     // 4 KiB on the link; the whole page on the channel.
     assert_eq!(times, [2_048 + 40_960 + 400_000 + 3_000]);
     let (times, end) = all(&mut *device(SMALL, 1).unwrap(), &[transfer(0, Op::Write, 0, 1)]);
-    assert_eq!((times, end), (vec![2_048 + 7_000], 2_048 + 7_000), "it stays in the buffer until its page is full");
+    assert_eq!(
+        (times, end),
+        (vec![2_048 + 7_000], 2_048 + 7_000),
+        "it stays in the buffer until its page is full"
+    );
     let flush = [transfer(0, Op::Write, 0, 4), Command::Flush { tag: 1 }];
     let mut device = device(SMALL, 1).unwrap();
     device.submit(Time::ZERO, flush[0]);
@@ -62,26 +69,33 @@ fn a_synchronous_write_waits_for_its_program_and_an_early_one_does_not() {
 #[test]
 fn a_full_buffer_is_as_fast_as_the_dies_program() {
     // 1 MiB of buffer, 4 MiB of writes: the later ones wait for programs. 8 dies program 16 KiB in 0.4 ms each: 328 MB/s.
-    let writes: Vec<_> = (0..64).map(|tag| transfer(tag, Op::Write, u64::from(tag) * 16, 16)).collect();
+    let writes: Vec<_> =
+        (0..64).map(|tag| transfer(tag, Op::Write, u64::from(tag) * 16, 16)).collect();
     let (times, _) = all(&mut *device(SMALL, 1).unwrap(), &writes);
     assert!(times[10] < 500_000, "{}", times[10]);
     let expected = 3 * 1024 * 1024 * 1_000_000_000 / 327_680_000;
-    assert!(times[63].abs_diff(expected) < expected / 10, "{} where {expected} is expected", times[63]);
+    assert!(
+        times[63].abs_diff(expected) < expected / 10,
+        "{} where {expected} is expected",
+        times[63]
+    );
 }
 
 /// Bytes a second of 256 random reads of a page each.
 fn read_rate(changes: &str) -> u64 {
     let mut rng = Stream::new(4);
     let mut device = device(&format!("{SMALL}:{changes}"), 1).unwrap();
-    let reads: Vec<_> = (0..256).map(|tag| transfer(tag, Op::Read, rng.below(4000) * 4, 4)).collect();
+    let reads: Vec<_> =
+        (0..256).map(|tag| transfer(tag, Op::Read, rng.below(4000) * 4, 4)).collect();
     let (_, end) = all(&mut *device, &reads);
     256 * 16_384 * 1_000_000_000 / end
 }
 
 #[test]
 fn parallelism_grows_with_channels_until_the_link_is_the_limit() {
-    let rates: Vec<u64> =
-        [1, 2, 4, 8].map(|channels| read_rate(&format!("channels={channels}:dies_per_channel=8"))).into();
+    let rates: Vec<u64> = [1, 2, 4, 8]
+        .map(|channels| read_rate(&format!("channels={channels}:dies_per_channel=8")))
+        .into();
     for pair in rates.windows(2).take(2) {
         assert!(pair[1] * 10 > pair[0] * 16, "{rates:?}");
     }
@@ -131,7 +145,10 @@ fn random_writes_to_a_worn_device_are_slower_and_amplified_and_sequential_ones_a
         let (worn_ns, worn) = write_all(&spec("steady"), false);
         assert!(amplification(sequential) <= at_most, "{gc}: {} %", amplification(sequential));
         assert!((130..900).contains(&amplification(worn)), "{gc}: {} %", amplification(worn));
-        assert!(worn.erases > 0 && worn_ns * 10 > sequential_ns * 13, "{gc}: {worn_ns} {sequential_ns}");
+        assert!(
+            worn.erases > 0 && worn_ns * 10 > sequential_ns * 13,
+            "{gc}: {worn_ns} {sequential_ns}"
+        );
         let more_spare = format!("{}:over_provisioning_percent=60", spec("steady"));
         assert!(amplification(write_all(&more_spare, false).1) < amplification(worn), "{gc}");
     }
@@ -140,9 +157,11 @@ fn random_writes_to_a_worn_device_are_slower_and_amplified_and_sequential_ones_a
 #[test]
 fn a_fresh_device_is_faster_than_a_worn_one_as_long_as_it_is_fresh() {
     let time = |condition: &str| {
-        let mut device = device(&format!("{SMALL}:precondition={condition}:buffer_kib=64"), 1).unwrap();
+        let mut device =
+            device(&format!("{SMALL}:precondition={condition}:buffer_kib=64"), 1).unwrap();
         let mut rng = Stream::new(8);
-        let writes: Vec<_> = (0..256).map(|tag| transfer(tag, Op::Write, rng.below(16_000), 16)).collect();
+        let writes: Vec<_> =
+            (0..256).map(|tag| transfer(tag, Op::Write, rng.below(16_000), 16)).collect();
         all(&mut *device, &writes).1
     };
     let (fresh, worn) = (time("fresh"), time("steady"));
@@ -199,7 +218,9 @@ fn read_beside_programs(changes: &str) -> (u64, DeviceStats) {
 
 #[test]
 fn a_read_waits_for_all_programs_or_for_one_or_suspends_it() {
-    let near = |seen: u64, expected: u64| assert!(seen.abs_diff(expected) < 200, "{seen} where {expected} is expected");
+    let near = |seen: u64, expected: u64| {
+        assert!(seen.abs_diff(expected) < 200, "{seen} where {expected} is expected")
+    };
     near(read_beside_programs("").0, 4 * 400_000 - 100_000 + 50_000);
     near(read_beside_programs(":read_priority=10").0, 300_000 + 50_000);
     let suspending = ":read_priority=10:program_suspends=1:program_suspend_ns=20000";
@@ -207,7 +228,8 @@ fn a_read_waits_for_all_programs_or_for_one_or_suspends_it() {
     near(latency, 20_000 + 50_000);
     assert_eq!((stats.suspends, stats.programs), (1, 4));
     // What is nearly over is not suspended.
-    let (latency, stats) = read_beside_programs(":read_priority=10:program_suspends=1:program_suspend_ns=310000");
+    let (latency, stats) =
+        read_beside_programs(":read_priority=10:program_suspends=1:program_suspend_ns=310000");
     near(latency, 300_000 + 50_000);
     assert_eq!(stats.suspends, 0);
 }
@@ -240,20 +262,27 @@ fn a_program_is_suspended_no_more_often_than_allowed_and_passed_by_no_more_reads
     // The program begins after the first read, and each read that comes later suspends it or waits for it.
     assert_eq!(end(":read_priority=1000").1, 0);
     for suspends in [1, 2, 5] {
-        let (programmed_us, suspended) =
-            end(&format!(":read_priority=1000:program_suspends={suspends}:program_suspend_ns=20000:resume_ns=5000"));
+        let (programmed_us, suspended) = end(&format!(
+            ":read_priority=1000:program_suspends={suspends}:program_suspend_ns=20000:resume_ns=5000"
+        ));
         assert_eq!(suspended, suspends);
         let least = 400 + suspends * (20 + 50 + 5);
-        assert!((least..least + 120).contains(&programmed_us), "{programmed_us} µs with {suspends} suspends");
+        assert!(
+            (least..least + 120).contains(&programmed_us),
+            "{programmed_us} µs with {suspends} suspends"
+        );
     }
 }
 
 #[test]
 fn reads_that_wait_pass_a_program_up_to_the_limit() {
     for (passes, least_us) in [(1, 450), (8, 800), (1000, 2400)] {
-        let mut device = device(&one_die(&format!(":read_priority={passes}:queue_depth=256")), 1).unwrap();
+        let mut device =
+            device(&one_die(&format!(":read_priority={passes}:queue_depth=256")), 1).unwrap();
         // The first read occupies the die; the page comes to it then, and 40 reads wait.
-        (0..41).for_each(|tag| device.submit(Time::ZERO, transfer(tag, Op::Read, u64::from(tag) * 100, 1)));
+        (0..41).for_each(|tag| {
+            device.submit(Time::ZERO, transfer(tag, Op::Read, u64::from(tag) * 100, 1))
+        });
         device.submit(Time::ZERO, transfer(41, Op::Write, 0, 4));
         device.advance(Time::from_ns(1000), &mut Vec::new());
         device.submit(Time::from_ns(1000), Command::Flush { tag: 42 });
@@ -263,7 +292,10 @@ fn reads_that_wait_pass_a_program_up_to_the_limit() {
             device.advance(at, &mut done);
         }
         let us = at.as_ns() / 1000;
-        assert!((least_us..least_us + 110).contains(&us), "{us} µs where {least_us} is expected for {passes}");
+        assert!(
+            (least_us..least_us + 110).contains(&us),
+            "{us} µs where {least_us} is expected for {passes}"
+        );
     }
 }
 
@@ -271,7 +303,8 @@ fn reads_that_wait_pass_a_program_up_to_the_limit() {
 fn an_erase_is_suspended_too() {
     // Garbage is collected all the time; a reader comes every millisecond.
     let latencies = |changes: &str| {
-        let spec = one_die(&format!(":precondition=steady:buffer_kib=64:erase_ns=20000000{changes}"));
+        let spec =
+            one_die(&format!(":precondition=steady:buffer_kib=64:erase_ns=20000000{changes}"));
         let mut device = device(&spec, 1).unwrap();
         let mut rng = Stream::new(5);
         let (mut done, mut tag, mut sent_at, mut worst) = (Vec::new(), 0, 0, 0);

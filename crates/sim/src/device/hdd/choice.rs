@@ -43,7 +43,12 @@ impl Hdd {
             let command = self.waiting[at];
             if !(command.write && self.caches(command.nr)) {
                 at += 1;
-            } else if self.dirty.take(command.sector, command.nr, command.ready_ns, self.earliest_ns(&command)) {
+            } else if self.dirty.take(
+                command.sector,
+                command.nr,
+                command.ready_ns,
+                self.earliest_ns(&command),
+            ) {
                 self.waiting.remove(at);
                 self.overwritten(now, command.sector, command.nr);
                 self.stats.cached_writes += 1;
@@ -116,15 +121,29 @@ impl Hdd {
             Some(ahead) => {
                 let reached = self.mechanics.reading_on(begin, ahead.head, ahead.limit);
                 let held = self.segments.get(ahead.segment);
-                Departure { begin, arm: reached.arm, read_on: Some((held.start, reached.head.next)) }
+                Departure {
+                    begin,
+                    arm: reached.arm,
+                    read_on: Some((held.start, reached.head.next)),
+                }
             }
         }
     }
 
-    pub(super) fn positioning_from(&self, from: &Departure, sector: u64, nr: u64, write: bool) -> u64 {
+    pub(super) fn positioning_from(
+        &self,
+        from: &Departure,
+        sector: u64,
+        nr: u64,
+        write: bool,
+    ) -> u64 {
         if !write {
-            let going_on = from.read_on.is_some_and(|(start, next)| start <= sector && sector <= next);
-            if going_on || self.segments.hold(sector, sector + nr).is_some() || self.dirty.hold(sector, sector + nr) {
+            let going_on =
+                from.read_on.is_some_and(|(start, next)| start <= sector && sector <= next);
+            if going_on
+                || self.segments.hold(sector, sector + nr).is_some()
+                || self.dirty.hold(sector, sector + nr)
+            {
                 return 0;
             }
         }

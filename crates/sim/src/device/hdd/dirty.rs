@@ -53,14 +53,20 @@ impl Dirty {
     /// Takes a write, if there is room: new data over old need none.
     pub(super) fn take(&mut self, sector: u64, nr: u64, ready_ns: u64, earliest_ns: u64) -> bool {
         let end = sector + nr;
-        if let Some(at) = self.extents.iter().position(|extent| extent.sector <= sector && end <= extent.end()) {
+        if let Some(at) =
+            self.extents.iter().position(|extent| extent.sector <= sector && end <= extent.end())
+        {
             self.join(at, 0, ready_ns, earliest_ns);
             return true;
         }
         if self.held + nr > self.room {
             return false;
         }
-        if let Some(at) = self.extents.iter().position(|extent| extent.end() == sector && extent.nr + nr <= LONGEST) {
+        if let Some(at) = self
+            .extents
+            .iter()
+            .position(|extent| extent.end() == sector && extent.nr + nr <= LONGEST)
+        {
             self.join(at, nr, ready_ns, earliest_ns);
             return true;
         }

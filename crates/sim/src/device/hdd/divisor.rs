@@ -22,7 +22,11 @@ impl Divisor {
     pub(super) fn split(self, n: u64) -> (u64, u64) {
         let quotient = ((u128::from(self.reciprocal) * u128::from(n)) >> 64) as u64;
         let remainder = n - quotient * self.by;
-        if remainder >= self.by { (quotient + 1, remainder - self.by) } else { (quotient, remainder) }
+        if remainder >= self.by {
+            (quotient + 1, remainder - self.by)
+        } else {
+            (quotient, remainder)
+        }
     }
 
     /// The remainder of `n` divided by it.

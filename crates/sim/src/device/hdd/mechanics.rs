@@ -56,13 +56,16 @@ impl Zone {
 
     /// The first track with numbered sectors, of so many heads.
     fn first_track(&self, heads: u32) -> Arm {
-        let (cylinder, head) = (self.reserved_tracks / u64::from(heads), self.reserved_tracks % u64::from(heads));
+        let (cylinder, head) =
+            (self.reserved_tracks / u64::from(heads), self.reserved_tracks % u64::from(heads));
         Arm { cylinder: self.first_cylinder + cylinder as u32, head: head as u32 }
     }
 
     /// The last one.
     fn last_track(&self, heads: u32) -> Arm {
-        let before = u64::from(self.cylinders) * u64::from(heads) - self.spare_tracks + self.slipped.len() as u64 - 1;
+        let before = u64::from(self.cylinders) * u64::from(heads) - self.spare_tracks
+            + self.slipped.len() as u64
+            - 1;
         let (cylinder, head) = (before / u64::from(heads), before % u64::from(heads));
         Arm { cylinder: self.first_cylinder + cylinder as u32, head: head as u32 }
     }
@@ -197,7 +200,8 @@ impl Mechanics {
         let table = (seek.knee.max(seek.first.len() as u64) + 1).min(u64::from(cylinders));
         let near: Vec<u32> = (0..table).map(|distance| seek.seek_ns(distance) as u32).collect();
         let longest_seek_ns = near.iter().map(|ns| u64::from(*ns)).max().unwrap_or(0);
-        let longest_seek_ns = longest_seek_ns.max(seek.seek_ns(u64::from(cylinders).saturating_sub(1)));
+        let longest_seek_ns =
+            longest_seek_ns.max(seek.seek_ns(u64::from(cylinders).saturating_sub(1)));
         // Beyond the table the curve is linear and does not fall.
         let beyond = if table < u64::from(cylinders) { seek.seek_ns(table) } else { u64::MAX };
         let mut least = near.clone();
@@ -268,14 +272,16 @@ impl Mechanics {
 
     /// Sectors of the track on which a sector lies.
     pub(super) fn sectors_per_track(&self, sector: u64) -> u64 {
-        self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1].sectors_per_track
+        self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1]
+            .sectors_per_track
     }
 
     /// The same in a zone with slipped tracks.
     fn locate_past_slipped(&self, zone: usize, offset: u64) -> Spot {
         let at = &self.zones[zone];
         let (numbered, sector) = self.quick[zone].per_track.split(offset);
-        let passed_over = |track: u64, slipped: &u64| if *slipped <= track { track + 1 } else { track };
+        let passed_over =
+            |track: u64, slipped: &u64| if *slipped <= track { track + 1 } else { track };
         let track = at.slipped.iter().fold(numbered, passed_over);
         let (cylinder, head) = (track / u64::from(self.heads), track % u64::from(self.heads));
         Spot {
@@ -309,7 +315,10 @@ impl Mechanics {
     /// No movement over this distance or a longer one takes less, a write's neither.
     #[inline]
     pub(super) fn least_seek_ns(&self, distance: u64) -> u64 {
-        let read = self.least.get(distance as usize).map_or_else(|| self.seek_ns(distance), |ns| u64::from(*ns));
+        let read = self
+            .least
+            .get(distance as usize)
+            .map_or_else(|| self.seek_ns(distance), |ns| u64::from(*ns));
         read.saturating_sub(self.write_lead_ns.saturating_sub(self.write_settle_ns))
     }
 
@@ -343,7 +352,10 @@ impl Mechanics {
     fn turned(&self, spot: Spot) -> u64 {
         let zone = &self.zones[spot.zone as usize];
         let cylinder = u64::from(spot.arm.cylinder - zone.first_cylinder);
-        zone.phase + cylinder * zone.skew_per_cylinder + u64::from(spot.arm.head) * zone.track_skew + spot.sector
+        zone.phase
+            + cylinder * zone.skew_per_cylinder
+            + u64::from(spot.arm.head) * zone.track_skew
+            + spot.sector
     }
 
     /// Nanoseconds from `ns` until the sector comes round.
@@ -405,14 +417,16 @@ impl Mechanics {
     fn is_slipped(&self, zone: u32, arm: Arm) -> bool {
         let zone = &self.zones[zone as usize];
         !zone.slipped.is_empty() && {
-            let track = u64::from(arm.cylinder - zone.first_cylinder) * u64::from(self.heads) + u64::from(arm.head);
+            let track = u64::from(arm.cylinder - zone.first_cylinder) * u64::from(self.heads)
+                + u64::from(arm.head);
             zone.slipped.contains(&track)
         }
     }
 
     /// Moves the arm from `arm`, beginning at `ns`, to a transfer's first sector, and transfers all of it.
     pub(super) fn walk(&self, ns: u64, arm: Arm, transfer: Transfer) -> Walk {
-        let Transfer { sector, nr, write, earliest_ns, mark, data: (data_ns, data_sector_ns) } = transfer;
+        let Transfer { sector, nr, write, earliest_ns, mark, data: (data_ns, data_sector_ns) } =
+            transfer;
         let mut spot = self.locate(sector);
         let mut costs = Costs::default();
         let mut at = (ns + self.step(arm, spot.arm, write, &mut costs)).max(earliest_ns);
@@ -427,7 +441,9 @@ impl Mechanics {
             // How far into this track the mark lies.
             let marked = (mark + left).saturating_sub(nr);
             if mark_ns == 0 && 0 < marked && marked <= take {
-                mark_ns = at + wait + if marked == take { passing } else { self.pass(at, spot, marked).1 };
+                mark_ns = at
+                    + wait
+                    + if marked == take { passing } else { self.pass(at, spot, marked).1 };
             }
             at += wait + passing;
             left -= take;

@@ -119,7 +119,12 @@ pub(super) struct Hdd {
 }
 
 impl Hdd {
-    fn new(mechanics: Mechanics, electronics: Electronics, segments: Segments, write_cache: u64) -> Hdd {
+    fn new(
+        mechanics: Mechanics,
+        electronics: Electronics,
+        segments: Segments,
+        write_cache: u64,
+    ) -> Hdd {
         let sector = SECTOR_BYTES * 1_000_000_000;
         Hdd {
             bus_sector: electronics.bus_bytes_per_s.map(|by| (sector / by, sector % by)),
@@ -156,15 +161,19 @@ impl Hdd {
 
     /// A transfer needs no arm: only the bus, when its overhead is over.
     fn leave(&mut self, command: &Waiting) {
-        self.bus_free_ns =
-            command.ready_ns.max(self.clock.ns).max(self.bus_free_ns) + self.bus_ns(command.write, command.nr);
+        self.bus_free_ns = command.ready_ns.max(self.clock.ns).max(self.bus_free_ns)
+            + self.bus_ns(command.write, command.nr);
         let completion = if command.write { 0 } else { self.electronics.read_completion_ns };
         self.leave_at(self.bus_free_ns + completion, command.tag, false);
     }
 
     /// The overhead of a command that comes now, before the medium is used for it.
     fn overhead_ns(&self, write: bool) -> u64 {
-        let of = if write { &self.electronics.write_overhead_ns } else { &self.electronics.read_overhead_ns };
+        let of = if write {
+            &self.electronics.write_overhead_ns
+        } else {
+            &self.electronics.read_overhead_ns
+        };
         of[usize::from(self.after_write)]
     }
 
@@ -348,7 +357,8 @@ impl DeviceModel for Hdd {
                 done.push(tag);
                 continue;
             }
-            let (_, work) = self.current.take().expect("what is due and does not leave occupies the arm");
+            let (_, work) =
+                self.current.take().expect("what is due and does not leave occupies the arm");
             self.finish(work, done);
             self.pick(at);
         }
@@ -383,8 +393,12 @@ impl DeviceModel for Hdd {
             .numbers(&[zones.len() as u64, near.len() as u64]);
         for zone in zones {
             let skews = [zone.track_skew, zone.skew_per_cylinder];
-            let layout = [zone.phase, zone.reserved_tracks, zone.spare_tracks, zone.slipped.len() as u64];
-            tables = tables.numbers(&[zone.cylinders.into(), zone.sectors_per_track]).numbers(&skews).numbers(&layout);
+            let layout =
+                [zone.phase, zone.reserved_tracks, zone.spare_tracks, zone.slipped.len() as u64];
+            tables = tables
+                .numbers(&[zone.cylinders.into(), zone.sectors_per_track])
+                .numbers(&skews)
+                .numbers(&layout);
         }
         for zone in zones {
             tables = tables.numbers(&zone.slipped);

@@ -23,11 +23,17 @@ pub(in crate::device) fn read(from: &mut Description) -> Result<Hdd, DeviceError
     let count = from.number_or("segments", 0, 0, 4096)?;
     let size = from.number_or("segment_sectors", 128, 1, 1 << 20)?;
     if electronics.read_ahead > size && count > 0 {
-        return Err(from.inconsistent("read_ahead", format!("reads on further than a segment of {size} sectors holds")));
+        return Err(from.inconsistent(
+            "read_ahead",
+            format!("reads on further than a segment of {size} sectors holds"),
+        ));
     }
     let write_cache = from.number_or("write_cache", 0, 0, 1 << 24)?;
     if electronics.immediate_reporting && write_cache == 0 {
-        return Err(from.inconsistent("immediate_reporting", "needs a write_cache (in sectors) to report from"));
+        return Err(from.inconsistent(
+            "immediate_reporting",
+            "needs a write_cache (in sectors) to report from",
+        ));
     }
     Ok(Hdd::new(mechanics, electronics, Segments::new(count as usize, size), write_cache))
 }
@@ -61,18 +67,24 @@ fn electronics(from: &mut Description, trial_ms: u64) -> Result<Electronics, Dev
 /// The overhead of a kind of command after a read, and after a write: as after a read, if the description has no other.
 fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2], DeviceError> {
     let after_read = from.number_or(&format!("{of}_overhead_ns"), default, 0, SECOND_NS)?;
-    Ok([after_read, from.number_or(&format!("{of}_overhead_after_write_ns"), after_read, 0, SECOND_NS)?])
+    Ok([
+        after_read,
+        from.number_or(&format!("{of}_overhead_after_write_ns"), after_read, 0, SECOND_NS)?,
+    ])
 }
 
 /// The drive's bus, for reads and for writes; through the host at which it was measured, if that is asked for, at most what that
 /// host did.
 fn bus(from: &mut Description) -> Result<[u64; 2], DeviceError> {
-    let bus = from.number("bus_bytes_per_s", "bytes a second between host and drive", 1000, 1 << 40)?;
+    let bus =
+        from.number("bus_bytes_per_s", "bytes a second between host and drive", 1000, 1 << 40)?;
     let reads = from.number_or("host_bytes_per_s", 1 << 40, 1000, 1 << 40)?;
     let writes = from.number_or("host_write_bytes_per_s", reads, 1000, 1 << 40)?;
     let through = from.switch_or("through_host", false)?;
     if through && !from.has("host_bytes_per_s") {
-        return Err(from.inconsistent("through_host", "needs host_bytes_per_s, what the host takes"));
+        return Err(
+            from.inconsistent("through_host", "needs host_bytes_per_s, what the host takes")
+        );
     }
     Ok(if through { [bus.min(reads), bus.min(writes)] } else { [bus; 2] })
 }
@@ -86,7 +98,9 @@ fn mechanics(from: &mut Description) -> Result<Mechanics, DeviceError> {
     let total = zones.last().map_or(0, |zone| zone.first_sector + zone.sectors());
     let sectors = from.number_or("sectors", total, 1, u64::MAX >> 16)?;
     if sectors > total {
-        return Err(from.inconsistent("sectors", format!("{sectors} sectors, but the zones hold {total}")));
+        return Err(
+            from.inconsistent("sectors", format!("{sectors} sectors, but the zones hold {total}"))
+        );
     }
     let seek = seek_curve(from, cylinders)?;
     Ok(Mechanics::new(
@@ -95,7 +109,10 @@ fn mechanics(from: &mut Description) -> Result<Mechanics, DeviceError> {
         sectors,
         (60 * SECOND_NS + rpm / 2) / rpm,
         from.number_or("head_switch_ns", 0, 0, SECOND_NS)?,
-        [from.number_or("write_settle_ns", 0, 0, SECOND_NS)?, from.number_or("write_lead_ns", 0, 0, SECOND_NS)?],
+        [
+            from.number_or("write_settle_ns", 0, 0, SECOND_NS)?,
+            from.number_or("write_lead_ns", 0, 0, SECOND_NS)?,
+        ],
         spare,
         seek,
     ))
@@ -105,7 +122,12 @@ fn mechanics(from: &mut Description) -> Result<Mechanics, DeviceError> {
 /// of its first track in sectors, the reserved tracks at its front and the spare ones at its end, and then its slipped tracks; or `zone_count` zones of
 /// (nearly) equal numbers of cylinders between `sectors_per_track_outer` and `sectors_per_track_inner`, whose skews keep the
 /// time of the outermost.
-fn zones(from: &mut Description, cylinders: u64, heads: u64, spare: u64) -> Result<Vec<Zone>, DeviceError> {
+fn zones(
+    from: &mut Description,
+    cylinders: u64,
+    heads: u64,
+    spare: u64,
+) -> Result<Vec<Zone>, DeviceError> {
     let listed = from.length("zones", 4096)?;
     let mut zones = Vec::new();
     if listed > 0 {
@@ -117,12 +139,15 @@ fn zones(from: &mut Description, cylinders: u64, heads: u64, spare: u64) -> Resu
                            track, reserved tracks, spare tracks, slipped tracks]";
                 return Err(from.inconsistent(&key, why));
             }
-            let mut number = |part: usize, min, max| from.number(&format!("{key}.{part}"), "part of a zone", min, max);
+            let mut number = |part: usize, min, max| {
+                from.number(&format!("{key}.{part}"), "part of a zone", min, max)
+            };
             let (count, spt) = (number(0, 1, cylinders)?, number(1, 1, 65_535)?);
             let skews = [number(2, 0, spt)?, number(3, 0, spt)?];
             let (mut layout, most) = (Layout::default(), count * heads - 1);
             if parts > 4 {
-                let [phase, reserved, spare] = [number(4, 0, spt - 1)?, number(5, 0, most)?, number(6, 0, most)?];
+                let [phase, reserved, spare] =
+                    [number(4, 0, spt - 1)?, number(5, 0, most)?, number(6, 0, most)?];
                 let slipped = (7..parts).map(|at| number(at, 0, most)).collect::<Result<_, _>>()?;
                 layout = Layout { phase, reserved, spare, slipped };
             }
@@ -136,17 +161,32 @@ fn zones(from: &mut Description, cylinders: u64, heads: u64, spare: u64) -> Resu
         return Ok(zones);
     }
     let count = from.number_or("zone_count", 1, 1, 4096)?;
-    let outer = from.number("sectors_per_track_outer", "sectors of the outermost tracks; or give zones", 1, 65_535)?;
+    let outer = from.number(
+        "sectors_per_track_outer",
+        "sectors of the outermost tracks; or give zones",
+        1,
+        65_535,
+    )?;
     let inner = from.number_or("sectors_per_track_inner", outer, 1, outer)?;
-    let skews = [from.number_or("track_skew", 0, 0, outer)?, from.number_or("cylinder_skew", 0, 0, outer)?];
+    let skews =
+        [from.number_or("track_skew", 0, 0, outer)?, from.number_or("cylinder_skew", 0, 0, outer)?];
     if count > cylinders {
-        return Err(from.inconsistent("zone_count", format!("{count} zones for {cylinders} cylinders")));
+        return Err(
+            from.inconsistent("zone_count", format!("{count} zones for {cylinders} cylinders"))
+        );
     }
     for at in 0..count {
         let spt = outer - (outer - inner) * at / (count - 1).max(1);
         let size = cylinders * (at + 1) / count - cylinders * at / count;
         let [track, cylinder] = skews.map(|skew| (skew * spt).div_ceil(outer));
-        add(from, "zone_count", &mut zones, ([size, spt, track, cylinder], Layout::default()), heads, spare)?;
+        add(
+            from,
+            "zone_count",
+            &mut zones,
+            ([size, spt, track, cylinder], Layout::default()),
+            heads,
+            spare,
+        )?;
     }
     Ok(zones)
 }
@@ -200,9 +240,9 @@ fn add(
         return Err(from.inconsistent(key, why));
     }
     layout.check(cylinders * heads, spare).map_err(|why| from.inconsistent(key, why))?;
-    let (first_sector, first_cylinder) = zones
-        .last()
-        .map_or((0, 0), |zone: &Zone| (zone.first_sector + zone.sectors(), zone.first_cylinder + zone.cylinders));
+    let (first_sector, first_cylinder) = zones.last().map_or((0, 0), |zone: &Zone| {
+        (zone.first_sector + zone.sectors(), zone.first_cylinder + zone.cylinders)
+    });
     zones.push(Zone {
         first_sector,
         first_cylinder,
@@ -235,25 +275,40 @@ fn seek_curve(from: &mut Description, cylinders: u64) -> Result<SeekCurve, Devic
         knee: from.number_or("seek.knee", 0, 0, 1_000_000)?,
         a_ns: from.number_or("seek.a_ns", 0, 0, SECOND_NS)?,
         b_ns: from.number_or("seek.b_ns", 0, 0, SECOND_NS / 1000)?,
-        c_ns: from.number("seek.c_ns", "constant of the linear part of the seek curve", 0, SECOND_NS)?,
-        e_ps: from.number("seek.e_ps", "factor of the linear part, in picoseconds a cylinder", 0, HOUR_NS / 1000)?,
+        c_ns: from.number(
+            "seek.c_ns",
+            "constant of the linear part of the seek curve",
+            0,
+            SECOND_NS,
+        )?,
+        e_ps: from.number(
+            "seek.e_ps",
+            "factor of the linear part, in picoseconds a cylinder",
+            0,
+            HOUR_NS / 1000,
+        )?,
     };
     if curve.seek_ns(cylinders - 1) > SECOND_NS {
-        return Err(from.inconsistent("seek.e_ps", "a seek over the whole disk takes more than a second"));
+        return Err(
+            from.inconsistent("seek.e_ps", "a seek over the whole disk takes more than a second")
+        );
     }
     let listed = curve.first.len() as u64;
     for distance in 1..=listed.min(cylinders.saturating_sub(2)) {
         let (here, there) = (curve.seek_ns(distance), curve.seek_ns(distance + 1));
         if falls(here, there) {
-            let why =
-                format!("the time falls from {here} ns at {distance} cylinders to {there} ns at {}", distance + 1);
+            let why = format!(
+                "the time falls from {here} ns at {distance} cylinders to {there} ns at {}",
+                distance + 1
+            );
             return Err(from.inconsistent("seek.first_ns", why));
         }
     }
     let (here, there) = (curve.seek_ns(curve.knee), curve.seek_ns(curve.knee + 1));
     if curve.knee + 1 < cylinders && falls(here, there) {
-        let why =
-            format!("the time falls from {here} ns at the knee to {there} ns beyond; the curve must not decrease");
+        let why = format!(
+            "the time falls from {here} ns at the knee to {there} ns beyond; the curve must not decrease"
+        );
         return Err(from.inconsistent("seek.knee", why));
     }
     Ok(curve)

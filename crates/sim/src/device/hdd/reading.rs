@@ -59,7 +59,9 @@ impl Hdd {
     /// The segment in which a read begins.
     pub(super) fn partial(&self, sector: u64) -> Option<usize> {
         let almost = |at| self.electronics.almost_hits && self.segments.get(at).end == sector;
-        self.reading_segment().filter(|at| almost(*at)).or_else(|| self.segments.hold(sector, sector + 1))
+        self.reading_segment()
+            .filter(|at| almost(*at))
+            .or_else(|| self.segments.hold(sector, sector + 1))
     }
 
     /// A read that is in the cache, as far as the clock has come: it is answered from there, and reading on may go further, from
@@ -86,7 +88,8 @@ impl Hdd {
                 let limit = self.limit(end, segment);
                 if next < limit {
                     let head = Head { next, at_ns: restart_ns, arm: self.arm };
-                    self.ahead = Some(Ahead { head, arm: self.arm, seen_ns: restart_ns, limit, segment });
+                    self.ahead =
+                        Some(Ahead { head, arm: self.arm, seen_ns: restart_ns, limit, segment });
                 }
             }
             _ => {}
@@ -114,13 +117,23 @@ impl Hdd {
             (walk, walk.mark_ns + self.electronics.reconnect_ns)
         };
         self.arm = walk.arm;
-        let on_bus = (walk.end_ns + self.bus_ns(false, 1)).max(data_ns + self.bus_ns(false, nr)).max(begin);
+        let on_bus =
+            (walk.end_ns + self.bus_ns(false, 1)).max(data_ns + self.bus_ns(false, nr)).max(begin);
         let done = on_bus + self.electronics.read_completion_ns;
-        self.current = Some((done, Work::Read { tag, sector, end, segment, media_end_ns: walk.end_ns, stale: false }));
+        self.current = Some((
+            done,
+            Work::Read { tag, sector, end, segment, media_end_ns: walk.end_ns, stale: false },
+        ));
     }
 
     /// The sectors up to `end` that a segment does not have yet.
-    fn read_rest(&mut self, now: u64, begin: u64, end: u64, segment: usize) -> super::mechanics::Walk {
+    fn read_rest(
+        &mut self,
+        now: u64,
+        begin: u64,
+        end: u64,
+        segment: usize,
+    ) -> super::mechanics::Walk {
         let going_on = self.ahead.filter(|ahead| ahead.segment == segment);
         let reading = self.reading_segment() == Some(segment);
         let (from, arm, next) = if let Some(Ahead { head, .. }) = going_on {
@@ -132,11 +145,22 @@ impl Hdd {
             (begin, self.arm, self.segments.get(segment).end)
         };
         self.segments.touch(segment);
-        let rest = Transfer { sector: next, nr: end - next, write: false, earliest_ns: 0, mark: 0, data: (0, 0) };
+        let rest = Transfer {
+            sector: next,
+            nr: end - next,
+            write: false,
+            earliest_ns: 0,
+            mark: 0,
+            data: (0, 0),
+        };
         let walk = self.mechanics.walk(from, arm, rest);
         // What the head was on its way to anyhow is no seek and no search of this command's.
         let waited = walk.end_ns.saturating_sub(now).min(walk.costs.transfer_ns);
-        self.account(if reading { Costs { transfer_ns: waited, ..Costs::default() } } else { walk.costs });
+        self.account(if reading {
+            Costs { transfer_ns: waited, ..Costs::default() }
+        } else {
+            walk.costs
+        });
         walk
     }
 }

@@ -39,7 +39,10 @@ impl Segments {
 
     /// The first sector of each segment, and the one after its last.
     pub(super) fn held(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.all.iter().filter(|segment| segment.end > 0).map(|segment| (segment.start, segment.end))
+        self.all
+            .iter()
+            .filter(|segment| segment.end > 0)
+            .map(|segment| (segment.start, segment.end))
     }
 
     pub(super) fn touch(&mut self, segment: usize) {
@@ -51,7 +54,8 @@ impl Segments {
     /// where there are no segments.
     pub(super) fn fill(&mut self, start: u64, end: u64) -> Option<usize> {
         let oldest = (0..self.all.len()).min_by_key(|at| self.all[*at].used)?;
-        self.all[oldest] = Segment { start: start.max(end.saturating_sub(self.size)), end, used: 0 };
+        self.all[oldest] =
+            Segment { start: start.max(end.saturating_sub(self.size)), end, used: 0 };
         self.touch(oldest);
         Some(oldest)
     }

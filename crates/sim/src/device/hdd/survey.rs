@@ -14,7 +14,10 @@ impl Hdd {
         let [read, write] = [self.sets_out(now, false), self.sets_out(now, true)];
         let from = self.departure(read.0);
         // Mostly both are the same.
-        let sides = [(from, read.1), (if write.0 == read.0 { from } else { self.departure(write.0) }, write.1)];
+        let sides = [
+            (from, read.1),
+            (if write.0 == read.0 { from } else { self.departure(write.0) }, write.1),
+        ];
         // Reading on takes the arm along, and writes and reads set out at different times.
         let cylinders = sides.map(|(from, _)| from.arm.cylinder);
         let (low, high) = (cylinders[0].min(cylinders[1]), cylinders[0].max(cylinders[1]));
@@ -37,7 +40,8 @@ impl Survey for Moment<'_> {
     fn positioning_ns(&self, request: &BlockRequest) -> u64 {
         let write = request.op == Op::Write;
         let (from, waits) = &self.sides[usize::from(write)];
-        waits + self.disk.positioning_from(from, request.sector, u64::from(request.nr_sectors), write)
+        waits
+            + self.disk.positioning_from(from, request.sector, u64::from(request.nr_sectors), write)
     }
 
     fn center(&self) -> u64 {

@@ -8,7 +8,8 @@ impl Hdd {
     /// When the medium may begin to write from the cache: the whole of it must have come over the bus when its last sector passes (as
     /// on tracks like its first one).
     pub(super) fn earliest_ns(&self, command: &Waiting) -> u64 {
-        let passing = command.nr * self.mechanics.revolution_ns / self.mechanics.sectors_per_track(command.sector);
+        let passing = command.nr * self.mechanics.revolution_ns
+            / self.mechanics.sectors_per_track(command.sector);
         command.ready_ns
             + self
                 .bus_ns(true, command.nr.min(self.electronics.write_watermark))
@@ -19,8 +20,13 @@ impl Hdd {
         let Waiting { tag, sector, nr, ready_ns, .. } = command;
         let earliest_ns = ready_ns + self.bus_ns(true, nr.min(self.electronics.write_watermark));
         let data = (ready_ns, self.bus_sector[1].0);
-        let walk = self.write(now, now.max(ready_ns), Transfer { sector, nr, write: true, earliest_ns, mark: 0, data });
-        let done = walk.end_ns + self.electronics.reconnect_ns + self.electronics.write_completion_ns;
+        let walk = self.write(
+            now,
+            now.max(ready_ns),
+            Transfer { sector, nr, write: true, earliest_ns, mark: 0, data },
+        );
+        let done =
+            walk.end_ns + self.electronics.reconnect_ns + self.electronics.write_completion_ns;
         self.current = Some((done, Work::Write { tag, sector, end: sector + nr }));
     }
 
@@ -47,7 +53,8 @@ impl Hdd {
         let mut stop = false;
         let reading_on = self.ahead.map(|ahead| ahead.segment);
         self.segments.overwrite(sector, sector + nr, |segment| stop |= Some(segment) == reading_on);
-        if let Some((_, Work::Read { sector: first, end, segment, stale, .. })) = &mut self.current {
+        if let Some((_, Work::Read { sector: first, end, segment, stale, .. })) = &mut self.current
+        {
             let emptied = segment.is_some_and(|segment| self.segments.get(segment).end == 0);
             *stale |= emptied || sector < *end && *first < sector + nr;
         }

@@ -77,7 +77,14 @@ pub(super) fn measure(bench: &mut Bench<'_>) -> Result<Cache, FitError> {
     let read_ahead = most;
     let segment = segment(bench, read_ahead)?;
     let unit_ns = per_unit(bench, read_ahead.min(segment), hit_ns)?;
-    Ok(Cache { segments, segment, read_ahead, to_track_end: most > least + least / 10 + 1, hit_ns, unit_ns })
+    Ok(Cache {
+        segments,
+        segment,
+        read_ahead,
+        to_track_end: most > least + least / 10 + 1,
+        hit_ns,
+        unit_ns,
+    })
 }
 
 /// How many units beyond a read are in the cache some time later.
@@ -93,7 +100,10 @@ fn read_ahead(bench: &mut Bench<'_>) -> Result<u64, FitError> {
 }
 
 /// The largest number up to `most` of which it is true, if it is true of all smaller ones; 0 if it is never.
-fn longest(most: u64, holds: &mut dyn FnMut(u64) -> Result<bool, FitError>) -> Result<u64, FitError> {
+fn longest(
+    most: u64,
+    holds: &mut dyn FnMut(u64) -> Result<bool, FitError>,
+) -> Result<u64, FitError> {
     let (mut low, mut high) = (0, 1);
     while high <= most && holds(high)? {
         (low, high) = (high, high * 2);

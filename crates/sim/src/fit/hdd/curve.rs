@@ -54,7 +54,8 @@ pub(super) fn fit(times: &[Least]) -> Curve {
             c_ns: c.max(0.0),
             e_ns: e.max(0.0),
         };
-        let off: f64 = times.iter().map(|of| (curve.seek_ns(of.distance) / of.ns - 1.0).powi(2)).sum();
+        let off: f64 =
+            times.iter().map(|of| (curve.seek_ns(of.distance) / of.ns - 1.0).powi(2)).sum();
         // Both parts meet, or the description would be refused.
         let falls = curve.seek_ns(curve.knee + 1) < 0.96 * curve.seek_ns(curve.knee);
         if off < best.0 && !falls && curve.knee < last.distance {
@@ -63,10 +64,12 @@ pub(super) fn fit(times: &[Least]) -> Curve {
     }
     let curve = best.1;
     let off = |of: &Least| (curve.seek_ns(of.distance) / of.ns - 1.0).abs() > OFF;
-    let consecutive = times.iter().enumerate().take_while(|(at, of)| of.distance == *at as u64 + 1).count();
+    let consecutive =
+        times.iter().enumerate().take_while(|(at, of)| of.distance == *at as u64 + 1).count();
     let listed = times[..consecutive.min(MOST_FIRST)].iter().rposition(off).map_or(0, |at| at + 1);
     let mut next = curve.seek_ns(listed as u64 + 1);
-    let mut first: Vec<u64> = times[..listed].iter().map(|of| of.ns.max(0.0).round() as u64).collect();
+    let mut first: Vec<u64> =
+        times[..listed].iter().map(|of| of.ns.max(0.0).round() as u64).collect();
     // Measured times are not smooth, and a description whose curve falls by a twentieth is refused.
     for ns in first.iter_mut().rev() {
         *ns = (*ns).min((next * 1.04) as u64);
@@ -107,7 +110,8 @@ mod tests {
 
     #[test]
     fn the_published_curve_comes_back_from_its_own_times() {
-        let truth = Curve { knee: 383, a_ns: 3.24e6, b_ns: 4e5, c_ns: 8e6, e_ns: 8e3, first: Vec::new() };
+        let truth =
+            Curve { knee: 383, a_ns: 3.24e6, b_ns: 4e5, c_ns: 8e6, e_ns: 8e3, first: Vec::new() };
         let times: Vec<Least> = super::super::seek::distances(1962)
             .into_iter()
             .map(|distance| Least { distance, ns: truth.seek_ns(distance) })

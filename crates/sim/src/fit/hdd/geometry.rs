@@ -61,7 +61,8 @@ impl Geometry {
         let from = (cylinder - zone.first_cylinder) * self.per_cylinder(zone) + head * zone.track;
         let first = (zone.first + from).checked_sub(zone.reserved * zone.track)?;
         let spare = if head + 1 == self.heads { self.spare } else { 0 };
-        (first >= zone.first && first + zone.track <= zone.end).then_some((first, zone.track - spare))
+        (first >= zone.first && first + zone.track <= zone.end)
+            .then_some((first, zone.track - spare))
     }
 
     /// Turns that a unit takes to pass.
@@ -72,7 +73,10 @@ impl Geometry {
 }
 
 /// Measures all of it.
-pub(super) fn measure(bench: &mut Bench<'_>, say: &mut dyn FnMut(&str)) -> Result<Geometry, FitError> {
+pub(super) fn measure(
+    bench: &mut Bench<'_>,
+    say: &mut dyn FnMut(&str),
+) -> Result<Geometry, FitError> {
     let lengths = zones(bench, say)?;
     let mut geometry = Geometry { zones: Vec::new(), heads: 0, spare: 0 };
     let mut first_cylinder = 0;
@@ -131,7 +135,12 @@ fn zones(bench: &mut Bench<'_>, say: &mut dyn FnMut(&str)) -> Result<Vec<(u64, u
 }
 
 /// The zones that begin between two tracks.
-fn between(bench: &mut Bench<'_>, low: Track, high: Track, found: &mut Vec<(u64, u64)>) -> Result<(), FitError> {
+fn between(
+    bench: &mut Bench<'_>,
+    low: Track,
+    high: Track,
+    found: &mut Vec<(u64, u64)>,
+) -> Result<(), FitError> {
     if low.units == high.units || found.len() > MOST_ZONES {
         return Ok(());
     }
@@ -176,7 +185,8 @@ fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Wal
         skews.push(skew);
         track = next;
         let enough = |(_, gap)| skews.len() as u64 > 3 * gap;
-        if heads == 0 && skews.len() % 8 == 0 && cylinder_of(&skews, tolerance).is_some_and(enough) {
+        if heads == 0 && skews.len() % 8 == 0 && cylinder_of(&skews, tolerance).is_some_and(enough)
+        {
             break;
         }
     }
@@ -190,16 +200,22 @@ fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Wal
             to_cylinder: at as u64 + 1,
         },
         // All alike: a cylinder does not differ from a track, and counts as one.
-        None if heads <= 1 => Walked { heads: 1, spare, track_skew: 0, cylinder_skew: least, to_cylinder: 1 },
-        None => Walked { heads, spare, track_skew: least, cylinder_skew: least, to_cylinder: heads },
+        None if heads <= 1 => {
+            Walked { heads: 1, spare, track_skew: 0, cylinder_skew: least, to_cylinder: 1 }
+        }
+        None => {
+            Walked { heads, spare, track_skew: least, cylinder_skew: least, to_cylinder: heads }
+        }
     })
 }
 
 /// The skew of most tracks, as the mean of those that are alike; of two as frequent ones the smaller.
 fn common(skews: &[u64], tolerance: u64) -> u64 {
-    let alike = |skew: u64| skews.iter().copied().filter(move |other| other.abs_diff(skew) <= tolerance);
+    let alike =
+        |skew: u64| skews.iter().copied().filter(move |other| other.abs_diff(skew) <= tolerance);
     let most = skews.iter().map(|skew| alike(*skew).count()).max().unwrap_or(0);
-    let least = skews.iter().copied().filter(|skew| alike(*skew).count() + 1 >= most).min().unwrap_or(0);
+    let least =
+        skews.iter().copied().filter(|skew| alike(*skew).count() + 1 >= most).min().unwrap_or(0);
     let (sum, count) = alike(least).fold((0, 0), |(sum, count), skew| (sum + skew, count + 1));
     (sum + count / 2) / count.max(1)
 }
@@ -219,7 +235,9 @@ mod tests {
 
     #[test]
     fn cylinders_show_in_the_skews_even_of_two_heads_and_of_one() {
-        let of = |heads: usize| (1..40).map(|at| if at % heads == 0 { 18 } else { 8 }).collect::<Vec<u64>>();
+        let of = |heads: usize| {
+            (1..40).map(|at| if at % heads == 0 { 18 } else { 8 }).collect::<Vec<u64>>()
+        };
         assert_eq!(cylinder_of(&of(19), 1), Some((18, 19)));
         assert_eq!(cylinder_of(&of(4), 1), Some((3, 4)));
         assert_eq!(cylinder_of(&of(2), 1), Some((1, 2)));

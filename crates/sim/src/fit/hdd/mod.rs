@@ -54,7 +54,11 @@ pub struct Hdd {
 ///
 /// # Errors
 /// The drive's own; [`FitError::Unfit`] where it does not behave like a spindle with tracks.
-pub fn measure(drive: &mut dyn Drive, seed: u64, say: &mut dyn FnMut(&str)) -> Result<Hdd, FitError> {
+pub fn measure(
+    drive: &mut dyn Drive,
+    seed: u64,
+    say: &mut dyn FnMut(&str),
+) -> Result<Hdd, FitError> {
     let facts = drive.facts().clone();
     let mut bench = Bench::new(drive, seed);
     say("hits of the read cache");
@@ -98,8 +102,10 @@ pub fn measure(drive: &mut dyn Drive, seed: u64, say: &mut dyn FnMut(&str)) -> R
 fn is_faster_queued(bench: &mut Bench<'_>, depth: u32) -> Result<bool, FitError> {
     let mut took = [0, 0];
     for (took, depth) in took.iter_mut().zip([1, depth]) {
-        let places: Vec<u64> = (0..QUEUED_READS).map(|_| bench.anywhere() * u64::from(bench.unit)).collect();
-        let reads: Vec<Read> = places.into_iter().map(|sector| Read { sector, sectors: bench.unit }).collect();
+        let places: Vec<u64> =
+            (0..QUEUED_READS).map(|_| bench.anywhere() * u64::from(bench.unit)).collect();
+        let reads: Vec<Read> =
+            places.into_iter().map(|sector| Read { sector, sectors: bench.unit }).collect();
         let began = bench.drive.now();
         bench.drive.read_many(depth, &reads)?;
         *took = bench.drive.now() - began;
@@ -125,7 +131,8 @@ impl Hdd {
 
     fn bus_bytes_per_s(&self) -> u64 {
         let unit_bytes = (self.unit * SECTOR_BYTES) as f64;
-        let bus = if self.cache.unit_ns > 0.0 { unit_bytes * 1e9 / self.cache.unit_ns } else { 0.0 };
+        let bus =
+            if self.cache.unit_ns > 0.0 { unit_bytes * 1e9 / self.cache.unit_ns } else { 0.0 };
         // Where hits do not show it, the bus does not limit.
         let bus = if bus > 0.0 { bus } else { 4.0 * self.media_bytes_per_s() };
         (bus.round() as u64).clamp(1000, 1 << 40)
@@ -150,10 +157,14 @@ impl Hdd {
         if self.cache.segments > 0 {
             key("hit_overhead_ns", whole(self.cache.hit_ns - unit_ns));
             key("segments", self.cache.segments.to_string());
-            let segment = (self.cache.segment.max(self.cache.read_ahead) * self.unit).clamp(1, 1 << 20);
+            let segment =
+                (self.cache.segment.max(self.cache.read_ahead) * self.unit).clamp(1, 1 << 20);
             key("segment_sectors", segment.to_string());
             key("read_ahead", (self.cache.read_ahead * self.unit).min(segment).to_string());
-            key("read_on", if self.cache.to_track_end { "\"track\"" } else { "\"sectors\"" }.to_owned());
+            key(
+                "read_on",
+                if self.cache.to_track_end { "\"track\"" } else { "\"sectors\"" }.to_owned(),
+            );
         }
         key("bus_bytes_per_s", self.bus_bytes_per_s().to_string());
         key("queue_depth", self.queue_depth.clamp(1, 4096).to_string());
@@ -186,7 +197,8 @@ impl Hdd {
             ];
             // Without spare or reserved tracks and at angle 0 the short form says the same; spare sectors of cylinders exclude the tracks.
             let shown = if numbers[4..] == [0, 0, 0] || self.geometry.spare > 0 { 4 } else { 7 };
-            let numbers = numbers[..shown].iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+            let numbers =
+                numbers[..shown].iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
             format!("[{numbers}]")
         };
         format!("[{}]", self.geometry.zones.iter().map(of).collect::<Vec<_>>().join(", "))

@@ -74,7 +74,8 @@ fn agreement(ends: &[f64], period: f64) -> f64 {
 fn refined(ends: &[f64], period: f64) -> f64 {
     let n = ends.len() as f64;
     let turn = |end: &f64| (end / period).round();
-    let (mean_turn, mean_end) = (ends.iter().map(turn).sum::<f64>() / n, ends.iter().sum::<f64>() / n);
+    let (mean_turn, mean_end) =
+        (ends.iter().map(turn).sum::<f64>() / n, ends.iter().sum::<f64>() / n);
     let (over, under) = ends.iter().fold((0.0, 0.0), |(over, under), end| {
         let off = turn(end) - mean_turn;
         (over + off * (end - mean_end), under + off * off)

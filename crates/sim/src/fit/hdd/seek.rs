@@ -63,7 +63,12 @@ fn search(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<f64, FitErr
 
 /// Reads a unit, and then another one so that the latency of the second, without its own passing, is `expected` or whole turns more; at
 /// once without such an expectation.
-fn probe(bench: &mut Bench<'_>, map: &Geometry, of: Move, expected: Option<f64>) -> Result<f64, FitError> {
+fn probe(
+    bench: &mut Bench<'_>,
+    map: &Geometry,
+    of: Move,
+    expected: Option<f64>,
+) -> Result<f64, FitError> {
     let mut missed = 0;
     loop {
         let (from, to) = pair(bench, map, of)?;
@@ -74,7 +79,8 @@ fn probe(bench: &mut Bench<'_>, map: &Geometry, of: Move, expected: Option<f64>)
         let zero = bench.reference_ns()?;
         let first = bench.read_one(from)?.ended;
         // When the target's end passes, as completions show it.
-        let passes = turns(angle - turn - (first - zero) as f64 / bench.period_ns) * bench.period_ns;
+        let passes =
+            turns(angle - turn - (first - zero) as f64 / bench.period_ns) * bench.period_ns;
         let not_before = match expected {
             None => 0.0,
             Some(expected) => turns((passes - expected - own) / bench.period_ns) * bench.period_ns,
@@ -82,7 +88,8 @@ fn probe(bench: &mut Bench<'_>, map: &Geometry, of: Move, expected: Option<f64>)
         let timed = bench.read(to, 1, first + not_before.round() as u64)?;
         let latency = timed.latency() as f64;
         // A hit, at no angle in particular, or a submission that came too late, says nothing.
-        let off = expected.map_or(0.0, |expected| apart((latency - own - expected) / bench.period_ns));
+        let off =
+            expected.map_or(0.0, |expected| apart((latency - own - expected) / bench.period_ns));
         let hit = expected.is_none() && bench.is_hit(timed.latency());
         if !hit && off.abs() < 0.02 + 10.0 * bench.noise {
             return Ok(latency - own);

@@ -61,7 +61,10 @@ fn begin(bench: &mut Bench<'_>, top: u64) -> Result<(u64, f64), FitError> {
         let angle = bench.angle(top)?;
         let step = apart(angle - bench.angle(top - 1)?);
         let mut run = Run { top, angle, step, seen: 1 };
-        if !(-10.0 * bench.noise..0.2).contains(&step) || !run.holds(bench, 2)? || !run.holds(bench, 3)? {
+        if !(-10.0 * bench.noise..0.2).contains(&step)
+            || !run.holds(bench, 2)?
+            || !run.holds(bench, 3)?
+        {
             top -= 1;
             continue;
         }
@@ -112,7 +115,8 @@ pub(super) fn below(bench: &mut Bench<'_>, at: u64) -> Result<Track, FitError> {
         if first == 0 || (rate / units as f64 - 1.0).abs() < 0.02 {
             return Ok(Track { first, units });
         }
-        found = format!("{units} units from {first} on, which pass at a rate of {rate:.1} to a turn");
+        found =
+            format!("{units} units from {first} on, which pass at a rate of {rate:.1} to a turn");
         end = first;
     }
     Err(unfit(found))

@@ -58,7 +58,8 @@ pub(super) fn sizes<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u32> {
     all.for_each(|of| *counts.entry(size_class(of.sectors)).or_default() += 1);
     let mut by_count: Vec<(u32, usize)> = counts.into_iter().collect();
     by_count.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let enough = by_count.iter().take_while(|(_, count)| *count >= ENOUGH).count().clamp(1, MOST_SIZES);
+    let enough =
+        by_count.iter().take_while(|(_, count)| *count >= ENOUGH).count().clamp(1, MOST_SIZES);
     let mut sizes: Vec<u32> = by_count.into_iter().take(enough).map(|(size, _)| size).collect();
     sizes.sort_unstable();
     sizes
@@ -84,20 +85,28 @@ pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u
     for of in reads {
         let Some((sum, count)) = alone.get(&cell(of)) else { continue };
         let (took, expected, seen) = &mut beside[(of.writes as usize).min(BESIDE - 1)];
-        (*took, *expected, *seen) = (*took + of.took as f64, *expected + *sum as f64 / *count as f64, *seen + 1);
+        (*took, *expected, *seen) =
+            (*took + of.took as f64, *expected + *sum as f64 / *count as f64, *seen + 1);
     }
     let mut percent: Vec<u64> = vec![100];
     for (took, expected, seen) in &beside[1..] {
         let last = percent[percent.len() - 1];
         let is_known = *seen >= FEW && *expected > 0.0;
-        percent.push(if is_known { (100.0 * took / expected).clamp(1.0, MOST_PERCENT) as u64 } else { last });
+        percent.push(if is_known {
+            (100.0 * took / expected).clamp(1.0, MOST_PERCENT) as u64
+        } else {
+            last
+        });
     }
     percent
 }
 
 impl Cells {
     /// The requests of a kind, each divided by what the writes inside make of it; None of none.
-    pub(super) fn of<'a>(all: impl Iterator<Item = &'a Served>, beside_percent: &[u64]) -> Option<Cells> {
+    pub(super) fn of<'a>(
+        all: impl Iterator<Item = &'a Served>,
+        beside_percent: &[u64],
+    ) -> Option<Cells> {
         let mut latencies = BTreeMap::<Cell, Vec<u64>>::new();
         for of in all {
             let percent = beside_percent[(of.writes as usize).min(beside_percent.len() - 1)];
@@ -111,8 +120,10 @@ impl Cells {
             .map(|(cell, all)| (*cell, quantile(all, 0.5).max(1.0), all.len()))
             .collect();
         let point = |x: u32, y: f64, weight: usize| (f64::from(x).ln(), y.ln(), weight as f64);
-        let by_size = slope(known.iter().map(|((size, depth), y, n)| (*depth, point(*size, *y, *n))));
-        let by_depth = slope(known.iter().map(|((size, depth), y, n)| (*size, point(*depth, *y, *n))));
+        let by_size =
+            slope(known.iter().map(|((size, depth), y, n)| (*depth, point(*size, *y, *n))));
+        let by_depth =
+            slope(known.iter().map(|((size, depth), y, n)| (*size, point(*depth, *y, *n))));
         (!latencies.is_empty()).then_some(Cells { latencies, by_size, by_depth })
     }
 
@@ -128,13 +139,19 @@ impl Cells {
 
     fn row(&self, wanted: Cell, factor: f64) -> Vec<u64> {
         let ratio = |to: u32, from: u32| f64::from(to) / f64::from(from);
-        let far = |cell: &Cell| ratio(wanted.0, cell.0).ln().abs() + ratio(wanted.1, cell.1).ln().abs();
+        let far =
+            |cell: &Cell| ratio(wanted.0, cell.0).ln().abs() + ratio(wanted.1, cell.1).ln().abs();
         let is_known = self.latencies.values().any(|all| all.len() >= ENOUGH);
         let known = self.latencies.iter().filter(|(_, all)| !is_known || all.len() >= ENOUGH);
         let nearest = known.min_by(|(a, _), (b, _)| far(a).total_cmp(&far(b)));
         let (cell, all) = nearest.expect("cells are made of at least one request");
-        let grown = factor * ratio(wanted.0, cell.0).powf(self.by_size) * ratio(wanted.1, cell.1).powf(self.by_depth);
-        SHARES.iter().map(|share| (quantile(all, *share as f64 / 1e6) * grown).min(MOST_NS) as u64).collect()
+        let grown = factor
+            * ratio(wanted.0, cell.0).powf(self.by_size)
+            * ratio(wanted.1, cell.1).powf(self.by_depth);
+        SHARES
+            .iter()
+            .map(|share| (quantile(all, *share as f64 / 1e6) * grown).min(MOST_NS) as u64)
+            .collect()
     }
 }
 
@@ -145,8 +162,9 @@ fn slope(points: impl Iterator<Item = (u32, (f64, f64, f64))>) -> f64 {
     let (mut covered, mut spread) = (0.0, 0.0);
     for points in groups.values() {
         let weight: f64 = points.iter().map(|(.., weight)| weight).sum();
-        let mean =
-            |of: fn(&(f64, f64, f64)) -> f64| points.iter().map(|point| of(point) * point.2).sum::<f64>() / weight;
+        let mean = |of: fn(&(f64, f64, f64)) -> f64| {
+            points.iter().map(|point| of(point) * point.2).sum::<f64>() / weight
+        };
         let (x_mean, y_mean) = (mean(|point| point.0), mean(|point| point.1));
         for (x, y, weight) in points {
             covered += weight * (x - x_mean) * (y - y_mean);
@@ -166,10 +184,14 @@ mod tests {
 
     #[test]
     fn requests_have_the_nearest_size_and_depth_and_few_of_a_size_make_none() {
-        assert_eq!([1, 3, 8, 16, 24, 45, 46, 65_536].map(size_class), [1, 4, 8, 16, 32, 32, 64, 65_536]);
+        assert_eq!(
+            [1, 3, 8, 16, 24, 45, 46, 65_536].map(size_class),
+            [1, 4, 8, 16, 32, 32, 64, 65_536]
+        );
         assert_eq!([1, 5, 7, 10, 40, 100_000].map(depth_class), [1, 6, 8, 12, 48, 256]);
-        let all: Vec<Served> =
-            (0..300).map(|n| one(Kind::Read, if n < 99 { 8 } else { 16 }, n % 5 + 1, 0, 1)).collect();
+        let all: Vec<Served> = (0..300)
+            .map(|n| one(Kind::Read, if n < 99 { 8 } else { 16 }, n % 5 + 1, 0, 1))
+            .collect();
         assert_eq!((sizes(all.iter()), depths(all.iter())), (vec![16], vec![1, 2, 3, 4, 6]));
         assert_eq!(sizes(all[..10].iter()), [8], "the one with most");
     }
@@ -180,7 +202,8 @@ mod tests {
         let all: Vec<Served> = [(8, 1), (8, 2), (8, 4), (64, 1), (64, 2)]
             .into_iter()
             .flat_map(|(size, depth)| {
-                (0..200).map(move |n| one(Kind::Read, size, depth, 0, u64::from(depth) * (1000 + n)))
+                (0..200)
+                    .map(move |n| one(Kind::Read, size, depth, 0, u64::from(depth) * (1000 + n)))
             })
             .collect();
         let cells = Cells::of(all.iter(), &[100]).expect("there are requests");
@@ -189,7 +212,10 @@ mod tests {
         let middle = SHARES.iter().position(|share| *share == 500_000).expect("it has the median");
         let medians: Vec<f64> = rows.iter().map(|row| row[middle] as f64 / 1099.5).collect();
         let expected = [1.0, 2.0, 4.0, 8.0, 1.0, 2.0, 4.0, 8.0];
-        assert!(medians.iter().zip(expected).all(|(is, of)| (is / of - 1.0).abs() < 0.01), "{medians:?}");
+        assert!(
+            medians.iter().zip(expected).all(|(is, of)| (is / of - 1.0).abs() < 0.01),
+            "{medians:?}"
+        );
         assert!(Cells::of(all[..0].iter(), &[100]).is_none());
     }
 
@@ -202,7 +228,11 @@ mod tests {
         all.extend(vec![one(Kind::Write, 8, 4, 0, 50_000); 100]);
         let beside = beside_percent(all.iter());
         assert_eq!(beside, [100, 300, 300, 300, 300]);
-        let cells = Cells::of(all.iter().filter(|of| of.kind == Kind::Read), &beside).expect("there are reads");
-        assert!(cells.rows(&[8], &[4], 1.0)[0].iter().all(|ns| *ns == 4000), "what the writes did is taken out");
+        let cells = Cells::of(all.iter().filter(|of| of.kind == Kind::Read), &beside)
+            .expect("there are reads");
+        assert!(
+            cells.rows(&[8], &[4], 1.0)[0].iter().all(|ns| *ns == 4000),
+            "what the writes did is taken out"
+        );
     }
 }

@@ -92,11 +92,13 @@ impl Recorded {
             });
         }
         let device = recording.devices.get(usize::from(index)).cloned().unwrap_or_default();
-        let end = all.iter().map(|served| served.sector + u64::from(served.sectors)).max().unwrap_or(1);
+        let end =
+            all.iter().map(|served| served.sector + u64::from(served.sectors)).max().unwrap_or(1);
         let (fitted, held_out) = slices(&all);
         let seen = || fitted.iter().flatten();
         let beside_percent = cells::beside_percent(seen());
-        let mut flushes: Vec<u64> = seen().filter(|of| of.kind == Kind::Flush).map(|of| of.took).collect();
+        let mut flushes: Vec<u64> =
+            seen().filter(|of| of.kind == Kind::Flush).map(|of| of.took).collect();
         flushes.sort_unstable();
         let mut found = Recorded {
             name: device.name,
@@ -127,10 +129,13 @@ impl Recorded {
             let slices = &self.fitted[..nr_slices];
             let modelled = replayed::latencies(&self.keys(), 1, slices)?;
             for (number, kind) in [Kind::Read, Kind::Write].into_iter().enumerate() {
-                let recorded = mean(slices.iter().flatten().filter(|of| of.kind == kind).map(|of| of.took));
-                let made = mean(modelled.iter().filter(|(of, _)| *of == kind).map(|(_, took)| *took));
+                let recorded =
+                    mean(slices.iter().flatten().filter(|of| of.kind == kind).map(|of| of.took));
+                let made =
+                    mean(modelled.iter().filter(|(of, _)| *of == kind).map(|(_, took)| *took));
                 let (Some(recorded), Some(made)) = (recorded, made) else { continue };
-                let factor = (self.factors[number] * (recorded / made.max(1.0)).powf(DAMPED)).clamp(0.1, 10.0);
+                let factor = (self.factors[number] * (recorded / made.max(1.0)).powf(DAMPED))
+                    .clamp(0.1, 10.0);
                 self.factors[number] = factor;
             }
         }
@@ -175,10 +180,12 @@ impl Recorded {
             slices.iter().flatten().filter(|of| of.kind == kind).map(|of| of.took).collect()
         };
         let errors = [Kind::Read, Kind::Write].into_iter().filter_map(|kind| {
-            let model: Vec<u64> = modelled.iter().filter(|(of, _)| *of == kind).map(|(_, took)| *took).collect();
+            let model: Vec<u64> =
+                modelled.iter().filter(|(of, _)| *of == kind).map(|(_, took)| *took).collect();
             let error = Error::between(&took(&self.held_out, kind), &model)?;
-            let half =
-                |which: usize| -> Vec<Vec<Served>> { self.fitted.iter().skip(which).step_by(2).cloned().collect() };
+            let half = |which: usize| -> Vec<Vec<Served>> {
+                self.fitted.iter().skip(which).step_by(2).cloned().collect()
+            };
             let own = Error::between(&took(&half(0), kind), &took(&half(1), kind));
             Some(KindError {
                 kind,
@@ -193,17 +200,23 @@ impl Recorded {
 }
 
 fn mean(all: impl Iterator<Item = u64>) -> Option<f64> {
-    let (sum, count) = all.fold((0.0, 0_u64), |(sum, count), value| (sum + value as f64, count + 1));
+    let (sum, count) =
+        all.fold((0.0, 0_u64), |(sum, count), value| (sum + value as f64, count + 1));
     (count > 0).then(|| sum / count as f64)
 }
 
 /// What the device takes at once: the most that was inside, where it was so for a share of the requests; else twice as many.
 fn queue_depth(all: &[Served]) -> u32 {
-    let depths = || all.iter().filter(|served| served.kind != Kind::Flush).map(|served| served.depth);
+    let depths =
+        || all.iter().filter(|served| served.kind != Kind::Flush).map(|served| served.depth);
     let most = depths().max().unwrap_or(1);
     let full = depths().filter(|depth| *depth == most).count() as f64;
     let is_limit = most > 1 && full >= FULL * depths().count() as f64;
-    if is_limit { most.min(4096) } else { (2 * most.min(2048)).next_power_of_two().max(LEAST_DEPTH) }
+    if is_limit {
+        most.min(4096)
+    } else {
+        (2 * most.min(2048)).next_power_of_two().max(LEAST_DEPTH)
+    }
 }
 
 /// The slices of the fit, and those that are held out.
@@ -225,10 +238,19 @@ mod tests {
 
     #[test]
     fn a_third_of_the_time_is_held_out_and_no_request_is_on_both_sides() {
-        let at = |at| Served { kind: Kind::Read, sector: 0, sectors: 8, at, took: 1, depth: 1, writes: 0 };
+        let at = |at| Served {
+            kind: Kind::Read,
+            sector: 0,
+            sectors: 8,
+            at,
+            took: 1,
+            depth: 1,
+            writes: 0,
+        };
         let all: Vec<Served> = (0..3000).map(|n| at(1_000_000 + n * 7)).collect();
         let (fitted, held_out) = slices(&all);
-        let times = |slices: &[Vec<Served>]| slices.iter().flatten().map(|of| of.at).collect::<Vec<u64>>();
+        let times =
+            |slices: &[Vec<Served>]| slices.iter().flatten().map(|of| of.at).collect::<Vec<u64>>();
         let (fitted_at, held_out_at) = (times(&fitted), times(&held_out));
         assert_eq!((fitted.len(), held_out.len(), held_out_at.len()), (20, 10, 1000));
         let mut both = [fitted_at, held_out_at].concat();
@@ -239,7 +261,15 @@ mod tests {
 
     #[test]
     fn a_depth_at_which_the_device_often_was_is_its_limit_and_a_single_burst_is_none() {
-        let at = |depth| Served { kind: Kind::Read, sector: 0, sectors: 8, at: 0, took: 1, depth, writes: 0 };
+        let at = |depth| Served {
+            kind: Kind::Read,
+            sector: 0,
+            sectors: 8,
+            at: 0,
+            took: 1,
+            depth,
+            writes: 0,
+        };
         let of = |full: usize| -> Vec<Served> {
             (0..1000).map(|n| at(if n < full { 31 } else { 1 + n as u32 % 9 })).collect()
         };

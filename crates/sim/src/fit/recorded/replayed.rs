@@ -14,8 +14,13 @@ use crate::fit::inside::Served;
 ///
 /// # Errors
 /// [`FitError::Description`].
-pub(super) fn latencies(description: &str, seed: u64, slices: &[Vec<Served>]) -> Result<Vec<(Kind, u64)>, FitError> {
-    let made = device_from_toml(description, &[], seed).map_err(|e| FitError::Description(e.to_string()))?;
+pub(super) fn latencies(
+    description: &str,
+    seed: u64,
+    slices: &[Vec<Served>],
+) -> Result<Vec<(Kind, u64)>, FitError> {
+    let made = device_from_toml(description, &[], seed)
+        .map_err(|e| FitError::Description(e.to_string()))?;
     let mut bench = Bench {
         free: (0..made.queue_depth()).rev().collect(),
         model: made,
@@ -51,7 +56,8 @@ impl Bench {
         let tag = self.free.pop().expect("there is room");
         let op = if served.kind == Kind::Write { Op::Write } else { Op::Read };
         self.inside.insert(tag, (served.kind, self.now));
-        let command = Command::Transfer { tag, op, sector: served.sector, nr_sectors: served.sectors };
+        let command =
+            Command::Transfer { tag, op, sector: served.sector, nr_sectors: served.sectors };
         self.model.submit(Time::from_ns(self.now), command);
     }
 

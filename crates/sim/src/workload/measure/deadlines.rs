@@ -27,7 +27,9 @@ impl DeadlineTotals {
     /// A request completed. It counts by its deadline, not by its completion, so that one that is starved beyond the window counts.
     #[inline]
     pub fn record(&mut self, request: &Request, completed: Time, open: Time, close: Time) {
-        let Some(deadline) = request.deadline.filter(|at| (open..=close).contains(at)) else { return };
+        let Some(deadline) = request.deadline.filter(|at| (open..=close).contains(at)) else {
+            return;
+        };
         let late = completed.as_ns().saturating_sub(deadline.as_ns());
         self.count += 1;
         self.missed += u64::from(late > 0);
@@ -98,7 +100,13 @@ mod tests {
             totals.record(&request, Time::from_ns(completed), open, close);
         }
         totals.record(&Request::new(Op::Read, 0, 512), Time::from_ns(150), open, close);
-        let expected = DeadlineTotals { count: 3, missed: 2, tardiness_sum_ns: 701, tardiness_max_ns: 700, ..totals };
+        let expected = DeadlineTotals {
+            count: 3,
+            missed: 2,
+            tardiness_sum_ns: 701,
+            tardiness_max_ns: 700,
+            ..totals
+        };
         assert_eq!(totals, expected);
     }
 
@@ -119,6 +127,9 @@ mod tests {
         for (at, bytes) in [(0, 1), (INTERVAL_NS - 1, 2), (3 * INTERVAL_NS, 4)] {
             intervals.record(at, bytes);
         }
-        assert_eq!((intervals.0.clone(), intervals.sum(0, 2), intervals.sum(2, 9)), (vec![3, 0, 0, 4], 3, 4));
+        assert_eq!(
+            (intervals.0.clone(), intervals.sum(0, 2), intervals.sum(2, 9)),
+            (vec![3, 0, 0, 4], 3, 4)
+        );
     }
 }

@@ -35,7 +35,10 @@ fn put(measured: &Measured, found: &mut BTreeMap<String, f64>) {
         let own = of_clients(&flow.measured);
         found.extend(own.into_iter().map(|(name, value)| (format!("{}.{name}", flow.name), value)));
         if all > 0 {
-            found.insert(format!("{}.share_percent", flow.name), 100.0 * bytes(flow) as f64 / all as f64);
+            found.insert(
+                format!("{}.share_percent", flow.name),
+                100.0 * bytes(flow) as f64 / all as f64,
+            );
         }
     }
     let bounded = || measured.flows.iter().filter(|flow| flow.is_bounded);
@@ -43,12 +46,15 @@ fn put(measured: &Measured, found: &mut BTreeMap<String, f64>) {
         let missed: u64 = bounded().map(|flow| flow.measured.deadlines.missed).sum();
         found.insert("latency_violations".to_owned(), missed as f64);
     }
-    let weighted: Vec<&FlowMeasured> = measured.flows.iter().filter(|flow| flow.weight.is_some()).collect();
+    let weighted: Vec<&FlowMeasured> =
+        measured.flows.iter().filter(|flow| flow.weight.is_some()).collect();
     if weighted.len() < 2 {
         return;
     }
     let totals: Vec<u64> = weighted.iter().map(|flow| bytes(flow)).collect();
-    found.extend(share_error(&weighted, &totals).map(|error| ("share_error_percent".to_owned(), error)));
+    found.extend(
+        share_error(&weighted, &totals).map(|error| ("share_error_percent".to_owned(), error)),
+    );
     found.extend(worst_second(&weighted).map(|error| ("share_error_1s_percent".to_owned(), error)));
 }
 
@@ -66,7 +72,8 @@ fn share_error(flows: &[&FlowMeasured], bytes: &[u64]) -> Option<f64> {
 fn worst_second(flows: &[&FlowMeasured]) -> Option<f64> {
     let intervals = flows.iter().map(|flow| flow.measured.intervals.0.len()).min()?;
     let seconds = (0..(intervals + 1).saturating_sub(SECOND)).filter_map(|from| {
-        let bytes: Vec<u64> = flows.iter().map(|flow| flow.measured.intervals.sum(from, SECOND)).collect();
+        let bytes: Vec<u64> =
+            flows.iter().map(|flow| flow.measured.intervals.sum(from, SECOND)).collect();
         if bytes.contains(&0) { None } else { share_error(flows, &bytes) }
     });
     seconds.fold(None, |worst, error| Some(worst.map_or(error, |worst: f64| worst.max(error))))
@@ -94,7 +101,9 @@ pub fn against_alone(together: &Measured, alone: &[Measured]) -> BTreeMap<String
     }
     let n = slowdowns.len() as f64;
     if slowdowns.len() == together.flows.len() {
-        let (sum, squares) = slowdowns.iter().fold((0.0, 0.0), |(sum, squares), one| (sum + one, squares + one * one));
+        let (sum, squares) = slowdowns
+            .iter()
+            .fold((0.0, 0.0), |(sum, squares), one| (sum + one, squares + one * one));
         found.insert("slowdown_max".to_owned(), slowdowns.iter().copied().fold(0.0, f64::max));
         found.insert("slowdown_jain".to_owned(), sum * sum / (n * squares));
     }
@@ -132,7 +141,8 @@ mod tests {
     #[test]
     fn a_share_error_is_the_distance_to_the_weights_and_its_worst_second_is_seen() {
         let exact = [vec![100; 10], vec![100; 10]].concat();
-        let (early, late) = ([vec![300; 10], vec![100; 10]].concat(), [vec![100; 10], vec![300; 10]].concat());
+        let (early, late) =
+            ([vec![300; 10], vec![100; 10]].concat(), [vec![100; 10], vec![300; 10]].concat());
         let mut found = BTreeMap::new();
         put(&together(vec![flow("a", 100, &exact), flow("b", 300, &exact)]), &mut found);
         assert_eq!((found["share_error_percent"], found["a.share_percent"]), (25.0, 50.0));
@@ -145,7 +155,10 @@ mod tests {
         let all = together(vec![flow("a", 100, &[100; 20]), flow("b", 100, &[300; 20])]);
         let alone = [flow("a", 100, &[400; 20]).measured, flow("b", 100, &[600; 20]).measured];
         let found = against_alone(&all, &alone);
-        assert_eq!((found["a.slowdown"], found["b.slowdown"], found["slowdown_max"]), (4.0, 2.0, 4.0));
+        assert_eq!(
+            (found["a.slowdown"], found["b.slowdown"], found["slowdown_max"]),
+            (4.0, 2.0, 4.0)
+        );
         assert_eq!((found["insulation_min"], found["slowdown_jain"]), (0.5, 0.9));
     }
 }

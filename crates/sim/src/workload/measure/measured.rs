@@ -229,14 +229,22 @@ impl OpTotals {
 
 impl Default for OpTotals {
     fn default() -> OpTotals {
-        let latency = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("1 ns to 1 h with three digits is possible");
+        let latency = Histogram::new_with_bounds(1, LONGEST_NS, 3)
+            .expect("1 ns to 1 h with three digits is possible");
         OpTotals { count: 0, bytes: 0, errors: 0, latency_sum_ns: 0, latency }
     }
 }
 
 impl fmt::Debug for OpTotals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} requests, {} bytes, {} errors, mean {:?} ns", self.count, self.bytes, self.errors, self.mean_ns())
+        write!(
+            f,
+            "{} requests, {} bytes, {} errors, mean {:?} ns",
+            self.count,
+            self.bytes,
+            self.errors,
+            self.mean_ns()
+        )
     }
 }
 

@@ -33,7 +33,8 @@ pub static METRIC_NAMES: &[&str] = &[
 ];
 
 /// The percentiles of a latency curve.
-pub static PERCENTILES: &[f64] = &[1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.99, 100.0];
+pub static PERCENTILES: &[f64] =
+    &[1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.99, 100.0];
 
 /// Percentiles of the latency of one kind of request.
 #[derive(Debug, Clone, PartialEq)]
@@ -151,12 +152,16 @@ mod tests {
 
     #[test]
     fn ten_requests_beyond_a_percentile_are_needed() {
-        assert_eq!([50.0, 90.0, 99.0, 99.9, 99.99].map(needed_for), [20, 100, 1_000, 10_000, 100_000]);
+        assert_eq!(
+            [50.0, 90.0, 99.0, 99.9, 99.99].map(needed_for),
+            [20, 100, 1_000, 10_000, 100_000]
+        );
     }
 
     #[test]
     fn rates_refer_to_the_window_and_latencies_to_the_requests() {
-        let mut measured = Measured { window_ns: 2_000_000_000, cpu_ns: 3_000_000, ..Measured::default() };
+        let mut measured =
+            Measured { window_ns: 2_000_000_000, cpu_ns: 3_000_000, ..Measured::default() };
         measured.reads = totals((1..=1000).map(|i| i * 1000));
         measured.writes = totals([5_000_000; 500]);
         let metrics = of_clients(&measured);
@@ -166,7 +171,11 @@ mod tests {
         assert_eq!(metrics["read_latency_mean_us"], 500.5);
         assert_eq!(metrics["cpu_us_per_io"], 2.0);
         assert!((metrics["read_latency_p99_us"] / 990.0 - 1.0).abs() < 0.002);
-        assert!((metrics["latency_p50_us"] / 750.0 - 1.0).abs() < 0.002, "{}", metrics["latency_p50_us"]);
+        assert!(
+            (metrics["latency_p50_us"] / 750.0 - 1.0).abs() < 0.002,
+            "{}",
+            metrics["latency_p50_us"]
+        );
     }
 
     #[test]
@@ -180,7 +189,11 @@ mod tests {
 
     #[test]
     fn curves_ascend_in_both_coordinates() {
-        let measured = Measured { window_ns: 1, reads: totals((1..5000).map(|i| i * i)), ..Measured::default() };
+        let measured = Measured {
+            window_ns: 1,
+            reads: totals((1..5000).map(|i| i * i)),
+            ..Measured::default()
+        };
         for pair in latency_curves(&measured)[0].points.windows(2) {
             assert!(pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1, "{pair:?}");
         }

@@ -38,7 +38,8 @@ struct Group {
 impl Allocator {
     /// Groups that are all free; they must be in ascending order and must not overlap.
     pub(super) fn new(groups: impl IntoIterator<Item = Run>) -> Allocator {
-        let group = |run: Run| Group { start: run.start, holes: BTreeMap::from([(run.start, run.len)]) };
+        let group =
+            |run: Run| Group { start: run.start, holes: BTreeMap::from([(run.start, run.len)]) };
         Allocator { groups: groups.into_iter().map(group).collect() }
     }
 
@@ -49,7 +50,12 @@ impl Allocator {
 
     /// Takes `len` blocks for a file that ends with `last`: what follows that run directly, else the first hole that holds the
     /// rest, else the first holes there are. None, and nothing taken, where fewer blocks are free.
-    pub(super) fn take(&mut self, directory: usize, len: u64, last: Option<Run>) -> Option<Vec<Run>> {
+    pub(super) fn take(
+        &mut self,
+        directory: usize,
+        len: u64,
+        last: Option<Run>,
+    ) -> Option<Vec<Run>> {
         if self.free() < len {
             return None;
         }
@@ -65,7 +71,8 @@ impl Allocator {
             taken.push(run);
         }
         while left > 0 {
-            let (group, run) = self.fit(directory, left).expect("as many blocks are free as are asked for");
+            let (group, run) =
+                self.fit(directory, left).expect("as many blocks are free as are asked for");
             self.groups[group].cut(run);
             left -= run.len;
             taken.push(run);
@@ -83,10 +90,13 @@ impl Allocator {
     fn fit(&self, directory: usize, len: u64) -> Option<(usize, Run)> {
         let count = self.groups.len();
         let order = (0..count).map(|step| (directory + step) % count);
-        let holes =
-            |group: usize| self.groups[group].holes.iter().map(move |(&start, &len)| (group, Run { start, len }));
+        let holes = |group: usize| {
+            self.groups[group].holes.iter().map(move |(&start, &len)| (group, Run { start, len }))
+        };
         let whole = order.clone().flat_map(holes).find(|(_, hole)| hole.len >= len);
-        whole.map(|(group, hole)| (group, Run { len, ..hole })).or_else(|| order.flat_map(holes).next())
+        whole
+            .map(|(group, hole)| (group, Run { len, ..hole }))
+            .or_else(|| order.flat_map(holes).next())
     }
 
     fn group_of(&self, block: u64) -> Option<usize> {
@@ -134,9 +144,17 @@ mod tests {
         allocator.take(1, 5, None).unwrap();
         assert_eq!(first, [Run { start: 40, len: 5 }]);
         allocator.give_back(first[0]);
-        assert_eq!(allocator.take(1, 6, None).unwrap(), [Run { start: 50, len: 6 }], "the first hole is too small");
+        assert_eq!(
+            allocator.take(1, 6, None).unwrap(),
+            [Run { start: 50, len: 6 }],
+            "the first hole is too small"
+        );
         assert_eq!(allocator.take(1, 4, None).unwrap(), [Run { start: 40, len: 4 }]);
-        assert_eq!(allocator.take(1, 5, None).unwrap(), [Run { start: 10, len: 5 }], "its own group has no hole of 5");
+        assert_eq!(
+            allocator.take(1, 5, None).unwrap(),
+            [Run { start: 10, len: 5 }],
+            "its own group has no hole of 5"
+        );
     }
 
     #[test]
@@ -144,13 +162,20 @@ mod tests {
         let mut allocator = two_groups();
         let file = allocator.take(0, 3, None).unwrap()[0];
         assert_eq!(allocator.take(0, 2, Some(file)).unwrap(), [Run { start: 13, len: 2 }]);
-        assert_eq!(allocator.take(0, 1, Some(file)).unwrap(), [Run { start: 15, len: 1 }], "13 is no longer free");
+        assert_eq!(
+            allocator.take(0, 1, Some(file)).unwrap(),
+            [Run { start: 15, len: 1 }],
+            "13 is no longer free"
+        );
     }
 
     #[test]
     fn what_fits_no_hole_is_cut_into_pieces_and_what_fits_nowhere_takes_nothing() {
         let mut allocator = two_groups();
-        assert_eq!(allocator.take(0, 30, None).unwrap(), [Run { start: 10, len: 20 }, Run { start: 40, len: 10 }]);
+        assert_eq!(
+            allocator.take(0, 30, None).unwrap(),
+            [Run { start: 10, len: 20 }, Run { start: 40, len: 10 }]
+        );
         assert_eq!(allocator.take(0, 11, None), None);
         assert_eq!(allocator.free(), 10);
     }

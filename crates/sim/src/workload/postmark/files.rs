@@ -103,14 +103,21 @@ mod tests {
         assert_eq!(table.find_free(), Some(1), "at the end of the table: from its start");
         table.put(1, file(1));
         table.remove(0);
-        assert_eq!(table.find_free(), Some(2), "the next one is free, although an earlier one is too");
+        assert_eq!(
+            table.find_free(),
+            Some(2),
+            "the next one is free, although an earlier one is too"
+        );
         assert_eq!(table.in_use(), 2);
     }
 
     #[test]
     fn a_file_that_grows_in_place_stays_one_run() {
         let mut table = FileTable::new(1);
-        table.put(0, File { number: 1, size: 1000, directory: 0, runs: vec![Run { start: 5, len: 2 }] });
+        table.put(
+            0,
+            File { number: 1, size: 1000, directory: 0, runs: vec![Run { start: 5, len: 2 }] },
+        );
         table.grow(0, 500, vec![Run { start: 7, len: 1 }, Run { start: 20, len: 1 }]);
         assert_eq!(table.get(0).runs, [Run { start: 5, len: 3 }, Run { start: 20, len: 1 }]);
         assert_eq!(table.get(0).size, 1500);

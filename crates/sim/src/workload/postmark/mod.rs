@@ -51,8 +51,8 @@ use twister::Twister;
 pub use operation::{PostmarkOperation, PostmarkPhase};
 pub use operations::PostmarkOperations;
 pub(crate) use params::{
-    ACCEPTS, BIAS_CREATE, BIAS_READ, METADATA, NUMBER, READ_BLOCK, SEED, SIZE_MAX, SIZE_MIN, SUBDIRECTORIES,
-    TRANSACTIONS, WRITE_BLOCK, possible,
+    ACCEPTS, BIAS_CREATE, BIAS_READ, METADATA, NUMBER, READ_BLOCK, SEED, SIZE_MAX, SIZE_MIN,
+    SUBDIRECTORIES, TRANSACTIONS, WRITE_BLOCK, possible,
 };
 pub use setup::PostmarkParams;
 
@@ -176,7 +176,9 @@ impl Postmark {
                 self.phase = Phase::Create(done + 1);
             }
             Phase::Create(_) => self.phase = Phase::Transactions(0),
-            Phase::Transactions(done) if done < self.setup.transactions && self.files.in_use() > 0 => {
+            Phase::Transactions(done)
+                if done < self.setup.transactions && self.files.in_use() > 0 =>
+            {
                 self.transaction();
                 self.phase = Phase::Transactions(done + 1);
             }
@@ -228,7 +230,11 @@ impl Postmark {
     /// Creates a file, unless the table is full.
     fn create(&mut self) {
         let Some(slot) = self.files.find_free() else { return };
-        let directory = if self.setup.subdirectories > 1 { self.random.rnd(self.setup.subdirectories) } else { 0 };
+        let directory = if self.setup.subdirectories > 1 {
+            self.random.rnd(self.setup.subdirectories)
+        } else {
+            0
+        };
         let size = self.setup.size_min + self.random.rnd(self.setup.size_max - self.setup.size_min);
         let runs = self.place(directory, u64::from(size).div_ceil(self.block), None);
         self.counts.created += 1;
@@ -299,7 +305,11 @@ impl Postmark {
             let mut at = run.start + passed;
             while at < run.end() {
                 let blocks = piece.min(run.end() - at);
-                self.queue.push_back(Request::new(op, at * self.block, (blocks * self.block) as u32));
+                self.queue.push_back(Request::new(
+                    op,
+                    at * self.block,
+                    (blocks * self.block) as u32,
+                ));
                 at += blocks;
             }
         }

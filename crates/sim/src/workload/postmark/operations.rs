@@ -36,7 +36,8 @@ impl Iterator for PostmarkOperations {
             if let Some(item) = self.postmark.done.pop_front() {
                 return Some(item);
             }
-            if matches!(self.postmark.phase, Phase::Delete(slot) if slot == self.postmark.files.slots()) {
+            if matches!(self.postmark.phase, Phase::Delete(slot) if slot == self.postmark.files.slots())
+            {
                 return None;
             }
             self.postmark.advance();

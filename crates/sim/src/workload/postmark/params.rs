@@ -145,18 +145,29 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
         return Err(format!("number = {}: 1 to {MAX_NUMBER} are possible", setup.number));
     }
     if setup.transactions > MAX_TRANSACTIONS {
-        return Err(format!("transactions = {}: at most {MAX_TRANSACTIONS} are possible", setup.transactions));
+        return Err(format!(
+            "transactions = {}: at most {MAX_TRANSACTIONS} are possible",
+            setup.transactions
+        ));
     }
-    if !(1..=MAX_SIZE).contains(&setup.size_max) || !(1..=setup.size_max).contains(&setup.size_min) {
+    if !(1..=MAX_SIZE).contains(&setup.size_max) || !(1..=setup.size_max).contains(&setup.size_min)
+    {
         let (min, max) = (format_size(setup.size_min.into()), format_size(setup.size_max.into()));
         let most = format_size(MAX_SIZE.into());
-        return Err(format!("size_min = {min}, size_max = {max}: 1 ≤ size_min ≤ size_max ≤ {most} is needed"));
+        return Err(format!(
+            "size_min = {min}, size_max = {max}: 1 ≤ size_min ≤ size_max ≤ {most} is needed"
+        ));
     }
     if setup.subdirectories > MAX_SUBDIRECTORIES {
-        return Err(format!("subdirectories = {}: at most {MAX_SUBDIRECTORIES} are possible", setup.subdirectories));
+        return Err(format!(
+            "subdirectories = {}: at most {MAX_SUBDIRECTORIES} are possible",
+            setup.subdirectories
+        ));
     }
     if setup.bias_read.is_none() && setup.bias_create.is_none() && setup.transactions > 0 {
-        return Err("bias_read and bias_create are both off: no transaction would do anything".into());
+        return Err(
+            "bias_read and bias_create are both off: no transaction would do anything".into()
+        );
     }
     Ok(())
 }

@@ -35,7 +35,8 @@ fn the_first_files_have_the_sizes_that_postmark_gives_them() {
 #[test]
 fn a_run_with_the_defaults_has_the_counts_that_the_program_reports() {
     let mut postmark = postmark(PostmarkParams::default(), 512);
-    let (mut requests, mut at_last, mut in_transactions) = (0, Counts::default(), Counts::default());
+    let (mut requests, mut at_last, mut in_transactions) =
+        (0, Counts::default(), Counts::default());
     run(&mut postmark, |at| {
         requests += at.queue.len();
         at_last = at.counts;
@@ -47,7 +48,10 @@ fn a_run_with_the_defaults_has_the_counts_that_the_program_reports() {
     // mixed with transactions; 243 read; 257 appended; 764 deleted, 236 of them mixed; 1.36 MB read, 4.45 MB written.
     let Counts { bytes_read, bytes_written, .. } = at_last;
     let counts = (at_last.created, at_last.deleted, at_last.read, at_last.appended);
-    assert_eq!((counts, in_transactions.created, in_transactions.deleted), ((764, 764, 243, 257), 764, 236));
+    assert_eq!(
+        (counts, in_transactions.created, in_transactions.deleted),
+        ((764, 764, 243, 257), 764, 236)
+    );
     let hundredths = |bytes: u64| (bytes * 100 + (1 << 19)) >> 20;
     assert_eq!((hundredths(bytes_read), hundredths(bytes_written)), (136, 445));
     assert_eq!(requests, 14_446, "docs/src/explanation/workloads.md says so");
@@ -77,7 +81,8 @@ fn halves_of_transactions_are_as_many_as_the_biases_say() {
         assert!(!full && !out || bias_create != 5, "the case is a plain one");
         let within = |seen: u64, bias: u8| {
             let expected = f64::from(transactions) * f64::from(bias) / 10.0;
-            (seen as f64 - expected).abs() < 4.5 * (expected * (1.0 - f64::from(bias) / 10.0)).sqrt()
+            (seen as f64 - expected).abs()
+                < 4.5 * (expected * (1.0 - f64::from(bias) / 10.0)).sqrt()
         };
         assert!(within(mixed.read, bias_read), "{mixed:?} for bias_read {bias_read}");
         if bias_create == 5 {
@@ -93,7 +98,8 @@ fn halves_of_transactions_are_as_many_as_the_biases_say() {
 #[test]
 fn biases_of_nothing_all_and_off_do_what_they_say() {
     let counts = |bias_read, bias_create| {
-        let setup = PostmarkParams { number: 50, bias_read, bias_create, ..PostmarkParams::default() };
+        let setup =
+            PostmarkParams { number: 50, bias_read, bias_create, ..PostmarkParams::default() };
         let mut postmark = postmark(setup, 512);
         let mut seen = Counts::default();
         run(&mut postmark, |at| {
@@ -113,7 +119,12 @@ fn biases_of_nothing_all_and_off_do_what_they_say() {
 
 #[test]
 fn after_a_run_everything_is_free_and_the_same_run_begins_again() {
-    let setup = PostmarkParams { number: 20, transactions: 60, subdirectories: 3, ..PostmarkParams::default() };
+    let setup = PostmarkParams {
+        number: 20,
+        transactions: 60,
+        subdirectories: 3,
+        ..PostmarkParams::default()
+    };
     let mut postmark = postmark(setup, 512);
     let fresh = postmark.free.clone();
     run(&mut postmark, |_| ());
@@ -143,7 +154,12 @@ fn reading_a_file_moves_what_creating_it_wrote_and_metadata_can_be_left_out() {
 
 #[test]
 fn an_append_writes_from_the_block_that_was_partly_filled() {
-    let setup = PostmarkParams { size_min: 700, size_max: 5000, metadata: false, ..PostmarkParams::default() };
+    let setup = PostmarkParams {
+        size_min: 700,
+        size_max: 5000,
+        metadata: false,
+        ..PostmarkParams::default()
+    };
     let mut postmark = postmark(setup, 512);
     postmark.advance();
     let before = postmark.files.get(0).clone();

@@ -65,7 +65,9 @@ impl Client for Replayer {
         if let Some(last) = last {
             self.since = self.since.max(last.completed);
         }
-        let Some(&request) = self.replay.of_lane(self.lane).get(self.next) else { return Step::End };
+        let Some(&request) = self.replay.of_lane(self.lane).get(self.next) else {
+            return Step::End;
+        };
         if self.done == Done::Nothing && self.depth > 1 && request.start == Start::Answer {
             self.done = Done::Awaited;
             return Step::Await(u32::from(request.open.min(self.depth - 1)));

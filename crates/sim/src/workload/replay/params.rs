@@ -172,7 +172,9 @@ pub(crate) fn clients(params: &Params) -> u32 {
 pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     let lane = params.replay.trace.as_ref().and_then(|trace| trace.lanes().get(index as usize));
     match (params.replay.loop_mode, lane) {
-        (LoopMode::Closed, Some(lane)) if lane.by_time => u32::from(lane.depth).max(params.iodepth).min(MOST_OPEN),
+        (LoopMode::Closed, Some(lane)) if lane.by_time => {
+            u32::from(lane.depth).max(params.iodepth).min(MOST_OPEN)
+        }
         (LoopMode::Closed, Some(lane)) => u32::from(lane.depth).min(params.iodepth),
         _ => params.iodepth,
     }
@@ -192,13 +194,16 @@ pub(crate) fn possible(params: &Params) -> Result<(), String> {
 
 pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     let replay = &params.replay;
-    let trace = replay.trace.as_ref().ok_or("there is no trace: give file, e.g. file=disk.iolog")?;
+    let trace =
+        replay.trace.as_ref().ok_or("there is no trace: give file, e.g. file=disk.iolog")?;
     let summary = &trace.summary;
     if replay.scale {
         let needed = Places::needed(summary.span, summary.largest.into());
         let (there, least) = (format_size(region), format_size(needed));
         let problem = || {
-            format!("scale: the target is too small (found {there}, expected at least {least}); give a larger target")
+            format!(
+                "scale: the target is too small (found {there}, expected at least {least}); give a larger target"
+            )
         };
         return if needed <= region { Ok(()) } else { Err(problem()) };
     }
@@ -220,8 +225,9 @@ pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String>
     if trace.summary.alignment.is_multiple_of(block) {
         return Ok(());
     }
-    let whole =
-        |request: &Request| request.offset.is_multiple_of(block) && u64::from(request.len).is_multiple_of(block);
+    let whole = |request: &Request| {
+        request.offset.is_multiple_of(block) && u64::from(request.len).is_multiple_of(block)
+    };
     match trace.first_against(whole) {
         None => Ok(()),
         Some(request) => Err(format!(

@@ -25,7 +25,8 @@ pub(super) enum Places {
 impl Places {
     /// Places of a disk of `span` bytes, whose largest request has `largest`, on a target of `region`.
     pub(super) fn scaled(span: u64, largest: u64, region: u64) -> Places {
-        let whole = |bytes: u64| bytes.max(1).checked_next_multiple_of(LEAST_CHUNK).unwrap_or(1 << 63);
+        let whole =
+            |bytes: u64| bytes.max(1).checked_next_multiple_of(LEAST_CHUNK).unwrap_or(1 << 63);
         let mut chunk = whole(span / CHUNKS);
         while chunk > LEAST_CHUNK && chunk + largest > region {
             chunk = whole(chunk / 2);
@@ -68,7 +69,15 @@ mod tests {
     use super::*;
 
     fn at(offset: u64, len: u32) -> Request {
-        Request { wait_ns: 0, offset, len, number: 1, open: 0, start: Start::Recorded, is_write: false }
+        Request {
+            wait_ns: 0,
+            offset,
+            len,
+            number: 1,
+            open: 0,
+            start: Start::Recorded,
+            is_write: false,
+        }
     }
 
     #[test]
@@ -81,11 +90,17 @@ mod tests {
                 let base = places.of(&at(offset / 4096 * 4096, 4096));
                 // On a smaller target chunks, here of 3 MiB, overlap.
                 let is_behind = base + if region < 10 * GIB { 3 << 20 } else { 0 } >= last;
-                assert!(base + 4096 <= region && is_behind && base.is_multiple_of(4096), "{offset} in {region}");
+                assert!(
+                    base + 4096 <= region && is_behind && base.is_multiple_of(4096),
+                    "{offset} in {region}"
+                );
                 last = base;
             }
             assert_eq!(places.of(&at(8192, 4096)), places.of(&at(4096, 4096)) + 4096);
-            assert!(places.of(&at(10 * GIB - 4096, 4096)) + (6 << 20) > region, "the whole target is used");
+            assert!(
+                places.of(&at(10 * GIB - 4096, 4096)) + (6 << 20) > region,
+                "the whole target is used"
+            );
         }
         assert_eq!(Places::scaled(4096, 4096, 1 << 20).of(&at(0, 4096)), 0);
     }

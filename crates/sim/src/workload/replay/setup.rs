@@ -92,7 +92,9 @@ impl ReplayParams {
     /// Where requests lie on a target of so many bytes.
     pub(super) fn places(&self, region: u64) -> Places {
         match &self.trace {
-            Some(trace) if self.scale => Places::scaled(trace.summary.span, u64::from(trace.summary.largest), region),
+            Some(trace) if self.scale => {
+                Places::scaled(trace.summary.span, u64::from(trace.summary.largest), region)
+            }
             _ if self.wrap => Places::Wrapped { region },
             _ => Places::AsRecorded,
         }

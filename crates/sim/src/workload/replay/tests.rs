@@ -31,12 +31,21 @@ fn replayed(text: &str, pairs: &[(&str, &str)], process: u32, service: u64) -> V
     let params = kind.params(pairs.iter().copied()).unwrap();
     let params = params.clone().with_trace(Arc::new(params.replay.parse(text.as_bytes()).unwrap()));
     let extents = kind.extents(&params, 4 << 20, 512).unwrap();
-    let seat = Seat { index: process, count: kind.clients(&params), len: extents[process as usize].len, seed: 1 };
+    let seat = Seat {
+        index: process,
+        count: kind.clients(&params),
+        len: extents[process as usize].len,
+        seed: 1,
+    };
     let mut client = kind.client(&params, seat);
     let depth = kind.iodepth(&params, process) as usize;
     let (mut now, mut made, mut open, mut last) = (0, Vec::new(), VecDeque::new(), None);
     loop {
-        let answer = |request, at| Completion { request, submitted: Time::ZERO, completed: Time::from_ns(at) };
+        let answer = |request, at| Completion {
+            request,
+            submitted: Time::ZERO,
+            completed: Time::from_ns(at),
+        };
         let left = match client.next(Time::from_ns(now), last.take().as_ref()) {
             Step::Io(request) => {
                 made.push((now, request.offset));
@@ -82,12 +91,17 @@ fn closed_loop_waits_for_the_completion_and_then_for_the_recorded_gap() {
     let window = "0,h,0,Read,0,512,100\n0,h,0,Read,512,512,150\n100,h,0,Read,1024,512,200\n170,h,0,Read,1536,512,100\n";
     let kind = crate::workload::table::find("replay").unwrap();
     let params = kind.params([("loop", "closed")]).unwrap();
-    let params = params.clone().with_trace(Arc::new(params.replay.parse(window.as_bytes()).unwrap()));
+    let params =
+        params.clone().with_trace(Arc::new(params.replay.parse(window.as_bytes()).unwrap()));
     assert_eq!(kind.iodepth(&params, 0), 2);
     let mut client = kind.client(&params, Seat { index: 0, count: 1, len: 4 << 20, seed: 1 });
     let mut next = |now: u64, done: Option<u64>| {
         let request = Request::new(Op::Read, 0, 512);
-        let last = done.map(|at| Completion { request, submitted: Time::ZERO, completed: Time::from_ns(at) });
+        let last = done.map(|at| Completion {
+            request,
+            submitted: Time::ZERO,
+            completed: Time::from_ns(at),
+        });
         client.next(Time::from_ns(now), last.as_ref())
     };
     assert!(matches!(next(0, None), Step::Io(_)));
@@ -96,7 +110,11 @@ fn closed_loop_waits_for_the_completion_and_then_for_the_recorded_gap() {
     assert_eq!(next(0, None), Step::Await(1));
     assert!(matches!(next(70_000, Some(69_000)), Step::Io(_)));
     assert_eq!(next(70_000, None), Step::Await(1));
-    assert_eq!(next(80_500, Some(80_000)), Step::Think(1_500), "2 µs after the completion, of which 0.5 are over");
+    assert_eq!(
+        next(80_500, Some(80_000)),
+        Step::Think(1_500),
+        "2 µs after the completion, of which 0.5 are over"
+    );
 }
 
 #[test]

@@ -55,7 +55,8 @@ impl Curve {
 
     /// Nanoseconds in which an empty bucket fills up: what `over` multiplies cancels out.
     fn refill_ns(&self) -> u64 {
-        u64::try_from((self.burst_milli * SECOND).div_ceil(self.rate_milli.max(1))).unwrap_or(u64::MAX)
+        u64::try_from((self.burst_milli * SECOND).div_ceil(self.rate_milli.max(1)))
+            .unwrap_or(u64::MAX)
     }
 }
 
@@ -144,11 +145,22 @@ mod tests {
 
     fn arrivals(pairs: &[(&str, &str)], n: usize) -> Vec<u64> {
         let params = find("bursts").unwrap().params(pairs.iter().copied()).unwrap();
-        let scatter =
-            Scatter::new(Seat { index: 0, count: 1, len: 1 << 20, seed: 1 }.rng(), params.block_size, 1 << 20, 100);
+        let scatter = Scatter::new(
+            Seat { index: 0, count: 1, len: 1 << 20, seed: 1 }.rng(),
+            params.block_size,
+            1 << 20,
+            100,
+        );
         let timed = &params.timed;
         let (every_ns, deadline_ns) = (timed.burst_every_ns, timed.deadline_ns);
-        let mut bursts = Bursts { scatter, curve: Curve::of(&params), deadline_ns, every_ns, since_ns: 0, bytes: 0 };
+        let mut bursts = Bursts {
+            scatter,
+            curve: Curve::of(&params),
+            deadline_ns,
+            every_ns,
+            since_ns: 0,
+            bytes: 0,
+        };
         (0..n).map(|_| bursts.draw().unwrap().at_ns).collect()
     }
 
@@ -186,8 +198,14 @@ mod tests {
     #[test]
     fn bursts_that_come_faster_than_the_bucket_fills_are_refused_with_the_time_that_it_takes() {
         let row = find("bursts").unwrap();
-        let error = row.params([("burst", "1M"), ("rate", "1M"), ("burst_every", "10ms")]).unwrap_err().to_string();
-        assert!(error.contains("burst_every = 10ms") && error.contains("needs 1s to fill up"), "{error}");
+        let error = row
+            .params([("burst", "1M"), ("rate", "1M"), ("burst_every", "10ms")])
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("burst_every = 10ms") && error.contains("needs 1s to fill up"),
+            "{error}"
+        );
         let error = row.params([("burst", "1k")]).unwrap_err().to_string();
         assert!(error.contains("a request of block_size = 4k"), "{error}");
         let error = row.params([("rate", "unlimited")]).unwrap_err().to_string();

@@ -54,7 +54,9 @@ impl<S: Schedule> OpenLoop<S> {
 impl<S: Schedule> Client for OpenLoop<S> {
     fn next(&mut self, now: Time, _last: Option<&Completion>) -> Step {
         let origin = *self.origin.get_or_insert(now);
-        let Some(arrival) = self.pending.take().or_else(|| self.schedule.draw()) else { return Step::End };
+        let Some(arrival) = self.pending.take().or_else(|| self.schedule.draw()) else {
+            return Step::End;
+        };
         let at = origin + arrival.at_ns;
         if now < at {
             self.pending = Some(arrival);
@@ -81,13 +83,20 @@ mod tests {
             let at_ns = self.0 * 10;
             self.0 += 1;
             let request = Request::new(Op::Read, 0, 512);
-            (self.0 < 5).then_some(Arrival { at_ns, release_ns: at_ns, deadline_ns: Some(at_ns + 5), request })
+            (self.0 < 5).then_some(Arrival {
+                at_ns,
+                release_ns: at_ns,
+                deadline_ns: Some(at_ns + 5),
+                request,
+            })
         }
     }
 
     fn times(step: Step) -> (u64, u64) {
         match step {
-            Step::Io(request) => (request.release.unwrap().as_ns(), request.deadline.unwrap().as_ns()),
+            Step::Io(request) => {
+                (request.release.unwrap().as_ns(), request.deadline.unwrap().as_ns())
+            }
             other => panic!("{other:?}"),
         }
     }

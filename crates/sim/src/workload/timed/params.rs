@@ -2,7 +2,10 @@
 
 use crate::workload::param::{BOOL_FORM, COUNT_FORM, Param, put, size32};
 use crate::workload::timed::task_set::{SET_FORM, TaskSet};
-use text::{DURATION_FORM, SIZE_FORM, format_duration, format_size, parse_duration_ns, parse_size, parse_switch};
+use text::{
+    DURATION_FORM, SIZE_FORM, format_duration, format_size, parse_duration_ns, parse_size,
+    parse_switch,
+};
 
 pub(crate) const STREAMS: &[&str] = &[
     "clients",
@@ -55,7 +58,12 @@ pub(crate) const RATE: Param = Param {
     form: "unlimited, or a size a second like 512k, 10M (binary multiples; a bare number is bytes)",
     help: "bytes a second of each client at most, counted from its start",
     get: |p| p.timed.rate.map_or("unlimited".into(), format_size),
-    set: |p, text| put(&mut p.timed.rate, unless("unlimited", text, |text| parse_size(text).filter(|rate| *rate > 0))),
+    set: |p, text| {
+        put(
+            &mut p.timed.rate,
+            unless("unlimited", text, |text| parse_size(text).filter(|rate| *rate > 0)),
+        )
+    },
 };
 
 pub(crate) const PERIOD: Param = Param {
@@ -103,7 +111,9 @@ pub(crate) const OVER: Param = Param {
     form: "a factor from 0.001 to 1000, like 2 or 0.5",
     help: "factor on burst and rate: more than 1 exceeds the curve that they are",
     get: |p| crate::workload::replay::params::show_milli(p.timed.over_milli),
-    set: |p, text| put(&mut p.timed.over_milli, crate::workload::replay::params::parse_milli(text.trim())),
+    set: |p, text| {
+        put(&mut p.timed.over_milli, crate::workload::replay::params::parse_milli(text.trim()))
+    },
 };
 
 pub(crate) const BURST_EVERY: Param = Param {

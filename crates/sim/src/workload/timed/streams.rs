@@ -49,18 +49,28 @@ impl Schedule for Periodic {
         let at_ns = self.next_ns;
         self.next_ns += self.period_ns;
         let request = Request::new(Op::Read, self.base + block.offset, block.len);
-        Some(Arrival { at_ns, release_ns: at_ns, deadline_ns: Some(at_ns + self.deadline_ns), request })
+        Some(Arrival {
+            at_ns,
+            release_ns: at_ns,
+            deadline_ns: Some(at_ns + self.deadline_ns),
+            request,
+        })
     }
 }
 
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
     let timed = &params.timed;
     if !(SHORTEST_PERIOD_NS..=LONGEST_PERIOD_NS).contains(&timed.period_ns) {
-        return Err(format!("period = {}: 1us to 3600s are possible", format_duration(timed.period_ns)));
+        return Err(format!(
+            "period = {}: 1us to 3600s are possible",
+            format_duration(timed.period_ns)
+        ));
     }
     if !(1..=MAX_DEADLINE_PERIODS).contains(&timed.deadline_periods) {
         let periods = timed.deadline_periods;
-        return Err(format!("deadline_periods = {periods}: 1 to {MAX_DEADLINE_PERIODS} are possible"));
+        return Err(format!(
+            "deadline_periods = {periods}: 1 to {MAX_DEADLINE_PERIODS} are possible"
+        ));
     }
     Ok(())
 }

@@ -22,8 +22,14 @@ pub struct Task {
 
 impl std::fmt::Display for Task {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (release, deadline) = (format_duration(self.release_ns), format_duration(self.deadline_ns));
-        write!(f, "{release}..{deadline}@{}+{}", format_size(self.offset), format_size(self.len.into()))
+        let (release, deadline) =
+            (format_duration(self.release_ns), format_duration(self.deadline_ns));
+        write!(
+            f,
+            "{release}..{deadline}@{}+{}",
+            format_size(self.offset),
+            format_size(self.len.into())
+        )
     }
 }
 
@@ -31,13 +37,13 @@ impl std::fmt::Display for Task {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSet(pub Vec<Task>);
 
-pub(super) const SET_FORM: &str =
-    "none, or tasks RELEASE..DEADLINE@OFFSET+SIZE with a comma between them, like 0ms..40ms@1G+36k,5ms..30ms@0+64k";
+pub(super) const SET_FORM: &str = "none, or tasks RELEASE..DEADLINE@OFFSET+SIZE with a comma between them, like 0ms..40ms@1G+36k,5ms..30ms@0+64k";
 
 impl TaskSet {
     /// Reads [`SET_FORM`]; whether the tasks are possible is [`TaskSet::check`]'s matter.
     pub(super) fn parse(text: &str) -> Option<TaskSet> {
-        let tasks: Option<Vec<Task>> = text.split(',').map(|task| parse_task(task.trim())).collect();
+        let tasks: Option<Vec<Task>> =
+            text.split(',').map(|task| parse_task(task.trim())).collect();
         tasks.filter(|tasks| tasks.len() <= MAX_TASKS as usize).map(TaskSet)
     }
 
@@ -49,7 +55,8 @@ impl TaskSet {
     pub(super) fn check(&self) -> Result<(), String> {
         for (number, task) in (1..).zip(&self.0) {
             if task.release_ns >= task.deadline_ns {
-                let (release, deadline) = (format_duration(task.release_ns), format_duration(task.deadline_ns));
+                let (release, deadline) =
+                    (format_duration(task.release_ns), format_duration(task.deadline_ns));
                 return Err(format!(
                     "task {number} of set ({task}) is released at {release}, not before its deadline at {deadline}; give it a later deadline"
                 ));
@@ -68,7 +75,8 @@ impl TaskSet {
 
     /// What is wrong with the first task that lies beyond a region.
     pub(super) fn fits(&self, region: u64) -> Result<(), String> {
-        let beyond = |task: &Task| task.offset.checked_add(task.len.into()).is_none_or(|end| end > region);
+        let beyond =
+            |task: &Task| task.offset.checked_add(task.len.into()).is_none_or(|end| end > region);
         match (1..).zip(&self.0).find(|(_, task)| beyond(task)) {
             None => Ok(()),
             Some((number, task)) => {
@@ -132,7 +140,10 @@ mod tests {
     fn a_set_reads_back_what_it_shows() {
         let text = "0..40ms@1G+36k,5ms..30ms@0+64k";
         let set = TaskSet::parse(text).unwrap();
-        assert_eq!(set.0[1], Task { release_ns: 5_000_000, deadline_ns: 30_000_000, offset: 0, len: 64 << 10 });
+        assert_eq!(
+            set.0[1],
+            Task { release_ns: 5_000_000, deadline_ns: 30_000_000, offset: 0, len: 64 << 10 }
+        );
         assert_eq!(TaskSet::parse(&set.show()), Some(set));
         for wrong in ["", ",", "5ms@0+4k", "1ms..2ms@0", "1ms..2ms@0+-4k", "1..2@0+4k"] {
             assert_eq!(TaskSet::parse(wrong), None, "{wrong:?}");
@@ -153,9 +164,18 @@ mod tests {
         let sets = [drawn.draw(&mut rng), drawn.draw(&mut rng)];
         assert_ne!(sets[0], sets[1]);
         for task in sets.iter().flatten() {
-            assert!(task.release_ns <= 50 && (10..=20).contains(&(task.deadline_ns - task.release_ns)), "{task:?}");
-            assert!(task.offset + u64::from(task.len) <= drawn.region && task.len <= 2048, "{task:?}");
+            assert!(
+                task.release_ns <= 50 && (10..=20).contains(&(task.deadline_ns - task.release_ns)),
+                "{task:?}"
+            );
+            assert!(
+                task.offset + u64::from(task.len) <= drawn.region && task.len <= 2048,
+                "{task:?}"
+            );
         }
-        assert!(sets[0].iter().any(|task| task.len == 2048) && sets[0].iter().any(|task| task.release_ns == 0));
+        assert!(
+            sets[0].iter().any(|task| task.len == 2048)
+                && sets[0].iter().any(|task| task.release_ns == 0)
+        );
     }
 }

@@ -114,7 +114,10 @@ impl Params {
 pub(crate) fn tightest(params: &Params) -> Vec<(String, Task)> {
     let timed = &params.timed;
     if let Some(set) = &timed.set {
-        return (1..).zip(&set.0).map(|(number, task)| (format!("task {number} of set ({task})"), *task)).collect();
+        return (1..)
+            .zip(&set.0)
+            .map(|(number, task)| (format!("task {number} of set ({task})"), *task))
+            .collect();
     }
     let (len, deadline_ns) = (params.block_size_max, timed.deadline_min_ns);
     let (size, time) = (format_size(len.into()), format_duration(deadline_ns));
@@ -143,7 +146,10 @@ pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
 pub(crate) fn possible(params: &Params) -> Result<(), String> {
     let timed = &params.timed;
     if timed.background > MAX_BACKGROUND {
-        return Err(format!("background = {}: 0 to {MAX_BACKGROUND} are possible", timed.background));
+        return Err(format!(
+            "background = {}: 0 to {MAX_BACKGROUND} are possible",
+            timed.background
+        ));
     }
     if let Some(set) = &timed.set {
         return set.check();
@@ -175,7 +181,9 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
 
 pub(crate) fn aligned(params: &Params, logical_block: u32) -> Result<(), String> {
     let block = u64::from(logical_block);
-    let whole = |task: &Task| task.offset.is_multiple_of(block) && u64::from(task.len).is_multiple_of(block);
+    let whole = |task: &Task| {
+        task.offset.is_multiple_of(block) && u64::from(task.len).is_multiple_of(block)
+    };
     let tasks = params.timed.set.as_ref().map_or(&[][..], |set| &set.0);
     match (1..).zip(tasks).find(|(_, task)| !whole(task)) {
         None => Ok(()),
@@ -192,13 +200,20 @@ pub(crate) fn build(params: &Params, seat: Seat) -> Box<dyn Client + Send> {
         return Box::new(Paced::new(background, params));
     }
     let (source, length_ns) = match &timed.set {
-        Some(set) => (Source::Given(set.0.clone()), set.0.iter().map(|task| task.deadline_ns).max().unwrap_or(1)),
+        Some(set) => (
+            Source::Given(set.0.clone()),
+            set.0.iter().map(|task| task.deadline_ns).max().unwrap_or(1),
+        ),
         None => {
             let drawn = drawn(params, seat.len);
-            (Source::Drawn(drawn, Box::new(seat.rng())), timed.release_within_ns + timed.deadline_max_ns)
+            (
+                Source::Drawn(drawn, Box::new(seat.rng())),
+                timed.release_within_ns + timed.deadline_max_ns,
+            )
         }
     };
-    let sets = Sets { source, batch: timed.batch, length_ns, since_ns: 0, left: Vec::new(), begun: false };
+    let sets =
+        Sets { source, batch: timed.batch, length_ns, since_ns: 0, left: Vec::new(), begun: false };
     Box::new(OpenLoop::new(sets))
 }
 
@@ -228,8 +243,12 @@ mod tests {
 
     #[test]
     fn a_batch_is_handed_over_when_its_set_begins_and_a_task_else_when_it_is_released() {
-        let times =
-            |batch| requests(&[("set", SET), ("batch", batch)], 4).iter().map(|made| made.0).collect::<Vec<_>>();
+        let times = |batch| {
+            requests(&[("set", SET), ("batch", batch)], 4)
+                .iter()
+                .map(|made| made.0)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(times("true"), [0, 0, 40, 40]);
         assert_eq!(times("false"), [0, 5, 40, 45]);
         for (of, _) in requests(&[("set", SET), ("batch", "true")], 4).iter().zip(0..) {
@@ -243,8 +262,12 @@ mod tests {
         for (set, tasks) in made.chunks(10).enumerate() {
             let begin = set as u64 * 1_500_000_000;
             for (_, task) in tasks {
-                let (release, deadline) = (task.release.unwrap().as_ns(), task.deadline.unwrap().as_ns());
-                assert!(release >= begin && deadline <= begin + 1_500_000_000, "{release} {deadline}");
+                let (release, deadline) =
+                    (task.release.unwrap().as_ns(), task.deadline.unwrap().as_ns());
+                assert!(
+                    release >= begin && deadline <= begin + 1_500_000_000,
+                    "{release} {deadline}"
+                );
             }
         }
         assert_ne!(made[0].1.offset, made[10].1.offset);
@@ -259,7 +282,10 @@ mod tests {
         let made = requests(&[("tasks", "7"), ("batch", "true")], 7);
         let places = |task: &Task| (task.offset, task.release_ns);
         let of = |made: &(u64, Request)| (made.1.offset, made.1.release.unwrap().as_ns());
-        assert_eq!(set.iter().map(places).collect::<Vec<_>>(), made.iter().map(of).collect::<Vec<_>>());
+        assert_eq!(
+            set.iter().map(places).collect::<Vec<_>>(),
+            made.iter().map(of).collect::<Vec<_>>()
+        );
     }
 
     #[test]
@@ -268,13 +294,18 @@ mod tests {
         let problem = |set| row.params([("set", set)]).unwrap_err().to_string();
         let late = problem("0..40ms@0+4k,30ms..30ms@0+4k");
         assert!(
-            late.contains("task 2 of set (30ms..30ms@0+4k) is released at 30ms, not before its deadline"),
+            late.contains(
+                "task 2 of set (30ms..30ms@0+4k) is released at 30ms, not before its deadline"
+            ),
             "{late}"
         );
         assert!(problem("0..4000s@0+4k").contains("task 1"), "an hour");
         let params = row.params([("set", "0..40ms@0+4k,1ms..2ms@1M+4k")]).unwrap();
         let beyond = row.extents(&params, 1 << 20, 512).unwrap_err().to_string();
-        assert!(beyond.contains("task 2 of set (1ms..2ms@1M+4k) ends beyond the region's 1M"), "{beyond}");
+        assert!(
+            beyond.contains("task 2 of set (1ms..2ms@1M+4k) ends beyond the region's 1M"),
+            "{beyond}"
+        );
         let askew = row.extents(&params, 2 << 20, 8192).unwrap_err().to_string();
         assert!(askew.contains("multiple of the target's block of 8192"), "{askew}");
         let times = row.params([("deadline_min", "2s")]).unwrap_err().to_string();

@@ -38,8 +38,11 @@ fn reader_and_strangers(offset_ns: u64) -> Vec<Member> {
 
 fn run(hz: u32, offset_ns: u64) -> (Outcome, Vec<Event>) {
     let server = trial("anticipatory", "null:service_ns=950000", "seqread", &[], 10_000);
-    let (outcome, kept) =
-        observed_members(Trial { hz, ..server }, reader_and_strangers(offset_ns), Recorder::default());
+    let (outcome, kept) = observed_members(
+        Trial { hz, ..server },
+        reader_and_strangers(offset_ns),
+        Recorder::default(),
+    );
     (outcome, kept.0)
 }
 
@@ -69,7 +72,11 @@ fn a_failed_wait_takes_antic_expire_and_after_four_long_thoughts_there_is_none_a
         expected.resize(SLOW as usize, (0, false));
         assert_eq!(delays, expected, "HZ {hz}");
         let seen = outcome.anticipation.expect("it anticipates");
-        assert_eq!((seen.failures, seen.failure_wait_ns), (4, 4 * antic_expire), "HZ {hz}: exactly");
+        assert_eq!(
+            (seen.failures, seen.failure_wait_ns),
+            (4, 4 * antic_expire),
+            "HZ {hz}: exactly"
+        );
     }
 }
 
@@ -79,7 +86,11 @@ fn a_wait_that_begins_between_ticks_ends_on_a_tick_up_to_one_earlier() {
         for late in [100 * US, 450 * US, 900 * US] {
             let (_, events) = run(hz, 50 * US + late);
             let (delay, timer) = delays(&events)[0];
-            assert_eq!((delay, timer), (ticks * tick_ns - late, true), "HZ {hz}, {late} ns after a tick");
+            assert_eq!(
+                (delay, timer),
+                (ticks * tick_ns - late, true),
+                "HZ {hz}, {late} ns after a tick"
+            );
         }
     }
 }
@@ -87,7 +98,12 @@ fn a_wait_that_begins_between_ticks_ends_on_a_tick_up_to_one_earlier() {
 #[test]
 fn every_timer_on_a_drive_fires_antic_expire_after_the_tick_of_a_completion() {
     for (hz, ticks) in [(1000, 6), (250, 1), (100, 1), (300, 2)] {
-        let params = [("clients", "4"), ("block_size", "4k"), ("think_time", "5ms"), ("think_dist", "exponential")];
+        let params = [
+            ("clients", "4"),
+            ("block_size", "4k"),
+            ("think_time", "5ms"),
+            ("think_dist", "exponential"),
+        ];
         let readers = trial("anticipatory", "hp97560", "think-mix", &params, 10_000);
         let (outcome, Recorder(events)) = observed(Trial { hz, ..readers }, Recorder::default());
         let jiffies = |at: elevator::Time| at.as_ns() * u64::from(hz) / 1_000_000_000;
@@ -100,8 +116,16 @@ fn every_timer_on_a_drive_fires_antic_expire_after_the_tick_of_a_completion() {
                     timers += 1;
                     let done = last.expect("one waits after a completion");
                     // A tick begins at its first whole nanosecond: HZ 300 does not divide a second.
-                    assert_eq!(jiffies(event.at) - jiffies(done), ticks, "HZ {hz}, at {} ns", event.at.as_ns());
-                    assert!(jiffies(elevator::Time::from_ns(event.at.as_ns() - 1)) < jiffies(event.at), "on a tick");
+                    assert_eq!(
+                        jiffies(event.at) - jiffies(done),
+                        ticks,
+                        "HZ {hz}, at {} ns",
+                        event.at.as_ns()
+                    );
+                    assert!(
+                        jiffies(elevator::Time::from_ns(event.at.as_ns() - 1)) < jiffies(event.at),
+                        "on a tick"
+                    );
                 }
                 _ => {}
             }
@@ -116,9 +140,12 @@ fn every_timer_on_a_drive_fires_antic_expire_after_the_tick_of_a_completion() {
 fn a_successful_wait_is_as_long_as_the_thought() {
     // wpcas believes in 2 ms, the upper end of the bins that hold most intervals: a wait of 2 ticks can end before 1.05 ms are over.
     for scheduler in ["anticipatory", "antic-95", "wpcas"] {
-        let params = [("clients", "2"), ("block_size", "4k"), ("file_size", "200m"), ("think_time", "1ms")];
-        let readers =
-            with(trial(scheduler, "barracuda7200", "think-mix", &params, 10_000), &[("read_expire", 100_000)]);
+        let params =
+            [("clients", "2"), ("block_size", "4k"), ("file_size", "200m"), ("think_time", "1ms")];
+        let readers = with(
+            trial(scheduler, "barracuda7200", "think-mix", &params, 10_000),
+            &[("read_expire", 100_000)],
+        );
         let (outcome, _) = observed(readers, Recorder::default());
         let seen = outcome.anticipation.expect("it anticipates");
         assert!(seen.successes > 5000, "{scheduler}: {seen:?}");

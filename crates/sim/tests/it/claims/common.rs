@@ -13,7 +13,13 @@ pub(crate) const MS: u64 = 1_000_000;
 pub(crate) const CYLINDER: u64 = 19 * 72;
 
 /// A trial of a workload with parameters: HZ 1000, 50 µs turnaround, no warm-up. Nothing but the workload's own choices is random.
-pub(crate) fn trial(elevator: &str, drive: &str, workload: &str, params: &[(&str, &str)], duration_ms: u64) -> Trial {
+pub(crate) fn trial(
+    elevator: &str,
+    drive: &str,
+    workload: &str,
+    params: &[(&str, &str)],
+    duration_ms: u64,
+) -> Trial {
     let workload = sim::workload::find(workload).expect("tests name workloads that exist");
     Trial {
         elevator: elevator::find(elevator).expect("tests name schedulers that exist"),
@@ -24,7 +30,9 @@ pub(crate) fn trial(elevator: &str, drive: &str, workload: &str, params: &[(&str
         queue_depth: None,
         device: device(drive, 1).expect("tests name drives that exist"),
         workload,
-        params: workload.params(params.iter().copied()).expect("tests give parameters that are possible"),
+        params: workload
+            .params(params.iter().copied())
+            .expect("tests give parameters that are possible"),
         seed: 1,
         warmup_ns: 0,
         duration_ns: duration_ms * MS,
@@ -50,8 +58,13 @@ pub(crate) fn observed<O: Observer>(trial: Trial, mut observer: O) -> (Outcome, 
 }
 
 /// Runs a trial with clients of the test's.
-pub(crate) fn observed_members<O: Observer>(trial: Trial, members: Vec<Member>, mut observer: O) -> (Outcome, O) {
-    let outcome = run_members(trial, members, &mut observer, &|| false).expect("the trial is not interrupted");
+pub(crate) fn observed_members<O: Observer>(
+    trial: Trial,
+    members: Vec<Member>,
+    mut observer: O,
+) -> (Outcome, O) {
+    let outcome = run_members(trial, members, &mut observer, &|| false)
+        .expect("the trial is not interrupted");
     (outcome, observer)
 }
 
@@ -121,7 +134,12 @@ pub(crate) struct Anywhere {
 }
 
 impl Anywhere {
-    pub(crate) fn member(name: &str, op: Op, cylinders: std::ops::Range<u64>, iodepth: u32) -> Member {
+    pub(crate) fn member(
+        name: &str,
+        op: Op,
+        cylinders: std::ops::Range<u64>,
+        iodepth: u32,
+    ) -> Member {
         let draw = sim::stream(1, name);
         Member::new(Box::new(Anywhere { draw, op, cylinders }), 0, iodepth)
     }

@@ -13,6 +13,9 @@ fn sata_ssd_serves_a_read_within_the_queue_ahead_of_it() {
         assert!(measured.reads.count > 40, "{scheduler}: {} reads in 2 s", measured.reads.count);
         assert!(longest_ns < QUEUE_AHEAD_NS, "{scheduler}: a read waited {longest_ns} ns");
         let mb_per_s = measured.writes.bytes as f64 / measured.window_ns as f64 * 1e3;
-        assert!((500.0..560.0).contains(&mb_per_s), "{scheduler}: {mb_per_s} MB/s of writes over a link of 550");
+        assert!(
+            (500.0..560.0).contains(&mb_per_s),
+            "{scheduler}: {mb_per_s} MB/s of writes over a link of 550"
+        );
     }
 }

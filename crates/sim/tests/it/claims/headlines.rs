@@ -8,13 +8,21 @@ use std::collections::BTreeMap;
 use elevator::{ELEVATORS, Op};
 use sim::{Event, EventKind, Member, Observer, Outcome, Trial};
 
-use super::common::{Anywhere, MS, Onward, Recorder, observed, observed_members, trial, unseen, with};
+use super::common::{
+    Anywhere, MS, Onward, Recorder, observed, observed_members, trial, unseen, with,
+};
 
 const CYLINDERS: u64 = 1962;
 
 /// Random readers on the HP 97560.
 fn random(elevator: &str, clients: &str) -> Trial {
-    let plain = trial(elevator, "hp97560", "randread", &[("clients", clients), ("block_size", "4k")], 60_000);
+    let plain = trial(
+        elevator,
+        "hp97560",
+        "randread",
+        &[("clients", clients), ("block_size", "4k")],
+        60_000,
+    );
     Trial { nr_requests: Some(256), ..plain }
 }
 
@@ -62,7 +70,8 @@ fn seek(outcome: &Outcome) -> f64 {
 #[test]
 fn sstf_seeks_less_than_fcfs_as_soon_as_there_is_a_choice() {
     for clients in ["1", "2", "4", "16", "64"] {
-        let [near, arrival] = ["sstf", "fcfs"].map(|scheduler| seek(&unseen(random(scheduler, clients))));
+        let [near, arrival] =
+            ["sstf", "fcfs"].map(|scheduler| seek(&unseen(random(scheduler, clients))));
         println!("{clients} clients: sstf {near:.0} cylinders, fcfs {arrival:.0}");
         // Two clients are no choice: one request is at the disk, the other one waits.
         match clients {
@@ -71,7 +80,10 @@ fn sstf_seeks_less_than_fcfs_as_soon_as_there_is_a_choice() {
             _ => assert!(near < 0.5 * arrival, "{clients} clients: {near:.0}, {arrival:.0}"),
         }
         // Between two places drawn evenly lie a third of the cylinders.
-        assert!((arrival / (CYLINDERS as f64 / 3.0) - 1.0).abs() < 0.03, "{clients} clients: {arrival:.0}");
+        assert!(
+            (arrival / (CYLINDERS as f64 / 3.0) - 1.0).abs() < 0.03,
+            "{clients} clients: {arrival:.0}"
+        );
     }
 }
 
@@ -84,12 +96,21 @@ fn v_of_one_fifth_lies_between_sstf_and_look() {
             observed(trial, Responses::default()).1
         };
         let seen = ["sstf", "vscan-r", "look"].map(run);
-        let [means, deviations] = [seen.each_ref().map(Responses::mean), seen.each_ref().map(Responses::deviation)];
-        println!("{clients} clients: sstf, V(0.2), look: means {means:.2?} ms, deviations {deviations:.2?} ms");
-        assert!(deviations[2] < deviations[1] && deviations[1] < deviations[0], "{clients} clients: {deviations:.1?}");
+        let [means, deviations] =
+            [seen.each_ref().map(Responses::mean), seen.each_ref().map(Responses::deviation)];
+        println!(
+            "{clients} clients: sstf, V(0.2), look: means {means:.2?} ms, deviations {deviations:.2?} ms"
+        );
+        assert!(
+            deviations[2] < deviations[1] && deviations[1] < deviations[0],
+            "{clients} clients: {deviations:.1?}"
+        );
         // With mechanics and a closed loop the means do not differ, so LOOK's mean + k·σ is the least: that V(0.2) beats both ends is
         // not seen here.
-        assert!(means.iter().all(|mean| (mean / means[0] - 1.0).abs() < 0.01), "{clients} clients: {means:.1?}");
+        assert!(
+            means.iter().all(|mean| (mean / means[0] - 1.0).abs() < 0.01),
+            "{clients} clients: {means:.1?}"
+        );
         let cost = |at: usize| means[at] + deviations[at];
         assert!(cost(1) < cost(0), "{clients} clients");
     }
@@ -104,7 +125,9 @@ fn a_scheduler_that_knows_the_angle_serves_random_readers_fastest() {
         println!("{}: {:.3} of sptf", row.name, this as f64 / best as f64);
         match row.name {
             // The same, with a little for the old ones.
-            "asptf" => assert!((this as f64 / best as f64 - 1.0).abs() < 0.02, "asptf: {this} of {best}"),
+            "asptf" => {
+                assert!((this as f64 / best as f64 - 1.0).abs() < 0.02, "asptf: {this} of {best}")
+            }
             name => assert!((this as f64) < 0.95 * best as f64, "{name}: {this} of {best}"),
         }
     }
@@ -112,14 +135,16 @@ fn a_scheduler_that_knows_the_angle_serves_random_readers_fastest() {
 
 /// Eight readers of the first hundred cylinders, and one (the last) of the last hundred.
 fn hot_zone() -> Vec<Member> {
-    let mut members: Vec<Member> = (0..8).map(|n| Anywhere::member(&format!("hot {n}"), Op::Read, 0..100, 1)).collect();
+    let mut members: Vec<Member> =
+        (0..8).map(|n| Anywhere::member(&format!("hot {n}"), Op::Read, 0..100, 1)).collect();
     members.push(Anywhere::member("far", Op::Read, 1862..1962, 1));
     members
 }
 
 #[test]
 fn sstf_starves_who_is_far_from_a_hot_zone_and_the_longest_wait_shows_it() {
-    let run = |scheduler| observed_members(random(scheduler, "1"), hot_zone(), Recorder::default()).0;
+    let run =
+        |scheduler| observed_members(random(scheduler, "1"), hot_zone(), Recorder::default()).0;
     let mut longest = BTreeMap::new();
     for scheduler in ["sstf", "vscan-r", "look", "scan", "c-look", "fscan", "fcfs"] {
         let outcome = run(scheduler);
@@ -141,7 +166,10 @@ fn an_old_request_ends_starvation_under_deadline() {
     // ones after a batch of 16 only.
     let run = |scheduler, tunables: &[(&str, u64)]| {
         let members = vec![Onward::member(4), Anywhere::member("far", Op::Read, 1862..1962, 1)];
-        observed_members(with(random(scheduler, "1"), tunables), members, Recorder::default()).0.longest_wait_ns / MS
+        observed_members(with(random(scheduler, "1"), tunables), members, Recorder::default())
+            .0
+            .longest_wait_ns
+            / MS
     };
     for scheduler in ["deadline", "mq-deadline"] {
         let [default, same, never] = [
@@ -162,7 +190,8 @@ fn deadline_serves_two_reads_and_a_write_and_begins_each_switch_at_the_lowest_se
         Anywhere::member("reads", Op::Read, 0..CYLINDERS, 6),
         Anywhere::member("writes", Op::Write, 0..CYLINDERS, 6),
     ];
-    let (_, Recorder(events)) = observed_members(random("deadline", "1"), members, Recorder::default());
+    let (_, Recorder(events)) =
+        observed_members(random("deadline", "1"), members, Recorder::default());
     // What is held, by tag: direction, sector, when it gets old.
     let mut held: BTreeMap<u32, (Op, u64, u64)> = BTreeMap::new();
     let mut order = Vec::new();
@@ -183,10 +212,20 @@ fn deadline_serves_two_reads_and_a_write_and_begins_each_switch_at_the_lowest_se
                 let oldest = same().map(|(.., expires)| *expires).min().expect("there is one");
                 let bottom = same().map(|(_, sector, _)| *sector).min().expect("there is one");
                 if oldest < event.at.as_ns() / MS {
-                    assert_eq!(expires, oldest, "the oldest goes first if it is old, at {} ns", event.at.as_ns());
+                    assert_eq!(
+                        expires,
+                        oldest,
+                        "the oldest goes first if it is old, at {} ns",
+                        event.at.as_ns()
+                    );
                     expired += 1;
                 } else {
-                    assert_eq!(sector, bottom, "a switch begins at the lowest sector, at {} ns", event.at.as_ns());
+                    assert_eq!(
+                        sector,
+                        bottom,
+                        "a switch begins at the lowest sector, at {} ns",
+                        event.at.as_ns()
+                    );
                     lowest += 1;
                 }
             }
@@ -194,7 +233,10 @@ fn deadline_serves_two_reads_and_a_write_and_begins_each_switch_at_the_lowest_se
             held.remove(&tag);
         }
     }
-    println!("{} requests; {lowest} switches at the lowest sector, {expired} to an expired one", order.len());
+    println!(
+        "{} requests; {lowest} switches at the lowest sector, {expired} to an expired one",
+        order.len()
+    );
     assert!(lowest > 500 && expired > 10, "{lowest} and {expired}");
     // From where both are always held on.
     let steady = &order[12..];
@@ -209,9 +251,13 @@ fn mq_deadline_serves_sixteen_in_ascending_order_and_two_batches_of_reads_for_on
         Anywhere::member("writes", Op::Write, 0..CYLINDERS, 24),
     ];
     // Nothing gets old, so that only batches decide.
-    let trial = with(random("mq-deadline", "1"), &[("read_expire", 1_000_000), ("write_expire", 1_000_000)]);
+    let trial = with(
+        random("mq-deadline", "1"),
+        &[("read_expire", 1_000_000), ("write_expire", 1_000_000)],
+    );
     let (_, Recorder(events)) = observed_members(trial, members, Recorder::default());
-    let issued: Vec<&Event> = events.iter().filter(|event| event.kind == EventKind::Issue).collect();
+    let issued: Vec<&Event> =
+        events.iter().filter(|event| event.kind == EventKind::Issue).collect();
     let issued = &issued[..issued.len() - 64];
     let mut runs: Vec<(Op, usize)> = Vec::new();
     for event in issued {
@@ -223,15 +269,22 @@ fn mq_deadline_serves_sixteen_in_ascending_order_and_two_batches_of_reads_for_on
     }
     let inner = &runs[2..runs.len() - 1];
     let mean = |of: Op| {
-        let lengths: Vec<usize> = inner.iter().filter(|(op, _)| *op == of).map(|(_, length)| *length).collect();
+        let lengths: Vec<usize> =
+            inner.iter().filter(|(op, _)| *op == of).map(|(_, length)| *length).collect();
         lengths.iter().sum::<usize>() as f64 / lengths.len() as f64
     };
     println!("runs of reads {:.1}, of writes {:.1}", mean(Op::Read), mean(Op::Write));
     // A batch ends early where no request lies ahead of the last one.
-    assert!(inner.iter().all(|(op, length)| *length <= if *op == Op::Read { 32 } else { 16 }), "{inner:?}");
+    assert!(
+        inner.iter().all(|(op, length)| *length <= if *op == Op::Read { 32 } else { 16 }),
+        "{inner:?}"
+    );
     assert!((1.8..2.2).contains(&(mean(Op::Read) / mean(Op::Write))));
     // Blocks go up within a batch: a descent is a new batch, of which sixteen requests have at most one, and seldom two.
-    let descents = issued.windows(2).filter(|two| two[0].op == two[1].op && two[1].sector < two[0].sector).count();
+    let descents = issued
+        .windows(2)
+        .filter(|two| two[0].op == two[1].op && two[1].sector < two[0].sector)
+        .count();
     println!("{descents} descents in {} requests", issued.len());
     assert!(descents * 8 < issued.len(), "{descents} of {}", issued.len());
 }
@@ -240,14 +293,19 @@ fn mq_deadline_serves_sixteen_in_ascending_order_and_two_batches_of_reads_for_on
 fn cfq_gives_a_random_reader_the_time_of_a_sequential_one_not_its_bytes() {
     let members = || {
         let sequential = trial("cfq", "hp97560", "think-mix", &[], 1000);
-        let params = sequential.workload.params([("clients", "1"), ("think_time", "0"), ("file_size", "200m")]);
+        let params = sequential.workload.params([
+            ("clients", "1"),
+            ("think_time", "0"),
+            ("file_size", "200m"),
+        ]);
         let params = params.expect("they are possible");
         let seat = sim::workload::Seat { index: 0, count: 1, len: 200 << 20, seed: 1 };
         let program = sequential.workload.client(&params, seat);
         let near = Member::new(program, 0, 1);
         vec![near, Anywhere::member("random", Op::Read, 400..700, 1)]
     };
-    let (outcome, Recorder(events)) = observed_members(random("cfq", "1"), members(), Recorder::default());
+    let (outcome, Recorder(events)) =
+        observed_members(random("cfq", "1"), members(), Recorder::default());
     // Time at the device, one at a time.
     let mut busy = [0u64; 2];
     let mut since = 0;
@@ -255,7 +313,8 @@ fn cfq_gives_a_random_reader_the_time_of_a_sequential_one_not_its_bytes() {
         match event.kind {
             EventKind::Issue => since = event.at.as_ns(),
             EventKind::Complete => {
-                busy[event.process.expect("a request has a process") as usize] += event.at.as_ns() - since;
+                busy[event.process.expect("a request has a process") as usize] +=
+                    event.at.as_ns() - since;
             }
             _ => {}
         }

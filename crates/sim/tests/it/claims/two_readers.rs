@@ -19,7 +19,8 @@ const BLOCKS: [&str; 2] = ["4k", "16k"];
 
 /// Readers of 200 MB files next to each other, or of 600 MB.
 fn readers(elevator: &str, drive: &str, clients: &str, block: &str, file: &str) -> Trial {
-    let params = [("clients", clients), ("block_size", block), ("file_size", file), ("think_time", "0")];
+    let params =
+        [("clients", clients), ("block_size", block), ("file_size", file), ("think_time", "0")];
     trial(elevator, drive, "think-mix", &params, 10_000)
 }
 
@@ -51,7 +52,10 @@ fn waiting_gets_nine_tenths_of_one_stream_where_deadline_gets_less_than_four() {
             for scheduler in ["anticipatory", "antic-95", "wpcas", "cfq"] {
                 let share = share(scheduler);
                 println!("{drive}, {block}: {scheduler} {share:.3}");
-                assert!((0.90..1.0).contains(&share), "{scheduler} on {drive}, {block}: {share:.3} of one stream");
+                assert!(
+                    (0.90..1.0).contains(&share),
+                    "{scheduler} on {drive}, {block}: {share:.3} of one stream"
+                );
             }
             for scheduler in ["none", "noop", "deadline", "mq-deadline", "kyber"] {
                 let share = share(scheduler);
@@ -68,7 +72,8 @@ fn bfq_waits_for_streams_but_not_while_all_of_them_are_raised_and_then_they_are_
     // and a merged queue has no other to wait for: what one reader would get stays lost when the raising is over.
     for drive in DRIVES {
         for block in BLOCKS {
-            let plain = |scheduler: &str, clients: &str| readers(scheduler, drive, clients, block, "200m");
+            let plain =
+                |scheduler: &str, clients: &str| readers(scheduler, drive, clients, block, "200m");
             let sober = |scheduler: &str, clients: &str| match scheduler {
                 "bfq" => with(plain("bfq", clients), &[("low_latency", 0)]),
                 _ => plain(scheduler, clients),
@@ -77,10 +82,19 @@ fn bfq_waits_for_streams_but_not_while_all_of_them_are_raised_and_then_they_are_
                 warmup_ns: 26_000 * MS,
                 ..readers(scheduler, drive, clients, block, "200m")
             };
-            let young = |scheduler: &str, clients: &str| Trial { duration_ns: 2000 * MS, ..plain(scheduler, clients) };
-            let [low, later, first] = [share(sober, "bfq"), share(warm, "bfq"), share(young, "bfq")];
-            println!("{drive}, {block}: low_latency 0 {low:.3}, after raising {later:.3}, in the first 2 s {first:.3}");
-            assert!(low > 0.90 && later < 0.40 && first < 0.40, "{drive}, {block}: {low:.3} {later:.3} {first:.3}");
+            let young = |scheduler: &str, clients: &str| Trial {
+                duration_ns: 2000 * MS,
+                ..plain(scheduler, clients)
+            };
+            let [low, later, first] =
+                [share(sober, "bfq"), share(warm, "bfq"), share(young, "bfq")];
+            println!(
+                "{drive}, {block}: low_latency 0 {low:.3}, after raising {later:.3}, in the first 2 s {first:.3}"
+            );
+            assert!(
+                low > 0.90 && later < 0.40 && first < 0.40,
+                "{drive}, {block}: {low:.3} {later:.3} {first:.3}"
+            );
         }
     }
 }
@@ -97,27 +111,40 @@ fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_rea
             let share = rate(&outcome) / one;
             let period_ms = 10_000.0 / switches.count as f64;
             let cost_ms = (1.0 - share) * period_ms;
-            println!("{scheduler}, {block}: {share:.3}, a switch every {period_ms:.0} ms costs {cost_ms:.1} ms");
+            println!(
+                "{scheduler}, {block}: {share:.3}, a switch every {period_ms:.0} ms costs {cost_ms:.1} ms"
+            );
             assert!(share < 0.90, "{scheduler}, {block}: {share:.3}: the ceiling is gone");
-            assert!(share > 1.0 - (seek_ms + turn_ms + controller_ms) / 125.0, "{scheduler}, {block}: {share:.3}");
+            assert!(
+                share > 1.0 - (seek_ms + turn_ms + controller_ms) / 125.0,
+                "{scheduler}, {block}: {share:.3}"
+            );
             assert!((125.0..252.0).contains(&period_ms), "{scheduler}, {block}: {period_ms:.1} ms");
             if block == "4k" {
                 // Looked for once in 125 ms, old a tick later: found by the first look or by the second. With larger blocks the
                 // first look is late enough.
                 let turns = switches.lengths_ns.iter().map(|ns| ns / MS);
-                let [first, second] =
-                    [125..160, 249..255].map(|ms| turns.clone().filter(|turn| ms.contains(turn)).count());
+                let [first, second] = [125..160, 249..255]
+                    .map(|ms| turns.clone().filter(|turn| ms.contains(turn)).count());
                 println!("{first} switches after one look, {second} after two");
                 assert!(first > 5 && second > 5, "{scheduler}: {:?}", switches.lengths_ns);
-                assert!(first + second + 4 >= switches.lengths_ns.len(), "{scheduler}: {:?}", switches.lengths_ns);
+                assert!(
+                    first + second + 4 >= switches.lengths_ns.len(),
+                    "{scheduler}: {:?}",
+                    switches.lengths_ns
+                );
             }
-            assert!((seek_ms..seek_ms + turn_ms + controller_ms).contains(&cost_ms), "{scheduler}, {block}: {cost_ms}");
+            assert!(
+                (seek_ms..seek_ms + turn_ms + controller_ms).contains(&cost_ms),
+                "{scheduler}, {block}: {cost_ms}"
+            );
             let patient = readers(scheduler, "hp97560", "2", block, "600m");
             let patient = rate(&unseen(with(patient, &[("read_expire", 1000)]))) / one;
             assert!(patient > 0.95, "{scheduler}, {block}: {patient:.3} with read_expire 1 s");
         }
         // cfq switches when a slice of 100 ms is over, bfq (with no weight raised) when the 125 ms of a budget are.
-        for (scheduler, turn_at_least_ms, tunables) in [("cfq", 100.0, &[][..]), ("bfq", 125.0, &[("low_latency", 0)])]
+        for (scheduler, turn_at_least_ms, tunables) in
+            [("cfq", 100.0, &[][..]), ("bfq", 125.0, &[("low_latency", 0)])]
         {
             let trial = with(readers(scheduler, "hp97560", "2", block, "600m"), tunables);
             let share = rate(&unseen(trial)) / one;
@@ -127,15 +154,23 @@ fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_rea
         }
         let deadline = rate(&unseen(readers("deadline", "hp97560", "2", block, "600m"))) / one;
         println!("deadline, {block}: {deadline:.3}");
-        assert!(if block == "64k" { deadline < 0.60 } else { deadline < 0.40 }, "deadline, {block}: {deadline:.3}");
+        assert!(
+            if block == "64k" { deadline < 0.60 } else { deadline < 0.40 },
+            "deadline, {block}: {deadline:.3}"
+        );
     }
 }
 
 #[test]
 fn equal_streams_get_equal_shares_of_cfq_and_bfq() {
-    for (scheduler, drive) in [("cfq", "hp97560"), ("cfq", "barracuda7200"), ("bfq", "barracuda7200")] {
+    for (scheduler, drive) in
+        [("cfq", "hp97560"), ("cfq", "barracuda7200"), ("bfq", "barracuda7200")]
+    {
         for clients in ["2", "4", "8"] {
-            let trial = Trial { duration_ns: 60_000 * MS, ..readers(scheduler, drive, clients, "16k", "100m") };
+            let trial = Trial {
+                duration_ns: 60_000 * MS,
+                ..readers(scheduler, drive, clients, "16k", "100m")
+            };
             let fair = unseen(trial).jain_fairness.expect("there are several clients");
             println!("{scheduler} on {drive}, {clients} clients: Jain {fair:.4}");
             assert!(fair >= 0.99, "{scheduler} on {drive}, {clients} clients: {fair:.4}");
@@ -163,7 +198,10 @@ fn cfq_gives_each_process_the_disk_for_a_slice_in_turn() {
 fn waiting_on_flash_can_only_lose_and_who_asks_the_arm_does_not_wait() {
     for block in ["4k", "64k"] {
         let nvme = |scheduler: &str| {
-            unseen(Trial { duration_ns: 1000 * MS, ..readers(scheduler, "nvme", "2", block, "200m") })
+            unseen(Trial {
+                duration_ns: 1000 * MS,
+                ..readers(scheduler, "nvme", "2", block, "200m")
+            })
         };
         let none = nvme("none");
         for scheduler in ["anticipatory", "antic-95", "wpcas", "cfq", "bfq"] {
@@ -174,9 +212,13 @@ fn waiting_on_flash_can_only_lose_and_who_asks_the_arm_does_not_wait() {
             assert!(this <= best, "{scheduler}, {block}: {this} of {best}");
             match scheduler {
                 // One stream at a time, where two fit.
-                "anticipatory" | "cfq" => assert!(this < 0.6 * best && waits > 1000, "{scheduler}, {block}"),
+                "anticipatory" | "cfq" => {
+                    assert!(this < 0.6 * best && waits > 1000, "{scheduler}, {block}")
+                }
                 // No arm, no gain to wait for.
-                "antic-95" | "wpcas" => assert!(waits == 0 && this == best, "{scheduler}, {block}: {waits} waits"),
+                "antic-95" | "wpcas" => {
+                    assert!(waits == 0 && this == best, "{scheduler}, {block}: {waits} waits")
+                }
                 _ => assert!(this > 0.95 * best, "{scheduler}, {block}: {this} of {best}"),
             }
         }
@@ -185,8 +227,10 @@ fn waiting_on_flash_can_only_lose_and_who_asks_the_arm_does_not_wait() {
 
 #[test]
 fn a_reader_alone_loses_nothing_to_any_scheduler() {
-    let trial =
-        |scheduler: &str| Trial { duration_ns: 3000 * MS, ..readers(scheduler, "barracuda7200", "1", "16k", "200m") };
+    let trial = |scheduler: &str| Trial {
+        duration_ns: 3000 * MS,
+        ..readers(scheduler, "barracuda7200", "1", "16k", "200m")
+    };
     let none = rate(&unseen(trial("none")));
     for scheduler in elevator::ELEVATORS {
         let (outcome, switches) = observed(trial(scheduler.name), Switches::default());
@@ -207,19 +251,35 @@ fn direct_writers_are_waited_for_as_readers_are_and_write_back_is_not() {
             ("direct", direct),
         ];
         // Without its write cache, as the writers of the claim wait for the medium: with it a change of writers costs more of the two.
-        trial(scheduler, "barracuda7200:write_cache=0:immediate_reporting=0", "think-mix", &params, 2_000)
+        trial(
+            scheduler,
+            "barracuda7200:write_cache=0:immediate_reporting=0",
+            "think-mix",
+            &params,
+            2_000,
+        )
     };
     let written = |trial: Trial| {
         let outcome = unseen(trial);
         let bytes = outcome.measured.writes.bytes as f64;
-        (bytes * 1e9 / outcome.window_ns as f64, outcome.anticipation.map_or(0, |seen| seen.started))
+        (
+            bytes * 1e9 / outcome.window_ns as f64,
+            outcome.anticipation.map_or(0, |seen| seen.started),
+        )
     };
     let (one, _) = written(writers("none", "true", "1"));
     let (deadline, _) = written(writers("deadline", "true", "2"));
     for scheduler in ["anticipatory", "antic-95", "wpcas", "cfq"] {
         let (two, waits) = written(writers(scheduler, "true", "2"));
-        println!("{scheduler}: {:.3} of one writer, deadline {:.3}; {waits} waits", two / one, deadline / one);
-        assert!(waits > 50 && two > 0.9 * one && two > deadline, "{scheduler}: {two} of {one}, deadline {deadline}");
+        println!(
+            "{scheduler}: {:.3} of one writer, deadline {:.3}; {waits} waits",
+            two / one,
+            deadline / one
+        );
+        assert!(
+            waits > 50 && two > 0.9 * one && two > deadline,
+            "{scheduler}: {two} of {one}, deadline {deadline}"
+        );
         let (_, waits) = written(writers(scheduler, "false", "2"));
         assert_eq!(waits, 0, "{scheduler}: no scheduler waits for write-back");
     }

@@ -127,10 +127,14 @@ impl DeviceModel for Mutant {
                     self.lost.push(tag);
                 }
             }
-            Command::Transfer { tag, .. } if self.fault == Fault::LosesACommand && self.sent == 9 => {
+            Command::Transfer { tag, .. }
+                if self.fault == Fault::LosesACommand && self.sent == 9 =>
+            {
                 self.lost.push(tag)
             }
-            Command::Transfer { tag, .. } if self.fault == Fault::ServesOneQueueOnly && queue > 0 => {
+            Command::Transfer { tag, .. }
+                if self.fault == Fault::ServesOneQueueOnly && queue > 0 =>
+            {
                 self.lost.push(tag)
             }
             Command::Transfer { .. } => {}
@@ -165,7 +169,10 @@ impl DeviceModel for Mutant {
         let last = if done.len() > before { done.last().copied() } else { None };
         match (self.fault, last) {
             (
-                Fault::LosesACommand | Fault::LosesAFlush | Fault::CompletesEarly | Fault::ServesOneQueueOnly,
+                Fault::LosesACommand
+                | Fault::LosesAFlush
+                | Fault::CompletesEarly
+                | Fault::ServesOneQueueOnly,
                 Some(_),
             ) => {
                 done.retain(|tag| !self.lost.contains(tag));
@@ -182,14 +189,22 @@ impl DeviceModel for Mutant {
     fn stats(&self) -> DeviceStats {
         let stats = self.inner.stats();
         match self.fault {
-            Fault::IsBusyTooLong => DeviceStats { busy_ns: stats.busy_ns.max(self.now.as_ns() + 1), ..stats },
-            Fault::CountsFlushes => DeviceStats { transfers: stats.transfers + self.flushes, ..stats },
-            Fault::CountsTheWholeBlock => DeviceStats { bytes: stats.bytes.next_multiple_of(4096) + 4096, ..stats },
+            Fault::IsBusyTooLong => {
+                DeviceStats { busy_ns: stats.busy_ns.max(self.now.as_ns() + 1), ..stats }
+            }
+            Fault::CountsFlushes => {
+                DeviceStats { transfers: stats.transfers + self.flushes, ..stats }
+            }
+            Fault::CountsTheWholeBlock => {
+                DeviceStats { bytes: stats.bytes.next_multiple_of(4096) + 4096, ..stats }
+            }
             Fault::ForgetsItsFigures if self.completed.is_multiple_of(8) => DeviceStats::default(),
             Fault::SuspendsTooOften => {
                 DeviceStats { suspends: most_suspends(self.inner.as_ref(), &stats) + 1, ..stats }
             }
-            Fault::RemembersTheOneBefore => DeviceStats { seeks: stats.seeks + self.before, ..stats },
+            Fault::RemembersTheOneBefore => {
+                DeviceStats { seeks: stats.seeks + self.before, ..stats }
+            }
             _ => stats,
         }
     }
@@ -227,11 +242,18 @@ fn every_mutant_is_killed_by_its_law_and_the_device_without_a_fault_by_none() {
         }
     }
     for (fault, law) in PLANTED {
-        for base in BASES.iter().filter(|base| *fault != Fault::ServesOneQueueOnly || base.contains("queues")) {
+        for base in BASES
+            .iter()
+            .filter(|base| *fault != Fault::ServesOneQueueOnly || base.contains("queues"))
+        {
             // It takes some luck for a command of a kind, or for a moment at which the fault shows.
             let broken = (0..10).filter_map(|seed| judge(base, *fault, seed).err());
             let laws: Vec<&str> = broken.map(|broken| broken.law).collect();
-            println!("{:<22} in {:<8} {law}", format!("{fault:?}"), base.split(':').next().unwrap_or_default());
+            println!(
+                "{:<22} in {:<8} {law}",
+                format!("{fault:?}"),
+                base.split(':').next().unwrap_or_default()
+            );
             assert!(laws.contains(law), "{fault:?} in {base} survives {law}; broken are {laws:?}");
         }
     }

@@ -62,10 +62,15 @@ pub(crate) fn watch(
     let mut queue = 0;
     let mut complete = vec![false; commands as usize];
     let (mut now, mut inside, mut sent, mut last, mut quiet) = (0, 0, 0, 0, 0);
-    let (mut seen, mut done, mut asked, mut before) = (Vec::new(), Vec::new(), [0, 0], device.stats());
+    let (mut seen, mut done, mut asked, mut before) =
+        (Vec::new(), Vec::new(), [0, 0], device.stats());
     loop {
         let due = device.next_event();
-        ensure!("events_lie_ahead", due.is_none_or(|at| at.as_ns() >= now), "at {now} ns the next event is {due:?}");
+        ensure!(
+            "events_lie_ahead",
+            due.is_none_or(|at| at.as_ns() >= now),
+            "at {now} ns the next event is {due:?}"
+        );
         ensure!(
             "something_will_happen_while_commands_are_inside",
             inside == 0 || due.is_some(),
@@ -105,12 +110,18 @@ pub(crate) fn watch(
             seen.push((now, tag));
         }
         let stats = device.stats();
-        let fell = figures(&before).into_iter().zip(figures(&stats)).any(|(before, now)| before > now);
+        let fell =
+            figures(&before).into_iter().zip(figures(&stats)).any(|(before, now)| before > now);
         ensure!("figures_only_grow", !fell, "after {before:?} came {stats:?}");
         before = stats;
     }
     let stats = device.stats();
-    ensure!("busy_time_is_no_more_than_time", stats.busy_ns <= now, "busy for {} of {now} ns", stats.busy_ns);
+    ensure!(
+        "busy_time_is_no_more_than_time",
+        stats.busy_ns <= now,
+        "busy for {} of {now} ns",
+        stats.busy_ns
+    );
     let allowed = most_suspends(device, &stats);
     ensure!(
         "nothing_is_suspended_more_often_than_allowed",
@@ -119,7 +130,11 @@ pub(crate) fn watch(
         stats.suspends
     );
     let counted = [stats.transfers, stats.bytes];
-    ensure!("transfers_are_counted", counted == asked, "transfers and bytes: {counted:?} instead of {asked:?}");
+    ensure!(
+        "transfers_are_counted",
+        counted == asked,
+        "transfers and bytes: {counted:?} instead of {asked:?}"
+    );
     Ok((seen, stats))
 }
 
@@ -176,6 +191,15 @@ fn figures(of: &DeviceStats) -> [u64; 14] {
         ..
     } = *of;
     let first = [transfers, bytes, busy_ns, seeks, seek_cylinders, seek_ns];
-    let second = [rotation_ns, transfer_ns, cache_hits, cached_writes, moved_pages, erases, programs, suspends];
+    let second = [
+        rotation_ns,
+        transfer_ns,
+        cache_hits,
+        cached_writes,
+        moved_pages,
+        erases,
+        programs,
+        suspends,
+    ];
     std::array::from_fn(|at| if at < 6 { first[at] } else { second[at - 6] })
 }

@@ -36,7 +36,8 @@ fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
         let counts = at >= open && at <= close;
         match event.kind {
             EventKind::Submit | EventKind::Done => {
-                let key = (event.process.unwrap(), event.sector, event.nr_sectors, event.op.unwrap());
+                let key =
+                    (event.process.unwrap(), event.sector, event.nr_sectors, event.op.unwrap());
                 let open = open_pieces.entry(key).or_default();
                 if event.kind == EventKind::Submit {
                     open.push_back(at);
@@ -71,7 +72,10 @@ fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
             _ => {}
         }
     }
-    assert!(open_pieces.values().all(VecDeque::is_empty) && commands == 0, "all that was begun has ended");
+    assert!(
+        open_pieces.values().all(VecDeque::is_empty) && commands == 0,
+        "all that was begun has ended"
+    );
     found
 }
 
@@ -82,7 +86,11 @@ fn reported(outcome: &Outcome, seeks: u64) -> Figures {
         ios: [reads.count, writes.count],
         bytes: [reads.bytes, writes.bytes],
         latency_sum_ns: [reads.latency_sum_ns, writes.latency_sum_ns],
-        per_client: (0..).zip(&outcome.measured.clients).map(|(at, c)| (at, c.ios)).filter(|(_, n)| *n > 0).collect(),
+        per_client: (0..)
+            .zip(&outcome.measured.clients)
+            .map(|(at, c)| (at, c.ios))
+            .filter(|(_, n)| *n > 0)
+            .collect(),
         syncs: outcome.measured.syncs,
         busy_ns: outcome.busy_ns,
         idle_ns: outcome.idle_ns,
@@ -100,7 +108,10 @@ fn check(plain: Trial) -> Result<(), TestCaseError> {
     // A final flush prolongs the window, an early end of all clients shortens it.
     let found = read(&events, open, close, open + outcome.window_ns);
     prop_assert_eq!(&found, &reported(&outcome, found.seeks));
-    prop_assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at), "events are reported in order of time");
+    prop_assert!(
+        events.windows(2).all(|pair| pair[0].at <= pair[1].at),
+        "events are reported in order of time"
+    );
     let count = |kind| events.iter().filter(|event| event.kind == kind).count() as u64;
     let counters = &outcome.queue;
     prop_assert_eq!(
@@ -112,8 +123,12 @@ fn check(plain: Trial) -> Result<(), TestCaseError> {
     // A request that joins another one frees its tag, of which there is no event.
     for event in events.iter().filter(|_| counters.coalesced == 0) {
         match event.kind {
-            EventKind::Insert => prop_assert!(tags.insert(event.tag), "a tag is free when it is used: {event:?}"),
-            EventKind::Complete => prop_assert!(tags.remove(&event.tag), "what completes was inserted: {event:?}"),
+            EventKind::Insert => {
+                prop_assert!(tags.insert(event.tag), "a tag is free when it is used: {event:?}")
+            }
+            EventKind::Complete => {
+                prop_assert!(tags.remove(&event.tag), "what completes was inserted: {event:?}")
+            }
             _ => {}
         }
     }

@@ -12,7 +12,9 @@ struct Digest(u64, u64);
 impl Observer for Digest {
     fn event(&mut self, event: &Event) {
         let text = format!("{event:?}");
-        self.0 = text.bytes().fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
+        self.0 = text
+            .bytes()
+            .fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3));
         self.1 += 1;
     }
 }
@@ -52,7 +54,11 @@ fn a_warm_up_is_not_counted_but_issued() {
         run(Trial { warmup_ns, duration_ns: 42 * MS, ..plain }, &mut Unobserved, &|| false).unwrap()
     };
     let (without, after) = (with(0), with(42 * MS));
-    assert_eq!((without.measured.reads.count, after.measured.reads.count), (40, 40), "40 cycles of 1.05 ms each");
+    assert_eq!(
+        (without.measured.reads.count, after.measured.reads.count),
+        (40, 40),
+        "40 cycles of 1.05 ms each"
+    );
     assert_eq!((without.measured.issued.reads, after.measured.issued.reads), (40, 80));
     assert_eq!((without.window_ns, after.window_ns), (42 * MS, 42 * MS));
     assert_eq!((without.busy_ns, after.busy_ns), (40 * MS, 40 * MS));

@@ -1,8 +1,8 @@
 //! Schedulers that idle, or are broken: what is counted of them, and what the engine finds.
 
 use elevator::{
-    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt, Origin, Promise,
-    Time,
+    Anticipation, BlockRequest, Build, Disk, Elevator, ElevatorKind, Evidence, Finished, InsertAt,
+    Origin, Promise, Time,
 };
 use sim::{Trial, Unobserved, run};
 
@@ -110,15 +110,24 @@ fn idling_on_purpose_is_told_apart_from_having_nothing_to_do() {
     assert_eq!(outcome.measured.reads.count, 32);
     assert_eq!((outcome.busy_ns, outcome.deceptive_idle_ns), (32 * MS + 400_000, 66 * MS));
     assert_eq!(outcome.idle_ns, 100 * MS - outcome.busy_ns);
-    assert!((outcome.busy_share() - 0.324).abs() < 1e-9 && (outcome.idle_share() - 0.676).abs() < 1e-9);
+    assert!(
+        (outcome.busy_share() - 0.324).abs() < 1e-9 && (outcome.idle_share() - 0.676).abs() < 1e-9
+    );
 }
 
 #[test]
 fn waits_are_those_of_the_window_and_false_idle_has_two_definitions() {
     let (outcome, _) = observed(Trial { warmup_ns: 61 * MS, duration_ns: 61 * MS, ..under(&LAZY) });
     let waits = outcome.anticipation.unwrap();
-    assert_eq!((waits.started, waits.failures, waits.successes), (20, 20, 0), "20 cycles before, 20 in the window");
-    assert_eq!(outcome.anticipation.and_then(|seen| seen.false_idle_per_wait_ns()), Some(HOLD_NS as f64));
+    assert_eq!(
+        (waits.started, waits.failures, waits.successes),
+        (20, 20, 0),
+        "20 cycles before, 20 in the window"
+    );
+    assert_eq!(
+        outcome.anticipation.and_then(|seen| seen.false_idle_per_wait_ns()),
+        Some(HOLD_NS as f64)
+    );
     assert_eq!(outcome.anticipation.and_then(|seen| seen.false_idle_per_success_ns()), None);
     let none = observed(trial("randread", &[])).0;
     assert_eq!(none.anticipation, None);
@@ -132,7 +141,9 @@ fn the_scheduler_is_called_for_every_process_that_ends() {
 }
 
 #[test]
-#[should_panic(expected = "a work-conserving scheduler lets the device idle: elevator lazy, workload randread, seed 1")]
+#[should_panic(
+    expected = "a work-conserving scheduler lets the device idle: elevator lazy, workload randread, seed 1"
+)]
 fn a_work_conserving_scheduler_that_idles_is_found() {
     let _ = run(under(&LIAR), &mut Unobserved, &|| false);
 }
@@ -144,7 +155,9 @@ fn a_scheduler_that_idles_without_its_timer_is_found() {
 }
 
 #[test]
-#[should_panic(expected = "nothing is to come, but clients have not ended: elevator lazy, workload randread, seed 1")]
+#[should_panic(
+    expected = "nothing is to come, but clients have not ended: elevator lazy, workload randread, seed 1"
+)]
 fn a_stall_is_found() {
     let _ = run(under(&STUCK), &mut Unobserved, &|| false);
 }

@@ -19,8 +19,10 @@ fn recorded(trial: Trial) -> Recording {
 fn replay_of(recording: &Recording, loop_mode: LoopMode) -> Trial {
     let plain = trial("replay", &[]);
     let options = Options { loop_mode, ..Options::default() };
-    let mut params =
-        plain.params.clone().with_trace(Arc::new(Replay::of(recording, &options).expect("it can be replayed")));
+    let mut params = plain
+        .params
+        .clone()
+        .with_trace(Arc::new(Replay::of(recording, &options).expect("it can be replayed")));
     params.replay.loop_mode = loop_mode;
     Trial { params, duration_ns: 400 * MS, ..plain }
 }
@@ -40,16 +42,21 @@ fn a_closed_loop_gives_back_the_think_times_of_a_known_workload() {
         let answers = replay.requests().iter().filter(|request| request.start == Start::Answer);
         // What it takes to wake a client belongs to it: 50 µs here.
         let thought: Vec<u64> = answers.map(|request| request.wait_ns - 50 * US).collect();
-        assert!(thought.len() > 20 && thought.iter().all(|ns| *ns == think_ns), "{think}: {thought:?}");
+        assert!(
+            thought.len() > 20 && thought.iter().all(|ns| *ns == think_ns),
+            "{think}: {thought:?}"
+        );
         assert!(replay.lanes().iter().all(|lane| lane.depth == 1));
     }
 }
 
 #[test]
 fn on_the_same_disk_a_closed_loop_is_the_recorded_trial_again() {
-    for params in
-        [&[("think_time", "2ms"), ("clients", "2")][..], &[("iodepth", "4")], &[("iodepth", "3"), ("clients", "2")]]
-    {
+    for params in [
+        &[("think_time", "2ms"), ("clients", "2")][..],
+        &[("iodepth", "4")],
+        &[("iodepth", "3"), ("clients", "2")],
+    ] {
         let recording = recorded(trial("randread", params));
         let again = recorded(replay_of(&recording, LoopMode::Closed));
         let count = asked(&recording).len().min(asked(&again).len());
@@ -68,6 +75,9 @@ fn on_another_disk_the_open_loop_keeps_the_times_and_the_closed_one_the_thinking
     assert_eq!(on(LoopMode::Open, 300 * US), asked(&recording));
     for service_ns in [300 * US, 4 * MS] {
         let times: Vec<u64> = on(LoopMode::Closed, service_ns).iter().map(|(at, ..)| *at).collect();
-        assert!(times.windows(2).all(|pair| pair[1] - pair[0] == service_ns + 2 * MS + 50 * US), "{times:?}");
+        assert!(
+            times.windows(2).all(|pair| pair[1] - pair[0] == service_ns + 2 * MS + 50 * US),
+            "{times:?}"
+        );
     }
 }

@@ -9,7 +9,9 @@ use super::common::{MS, US, observed, trial};
 
 #[test]
 fn every_workload_runs_under_every_scheduler_on_the_null_device() {
-    for (row, elevator) in WORKLOADS.iter().flat_map(|row| ELEVATORS.iter().map(move |elevator| (row, elevator))) {
+    for (row, elevator) in
+        WORKLOADS.iter().flat_map(|row| ELEVATORS.iter().map(move |elevator| (row, elevator)))
+    {
         let plain = trial(row.name, &[]);
         let trial = sim::Trial {
             elevator,
@@ -26,7 +28,8 @@ fn every_workload_runs_under_every_scheduler_on_the_null_device() {
         assert!((queue.submitted > 0) == row.reaches_device, "{}", row.name);
         assert_eq!(queue.submitted, queue.done, "{} {}", row.name, elevator.name);
         // Others may starve the one client that it is about: anticipation does, where all writes are synchronous.
-        let has_primary = elevator.name != "none" || sim::workload::metrics(seen).contains_key(row.primary);
+        let has_primary =
+            elevator.name != "none" || sim::workload::metrics(seen).contains_key(row.primary);
         assert!(has_primary, "{} has no {}", row.name, row.primary);
         let whole = outcome.busy_ns + outcome.idle_ns;
         assert_eq!(whole, outcome.window_ns, "{}: busy and idle are the whole window", row.name);
@@ -44,11 +47,15 @@ fn a_later_pass_is_served_like_the_first_by_schedulers_that_know_processes() {
             let plain = trial("iozone", &params);
             let elevator = elevator::find(name).unwrap();
             let (turnaround_ns, hz) = (10 * US, 1000);
-            let (outcome, _) = observed(sim::Trial { device, elevator, duration_ns, turnaround_ns, hz, ..plain });
+            let (outcome, _) =
+                observed(sim::Trial { device, elevator, duration_ns, turnaround_ns, hz, ..plain });
             (outcome.measured.passes, outcome.measured.sum_of_rates.unwrap())
         };
         let ((first, once), (passes, often)) = (rate(1), rate(30_000 * MS));
         assert!(first == 1 && passes > 5, "{name}: {passes} passes");
-        assert!(often > 0.8 * once, "{name}: {once:.0} bytes/s in the first pass, {often:.0} over {passes}");
+        assert!(
+            often > 0.8 * once,
+            "{name}: {once:.0} bytes/s in the first pass, {often:.0} over {passes}"
+        );
     }
 }

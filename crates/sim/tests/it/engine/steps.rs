@@ -12,7 +12,11 @@ fn times(events: &[Event], kind: EventKind) -> Vec<u64> {
 }
 
 /// Runs one client with these steps.
-fn script(trial: Trial, iodepth: u32, steps: impl IntoIterator<Item = Step>) -> (sim::Outcome, Vec<Event>) {
+fn script(
+    trial: Trial,
+    iodepth: u32,
+    steps: impl IntoIterator<Item = Step>,
+) -> (sim::Outcome, Vec<Event>) {
     let mut kept = Recorder::default();
     let member = Member::new(Script::boxed(steps), 0, iodepth);
     let outcome = run_members(trial, vec![member], &mut kept, &|| false).unwrap();
@@ -25,7 +29,11 @@ fn a_synchronous_client_waits_for_each_request_and_then_for_the_turnaround() {
     assert_eq!(times(&events, EventKind::Submit)[..4], [0, 1050, 2100, 3150]);
     assert_eq!(times(&events, EventKind::Done)[..4], [1000, 2050, 3100, 4150]);
     let reads = &outcome.measured.reads;
-    assert_eq!((reads.count, reads.latency_sum_ns), (95, 95 * MS), "the 96th would be done after 100.75 ms");
+    assert_eq!(
+        (reads.count, reads.latency_sum_ns),
+        (95, 95 * MS),
+        "the 96th would be done after 100.75 ms"
+    );
     assert_eq!(outcome.measured.issued.reads, 96);
     assert_eq!((outcome.window_ns, outcome.busy_ns), (100 * MS, 95 * MS + 250 * US));
 }
@@ -35,7 +43,8 @@ fn the_turnaround_is_spread_evenly_around_its_middle_and_another_seed_draws_othe
     let submitted = |seed: u64| {
         let plain = trial("seqread", &[("block_size", "4k")]);
         let duration_ns = 2000 * MS;
-        let (_, events) = observed(Trial { turnaround_spread_ns: 25 * US, duration_ns, seed, ..plain });
+        let (_, events) =
+            observed(Trial { turnaround_spread_ns: 25 * US, duration_ns, seed, ..plain });
         times(&events, EventKind::Submit)
     };
     let first = submitted(1);
@@ -53,15 +62,19 @@ fn the_turnaround_is_spread_evenly_around_its_middle_and_another_seed_draws_othe
 fn the_device_is_offered_another_request_before_a_synchronous_reader_is_back() {
     let plain = trial("seqread", &[("block_size", "4k"), ("clients", "2")]);
     let (_, events) = observed(Trial { turnaround_ns: 0, nr_requests: Some(8), ..plain });
-    let issued: Vec<u32> =
-        events.iter().filter(|e| e.kind == EventKind::Issue).map(|event| event.process.unwrap()).collect();
+    let issued: Vec<u32> = events
+        .iter()
+        .filter(|e| e.kind == EventKind::Issue)
+        .map(|event| event.process.unwrap())
+        .collect();
     assert!(issued.windows(2).all(|pair| pair[0] != pair[1]), "the two take turns: {issued:?}");
     assert_eq!(times(&events, EventKind::Issue)[..4], [0, 1000, 2000, 3000]);
 }
 
 #[test]
 fn think_time_adds_to_the_turnaround_and_ends_with_the_window() {
-    let (outcome, events) = observed(trial("seqread", &[("block_size", "4k"), ("think_time", "12ms")]));
+    let (outcome, events) =
+        observed(trial("seqread", &[("block_size", "4k"), ("think_time", "12ms")]));
     assert_eq!(times(&events, EventKind::Submit)[..3], [0, 13050, 26100]);
     assert_eq!(times(&events, EventKind::Exit), [100_000]);
     assert_eq!(outcome.measured.clients[0].elapsed_ns, 100 * MS);
@@ -70,11 +83,13 @@ fn think_time_adds_to_the_turnaround_and_ends_with_the_window() {
 #[test]
 fn a_client_keeps_as_many_open_as_its_depth_and_looks_once_for_what_has_come() {
     let plain = trial("randread", &[("clients", "1"), ("iodepth", "4")]);
-    let (outcome, events) = observed(Trial { turnaround_ns: 2500 * US, nr_requests: Some(8), ..plain });
+    let (outcome, events) =
+        observed(Trial { turnaround_ns: 2500 * US, nr_requests: Some(8), ..plain });
     assert_eq!(times(&events, EventKind::Submit)[..7], [0, 0, 0, 0, 3500, 3500, 3500]);
     let mut open = 0;
     for event in &events {
-        open += i32::from(event.kind == EventKind::Submit) - i32::from(event.kind == EventKind::Done);
+        open +=
+            i32::from(event.kind == EventKind::Submit) - i32::from(event.kind == EventKind::Done);
         assert!((0..=4).contains(&open), "{open} open at {event:?}");
     }
     assert_eq!(open, 0);
@@ -84,7 +99,8 @@ fn a_client_keeps_as_many_open_as_its_depth_and_looks_once_for_what_has_come() {
 #[test]
 fn a_client_whose_request_waits_for_a_tag_submits_nothing_more() {
     let steps = (0..20).map(|at| read(at * 100));
-    let (outcome, events) = script(Trial { nr_requests: Some(2), ..trial("randread", &[]) }, 4, steps);
+    let (outcome, events) =
+        script(Trial { nr_requests: Some(2), ..trial("randread", &[]) }, 4, steps);
     let submitted = times(&events, EventKind::Submit);
     assert_eq!(
         submitted[..7],
@@ -106,10 +122,15 @@ fn a_client_whose_request_waits_for_a_tag_submits_nothing_more() {
 #[test]
 fn an_open_loop_submits_at_its_own_times_whatever_the_device_does() {
     let steps = (0..50).flat_map(|at| [read(at * 100), Step::Think(300 * US)]);
-    let (outcome, events) = script(Trial { nr_requests: Some(64), ..trial("randread", &[]) }, 64, steps);
+    let (outcome, events) =
+        script(Trial { nr_requests: Some(64), ..trial("randread", &[]) }, 64, steps);
     assert_eq!(times(&events, EventKind::Submit), (0..50).map(|at| at * 300).collect::<Vec<u64>>());
     assert_eq!(outcome.measured.reads.count, 50);
-    assert_eq!(outcome.longest_wait_ns, 50 * MS - 49 * 300 * US, "the last one waits for all others");
+    assert_eq!(
+        outcome.longest_wait_ns,
+        50 * MS - 49 * 300 * US,
+        "the last one waits for all others"
+    );
 }
 
 #[test]
@@ -137,7 +158,11 @@ fn the_first_client_to_finish_stops_the_others_and_passes_are_repeated() {
     assert_eq!(seen.reads.count, seen.clients.iter().map(|client| client.ios).sum::<u64>());
     // Of each pass of 16 records a client one has done all, the other is stopped with its last one in flight and completes it.
     let whole: f64 = 2.0 * 65536.0 / 0.032;
-    assert!((seen.sum_of_rates.unwrap() / whole - 1.0).abs() < 0.05, "{:?} against {whole}", seen.sum_of_rates);
+    assert!(
+        (seen.sum_of_rates.unwrap() / whole - 1.0).abs() < 0.05,
+        "{:?} against {whole}",
+        seen.sum_of_rates
+    );
     assert!(seen.reads.count <= 100 && seen.reads.count >= 95, "{:?}", seen.reads);
 }
 
@@ -151,7 +176,8 @@ fn who_is_at_no_request_when_the_first_finishes_ends_with_it() {
 #[test]
 fn a_second_reading_is_preceded_by_a_first_that_does_not_count() {
     let run = |phase| {
-        let params = [("clients", "2"), ("file_size", "64k"), ("block_size", "4k"), ("phase", phase)];
+        let params =
+            [("clients", "2"), ("file_size", "64k"), ("block_size", "4k"), ("phase", phase)];
         observed(trial("iozone", &params)).0
     };
     let (read, reread) = (run("read"), run("reread"));
@@ -165,24 +191,46 @@ fn a_second_reading_is_preceded_by_a_first_that_does_not_count() {
 fn a_given_amount_ends_the_window_with_the_last_client() {
     let (outcome, _) = observed(trial("seqread", &[("block_size", "4k"), ("amount", "40k")]));
     assert_eq!(outcome.measured.reads.count, 10);
-    assert_eq!(outcome.window_ns, 10 * MS + 9 * 50 * US + 50 * US, "the end is said after the last turnaround");
+    assert_eq!(
+        outcome.window_ns,
+        10 * MS + 9 * 50 * US + 50 * US,
+        "the end is said after the last turnaround"
+    );
 }
 
 #[test]
 fn a_buffered_write_is_a_copy_and_its_flush_belongs_to_the_window() {
-    let (outcome, events) = observed(trial("seqwrite", &[("block_size", "4k"), ("direct", "false")]));
+    let (outcome, events) =
+        observed(trial("seqwrite", &[("block_size", "4k"), ("direct", "false")]));
     let seen = &outcome.measured;
     assert!(seen.writes.count > 1024, "{} writes", seen.writes.count);
-    assert_eq!(seen.writes.latency_sum_ns, seen.writes.count * 1012, "a call and 4 KiB at 8 bytes a nanosecond");
-    assert_eq!(outcome.device.bytes, seen.issued.written_bytes, "all of it is on the device at the end");
+    assert_eq!(
+        seen.writes.latency_sum_ns,
+        seen.writes.count * 1012,
+        "a call and 4 KiB at 8 bytes a nanosecond"
+    );
+    assert_eq!(
+        outcome.device.bytes, seen.issued.written_bytes,
+        "all of it is on the device at the end"
+    );
     assert!(outcome.window_ns > 100 * MS);
     let last: Vec<EventKind> = events.iter().rev().map(|event| event.kind).take(3).collect();
     assert_eq!(last, [EventKind::Exit, EventKind::Flushed, EventKind::Flush]);
-    assert_eq!(outcome.window_ns, events.last().unwrap().at.as_ns(), "the window ends with the flush");
+    assert_eq!(
+        outcome.window_ns,
+        events.last().unwrap().at.as_ns(),
+        "the window ends with the flush"
+    );
     assert_eq!(outcome.busy_ns + outcome.idle_ns, outcome.window_ns);
-    let issues = events.iter().filter(|event| event.kind == EventKind::Submit && event.op == Some(Op::Write)).count();
+    let issues = events
+        .iter()
+        .filter(|event| event.kind == EventKind::Submit && event.op == Some(Op::Write))
+        .count();
     assert_eq!(issues as u64, outcome.queue.submitted);
-    assert!(outcome.queue.submitted - outcome.queue.done == 0 && seen.syncs == 0, "the last flush is after the close");
+    assert!(
+        outcome.queue.submitted - outcome.queue.done == 0 && seen.syncs == 0,
+        "the last flush is after the close"
+    );
 }
 
 #[test]
@@ -200,8 +248,10 @@ fn a_client_with_too_much_under_way_is_throttled() {
 
 #[test]
 fn a_sync_of_buffered_writes_waits_for_the_write_back() {
-    let (outcome, events) =
-        observed(trial("seqwrite", &[("block_size", "4k"), ("direct", "false"), ("sync_every", "4")]));
+    let (outcome, events) = observed(trial(
+        "seqwrite",
+        &[("block_size", "4k"), ("direct", "false"), ("sync_every", "4")],
+    ));
     let mut dirty = 0;
     for event in &events {
         match event.kind {
@@ -217,7 +267,11 @@ fn a_sync_of_buffered_writes_waits_for_the_write_back() {
 #[test]
 fn what_is_read_from_memory_never_reaches_the_queue() {
     let (outcome, events) = observed(trial("cached-read", &[]));
-    assert!(events.iter().all(|e| [EventKind::Submit, EventKind::Done, EventKind::Exit].contains(&e.kind)));
+    assert!(
+        events
+            .iter()
+            .all(|e| [EventKind::Submit, EventKind::Done, EventKind::Exit].contains(&e.kind))
+    );
     let copy = 500 + (2 << 20) / 8;
     assert_eq!(outcome.measured.reads.count, 100 * MS / copy);
     assert_eq!((outcome.busy_ns, outcome.queue.submitted), (0, 0));

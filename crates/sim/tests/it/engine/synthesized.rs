@@ -21,7 +21,9 @@ fn a_recording_of_a_known_workload_gives_its_parameters_back() {
         ("exponential", Spread::Exponential),
         ("bimodal", Spread::Bimodal),
     ] {
-        for (clients, read_share, block_size, jump_share) in [(1, 70, 16, 50), (3, 20, 4, 90), (2, 100, 128, 5)] {
+        for (clients, read_share, block_size, jump_share) in
+            [(1, 70, 16, 50), (3, 20, 4, 90), (2, 100, 128, 5)]
+        {
             let text = [
                 clients.to_string(),
                 read_share.to_string(),
@@ -35,7 +37,11 @@ fn a_recording_of_a_known_workload_gives_its_parameters_back() {
             params.extend([("iodepth", "1"), ("think_dist", dist)]);
             let found = groups(&profiled(&params), &Limits { groups: 4, turnaround_ns: 50 * US });
             let [group] = &found.groups[..] else { panic!("{found:?}") };
-            assert_eq!((group.clients, group.iodepth, group.block_size), (clients, 1, block_size << 10), "{group:?}");
+            assert_eq!(
+                (group.clients, group.iodepth, group.block_size),
+                (clients, 1, block_size << 10),
+                "{group:?}"
+            );
             assert!(group.read_share.abs_diff(read_share) <= 5, "{read_share}: {group:?}");
             assert!(group.jump_share.abs_diff(jump_share) <= 5, "{jump_share}: {group:?}");
             assert!(group.think_ns.abs_diff(9 * MS) <= 9 * MS / 8, "{group:?}");
@@ -48,18 +54,33 @@ fn a_recording_of_a_known_workload_gives_its_parameters_back() {
 fn a_client_that_keeps_several_open_gives_its_depth_back() {
     let params = [("clients", "2"), ("iodepth", "6"), ("think_time", "0")];
     let found = groups(&profiled(&params), &Limits { groups: 4, turnaround_ns: 50 * US });
-    assert_eq!((found.groups[0].clients, found.groups[0].iodepth, found.groups[0].think_ns), (2, 6, 0), "{found:?}");
+    assert_eq!(
+        (found.groups[0].clients, found.groups[0].iodepth, found.groups[0].think_ns),
+        (2, 6, 0),
+        "{found:?}"
+    );
 }
 
 #[test]
 fn the_distance_to_itself_is_nothing_and_to_other_work_it_is_large() {
     let params = |think, share| {
-        profiled(&[("iodepth", "1"), ("think_time", think), ("read_share", share), ("think_dist", "fixed")])
+        profiled(&[
+            ("iodepth", "1"),
+            ("think_time", think),
+            ("read_share", share),
+            ("think_dist", "fixed"),
+        ])
     };
     let one = params("2ms", "100");
-    assert!(compare(&one, &one).iter().all(|figure| figure.distance == Some(0.0)), "{:?}", compare(&one, &one));
+    assert!(
+        compare(&one, &one).iter().all(|figure| figure.distance == Some(0.0)),
+        "{:?}",
+        compare(&one, &one)
+    );
     let far = compare(&one, &params("20ms", "50"));
-    let distance = |name: &str| far.iter().find(|figure| figure.name == name).and_then(|figure| figure.distance);
+    let distance = |name: &str| {
+        far.iter().find(|figure| figure.name == name).and_then(|figure| figure.distance)
+    };
     assert!(distance("reads").is_some_and(|points| (-60.0..-40.0).contains(&points)), "{far:?}");
     assert!(distance("think time").is_some_and(|ks| ks > 0.9), "{far:?}");
     assert!(distance("requests per second").is_some_and(|percent| percent < -20.0), "{far:?}");

@@ -66,9 +66,12 @@ fn the_hp97560_comes_back_from_reads_alone() {
 
 #[test]
 fn zoned_disks_are_fitted_through_a_host_that_is_late() {
-    for (name, late_ns, most) in
-        [("c2200a-like", 30_000, 0.01), ("c2247a", 1, 0.15), ("cheetah9lp", 30_000, 0.05), ("barracuda7200", 1, 0.05)]
-    {
+    for (name, late_ns, most) in [
+        ("c2200a-like", 30_000, 0.01),
+        ("c2247a", 1, 0.15),
+        ("cheetah9lp", 30_000, 0.05),
+        ("barracuda7200", 1, 0.05),
+    ] {
         let mut of = drive(name);
         let mut late = Late { of: &mut of, random: stream(5, "late"), most_ns: late_ns };
         let fitted = sim::fit::hdd::measure(&mut late, 1, &mut |_| {}).unwrap();

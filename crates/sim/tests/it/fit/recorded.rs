@@ -20,7 +20,11 @@ struct Asks {
 
 /// Eight readers of two sizes, and a writer that brings sixteen at a time every 40 ms.
 fn clients() -> Vec<Asks> {
-    let reader = |n: u32| Asks { kind: Kind::Read, sectors: if n.is_multiple_of(4) { 64 } else { 16 }, think_ns: MS };
+    let reader = |n: u32| Asks {
+        kind: Kind::Read,
+        sectors: if n.is_multiple_of(4) { 64 } else { 16 },
+        think_ns: MS,
+    };
     let writer = Asks { kind: Kind::Write, sectors: 16, think_ns: 40 * MS };
     (0..8).map(reader).chain(std::iter::repeat_n(writer, 16)).collect()
 }
@@ -37,7 +41,9 @@ fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Recording {
     loop {
         let asked = asks.first_key_value().map(|((at, client), ())| (*at, *client));
         let event = model.next_event().map(Time::as_ns);
-        let Some(now) = asked.map(|(at, _)| at).into_iter().chain(event).min().filter(|now| *now < ms * MS) else {
+        let Some(now) =
+            asked.map(|(at, _)| at).into_iter().chain(event).min().filter(|now| *now < ms * MS)
+        else {
             break;
         };
         model.advance(Time::from_ns(now), &mut done);
@@ -57,13 +63,20 @@ fn recorded(mut model: Box<dyn DeviceModel>, ms: u64) -> Recording {
             let Asks { kind, sectors, .. } = clients[client];
             let sector = random.below(model.sectors() / u64::from(sectors)) * u64::from(sectors);
             let op = if kind == Kind::Write { Op::Write } else { Op::Read };
-            model.submit(Time::from_ns(now), Command::Transfer { tag: client as u32, op, sector, nr_sectors: sectors });
+            model.submit(
+                Time::from_ns(now),
+                Command::Transfer { tag: client as u32, op, sector, nr_sectors: sectors },
+            );
             inside.insert(client as u32, (client, ios.len()));
             ios.push(Io { issued: At::ns(now), ..Io::asked(now, kind, sector, sectors, 0) });
         }
     }
     Recording {
-        devices: vec![Device { name: "sdx".to_owned(), sectors: model.sectors(), ..Device::default() }],
+        devices: vec![Device {
+            name: "sdx".to_owned(),
+            sectors: model.sectors(),
+            ..Device::default()
+        }],
         processes: vec![Process::default()],
         schedulers: vec!["none".to_owned()],
         ios,
@@ -75,7 +88,13 @@ fn errors(recording: &Recording) -> Vec<KindError> {
     let fitted = Recorded::of(recording).expect("there is enough");
     let errors = fitted.errors(&fitted.keys(), 3).expect("its own description is accepted");
     for KindError { kind, error, .. } in &errors {
-        println!("{kind:?} {}: {:+.3} {:+.3} {:+.3}", error.reads, error.mean(), error.median(), error.p99());
+        println!(
+            "{kind:?} {}: {:+.3} {:+.3} {:+.3}",
+            error.reads,
+            error.mean(),
+            error.median(),
+            error.p99()
+        );
     }
     errors
 }
@@ -88,9 +107,15 @@ fn the_latencies_of_requests_that_were_held_out_are_those_of_the_model() {
         "null:service_ns=100000:servers=2:queue_depth=32:distribution=exponential",
     ] {
         let found = errors(&recorded(device(specification, 1).expect("a device"), 5_000));
-        assert_eq!(found.iter().map(|error| error.kind).collect::<Vec<_>>(), [Kind::Read, Kind::Write]);
+        assert_eq!(
+            found.iter().map(|error| error.kind).collect::<Vec<_>>(),
+            [Kind::Read, Kind::Write]
+        );
         for KindError { kind, error, .. } in found {
-            assert!(error.mean().abs() < 0.15 && error.median().abs() < 0.15, "{specification} {kind:?}: {error:?}");
+            assert!(
+                error.mean().abs() < 0.15 && error.median().abs() < 0.15,
+                "{specification} {kind:?}: {error:?}"
+            );
             // Each latency is drawn by itself, so that reads which wait for the same burst are not slow together.
             assert!(error.p99().abs() < 0.4, "{specification} {kind:?}: {error:?}");
         }
@@ -117,14 +142,20 @@ fn a_device_of_this_kind_comes_back_with_what_writes_do_to_reads() {
         assert!(far.iter().all(|off| *off < 0.1), "{kind:?}: {error:?}");
     }
     let model = device_from_toml(&fitted.keys(), &[], 1).expect("it is a device");
-    assert!(model.sectors() == 1_000_000 && (24..=64).contains(&model.queue_depth()), "{}", model.queue_depth());
+    assert!(
+        model.sectors() == 1_000_000 && (24..=64).contains(&model.queue_depth()),
+        "{}",
+        model.queue_depth()
+    );
 }
 
 #[test]
 fn a_recording_without_times_of_issue_or_with_few_requests_is_refused_with_what_helps() {
-    let mut recording = recorded(device("null:service_ns=100000:queue_depth=32", 1).expect("a device"), 200);
+    let mut recording =
+        recorded(device("null:service_ns=100000:queue_depth=32", 1).expect("a device"), 200);
     recording.ios.truncate(150);
-    let refused = |recording: &Recording| Recorded::of(recording).expect_err("too little").to_string();
+    let refused =
+        |recording: &Recording| Recorded::of(recording).expect_err("too little").to_string();
     let said = refused(&recording);
     assert!(said.contains("expected 200"), "{said}");
     recording.ios.iter_mut().for_each(|io| io.issued = At::UNKNOWN);
@@ -135,7 +166,8 @@ fn a_recording_without_times_of_issue_or_with_few_requests_is_refused_with_what_
 /// Places, times and sizes beyond measure, as a damaged or made-up recording has them.
 #[test]
 fn requests_beyond_measure_are_left_out_and_the_others_are_fitted() {
-    let mut recording = recorded(device("null:service_ns=100000:queue_depth=32", 1).expect("a device"), 2000);
+    let mut recording =
+        recorded(device("null:service_ns=100000:queue_depth=32", 1).expect("a device"), 2000);
     let own = Recorded::of(&recording).expect("there is enough").keys();
     let last = recording.ios.last().expect("there are some").queued;
     let far = |sector, sectors, at: u64, done| Io {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use elevator::{Op, Request, Time};
 use proptest::prelude::*;
 use sim::workload::{
-    Params, Phase, PostmarkParams, ReplayParams, Seat, Step, ThinkDist, TimedParams, WORKLOADS, WorkloadKind,
+    Params, Phase, PostmarkParams, ReplayParams, Seat, Step, ThinkDist, TimedParams, WORKLOADS,
+    WorkloadKind,
 };
 
 const STEPS: usize = 400;
@@ -74,7 +75,11 @@ fn case() -> impl Strategy<Value = (&'static WorkloadKind, Params, u64, u64)> {
             ..(kind.defaults)()
         };
         let params = with_files(params);
-        let params = if kind.needs_trace() { with_trace(params, clients, block_size, spare) } else { params };
+        let params = if kind.needs_trace() {
+            with_trace(params, clients, block_size, spare)
+        } else {
+            params
+        };
         (kind, roomy(kind, params), (8 << 20) * 16 + spare, seed)
     })
 }
@@ -90,10 +95,15 @@ fn with_files(mut params: Params) -> Params {
 fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
     let mut text = String::new();
     for i in 0..60 * u64::from(processes) {
-        let (disk, kind) = (i % u64::from(processes), if (i + salt).is_multiple_of(3) { "Write" } else { "Read" });
+        let (disk, kind) =
+            (i % u64::from(processes), if (i + salt).is_multiple_of(3) { "Write" } else { "Read" });
         let offset = i * (salt % 97 + 1) % (1 << 8) * u64::from(block);
         let size = u64::from(block) * (1 + i % 2);
-        text += &format!("{},law,{disk},{kind},{offset},{size},{}\n", 1000 + i * (salt % 50), salt % 40);
+        text += &format!(
+            "{},law,{disk},{kind},{offset},{size},{}\n",
+            1000 + i * (salt % 50),
+            salt % 40
+        );
     }
     let closed = if salt.is_multiple_of(2) {
         sim::workload::replay::LoopMode::Closed
@@ -129,7 +139,12 @@ fn has_its_own_rhythm(kind: &WorkloadKind, params: &Params) -> bool {
 }
 
 /// The steps of every client with the length of its region.
-fn clients(kind: &'static WorkloadKind, params: &Params, target: u64, seed: u64) -> Vec<(u64, Vec<Step>)> {
+fn clients(
+    kind: &'static WorkloadKind,
+    params: &Params,
+    target: u64,
+    seed: u64,
+) -> Vec<(u64, Vec<Step>)> {
     let extents = kind.extents(params, target, 512).expect("the drawn parameters fit");
     let count = kind.clients(params);
     assert_eq!(extents.len(), count as usize);
@@ -330,13 +345,17 @@ fn buffered_read_passes_once_over_the_device_and_ends() {
 fn think_mix_thinks_after_each_request_unless_it_has_no_think_time() {
     let kind = sim::workload::find("think-mix").unwrap();
     for dist in ThinkDist::ALL {
-        let params = kind.params([("think_dist", dist.name()), ("clients", "1"), ("think_time", "2ms")]).unwrap();
+        let params = kind
+            .params([("think_dist", dist.name()), ("clients", "1"), ("think_time", "2ms")])
+            .unwrap();
         let steps = clients(kind, &params, 64 << 20, 1).remove(0).1;
         for pair in steps.chunks(2) {
             assert!(matches!(pair, [Step::Io(_), Step::Think(_)]), "{pair:?}");
         }
-        let times: HashSet<u64> =
-            steps.iter().filter_map(|step| if let Step::Think(ns) = step { Some(*ns) } else { None }).collect();
+        let times: HashSet<u64> = steps
+            .iter()
+            .filter_map(|step| if let Step::Think(ns) = step { Some(*ns) } else { None })
+            .collect();
         match dist {
             ThinkDist::Fixed => assert_eq!(times, HashSet::from([2_000_000])),
             ThinkDist::Bimodal => assert_eq!(times, HashSet::from([1_000_000, 11_000_000])),
@@ -344,31 +363,45 @@ fn think_mix_thinks_after_each_request_unless_it_has_no_think_time() {
         }
     }
     let params = kind.params([("think_time", "0")]).unwrap();
-    assert!(clients(kind, &params, 64 << 20, 1)[0].1.iter().all(|step| matches!(step, Step::Io(_))));
+    assert!(
+        clients(kind, &params, 64 << 20, 1)[0].1.iter().all(|step| matches!(step, Step::Io(_)))
+    );
 }
 
 #[test]
 fn another_distribution_of_think_times_leaves_the_requests_as_they_are() {
     let kind = sim::workload::find("think-mix").unwrap();
     let of = |dist: &str| {
-        let pairs = [("think_dist", dist), ("random_share", "50"), ("read_share", "50"), ("clients", "4")];
+        let pairs =
+            [("think_dist", dist), ("random_share", "50"), ("read_share", "50"), ("clients", "4")];
         let params = kind.params(pairs).unwrap();
-        clients(kind, &params, 128 << 20, 9).into_iter().map(|(_, steps)| requests(&steps).collect()).collect()
+        clients(kind, &params, 128 << 20, 9)
+            .into_iter()
+            .map(|(_, steps)| requests(&steps).collect())
+            .collect()
     };
     let fixed: Vec<Vec<Request>> = of("fixed");
     assert_eq!(fixed, of("exponential"));
-    let in_order = |requests: &[Request]| requests.windows(2).all(|pair| pair[1].offset == pair[0].offset + 4096);
-    assert_eq!(fixed.iter().map(|requests| in_order(requests)).collect::<Vec<_>>(), [true, false, true, false]);
+    let in_order = |requests: &[Request]| {
+        requests.windows(2).all(|pair| pair[1].offset == pair[0].offset + 4096)
+    };
+    assert_eq!(
+        fixed.iter().map(|requests| in_order(requests)).collect::<Vec<_>>(),
+        [true, false, true, false]
+    );
 }
 
 #[test]
 fn think_times_have_nothing_to_do_with_where_the_requests_lie() {
     let kind = sim::workload::find("think-mix").unwrap();
-    let params = kind.params([("random_share", "100"), ("think_dist", "exponential"), ("clients", "1")]).unwrap();
+    let params = kind
+        .params([("random_share", "100"), ("think_dist", "exponential"), ("clients", "1")])
+        .unwrap();
     let mut client = kind.client(&params, Seat { index: 0, count: 1, len: 8 << 20, seed: 5 });
     let mut halves = [(0u64, 0u64); 2];
     for _ in 0..20_000 {
-        let (Step::Io(request), Step::Think(ns)) = (client.next(Time::ZERO, None), client.next(Time::ZERO, None))
+        let (Step::Io(request), Step::Think(ns)) =
+            (client.next(Time::ZERO, None), client.next(Time::ZERO, None))
         else {
             panic!("a request, then thinking");
         };

@@ -30,7 +30,11 @@ fn ready(row: &WorkloadKind) -> Params {
 fn every_row_describes_itself_and_accepts_only_known_parameters() {
     for (i, row) in WORKLOADS.iter().enumerate() {
         assert!(!row.name.is_empty() && !row.help.is_empty() && !row.primary.is_empty(), "row {i}");
-        assert!(WORKLOADS[..i].iter().all(|other| other.name != row.name), "{} stands twice", row.name);
+        assert!(
+            WORKLOADS[..i].iter().all(|other| other.name != row.name),
+            "{} stands twice",
+            row.name
+        );
         for name in row.accepts {
             assert!(PARAMS.iter().any(|param| param.name == *name), "{}: {name}", row.name);
         }
@@ -42,7 +46,11 @@ fn every_row_describes_itself_and_accepts_only_known_parameters() {
 #[test]
 fn every_parameter_is_accepted_by_some_row() {
     for param in PARAMS {
-        assert!(WORKLOADS.iter().any(|row| row.accepts.contains(&param.name)), "{} is of no use", param.name);
+        assert!(
+            WORKLOADS.iter().any(|row| row.accepts.contains(&param.name)),
+            "{} is of no use",
+            param.name
+        );
     }
 }
 
@@ -60,12 +68,15 @@ fn a_wrong_key_is_answered_with_the_nearest_one_and_all_that_are_accepted() {
     let error = find("dss").unwrap().params([("blocksize", "4k")]).unwrap_err().to_string();
     insta::assert_snapshot!(error);
     let error = find("buffered-read").unwrap().params([("iodepth", "4")]).unwrap_err();
-    assert!(matches!(error, ParamError::NoSuchKey { ref accepted, .. } if accepted == &["block_size", "file_size"]));
+    assert!(
+        matches!(error, ParamError::NoSuchKey { ref accepted, .. } if accepted == &["block_size", "file_size"])
+    );
 }
 
 #[test]
 fn a_wrong_value_is_answered_with_the_form_of_a_right_one() {
-    let problem = |name: &str, key, text| find(name).unwrap().params([(key, text)]).unwrap_err().to_string();
+    let problem =
+        |name: &str, key, text| find(name).unwrap().params([(key, text)]).unwrap_err().to_string();
     let problems = [
         problem("randread", "block_size", "4 bananas"),
         problem("randread", "think_time", "10"),
@@ -134,7 +145,9 @@ fn what_does_not_fit_the_target_is_refused_with_the_way_out() {
 
 /// Release and deadline, where there are any.
 fn times(request: &Request) -> String {
-    let of = |word: &str, at: Option<Time>| at.map_or(String::new(), |at| format!(" {word} {}", at.as_ns()));
+    let of = |word: &str, at: Option<Time>| {
+        at.map_or(String::new(), |at| format!(" {word} {}", at.as_ns()))
+    };
     of("from", request.release) + &of("to", request.deadline)
 }
 
@@ -152,7 +165,9 @@ fn the_first_steps_of_every_workload_are_pinned() {
         let mut now = Time::ZERO;
         for _ in 0..20 {
             match client.next(now, None) {
-                Step::Io(io) => writeln!(text, "  {} {} +{}{}", io.op, io.offset, io.len, times(&io)).unwrap(),
+                Step::Io(io) => {
+                    writeln!(text, "  {} {} +{}{}", io.op, io.offset, io.len, times(&io)).unwrap()
+                }
                 Step::End => {
                     writeln!(text, "  End").unwrap();
                     break;
@@ -188,11 +203,17 @@ fn postmark_asks_for_the_room_that_it_may_need() {
     let postmark = find("postmark").unwrap();
     let params = postmark.params([("number", "5000")]).unwrap();
     let error = postmark.extents(&params, 1 << 30, 512).unwrap_err().to_string();
-    assert!(error.contains("10000 files of up to size_max = 10000 bytes need 104960000 bytes"), "{error}");
+    assert!(
+        error.contains("10000 files of up to size_max = 10000 bytes need 104960000 bytes"),
+        "{error}"
+    );
     let params = postmark.params([("number", "5000"), ("file_size", "101M")]).unwrap();
     postmark.extents(&params, 1 << 30, 512).unwrap();
     let error = postmark.extents(&(postmark.defaults)(), 1 << 30, 4096).unwrap_err().to_string();
-    assert!(error.contains("block_size = 512 is no multiple of the target's block of 4096"), "{error}");
+    assert!(
+        error.contains("block_size = 512 is no multiple of the target's block of 4096"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -203,15 +224,24 @@ fn a_trace_that_does_not_fit_the_target_is_refused_by_its_request() {
     let params = ready(replay);
     replay.extents(&params, 69_632, 512).unwrap();
     let error = replay.extents(&params, 65_536, 512).unwrap_err().to_string();
-    assert!(error.contains("trace, request 3: read of 65536 bytes at 4096 ends beyond the target's 64k"), "{error}");
+    assert!(
+        error
+            .contains("trace, request 3: read of 65536 bytes at 4096 ends beyond the target's 64k"),
+        "{error}"
+    );
     let error = replay.extents(&params, 1 << 20, 8192).unwrap_err().to_string();
     assert!(
-        error.contains("request 1: read of 4096 bytes at 0 is no multiple of the target's block of 8192"),
+        error.contains(
+            "request 1: read of 4096 bytes at 0 is no multiple of the target's block of 8192"
+        ),
         "{error}"
     );
     let mut wrapped = params.clone();
     wrapped.replay.wrap = true;
     replay.extents(&wrapped, 65_536, 512).unwrap();
-    assert_eq!((replay.clients(&params), replay.iodepth(&params, 0), replay.max_request(&params)), (1, 32, 65_536));
+    assert_eq!(
+        (replay.clients(&params), replay.iodepth(&params, 0), replay.max_request(&params)),
+        (1, 32, 65_536)
+    );
     assert!(replay.writes_with(&params));
 }

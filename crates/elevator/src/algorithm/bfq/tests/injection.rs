@@ -30,13 +30,18 @@ fn others_are_served_meanwhile_up_to_the_limit_of_the_queue_and_never_where_idli
         }
         bfq.queue_mut(id).waking.inject_limit = limit;
         let sent = bfq.dispatch(ms(303), &NoDisk);
-        assert_eq!((sent.map(|sent| sent.process), bfq.in_service), (expected, Some(id)), "limit {limit}");
+        assert_eq!(
+            (sent.map(|sent| sent.process), bfq.in_service),
+            (expected, Some(id)),
+            "limit {limit}"
+        );
         assert_eq!(bfq.injection.injected, expected.is_some());
     }
 }
 
 #[test]
-fn a_queue_whose_completions_are_followed_by_the_requests_of_one_that_thinks_for_long_is_its_waker() {
+fn a_queue_whose_completions_are_followed_by_the_requests_of_one_that_thinks_for_long_is_its_waker()
+{
     let (mut bfq, id) = waiting();
     bfq.queue_mut(id).habits.thinks_briefly = false;
     let other = of(&bfq, 1);
@@ -92,6 +97,14 @@ fn the_limit_follows_from_how_long_requests_take_with_and_without_injection() {
         ((2, 10), (3, 10)),
         "no more than the device had and one"
     );
-    assert_eq!((after(10, true, 15, 1), after(10, true, 15, 0)), ((0, 10), (0, 10)), "half as long again is too long");
-    assert_eq!((after(10, true, 9, 1), after(10, false, 20, 1)), ((2, 9), (1, 20)), "the baseline follows");
+    assert_eq!(
+        (after(10, true, 15, 1), after(10, true, 15, 0)),
+        ((0, 10), (0, 10)),
+        "half as long again is too long"
+    );
+    assert_eq!(
+        (after(10, true, 9, 1), after(10, false, 20, 1)),
+        ((2, 9), (1, 20)),
+        "the baseline follows"
+    );
 }

@@ -32,18 +32,25 @@ fn a_process_that_reads_close_to_the_next_request_of_another_is_moved_to_its_que
 }
 
 #[test]
-fn no_process_is_moved_to_a_queue_that_has_been_active_for_a_tenth_of_a_second_nor_to_one_of_another_class() {
+fn no_process_is_moved_to_a_queue_that_has_been_active_for_a_tenth_of_a_second_nor_to_one_of_another_class()
+ {
     let idle = Priority { class: PrioClass::Idle, level: 4 };
-    for (at, priority, shared) in [(301, None, true), (302, None, false), (250, Some(idle), false)] {
+    for (at, priority, shared) in [(301, None, true), (302, None, false), (250, Some(idle), false)]
+    {
         let mut bfq = one_in_service();
         let piece = by(1, 1, 10_100);
-        insert(&mut bfq, ms(at), BlockRequest { priority: priority.unwrap_or(piece.priority), ..piece });
+        insert(
+            &mut bfq,
+            ms(at),
+            BlockRequest { priority: priority.unwrap_or(piece.priority), ..piece },
+        );
         assert_eq!(of(&bfq, 0) == of(&bfq, 1), shared, "at {at} ms");
     }
 }
 
 #[test]
-fn a_shared_queue_that_is_seeky_when_its_turn_ends_is_parted_and_everybody_takes_his_habits_along() {
+fn a_shared_queue_that_is_seeky_when_its_turn_ends_is_parted_and_everybody_takes_his_habits_along()
+{
     let mut bfq = one_in_service();
     insert(&mut bfq, ms(202), by(1, 1, 10_100));
     let shared = of(&bfq, 0);
@@ -60,12 +67,17 @@ fn a_shared_queue_that_is_seeky_when_its_turn_ends_is_parted_and_everybody_takes
     assert!(of(&bfq, 0) != shared && of(&bfq, 1) == shared, "the first one goes");
     assert!(!bfq.queue(of(&bfq, 0)).habits.io_bound);
     insert(&mut bfq, ms(206), by(1, 41, 10_200));
-    assert_eq!((of(&bfq, 1), bfq.queue(shared).merging.shared), (shared, false), "and the last one has it for himself");
+    assert_eq!(
+        (of(&bfq, 1), bfq.queue(shared).merging.shared),
+        (shared, false),
+        "and the last one has it for himself"
+    );
     assert_eq!(bfq.queue(shared).owner, Some(1));
 }
 
 #[test]
-fn queues_created_together_are_merged_for_good_at_once_on_flash_and_later_on_a_disk_if_idling_does_not_pay() {
+fn queues_created_together_are_merged_for_good_at_once_on_flash_and_later_on_a_disk_if_idling_does_not_pay()
+ {
     for (rotational, low_latency, gap, at, shared) in [
         (false, 0, 180, 181, true),
         (false, 0, 181, 182, false),
@@ -85,7 +97,8 @@ fn queues_created_together_are_merged_for_good_at_once_on_flash_and_later_on_a_d
 }
 
 #[test]
-fn the_queue_of_a_process_that_was_merged_away_is_let_go_and_so_is_a_shared_one_without_processes() {
+fn the_queue_of_a_process_that_was_merged_away_is_let_go_and_so_is_a_shared_one_without_processes()
+{
     let mut bfq = one_in_service();
     insert(&mut bfq, ms(202), by(1, 1, 10_100));
     assert_eq!(bfq.spare.len(), 1, "the queue that process 1 had for a moment");

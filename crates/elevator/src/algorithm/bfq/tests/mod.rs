@@ -39,7 +39,8 @@ fn bfq(depth: u32, rotational: bool) -> Bfq {
 
 /// Readers on a device that takes `depth` requests and one millisecond for each. Returns what was dispatched, by process.
 fn simulate(bfq: &mut Bfq, readers: &mut [Reader], depth: usize, until: Time) -> Vec<u32> {
-    let (mut flying, mut order, mut seq, mut now) = (Vec::<(Time, Finished)>::new(), Vec::new(), 0, Time::ZERO);
+    let (mut flying, mut order, mut seq, mut now) =
+        (Vec::<(Time, Finished)>::new(), Vec::new(), 0, Time::ZERO);
     for (at, reader) in readers.iter_mut().enumerate() {
         reader.sector = (at as u64 + 1) << 32;
     }
@@ -48,7 +49,14 @@ fn simulate(bfq: &mut Bfq, readers: &mut [Reader], depth: usize, until: Time) ->
             if reader.asks.take_if(|asks| *asks <= now).is_some() {
                 let (priority, sector) = (reader.priority, reader.sector);
                 let tag = process as u32;
-                let read = BlockRequest { seq, process: tag, sector, nr_sectors: 64, priority, ..request(tag, 0) };
+                let read = BlockRequest {
+                    seq,
+                    process: tag,
+                    sector,
+                    nr_sectors: 64,
+                    priority,
+                    ..request(tag, 0)
+                };
                 bfq.insert(now, BlockRequest { allocated: now, ..read }, InsertAt::Sorted);
                 reader.sector += reader.stride;
                 seq += 1;
@@ -62,7 +70,11 @@ fn simulate(bfq: &mut Bfq, readers: &mut [Reader], depth: usize, until: Time) ->
         }
         let arrivals = readers.iter().filter_map(|reader| reader.asks);
         let completions = flying.iter().map(|(at, _)| *at);
-        now = arrivals.chain(completions).chain(bfq.next_timer()).min().expect("something happens next");
+        now = arrivals
+            .chain(completions)
+            .chain(bfq.next_timer())
+            .min()
+            .expect("something happens next");
         for (_, done) in flying.extract_if(.., |(at, _)| *at <= now) {
             bfq.complete(now, &done);
             let reader = &mut readers[done.request.process as usize];
@@ -122,13 +134,37 @@ fn only_the_right_queues_are_waited_for() {
     };
     let class = |class| BlockRequest { priority: Priority { class, level: 4 }, ..by(0, 0, 100) };
     let one_at_a_time = |bfq: &mut Bfq| bfq.queueing.detected = false;
-    assert_eq!(idle_ns(true, |_| (), by(0, 0, 100)), Some(8 * MS), "a new synchronous queue on a disk");
-    assert_eq!(idle_ns(false, |_| (), by(0, 0, 100)), None, "not on a device that queues and has no arm");
-    assert_eq!(idle_ns(false, one_at_a_time, by(0, 0, 100)), Some(8 * MS), "but on one that does not queue");
-    assert_eq!(idle_ns(true, |bfq| bfq.set("slice_idle_us", 0), by(0, 0, 100)), None, "not if it is switched off");
-    assert_eq!(idle_ns(false, |bfq| bfq.set("strict_guarantees", 1), by(0, 0, 100)), Some(8 * MS), "always if strict");
+    assert_eq!(
+        idle_ns(true, |_| (), by(0, 0, 100)),
+        Some(8 * MS),
+        "a new synchronous queue on a disk"
+    );
+    assert_eq!(
+        idle_ns(false, |_| (), by(0, 0, 100)),
+        None,
+        "not on a device that queues and has no arm"
+    );
+    assert_eq!(
+        idle_ns(false, one_at_a_time, by(0, 0, 100)),
+        Some(8 * MS),
+        "but on one that does not queue"
+    );
+    assert_eq!(
+        idle_ns(true, |bfq| bfq.set("slice_idle_us", 0), by(0, 0, 100)),
+        None,
+        "not if it is switched off"
+    );
+    assert_eq!(
+        idle_ns(false, |bfq| bfq.set("strict_guarantees", 1), by(0, 0, 100)),
+        Some(8 * MS),
+        "always if strict"
+    );
     assert_eq!(idle_ns(true, |_| (), async_write(0, 100)), None, "not for asynchronous requests");
-    assert_eq!(idle_ns(false, |_| (), class(PrioClass::RealTime)), Some(8 * MS), "for shares: two classes are busy");
+    assert_eq!(
+        idle_ns(false, |_| (), class(PrioClass::RealTime)),
+        Some(8 * MS),
+        "for shares: two classes are busy"
+    );
 }
 
 #[test]
@@ -182,7 +218,10 @@ fn a_higher_class_ends_the_turn_of_a_lower_one() {
         insert(&mut bfq, ms(1), by(0, tag, 100 + u64::from(tag) * 64));
     }
     let sent = send(&mut bfq, ms(1));
-    let urgent = BlockRequest { priority: Priority { class: PrioClass::RealTime, level: 4 }, ..by(1, 9, 9000) };
+    let urgent = BlockRequest {
+        priority: Priority { class: PrioClass::RealTime, level: 4 },
+        ..by(1, 9, 9000)
+    };
     insert(&mut bfq, ms(1), urgent);
     finish(&mut bfq, ms(2), sent);
     assert_eq!(send(&mut bfq, ms(2)).tag, 9);
@@ -208,8 +247,9 @@ fn writes_are_limited_in_depth_and_more_so_while_somebody_is_raised_and_in_6_1_b
     for (linux, plain, raised) in [(612, [192, 128], [96, 48]), (601, [48, 32], [24, 12])] {
         let mut bfq = bfq(32, true);
         bfq.set("linux", linux);
-        let limits =
-            |bfq: &Bfq| kinds.map(|(op, sync)| bfq.shallow_depth(&BlockRequest { op, sync, ..by(9, 0, 0) }, 64));
+        let limits = |bfq: &Bfq| {
+            kinds.map(|(op, sync)| bfq.shallow_depth(&BlockRequest { op, sync, ..by(9, 0, 0) }, 64))
+        };
         assert_eq!(limits(&bfq), [None, Some(plain[0]), Some(plain[1])]);
         insert(&mut bfq, ms(1), by(0, 0, 100));
         assert_eq!(limits(&bfq), [None, Some(raised[0]), Some(raised[1])]);
@@ -222,11 +262,16 @@ fn a_process_with_its_share_of_the_tags_has_one_of_each_word_left() {
     bfq.set("low_latency", 0);
     for process in 0..2 {
         let base = u64::from(process) << 40;
-        (0..127).for_each(|at| insert(&mut bfq, ms(1), by(process, 127 * process + at, base + u64::from(at) * 64)));
+        (0..127).for_each(|at| {
+            insert(&mut bfq, ms(1), by(process, 127 * process + at, base + u64::from(at) * 64))
+        });
     }
     assert_eq!(bfq.shallow_depth(&by(0, 0, 0), 64), None);
     insert(&mut bfq, ms(1), by(0, 254, 1 << 20));
-    assert_eq!([0, 1, 2].map(|process| bfq.shallow_depth(&by(process, 0, 0), 64)), [Some(1), None, None]);
+    assert_eq!(
+        [0, 1, 2].map(|process| bfq.shallow_depth(&by(process, 0, 0), 64)),
+        [Some(1), None, None]
+    );
 }
 
 #[test]
@@ -262,7 +307,10 @@ fn a_request_that_swallows_the_next_one_is_the_next_one() {
     let (survivor, gone) = (bfq.slot(2).request, bfq.slot(1).request);
     bfq.coalesced(ms(1), &survivor, &gone);
     bfq.merged(ms(1), &survivor, &BlockRequest { nr_sectors: 128, ..survivor });
-    assert_eq!((bfq.queue(id).next, bfq.len(), send(&mut bfq, ms(1)).nr_sectors), (Some(2), 2, 128));
+    assert_eq!(
+        (bfq.queue(id).next, bfq.len(), send(&mut bfq, ms(1)).nr_sectors),
+        (Some(2), 2, 128)
+    );
 }
 
 #[test]
@@ -282,12 +330,15 @@ fn metadata_goes_before_data_that_is_nearer() {
 }
 
 #[test]
-fn a_device_that_never_gets_more_than_one_request_is_known_not_to_queue_and_one_that_did_once_is_known_for_ever() {
+fn a_device_that_never_gets_more_than_one_request_is_known_not_to_queue_and_one_that_did_once_is_known_for_ever()
+ {
     // Synchronous readers of one request each show nothing: it may be idling that keeps the device from getting more.
     for (requests, detected) in [(1, true), (40, false)] {
         let mut bfq = bfq(1, true);
         for process in 0..4 {
-            (0..requests).for_each(|at| insert(&mut bfq, ms(1), by(process, process * 40 + at, u64::from(at) * 64)));
+            (0..requests).for_each(|at| {
+                insert(&mut bfq, ms(1), by(process, process * 40 + at, u64::from(at) * 64))
+            });
         }
         for _ in 0..36 {
             if let Some(sent) = bfq.dispatch(ms(1), &NoDisk) {
@@ -298,7 +349,8 @@ fn a_device_that_never_gets_more_than_one_request_is_known_not_to_queue_and_one_
     }
     let mut bfq = bfq(32, true);
     (0..80).for_each(|at| insert(&mut bfq, ms(1), by(0, at, u64::from(at) * 64)));
-    let sent: Vec<BlockRequest> = std::iter::from_fn(|| bfq.dispatch(ms(1), &NoDisk)).take(76).collect();
+    let sent: Vec<BlockRequest> =
+        std::iter::from_fn(|| bfq.dispatch(ms(1), &NoDisk)).take(76).collect();
     sent.into_iter().for_each(|request| finish(&mut bfq, ms(1), request));
     assert!(bfq.queueing.detected);
     bfq.queueing.most_in_driver = 0;
@@ -313,7 +365,10 @@ fn a_device_that_never_gets_more_than_one_request_is_known_not_to_queue_and_one_
 fn the_queue_of_the_smallest_weight_is_not_idled_for_because_weights_differ() {
     let mut bfq = bfq(32, false);
     bfq.set("low_latency", 0);
-    let heavy = BlockRequest { priority: Priority { class: PrioClass::BestEffort, level: 0 }, ..by(1, 1, 9000) };
+    let heavy = BlockRequest {
+        priority: Priority { class: PrioClass::BestEffort, level: 0 },
+        ..by(1, 1, 9000)
+    };
     insert(&mut bfq, ms(1), by(0, 0, 100));
     insert(&mut bfq, ms(1), heavy);
     let [light, heavy] = [0, 1].map(|tag| bfq.slot(tag).queue);
@@ -322,19 +377,31 @@ fn the_queue_of_the_smallest_weight_is_not_idled_for_because_weights_differ() {
 }
 
 #[test]
-fn a_queue_that_is_preempted_while_its_share_needs_waiting_keeps_its_place_until_its_process_ends() {
+fn a_queue_that_is_preempted_while_its_share_needs_waiting_keeps_its_place_until_its_process_ends()
+{
     let mut bfq = bfq(4, true);
     bfq.set("low_latency", 0);
-    let level = |level, read| BlockRequest { priority: Priority { class: PrioClass::BestEffort, level }, ..read };
+    let level = |level, read| BlockRequest {
+        priority: Priority { class: PrioClass::BestEffort, level },
+        ..read
+    };
     let (light, heavy) = (level(4, by(0, 0, 1 << 32)), level(0, by(1, 1, 2 << 32)));
     insert(&mut bfq, ms(0), light);
     assert_eq!(send(&mut bfq, ms(0)).process, 0);
     insert(&mut bfq, ms(1), heavy);
-    assert_eq!((bfq.in_service, bfq.busy), (None, [0, 1, 0]), "the lightest is not waited for because weights differ");
+    assert_eq!(
+        (bfq.in_service, bfq.busy),
+        (None, [0, 1, 0]),
+        "the lightest is not waited for because weights differ"
+    );
     assert_eq!(send(&mut bfq, ms(1)).process, 1);
     finish(&mut bfq, ms(2), light);
     insert(&mut bfq, ms(3), level(4, by(0, 2, (1 << 32) + 64)));
-    assert_eq!((bfq.in_service, bfq.busy), (None, [0, 2, 0]), "the heavy one has no request and stays");
+    assert_eq!(
+        (bfq.in_service, bfq.busy),
+        (None, [0, 2, 0]),
+        "the heavy one has no request and stays"
+    );
     let id = of(&bfq, 1);
     assert!(bfq.queue(id).busy && bfq.queue(id).sorted.is_empty());
     finish(&mut bfq, ms(4), heavy);
@@ -344,7 +411,8 @@ fn a_queue_that_is_preempted_while_its_share_needs_waiting_keeps_its_place_until
 }
 
 #[test]
-fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again_when_virtual_time_has_passed_it() {
+fn the_end_of_a_process_ends_the_wait_for_it_and_its_queue_is_used_again_when_virtual_time_has_passed_it()
+ {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
     insert(&mut bfq, ms(1), by(0, 0, 100));

@@ -35,16 +35,24 @@ fn eight_processes_that_start_at_once_are_not_raised_nor_are_those_that_follow()
             reader.asks = Some(ms(1000 + gap_ms * at as u64));
         }
         simulate(&mut bfq, &mut readers, 32, ms(1200 + gap_ms * count));
-        let raised: Vec<u32> = (0..bfq.queues.len() as u32).filter(|id| is_raised(&bfq, *id)).collect();
-        assert_eq!(raised.iter().filter(|id| bfq.queue(**id).busy).count(), bfq.raised_busy as usize);
+        let raised: Vec<u32> =
+            (0..bfq.queues.len() as u32).filter(|id| is_raised(&bfq, *id)).collect();
+        assert_eq!(
+            raised.iter().filter(|id| bfq.queue(**id).busy).count(),
+            bfq.raised_busy as usize
+        );
         raised.len()
     };
-    assert_eq!([raised(7, 20, 1), raised(8, 20, 1), raised(12, 20, 1), raised(12, 20, 0)], [7, 0, 0, 12]);
+    assert_eq!(
+        [raised(7, 20, 1), raised(8, 20, 1), raised(12, 20, 1), raised(12, 20, 0)],
+        [7, 0, 0, 12]
+    );
     assert!(raised(12, 190, 1) > 4, "they start too far apart");
 }
 
 #[test]
-fn a_process_that_comes_back_after_two_seconds_is_interactive_and_one_that_comes_sooner_and_slowly_is_soft_real_time() {
+fn a_process_that_comes_back_after_two_seconds_is_interactive_and_one_that_comes_sooner_and_slowly_is_soft_real_time()
+ {
     for (gap, coefficient) in [(1900, 3000), (2100, 30)] {
         let mut bfq = bfq(1, true);
         bfq.set("low_latency", 0);
@@ -68,7 +76,11 @@ fn a_process_that_starts_is_served_soon_whatever_the_others_do() {
         simulate(&mut bfq, &mut readers, 1, ms(21_000));
         let served = readers[5].served / 64;
         // One second of 1 ms reads and 1 ms thinking.
-        assert_eq!(served > 350, soon, "{served} reads in the first second, low_latency {low_latency}");
+        assert_eq!(
+            served > 350,
+            soon,
+            "{served} reads in the first second, low_latency {low_latency}"
+        );
     }
 }
 
@@ -76,16 +88,22 @@ fn a_process_that_starts_is_served_soon_whatever_the_others_do() {
 fn a_player_is_raised_as_soft_real_time_while_a_reader_that_asks_again_at_once_is_not() {
     for (think_ms, stride, coefficient) in [(100, 64, 3000), (0, 64, 1), (100, 1 << 20, 1)] {
         let mut bfq = bfq(1, true);
-        let mut readers = [reader(5, 0), Reader { think_ns: think_ms * MS, stride, ..reader(4, 0) }];
+        let mut readers =
+            [reader(5, 0), Reader { think_ns: think_ms * MS, stride, ..reader(4, 0) }];
         // Until raising for interactive queues is over, one way or the other.
         simulate(&mut bfq, &mut readers, 1, ms(30_000));
         let id = of(&bfq, 1);
-        assert_eq!(bfq.tree.get(id).coefficient, coefficient, "thinks {think_ms} ms, goes {stride}");
+        assert_eq!(
+            bfq.tree.get(id).coefficient,
+            coefficient,
+            "thinks {think_ms} ms, goes {stride}"
+        );
     }
 }
 
 #[test]
-fn a_soft_real_time_period_ends_after_300_ms_unless_it_is_renewed_and_gives_way_to_an_interactive_one() {
+fn a_soft_real_time_period_ends_after_300_ms_unless_it_is_renewed_and_gives_way_to_an_interactive_one()
+ {
     let mut bfq = bfq(1, true);
     insert(&mut bfq, ms(0), by(0, 0, 100));
     let id = of(&bfq, 0);

@@ -4,21 +4,27 @@ use super::*;
 
 #[test]
 fn two_sequential_readers_get_service_by_their_weights_over_several_budgets() {
-    for (name, levels, promised, expected) in
-        [("priorities", [4, 0], None, 200), ("equal", [4, 4], None, 100), ("promises", [4, 4], Some([100, 300]), 300)]
-    {
+    for (name, levels, promised, expected) in [
+        ("priorities", [4, 0], None, 200),
+        ("equal", [4, 4], None, 100),
+        ("promises", [4, 4], Some([100, 300]), 300),
+    ] {
         for think_ns in [0, 500_000] {
             let mut bfq = bfq(1, true);
             bfq.set("low_latency", 0);
             bfq.set("max_budget", 2048);
             for (process, weight) in promised.iter().flatten().enumerate() {
-                let spec = FlowSpec { weight: Some(*weight), rate: None, burst: 0, latency_ns: None };
+                let spec =
+                    FlowSpec { weight: Some(*weight), rate: None, burst: 0, latency_ns: None };
                 bfq.flow(process as u32, process as u32, &spec);
             }
             let mut readers = levels.map(|level| reader(level, think_ns));
             simulate(&mut bfq, &mut readers, 1, ms(20_000));
             let percent = readers[1].served * 100 / readers[0].served;
-            assert!(u64::abs_diff(percent, expected) * 20 <= expected, "{name}, think {think_ns}: {percent} %");
+            assert!(
+                u64::abs_diff(percent, expected) * 20 <= expected,
+                "{name}, think {think_ns}: {percent} %"
+            );
             let turns = bfq.anticipation.started;
             assert!(turns > 0, "they are idled for");
         }
@@ -35,7 +41,10 @@ fn a_turn_serves_one_reader_for_many_requests_because_it_is_waited_for() {
     let turns = order.chunk_by(|a, b| a == b).count();
     assert!(order.len() / turns > 40, "{} requests in {turns} turns", order.len());
     let seen = bfq.anticipation().unwrap();
-    assert!(seen.successes * 10 > seen.started * 9 && seen.success_wait_ns / seen.successes == 150_000, "{seen:?}");
+    assert!(
+        seen.successes * 10 > seen.started * 9 && seen.success_wait_ns / seen.successes == 150_000,
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -45,7 +54,10 @@ fn a_reader_that_thinks_longer_than_the_idle_slice_is_waited_for_in_vain_and_the
     let mut readers = [reader(4, 30 * MS), reader(4, 0)];
     simulate(&mut bfq, &mut readers, 1, ms(20_000));
     let seen = bfq.anticipation().unwrap();
-    assert!(!bfq.queue(of(&bfq, 0)).habits.thinks_briefly && bfq.queue(of(&bfq, 1)).habits.thinks_briefly);
+    assert!(
+        !bfq.queue(of(&bfq, 0)).habits.thinks_briefly
+            && bfq.queue(of(&bfq, 1)).habits.thinks_briefly
+    );
     assert!(seen.failures <= seen.started / 10, "{seen:?}");
 }
 
@@ -89,7 +101,10 @@ fn asynchronous_sectors_are_charged_three_times_unless_queues_differ() {
     insert(&mut bfq, ms(1), by(1, 1, 900));
     assert_eq!(bfq.charge_for(bfq.slot(1).queue, &by(1, 1, 900)), 64, "a synchronous one");
     assert_eq!(bfq.charge_for(id, &async_write(0, 100)), 192);
-    let urgent = BlockRequest { priority: Priority { class: PrioClass::RealTime, level: 4 }, ..by(2, 2, 9000) };
+    let urgent = BlockRequest {
+        priority: Priority { class: PrioClass::RealTime, level: 4 },
+        ..by(2, 2, 9000)
+    };
     insert(&mut bfq, ms(1), urgent);
     assert_eq!(bfq.charge_for(id, &async_write(0, 100)), 64, "two classes are busy");
 }
@@ -120,10 +135,19 @@ fn budgets_follow_what_became_of_the_last_one() {
     };
     let (most, least) = (budget::DEFAULT_MAX_BUDGET, budget::DEFAULT_MAX_BUDGET / 32);
     assert_eq!(after(1000, 1, Expiry::TooIdle), 2000);
-    assert_eq!((after(8000, 0, Expiry::TooIdle), after(2560, 0, Expiry::TooIdle)), (8000 - 4 * least, least));
+    assert_eq!(
+        (after(8000, 0, Expiry::TooIdle), after(2560, 0, Expiry::TooIdle)),
+        (8000 - 4 * least, least)
+    );
     assert_eq!((after(1000, 0, Expiry::Timeout), after(9000, 0, Expiry::Timeout)), (2000, most));
-    assert_eq!((after(1000, 0, Expiry::Exhausted), after(9000, 0, Expiry::Exhausted)), (4000, most));
-    assert_eq!((after(1000, 0, Expiry::NoMoreRequests), after(1000, 0, Expiry::Preempted)), (700, 1000));
+    assert_eq!(
+        (after(1000, 0, Expiry::Exhausted), after(9000, 0, Expiry::Exhausted)),
+        (4000, most)
+    );
+    assert_eq!(
+        (after(1000, 0, Expiry::NoMoreRequests), after(1000, 0, Expiry::Preempted)),
+        (700, 1000)
+    );
 }
 
 #[test]

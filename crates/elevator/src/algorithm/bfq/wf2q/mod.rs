@@ -152,14 +152,29 @@ impl Wf2q {
             self.entities.resize(id as usize + 1, Entity::default());
         }
         let (class, weight) = wanted;
-        self.entities[id as usize] =
-            Entity { group, wanted, class, weight, base: weight, coefficient: 1, changed: true, ..Entity::default() };
+        self.entities[id as usize] = Entity {
+            group,
+            wanted,
+            class,
+            weight,
+            base: weight,
+            coefficient: 1,
+            changed: true,
+            ..Entity::default()
+        };
     }
 
     /// A new group of this weight. Returns its number.
     pub(super) fn add_group(&mut self, weight: u64) -> u32 {
         let wanted = (GROUP_CLASS, weight);
-        let entity = Entity { wanted, class: GROUP_CLASS, weight, base: weight, coefficient: 1, ..Entity::default() };
+        let entity = Entity {
+            wanted,
+            class: GROUP_CLASS,
+            weight,
+            base: weight,
+            coefficient: 1,
+            ..Entity::default()
+        };
         self.groups.push(Group { entity, idle_class_mark: self.jiffies, ..Group::default() });
         self.groups.len() as u32 - 1
     }
@@ -173,19 +188,28 @@ impl Wf2q {
 
     #[inline]
     pub(super) fn get(&self, id: Id) -> &Entity {
-        if id < GROUPS { &self.entities[id as usize] } else { &self.groups[(id - GROUPS) as usize].entity }
+        if id < GROUPS {
+            &self.entities[id as usize]
+        } else {
+            &self.groups[(id - GROUPS) as usize].entity
+        }
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, id: Id) -> &mut Entity {
-        if id < GROUPS { &mut self.entities[id as usize] } else { &mut self.groups[(id - GROUPS) as usize].entity }
+        if id < GROUPS {
+            &mut self.entities[id as usize]
+        } else {
+            &mut self.groups[(id - GROUPS) as usize].entity
+        }
     }
 
     /// A queue has one request more or less.
     pub(super) fn allocated(&mut self, id: Id, change: i32) {
         let group = self.get(id).group as usize;
         let allocated = &mut self.groups[group].allocated;
-        *allocated = allocated.checked_add_signed(change).expect("a group has the requests of its queues");
+        *allocated =
+            allocated.checked_add_signed(change).expect("a group has the requests of its queues");
     }
 
     /// The group of a queue and the number of its requests; None: the root.
@@ -380,7 +404,10 @@ impl Wf2q {
         if self.old {
             if let Some(parent) = self.parent(id) {
                 let group = &mut self.groups[(parent - GROUPS) as usize];
-                if group.next.is_none() && group.in_service.is_none() && std::mem::take(&mut group.entity.pending) {
+                if group.next.is_none()
+                    && group.in_service.is_none()
+                    && std::mem::take(&mut group.entity.pending)
+                {
                     self.pending_groups -= 1;
                 }
             }

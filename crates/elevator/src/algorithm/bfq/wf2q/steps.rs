@@ -20,7 +20,8 @@ impl Wf2q {
         let mut current = Some(id);
         while let Some(id) = current {
             let group = self.get(id).group as usize;
-            if self.groups[group].in_service == Some(id) || self.get(id).state == TreeState::Active {
+            if self.groups[group].in_service == Some(id) || self.get(id).state == TreeState::Active
+            {
                 self.put_back(id);
             } else {
                 self.wake(id, recover);

@@ -67,7 +67,8 @@ fn service_follows_the_weights_within_one_budget_at_every_moment() {
     let mut world = World::new(&[40, 80, 10], 1000);
     for _ in 0..2000 {
         world.serve(1000);
-        let shares: Vec<u64> = world.served.iter().zip([40, 80, 10]).map(|(served, weight)| served / weight).collect();
+        let shares: Vec<u64> =
+            world.served.iter().zip([40, 80, 10]).map(|(served, weight)| served / weight).collect();
         let spread = shares.iter().max().unwrap() - shares.iter().min().unwrap();
         assert!(spread <= 1000 / 10 + 1, "shares {shares:?}");
     }
@@ -137,7 +138,8 @@ fn who_is_passed_by_virtual_time_may_recover_its_hole_if_it_came_in_time() {
         let mut tree = Wf2q::new(200);
         tree.groups[0].trees[1].vtime = delta(50 * 40, 40);
         tree.add(0, 0, (1, 40));
-        *tree.get_mut(0) = Entity { finish: delta(10 * 40, 40), budget: 40, coefficient, ..*tree.get(0) };
+        *tree.get_mut(0) =
+            Entity { finish: delta(10 * 40, 40), budget: 40, coefficient, ..*tree.get(0) };
         tree.activate(0, recover);
         // Recovering: start 10, finish 11, late by 39, or of a raised one half as long and late by 39.5, of which half counts.
         let expected = if coefficient == 2 {

@@ -86,7 +86,12 @@ fn the_process_that_is_served_is_waited_for_eight_milliseconds_and_no_longer() {
     assert!(cfq.may_exceed(0) && !cfq.may_exceed(1));
     cfq.on_timer(ms(20));
     assert_eq!(dispatch(&mut cfq, ms(20)), Some(1));
-    let expected = Anticipation { started: 1, failures: 1, failure_wait_ns: 10_000_000, ..Anticipation::default() };
+    let expected = Anticipation {
+        started: 1,
+        failures: 1,
+        failure_wait_ns: 10_000_000,
+        ..Anticipation::default()
+    };
     assert_eq!(cfq.anticipation, expected);
 }
 
@@ -98,7 +103,12 @@ fn an_arrival_of_the_awaited_process_ends_the_wait_with_success() {
     assert_eq!(dispatch(&mut cfq, ms(11)), None);
     insert(&mut cfq, ms(13), read(2, 0, 108));
     assert_eq!((dispatch(&mut cfq, ms(13)), cfq.next_timer()), (Some(2), None));
-    let expected = Anticipation { started: 1, successes: 1, success_wait_ns: 3_000_000, ..Anticipation::default() };
+    let expected = Anticipation {
+        started: 1,
+        successes: 1,
+        success_wait_ns: 3_000_000,
+        ..Anticipation::default()
+    };
     assert_eq!(cfq.anticipation, expected);
 }
 
@@ -112,7 +122,8 @@ fn waits_end_on_ticks_at_every_hz() {
 }
 
 #[test]
-fn when_no_other_process_has_requests_the_wait_goes_on_without_a_timer_and_starts_again_for_the_next_one() {
+fn when_no_other_process_has_requests_the_wait_goes_on_without_a_timer_and_starts_again_for_the_next_one()
+ {
     let mut cfq = made(1000);
     serve(&mut cfq, ms(10), read(0, 0, 100));
     cfq.on_timer(ms(18));
@@ -199,7 +210,11 @@ fn a_round_is_sorted_from_where_the_arm_is() {
         [0; 4].map(|_| dispatch(&mut cfq, ms(0)).unwrap())
     };
     assert_eq!(order(4), [3, 1, 0, 2], "up from 508, then from the lowest");
-    assert_eq!(order(1), [3, 2, 1, 0], "400 is the nearer neighbour of 700 from where the arm was before, at 508");
+    assert_eq!(
+        order(1),
+        [3, 2, 1, 0],
+        "400 is the nearer neighbour of 700 from where the arm was before, at 508"
+    );
 }
 
 #[test]
@@ -223,16 +238,23 @@ fn a_request_joins_its_own_process_queue_only_and_never_shares_a_queue_with_asyn
     insert(&mut cfq, ms(0), read(0, 0, 100));
     insert(&mut cfq, ms(0), write(1, 0, 500));
     insert(&mut cfq, ms(0), read(2, 1, 900));
-    let allowed = |request: BlockRequest, piece: BlockRequest| cfq.allow_merge(&request, &piece, Merge::Back);
+    let allowed =
+        |request: BlockRequest, piece: BlockRequest| cfq.allow_merge(&request, &piece, Merge::Back);
     assert!(allowed(read(0, 0, 100), read(9, 0, 108)));
     assert!(!allowed(read(0, 0, 100), read(9, 1, 108)), "another process");
     assert!(!allowed(read(0, 0, 100), read(9, 7, 108)), "a process without a queue");
     assert!(allowed(write(1, 0, 500), write(9, 1, 508)), "the queue is shared");
-    assert!(!allowed(write(1, 0, 500), at_level(write(9, 0, 508), PrioClass::BestEffort, 5)), "another level's queue");
+    assert!(
+        !allowed(write(1, 0, 500), at_level(write(9, 0, 508), PrioClass::BestEffort, 5)),
+        "another level's queue"
+    );
     let sync_write = BlockRequest { sync: true, ..write(9, 0, 508) };
     assert!(!allowed(write(1, 0, 500), sync_write), "somebody waits for the piece");
     let sent = cfq.dispatch(ms(0), &NoDisk).unwrap();
-    assert!(!cfq.allow_merge(&sent, &read(9, sent.process, sent.end()), Merge::Back), "it is with the driver");
+    assert!(
+        !cfq.allow_merge(&sent, &read(9, sent.process, sent.end()), Merge::Back),
+        "it is with the driver"
+    );
 }
 
 #[test]
@@ -250,7 +272,8 @@ fn a_front_merge_that_meets_an_alias_leaves_the_queue_with_a_next_request() {
     let mut cfq = made(1000);
     insert(&mut cfq, ms(0), read(0, 0, 100));
     insert(&mut cfq, ms(0), read(1, 0, 108));
-    let (before, after) = (read(1, 0, 108), BlockRequest { sector: 100, nr_sectors: 16, ..read(1, 0, 108) });
+    let (before, after) =
+        (read(1, 0, 108), BlockRequest { sector: 100, nr_sectors: 16, ..read(1, 0, 108) });
     cfq.merged(ms(0), &BlockRequest { allocated: ms(0), ..before }, &after);
     assert_eq!([0, 0].map(|_| dispatch(&mut cfq, ms(0))), [Some(0), Some(1)]);
 }
@@ -263,7 +286,11 @@ fn a_joined_request_leaves_its_age_to_the_survivor_and_not_its_place() {
     }
     cfq.coalesced(ms(120), &read(2, 0, 9_008), &read(0, 0, 9_000));
     assert_eq!(cfq.len(), 2);
-    assert_eq!(dispatch(&mut cfq, ms(126)), Some(1), "the oldest in the FIFO is 66 ms old: nothing is expired");
+    assert_eq!(
+        dispatch(&mut cfq, ms(126)),
+        Some(1),
+        "the oldest in the FIFO is 66 ms old: nothing is expired"
+    );
     assert_eq!(dispatch(&mut cfq, ms(126)), Some(2), "it is as old as tag 0 was, and expired");
 }
 
@@ -312,7 +339,11 @@ fn a_queue_with_requests_in_flight_lets_others_go_first_whatever_its_level() {
     let mut cfq = made(1000);
     cfq.set("slice_idle", 0);
     for tag in 0..8 {
-        insert(&mut cfq, ms(1), at_level(read(tag, 0, 100 * u64::from(tag)), PrioClass::BestEffort, 0));
+        insert(
+            &mut cfq,
+            ms(1),
+            at_level(read(tag, 0, 100 * u64::from(tag)), PrioClass::BestEffort, 0),
+        );
     }
     assert_eq!([0; 4].map(|_| dispatch(&mut cfq, ms(1))), [Some(0), Some(1), Some(2), Some(3)]);
     let other = at_level(read(9, 1, 50_000), PrioClass::BestEffort, 7);
@@ -331,6 +362,11 @@ fn a_requeued_request_goes_first_and_completes_once() {
     cfq.insert(ms(1), read(5, 3, 700), InsertAt::Head);
     assert_eq!((cfq.len(), cfq.in_driver), (3, 0));
     assert_eq!([0; 3].map(|_| dispatch(&mut cfq, ms(1))), [Some(5), Some(0), Some(1)]);
-    [read(5, 3, 700), sent, read(1, 0, 200)].into_iter().for_each(|request| complete(&mut cfq, ms(2), request));
-    assert_eq!((cfq.in_driver, cfq.queues.iter().map(|queue| queue.in_flight).sum::<u32>()), (0, 0));
+    [read(5, 3, 700), sent, read(1, 0, 200)]
+        .into_iter()
+        .for_each(|request| complete(&mut cfq, ms(2), request));
+    assert_eq!(
+        (cfq.in_driver, cfq.queues.iter().map(|queue| queue.in_flight).sum::<u32>()),
+        (0, 0)
+    );
 }

@@ -6,13 +6,15 @@ struct Draw(u64);
 
 impl Draw {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
 
 fn drawn(draw: &mut Draw, tag: u32, seq: u64, now: Time) -> BlockRequest {
-    let classes = [PrioClass::BestEffort, PrioClass::BestEffort, PrioClass::RealTime, PrioClass::Idle];
+    let classes =
+        [PrioClass::BestEffort, PrioClass::BestEffort, PrioClass::RealTime, PrioClass::Idle];
     let process = draw.below(6) as u32;
     let class = classes[draw.below(4) as usize];
     let priority = Priority { class, level: (process + 1) as u8 };
@@ -37,11 +39,17 @@ impl World {
         while self.driver.len() < self.depth {
             let Some(request) = self.cfq.dispatch(now, &NoDisk) else {
                 assert_eq!(self.cfq.dispatch(now, &NoDisk), None, "asking again changes nothing");
-                let forgotten = self.driver.is_empty() && !self.cfq.is_empty() && self.cfq.next_timer().is_none();
+                let forgotten = self.driver.is_empty()
+                    && !self.cfq.is_empty()
+                    && self.cfq.next_timer().is_none();
                 assert!(!forgotten, "it refuses with nothing in flight, and has no timer");
                 break;
             };
-            assert_eq!(self.held.remove(&request.tag), Some(request), "what is dispatched was held, as it is");
+            assert_eq!(
+                self.held.remove(&request.tag),
+                Some(request),
+                "what is dispatched was held, as it is"
+            );
             self.driver.push(request);
         }
         assert_eq!(self.cfq.len(), self.held.len());
@@ -58,7 +66,9 @@ impl World {
         self.cfq.merged(now, &before, &after);
         self.held.insert(after.tag, after);
         let touching = |other: &&BlockRequest| {
-            other.sector == after.end() && other.op == after.op && self.cfq.allow_merge(&after, other, Merge::Back)
+            other.sector == after.end()
+                && other.op == after.op
+                && self.cfq.allow_merge(&after, other, Merge::Back)
         };
         let Some(gone) = self.held.values().find(touching).copied() else { return };
         self.cfq.coalesced(now, &after, &gone);
@@ -73,7 +83,13 @@ impl World {
 fn traffic(hz: u32, depth: usize, seed: u64, prepare: impl Fn(&mut Cfq)) {
     let mut cfq = made(hz);
     prepare(&mut cfq);
-    let mut world = World { cfq, free: Vec::from_iter(0..40), held: Default::default(), driver: Vec::new(), depth };
+    let mut world = World {
+        cfq,
+        free: Vec::from_iter(0..40),
+        held: Default::default(),
+        driver: Vec::new(),
+        depth,
+    };
     let (mut draw, mut now, mut seq) = (Draw(seed), Time::ZERO, 0);
     for step in 0..4_000 {
         now = now + draw.below(3_000_000);
@@ -114,10 +130,14 @@ fn traffic(hz: u32, depth: usize, seed: u64, prepare: impl Fn(&mut Cfq)) {
         world.pull(now);
     }
     assert!(
-        world.cfq.lists.is_empty() && world.cfq.queues.iter().all(|queue| queue.in_flight + queue.meta_pending == 0)
+        world.cfq.lists.is_empty()
+            && world.cfq.queues.iter().all(|queue| queue.in_flight + queue.meta_pending == 0)
     );
     let counted = world.cfq.anticipation;
-    assert!(counted.started - counted.successes - counted.failures <= 1, "every wait has one outcome: {counted:?}");
+    assert!(
+        counted.started - counted.successes - counted.failures <= 1,
+        "every wait has one outcome: {counted:?}"
+    );
 }
 
 #[test]

@@ -14,7 +14,13 @@ struct Client {
 
 /// A client at its place on the disk.
 fn client(at: u64) -> Client {
-    Client { random: false, think_ns: 0, priority: Priority::default(), sector: at, asks: Some(Time::ZERO) }
+    Client {
+        random: false,
+        think_ns: 0,
+        priority: Priority::default(),
+        sector: at,
+        asks: Some(Time::ZERO),
+    }
 }
 
 /// A stretch of the device's time: who was served, from when to when, how many requests.
@@ -56,7 +62,9 @@ fn turns(cfq: &mut Cfq, clients: &mut [Client], background: u32, until: Time) ->
         for (process, client) in clients.iter_mut().enumerate() {
             if client.asks.take_if(|at| *at <= now).is_some() {
                 if client.random {
-                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    seed = seed
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
                     client.sector = seed >> 33;
                 }
                 let new = BlockRequest {
@@ -88,7 +96,9 @@ fn shares(clients: &mut [Client]) -> Vec<u64> {
     let turns = turns(&mut cfq, clients, 0, ms(60_000));
     let time = |turn: &Turn| turn.to - turn.from;
     let all: u64 = turns.iter().map(time).sum();
-    let of = |process| turns.iter().filter(|turn| turn.process == process).map(time).sum::<u64>() * 1000 / all;
+    let of = |process| {
+        turns.iter().filter(|turn| turn.process == process).map(time).sum::<u64>() * 1000 / all
+    };
     (0..clients.len() as u32).map(of).collect()
 }
 
@@ -132,23 +142,34 @@ fn slices_are_as_long_as_the_priority_says() {
     let turns = turns(&mut made(1000), &mut readers, 0, ms(30_000));
     // A slice begins with the first dispatch, and the request that is in the driver at its end is finished.
     for (process, slice) in [(0, 180), (1, 100), (2, 40)] {
-        let mut lengths: Vec<u64> =
-            turns.iter().filter(|turn| turn.process == process).map(|turn| (turn.to - turn.from) / 1_000_000).collect();
+        let mut lengths: Vec<u64> = turns
+            .iter()
+            .filter(|turn| turn.process == process)
+            .map(|turn| (turn.to - turn.from) / 1_000_000)
+            .collect();
         lengths.pop();
         assert!(lengths.len() > 10, "process {process} had {} turns", lengths.len());
         // Two turns in a row of one process are seen as one: level 0 comes again before the others.
-        let whole = lengths.iter().filter(|length| (slice + 1..=slice + 2).contains(*length)).count();
-        assert!(whole > lengths.len() / 2 && lengths.iter().all(|length| *length > slice), "{process}: {lengths:?}");
+        let whole =
+            lengths.iter().filter(|length| (slice + 1..=slice + 2).contains(*length)).count();
+        assert!(
+            whole > lengths.len() / 2 && lengths.iter().all(|length| *length > slice),
+            "{process}: {lengths:?}"
+        );
     }
 }
 
 #[test]
 fn the_idle_class_gets_nothing_while_somebody_else_reads() {
     let idle = Priority { class: PrioClass::Idle, level: 0 };
-    let mut readers = [Client { think_ns: 5_000_000, ..client(0) }, Client { priority: idle, ..client(500_000_000) }];
+    let mut readers = [
+        Client { think_ns: 5_000_000, ..client(0) },
+        Client { priority: idle, ..client(500_000_000) },
+    ];
     let turns_together = turns(&mut made(1000), &mut readers, 0, ms(10_000));
     assert!(turns_together.iter().all(|turn| turn.process == 0), "{turns_together:?}");
-    let alone = turns(&mut made(1000), &mut [Client { priority: idle, ..client(0) }], 0, ms(10_000));
+    let alone =
+        turns(&mut made(1000), &mut [Client { priority: idle, ..client(0) }], 0, ms(10_000));
     assert!(alone[0].requests > 9_000, "alone it has the disk: {alone:?}");
 }
 
@@ -157,14 +178,16 @@ fn the_real_time_class_goes_before_the_others() {
     let urgent = Priority { class: PrioClass::RealTime, level: 4 };
     let mut readers = [client(0), Client { priority: urgent, ..client(500_000_000) }];
     let turns = turns(&mut made(1000), &mut readers, 0, ms(10_000));
-    let best_effort: u64 = turns.iter().filter(|turn| turn.process == 0).map(|turn| turn.to - turn.from).sum();
+    let best_effort: u64 =
+        turns.iter().filter(|turn| turn.process == 0).map(|turn| turn.to - turn.from).sum();
     assert!(best_effort < 1_000_000_000, "{turns:?}");
 }
 
 #[test]
 fn an_async_slice_ends_after_sixteen_requests_at_priority_4() {
     let turns = turns(&mut made(1000), &mut [client(0)], 64, ms(10_000));
-    let writes: Vec<u64> = turns.iter().filter(|turn| turn.process == 99).map(|turn| turn.requests).collect();
+    let writes: Vec<u64> =
+        turns.iter().filter(|turn| turn.process == 99).map(|turn| turn.requests).collect();
     assert!(writes.len() > 10 && writes.iter().all(|nr| *nr == 16), "{writes:?}");
     let mut generous = made(1000);
     generous.set("slice_async_rq", 1);

@@ -69,7 +69,11 @@ fn commands() -> BTreeMap<String, BTreeSet<String>> {
             name.clone_into(&mut command);
             found.entry(command.clone()).or_default();
         }
-        let Some((option, value)) = line.strip_prefix("| `--").and_then(|rest| rest.split_once(" <")) else { continue };
+        let Some((option, value)) =
+            line.strip_prefix("| `--").and_then(|rest| rest.split_once(" <"))
+        else {
+            continue;
+        };
         let value = value.split('`').next().unwrap_or_default();
         if ["FILE", "DIR", "TRACE", "RECORD"].iter().any(|kind| value.contains(kind)) {
             found.entry(command.clone()).or_default().insert(format!("--{option}"));
@@ -81,10 +85,12 @@ fn commands() -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn every_command_is_in_the_table_or_writes_nothing() {
     let all = commands();
-    let groups: BTreeSet<&str> = all.keys().filter_map(|name| name.split_once(' ')).map(|(group, _)| group).collect();
+    let groups: BTreeSet<&str> =
+        all.keys().filter_map(|name| name.split_once(' ')).map(|(group, _)| group).collect();
     let table: BTreeSet<&str> = WRITTEN.iter().map(|row| row.command).collect();
     for name in all.keys().filter(|name| !name.is_empty() && !groups.contains(name.as_str())) {
-        let (writes, nothing) = (table.contains(name.as_str()), WRITE_NOTHING.contains(&name.as_str()));
+        let (writes, nothing) =
+            (table.contains(name.as_str()), WRITE_NOTHING.contains(&name.as_str()));
         assert!(writes != nothing, "{name}: give it rows in WRITTEN, or name it in WRITE_NOTHING");
     }
     for name in table.iter().chain(WRITE_NOTHING) {
@@ -105,7 +111,12 @@ fn every_option_that_names_a_file_is_known() {
     // What writes results is given by a writer, or the row names the test that does.
     let writers = include_str!("writers.rs");
     let elsewhere = ["--cache-dir", "--loop-dir", "--state-dir", "--textfile"];
-    for (option, _) in OPTIONS.iter().filter(|(option, of)| *of == Use::Writes && !elsewhere.contains(option)) {
-        assert!(writers.contains(&format!("{option} ")), "{option}: no writer of `writers.rs` gives it");
+    for (option, _) in
+        OPTIONS.iter().filter(|(option, of)| *of == Use::Writes && !elsewhere.contains(option))
+    {
+        assert!(
+            writers.contains(&format!("{option} ")),
+            "{option}: no writer of `writers.rs` gives it"
+        );
     }
 }

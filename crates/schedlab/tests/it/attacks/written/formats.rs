@@ -67,9 +67,10 @@ impl Format {
         }
         match self {
             Format::Html => check_html(path)?,
-            Format::Svg => {
-                check_elements(&text, &["svg", "g", "rect", "text", "line", "polyline", "polygon", "circle", "path"])?
-            }
+            Format::Svg => check_elements(
+                &text,
+                &["svg", "g", "rect", "text", "line", "polyline", "polygon", "circle", "path"],
+            )?,
             Format::JUnit => check_elements(
                 &text,
                 &[
@@ -95,13 +96,15 @@ impl Format {
             Format::Plan => drop(Plan::from_toml(&text).map_err(|e| e.to_string())?),
             Format::OpenMetrics => text.lines().try_for_each(check_sample)?,
             Format::Annotations => text.lines().try_for_each(check_annotation)?,
-            Format::Blkparse => {
-                check_lines(&text, |line| line.split_whitespace().next().is_some_and(|word| word.contains(',')))?
+            Format::Blkparse => check_lines(&text, |line| {
+                line.split_whitespace().next().is_some_and(|word| word.contains(','))
+            })?,
+            Format::Iolog => check_lines(&text, |line| {
+                line.starts_with("fio version") || line.split_whitespace().count() >= 2
+            })?,
+            Format::Parquet | Format::Pdf | Format::Perfetto | Format::Unit => {
+                unreachable!("read above, or elsewhere")
             }
-            Format::Iolog => {
-                check_lines(&text, |line| line.starts_with("fio version") || line.split_whitespace().count() >= 2)?
-            }
-            Format::Parquet | Format::Pdf | Format::Perfetto | Format::Unit => unreachable!("read above, or elsewhere"),
         }
         Ok(text.contains(MARK))
     }
@@ -115,8 +118,13 @@ fn magic(bytes: &[u8], head: &[u8]) -> Result<bool, String> {
 const PAGE: &str = include_str!("page.py");
 
 fn check_html(path: &Path) -> Check {
-    let output = Command::new(PYTHON).args(["-I", "-c", PAGE]).arg(path).output().map_err(|e| e.to_string())?;
-    let (found, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(PYTHON)
+        .args(["-I", "-c", PAGE])
+        .arg(path)
+        .output()
+        .map_err(|e| e.to_string())?;
+    let (found, error) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if found.is_empty() && error.is_empty() { Ok(()) } else { Err(format!("{found}{error}")) }
 }
 
@@ -124,8 +132,9 @@ fn check_elements(text: &str, known: &[&str]) -> Check {
     let document = roxmltree::Document::parse(text).map_err(|e| e.to_string())?;
     for node in document.descendants() {
         let is_known = !node.is_element() || known.contains(&node.tag_name().name());
-        let event =
-            node.attributes().find(|attribute| attribute.name().starts_with("on") || attribute.name().contains("href"));
+        let event = node.attributes().find(|attribute| {
+            attribute.name().starts_with("on") || attribute.name().contains("href")
+        });
         if !is_known || node.is_comment() || node.is_pi() || event.is_some() {
             return Err(format!("{node:?} {event:?}"));
         }
@@ -145,20 +154,29 @@ fn is_fold(html: &str) -> bool {
 }
 
 fn check_markdown(text: &str) -> Check {
-    let options =
-        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_MATH | Options::ENABLE_FOOTNOTES;
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_MATH
+        | Options::ENABLE_FOOTNOTES;
     let (mut prose, mut is_code) = (String::new(), false);
     for event in Parser::new_ext(text, options) {
         match event {
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                 return Err(format!("link to {dest_url}"));
             }
-            Event::Start(Tag::Emphasis | Tag::Strikethrough) => return Err("a mark of a name's".to_owned()),
+            Event::Start(Tag::Emphasis | Tag::Strikethrough) => {
+                return Err("a mark of a name's".to_owned());
+            }
             Event::Code(code) => return Err(format!("code of a name's: {code}")),
-            Event::InlineMath(math) | Event::DisplayMath(math) => return Err(format!("mathematics: {math}")),
-            Event::Html(html) | Event::InlineHtml(html) if !is_fold(&html) => return Err(format!("element: {html}")),
+            Event::InlineMath(math) | Event::DisplayMath(math) => {
+                return Err(format!("mathematics: {math}"));
+            }
+            Event::Html(html) | Event::InlineHtml(html) if !is_fold(&html) => {
+                return Err(format!("element: {html}"));
+            }
             Event::Start(Tag::CodeBlock(kind)) => {
-                if !matches!(&kind, pulldown_cmark::CodeBlockKind::Fenced(name) if ["sh", "toml"].contains(&&**name)) {
+                if !matches!(&kind, pulldown_cmark::CodeBlockKind::Fenced(name) if ["sh", "toml"].contains(&&**name))
+                {
                     return Err("an indented name is code".to_owned());
                 }
                 is_code = true;
@@ -205,7 +223,8 @@ fn check_latex(text: &str) -> Check {
             b'\\' => {
                 let word: String = after.chars().take_while(char::is_ascii_alphabetic).collect();
                 let sign = after.chars().next().unwrap_or(' ');
-                if word.is_empty() && !"\\&%$#_{} ".contains(sign) || !word.is_empty() && !known.contains(word.as_str())
+                if word.is_empty() && !"\\&%$#_{} ".contains(sign)
+                    || !word.is_empty() && !known.contains(word.as_str())
                 {
                     return Err(format!("command \\{word}{sign}"));
                 }
@@ -215,7 +234,10 @@ fn check_latex(text: &str) -> Check {
                         return Err(format!("cites {keys}"));
                     }
                 }
-                if word.is_empty() && sign == '\\' && after[1..].trim_start().starts_with(['[', '*']) {
+                if word.is_empty()
+                    && sign == '\\'
+                    && after[1..].trim_start().starts_with(['[', '*'])
+                {
                     return Err("an argument of the end of a row".to_owned());
                 }
                 (word.len().max(1), false)
@@ -229,7 +251,10 @@ fn check_latex(text: &str) -> Check {
                 (0, depth < 0)
             }
             // Ours: a sign between dollars, and the package that is needed.
-            b'$' => (after.find('$').map_or(0, |end| end + 1), !after.starts_with("\\") && !after.starts_with("-$")),
+            b'$' => (
+                after.find('$').map_or(0, |end| end + 1),
+                !after.starts_with("\\") && !after.starts_with("-$"),
+            ),
             b'%' => (0, !after.starts_with(" \\usepackage{booktabs}")),
             _ => (0, true),
         };
@@ -251,8 +276,9 @@ fn check_csv(text: &str) -> Check {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     for row in reader.records() {
         let row = row.map_err(|e| e.to_string())?;
-        let is_formula =
-            |cell: &&str| cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && cell.parse::<f64>().is_err();
+        let is_formula = |cell: &&str| {
+            cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) && cell.parse::<f64>().is_err()
+        };
         if let Some(cell) = row.iter().find(is_formula) {
             return Err(format!("formula: {cell}"));
         }
@@ -267,12 +293,16 @@ fn check_json(text: &str) -> Check {
 /// A line of OpenMetrics.
 fn check_sample(line: &str) -> Check {
     let wrong = || format!("no sample: {line}");
-    if line == "# EOF" || line.starts_with("# HELP schedlab_") || line.starts_with("# TYPE schedlab_") {
+    if line == "# EOF"
+        || line.starts_with("# HELP schedlab_")
+        || line.starts_with("# TYPE schedlab_")
+    {
         return Ok(());
     }
     let (name, mut rest) = line.split_once('{').ok_or_else(wrong)?;
     let is_word = |word: &str| {
-        !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        !word.is_empty()
+            && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     };
     if !name.starts_with("schedlab_") || !is_word(name) {
         return Err(wrong());
@@ -313,5 +343,7 @@ fn check_annotation(line: &str) -> Check {
 }
 
 fn check_lines(text: &str, is_line: impl Fn(&str) -> bool) -> Check {
-    text.lines().find(|line| !is_line(line)).map_or(Ok(()), |line| Err(format!("line of a name's: {line}")))
+    text.lines()
+        .find(|line| !is_line(line))
+        .map_or(Ok(()), |line| Err(format!("line of a name's: {line}")))
 }

@@ -20,8 +20,7 @@ const PRINTABLE: &str = "=cmd|'/C calc'!A0<script>alert(1)</script><img src=x on
     ##[add-mask]x www.evil.example ](javascript:alert(3)) ,title=x";
 
 /// What a plan's names may not have, and a record, a table or a recording can: what steers a terminal, and lines.
-const STEERING: &str =
-    "\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J\u{7f}\u{2028}\r\n# H\n::stop-commands::x\n- l\n| a | b |\n    code\n===\n";
+const STEERING: &str = "\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J\u{7f}\u{2028}\r\n# H\n::stop-commands::x\n- l\n| a | b |\n    code\n===\n";
 
 /// Calls of one command, or of several that belong together.
 pub(crate) struct Writer {
@@ -52,7 +51,8 @@ pub(crate) struct Stage {
     lab: Lab,
 }
 
-const SIM: &str = "--arena sim --quiet --device hp97560 --trial-time 100ms --blocks 2 --figures-only";
+const SIM: &str =
+    "--arena sim --quiet --device hp97560 --trial-time 100ms --blocks 2 --figures-only";
 
 impl Stage {
     pub(crate) fn new() -> Stage {
@@ -83,7 +83,10 @@ impl Stage {
 
     /// A recording with a hostile name.
     fn recording(&self) -> PathBuf {
-        self.lab.path(&format!("<script>alert(1)<[x](javascript:a)|`$%#{STEERING}.parquet").replace("/script", ""))
+        self.lab.path(
+            &format!("<script>alert(1)<[x](javascript:a)|`$%#{STEERING}.parquet")
+                .replace("/script", ""),
+        )
     }
 
     /// A command with D for the directory, P for the hostile plan, R for the hostile record's directory and F for the recording.
@@ -99,7 +102,9 @@ impl Stage {
         };
         let mut command = self.lab.command("");
         command.current_dir(dir);
-        let ran = Ran::from(command.args(words.split_whitespace().map(of)).output().expect("the binary starts"));
+        let ran = Ran::from(
+            command.args(words.split_whitespace().map(of)).output().expect("the binary starts"),
+        );
         assert!(matches!(ran.status, Some(0 | 3)), "{words}: {ran:?}");
         ran
     }
@@ -134,7 +139,10 @@ fn hostile_record(number: u64) -> Record {
 fn run(stage: &Stage, dir: &Path) {
     for format in ["csv", "parquet", "perfetto"] {
         let _ = fs::remove_file(dir.join("out/record.jsonl"));
-        stage.schedlab(dir, &format!("run P --quiet --trace {format} --out D/out --metrics-file D/metrics.prom"));
+        stage.schedlab(
+            dir,
+            &format!("run P --quiet --trace {format} --out D/out --metrics-file D/metrics.prom"),
+        );
     }
 }
 
@@ -168,15 +176,28 @@ fn atlas(stage: &Stage, dir: &Path) {
     // A cell that another has made is left out, with what is wrong with it.
     let cell = dir.join("cells/sim.null.two-readers/record.jsonl");
     let own = fs::read(&cell).expect("it was measured");
-    fs::write(&cell, serde_json::json!({ "kind": format!("{PRINTABLE}{STEERING}") }).to_string() + "\n").expect("room");
-    let ran =
-        Ran::from(stage.lab.command("atlas --render --quiet --out").arg(dir).output().expect("the binary starts"));
+    fs::write(
+        &cell,
+        serde_json::json!({ "kind": format!("{PRINTABLE}{STEERING}") }).to_string() + "\n",
+    )
+    .expect("room");
+    let ran = Ran::from(
+        stage
+            .lab
+            .command("atlas --render --quiet --out")
+            .arg(dir)
+            .output()
+            .expect("the binary starts"),
+    );
     assert!(ran.stderr.contains("left out"), "{ran:?}");
     fs::write(&cell, own).expect("room");
 }
 
 fn tune(stage: &Stage, dir: &Path) {
-    stage.schedlab(dir, "tune --arena sim --quiet --device hp97560 --workload randread --trials 40 --out D/out");
+    stage.schedlab(
+        dir,
+        "tune --arena sim --quiet --device hp97560 --workload randread --trials 40 --out D/out",
+    );
 }
 
 fn study(stage: &Stage, dir: &Path) {
@@ -184,10 +205,13 @@ fn study(stage: &Stage, dir: &Path) {
     let mut table = csv::Writer::from_path(stage.lab.path("table.csv")).expect("room");
     table.write_record(["arm", &metric, "workload"]).expect("room");
     for (i, arm) in ["base", &name].into_iter().cycle().take(12).enumerate() {
-        table.write_record([arm, &format!("{}", 10 + i % 3 + i % 2 * 4), &format!("w{name}")]).expect("room");
+        table
+            .write_record([arm, &format!("{}", 10 + i % 3 + i % 2 * 4), &format!("w{name}")])
+            .expect("room");
     }
     table.flush().expect("room");
-    let mut command = stage.lab.command("study --arm arm --baseline base --workload workload --higher-is-better");
+    let mut command =
+        stage.lab.command("study --arm arm --baseline base --workload workload --higher-is-better");
     command
         .arg(&metric)
         .arg("--metric")
@@ -206,7 +230,9 @@ fn report(stage: &Stage, dir: &Path) {
     stage.schedlab(dir, "report D");
     let formats = if testbed::tool("rsvg-convert").is_some() { "svg,pdf" } else { "svg" };
     stage.schedlab(dir, &format!("report D --format {formats} --figures D/figures"));
-    for format in ["bencher", "customBiggerIsBetter", "customSmallerIsBetter", "openmetrics", "otlp"] {
+    for format in
+        ["bencher", "customBiggerIsBetter", "customSmallerIsBetter", "openmetrics", "otlp"]
+    {
         let ran = stage.schedlab(dir, &format!("report D --export {format}"));
         fs::write(dir.join(format!("{format}.export")), ran.stdout).expect("room");
     }
@@ -217,7 +243,10 @@ fn report(stage: &Stage, dir: &Path) {
 fn fleet(stage: &Stage, dir: &Path) {
     stage.schedlab(dir, "contribute R --out D/lines.jsonl");
     for number in 1..4 {
-        let record = made_fleet::write(&stage.lab.path(&format!("machine-{number}")), &hostile_record(number));
+        let record = made_fleet::write(
+            &stage.lab.path(&format!("machine-{number}")),
+            &hostile_record(number),
+        );
         let machine = format!("m{number}{PRINTABLE}{STEERING}").replace('\0', "");
         let mut command = stage.lab.command("fleet push");
         command.arg(record).arg("--machine").arg(machine).arg("--fleet").arg(dir.join("fleet"));
@@ -236,9 +265,15 @@ fn recording(stage: &Stage, dir: &Path) {
         events.display()
     );
     stage.schedlab(dir, &words);
-    let trace = fs::read_dir(events.join("traces")).expect("readable").flatten().next().expect("a trace").path();
+    let trace = fs::read_dir(events.join("traces"))
+        .expect("readable")
+        .flatten()
+        .next()
+        .expect("a trace")
+        .path();
     stage.schedlab(dir, &format!("trace {} --to {}", trace.display(), plain.display()));
-    let mut recording = lab::recordings::read(&trace, &ReadOptions::default()).expect("a recording");
+    let mut recording =
+        lab::recordings::read(&trace, &ReadOptions::default()).expect("a recording");
     let hostile = |text: &mut String| *text = format!("{text}{PRINTABLE}{STEERING}");
     recording.processes.iter_mut().for_each(|process| {
         hostile(&mut process.name);
@@ -247,7 +282,9 @@ fn recording(stage: &Stage, dir: &Path) {
     recording.devices.iter_mut().for_each(|device| hostile(&mut device.name));
     recording.schedulers.iter_mut().for_each(hostile);
     let about = &mut recording.about;
-    [&mut about.source, &mut about.kernel, &mut about.cut_short, &mut about.filter].into_iter().for_each(hostile);
+    [&mut about.source, &mut about.kernel, &mut about.cut_short, &mut about.filter]
+        .into_iter()
+        .for_each(hostile);
     recorder::file::write(&stage.recording(), &recording).expect("room");
     stage.schedlab(dir, "profile F --html D/profile.html");
     for ending in ["parquet", "iolog", "blkparse", "perfetto-trace"] {
@@ -257,7 +294,10 @@ fn recording(stage: &Stage, dir: &Path) {
     stage.schedlab(dir, "fit F --out D/model.toml");
     // The plan of the real comparison is written for a disk of this machine; it is not run.
     let disk = machine::device::list(&machine::Root::real()).expect("disks").remove(0).name;
-    stage.schedlab(dir, &format!("advise F --quiet --schedulers none,bfq --confirm-on {disk} --out D/advice"));
+    stage.schedlab(
+        dir,
+        &format!("advise F --quiet --schedulers none,bfq --confirm-on {disk} --out D/advice"),
+    );
 }
 
 fn history(stage: &Stage, dir: &Path) {

@@ -22,18 +22,22 @@ fn an_overhead_may_depend_on_the_command_before() {
 #[test]
 fn a_watermark_delays_the_bus_and_nothing_else() {
     let slow = "hp97560:bus_bytes_per_s=512000";
-    let of = |percent: u64| Bench::new(&format!("{slow}:read_watermark_percent={percent}")).one(Op::Read, 0, 64);
+    let of = |percent: u64| {
+        Bench::new(&format!("{slow}:read_watermark_percent={percent}")).one(Op::Read, 0, 64)
+    };
     assert_eq!(of(50) - of(0), angle(32) - angle(1));
     assert_eq!(of(100), T + angle(64) + 64_000_000);
     let fast = |percent: u64| {
-        Bench::new(&format!("hp97560:bus_bytes_per_s=100000000:read_watermark_percent={percent}")).one(Op::Read, 0, 64)
+        Bench::new(&format!("hp97560:bus_bytes_per_s=100000000:read_watermark_percent={percent}"))
+            .one(Op::Read, 0, 64)
     };
     assert_eq!(fast(0), fast(75), "a bus that is faster than the medium waits for its last sector");
 }
 
 #[test]
 fn completions_and_reconnections_are_added_once() {
-    let done = |more: &str, op| Bench::new(&format!("hp97560:bus_bytes_per_s=512000{more}")).one(op, 0, 8);
+    let done =
+        |more: &str, op| Bench::new(&format!("hp97560:bus_bytes_per_s=512000{more}")).one(op, 0, 8);
     let added = |more, op| done(more, op) - done("", op);
     let all = ":reconnect_ns=300:read_completion_ns=50:write_completion_ns=7";
     assert_eq!((added(all, Op::Read), added(all, Op::Write)), (350, 307));
@@ -42,7 +46,9 @@ fn completions_and_reconnections_are_added_once() {
 #[test]
 fn a_write_waits_for_its_watermark_and_for_its_least_seek() {
     // Sector 10 of the first track comes round 2.08 ms after angle 0; the overhead alone would let it be reached.
-    let done = |more: &str| Bench::new(&format!("hp97560:write_overhead_ns=1500000{more}")).one(Op::Write, 10, 4);
+    let done = |more: &str| {
+        Bench::new(&format!("hp97560:write_overhead_ns=1500000{more}")).one(Op::Write, 10, 4)
+    };
     assert_eq!(done(""), angle(14));
     assert_eq!(done(":write_seek_least_ns=600000"), T + angle(14));
     let late = ":bus_bytes_per_s=2560000:write_watermark=";
@@ -63,7 +69,9 @@ fn a_lead_shortens_the_seeks_of_writes() {
 #[test]
 fn through_the_host_the_bus_is_no_faster_than_the_host() {
     let hit = |more: &str| {
-        let mut bench = Bench::new(&format!("{CACHED}:host_bytes_per_s=512000:host_write_bytes_per_s=256000{more}"));
+        let mut bench = Bench::new(&format!(
+            "{CACHED}:host_bytes_per_s=512000:host_write_bytes_per_s=256000{more}"
+        ));
         let written = bench.one(Op::Write, 0, 8);
         bench.flush();
         let before = bench.1;
@@ -130,12 +138,20 @@ fn a_read_of_the_sector_under_the_head_goes_on_with_it_or_loses_a_revolution() {
 
 #[test]
 fn a_cache_of_one_run_takes_what_continues_it_and_lets_the_rest_wait() {
-    let mut bench = Bench::new("hp97560:queue_depth=4:write_cache=512:immediate_reporting=1:write_runs=1");
+    let mut bench =
+        Bench::new("hp97560:queue_depth=4:write_cache=512:immediate_reporting=1:write_runs=1");
     assert_eq!(bench.one(Op::Write, 500_000, 8), OVERHEAD + 8 * BUS);
     let before = bench.1;
-    assert_eq!(bench.one(Op::Write, 500_008, 8) - before, OVERHEAD + 8 * BUS, "it goes on where the moving run ends");
+    assert_eq!(
+        bench.one(Op::Write, 500_008, 8) - before,
+        OVERHEAD + 8 * BUS,
+        "it goes on where the moving run ends"
+    );
     let before = bench.1;
-    assert!(bench.one(Op::Write, 900_000, 8) - before > 2 * OVERHEAD + 8 * BUS, "the medium has to be done first");
+    assert!(
+        bench.one(Op::Write, 900_000, 8) - before > 2 * OVERHEAD + 8 * BUS,
+        "the medium has to be done first"
+    );
 }
 
 #[test]
@@ -149,7 +165,8 @@ fn what_the_write_cache_has_written_is_read_from_the_cache() {
 
 #[test]
 fn a_run_of_the_write_cache_starts_when_its_overhead_is_over_and_its_data_have_come() {
-    let mut bench = Bench::new("hp97560:write_cache=64:immediate_reporting=1:write_overhead_ns=1000000");
+    let mut bench =
+        Bench::new("hp97560:write_cache=64:immediate_reporting=1:write_overhead_ns=1000000");
     bench.send(7, Op::Write, 0, 1);
     bench.until_done(7);
     let flushed = bench.flush();
@@ -177,7 +194,11 @@ fn zones_have_their_own_angle_and_tracks_without_numbers() {
     assert_eq!(small("[[2,10,0,0,3,1,2],[2,8,0,0,0,0,1]]").sectors(), 10 + 3 * 8);
     // One track is reserved, two are spare: sector 0 is on the second one, sector 10 in the second zone.
     let zones = "[[2,10,0,0,3,1,2],[2,8,0,0,5,0,1]]";
-    assert_eq!(first_ns(zones, 1), 4_000_000, "of a revolution of 10 ms, with the head switch for nothing");
+    assert_eq!(
+        first_ns(zones, 1),
+        4_000_000,
+        "of a revolution of 10 ms, with the head switch for nothing"
+    );
     assert_eq!(first_ns(zones, 10), 6_250_000);
     // A read over the border of the zones: the rest of one, and the first sector of the other.
     let mut bench = Bench(small(zones), 0);

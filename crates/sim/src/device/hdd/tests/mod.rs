@@ -76,7 +76,10 @@ fn a_far_read_costs_the_published_seek() {
     // Each cylinder starts 18 · 8 + 18 sectors after the one before, each track 8.
     let start = next(at_cylinder, angle(1000 * 162 + 3 * 8 + 10));
     let mut bench = Bench::new("hp97560");
-    assert_eq!(bench.one(Op::Read, sector, 1), start + angle(1000 * 162 + 35) - angle(1000 * 162 + 34) + BUS);
+    assert_eq!(
+        bench.one(Op::Read, sector, 1),
+        start + angle(1000 * 162 + 35) - angle(1000 * 162 + 34) + BUS
+    );
     let stats = bench.0.stats();
     assert_eq!((stats.seeks, stats.seek_cylinders, stats.seek_ns), (1, 1000, 16_000_000));
     assert_eq!(stats.rotation_ns, start - at_cylinder);
@@ -92,7 +95,11 @@ fn reading_on_takes_the_arm_along() {
     bench.one(Op::Read, cylinder - 8, 8);
     bench.pause(3 * T);
     bench.one(Op::Read, 1000 * cylinder, 8);
-    assert_eq!(bench.0.stats().seek_cylinders, 999, "from cylinder 1, although no request asked for it");
+    assert_eq!(
+        bench.0.stats().seek_cylinders,
+        999,
+        "from cylinder 1, although no request asked for it"
+    );
 }
 
 #[test]
@@ -120,8 +127,10 @@ fn writes_settle_where_the_head_moves() {
 
 #[test]
 fn no_long_sequential_read_or_write_loses_a_revolution() {
-    for (name, _) in
-        super::super::DEVICES.iter().map(|row| (row.name, row.toml)).filter(|(_, toml)| toml.contains("\"hdd\""))
+    for (name, _) in super::super::DEVICES
+        .iter()
+        .map(|row| (row.name, row.toml))
+        .filter(|(_, toml)| toml.contains("\"hdd\""))
     {
         for op in [Op::Read, Op::Write] {
             let mut bench = Bench::new(name);
@@ -133,7 +142,10 @@ fn no_long_sequential_read_or_write_loses_a_revolution() {
             // 8 cylinders: rotation is the skews, each less than half a revolution, and the first search.
             let waits = stats.rotation_ns / revolution;
             let tracks = stats.transfer_ns / revolution + 1;
-            assert!(waits * 2 <= tracks + 2, "{name}: {op} waits {waits} revolutions in {tracks} tracks");
+            assert!(
+                waits * 2 <= tracks + 2,
+                "{name}: {op} waits {waits} revolutions in {tracks} tracks"
+            );
         }
     }
 }
@@ -206,7 +218,11 @@ fn what_is_written_is_not_read_from_an_old_segment() {
 fn a_slow_bus_is_the_bound() {
     let mut bench = Bench::new("hp97560:bus_bytes_per_s=512000");
     // A sector takes 1 ms on the bus.
-    assert_eq!(bench.one(Op::Read, 0, 64), T + angle(1) + 64_000_000, "once the first sector has passed");
+    assert_eq!(
+        bench.one(Op::Read, 0, 64),
+        T + angle(1) + 64_000_000,
+        "once the first sector has passed"
+    );
     let mut bench = Bench::new("hp97560:bus_bytes_per_s=512000");
     let done = bench.one(Op::Write, 0, 64);
     let earliest = OVERHEAD + 64_000_000 - angle(64);
@@ -297,7 +313,10 @@ fn a_drive_that_sees_32_commands_is_as_much_faster_as_the_shortest_positioning_p
     let one = random_reads("wd4tb7200", 1);
     let queued = random_reads("wd4tb7200:queue_depth=32", 32);
     let in_order = random_reads("wd4tb7200:queue_depth=32:order=arrival", 32);
-    assert!(one.abs_diff(in_order) < one / 20, "{one} {in_order}: without choice depth brings nothing");
+    assert!(
+        one.abs_diff(in_order) < one / 20,
+        "{one} {in_order}: without choice depth brings nothing"
+    );
     // Mean 7.45 ms of seek and half of 8.33 ms of rotation.
     assert!(one.abs_diff(11_617_000) < 300_000, "{one}");
     // The best of 32 positioning times by the model itself, drawn independently.
@@ -307,14 +326,20 @@ fn a_drive_that_sees_32_commands_is_as_much_faster_as_the_shortest_positioning_p
         let from = Time::from_ns(rng.below(1 << 40));
         let mut probe = Bench::new("wd4tb7200:segments=0");
         probe.one(Op::Read, rng.below(bench.0.sectors() - 8), 8);
-        let best =
-            (0..32).map(|_| probe.0.positioning_ns(from + probe.1, &request(rng.below(bench.0.sectors() - 8)))).min();
+        let best = (0..32)
+            .map(|_| {
+                probe.0.positioning_ns(from + probe.1, &request(rng.below(bench.0.sectors() - 8)))
+            })
+            .min();
         sum += best.unwrap();
     }
     let predicted = sum / 1000;
     assert!(queued * 2 < one, "{queued} {one}");
     // The others are left over from choices before, so they are worse than fresh ones.
-    assert!((predicted..predicted * 3 / 2).contains(&queued), "{queued} ns, of 32 fresh ones the best is {predicted}");
+    assert!(
+        (predicted..predicted * 3 / 2).contains(&queued),
+        "{queued} ns, of 32 fresh ones the best is {predicted}"
+    );
 }
 
 #[test]

@@ -177,7 +177,8 @@ impl Waiting {
                 self.rotate(parent, side);
                 sibling = self.node(parent).children[1 - side];
             }
-            let (near, far) = (self.node(sibling).children[side], self.node(sibling).children[1 - side]);
+            let (near, far) =
+                (self.node(sibling).children[side], self.node(sibling).children[1 - side]);
             if !self.is_red(near) && !self.is_red(far) {
                 self.node_mut(sibling).red = true;
                 if self.node(parent).red {
@@ -248,8 +249,12 @@ impl Waiting {
     }
 
     fn settle(&mut self, at: u32) {
-        let below =
-            self.node(at).children.into_iter().filter(|&child| child != NIL).map(|child| self.node(child).least);
+        let below = self
+            .node(at)
+            .children
+            .into_iter()
+            .filter(|&child| child != NIL)
+            .map(|child| self.node(child).least);
         let least = below.fold(self.node(at).start, u64::min);
         self.node_mut(at).least = least;
     }
