@@ -1,4 +1,5 @@
-//! Writes the list of kernel module sources that become part of the program, so that a new C file needs no edit here.
+//! Writes the list of kernel module sources that become part of the program, so that a new C file
+//! needs no edit here.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Compiles the C of kernel/core for this machine, with every warning an error: what a kernel build would say is said here.
+//! Compiles the C of kernel/core for this machine, with every warning an error: what a kernel build
+//! would say is said here.
 
 use std::fs;
 
@@ -25,7 +26,8 @@ fn main() {
     disk();
 }
 
-/// Optimised: the models are what the tests exercise, and a million commands without are most of a minute.
+/// Optimised: the models are what the tests exercise, and a million commands without are most of a
+/// minute.
 fn strict() -> Build {
     let mut build = Build::new();
     build.std("gnu11").opt_level(2).extra_warnings(true).warnings(true).warnings_into_errors(true);
@@ -53,7 +55,8 @@ fn disk() {
     {
         build.flag_if_supported(warning);
     }
-    // Undefined behaviour ends the program, without the sanitizer's run-time library, which would have to be linked in.
+    // Undefined behaviour ends the program, without the sanitizer's run-time library, which would
+    // have to be linked in.
     build
         .flag_if_supported("-fsanitize=undefined")
         .flag_if_supported("-fsanitize-undefined-trap-on-error");

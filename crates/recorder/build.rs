@@ -1,4 +1,5 @@
-//! Compiles kernel/bpf/record.bpf.c for the kernel's BPF machine. Only the full build needs it, and clang.
+//! Compiles kernel/bpf/record.bpf.c for the kernel's BPF machine. Only the full build needs it, and
+//! clang.
 
 use std::path::PathBuf;
 use std::process::Command;

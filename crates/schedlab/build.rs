@@ -1,5 +1,6 @@
-//! Names the source of this build: the commit, and a hash of the source where that is not exactly the commit's
-//! (docs/decisions/0036-builds.md). Also run for the Python package, so that both have one identity.
+//! Names the source of this build: the commit, and a hash of the source where that is not exactly
+//! the commit's (docs/decisions/0036-builds.md). Also run for the Python package, so that both have
+//! one identity.
 
 use std::env;
 use std::fs;
@@ -20,7 +21,8 @@ fn main() {
     // What becomes part of the program is listed when `guest` is built.
     rerun_if_changed(&root.join("kernel"));
     let git = Git { root };
-    // At a commit the reflog grows, HEAD itself need not change. A file that is missing would run this script every time.
+    // At a commit the reflog grows, HEAD itself need not change. A file that is missing would run
+    // this script every time.
     for name in ["HEAD", "logs/HEAD"] {
         let path = git.run(&["rev-parse", "--git-path", name]).map(|path| root.join(path));
         path.filter(|path| path.exists()).iter().for_each(|path| rerun_if_changed(path));
@@ -29,7 +31,8 @@ fn main() {
 }
 
 fn describe(git: &Git<'_>, hash: impl Fn() -> String) -> String {
-    // No tags, of which a clone may have others, and a fixed length, which otherwise depends on the number of objects.
+    // No tags, of which a clone may have others, and a fixed length, which otherwise depends on the
+    // number of objects.
     let commit = git.run(&["describe", "--always", "--exclude=*", "--abbrev=12"]);
     // In a subdirectory of a repository, the repository is another project's.
     let is_top = git.run(&["rev-parse", "--show-prefix"]).is_some_and(|prefix| prefix.is_empty());
@@ -58,7 +61,8 @@ fn rerun_if_changed(path: &Path) {
     println!("cargo::rerun-if-changed={}", path.display());
 }
 
-/// FNV-1a of 64 bits over names and contents: against accidents, in one hundredth of a second and without a dependency.
+/// FNV-1a of 64 bits over names and contents: against accidents, in one hundredth of a second and
+/// without a dependency.
 fn hash(root: &Path, files: &[PathBuf]) -> String {
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
     for file in files {

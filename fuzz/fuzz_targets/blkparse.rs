@@ -1,6 +1,8 @@
-//! The reader of blkparse's text: any text gives a trace that can be replayed, or an error with its line.
+//! The reader of blkparse's text: any text gives a trace that can be replayed, or an error with its
+//! line.
 //!
-//! The first byte says whether broken lines are passed over and how the trace is replayed; the rest is the trace.
+//! The first byte says whether broken lines are passed over and how the trace is replayed; the rest
+//! is the trace.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

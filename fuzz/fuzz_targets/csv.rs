@@ -1,4 +1,5 @@
-//! Tables that somebody else measured: any text gives samples that can be judged and reported, or an error.
+//! Tables that somebody else measured: any text gives samples that can be judged and reported, or
+//! an error.
 //!
 //! The first byte chooses what the columns mean; the rest is the table.
 #![no_main]

@@ -1,8 +1,10 @@
-//! Descriptions of devices: any text gives a device that keeps the laws of crates/sim/tests/it/device, or an error.
+//! Descriptions of devices: any text gives a device that keeps the laws of
+//! crates/sim/tests/it/device, or an error.
 //!
-//! The first byte says what the bytes up to the first 0 are: a description (TOML), a specification (`NAME:KEY=VALUE`), or
-//! changes of a preset's values, which finds more devices than text does. What comes after the 0 are the choices of commands. A
-//! flash is cut to 16 MiB: what is allowed may also be large, and slow to make.
+//! The first byte says what the bytes up to the first 0 are: a description (TOML), a specification
+//! (`NAME:KEY=VALUE`), or changes of a preset's values, which finds more devices than text does.
+//! What comes after the 0 are the choices of commands. A flash is cut to 16 MiB: what is allowed
+//! may also be large, and slow to make.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Entries of the journal: any bytes give an entry that is written and read again as itself, or an error. Each owner of a kind reads
-//! it; nothing is undone.
+//! Entries of the journal: any bytes give an entry that is written and read again as itself, or an
+//! error. Each owner of a kind reads it; nothing is undone.
 #![no_main]
 
 use machine::journal::Entry;

@@ -1,7 +1,8 @@
-//! Plans: any text gives a plan that is written and read again as itself, and resolved for an arena in virtual time, or an error.
+//! Plans: any text gives a plan that is written and read again as itself, and resolved for an arena
+//! in virtual time, or an error.
 //!
-//! The first byte: whether the rest is the text of a plan, or lines of arms and workloads as on a command line. Plans that name files
-//! are not resolved: what those hold is no part of the input.
+//! The first byte: whether the rest is the text of a plan, or lines of arms and workloads as on a
+//! command line. Plans that name files are not resolved: what those hold is no part of the input.
 #![no_main]
 
 use experiment::plan::{self, ArenaKind, Plan};

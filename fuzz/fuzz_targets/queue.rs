@@ -1,8 +1,9 @@
-//! The queue with every elevator: bytes become a row, tunables, limits, pieces with their times, service times and the ends of
-//! processes; the laws of crates/properties check the result.
+//! The queue with every elevator: bytes become a row, tunables, limits, pieces with their times,
+//! service times and the ends of processes; the laws of crates/properties check the result.
 //!
-//! The inputs are decoded by hand and every byte string is one, so that a small change of the bytes is a small change of what
-//! happens. A file that crashes is repeated with `scripts/fuzz queue FILE`.
+//! The inputs are decoded by hand and every byte string is one, so that a small change of the bytes
+//! is a small change of what happens. A file that crashes is repeated with
+//! `scripts/fuzz queue FILE`.
 #![no_main]
 
 use elevator::{ELEVATORS, Op, PrioClass, Priority};

@@ -1,6 +1,7 @@
 //! What fuzz targets share: the laws of traces, and those of a study.
 //!
-//! A study of any evidence ends, renders in every format, and names no number that its evidence cannot give.
+//! A study of any evidence ends, renders in every format, and names no number that its evidence
+//! cannot give.
 
 use std::sync::Arc;
 
@@ -47,8 +48,8 @@ fn replay(recording: &Recording, how: u8) {
     }
 }
 
-/// Any text of a trace gives a recording that can be replayed, or an error with its line. `skip_bad` passes over broken lines, `how` says
-/// how the trace is replayed.
+/// Any text of a trace gives a recording that can be replayed, or an error with its line.
+/// `skip_bad` passes over broken lines, `how` says how the trace is replayed.
 pub fn read_and_replay(format: Format, text: &[u8], skip_bad: bool, how: u8) {
     match parse(format, text, Options { skip_bad }) {
         Ok(recording) => {

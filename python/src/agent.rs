@@ -1,8 +1,9 @@
 //! The scheduler that asks what to dispatch.
 //!
-//! It keeps requests in order of arrival and decides nothing: at each decision it sends what it holds and waits for the answer. Numbers of
-//! an observation are of the queue and of the oldest requests; `schedlab.gym` names them. Without an environment, or
-//! once that is closed, it is order of arrival.
+//! It keeps requests in order of arrival and decides nothing: at each decision it sends what it
+//! holds and waits for the answer. Numbers of an observation are of the queue and of the oldest
+//! requests; `schedlab.gym` names them. Without an environment, or once that is closed, it is order
+//! of arrival.
 
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, Sender};
@@ -15,7 +16,8 @@ use elevator::{
 /// The scheduler's name in plans.
 const NAME: &str = "agent";
 
-/// Numbers of each row of an observation: the first row is of the queue, the others are of candidates.
+/// Numbers of each row of an observation: the first row is of the queue, the others are of
+/// candidates.
 pub(super) const FEATURES: usize = 7;
 
 pub(super) static ROW: ElevatorKind = ElevatorKind {

@@ -1,12 +1,15 @@
-//! Scheduling as a learning problem: a simulated trial that stops at each decision of the scheduler.
+//! Scheduling as a learning problem: a simulated trial that stops at each decision of the
+//! scheduler.
 //!
-//! Problem: the simulator runs a trial to its end and calls the scheduler; a learner calls the environment, and expects it to stand still
-//! meanwhile. Approach: the trial runs on a thread of its own, whose scheduler sends what it holds through a channel and waits for the
-//! answer. Nothing of the simulator is different: the same plan with the same answers has the same observation, and every other scheduler
-//! of the plan can be measured beside it.
+//! Problem: the simulator runs a trial to its end and calls the scheduler; a learner calls the
+//! environment, and expects it to stand still meanwhile. Approach: the trial runs on a thread of
+//! its own, whose scheduler sends what it holds through a channel and waits for the answer. Nothing
+//! of the simulator is different: the same plan with the same answers has the same observation, and
+//! every other scheduler of the plan can be measured beside it.
 //!
-//! Terms: a *candidate* is one of the oldest requests that are held; a decision is the number of a candidate, or to wait. A wait ends with
-//! the next request, or after a fixed time, whichever comes first.
+//! Terms: a *candidate* is one of the oldest requests that are held; a decision is the number of a
+//! candidate, or to wait. A wait ends with the next request, or after a fixed time, whichever comes
+//! first.
 
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Mutex, PoisonError};
@@ -57,7 +60,8 @@ struct Running {
     thread: JoinHandle<(Box<SimArena>, anyhow::Result<Observation>)>,
 }
 
-/// A decision to be made: time in nanoseconds, observation, number of candidates, completed bytes, request-seconds that were open.
+/// A decision to be made: time in nanoseconds, observation, number of candidates, completed bytes,
+/// request-seconds that were open.
 type State<'py> = (u64, Bound<'py, PyBytes>, usize, u64, f64);
 
 #[pymethods]
@@ -133,7 +137,8 @@ impl Decisions {
         Ok(question.map(|question| state(py, question)))
     }
 
-    /// Answers the decision: the number of a candidate, or None to wait. The next decision; None: the trial has ended.
+    /// Answers the decision: the number of a candidate, or None to wait. The next decision; None:
+    /// the trial has ended.
     #[pyo3(signature = (candidate))]
     fn answer<'py>(
         &self,
@@ -151,7 +156,8 @@ impl Decisions {
         Ok(question.map(|question| state(py, question)))
     }
 
-    /// Ends the trial, if one is running: what was observed, as JSON; None: nothing, or it was cut short.
+    /// Ends the trial, if one is running: what was observed, as JSON; None: nothing, or it was cut
+    /// short.
     fn end(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let found = py.detach(|| {
             let mut episode = self.lock();
@@ -208,7 +214,8 @@ impl Drop for Decisions {
     }
 }
 
-/// Takes the arena back, and what the trial observed; one that is running is asked to end, if `cut`.
+/// Takes the arena back, and what the trial observed; one that is running is asked to end, if
+/// `cut`.
 fn ended(
     episode: &mut Episode,
     cut: bool,

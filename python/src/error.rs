@@ -1,8 +1,8 @@
 //! From errors of the workspace to exceptions, and from panics of a trial to exceptions.
 //!
-//! A panic of the simulator names scheduler, seed and state, and is a mistake in a scheduler: in Python most likely one of the user's. It
-//! becomes an exception that carries the text; the hook that would print it is replaced for this module alone, which has a standard library
-//! of its own.
+//! A panic of the simulator names scheduler, seed and state, and is a mistake in a scheduler: in
+//! Python most likely one of the user's. It becomes an exception that carries the text; the hook
+//! that would print it is replaced for this module alone, which has a standard library of its own.
 
 use std::any::Any;
 use std::panic;

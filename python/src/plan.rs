@@ -1,6 +1,7 @@
 //! Plans: read from TOML, made of Python's values, completed.
 //!
-//! Whatever a plan is made of becomes TOML first, so that there is one reader and one set of errors.
+//! Whatever a plan is made of becomes TOML first, so that there is one reader and one set of
+//! errors.
 
 use std::path::PathBuf;
 
@@ -47,7 +48,8 @@ pub(crate) fn plan_as_json(text: &str) -> PyResult<String> {
     serde_json::to_string(&plan(text)?).map_err(usage)
 }
 
-/// The plan that is measured: checked against what there is, with everything filled in; and notes on what it is read as.
+/// The plan that is measured: checked against what there is, with everything filled in; and notes
+/// on what it is read as.
 #[pyfunction]
 pub(crate) fn complete_plan(text: &str) -> PyResult<(String, Vec<String>)> {
     let (plan, notes) = completed(plan(text)?)?;

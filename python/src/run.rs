@@ -1,7 +1,8 @@
 //! `run`: one experiment in the simulator, from a plan to its record.
 //!
-//! The work is done on a thread of its own while this one, without the interpreter's lock, looks for signals and reports progress: Ctrl-C
-//! ends an experiment as it ends the program's, and other threads of Python go on.
+//! The work is done on a thread of its own while this one, without the interpreter's lock, looks
+//! for signals and reports progress: Ctrl-C ends an experiment as it ends the program's, and other
+//! threads of Python go on.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +36,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long a scheduler's method may run on after a signal.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Runs a plan of the sim arena. `watch` is called with how far it is, several times a second and at the end.
+/// Runs a plan of the sim arena. `watch` is called with how far it is, several times a second and
+/// at the end.
 #[pyfunction]
 #[pyo3(signature = (plan, *, workers=None, out=None, command=None, watch=None))]
 pub(crate) fn run(
@@ -86,9 +88,10 @@ struct Asked {
     command: String,
 }
 
-/// Does `work` on another thread, without the interpreter's lock, and calls `look` while it works. An exception of `look`, or of a signal's
-/// handler, asks the work to end and is raised when it has. After [`GRACE`] the methods of schedulers are interrupted. One that still does not
-/// return after twice that time is left behind, with its thread, which ends when the method does.
+/// Does `work` on another thread, without the interpreter's lock, and calls `look` while it works.
+/// An exception of `look`, or of a signal's handler, asks the work to end and is raised when it
+/// has. After [`GRACE`] the methods of schedulers are interrupted. One that still does not return
+/// after twice that time is left behind, with its thread, which ends when the method does.
 pub(crate) fn attended<T: Send + 'static>(
     py: Python<'_>,
     stop: &Stop,

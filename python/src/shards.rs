@@ -1,6 +1,7 @@
 //! Plans in pieces, for whatever distributes them: `schedlab.ray` and programs like it.
 //!
-//! Prepared plans and units cross as JSON, segments as bytes; the judging, the order of blocks and the record are `lab::shards`'.
+//! Prepared plans and units cross as JSON, segments as bytes; the judging, the order of blocks and
+//! the record are `lab::shards`'.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -22,7 +23,8 @@ use crate::plan::{completed, plan as parsed};
 use crate::record::Record;
 use crate::run::{Watched, attended};
 
-/// Opens the arena of a plan, rehearses it and takes down its environment: what workers need, as JSON.
+/// Opens the arena of a plan, rehearses it and takes down its environment: what workers need, as
+/// JSON.
 #[pyfunction]
 #[pyo3(signature = (plan, *, command, workers=None, cache_dir=None, program=None))]
 pub(crate) fn prepare(
@@ -144,7 +146,8 @@ impl Distributed {
         Ok(Distributed { live: Mutex::new(Some(live)), stop })
     }
 
-    /// Up to this number of trials that are wanted and not out, as units in JSON, and how many these are.
+    /// Up to this number of trials that are wanted and not out, as units in JSON, and how many
+    /// these are.
     fn take(&self, most: usize) -> PyResult<(String, u64)> {
         self.with(|live| {
             let units = live.take(most);
@@ -167,7 +170,8 @@ impl Distributed {
         })
     }
 
-    /// Waits at most so many seconds until something is wanted or the experiment has ended; whether it is so.
+    /// Waits at most so many seconds until something is wanted or the experiment has ended; whether
+    /// it is so.
     fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         let most = Duration::try_from_secs_f64(seconds).map_err(usage)?;
         py.detach(|| self.with(|live| Ok(live.wait(most))))
@@ -191,7 +195,8 @@ impl Distributed {
         Ok(step)
     }
 
-    /// The record of the experiment that has ended, with its report beside it; one that has not is ended by an error.
+    /// The record of the experiment that has ended, with its report beside it; one that has not is
+    /// ended by an error.
     fn finish(&self, py: Python<'_>) -> PyResult<Record> {
         let live = self.lock().take().ok_or_else(closed)?;
         let finished = py.detach(|| {

@@ -1,6 +1,8 @@
-//! A table of columns, which any reader of Arrow takes without a copy: pandas, polars, pyarrow, DuckDB.
+//! A table of columns, which any reader of Arrow takes without a copy: pandas, polars, pyarrow,
+//! DuckDB.
 //!
-//! Arrow's C stream in a capsule is the interface that these have in common, so none of them is needed to build or to use this package.
+//! Arrow's C stream in a capsule is the interface that these have in common, so none of them is
+//! needed to build or to use this package.
 
 use std::sync::Arc;
 

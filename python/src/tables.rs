@@ -1,6 +1,7 @@
 //! The tables of a record and of a study, column by column.
 //!
-//! Values have the units of their metrics' names; what is not known is null, and text from outside stays as it is.
+//! Values have the units of their metrics' names; what is not known is null, and text from outside
+//! stays as it is.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,9 @@
-//! The tests of the Python package, run by pytest with the extension module that cargo built for this test.
+//! The tests of the Python package, run by pytest with the extension module that cargo built for
+//! this test.
 //!
-//! They need the environment that `scripts/need test` makes below target/tools; without it they are skipped, which CI does not allow. Nothing
-//! is installed: the package is put together in a temporary directory. That a wheel installs and works is `scripts/test-packages`' to test.
+//! They need the environment that `scripts/need test` makes below target/tools; without it they are
+//! skipped, which CI does not allow. Nothing is installed: the package is put together in a
+//! temporary directory. That a wheel installs and works is `scripts/test-packages`' to test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

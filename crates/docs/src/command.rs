@@ -16,7 +16,8 @@ pub struct Command {
     pub words: Vec<String>,
 }
 
-/// The commands of `program` in the text of a code block. In a block with prompts (`$ `) only lines with a prompt are commands.
+/// The commands of `program` in the text of a code block. In a block with prompts (`$ `) only lines
+/// with a prompt are commands.
 pub(crate) fn in_block(block: &str, program: &str) -> Vec<Command> {
     let joined = join(block);
     let prompts = joined.lines().any(|line| line.starts_with("$ "));

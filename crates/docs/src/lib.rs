@@ -1,8 +1,10 @@
-//! Reads the book and the pages beside it, so that tests can hold them against the tree and the programs.
+//! Reads the book and the pages beside it, so that tests can hold them against the tree and the
+//! programs.
 //!
-//! A page names files, anchors, options and commands, and all of them change while the page stays. The tests of this crate follow
-//! every link; each program parses the command lines that the pages show with its own parser (`Page::commands`); generated pages
-//! are compared with what the tables say now (`check`).
+//! A page names files, anchors, options and commands, and all of them change while the page stays.
+//! The tests of this crate follow every link; each program parses the command lines that the pages
+//! show with its own parser (`Page::commands`); generated pages are compared with what the tables
+//! say now (`check`).
 #![forbid(unsafe_code)]
 
 mod command;

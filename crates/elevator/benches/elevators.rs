@@ -1,9 +1,10 @@
-//! The overhead of a scheduler: nanoseconds of insertion, dispatch and completion of one request, through the queue, while 64 and
-//! while 4096 others are held.
+//! The overhead of a scheduler: nanoseconds of insertion, dispatch and completion of one request,
+//! through the queue, while 64 and while 4096 others are held.
 //!
-//! `cargo bench -p elevator [-- NAME…]` takes the rows whose names contain one of the words. Rounds of all rows alternate, so
-//! that a machine that slows down slows all of them down; the median stands. A cost that grows with the logarithm of the
-//! number held doubles from 64 to 4096; rows that look at every request by nature say so (`Promise::LinearTime`).
+//! `cargo bench -p elevator [-- NAME…]` takes the rows whose names contain one of the words. Rounds
+//! of all rows alternate, so that a machine that slows down slows all of them down; the median
+//! stands. A cost that grows with the logarithm of the number held doubles from 64 to 4096; rows
+//! that look at every request by nature say so (`Promise::LinearTime`).
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,7 +19,8 @@ const ROUNDS: usize = 7;
 const PER_ROUND: u32 = 20_000;
 /// Sectors of the disk.
 const DISK: u64 = 1 << 22;
-/// What the kernel's documentation says of one request, in nanoseconds (Documentation/block/bfq-iosched.rst).
+/// What the kernel's documentation says of one request, in nanoseconds
+/// (Documentation/block/bfq-iosched.rst).
 const DOCUMENTED_NS: [(&str, u64); 2] = [("mq-deadline", 700), ("bfq", 1900)];
 
 /// Positions cost what their distance is.

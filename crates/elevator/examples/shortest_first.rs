@@ -1,12 +1,13 @@
 //! shortest-first: the smallest request next, without starving large ones.
 //!
-//! Problem: behind a backup that writes 512 KiB at a time, a page fault of 4 KiB waits for all of its requests.
-//! Approach: serve the smallest request; serve the oldest instead after `patience` dispatches since its arrival.
-//! Terms: a request is *overdue* after that many. Properties: work-conserving; no request is passed by more than `patience`
-//! later arrivals, because a request can only be passed while the oldest, which is not younger, is not overdue.
+//! Problem: behind a backup that writes 512 KiB at a time, a page fault of 4 KiB waits for all of
+//! its requests. Approach: serve the smallest request; serve the oldest instead after `patience`
+//! dispatches since its arrival. Terms: a request is *overdue* after that many. Properties:
+//! work-conserving; no request is passed by more than `patience` later arrivals, because a request
+//! can only be passed while the oldest, which is not younger, is not overdue.
 //!
-//! Source: shortest processing time first, textbooks; the patience is proposed here.
-//! Parameters: `patience` (requests, default 16; 0 is first come, first served). Departures: the length of a
+//! Source: shortest processing time first, textbooks; the patience is proposed here. Parameters:
+//! `patience` (requests, default 16; 0 is first come, first served). Departures: the length of a
 //! request stands for its service time, although the seek is most of it.
 
 use std::collections::{BTreeMap, BTreeSet};

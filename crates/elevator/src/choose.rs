@@ -1,8 +1,10 @@
 //! The one-way elevator with limited backward seek that anticipatory, cfq and bfq share.
 //!
-//! What goes on after a request differs between the three (from where the distance counts), so it stands in their own files.
+//! What goes on after a request differs between the three (from where the distance counts), so it
+//! stands in their own files.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c and cfq-iosched.c, Linux 6.12 block/bfq-iosched.c; confirmed.
+//! Source: Linux 2.6.20 block/as-iosched.c and cfq-iosched.c, Linux 6.12 block/bfq-iosched.c;
+//! confirmed.
 
 use crate::request::BlockRequest;
 

@@ -1,7 +1,8 @@
 //! The kernel's tick: what legacy schedulers measure time with.
 //!
-//! Linux 2.6 counted time in jiffies of 1/HZ second, several defaults are integer fractions of HZ, and timers fire on ticks.
-//! The same scheduler therefore behaves differently on two kernels that differ in HZ only.
+//! Linux 2.6 counted time in jiffies of 1/HZ second, several defaults are integer fractions of HZ,
+//! and timers fire on ticks. The same scheduler therefore behaves differently on two kernels that
+//! differ in HZ only.
 
 use crate::vocabulary::Time;
 
@@ -41,7 +42,8 @@ impl Clock {
     /// Whole ticks until `now`.
     pub fn jiffies(self, now: Time) -> u64 {
         match now.as_ns().checked_mul(self.hz()) {
-            // A division by a constant in 64 bits is ten times as fast, and schedulers ask at every step.
+            // A division by a constant in 64 bits is ten times as fast, and schedulers ask at every
+            // step.
             Some(product) => product / SECOND_NS as u64,
             None => (u128::from(now.as_ns()) * u128::from(self.hz) / SECOND_NS) as u64,
         }

@@ -1,10 +1,12 @@
 //! Whether what flows are promised fits a device: sums of rates, and bursts within latency bounds.
 //!
-//! A flow with rate ρ, burst σ and latency bound δ asks for at most σ + ρ·(t − δ) bytes to be complete within any t ≥ δ (its
-//! arrival curve, shifted by the bound). Served by earliest deadline, all bounds hold if the sum over the flows never exceeds what
-//! the device does in t, less one request that is being served. The sum is piecewise linear and jumps where a bound begins; so it is
-//! compared at each bound, and in the long run by the rates. Source: the schedulability condition of pClock (SIGMETRICS 2007), which
-//! is that of earliest deadline first under arrival curves; derived.
+//! A flow with rate ρ, burst σ and latency bound δ asks for at most σ + ρ·(t − δ) bytes to be
+//! complete within any t ≥ δ (its arrival curve, shifted by the bound). Served by earliest
+//! deadline, all bounds hold if the sum over the flows never exceeds what the device does in t,
+//! less one request that is being served. The sum is piecewise linear and jumps where a bound
+//! begins; so it is compared at each bound, and in the long run by the rates. Source: the
+//! schedulability condition of pClock (SIGMETRICS 2007), which is that of earliest deadline first
+//! under arrival curves; derived.
 
 use crate::scheduler::FlowSpec;
 
@@ -47,9 +49,9 @@ impl CurveFit {
     }
 }
 
-/// Compares the promises of flows with a device that does `capacity` bytes per second and serves requests of at most `largest`
-/// bytes, which it does not interrupt. Flows without a rate ask for their burst alone, those without a latency bound for
-/// their rate alone.
+/// Compares the promises of flows with a device that does `capacity` bytes per second and serves
+/// requests of at most `largest` bytes, which it does not interrupt. Flows without a rate ask for
+/// their burst alone, those without a latency bound for their rate alone.
 pub fn fit(flows: &[FlowSpec], capacity: u64, largest: u64) -> CurveFit {
     let rates = flows.iter().fold(0_u64, |sum, flow| sum.saturating_add(flow.rate.unwrap_or(0)));
     let bounds = flows.iter().enumerate().filter_map(|(at, flow)| Some((at, flow.latency_ns?)));
@@ -100,7 +102,8 @@ mod tests {
 
     #[test]
     fn a_burst_has_to_fit_its_bound_with_the_bursts_of_shorter_bounds_and_their_rates_since() {
-        // In 20 ms the device does 2 MB: 1 of the second flow, 0.5 of the first, and 10 ms of its rate, 0.5 more.
+        // In 20 ms the device does 2 MB: 1 of the second flow, 0.5 of the first, and 10 ms of its
+        // rate, 0.5 more.
         let flows = [flow(50 * MB, MB / 2, 10), flow(10 * MB, MB, 20)];
         assert!(fit(&flows, 100 * MB, 0).fits());
         let lack = fit(&flows, 100 * MB, 4096).shortfall.expect("one request more is too much");

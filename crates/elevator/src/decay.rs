@@ -1,7 +1,8 @@
-//! The decaying mean of anticipatory, cfq and bfq: fixed point with 256 = 1.0, seven eighths kept with each sample.
+//! The decaying mean of anticipatory, cfq and bfq: fixed point with 256 = 1.0, seven eighths kept
+//! with each sample.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c, cfq-iosched.c; confirmed. That integers make the weight stick at 249 instead of
-//! 256 is derived.
+//! Source: Linux 2.6.20 block/as-iosched.c, cfq-iosched.c; confirmed. That integers make the weight
+//! stick at 249 instead of 256 is derived.
 
 /// How a mean is rounded: think times add half a unit, seek distances half of the weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

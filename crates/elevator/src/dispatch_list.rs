@@ -1,4 +1,5 @@
-//! The second stage of Linux 2.6.20's queue: what the elevator has decided to send, in the order of sending.
+//! The second stage of Linux 2.6.20's queue: what the elevator has decided to send, in the order of
+//! sending.
 //!
 //! Source: Linux 2.6.20 block/elevator.c; confirmed.
 
@@ -12,7 +13,8 @@ pub(crate) struct DispatchList {
     list: VecDeque<BlockRequest>,
     /// Where circular order begins: the end of what was appended or handed over last.
     end_sector: u64,
-    /// Requests at its head that were put there; nothing is sorted in before them (the kernel's soft barrier).
+    /// Requests at its head that were put there; nothing is sorted in before them (the kernel's
+    /// soft barrier).
     heads: usize,
 }
 
@@ -37,7 +39,8 @@ impl DispatchList {
         self.heads += 1;
     }
 
-    /// Inserts in circular ascending order from the boundary: sectors at or above it first, ascending in each part.
+    /// Inserts in circular ascending order from the boundary: sectors at or above it first,
+    /// ascending in each part.
     pub(crate) fn add_sorted(&mut self, request: BlockRequest) {
         if self.list.is_empty() {
             return self.list.push_back(request);

@@ -1,4 +1,5 @@
-//! A queue in order of arrival from whose middle requests can be taken: one chain over a table of links of its own.
+//! A queue in order of arrival from whose middle requests can be taken: one chain over a table of
+//! links of its own.
 
 use crate::chain::{Chain, Links};
 

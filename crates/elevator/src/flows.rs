@@ -1,7 +1,9 @@
-//! Which flow a process belongs to, and what the flow is promised: the bookkeeping that all schedulers of flows share.
+//! Which flow a process belongs to, and what the flow is promised: the bookkeeping that all
+//! schedulers of flows share.
 //!
-//! Flows get dense numbers in order of appearance, so that a scheduler keeps what it knows of them in plain tables. A process
-//! that was never declared is a flow of its own with the default promise, as a process without a control group is.
+//! Flows get dense numbers in order of appearance, so that a scheduler keeps what it knows of them
+//! in plain tables. A process that was never declared is a flow of its own with the default
+//! promise, as a process without a control group is.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +29,8 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// The process belongs to this flow, which is promised this from now on. Returns the flow's number.
+    /// The process belongs to this flow, which is promised this from now on. Returns the flow's
+    /// number.
     pub fn declare(&mut self, process: u32, flow: u32, spec: &FlowSpec) -> usize {
         let number = self.number(Key::Declared(flow));
         self.specs[number] = *spec;

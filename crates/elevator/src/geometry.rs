@@ -1,10 +1,11 @@
-//! The geometry of a disk as schedulers use it: the mapping of sectors to cylinders, and seek times.
+//! The geometry of a disk as schedulers use it: the mapping of sectors to cylinders, and seek
+//! times.
 //!
-//! A kernel module would get these as parameters, so they are plain numbers. Exact positions (zones, skew, the angle) are the
-//! disk model's; a scheduler in the host cannot know them.
+//! A kernel module would get these as parameters, so they are plain numbers. Exact positions
+//! (zones, skew, the angle) are the disk model's; a scheduler in the host cannot know them.
 
-/// Seek time by distance: `a + b·√d` up to a knee, `c + e·d` beyond, and single distances where a drive's sheet lists them.
-/// Integer arithmetic: nanoseconds in, nanoseconds out.
+/// Seek time by distance: `a + b·√d` up to a knee, `c + e·d` beyond, and single distances where a
+/// drive's sheet lists them. Integer arithmetic: nanoseconds in, nanoseconds out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SeekCurve {
     /// Nanoseconds for the distances 1, 2, 3 …, which win over the curve; may be empty.
@@ -17,13 +18,14 @@ pub struct SeekCurve {
     pub b_ns: u64,
     /// Constant of the linear part, in nanoseconds.
     pub c_ns: u64,
-    /// Factor of d in the linear part, in picoseconds: a modern drive moves a cylinder in tens of nanoseconds.
+    /// Factor of d in the linear part, in picoseconds: a modern drive moves a cylinder in tens of
+    /// nanoseconds.
     pub e_ps: u64,
 }
 
 impl SeekCurve {
-    /// Nanoseconds for a distance in cylinders; 0 for distance 0 (a published curve's constant there is an artefact: a
-    /// stream on one cylinder does not seek).
+    /// Nanoseconds for a distance in cylinders; 0 for distance 0 (a published curve's constant
+    /// there is an artefact: a stream on one cylinder does not seek).
     pub fn seek_ns(&self, distance: u64) -> u64 {
         if distance == 0 {
             return 0;
@@ -54,7 +56,8 @@ pub struct Geometry {
     pub seek: SeekCurve,
     /// Nanoseconds of a revolution; 0: nothing turns, or it is not known.
     pub revolution_ns: u64,
-    /// Nanoseconds in which a sector passes under the head, on average over the zones; 0: not known.
+    /// Nanoseconds in which a sector passes under the head, on average over the zones; 0: not
+    /// known.
     pub sector_ns: u64,
 }
 

@@ -1,12 +1,13 @@
-//! What a row of the elevator table is: how a scheduler presents itself to lists, parsers, laws and benchmarks.
+//! What a row of the elevator table is: how a scheduler presents itself to lists, parsers, laws and
+//! benchmarks.
 
 use crate::geometry::Geometry;
 use crate::scheduler::Elevator;
 use crate::topology::Topology;
 use crate::vocabulary::LINUX_VERSION;
 
-/// How sure it is that a rule is the one of its source. The marks are repeated wherever the rule is shown: a recalled rule is
-/// never printed as the paper's.
+/// How sure it is that a rule is the one of its source. The marks are repeated wherever the rule is
+/// shown: a recalled rule is never printed as the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// Read in the primary source.
@@ -67,20 +68,25 @@ impl Origin {
     }
 }
 
-/// What a tunable is for: whether turning it could make a machine better, or only makes the laboratory's model another one.
+/// What a tunable is for: whether turning it could make a machine better, or only makes the
+/// laboratory's model another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// To be turned.
     Knob,
-    /// To be turned; counts requests of the scheduler's window, so that nothing beyond nr_requests makes a difference.
+    /// To be turned; counts requests of the scheduler's window, so that nothing beyond nr_requests
+    /// makes a difference.
     Window,
-    /// The setting of the tunable named here once more, in another unit: to turn both is to turn one twice.
+    /// The setting of the tunable named here once more, in another unit: to turn both is to turn
+    /// one twice.
     Alias(&'static str),
-    /// Selects a reading of a source that is unclear, wrong, or changed between versions. It does not exist on a real machine.
+    /// Selects a reading of a source that is unclear, wrong, or changed between versions. It does
+    /// not exist on a real machine.
     Reading,
     /// Describes the disk to the scheduler.
     Disk,
-    /// A constant or a mechanism of a scheduler of ours, for ablations and searches in virtual time. It does not exist on a real machine.
+    /// A constant or a mechanism of a scheduler of ours, for ablations and searches in virtual
+    /// time. It does not exist on a real machine.
     Internal,
 }
 
@@ -162,70 +168,80 @@ pub enum Promise {
     IdlesWithTimer,
     /// Dispatches in order of arrival.
     ArrivalOrder,
-    /// Requests that are all there from the start are dispatched in ascending order of sectors, but for at most this many
-    /// descents per pass over them: 1 for a one-way elevator that starts in the middle. A scheduler of the literature that was
-    /// with a geometry uses cylinders only: there, in ascending order of cylinders.
+    /// Requests that are all there from the start are dispatched in ascending order of sectors, but
+    /// for at most this many descents per pass over them: 1 for a one-way elevator that starts in
+    /// the middle. A scheduler of the literature that was with a geometry uses cylinders only:
+    /// there, in ascending order of cylinders.
     Ascending {
         /// How often the order may descend.
         descents: u32,
     },
-    /// As [`Promise::Ascending`], but it may sweep down as well: the order turns at most this often.
+    /// As [`Promise::Ascending`], but it may sweep down as well: the order turns at most this
+    /// often.
     Sweeping {
         /// How often the direction may change.
         turns: u32,
     },
-    /// No request waits longer than this many dispatches of others that arrived after it, with the default tunables and a
-    /// device that takes one request at a time; among requests of one priority.
+    /// No request waits longer than this many dispatches of others that arrived after it, with the
+    /// default tunables and a device that takes one request at a time; among requests of one
+    /// priority.
     PassedAtMost {
         /// That many later arrivals go first at most.
         requests: u64,
     },
-    /// A synchronous request is dispatched within this time of its insertion while the device takes at most 20 ms for a
-    /// request and at most 64 requests are held, with the default tunables; among requests of one priority, no two of which
-    /// start at the same sector (legacy Linux sends the older of such two at once, before its turn).
+    /// A synchronous request is dispatched within this time of its insertion while the device takes
+    /// at most 20 ms for a request and at most 64 requests are held, with the default tunables;
+    /// among requests of one priority, no two of which start at the same sector (legacy Linux sends
+    /// the older of such two at once, before its turn).
     WaitsAtMostMs(u64),
-    /// Meets every deadline if any order of dispatch can, when all requests take equally long and are released at once
-    /// (optimality of earliest deadline first).
+    /// Meets every deadline if any order of dispatch can, when all requests take equally long and
+    /// are released at once (optimality of earliest deadline first).
     MeetsFeasibleDeadlines,
-    /// Meets every deadline of a task set, known as a whole from the start, that the order of deadlines meets, when service times
-    /// are those of the geometry that it was built with.
+    /// Meets every deadline of a task set, known as a whole from the start, that the order of
+    /// deadlines meets, when service times are those of the geometry that it was built with.
     MeetsWhatEdfMeets,
-    /// While two flows are backlogged (the scheduler holds a request of each), the difference of their service by weight changes by at
-    /// most this many times the sum of what the largest request of each is by the flow's weight, plus the slack. Service is counted
-    /// when a request completes; weights are relative to 100, the default; all requests are reads that cost the device the same for a
-    /// byte. With a device that takes d requests at a time: d - 1 times more.
+    /// While two flows are backlogged (the scheduler holds a request of each), the difference of
+    /// their service by weight changes by at most this many times the sum of what the largest
+    /// request of each is by the flow's weight, plus the slack. Service is counted when a request
+    /// completes; weights are relative to 100, the default; all requests are reads that cost the
+    /// device the same for a byte. With a device that takes d requests at a time: d - 1 times more.
     LagAtMost {
         /// That many.
         costs: u32,
-        /// That much more, in KiB of a flow of weight 100: the throttle of FlashFQ and MQFQ twice, the budgets of BFQ; else 0.
+        /// That much more, in KiB of a flow of weight 100: the throttle of FlashFQ and MQFQ twice,
+        /// the budgets of BFQ; else 0.
         slack_kib: u32,
     },
-    /// Over every window of this length in which all flows are backlogged each flow's share of the bytes is that of its
-    /// weight, to this many percentage points; for weights of 1:10 at most and reads that cost the device the same for a byte.
+    /// Over every window of this length in which all flows are backlogged each flow's share of the
+    /// bytes is that of its weight, to this many percentage points; for weights of 1:10 at most and
+    /// reads that cost the device the same for a byte.
     ShareWithin {
         /// Percentage points.
         percent: u32,
         /// Length of the window, with a device that serves 64 KiB in a millisecond.
         over_ms: u32,
     },
-    /// A request of a flow that keeps to its rate and burst completes within the flow's latency bound, whatever flows outside of
-    /// their arrival curves do, if the curves of all flows fit the device: for every t, what may be due within t and the largest
-    /// requests that the device may have begun can be served within t.
+    /// A request of a flow that keeps to its rate and burst completes within the flow's latency
+    /// bound, whatever flows outside of their arrival curves do, if the curves of all flows fit the
+    /// device: for every t, what may be due within t and the largest requests that the device may
+    /// have begun can be served within t.
     LatencyInsideCurve,
-    /// Each flow gets at least this part of its share, by weight, of the throughput that it has alone under the same scheduler, on a
-    /// disk with 5 ms of positioning for whatever does not continue the request before and 64 KiB transferred in a millisecond,
-    /// over 10 s, for up to 4 flows without think time that are sequential or random, with weights of 1:3 at most.
+    /// Each flow gets at least this part of its share, by weight, of the throughput that it has
+    /// alone under the same scheduler, on a disk with 5 ms of positioning for whatever does not
+    /// continue the request before and 64 KiB transferred in a millisecond, over 10 s, for up to 4
+    /// flows without think time that are sequential or random, with weights of 1:3 at most.
     Insulates {
         /// Percent.
         percent: u32,
     },
-    /// A request of the real-time class is dispatched before all of lower classes, so that it waits for at most as many of those as this
-    /// tunable allows in the device.
+    /// A request of the real-time class is dispatched before all of lower classes, so that it waits
+    /// for at most as many of those as this tunable allows in the device.
     RealTimeBehind {
         /// The tunable.
         tunable: &'static str,
     },
-    /// A clock that goes back is as one that stands still: requests are served and waits end as if it had not.
+    /// A clock that goes back is as one that stands still: requests are served and waits end as if
+    /// it had not.
     AnyClock,
     /// What its source promises and it does not keep: the laws find a counter-example for each.
     NotKept {
@@ -234,8 +250,9 @@ pub enum Promise {
         /// The smallest counter-example, or the reason, in a few words.
         because: &'static str,
     },
-    /// Not a promise but a warning: a decision looks at every held request by nature of the algorithm, so that its cost grows
-    /// with their number. All others grow at most logarithmically.
+    /// Not a promise but a warning: a decision looks at every held request by nature of the
+    /// algorithm, so that its cost grows with their number. All others grow at most
+    /// logarithmically.
     LinearTime,
 }
 

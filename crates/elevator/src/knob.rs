@@ -1,8 +1,10 @@
-//! Tunables as things to turn: the default that a scheduler starts with, and the values that are worth trying.
+//! Tunables as things to turn: the default that a scheduler starts with, and the values that are
+//! worth trying.
 //!
-//! A range of 0 to 2147483647 says what the kernel takes, not what makes sense. Effects of times, depths and batch sizes go by ratios,
-//! so the values worth trying are the default and powers of four around it; of a switch or a short range they are all of it. A
-//! default of 0 means "off" or "the scheduler's own choice" and has no ratios: then a ladder that suits the unit is climbed.
+//! A range of 0 to 2147483647 says what the kernel takes, not what makes sense. Effects of times,
+//! depths and batch sizes go by ratios, so the values worth trying are the default and powers of
+//! four around it; of a switch or a short range they are all of it. A default of 0 means "off" or
+//! "the scheduler's own choice" and has no ratios: then a ladder that suits the unit is climbed.
 
 use crate::kind::{Build, ElevatorKind, Role, Tunable};
 
@@ -74,8 +76,9 @@ fn first_rung(unit: &str) -> u64 {
 }
 
 impl ElevatorKind {
-    /// What can be turned on a scheduler that was built so, with nr_requests as many as there are tags: its tunables, without those
-    /// that only say how the laboratory reads the source, that describe the disk, or that are another's alias.
+    /// What can be turned on a scheduler that was built so, with nr_requests as many as there are
+    /// tags: its tunables, without those that only say how the laboratory reads the source, that
+    /// describe the disk, or that are another's alias.
     pub fn knobs(&self, build: &Build) -> Vec<Knob> {
         self.knobs_of(build, Tunable::is_knob)
     }

@@ -1,11 +1,13 @@
 //! The vocabulary of I/O scheduling, the schedulers themselves, and the queue around them.
 //!
-//! This is the bottom of the workspace: every arena speaks these words, so the crate has no dependencies, no clock and
-//! nothing that can fail. A user's word for a scheduler (`deadline`, `noop`, `cfq`) is understood here and nowhere else.
+//! This is the bottom of the workspace: every arena speaks these words, so the crate has no
+//! dependencies, no clock and nothing that can fail. A user's word for a scheduler (`deadline`,
+//! `noop`, `cfq`) is understood here and nowhere else.
 //!
-//! Three tables: [`LINUX`] is what a current kernel can run, [`QUEUE_ATTRIBUTES`] what can be set on the queue around it; [`ELEVATORS`] is what the laboratory runs itself, on modelled
-//! disks: the schedulers of Linux since 2.4 (of CFQ one version), and those of the literature. To add one, write one file in `algorithm/`
-//! and one row in `table.rs`.
+//! Three tables: [`LINUX`] is what a current kernel can run, [`QUEUE_ATTRIBUTES`] what can be set
+//! on the queue around it; [`ELEVATORS`] is what the laboratory runs itself, on modelled disks: the
+//! schedulers of Linux since 2.4 (of CFQ one version), and those of the literature. To add one,
+//! write one file in `algorithm/` and one row in `table.rs`.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -57,7 +59,8 @@ pub use table::{ELEVATORS, find};
 pub use topology::Topology;
 pub use vocabulary::{Completion, Op, Request, Time};
 
-/// How WPCAS decides, for those who hold it against recorded work: the process classifier and the service time evaluation.
+/// How WPCAS decides, for those who hold it against recorded work: the process classifier and the
+/// service time evaluation.
 pub mod wpcas_rule {
     pub use crate::algorithm::wpcas::classifier::{Classes, Intervals, Point, Region};
     pub use crate::algorithm::wpcas::evaluation::{Times, Waits};

@@ -1,8 +1,9 @@
 //! Which I/O schedulers Linux has, had, and calls by other names.
 //!
-//! A scheduler comparison that quietly measures the wrong scheduler is worthless, so a name is either understood exactly,
-//! translated with a word to the user, or refused with the nearest choice named. Versions: blk-mq became the only path, and
-//! cfq, deadline and anticipatory's last relatives left, in Linux 5.0; anticipatory itself was removed in 2.6.33.
+//! A scheduler comparison that quietly measures the wrong scheduler is worthless, so a name is
+//! either understood exactly, translated with a word to the user, or refused with the nearest
+//! choice named. Versions: blk-mq became the only path, and cfq, deadline and anticipatory's last
+//! relatives left, in Linux 5.0; anticipatory itself was removed in 2.6.33.
 
 use crate::kind::{Build, Role, Tunable};
 use crate::knob::Knob;
@@ -87,8 +88,9 @@ pub static LINUX: &[LinuxScheduler] = &[
 ];
 
 impl LinuxScheduler {
-    /// Its tunables as the kernel names them, with their defaults for a queue that was made so; what only the laboratory has is left out.
-    /// From Linux 7.0 on, mq-deadline's `async_depth` is an attribute of the queue.
+    /// Its tunables as the kernel names them, with their defaults for a queue that was made so;
+    /// what only the laboratory has is left out. From Linux 7.0 on, mq-deadline's `async_depth` is
+    /// an attribute of the queue.
     pub fn tunables(&self, build: &Build) -> Vec<Knob> {
         let has = |row: &Tunable| !matches!(row.role, Role::Reading | Role::Disk | Role::Internal);
         find(self.name).map(|kind| kind.knobs_of(build, has)).unwrap_or_default()
@@ -122,7 +124,8 @@ pub enum Named {
         /// The nearest choice of today.
         nearest: &'static LinuxScheduler,
     },
-    /// Unknown to schedlab; a kernel may still offer it (out-of-tree schedulers), so check the device.
+    /// Unknown to schedlab; a kernel may still offer it (out-of-tree schedulers), so check the
+    /// device.
     Unknown,
 }
 

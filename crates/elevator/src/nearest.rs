@@ -1,19 +1,22 @@
-//! The request with the least value of those held, where the value grows with the positioning time: for `sptf` and `asptf`.
+//! The request with the least value of those held, where the value grows with the positioning time:
+//! for `sptf` and `asptf`.
 //!
-//! Problem: each request's rotational delay changes with every decision, so no order by positioning time can be kept, and asking
-//! the disk about every request makes a decision linear in the requests held.
+//! Problem: each request's rotational delay changes with every decision, so no order by positioning
+//! time can be kept, and asking the disk about every request makes a decision linear in the
+//! requests held.
 //!
-//! Approach: a seek alone bounds a positioning time from below, and it grows with the distance. Requests are kept in order of
-//! sectors; a search goes outwards from the actuator on both sides, the nearer side first, and ends when the bound of what is left exceeds the
-//! least value found. Where age counts too, the search also goes from the oldest request on, and the bound holds for what neither
-//! of the two has seen (Fagin's threshold algorithm). A disk that bounds nothing ([`Disk::survey`]) is asked about
-//! every request.
+//! Approach: a seek alone bounds a positioning time from below, and it grows with the distance.
+//! Requests are kept in order of sectors; a search goes outwards from the actuator on both sides,
+//! the nearer side first, and ends when the bound of what is left exceeds the least value found.
+//! Where age counts too, the search also goes from the oldest request on, and the bound holds for
+//! what neither of the two has seen (Fagin's threshold algorithm). A disk that bounds nothing
+//! ([`Disk::survey`]) is asked about every request.
 //!
-//! Source: Jacobson and Wilkes 1991 propose to look at the nearest cylinders first (recalled); Fagin, Lotem & Naor, PODS 2001
-//! (recalled).
+//! Source: Jacobson and Wilkes 1991 propose to look at the nearest cylinders first (recalled);
+//! Fagin, Lotem & Naor, PODS 2001 (recalled).
 //!
-//! Departures: none. The choice is that of the linear search, the oldest of equals included: a law, in the tests below over a
-//! disk in a few lines and in crate `sim` over its models.
+//! Departures: none. The choice is that of the linear search, the oldest of equals included: a law,
+//! in the tests below over a disk in a few lines and in crate `sim` over its models.
 //!
 //! [`Disk::survey`]: crate::Disk::survey
 
@@ -30,13 +33,16 @@ const STEPS_BY_DISTANCE: u32 = 4;
 
 /// How a scheduler values requests.
 pub(crate) trait Value {
-    /// The value of a request that takes `t_ns` and was handed over at `since`. For one `since` it is monotone in `t_ns`.
+    /// The value of a request that takes `t_ns` and was handed over at `since`. For one `since` it
+    /// is monotone in `t_ns`.
     fn of(&self, now: Time, t_ns: u64, since: Time) -> i128;
 
-    /// No request that takes `least_ns` to `most_ns` and is not older than `since` has a smaller value.
+    /// No request that takes `least_ns` to `most_ns` and is not older than `since` has a smaller
+    /// value.
     fn bound(&self, now: Time, least_ns: u64, most_ns: u64, since: Time) -> i128;
 
-    /// Whether the bound of what is not older than `since` comes nearer by steps of age alone; None: age does not count at all.
+    /// Whether the bound of what is not older than `since` comes nearer by steps of age alone;
+    /// None: age does not count at all.
     fn prefers_age(&self, now: Time, since: Time) -> Option<bool>;
 }
 
@@ -45,7 +51,8 @@ pub(crate) trait Value {
 pub(crate) struct Nearest {
     /// By sector, then by order of arrival.
     by_sector: Ordered<u128>,
-    /// By the time at which their oldest part was handed over, then by order of arrival; None: age does not count.
+    /// By the time at which their oldest part was handed over, then by order of arrival; None: age
+    /// does not count.
     by_age: Option<Ordered<u128>>,
 }
 
@@ -75,7 +82,8 @@ impl Nearest {
         }
     }
 
-    /// The tag of the request with the least value; of several the one that arrived first. Something is held.
+    /// The tag of the request with the least value; of several the one that arrived first.
+    /// Something is held.
     pub(crate) fn least(&self, view: &View<'_>, value: &impl Value) -> u32 {
         let mut best: Option<Best> = None;
         view.disk.survey(view.now, &mut |survey| {
@@ -224,7 +232,8 @@ mod tests {
         }
     }
 
-    /// Drains requests (sector, arrival in ms) from 10 s on, in lockstep with the linear search; where the two differ first.
+    /// Drains requests (sector, arrival in ms) from 10 s on, in lockstep with the linear search;
+    /// where the two differ first.
     fn first_difference(
         row: &ElevatorKind,
         set: &[(&str, u64)],

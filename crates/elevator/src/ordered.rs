@@ -1,13 +1,15 @@
-//! Keys in order, each with a tag: what a tree of the standard library does, in a third of its time.
+//! Keys in order, each with a tag: what a tree of the standard library does, in a third of its
+//! time.
 //!
-//! A scheduler asks such a map four or five times for each request, mostly with some tens of requests in it. So the keys stand
-//! sorted in short runs, one after another in memory: a search is a search in one or two small arrays, and an insertion moves at
-//! most a run. With n keys there are at most n / 16 runs, found by halving; so the cost grows with the logarithm of n as far as a
+//! A scheduler asks such a map four or five times for each request, mostly with some tens of
+//! requests in it. So the keys stand sorted in short runs, one after another in memory: a search is
+//! a search in one or two small arrays, and an insertion moves at most a run. With n keys there are
+//! at most n / 16 runs, found by halving; so the cost grows with the logarithm of n as far as a
 //! queue can grow. Nothing is allocated while the number of keys stays within one run.
 //!
-//! Most questions of a request are about one place: where the last one was found, which is then removed, and where the next one is
-//! looked for. The place of the last answer is remembered and tried first; it is checked against its neighbours, so that it may be
-//! out of date.
+//! Most questions of a request are about one place: where the last one was found, which is then
+//! removed, and where the next one is looked for. The place of the last answer is remembered and
+//! tried first; it is checked against its neighbours, so that it may be out of date.
 
 use std::cell::Cell;
 
@@ -191,8 +193,8 @@ impl<K: Copy + Ord> Ordered<K> {
         self.runs.insert(run + 1, upper);
     }
 
-    /// A run has lost a key. Two neighbours that are half a run together become one, so that runs do not crumble; one that is
-    /// empty goes in any case.
+    /// A run has lost a key. Two neighbours that are half a run together become one, so that runs
+    /// do not crumble; one that is empty goes in any case.
     fn shrink(&mut self, run: usize) {
         let empty = self.runs[run].keys.is_empty();
         let fit = |lower: &usize| {

@@ -1,9 +1,10 @@
-//! What a row of [`QUEUE_ATTRIBUTES`](crate::QUEUE_ATTRIBUTES) is: an attribute of a block device's queue, what it takes, and where its
-//! value comes from.
+//! What a row of [`QUEUE_ATTRIBUTES`](crate::QUEUE_ATTRIBUTES) is: an attribute of a block device's
+//! queue, what it takes, and where its value comes from.
 //!
-//! The kernel's answer to a wrong value is "Invalid argument", or silence and another value; so what an attribute takes stands here, and is
-//! checked before anything is written. What depends on the device (the largest transfer of its hardware) is not a number here but the
-//! name of the attribute that shows it.
+//! The kernel's answer to a wrong value is "Invalid argument", or silence and another value; so
+//! what an attribute takes stands here, and is checked before anything is written. What depends on
+//! the device (the largest transfer of its hardware) is not a number here but the name of the
+//! attribute that shows it.
 
 use crate::kind::Evidence;
 
@@ -20,8 +21,9 @@ pub struct QueueAttribute {
     pub writable: bool,
     /// Where the value of a fresh device comes from.
     pub initial: Initial,
-    /// The values worth trying, ascending; empty where it is no knob of performance: it describes the hardware, the accounting, or what
-    /// the data survives, and turning it would make the machine wrong rather than fast.
+    /// The values worth trying, ascending; empty where it is no knob of performance: it describes
+    /// the hardware, the accounting, or what the data survives, and turning it would make the
+    /// machine wrong rather than fast.
     pub levels: &'static [u64],
     /// How sure range, default and meaning are.
     pub evidence: Evidence,

@@ -1,9 +1,12 @@
-//! The table of the queue's attributes: everything that Linux 6.1 to 7.0 shows as a file under `/sys/block/DEVICE/queue`.
+//! The table of the queue's attributes: everything that Linux 6.1 to 7.0 shows as a file under
+//! `/sys/block/DEVICE/queue`.
 //!
-//! Sources: block/blk-sysfs.c and Documentation/ABI/stable/sysfs-block of Linux 6.1, read; what came later (atomic writes, write streams,
-//! `async_depth` of the queue, `zoned_qd1_writes`, the unmap limits) from later versions of the same files and from patches on the
-//! block list, hence second-hand; and what Linux 6.18 does with values at the edge of a range, tried on a loop device.
-//! The directories beside the files (`crypto`, `independent_access_ranges`, `iosched`) are not attributes.
+//! Sources: block/blk-sysfs.c and Documentation/ABI/stable/sysfs-block of Linux 6.1, read; what
+//! came later (atomic writes, write streams, `async_depth` of the queue, `zoned_qd1_writes`, the
+//! unmap limits) from later versions of the same files and from patches on the block list, hence
+//! second-hand; and what Linux 6.18 does with values at the edge of a range, tried on a loop
+//! device. The directories beside the files (`crypto`, `independent_access_ranges`, `iosched`) are
+//! not attributes.
 
 use crate::kind::Evidence;
 use crate::queue_attribute::{Ceiling, Initial, QueueAttribute, Values};

@@ -1,12 +1,15 @@
-//! Real-time task sets: what a task is, how long a service takes by the geometry, and whether an order meets the deadlines.
+//! Real-time task sets: what a task is, how long a service takes by the geometry, and whether an
+//! order meets the deadlines.
 //!
-//! The terms are those of the papers on DM-SCAN and RG-SCAN: task i has a release time r, a deadline d, a position and a size;
-//! c(i, j) is the service time of j after i; s = max(r, f of the one before), f = s + c; an order is feasible if f ≤ d for all. The
-//! schedulers in `algorithm/realtime/` plan with the same functions that a workload can be examined with, so that a
-//! task set which is called infeasible here is infeasible for them too.
+//! The terms are those of the papers on DM-SCAN and RG-SCAN: task i has a release time r, a
+//! deadline d, a position and a size; c(i, j) is the service time of j after i; s = max(r, f of the
+//! one before), f = s + c; an order is feasible if f ≤ d for all. The schedulers in
+//! `algorithm/realtime/` plan with the same functions that a workload can be examined with, so that
+//! a task set which is called infeasible here is infeasible for them too.
 //!
-//! Service times are estimates (proposed): the seek by the curve, a constant rotational latency (half a revolution unless set),
-//! and the transfer at the mean rate of the disk. A host knows no angle.
+//! Service times are estimates (proposed): the seek by the curve, a constant rotational latency
+//! (half a revolution unless set), and the transfer at the mean rate of the disk. A host knows no
+//! angle.
 
 use std::fmt;
 
@@ -40,8 +43,8 @@ pub struct ServiceModel {
 }
 
 impl ServiceModel {
-    /// The seek curve, half a revolution, and the mean rate of this disk. Without an arm every service takes no time until
-    /// rotation or transfer are set.
+    /// The seek curve, half a revolution, and the mean rate of this disk. Without an arm every
+    /// service takes no time until rotation or transfer are set.
     pub fn of(geometry: &Geometry) -> ServiceModel {
         let has_arm = geometry.cylinders > 0 && geometry.sectors_per_cylinder > 0;
         let seek = if has_arm { geometry.seek.clone() } else { SeekCurve::default() };
@@ -184,8 +187,8 @@ impl Schedule {
     }
 }
 
-/// Serves tasks in this order (numbers of `tasks`) from `start` on, the actuator at sector `head`: each one from its release
-/// or the end of the one before, whichever is later.
+/// Serves tasks in this order (numbers of `tasks`) from `start` on, the actuator at sector `head`:
+/// each one from its release or the end of the one before, whichever is later.
 pub fn schedule(
     model: &ServiceModel,
     start: Time,
@@ -211,7 +214,8 @@ pub fn schedule(
 mod tests {
     use super::*;
 
-    /// A seek of 1 ms and 100 µs for each cylinder of 10 sectors; 4 ms of rotation, 100 µs a sector.
+    /// A seek of 1 ms and 100 µs for each cylinder of 10 sectors; 4 ms of rotation, 100 µs a
+    /// sector.
     fn model() -> ServiceModel {
         let seek = SeekCurve { c_ns: 1_000_000, e_ps: 100_000_000, ..SeekCurve::default() };
         let geometry = Geometry {

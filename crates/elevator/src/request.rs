@@ -1,8 +1,9 @@
 //! A request of the block layer: sectors, process, priority.
 //!
-//! A client asks in bytes of its own file ([`crate::Request`]); by the time a scheduler sees the request it has an absolute
-//! position on the disk, a process behind it, and a tag. The tag is small, dense and reused, so that schedulers can keep
-//! what they know of a request in plain tables.
+//! A client asks in bytes of its own file ([`crate::Request`]); by the time a scheduler sees the
+//! request it has an absolute position on the disk, a process behind it, and a tag. The tag is
+//! small, dense and reused, so that schedulers can keep what they know of a request in plain
+//! tables.
 
 use std::fmt;
 
@@ -48,7 +49,8 @@ impl Priority {
         Some(Priority { class, level })
     }
 
-    /// The kernel's number: the class in the bits from 13 on, the level in the lower ones; the idle class has no levels.
+    /// The kernel's number: the class in the bits from 13 on, the level in the lower ones; the idle
+    /// class has no levels.
     pub fn number(self) -> u16 {
         let class = match self.class {
             PrioClass::RealTime => 1,
@@ -80,7 +82,8 @@ impl Default for Priority {
 /// A request in the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockRequest {
-    /// Its tag: unique among the requests that exist at one time, below the number of tags, reused afterwards.
+    /// Its tag: unique among the requests that exist at one time, below the number of tags, reused
+    /// afterwards.
     pub tag: u32,
     /// Number of requests created before it: unique, ascending in order of arrival.
     pub seq: u64,
@@ -92,7 +95,8 @@ pub struct BlockRequest {
     pub sector: u64,
     /// Length in sectors, never 0.
     pub nr_sectors: u32,
-    /// Whether somebody waits for it: every read, and writes with the sync flag (direct I/O, fsync).
+    /// Whether somebody waits for it: every read, and writes with the sync flag (direct I/O,
+    /// fsync).
     pub sync: bool,
     /// Metadata of a file system.
     pub meta: bool,
@@ -100,8 +104,8 @@ pub struct BlockRequest {
     pub priority: Priority,
     /// When it was allocated: handed to the queue.
     pub allocated: Time,
-    /// When it may be dispatched at the earliest; None: at once. Only schedulers that plan a whole task set
-    /// ([`crate::Elevator::takes_unreleased`]) get a request before that time.
+    /// When it may be dispatched at the earliest; None: at once. Only schedulers that plan a whole
+    /// task set ([`crate::Elevator::takes_unreleased`]) get a request before that time.
     pub release: Option<Time>,
     /// When it must have completed, for real-time schedulers; None: never.
     pub deadline: Option<Time>,

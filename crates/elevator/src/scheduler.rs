@@ -1,8 +1,10 @@
-//! The interface of an I/O scheduler: a value that receives events with their times and returns the next request.
+//! The interface of an I/O scheduler: a value that receives events with their times and returns the
+//! next request.
 //!
-//! An elevator owns no clock, lock, thread or file, and nothing that it does can fail. Only [`crate::Queue`] calls it. The
-//! hooks are those of the kernel's elevator interface, so that an algorithm reads like its kernel counterpart: merges are
-//! found by the queue and reported here, timers are a point in time that the caller comes back at.
+//! An elevator owns no clock, lock, thread or file, and nothing that it does can fail. Only
+//! [`crate::Queue`] calls it. The hooks are those of the kernel's elevator interface, so that an
+//! algorithm reads like its kernel counterpart: merges are found by the queue and reported here,
+//! timers are a point in time that the caller comes back at.
 
 use std::fmt;
 
@@ -32,19 +34,23 @@ pub enum Merge {
 pub enum Search {
     /// The queue, by its hash of ends and starts; [`Elevator::allow_merge`] has the last word.
     Queue,
-    /// The elevator has looked itself, and found this: the tag of the request to join and how, or nothing.
+    /// The elevator has looked itself, and found this: the tag of the request to join and how, or
+    /// nothing.
     Own(Option<(u32, Merge)>),
 }
 
-/// What the queue of Linux 2.6.20 asks of a scheduler when it joins pieces and requests: its trees, and no hash, decide.
+/// What the queue of Linux 2.6.20 asks of a scheduler when it joins pieces and requests: its trees,
+/// and no hash, decide.
 ///
-/// All of these are about requests that the scheduler holds, by tag. A scheduler with trees is also asked for requests as that
-/// kernel asks: see [`Elevator::take_run`].
+/// All of these are about requests that the scheduler holds, by tag. A scheduler with trees is also
+/// asked for requests as that kernel asks: see [`Elevator::take_run`].
 pub trait Trees {
-    /// Whether a held request is still sorted; if not, it is on a dispatch list, where nothing joins it.
+    /// Whether a held request is still sorted; if not, it is on a dispatch list, where nothing
+    /// joins it.
     fn is_sorted(&self, tag: u32) -> bool;
 
-    /// The request that starts at the end of `piece`, where the scheduler looks for one (elevator_merge_fn).
+    /// The request that starts at the end of `piece`, where the scheduler looks for one
+    /// (elevator_merge_fn).
     fn front(&self, piece: &BlockRequest) -> Option<u32>;
 
     /// The neighbour before a sorted request (elevator_former_req_fn).
@@ -53,7 +59,8 @@ pub trait Trees {
     /// The neighbour behind it (elevator_latter_req_fn).
     fn latter(&self, tag: u32) -> Option<u32>;
 
-    /// Whether a piece may join a sorted request (elevator_allow_merge_fn); asked for pieces, not for two requests.
+    /// Whether a piece may join a sorted request (elevator_allow_merge_fn); asked for pieces, not
+    /// for two requests.
     fn allows(&self, _tag: u32, _piece: &BlockRequest) -> bool {
         true
     }
@@ -63,11 +70,12 @@ pub trait Trees {
 ///
 /// No kernel scheduler can ask this; [`crate::Geometry`] is what one could be configured with.
 pub trait Disk {
-    /// Nanoseconds of seek, settle, head switch and rotation until the first sector of this request is under the head, if
-    /// it were sent `now`. 0 for devices without a head.
+    /// Nanoseconds of seek, settle, head switch and rotation until the first sector of this request
+    /// is under the head, if it were sent `now`. 0 for devices without a head.
     fn positioning_ns(&self, now: Time, request: &BlockRequest) -> u64;
 
-    /// Calls `search` once with the disk as it is `now`, if it can bound positioning times by distance; else not at all.
+    /// Calls `search` once with the disk as it is `now`, if it can bound positioning times by
+    /// distance; else not at all.
     fn survey(&self, _now: Time, _search: &mut dyn FnMut(&dyn Survey)) {}
 }
 
@@ -76,18 +84,19 @@ pub trait Survey {
     /// What [`Disk::positioning_ns`] returns at this moment.
     fn positioning_ns(&self, request: &BlockRequest) -> u64;
 
-    /// The sector from which distance counts, upwards for what starts there or above, downwards for what starts below.
+    /// The sector from which distance counts, upwards for what starts there or above, downwards for
+    /// what starts below.
     fn center(&self) -> u64;
 
-    /// No request that starts at `sector`, or farther from the center on the same side, has a shorter positioning time, unless it
-    /// starts in one of [`Survey::exempt`].
+    /// No request that starts at `sector`, or farther from the center on the same side, has a
+    /// shorter positioning time, unless it starts in one of [`Survey::exempt`].
     fn at_least_ns(&self, sector: u64) -> u64;
 
     /// No request has a longer positioning time.
     fn at_most_ns(&self) -> u64;
 
-    /// Calls `each` with first and last sectors of ranges that are reached in less time than their distance takes: what the drive
-    /// has in its memory.
+    /// Calls `each` with first and last sectors of ranges that are reached in less time than their
+    /// distance takes: what the drive has in its memory.
     fn exempt(&self, each: &mut dyn FnMut(u64, u64));
 }
 
@@ -101,8 +110,8 @@ impl Disk for NoDisk {
     }
 }
 
-/// What a flow is promised, for schedulers that share or reserve. A flow is a process or a group of processes (a control
-/// group, a virtual machine, a tenant).
+/// What a flow is promised, for schedulers that share or reserve. A flow is a process or a group of
+/// processes (a control group, a virtual machine, a tenant).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FlowSpec {
     /// Share relative to the others' weights; None: from the I/O priority.
@@ -131,13 +140,14 @@ pub struct Anticipation {
 }
 
 impl Anticipation {
-    /// "False idle" by the words of the study of WPCAS: nanoseconds of failed waits, per anticipation that ended. None without one.
+    /// "False idle" by the words of the study of WPCAS: nanoseconds of failed waits, per
+    /// anticipation that ended. None without one.
     pub fn false_idle_per_wait_ns(&self) -> Option<f64> {
         per(self.failure_wait_ns, self.successes + self.failures)
     }
 
-    /// "False idle" by the study's figures: nanoseconds of failed waits per success, which is what two of its three printed
-    /// numbers are. None without a success.
+    /// "False idle" by the study's figures: nanoseconds of failed waits per success, which is what
+    /// two of its three printed numbers are. None without a success.
     pub fn false_idle_per_success_ns(&self) -> Option<f64> {
         per(self.failure_wait_ns, self.successes)
     }
@@ -149,11 +159,12 @@ fn per(sum: u64, count: u64) -> Option<f64> {
 
 /// An I/O scheduler.
 pub trait Elevator: fmt::Debug + Send {
-    /// Takes a request. It comes back from [`Elevator::dispatch`] once, or is merged away ([`Elevator::coalesced`]).
+    /// Takes a request. It comes back from [`Elevator::dispatch`] once, or is merged away
+    /// ([`Elevator::coalesced`]).
     fn insert(&mut self, now: Time, request: BlockRequest, at: InsertAt);
 
-    /// The request that the device shall get now. None while holding requests: idling on purpose, or waiting for a
-    /// completion; asking again at the same time changes nothing.
+    /// The request that the device shall get now. None while holding requests: idling on purpose,
+    /// or waiting for a completion; asking again at the same time changes nothing.
     fn dispatch(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest>;
 
     /// The device has completed a request.
@@ -180,16 +191,18 @@ pub trait Elevator: fmt::Debug + Send {
         None
     }
 
-    /// The smallest number of `bits` of blk-mq's bitmap to which this scheduler may limit a kind of request, where `bits` is a word of
-    /// the bitmap in Linux 6.1 and the whole of it in 6.12. It bounds how many tags have to become free before a waiting client is
-    /// woken. None: it limits nothing.
+    /// The smallest number of `bits` of blk-mq's bitmap to which this scheduler may limit a kind of
+    /// request, where `bits` is a word of the bitmap in Linux 6.1 and the whole of it in 6.12. It
+    /// bounds how many tags have to become free before a waiting client is woken. None: it limits
+    /// nothing.
     fn least_depth(&self, _bits: u32) -> Option<u32> {
         None
     }
 
-    /// How many of blk-mq's tags a request that arrives may choose from, where a word of their bitmap has `word` bits: in Linux 6.1 so
-    /// many of each word, in 6.12 of all together. None: all tags. Unlike [`Elevator::depth_limit`] it is not the number that
-    /// requests of a kind have together, and it may depend on the process.
+    /// How many of blk-mq's tags a request that arrives may choose from, where a word of their
+    /// bitmap has `word` bits: in Linux 6.1 so many of each word, in 6.12 of all together. None:
+    /// all tags. Unlike [`Elevator::depth_limit`] it is not the number that requests of a kind have
+    /// together, and it may depend on the process.
     fn shallow_depth(&self, _request: &BlockRequest, _word: u32) -> Option<u32> {
         None
     }
@@ -199,66 +212,72 @@ pub trait Elevator: fmt::Debug + Send {
         crate::vocabulary::LINUX_VERSION
     }
 
-    /// Whether this process may have a request although the pool is used up (a process that is waited for must be able to ask).
+    /// Whether this process may have a request although the pool is used up (a process that is
+    /// waited for must be able to ask).
     fn may_exceed(&self, _process: u32) -> bool {
         false
     }
 
-    /// Who looks for a request that `piece` can join. `piece` is not inserted yet; its tag means nothing. The queue has
-    /// checked neither direction nor size for an elevator that searches by itself: `max_sectors` bounds the sum.
+    /// Who looks for a request that `piece` can join. `piece` is not inserted yet; its tag means
+    /// nothing. The queue has checked neither direction nor size for an elevator that searches by
+    /// itself: `max_sectors` bounds the sum.
     fn search(&mut self, _piece: &BlockRequest, _max_sectors: u32) -> Search {
         Search::Queue
     }
 
-    /// Whether `piece` may join `request`, which it touches; direction and size fit. Before two held requests become one this is
-    /// asked twice, as a back merge, with either of them as `request`: an elevator that has one of them in a dispatch list of its
-    /// own refuses.
+    /// Whether `piece` may join `request`, which it touches; direction and size fit. Before two
+    /// held requests become one this is asked twice, as a back merge, with either of them as
+    /// `request`: an elevator that has one of them in a dispatch list of its own refuses.
     fn allow_merge(&self, _request: &BlockRequest, _piece: &BlockRequest, _how: Merge) -> bool {
         true
     }
 
-    /// The trees of a scheduler of Linux 2.6; None: the queue's own hashes find what joins what, and the scheduler is asked for
-    /// requests after every event.
+    /// The trees of a scheduler of Linux 2.6; None: the queue's own hashes find what joins what,
+    /// and the scheduler is asked for requests after every event.
     fn trees(&self) -> Option<&dyn Trees> {
         None
     }
 
-    /// Whether the scheduler has asked since the last call that the queue runs, that is, that the driver asks for requests. Matters
-    /// only for a scheduler with [`Elevator::trees`]: the driver asks it on a submission if it was empty, on a completion, and when
-    /// the scheduler wants it.
+    /// Whether the scheduler has asked since the last call that the queue runs, that is, that the
+    /// driver asks for requests. Matters only for a scheduler with [`Elevator::trees`]: the driver
+    /// asks it on a submission if it was empty, on a completion, and when the scheduler wants it.
     fn take_run(&mut self) -> bool {
         false
     }
 
-    /// Whether two held requests that touch after one of them has grown become one. Where the kernel only adds pieces to requests, it
-    /// is no.
+    /// Whether two held requests that touch after one of them has grown become one. Where the
+    /// kernel only adds pieces to requests, it is no.
     fn coalesces(&self) -> bool {
         true
     }
 
-    /// A held request has grown from `before` to `after` (same tag; a front merge changes the first sector too).
+    /// A held request has grown from `before` to `after` (same tag; a front merge changes the first
+    /// sector too).
     fn merged(&mut self, now: Time, before: &BlockRequest, after: &BlockRequest);
 
-    /// The held request `gone` has been taken into the held request `survivor`, which it touched; `survivor` is as before and
-    /// grows by a following [`Elevator::merged`]. `gone` must not be held any more; `survivor` takes the earlier of the two
-    /// FIFO positions.
+    /// The held request `gone` has been taken into the held request `survivor`, which it touched;
+    /// `survivor` is as before and grows by a following [`Elevator::merged`]. `gone` must not be
+    /// held any more; `survivor` takes the earlier of the two FIFO positions.
     fn coalesced(&mut self, now: Time, survivor: &BlockRequest, gone: &BlockRequest);
 
-    /// A process has exited; it issues no more requests. Numbers are reused: a later request of the same number is the first one of a
-    /// process without history.
+    /// A process has exited; it issues no more requests. Numbers are reused: a later request of the
+    /// same number is the first one of a process without history.
     fn exited(&mut self, _now: Time, _process: u32) {}
 
-    /// The process belongs to this flow, which is promised this. Called before the first request of the process. A process for
-    /// which it is not called is a flow of its own with the default promise ([`crate::Flows`] keeps that for schedulers).
+    /// The process belongs to this flow, which is promised this. Called before the first request of
+    /// the process. A process for which it is not called is a flow of its own with the default
+    /// promise ([`crate::Flows`] keeps that for schedulers).
     fn flow(&mut self, _process: u32, _flow: u32, _spec: &FlowSpec) {}
 
-    /// Declared flows that asked for more than there is, and that are served only when no other flow has requests.
+    /// Declared flows that asked for more than there is, and that are served only when no other
+    /// flow has requests.
     fn demoted(&self) -> Vec<u32> {
         Vec::new()
     }
 
-    /// Whether requests are inserted before their release time, so that a whole task set can be planned. The scheduler then
-    /// dispatches none before its release and has a timer for the next release; else the queue holds requests back.
+    /// Whether requests are inserted before their release time, so that a whole task set can be
+    /// planned. The scheduler then dispatches none before its release and has a timer for the next
+    /// release; else the queue holds requests back.
     fn takes_unreleased(&self) -> bool {
         false
     }
@@ -266,7 +285,8 @@ pub trait Elevator: fmt::Debug + Send {
     /// The value of a tunable of this elevator's row of the table, in the unit of the row.
     fn get(&self, tunable: &str) -> u64;
 
-    /// Sets a tunable; the value is within the row's range. What depends on it changes from the next decision on.
+    /// Sets a tunable; the value is within the row's range. What depends on it changes from the
+    /// next decision on.
     fn set(&mut self, tunable: &str, value: u64);
 
     /// What idling on purpose has cost and brought; None for schedulers that never do.

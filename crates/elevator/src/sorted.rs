@@ -1,12 +1,14 @@
-//! Tags in order of where their requests are, with the searches that elevators make: the next one up or down, the neighbour.
+//! Tags in order of where their requests are, with the searches that elevators make: the next one
+//! up or down, the neighbour.
 //!
-//! Tags only: nodes with whole requests in them cost twice the time. Where no two requests start at one sector, `starts.rs` is
-//! cheaper still.
+//! Tags only: nodes with whole requests in them cost twice the time. Where no two requests start at
+//! one sector, `starts.rs` is cheaper still.
 
 use crate::ordered::Ordered;
 use crate::request::BlockRequest;
 
-/// Where a request is (a sector, a cylinder), then its rank among those that are there: the older first.
+/// Where a request is (a sector, a cylinder), then its rank among those that are there: the older
+/// first.
 pub(crate) type Key = (u64, u64);
 
 /// Where a request is, and its tag.

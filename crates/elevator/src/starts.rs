@@ -1,7 +1,8 @@
 //! Tags in order of first sectors, where no two requests start at the same sector.
 //!
-//! The legacy schedulers of Linux never keep two such requests in one tree: the older one goes to the device at once. Keyed by
-//! the sector alone, with a tag instead of the request in it, a run of keys is a few cache lines.
+//! The legacy schedulers of Linux never keep two such requests in one tree: the older one goes to
+//! the device at once. Keyed by the sector alone, with a tag instead of the request in it, a run of
+//! keys is a few cache lines.
 
 use crate::ordered::Ordered;
 

@@ -1,8 +1,10 @@
-//! Requests along the actuator's way, and the two ways to sweep over them: up and down, or one way only.
+//! Requests along the actuator's way, and the two ways to sweep over them: up and down, or one way
+//! only.
 //!
-//! Problem: find the nearest request ahead of the actuator, at any queue length, with the textbook's tie-break. Approach: one tree
-//! ordered by position, then arrival; each question is at most two look-ups. Evidence: SCAN, C-SCAN, LOOK and C-LOOK are as in
-//! textbooks; that requests at one position go in order of arrival is proposed.
+//! Problem: find the nearest request ahead of the actuator, at any queue length, with the
+//! textbook's tie-break. Approach: one tree ordered by position, then arrival; each question is at
+//! most two look-ups. Evidence: SCAN, C-SCAN, LOOK and C-LOOK are as in textbooks; that requests at
+//! one position go in order of arrival is proposed.
 
 use crate::kind::{Evidence, Role, Tunable};
 use crate::sorted::{Placed, Sorted};

@@ -1,10 +1,12 @@
 //! CPUs, their software queues, and the hardware queues below them.
 //!
-//! blk-mq has a software queue for each CPU, and a driver has hardware queues of its own tags, onto which the software queues are
-//! mapped. A driver never gets more hardware queues than there are CPUs (Linux 6.1 block/blk-mq.c and nvme's
-//! `nvme_max_io_queues`; confirmed), so a device that offers more is used with fewer.
+//! blk-mq has a software queue for each CPU, and a driver has hardware queues of its own tags, onto
+//! which the software queues are mapped. A driver never gets more hardware queues than there are
+//! CPUs (Linux 6.1 block/blk-mq.c and nvme's `nvme_max_io_queues`; confirmed), so a device that
+//! offers more is used with fewer.
 //!
-//! Departures: CPUs are mapped onto hardware queues in turn (the kernel keeps neighbours together); a process stays on its CPU.
+//! Departures: CPUs are mapped onto hardware queues in turn (the kernel keeps neighbours together);
+//! a process stays on its CPU.
 
 /// How processes reach the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +23,8 @@ impl Default for Topology {
 }
 
 impl Topology {
-    /// So many CPUs in front of a device that offers so many queues. Without a number of CPUs (0) each process has one of its own,
-    /// and all share one hardware queue.
+    /// So many CPUs in front of a device that offers so many queues. Without a number of CPUs (0)
+    /// each process has one of its own, and all share one hardware queue.
     pub fn new(cpus: u32, offered: u32) -> Topology {
         Topology { cpus, hw_queues: offered.min(cpus).max(1) }
     }

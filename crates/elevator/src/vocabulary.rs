@@ -1,6 +1,8 @@
-//! Time, operations, requests and completions: the values that clients, schedulers and devices exchange.
+//! Time, operations, requests and completions: the values that clients, schedulers and devices
+//! exchange.
 //!
-//! Integers only. A float clock drifts and makes two runs of one seed differ; nanoseconds in 64 bits last 584 years.
+//! Integers only. A float clock drifts and makes two runs of one seed differ; nanoseconds in 64
+//! bits last 584 years.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -8,7 +10,8 @@ use std::ops::{Add, Sub};
 /// The version of Linux, as 100 × major + minor, whose rules a blk-mq scheduler has by default.
 pub(crate) const LINUX_VERSION: u64 = 612;
 
-/// A point in time, in nanoseconds since the arena started; wall time on a real machine, virtual time elsewhere.
+/// A point in time, in nanoseconds since the arena started; wall time on a real machine, virtual
+/// time elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
 
@@ -37,7 +40,8 @@ impl Add<u64> for Time {
 
 impl Sub for Time {
     type Output = u64;
-    /// The nanoseconds from `earlier` to `self`; an earlier time than `earlier` is a caller's error.
+    /// The nanoseconds from `earlier` to `self`; an earlier time than `earlier` is a caller's
+    /// error.
     fn sub(self, earlier: Time) -> u64 {
         self.0.checked_sub(earlier.0).expect("time runs forward: the later time stands on the left")
     }

@@ -1,6 +1,8 @@
-//! Verdicts over occasions or machines: a family of arms, each with an interval that several independent measurements give together.
+//! Verdicts over occasions or machines: a family of arms, each with an interval that several
+//! independent measurements give together.
 //!
-//! What pools occasions and what pools machines differ in what a measurement is, not in how a claim is decided.
+//! What pools occasions and what pools machines differ in what a measurement is, not in how a claim
+//! is decided.
 
 use crate::judge;
 use crate::judgement::Verdict;
@@ -20,8 +22,8 @@ pub(crate) struct Claim {
     pub(crate) interval: Interval,
 }
 
-/// Judges arms together, each with whether it is void, by steps down; also the levels at which a difference and an equivalence would be
-/// judged next.
+/// Judges arms together, each with whether it is void, by steps down; also the levels at which a
+/// difference and an equivalence would be judged next.
 pub(crate) fn claims(
     arms: &[(&Pooled, bool)],
     direction: Direction,

@@ -1,7 +1,8 @@
 //! Which arms still need measuring: what a runner asks after each block.
 //!
-//! The same judgement as the study's, on the same evidence, so that an arm that stops as decided is decided in the report:
-//! its evidence no longer changes, and the levels of Holm's step-down only rise.
+//! The same judgement as the study's, on the same evidence, so that an arm that stops as decided is
+//! decided in the report: its evidence no longer changes, and the levels of Holm's step-down only
+//! rise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +12,8 @@ use crate::plan::{Method, Plan};
 use crate::record::Trial;
 use crate::samples::{Sample, sample};
 
-/// An arm without one valid block among its first this many is given up: its setting is refused, or the like. So is one that
-/// starves in all of them, as the baseline does.
+/// An arm without one valid block among its first this many is given up: its setting is refused, or
+/// the like. So is one that starves in all of them, as the baseline does.
 pub const HOPELESS_AFTER: usize = 3;
 
 /// Follows an experiment and knows which arms of each workload are undecided on its primary metric.
@@ -35,13 +36,15 @@ enum Best {
 }
 
 impl Decider {
-    /// For a checked plan whose workloads all name their primary metric; a workload without one is never decided.
+    /// For a checked plan whose workloads all name their primary metric; a workload without one is
+    /// never decided.
     pub fn new(plan: &Plan) -> Decider {
         let looks = Looks::planned(plan, &plan.criteria, None);
         Decider { plan: plan.clone(), samples: BTreeMap::new(), tried: BTreeMap::new(), looks }
     }
 
-    /// Where the experiment is, if the plan alone does not say it: the number of blocks that fit, or that its budget was changed.
+    /// Where the experiment is, if the plan alone does not say it: the number of blocks that fit,
+    /// or that its budget was changed.
     pub fn set_looks(&mut self, looks: Looks) {
         self.looks = looks;
     }
@@ -51,7 +54,8 @@ impl Decider {
         self.looks.planned
     }
 
-    /// Takes notice of a trial, void or not. For a resumed experiment, of every trial of its record, in order.
+    /// Takes notice of a trial, void or not. For a resumed experiment, of every trial of its
+    /// record, in order.
     pub fn push(&mut self, trial: &Trial) {
         if let Some(primary) = self.primary(&trial.workload) {
             let sample = sample(trial, primary);
@@ -71,9 +75,11 @@ impl Decider {
         }
     }
 
-    /// The arms to measure in the next block of `workload`, in the order of the plan. The baseline is among them while any
-    /// other is; empty when everything is decided. An arm is not active once it is better, worse or equivalent, given up because
-    /// its budget does not suffice, or hopeless ([`HOPELESS_AFTER`]). With a fixed number of blocks, or early stopping off, all arms but the hopeless ones stay.
+    /// The arms to measure in the next block of `workload`, in the order of the plan. The baseline
+    /// is among them while any other is; empty when everything is decided. An arm is not active
+    /// once it is better, worse or equivalent, given up because its budget does not suffice, or
+    /// hopeless ([`HOPELESS_AFTER`]). With a fixed number of blocks, or early stopping off, all
+    /// arms but the hopeless ones stay.
     pub fn active_arms(&self, workload: &str) -> Vec<String> {
         let looks_each_block =
             matches!(self.plan.criteria.method, Method::Anytime | Method::Spending);
@@ -104,7 +110,8 @@ impl Decider {
         self.plan.arms.iter().map(|arm| arm.name.clone()).filter(active).collect()
     }
 
-    /// The judgements of `workload` on its primary metric so far, one per arm other than the baseline.
+    /// The judgements of `workload` on its primary metric so far, one per arm other than the
+    /// baseline.
     pub fn judgements(&self, workload: &str) -> Vec<Judgement> {
         let arms: Vec<String> = self
             .plan
@@ -133,8 +140,8 @@ impl Decider {
         self.judgements(workload).iter().find(|judgement| judgement.arm == arm)?.given_up()
     }
 
-    /// The arms that have been tried [`HOPELESS_AFTER`] times or more without one trial that can be compared: a starved one needs
-    /// a baseline that is not.
+    /// The arms that have been tried [`HOPELESS_AFTER`] times or more without one trial that can be
+    /// compared: a starved one needs a baseline that is not.
     fn hopeless(&self, workload: &str) -> BTreeSet<&str> {
         let Some(tried) = self.tried.get(workload) else { return BTreeSet::new() };
         let baseline = self.plan.baseline();

@@ -1,9 +1,11 @@
 //! Which way a metric of another program improves, from the words and units of its name.
 //!
-//! Problem: a table of somebody else has column names and no directions, and a wrong direction recommends the slowest.
-//! Approach: a name is split into words. Words of failures (`errors`, `misses`) cost whatever else is said. `A per TIME`, `A/s` and words of
-//! rates (`iops`, `bandwidth`) are gains; units of time and words of waiting (`ms`, `latency`) are costs. A name that says both, or
-//! neither, or is a spread (`stddev`), has no direction: the caller asks. Nothing is guessed.
+//! Problem: a table of somebody else has column names and no directions, and a wrong direction
+//! recommends the slowest. Approach: a name is split into words. Words of failures (`errors`,
+//! `misses`) cost whatever else is said. `A per TIME`, `A/s` and words of rates (`iops`,
+//! `bandwidth`) are gains; units of time and words of waiting (`ms`, `latency`) are costs. A name
+//! that says both, or neither, or is a spread (`stddev`), has no direction: the caller asks.
+//! Nothing is guessed.
 
 /// Which way a metric improves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -220,7 +222,8 @@ pub fn by_words(name: &str) -> Option<Direction> {
     }
 }
 
-/// The words of a name: split where there is no letter or digit, and before a capital behind a small letter; a slash is `per`. `%` is kept.
+/// The words of a name: split where there is no letter or digit, and before a capital behind a
+/// small letter; a slash is `per`. `%` is kept.
 fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();

@@ -1,7 +1,9 @@
-//! The facts of an environment that can change what a device does: kernel, programs, firmware. Two records differ in them.
+//! The facts of an environment that can change what a device does: kernel, programs, firmware. Two
+//! records differ in them.
 //!
-//! An environment also has what differs from one start to the next (load, uptime, free memory) and explains nothing; those are left
-//! out here, and so is what tells machines apart, which is not compared but required to be the same.
+//! An environment also has what differs from one start to the next (load, uptime, free memory) and
+//! explains nothing; those are left out here, and so is what tells machines apart, which is not
+//! compared but required to be the same.
 
 use std::collections::BTreeMap;
 

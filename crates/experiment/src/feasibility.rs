@@ -1,11 +1,12 @@
 //! What a design can find, before it is carried out.
 //!
-//! **Problem.** Two blocks give no interval, and twelve find nothing below the noise of a block. Who plans them learns it from the report,
-//! when the time is spent.
+//! **Problem.** Two blocks give no interval, and twelve find nothing below the noise of a block.
+//! Who plans them learns it from the report, when the time is spent.
 //!
-//! **Approach.** The number of blocks is known beforehand, the noise of a block is not: so the first statement is in units of that noise,
-//! for the arm that is judged first (the level is α over the number of comparisons), and a second one in percent follows when the first
-//! blocks have shown it. Both are those of a design with one look at its last block ([`crate::stats::power`]).
+//! **Approach.** The number of blocks is known beforehand, the noise of a block is not: so the
+//! first statement is in units of that noise, for the arm that is judged first (the level is α over
+//! the number of comparisons), and a second one in percent follows when the first blocks have shown
+//! it. Both are those of a design with one look at its last block ([`crate::stats::power`]).
 
 use serde::Serialize;
 use text::percent;
@@ -21,7 +22,8 @@ pub const WANTED_POWER: f64 = 0.8;
 /// Beyond this number of blocks none is tried for a first interval.
 const MOST_BLOCKS: u32 = 1000;
 
-/// The last bound of a design hardly changes beyond this number of blocks, and takes long to compute.
+/// The last bound of a design hardly changes beyond this number of blocks, and takes long to
+/// compute.
 const MOST_BOUNDS: usize = 200;
 
 /// What a number of blocks can find.
@@ -33,10 +35,11 @@ pub struct Feasibility {
     pub least_blocks: u32,
     /// Arms beside the baseline, which share the chance of a false verdict.
     pub comparisons: u32,
-    /// The probability that an effect of one standard deviation of a block, beyond the margin, is found; none for a rule that has no
-    /// levels.
+    /// The probability that an effect of one standard deviation of a block, beyond the margin, is
+    /// found; none for a rule that has no levels.
     pub power_at_1_sd: Option<f64>,
-    /// The smallest effect beyond the margin that is found with a probability of 80 %, in standard deviations of a block.
+    /// The smallest effect beyond the margin that is found with a probability of 80 %, in standard
+    /// deviations of a block.
     pub detectable_sd: Option<f64>,
     /// The margin, as a fraction.
     pub margin: f64,
@@ -63,8 +66,8 @@ impl Feasibility {
         self.blocks >= self.least_blocks
     }
 
-    /// The smallest effect that is found with a probability of 80 % where the log ratios of blocks have this standard deviation, as a
-    /// fraction: 0.07 for 7 %.
+    /// The smallest effect that is found with a probability of 80 % where the log ratios of blocks
+    /// have this standard deviation, as a fraction: 0.07 for 7 %.
     pub fn detectable_effect(&self, sd: f64) -> Option<f64> {
         let effect = (self.margin.ln_1p() + self.detectable_sd? * sd).exp_m1();
         Some(effect).filter(|effect| effect.is_finite())

@@ -29,7 +29,8 @@ impl Judgement {
         }
     }
 
-    /// The chance of a verdict for which the arm was given up; none for one that was not, or that was read back from study.json.
+    /// The chance of a verdict for which the arm was given up; none for one that was not, or that
+    /// was read back from study.json.
     pub fn given_up(&self) -> Option<f64> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::Futile { chance, .. } => Some(*chance),
@@ -51,8 +52,8 @@ pub struct Judgement {
     pub arm: String,
     /// What it is compared with.
     pub baseline: String,
-    /// What the arm measured: the geometric mean over the blocks that count. None without evidence, and in studies written before
-    /// this was noted.
+    /// What the arm measured: the geometric mean over the blocks that count. None without evidence,
+    /// and in studies written before this was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm_mean: Option<f64>,
     /// What the baseline measured in the same blocks: `arm_mean` over this is `ratio`.
@@ -72,9 +73,11 @@ pub struct Judgement {
     pub void_blocks: u32,
     /// Confidence of the interval after the correction for many arms, e.g. 0.983.
     pub confidence: f64,
-    /// For an inconclusive one: how many more blocks would probably settle it; none: unknown or never.
+    /// For an inconclusive one: how many more blocks would probably settle it; none: unknown or
+    /// never.
     pub more_blocks: Option<u32>,
-    /// For an inconclusive one whose budget does not suffice: how many blocks a new experiment would probably need.
+    /// For an inconclusive one whose budget does not suffice: how many blocks a new experiment
+    /// would probably need.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_plan_blocks: Option<u32>,
     /// Why void; otherwise what else must be known (void blocks left out, outliers kept, …).

@@ -1,7 +1,8 @@
 //! Plans, records, statistics and verdicts.
 //!
-//! Pure: a verdict is a function of (record, criteria). No clock, file, thread or environment variable, so that what was
-//! concluded on one machine can be recomputed on any other, years later, from the record alone.
+//! Pure: a verdict is a function of (record, criteria). No clock, file, thread or environment
+//! variable, so that what was concluded on one machine can be recomputed on any other, years later,
+//! from the record alone.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

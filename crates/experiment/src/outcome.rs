@@ -1,7 +1,8 @@
 //! What the deciding verdicts of an experiment amount to, for a script that reads no report.
 //!
-//! A script needs one word. [`Outcome`] is how much evidence there is; a [`Condition`] is what a user wants to be a failure. Both
-//! look at deciding verdicts only: a metric that was reported beside the deciding one fails nothing.
+//! A script needs one word. [`Outcome`] is how much evidence there is; a [`Condition`] is what a
+//! user wants to be a failure. Both look at deciding verdicts only: a metric that was reported
+//! beside the deciding one fails nothing.
 
 use crate::judgement::{Judgement, Verdict};
 use crate::study::Study;

@@ -1,4 +1,5 @@
-//! What a study of several occasions holds beside its judgements, and the samples that it is made of.
+//! What a study of several occasions holds beside its judgements, and the samples that it is made
+//! of.
 
 use std::fmt;
 
@@ -29,15 +30,18 @@ pub struct Effect {
     pub arm: String,
     /// Estimate of arm / baseline on each occasion; none where the evidence of an occasion is void.
     pub ratios: Vec<Option<f64>>,
-    /// Standard deviation between occasions beyond what the scatter within them explains, in percent of the effect.
+    /// Standard deviation between occasions beyond what the scatter within them explains, in
+    /// percent of the effect.
     pub between_percent: Option<f64>,
     /// Its share of the variance of an occasion's mean, 0 to 1 (I²).
     pub between_share: Option<f64>,
-    /// Lower end of the interval of what one further occasion will show, at the confidence of the judgement; none: unbounded.
+    /// Lower end of the interval of what one further occasion will show, at the confidence of the
+    /// judgement; none: unbounded.
     pub next_low: Option<f64>,
     /// Upper end of that interval; none: unbounded.
     pub next_high: Option<f64>,
-    /// For an inconclusive judgement: how many more occasions would probably settle it; none: unknown or never.
+    /// For an inconclusive judgement: how many more occasions would probably settle it; none:
+    /// unknown or never.
     pub more_occasions: Option<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! What else must be known about a judgement: what was left out, and why an interval is missing or doubtful.
+//! What else must be known about a judgement: what was left out, and why an interval is missing or
+//! doubtful.
 //!
 //! In study.json a reason is its text alone; read back it is [`Reason::Read`].
 
@@ -98,7 +99,8 @@ pub enum Reason {
         /// Of how many that count.
         blocks: usize,
     },
-    /// The interval lies inside the margin, but the model leaves out what tells schedulers apart on flash.
+    /// The interval lies inside the margin, but the model leaves out what tells schedulers apart on
+    /// flash.
     CpuTimeOmitted,
     /// A reason that was read from a file.
     Read {
@@ -158,7 +160,8 @@ impl Cause {
 }
 
 impl Reason {
-    /// Whether this counts blocks or observations that are void for the same class of reason as `void`.
+    /// Whether this counts blocks or observations that are void for the same class of reason as
+    /// `void`.
     pub fn is_about(&self, void: &VoidReason) -> bool {
         matches!(self, Reason::LeftOut { example: Example { cause: Cause::Void(own), .. }, .. } if own.class() == void.class())
     }
@@ -242,7 +245,8 @@ impl fmt::Display for Example {
     }
 }
 
-/// Reasons are equal if their texts are, since a reason that was read from study.json has nothing else.
+/// Reasons are equal if their texts are, since a reason that was read from study.json has nothing
+/// else.
 impl PartialEq for Reason {
     fn eq(&self, other: &Reason) -> bool {
         self.to_string() == other.to_string()

@@ -1,12 +1,15 @@
 //! Whether a trial holds enough events for the metric that decides.
 //!
-//! **Problem.** A trial of 192 ms that holds 30 reads knows `read_iops` to the nearest read: a step of 3 %, and 18 % of noise if the reads
-//! come at random. Its blocks still give an interval, and the interval a verdict about differences that a trial cannot show.
+//! **Problem.** A trial of 192 ms that holds 30 reads knows `read_iops` to the nearest read: a step
+//! of 3 %, and 18 % of noise if the reads come at random. Its blocks still give an interval, and
+//! the interval a verdict about differences that a trial cannot show.
 //!
-//! **Approach.** The table of metrics says what each counts ([`Counts`](crate::metric::Counts)), a trial says how many there were, and
-//! [`Metric::floor`](crate::metric::Metric::floor) how many there must be: [`FLOOR`](crate::metric::FLOOR) for a rate or a mean, more for a
-//! percentile. A trial below the floor is evidence all the same. It is lengthened beforehand where that can be done, and is cautioned
-//! against where it cannot. A percentile of too few requests is void besides ([`VoidReason::TooFewIos`]).
+//! **Approach.** The table of metrics says what each counts ([`Counts`](crate::metric::Counts)), a
+//! trial says how many there were, and [`Metric::floor`](crate::metric::Metric::floor) how many
+//! there must be: [`FLOOR`](crate::metric::FLOOR) for a rate or a mean, more for a percentile. A
+//! trial below the floor is evidence all the same. It is lengthened beforehand where that can be
+//! done, and is cautioned against where it cannot. A percentile of too few requests is void besides
+//! ([`VoidReason::TooFewIos`]).
 
 use crate::metric::{Metric, find};
 use crate::plan::Plan;
@@ -35,7 +38,8 @@ impl Resolution {
     }
 }
 
-/// What a trial says of the resolution of a metric; none where the metric counts nothing, or nothing was measured.
+/// What a trial says of the resolution of a metric; none where the metric counts nothing, or
+/// nothing was measured.
 pub fn of_trial(observation: &Observation, metric: &str) -> Option<Resolution> {
     let row = find(metric)?;
     let floor = row.floor();
@@ -61,14 +65,16 @@ fn counted(observation: &Observation, metric: &str, row: &Metric) -> Option<u64>
     if let Some(rate) = observation.metrics.get(&format!("{of}{}", counts.rate())) {
         return Some((rate * observation.duration_ns as f64 / 1e9).round().max(0.0) as u64);
     }
-    // A metric without its rate is a program's. Neither is there where nothing was completed in the window.
+    // A metric without its rate is a program's. Neither is there where nothing was completed in the
+    // window.
     let is_whole = observation.voids.iter().all(|reason| !reason.applies_to(metric));
     let is_absent = !observation.metrics.contains_key(metric)
         && row.starved_value(observation.duration_ns).is_some();
     (is_absent && is_whole).then_some(0)
 }
 
-/// One caution for each workload whose trials held too few events for the metric that decides, by the median of its trials.
+/// One caution for each workload whose trials held too few events for the metric that decides, by
+/// the median of its trials.
 pub fn cautions(plan: &Plan, trials: &[Trial]) -> Vec<String> {
     let of_workload = |workload: &crate::plan::WorkloadSpec| {
         let primary = workload.primary.as_deref()?;

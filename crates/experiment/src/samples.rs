@@ -1,7 +1,9 @@
-//! The evidence as the statistics see it: one value of one metric of one arm, with its place and what invalidates it.
+//! The evidence as the statistics see it: one value of one metric of one arm, with its place and
+//! what invalidates it.
 //!
-//! Our own records and tables that somebody else measured are brought into this one shape, so that both are judged by the
-//! same code. A trial that has no value (its setting was refused, say) still makes a sample: what is void is counted.
+//! Our own records and tables that somebody else measured are brought into this one shape, so that
+//! both are judged by the same code. A trial that has no value (its setting was refused, say) still
+//! makes a sample: what is void is counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,17 +24,19 @@ pub struct Sample {
     pub block: Option<u32>,
     /// Place in the order of measuring.
     pub sequence: u64,
-    /// The value; not a number if the trial gave none. Of a starved sample its bound: 0 of a rate, the length of the trial of a
-    /// latency.
+    /// The value; not a number if the trial gave none. Of a starved sample its bound: 0 of a rate,
+    /// the length of the trial of a latency.
     pub value: f64,
-    /// Requests that the value rests on, where the trial says it; 0: none completed, and the sample is starved.
+    /// Requests that the value rests on, where the trial says it; 0: none completed, and the sample
+    /// is starved.
     pub requests: Option<u64>,
     /// What invalidates it; empty if it counts.
     pub voids: Vec<VoidReason>,
 }
 
 impl Sample {
-    /// Whether nothing that the metric counts completed in a trial that counts: the worst result, of which a bound is known.
+    /// Whether nothing that the metric counts completed in a trial that counts: the worst result,
+    /// of which a bound is known.
     pub fn is_starved(&self) -> bool {
         self.requests == Some(0) && self.voids.is_empty()
     }
@@ -47,8 +51,9 @@ impl Sample {
     }
 }
 
-/// The samples of a record's trials. Every trial of a workload makes a sample of every metric that any trial of the workload
-/// has, and of those in `expected` (workload → metric), so that a trial without values is seen to be missing.
+/// The samples of a record's trials. Every trial of a workload makes a sample of every metric that
+/// any trial of the workload has, and of those in `expected` (workload → metric), so that a trial
+/// without values is seen to be missing.
 pub fn of_trials<'a, I>(trials: I, expected: &BTreeMap<String, String>) -> Vec<Sample>
 where
     I: IntoIterator<Item = &'a Trial>,

@@ -1,15 +1,17 @@
 //! The order of the arms inside each block.
 //!
-//! Randomised, because whatever drifts (heat, caches, a neighbour's backup) would otherwise always hit the same arm first;
-//! a pure function of (seed, workload, block), because a resumed experiment must go on in the order that it would have had.
-//! The shuffle is written out rather than taken from `rand`, whose shuffles may change between versions: the order of an old
-//! record must be recomputable.
+//! Randomised, because whatever drifts (heat, caches, a neighbour's backup) would otherwise always
+//! hit the same arm first; a pure function of (seed, workload, block), because a resumed experiment
+//! must go on in the order that it would have had. The shuffle is written out rather than taken
+//! from `rand`, whose shuffles may change between versions: the order of an old record must be
+//! recomputable.
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
 
-/// The order of the arms in block `block` (from 0) of `workload`: a Fisher-Yates shuffle of `arms`, every order equally
-/// likely over seeds, workloads and blocks. Only the arms given take part: those that are decided already are left out.
+/// The order of the arms in block `block` (from 0) of `workload`: a Fisher-Yates shuffle of `arms`,
+/// every order equally likely over seeds, workloads and blocks. Only the arms given take part:
+/// those that are decided already are left out.
 pub fn order<'a>(seed: u64, workload: &str, block: u32, arms: &[&'a str]) -> Vec<&'a str> {
     let mut rng = generator(seed, workload, block, b"order of arm");
     let mut shuffled = arms.to_vec();
@@ -20,9 +22,9 @@ pub fn order<'a>(seed: u64, workload: &str, block: u32, arms: &[&'a str]) -> Vec
     shuffled
 }
 
-/// The seed of the clients in the trial at `position` of block `block`. It depends on the place and not on the arm, so that no
-/// arm is given easier offsets; and on the position too, since a second arm with the first one's offsets would read from
-/// whatever cache the first one filled.
+/// The seed of the clients in the trial at `position` of block `block`. It depends on the place and
+/// not on the arm, so that no arm is given easier offsets; and on the position too, since a second
+/// arm with the first one's offsets would read from whatever cache the first one filled.
 pub fn trial_seed(seed: u64, workload: &str, block: u32, position: u32) -> u64 {
     let mut rng = generator(seed, workload, block, b"seeds of tri");
     (0..=position).map(|_| rng.next_u64()).last().expect("there is at least one position")

@@ -1,8 +1,11 @@
-//! A fleet in a bucket of S3, or of what speaks its protocol (MinIO, Ceph, Garage), by the crate object_store.
+//! A fleet in a bucket of S3, or of what speaks its protocol (MinIO, Ceph, Garage), by the crate
+//! object_store.
 //!
-//! Credentials, region and endpoint are those of the usual variables (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL)
-//! or of the machine's role. Without TLS only an endpoint on this machine is used, unless AWS_ALLOW_HTTP says otherwise. A request that the
-//! bucket could not serve is repeated a few times; one that it refuses is an error that names the bucket.
+//! Credentials, region and endpoint are those of the usual variables (AWS_ACCESS_KEY_ID,
+//! AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL) or of the machine's role. Without TLS only
+//! an endpoint on this machine is used, unless AWS_ALLOW_HTTP says otherwise. A request that the
+//! bucket could not serve is repeated a few times; one that it refuses is an error that names the
+//! bucket.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,7 +147,8 @@ impl Bucket {
             };
             let pushed = match there {
                 None => Pushed::New,
-                // The same version writes the same bytes; of another size they may be another version's, or damaged.
+                // The same version writes the same bytes; of another size they may be another
+                // version's, or damaged.
                 Some(size) if size == bytes.len() as u64 => return Ok(Pushed::There),
                 Some(_) if self.get(name).await.is_ok_and(|found| is_whole(name, found)) => {
                     return Ok(Pushed::There);

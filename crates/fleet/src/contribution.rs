@@ -1,8 +1,10 @@
-//! An anonymised line of a result, for a list that everybody may read, in the manner of systemd's data base of drives.
+//! An anonymised line of a result, for a list that everybody may read, in the manner of systemd's
+//! data base of drives.
 //!
-//! It has what the drive, the kernel and the comparison are, and nothing of whose they are: no machine, host, serial number, time, path or
-//! label, and of the kernel's release its numbers only. Names of arms and workloads are made of schedulers and parameters; a result whose
-//! parameters are the user's own words (programs, files, scripts) is refused.
+//! It has what the drive, the kernel and the comparison are, and nothing of whose they are: no
+//! machine, host, serial number, time, path or label, and of the kernel's release its numbers only.
+//! Names of arms and workloads are made of schedulers and parameters; a result whose parameters are
+//! the user's own words (programs, files, scripts) is refused.
 
 use anyhow::{Result, bail, ensure};
 use experiment::plan::Criteria;
@@ -60,7 +62,8 @@ pub struct ContributedEffect {
     pub blocks: usize,
 }
 
-/// The line of a result; `verdict_of` says what was concluded of (workload's word, metric, arm's word).
+/// The line of a result; `verdict_of` says what was concluded of (workload's word, metric, arm's
+/// word).
 ///
 /// # Errors
 /// It says nothing of a drive, or would say something of its owner.

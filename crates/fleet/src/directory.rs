@@ -1,8 +1,9 @@
 //! A fleet in a directory, which may be shared over a network.
 //!
-//! Writing goes through a name of this process on this machine, a flush and a renaming; two writers of one result write the same bytes. As
-//! root a directory that another user decides over is refused, as everywhere. A writer may put a link or a pipe in the place of a
-//! result at any time: none is followed or waited for.
+//! Writing goes through a name of this process on this machine, a flush and a renaming; two writers
+//! of one result write the same bytes. As root a directory that another user decides over is
+//! refused, as everywhere. A writer may put a link or a pipe in the place of a result at any time:
+//! none is followed or waited for.
 
 use std::fs::File;
 use std::io;
@@ -125,7 +126,8 @@ impl Directory {
             }
             Some(_) => Pushed::Repaired,
         };
-        // Processes of several machines write into one directory: their numbers alone may be the same.
+        // Processes of several machines write into one directory: their numbers alone may be the
+        // same.
         let host = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let unfinished = format!(

@@ -1,12 +1,14 @@
 //! A result as a file of Apache Parquet.
 //!
-//! Four columns are what is read here: series, block, value, void. Facts and series are JSON under the key `schedlab.fleet` of the file's
-//! metadata; the file's name is the SHA-256 of that text, which has the SHA-256 of each group of rows, so that a file that was cut off or
-//! changed on its way is known as such. The other columns repeat facts and series for SQL. Values of metrics that decide are the first
-//! group, so that a verdict reads a part of the file.
+//! Four columns are what is read here: series, block, value, void. Facts and series are JSON under
+//! the key `schedlab.fleet` of the file's metadata; the file's name is the SHA-256 of that text,
+//! which has the SHA-256 of each group of rows, so that a file that was cut off or changed on its
+//! way is known as such. The other columns repeat facts and series for SQL. Values of metrics that
+//! decide are the first group, so that a verdict reads a part of the file.
 //!
-//! Files come from many machines and may be hostile. Nothing is compressed, and a compressed column is refused: what a file can make of
-//! itself in memory is bounded by its size and its rows, and the time of its hash by the length of a reason.
+//! Files come from many machines and may be hostile. Nothing is compressed, and a compressed column
+//! is refused: what a file can make of itself in memory is bounded by its size and its rows, and
+//! the time of its hash by the length of a reason.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -317,7 +319,8 @@ impl ResultFile {
     }
 }
 
-/// Makes an error of a panic: the library asserts some things of a file that a hostile one need not have.
+/// Makes an error of a panic: the library asserts some things of a file that a hostile one need not
+/// have.
 fn guarded<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| bail!("result: its pages are damaged"))
 }

@@ -1,4 +1,5 @@
-//! What a fleet knows, in one small file: the verdicts by drive model that `devices` and `advise` show.
+//! What a fleet knows, in one small file: the verdicts by drive model that `devices` and `advise`
+//! show.
 //!
 //! It is written by `fleet learn` into the state directory, and read without a store or a network.
 

@@ -1,7 +1,8 @@
 //! What a fleet says of each question, by kind of drive, and what changed between two kinds.
 //!
-//! A question is a workload with all that goes on beside it, a metric, its unit and a baseline; results of other questions are never pooled.
-//! Results that were measured in two units are two questions.
+//! A question is a workload with all that goes on beside it, a metric, its unit and a baseline;
+//! results of other questions are never pooled. Results that were measured in two units are two
+//! questions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

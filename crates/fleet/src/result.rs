@@ -1,7 +1,8 @@
 //! A result: what of a record goes into a fleet.
 //!
-//! Texts that name a question are made here and nowhere else: two machines answer the same question if workload, parameters, file system and
-//! metric are the same texts, whatever labels their plans use. An arm is its scheduler with its tunables, not its name.
+//! Texts that name a question are made here and nowhere else: two machines answer the same question
+//! if workload, parameters, file system and metric are the same texts, whatever labels their plans
+//! use. An arm is its scheduler with its tunables, not its name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -29,7 +30,8 @@ pub(crate) const REASON: usize = 300;
 /// Characters of a fact about a machine.
 const FACT: usize = 300;
 
-/// The facts of a result and the table of its series. Its text is what a result's name is the hash of.
+/// The facts of a result and the table of its series. Its text is what a result's name is the hash
+/// of.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Header {
     /// Version of this format.
@@ -48,7 +50,8 @@ pub struct Header {
     pub system: String,
     /// Hash of the drive's identity; empty where it has none that is its own.
     pub drive: String,
-    /// The drive as it names itself, its kind in brackets where it does not; in the cpu arena the CPU.
+    /// The drive as it names itself, its kind in brackets where it does not; in the cpu arena the
+    /// CPU.
     pub model: String,
     /// The drive's firmware.
     pub firmware: String,
@@ -150,7 +153,8 @@ pub struct Machine {
     pub name: String,
 }
 
-/// The name of a machine that was given none: a hash of /etc/machine-id, which is not to leave the machine itself (machine-id(5)).
+/// The name of a machine that was given none: a hash of /etc/machine-id, which is not to leave the
+/// machine itself (machine-id(5)).
 pub fn machine_name(machine_id: &str) -> String {
     format!("m-{}", &hex(&Sha256::digest(format!("schedlab fleet {}", machine_id.trim())))[..12])
 }
@@ -204,7 +208,8 @@ fn facts(record: &Record, machine: &Machine) -> Header {
         system: format!("{} {}", fact("machine", "vendor"), fact("machine", "product"))
             .trim()
             .to_owned(),
-        // A device without world-wide name or serial number is known by its name, which other machines have too.
+        // A device without world-wide name or serial number is known by its name, which other
+        // machines have too.
         drive: if identity.starts_with("wwid ") || identity.starts_with("serial ") {
             hex(&Sha256::digest(format!("schedlab drive {identity}")))[..16].to_owned()
         } else {
@@ -323,7 +328,8 @@ pub fn workload_word(spec: &WorkloadSpec) -> String {
     word_of(&spec.kind, &spec.params)
 }
 
-/// Hash of what is measured: the workload without its label, what goes on beside it, and the file system.
+/// Hash of what is measured: the workload without its label, what goes on beside it, and the file
+/// system.
 fn question_of(plan: &Plan, spec: &WorkloadSpec) -> String {
     let unnamed = WorkloadSpec { name: String::new(), primary: None, ..spec.clone() };
     let text =

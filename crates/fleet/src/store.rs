@@ -1,7 +1,8 @@
 //! Where results are: a directory, or a bucket that speaks S3's protocol.
 //!
-//! Both have the same names: `results/HASH.parquet` below the place. A file appears whole or not at all: in a directory by renaming, in a
-//! bucket since it is one request. A name that is no result is counted and not read.
+//! Both have the same names: `results/HASH.parquet` below the place. A file appears whole or not at
+//! all: in a directory by renaming, in a bucket since it is one request. A name that is no result
+//! is counted and not read.
 
 use std::path::PathBuf;
 
@@ -73,7 +74,8 @@ pub enum Store {
 }
 
 impl Store {
-    /// Opens a place for reading; `credentials` of a bucket are those of the environment (AWS_ACCESS_KEY_ID and so on).
+    /// Opens a place for reading; `credentials` of a bucket are those of the environment
+    /// (AWS_ACCESS_KEY_ID and so on).
     ///
     /// # Errors
     /// It is not there.
@@ -109,7 +111,8 @@ impl Store {
         Ok(listing)
     }
 
-    /// Reads files, several at a time, and gives each to `each`; what that makes of them comes in the order of `entries`.
+    /// Reads files, several at a time, and gives each to `each`; what that makes of them comes in
+    /// the order of `entries`.
     pub fn read<T: Send>(
         &self,
         entries: &[Entry],

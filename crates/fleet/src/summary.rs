@@ -1,8 +1,10 @@
-//! A store read for a question: of each result its facts, and of each arm what its blocks say together.
+//! A store read for a question: of each result its facts, and of each arm what its blocks say
+//! together.
 //!
-//! Results are read one by one and summed up at once, so that memory grows with machines and arms, not with trials. The rules of what counts
-//! are those of a verdict: a block counts where arm and baseline have a valid value in it, several values of an arm in a block are one by
-//! their mean logarithm, and evidence of which too large a share of blocks is void is void.
+//! Results are read one by one and summed up at once, so that memory grows with machines and arms,
+//! not with trials. The rules of what counts are those of a verdict: a block counts where arm and
+//! baseline have a valid value in it, several values of an arm in a block are one by their mean
+//! logarithm, and evidence of which too large a share of blocks is void is void.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +78,8 @@ pub struct Loaded {
 /// Reads a store.
 ///
 /// # Errors
-/// It cannot be listed, or has results of several builds. A single file that cannot be read is in [`Loaded::damaged`].
+/// It cannot be listed, or has results of several builds. A single file that cannot be read is in
+/// [`Loaded::damaged`].
 pub fn load(
     store: &Store,
     selection: &Selection,

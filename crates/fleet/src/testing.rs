@@ -55,7 +55,8 @@ pub(crate) fn environment(number: u64) -> Environment {
     environment
 }
 
-/// A record of a machine: `fair` has `ratio` times the requests of `none` in each of so many blocks.
+/// A record of a machine: `fair` has `ratio` times the requests of `none` in each of so many
+/// blocks.
 pub(crate) fn record(number: u64, ratio: f64, blocks: u32) -> Record {
     let plan = Plan::from_toml(PLAN).expect("a plan");
     let header = Header {

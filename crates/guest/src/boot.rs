@@ -1,12 +1,14 @@
 //! Boots a guest and waits for its result.
 //!
-//! The guest's root is the machine's file tree, so that the program that boots it is also its init. Its kernel's process is confined by
-//! the warden: whatever runs in the guest can write to its working directory only, where a file describes its task before it starts and another holds the result
-//! after it has ended. Its console is a pipe, whose last lines become part of an error.
+//! The guest's root is the machine's file tree, so that the program that boots it is also its init.
+//! Its kernel's process is confined by the warden: whatever runs in the guest can write to its
+//! working directory only, where a file describes its task before it starts and another holds the
+//! result after it has ended. Its console is a pipe, whose last lines become part of an error.
 //!
-//! The guest writes its clock to a file now and then, so that a guest that hangs can be distinguished from one that
-//! computes. This is a file and not a pipe because reading a pipe wakes its writer: the guest's kernel would be
-//! interrupted, and read its clock, at times that depend on the machine.
+//! The guest writes its clock to a file now and then, so that a guest that hangs can be
+//! distinguished from one that computes. This is a file and not a pipe because reading a pipe wakes
+//! its writer: the guest's kernel would be interrupted, and read its clock, at times that depend on
+//! the machine.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -34,20 +36,20 @@ const BEAT: &str = "clock";
 const BEAT_BYTES: u64 = 32;
 /// The variable of init's environment that names the working directory.
 pub const WORKDIR_VARIABLE: &str = "SCHEDLAB_GUEST";
-/// The guest's wall clock at its start, in nanoseconds since 1970: 2030-01-01, later than any file on the machine.
-/// Constant, because programs print it and file systems store it.
+/// The guest's wall clock at its start, in nanoseconds since 1970: 2030-01-01, later than any file
+/// on the machine. Constant, because programs print it and file systems store it.
 const WALL_CLOCK_NS: u64 = 1_893_456_000_000_000_000;
 /// Interval at which the caller's stop flag is read.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimeTravel {
-    /// Computing takes no time: the clock stands still while a process can run, and advances to the next timer when none
-    /// can. A program that polls the clock in a loop hangs.
+    /// Computing takes no time: the clock stands still while a process can run, and advances to the
+    /// next timer when none can. A program that polls the clock in a loop hangs.
     #[default]
     InfiniteCpu,
-    /// Computing takes as long as on this machine, waiting takes no time. For programs that wait in loops; not
-    /// repeatable.
+    /// Computing takes as long as on this machine, waiting takes no time. For programs that wait in
+    /// loops; not repeatable.
     Plain,
 }
 
@@ -77,7 +79,8 @@ pub struct Boot<'a> {
     pub init: &'a Path,
     /// The init's argument. [`WORKDIR_VARIABLE`] in its environment names the working directory.
     pub role: &'static str,
-    /// Files, and directories of files, that it reads besides what every user of the machine may read.
+    /// Files, and directories of files, that it reads besides what every user of the machine may
+    /// read.
     pub readable: &'a [PathBuf],
     /// Directories that it must find, even below one that only root may enter.
     pub reachable: &'a [PathBuf],
@@ -131,8 +134,8 @@ impl Boot<'_> {
         self.run_watched(workdir, stop, &mut || false)
     }
 
-    /// Like [`Boot::run`], and calls `look` several times a second while the guest runs, and once after its end. `look`
-    /// returns whether it has found a sign of life in the working directory.
+    /// Like [`Boot::run`], and calls `look` several times a second while the guest runs, and once
+    /// after its end. `look` returns whether it has found a sign of life in the working directory.
     pub fn run_watched(
         &self,
         workdir: &Path,
@@ -242,7 +245,8 @@ impl Boot<'_> {
         if has_seccomp(&self.kernel.release) {
             line.push("seccomp=auto".to_owned());
         }
-        // The kernel passes unknown words to init as arguments, and unknown pairs as its environment.
+        // The kernel passes unknown words to init as arguments, and unknown pairs as its
+        // environment.
         line.extend([self.role.to_owned(), format!("{WORKDIR_VARIABLE}={directory}")]);
         Ok(line)
     }
@@ -282,8 +286,9 @@ impl Boot<'_> {
 /// The status of a program that SIGABRT ended, as a shell and the warden count.
 const ABORTED: i32 = 128 + 6;
 
-/// Whether the kernel's last message is that it has halted: its devices are shut down and what it had to write is written. User-mode
-/// Linux then kills what is left of its processes, and on a busy machine now and then aborts over one of them, which changes nothing.
+/// Whether the kernel's last message is that it has halted: its devices are shut down and what it
+/// had to write is written. User-mode Linux then kills what is left of its processes, and on a busy
+/// machine now and then aborts over one of them, which changes nothing.
 fn has_halted(console: &[String]) -> bool {
     console.last().is_some_and(|line| line.ends_with("reboot: System halted"))
 }
@@ -333,8 +338,8 @@ impl GuestState {
 
 /// Writes the guest's clock to the file that the machine reads. Called in the guest now and then.
 pub(crate) fn beat(workdir: &Path, clock_ns: u64) {
-    // Closing the file makes its contents visible on the machine. An error has no receiver; the guest is then ended as
-    // silent.
+    // Closing the file makes its contents visible on the machine. An error has no receiver; the
+    // guest is then ended as silent.
     drop(std::fs::write(workdir.join(BEAT), clock_ns.to_string()));
 }
 

@@ -90,8 +90,8 @@ impl Cache {
     /// [`Error::Interrupted`].
     ///
     /// # Errors
-    /// If source, tools, space or network are missing, a patch does not apply, something does not compile, or the kernel
-    /// does not boot.
+    /// If source, tools, space or network are missing, a patch does not apply, something does not
+    /// compile, or the kernel does not boot.
     pub fn build(
         &self,
         request: &Request,
@@ -224,8 +224,8 @@ impl Build<'_> {
         makes.compile(&["all"], like.map_or(OBJECTS, |(_, _, objects)| objects), self.progress)
     }
 
-    /// Applies patches to a copy of the built unpatched kernel. Modification times are preserved, so that only files that
-    /// a patch changes are compiled.
+    /// Applies patches to a copy of the built unpatched kernel. Modification times are preserved,
+    /// so that only files that a patch changes are compiled.
     fn patched(
         &mut self,
         found: &Found,

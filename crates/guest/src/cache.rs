@@ -1,10 +1,12 @@
 //! The cache of built kernels.
 //!
-//! `kernels/KEY` is a built kernel, `kernels/.tmp-KEY` a build in progress, which is renamed when it is complete.
-//! `sources` has fetched archives, `logs` the output of the last build of each key, and `locks` a lock file per key.
+//! `kernels/KEY` is a built kernel, `kernels/.tmp-KEY` a build in progress, which is renamed when
+//! it is complete. `sources` has fetched archives, `logs` the output of the last build of each key,
+//! and `locks` a lock file per key.
 //!
-//! What is in the cache is executed. It therefore belongs to this user alone: a cache of another user, or one that others can write to,
-//! is refused, and whatever is created in it is closed to others whatever the umask.
+//! What is in the cache is executed. It therefore belongs to this user alone: a cache of another
+//! user, or one that others can write to, is refused, and whatever is created in it is closed to
+//! others whatever the umask.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -26,7 +28,8 @@ pub struct Request {
     pub source: Source,
     /// Patches in order of application (`patch -p1` without fuzz).
     pub patches: Vec<PathBuf>,
-    /// Adds the checks for kernel tests: KASAN, lockdep, sleep-in-atomic and more. Several times slower.
+    /// Adds the checks for kernel tests: KASAN, lockdep, sleep-in-atomic and more. Several times
+    /// slower.
     pub debug: bool,
 }
 
@@ -37,9 +40,9 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The default directory: the first of `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab` and `~/.cache/schedlab`
-    /// whose variable is set. As root, a home of another user does not count (sudo may leave it in the environment): then it is
-    /// `/root/.cache/schedlab`.
+    /// The default directory: the first of `$SCHEDLAB_CACHE_DIR`, `$XDG_CACHE_HOME/schedlab` and
+    /// `~/.cache/schedlab` whose variable is set. As root, a home of another user does not count
+    /// (sudo may leave it in the environment): then it is `/root/.cache/schedlab`.
     #[must_use]
     pub fn default_dir() -> Option<PathBuf> {
         let set = |name: &str| {
@@ -56,7 +59,8 @@ impl Cache {
             })
     }
 
-    /// Opens the cache in `dir`. The directory is created by the first build. One that others can only read is closed to them.
+    /// Opens the cache in `dir`. The directory is created by the first build. One that others can
+    /// only read is closed to them.
     ///
     /// # Errors
     /// If it, or a directory above it, belongs to another user or can be written by others.
@@ -80,8 +84,9 @@ impl Cache {
         &self.dir
     }
 
-    /// Returns the requested kernel if it is built already. Takes milliseconds; for a directory as source, as long as it
-    /// takes to stat its files. `debian:6.1` is the version that was built first; remove it to get a newer one.
+    /// Returns the requested kernel if it is built already. Takes milliseconds; for a directory as
+    /// source, as long as it takes to stat its files. `debian:6.1` is the version that was built
+    /// first; remove it to get a newer one.
     ///
     /// # Errors
     /// If a patch cannot be read or the compiler is missing: the compiler is part of the key.
@@ -145,7 +150,8 @@ impl Cache {
         busy.map_or(Ok(bytes), Err)
     }
 
-    /// Removes what killed builds have left. Returns its size in bytes. Every build begins with this.
+    /// Removes what killed builds have left. Returns its size in bytes. Every build begins with
+    /// this.
     pub fn sweep(&self) -> Result<u64, Error> {
         let mut bytes = 0;
         for name in self.names()? {

@@ -1,8 +1,8 @@
 //! Child processes: captures their output, and kills them when schedlab ends.
 //!
-//! `make` has children that a death signal to `make` alone would not reach. Each command therefore runs in the process group of
-//! a watcher, a process that reads from a pipe which only schedlab holds open. However schedlab ends, the pipe closes, and the
-//! watcher kills its group.
+//! `make` has children that a death signal to `make` alone would not reach. Each command therefore
+//! runs in the process group of a watcher, a process that reads from a pipe which only schedlab
+//! holds open. However schedlab ends, the pipe closes, and the watcher kills its group.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
@@ -147,8 +147,8 @@ impl Lines<'_> {
     }
 }
 
-/// A process group that is killed on drop, and when this process ends for any reason. The watcher is its first member, so that there is no
-/// moment at which a command runs unwatched.
+/// A process group that is killed on drop, and when this process ends for any reason. The watcher
+/// is its first member, so that there is no moment at which a command runs unwatched.
 struct Group {
     watcher: Child,
     leader: Child,
@@ -164,7 +164,8 @@ impl Group {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()?;
-        // Until it is in the group and runs its program, the command holds a copy of the watcher's pipe.
+        // Until it is in the group and runs its program, the command holds a copy of the watcher's
+        // pipe.
         let joined = command.process_group(Pid::from_child(&watcher).as_raw_nonzero().get());
         match joined.spawn() {
             Ok(leader) => Ok(Group { watcher, leader, waited: false }),

@@ -35,7 +35,8 @@ impl Tree<'_> {
         self.make(&["olddefconfig"], &mut |_| ())
     }
 
-    /// Runs `make` with the targets. Returns the number of compiled objects; `about` is the expected number, or 0.
+    /// Runs `make` with the targets. Returns the number of compiled objects; `about` is the
+    /// expected number, or 0.
     pub(crate) fn compile(
         &self,
         targets: &[&str],
@@ -83,7 +84,8 @@ fn left(done: u64, about: u64, so_far: Duration) -> Option<Duration> {
     (about > done && done >= 20).then(|| so_far.mul_f64((about - done) as f64 / done as f64))
 }
 
-/// The first error in the output of `make`, with the source line and marker that the compiler prints.
+/// The first error in the output of `make`, with the source line and marker that the compiler
+/// prints.
 pub(crate) fn first_error(said: &str) -> Option<String> {
     let lines: Vec<&str> = said.lines().collect();
     let first = |matches: &dyn Fn(&str) -> bool| lines.iter().position(|line| matches(line));

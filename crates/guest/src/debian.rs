@@ -1,7 +1,8 @@
 //! Debian's package `linux-source-X.Y`: the installed one, or one fetched by apt without root.
 //!
-//! apt verifies signatures and hashes as usual. Packages that the configured suites do not have are looked up in newer
-//! suites of the same mirror, with an apt configuration in the cache; the system's is not changed.
+//! apt verifies signatures and hashes as usual. Packages that the configured suites do not have are
+//! looked up in newer suites of the same mirror, with an apt configuration in the cache; the
+//! system's is not changed.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,8 @@ pub(crate) struct Archive {
     pub(crate) path: PathBuf,
 }
 
-/// Finds and fetches source packages. `dir` is a directory of the cache, used by one process at a time.
+/// Finds and fetches source packages. `dir` is a directory of the cache, used by one process at a
+/// time.
 pub(crate) struct Debian<'a> {
     pub(crate) dir: &'a Path,
     pub(crate) progress: &'a mut dyn Progress,
@@ -40,9 +42,10 @@ pub(crate) struct Debian<'a> {
 }
 
 impl Debian<'_> {
-    /// Returns the source of kernel `series`: installed, fetched before, or fetched now. An archive that was there is checked first:
-    /// the installed one by dpkg against the sums of its package (MD5, since dpkg has no others), a fetched one against the sum written
-    /// when apt had verified it.
+    /// Returns the source of kernel `series`: installed, fetched before, or fetched now. An archive
+    /// that was there is checked first: the installed one by dpkg against the sums of its package
+    /// (MD5, since dpkg has no others), a fetched one against the sum written when apt had verified
+    /// it.
     ///
     /// # Errors
     /// [`Error::ForeignArchive`], and those of fetching.
@@ -225,8 +228,8 @@ impl Apt {
         let mut command = programs::helper(name);
         programs::pass(&mut command, &PROXIES);
         if rustix::process::geteuid().is_root() {
-            // apt fetches as its own user, who cannot write to this directory; it prints a warning and continues as this
-            // user.
+            // apt fetches as its own user, who cannot write to this directory; it prints a warning
+            // and continues as this user.
             command.args(["-o", "APT::Sandbox::User=root"]);
         }
         if let Apt::Private { dir } = self {
@@ -253,7 +256,8 @@ fn ends(path: &Path, with: &str) -> bool {
     path.to_str().is_some_and(|path| path.ends_with(with))
 }
 
-/// The entry of `text` for the suite `codename`, with `suites` in its place. Both of apt's formats are supported.
+/// The entry of `text` for the suite `codename`, with `suites` in its place. Both of apt's formats
+/// are supported.
 fn with_suites(text: &str, codename: &str, suites: &str) -> Option<String> {
     let stanza = text.split("\n\n").find(|stanza| {
         let field = |name: &str| stanza.lines().find_map(|line| line.strip_prefix(name));
@@ -294,7 +298,8 @@ fn archive_name(series: &str, version: &str) -> String {
     format!("linux-source-{series}_{}.tar.xz", version.replace([':', '/'], "%"))
 }
 
-/// The archive of `series` that an earlier call fetched. A debug or patched kernel is built from the same archive.
+/// The archive of `series` that an earlier call fetched. A debug or patched kernel is built from
+/// the same archive.
 pub(crate) fn fetched(dir: &Path, series: &str) -> Option<Archive> {
     let prefix = format!("linux-source-{series}_");
     let names =

@@ -1,13 +1,17 @@
-//! Two changes to the host side of User-mode Linux (arch/um) that the kernel above it cannot notice.
+//! Two changes to the host side of User-mode Linux (arch/um) that the kernel above it cannot
+//! notice.
 //!
-//! 6.1 asks the host for its process number whenever the CPU becomes idle. That is the only system call of a request of the kernel's
-//! own clients, and a sixth of its time. The number is read by nothing, and 6.12 does not ask for it. The statement is removed.
+//! 6.1 asks the host for its process number whenever the CPU becomes idle. That is the only system
+//! call of a request of the kernel's own clients, and a sixth of its time. The number is read by
+//! nothing, and 6.12 does not ask for it. The statement is removed.
 //!
-//! Before 6.13 a process's floating-point state has 2,696 bytes, all that AVX-512 and protection keys take. A host with AMX has more,
-//! refuses to set a part of it (EFAULT), and the first process of the guest dies. The state is set in its whole length, with
-//! zeros beyond: a guest's process is never allowed to use AMX, so nothing is lost.
+//! Before 6.13 a process's floating-point state has 2,696 bytes, all that AVX-512 and protection
+//! keys take. A host with AMX has more, refuses to set a part of it (EFAULT), and the first process
+//! of the guest dies. The state is set in its whole length, with zeros beyond: a guest's process is
+//! never allowed to use AMX, so nothing is lost.
 //!
-//! Each is done where a source has the code; nothing else of a tree is changed, and what a guest computes and when is the same.
+//! Each is done where a source has the code; nothing else of a tree is changed, and what a guest
+//! computes and when is the same.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -75,7 +79,8 @@ fn without_question(text: &str) -> Option<String> {
         .then(|| lines.filter(|line| !asks(line)).collect())
 }
 
-/// The text in which floating-point state is set in its whole length; None if it is not set in one place with a length of its own.
+/// The text in which floating-point state is set in its whole length; None if it is not set in one
+/// place with a length of its own.
 fn with_whole_state(text: &str) -> Option<String> {
     const FUNCTION: &str = "int restore_fp_registers(int pid, unsigned long *fp_regs)\n";
     let sets = |line: &str| line.contains("ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov)");

@@ -1,7 +1,8 @@
-//! A kernel as it is executed: its bytes, checked against its manifest, in memory that nobody can change.
+//! A kernel as it is executed: its bytes, checked against its manifest, in memory that nobody can
+//! change.
 //!
-//! What is checked is what is executed: the file may be replaced afterwards. A guest of root's runs as another user, who may not
-//! read root's cache; memory has no such bounds.
+//! What is checked is what is executed: the file may be replaced afterwards. A guest of root's runs
+//! as another user, who may not read root's cache; memory has no such bounds.
 
 use std::fs::File;
 use std::io::Write;
@@ -24,7 +25,8 @@ pub struct Image {
 }
 
 impl Kernel {
-    /// Reads the kernel and checks it against the sum that was written when it was built. Takes milliseconds.
+    /// Reads the kernel and checks it against the sum that was written when it was built. Takes
+    /// milliseconds.
     ///
     /// # Errors
     /// If the file is not the one that was built.

@@ -1,8 +1,9 @@
 //! The part of an init that prepares a guest for its task and ends it.
 //!
-//! The guest's root is the machine's file tree, read-only. Programs that write to the usual directories get directories
-//! in memory instead, which also show the machine's files ([`Inside::begin_for_programs`]). [`Inside::begin`] fails
-//! unless it is called by the first process of a User-mode Linux.
+//! The guest's root is the machine's file tree, read-only. Programs that write to the usual
+//! directories get directories in memory instead, which also show the machine's files
+//! ([`Inside::begin_for_programs`]). [`Inside::begin`] fails unless it is called by the first
+//! process of a User-mode Linux.
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
@@ -34,7 +35,8 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Mounts the usual file systems and the writable directory, and starts a thread that writes the clock's beats.
+    /// Mounts the usual file systems and the writable directory, and starts a thread that writes
+    /// the clock's beats.
     ///
     /// # Errors
     /// If this is not a guest of schedlab, or a mount fails.
@@ -43,14 +45,15 @@ impl Inside {
         Inside::with(workdir)
     }
 
-    /// Like [`Inside::begin`], without a thread for the beats, for an init that forks; it must call [`Inside::beat`]
-    /// itself.
+    /// Like [`Inside::begin`], without a thread for the beats, for an init that forks; it must call
+    /// [`Inside::beat`] itself.
     pub fn begin_alone(workdir: &Path) -> io::Result<Inside> {
         base()?;
         Inside::without_beats(workdir)
     }
 
-    /// Like [`Inside::begin`], for programs that write to `/tmp` and the like: their files stay in memory.
+    /// Like [`Inside::begin`], for programs that write to `/tmp` and the like: their files stay in
+    /// memory.
     pub fn begin_for_programs(workdir: &Path) -> io::Result<Inside> {
         base()?;
         let mut covered = BTreeSet::new();

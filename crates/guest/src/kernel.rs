@@ -45,7 +45,8 @@ pub struct Kernel {
     pub(crate) asked: Vec<String>,
     /// Hash of configuration, patches and compiler.
     pub(crate) recipe: String,
-    /// The unpatched kernel whose modules fit this one: no patch changes what modules are compiled from.
+    /// The unpatched kernel whose modules fit this one: no patch changes what modules are compiled
+    /// from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) modules_of: Option<String>,
     /// SHA-256 of `linux`.
@@ -53,7 +54,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Reads the kernel in `dir`, if there is one. Its paths are below `dir`, even if the cache was moved.
+    /// Reads the kernel in `dir`, if there is one. Its paths are below `dir`, even if the cache was
+    /// moved.
     pub(crate) fn read(dir: &Path) -> Option<Kernel> {
         let mut kernel =
             Kernel::from_json(&MANIFEST_BYTES.read(File::open(dir.join(RECORD)).ok()?).ok()?)?;

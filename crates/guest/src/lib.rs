@@ -1,7 +1,8 @@
 //! User-mode Linux kernels and guests: from a source package to the result of a guest.
 //!
-//! A [`Request`] names a kernel, the [`Cache`] finds or builds it, and [`Kernel::modules`] builds schedlab's modules
-//! against it; [`Boot`] runs a guest. Building needs no root and writes to the cache directory only.
+//! A [`Request`] names a kernel, the [`Cache`] finds or builds it, and [`Kernel::modules`] builds
+//! schedlab's modules against it; [`Boot`] runs a guest. Building needs no root and writes to the
+//! cache directory only.
 #![deny(unsafe_code)]
 
 mod boot;
@@ -47,7 +48,8 @@ use std::time::Duration;
 pub trait Progress {
     /// A phase begins, e.g. `unpacking linux-source-6.1`.
     fn phase(&mut self, what: &str);
-    /// `done` of about `total` steps of the phase are done (0: unknown). `left` is the estimated time left.
+    /// `done` of about `total` steps of the phase are done (0: unknown). `left` is the estimated
+    /// time left.
     fn step(&mut self, done: u64, total: u64, left: Option<Duration>);
     /// A message of its own line.
     fn say(&mut self, text: &str);

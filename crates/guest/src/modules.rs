@@ -1,8 +1,8 @@
 //! schedlab's kernel modules, built against a kernel of the cache.
 //!
-//! Their sources are compiled into this program, so that an installed schedlab needs no checkout. The hash of the sources
-//! is part of the name of their directory: each version of schedlab builds its own modules, and never rebuilds a kernel
-//! for them.
+//! Their sources are compiled into this program, so that an installed schedlab needs no checkout.
+//! The hash of the sources is part of the name of their directory: each version of schedlab builds
+//! its own modules, and never rebuilds a kernel for them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -76,7 +76,8 @@ impl ModuleSet {
 }
 
 impl Kernel {
-    /// schedlab's modules and `null_blk` for this kernel. Building them takes seconds, finding them milliseconds.
+    /// schedlab's modules and `null_blk` for this kernel. Building them takes seconds, finding them
+    /// milliseconds.
     ///
     /// # Errors
     /// If they do not compile; the message has the compiler's first error.
@@ -133,7 +134,8 @@ impl Kernel {
             .ok_or_else(|| Error::io("read", &dir, std::io::ErrorKind::NotFound.into()))
     }
 
-    /// Takes the modules of the unpatched kernel, which are compiled from the same text; the kernel's own ones are of this tree.
+    /// Takes the modules of the unpatched kernel, which are compiled from the same text; the
+    /// kernel's own ones are of this tree.
     fn take_modules(&self, base: &ModuleSet, work: &Path) -> Result<(), Error> {
         let out = work.join("out");
         fs::create_dir_all(&out).map_err(|cause| Error::io("create", &out, cause))?;

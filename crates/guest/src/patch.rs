@@ -53,7 +53,8 @@ impl Text {
         added.map(|name| name.trim().to_owned()).collect()
     }
 
-    /// Whether the patch changes C files alone, and no symbol that they export: then modules are compiled from the same text as without it.
+    /// Whether the patch changes C files alone, and no symbol that they export: then modules are
+    /// compiled from the same text as without it.
     pub(crate) fn is_code_alone(&self) -> bool {
         let is_code = |name: &str| {
             let name = name.split('\t').next().unwrap_or_default().trim();
@@ -138,7 +139,8 @@ fn file_of(name: &str) -> Option<&str> {
     if name == "/dev/null" { None } else { name.split_once('/').map(|(_, name)| name) }
 }
 
-/// The reason in the output of `patch`: the first hunk that failed, with its line in the file and in the patch.
+/// The reason in the output of `patch`: the first hunk that failed, with its line in the file and
+/// in the patch.
 fn explain(patch: &str, said: &str) -> String {
     let mut file = "";
     for line in said.lines() {

@@ -1,7 +1,9 @@
-//! The clients of a workload as processes with system calls, to compare the kernel's clients ([`crate::load`]) with.
+//! The clients of a workload as processes with system calls, to compare the kernel's clients
+//! ([`crate::load`]) with.
 //!
-//! This is the usual way: `fork`, then `pread` and `nanosleep` in each child. In User-mode Linux each of these calls
-//! costs several context switches of the host. Supports direct reads with one open request per client only.
+//! This is the usual way: `fork`, then `pread` and `nanosleep` in each child. In User-mode Linux
+//! each of these calls costs several context switches of the host. Supports direct reads with one
+//! open request per client only.
 
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -23,14 +25,14 @@ const PAGE: usize = 4096;
 #[repr(align(4096))]
 struct Page([u8; PAGE]);
 
-/// Runs the clients of a workload as processes on `disk`, which must be open for direct I/O. Returns the nanoseconds from
-/// their start to their end.
+/// Runs the clients of a workload as processes on `disk`, which must be open for direct I/O.
+/// Returns the nanoseconds from their start to their end.
 ///
 /// The children continue with a copy of this process, which must have one thread.
 ///
 /// # Errors
-/// If parameters and disk do not match, this process has several threads, a process cannot be created, or a client fails: a read error, or a step that is
-/// not a read of at most 4 KiB.
+/// If parameters and disk do not match, this process has several threads, a process cannot be
+/// created, or a client fails: a read error, or a step that is not a read of at most 4 KiB.
 pub fn run(
     kind: &WorkloadKind,
     params: &Params,

@@ -1,4 +1,5 @@
-//! The inputs of a build besides the source: patches, configuration, compiler. They determine the key of a kernel in the cache.
+//! The inputs of a build besides the source: patches, configuration, compiler. They determine the
+//! key of a kernel in the cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -50,7 +51,8 @@ impl Recipe {
         Recipe::new(self.debug, Vec::new(), self.compiler.clone())
     }
 
-    /// The name in the cache of a kernel built from source `version`: a readable part, and a hash that makes it unique.
+    /// The name in the cache of a kernel built from source `version`: a readable part, and a hash
+    /// that makes it unique.
     pub(crate) fn key(&self, series: &str, version: &str) -> String {
         let hash = hex(&Sha256::digest(format!("{version}\n{}", self.hash)));
         let debug = if self.debug { "-debug" } else { "" };

@@ -1,7 +1,7 @@
 //! Files that a guest has written into its working directory.
 //!
-//! The guest may be hostile: under the name that is expected there may be a symbolic link to a file that only root may read, a FIFO
-//! that nobody writes to, or a file without end.
+//! The guest may be hostile: under the name that is expected there may be a symbolic link to a file
+//! that only root may read, a FIFO that nobody writes to, or a file without end.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -40,7 +40,8 @@ pub(crate) fn ioprio(process: u32) -> io::Result<i32> {
 /// Forks a process that does `work`; its exit status is 0 if that returns true, else 1.
 ///
 /// # Errors
-/// If this process has several threads: a lock that another one held would stay locked in the copy. If no process can be made.
+/// If this process has several threads: a lock that another one held would stay locked in the copy.
+/// If no process can be made.
 pub(crate) fn fork(work: impl FnOnce() -> bool) -> io::Result<Pid> {
     let threads = fs::read_dir("/proc/self/task")?.count();
     if threads != 1 {

@@ -1,9 +1,10 @@
-//! The part of a kernel tree that User-mode Linux can need: no drivers for hardware, no other architectures, no
-//! documentation, no network.
+//! The part of a kernel tree that User-mode Linux can need: no drivers for hardware, no other
+//! architectures, no documentation, no network.
 //!
-//! The whole tree has 1.3 GB and 80,000 files, which would dominate the time of unpacking and of copying for a patched
-//! build. One fifth remains. All `Kconfig` files and makefiles are included because the kernel's configuration reads
-//! them. Files that are left out and changed by a patch are added later.
+//! The whole tree has 1.3 GB and 80,000 files, which would dominate the time of unpacking and of
+//! copying for a patched build. One fifth remains. All `Kconfig` files and makefiles are included
+//! because the kernel's configuration reads them. Files that are left out and changed by a patch
+//! are added later.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -68,8 +69,8 @@ fn is_result(path: &Path) -> bool {
         || ["vmlinux", "linux", "System.map"].iter().any(|result| path == Path::new(result))
 }
 
-/// Unpacks the files of the archive `from` (`.tar.xz` with one top-level directory) for which `wanted` returns true into
-/// `to`.
+/// Unpacks the files of the archive `from` (`.tar.xz` with one top-level directory) for which
+/// `wanted` returns true into `to`.
 ///
 /// # Errors
 /// If the archive is damaged, the disk is full, or `stop` is set.
@@ -175,7 +176,8 @@ pub(crate) fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), Error
     )
 }
 
-/// A hash that identifies the state of the user's tree: names, sizes and modification times of the needed files.
+/// A hash that identifies the state of the user's tree: names, sizes and modification times of the
+/// needed files.
 ///
 /// # Errors
 /// If it is not a kernel tree or cannot be read.

@@ -1,13 +1,14 @@
-//! The process between schedlab and a guest, which cleans up after the guest even if schedlab is killed.
+//! The process between schedlab and a guest, which cleans up after the guest even if schedlab is
+//! killed.
 //!
-//! A User-mode Linux is several processes: its kernel, and one per address space, which the kernel traces. If the kernel
-//! is killed, the others would continue as ordinary processes of the machine. The warden puts all of them into one
-//! process group. It kills the group and removes the guest's working directory when the kernel has ended, on request, and
-//! when schedlab has died.
+//! A User-mode Linux is several processes: its kernel, and one per address space, which the kernel
+//! traces. If the kernel is killed, the others would continue as ordinary processes of the machine.
+//! The warden puts all of them into one process group. It kills the group and removes the guest's
+//! working directory when the kernel has ended, on request, and when schedlab has died.
 //!
-//! The guest's root is the machine's file tree, and its kernel may be patched, foreign or taken over by a program in it. The warden
-//! therefore confines the kernel's process before its first instruction (see `machine::confine`); nothing rests on how the kernel
-//! itself treats the tree.
+//! The guest's root is the machine's file tree, and its kernel may be patched, foreign or taken
+//! over by a program in it. The warden therefore confines the kernel's process before its first
+//! instruction (see `machine::confine`); nothing rests on how the kernel itself treats the tree.
 
 use std::ffi::OsStr;
 use std::io;
@@ -37,8 +38,9 @@ pub const NOT_STARTED: u8 = 127;
 /// Time for which the warden waits for the group to end.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 
-/// Users of guests that root boots: the systemd project lists these numbers as unused, and distributions give accounts others. Two
-/// guests are two users, unless very many run at the same time.
+/// Users of guests that root boots: the systemd project lists these numbers as unused, and
+/// distributions give accounts others. Two guests are two users, unless very many run at the same
+/// time.
 const USERS: std::ops::Range<u32> = 60_578..61_184;
 /// Bytes of a file that a guest writes to its working directory, besides its memory.
 const FILE_BYTES: u64 = 1 << 30;
@@ -58,8 +60,9 @@ pub(crate) struct GuestSpec {
     pub(crate) line: Vec<String>,
 }
 
-/// Runs the kernel on standard input as a guest until it ends. `spec` is the argument that [`Warden`] was started with. Returns the
-/// exit status for the warden's process: the guest's, [`STOPPED`] or [`NOT_STARTED`].
+/// Runs the kernel on standard input as a guest until it ends. `spec` is the argument that
+/// [`Warden`] was started with. Returns the exit status for the warden's process: the guest's,
+/// [`STOPPED`] or [`NOT_STARTED`].
 ///
 /// Called in a process of its own, with one thread, whose parent is schedlab.
 #[must_use]
@@ -133,8 +136,8 @@ fn start(spec: &GuestSpec) -> io::Result<Pid> {
     machine::confine::spawn(&confinement, &mut command).map_err(io::Error::other)
 }
 
-/// Kills a group, whose leader has been waited for, until it is empty: a process that is being created while the signal
-/// is sent can miss it.
+/// Kills a group, whose leader has been waited for, until it is empty: a process that is being
+/// created while the signal is sent can miss it.
 fn end(group: Pid) {
     let pause = Duration::from_millis(1);
     for _ in 0..GONE_WITHIN.as_millis() {
@@ -167,7 +170,8 @@ impl Drop for Warden {
     }
 }
 
-/// Words with which schedlab's binary runs as a warden: a hidden subcommand that calls [`watch_over`].
+/// Words with which schedlab's binary runs as a warden: a hidden subcommand that calls
+/// [`watch_over`].
 pub(crate) fn arguments(spec: &GuestSpec) -> io::Result<[String; 2]> {
     Ok(["guest-warden".to_owned(), serde_json::to_string(spec)?])
 }

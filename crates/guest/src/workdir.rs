@@ -1,4 +1,5 @@
-//! Working directories of guests in the cache. They are removed with the guest; those of killed processes are swept.
+//! Working directories of guests in the cache. They are removed with the guest; those of killed
+//! processes are swept.
 
 use std::fs;
 use std::io;
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Creates a working directory below `cache`. It is removed on drop, or by the guest's warden if schedlab is killed.
+/// Creates a working directory below `cache`. It is removed on drop, or by the guest's warden if
+/// schedlab is killed.
 pub fn workdir(cache: &Path) -> io::Result<TempDir> {
     let runs = machine::files::Dir::private(cache)?.subdir("run")?;
     sweep(runs.path());

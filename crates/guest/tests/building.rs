@@ -1,7 +1,9 @@
-//! The laboratory's kernel, really built: into $SCHEDLAB_CACHE_DIR, or a directory of the build's that outlives the test, so that a
-//! machine builds it once. A first run takes minutes; later ones, seconds.
+//! The laboratory's kernel, really built: into $SCHEDLAB_CACHE_DIR, or a directory of the build's
+//! that outlives the test, so that a machine builds it once. A first run takes minutes; later ones,
+//! seconds.
 //!
-//! Without network and without an installed source package these tests are skipped with a message, unless SCHEDLAB_MUST_RUN_ALL is set.
+//! Without network and without an installed source package these tests are skipped with a message,
+//! unless SCHEDLAB_MUST_RUN_ALL is set.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -235,7 +237,8 @@ fn our_modules_are_built_for_it() {
     assert!(teller.said.is_empty(), "nothing is built again: {:?}", teller.said);
 }
 
-/// As an ordinary user, with a cache of one's own that has the unpatched kernel: patching, compiling, booting, modules.
+/// As an ordinary user, with a cache of one's own that has the unpatched kernel: patching,
+/// compiling, booting, modules.
 #[test]
 fn no_root_is_needed() {
     const UNPRIVILEGED: u32 = 65534;

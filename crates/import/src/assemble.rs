@@ -1,8 +1,10 @@
-//! From the trials of a format to samples: which label names the arm, which the workload, which the block, and what the study must say.
+//! From the trials of a format to samples: which label names the arm, which the workload, which the
+//! block, and what the study must say.
 //!
-//! The rules, in this order. Arm: the pattern, else the named label, else the first label of the format's row that differs between trials,
-//! else any that differs. Workload: the named label, else all other labels that differ. Block: the pattern or the named label, else none: an
-//! order that nobody wrote down is not made up.
+//! The rules, in this order. Arm: the pattern, else the named label, else the first label of the
+//! format's row that differs between trials, else any that differs. Workload: the named label, else
+//! all other labels that differ. Block: the pattern or the named label, else none: an order that
+//! nobody wrote down is not made up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,7 +119,8 @@ fn named(
     entries.iter().map(value).collect()
 }
 
-/// All labels that differ and have no part yet, joined. One that is the same in all trials of every arm is another name of the arm.
+/// All labels that differ and have no part yet, joined. One that is the same in all trials of every
+/// arm is another name of the arm.
 fn others(entries: &[Entry], used: &BTreeSet<String>, arms: &[String]) -> Vec<String> {
     let all: BTreeSet<&str> = entries
         .iter()
@@ -164,7 +167,8 @@ impl Pattern {
         Ok(Pattern { flag, regex })
     }
 
-    /// The name in every trial, from its path, else from its labels; those are then no part of the workload.
+    /// The name in every trial, from its path, else from its labels; those are then no part of the
+    /// workload.
     fn of_all(&self, entries: &[Entry], used: &mut BTreeSet<String>) -> Result<Vec<String>, Error> {
         let of = |entry: &Entry| {
             let found = entry.labels.iter().find_map(|(label, value)| {
@@ -262,7 +266,8 @@ fn samples(
     JUDGEMENTS
         .check(count(arms).saturating_mul(count(workloads)).saturating_mul(metrics.0.len()))?;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-    // A void trial of a format has no values: it makes a sample of each metric that its workload has.
+    // A void trial of a format has no values: it makes a sample of each metric that its workload
+    // has.
     let mut expected: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (entry, workload) in entries.iter().zip(*workloads) {
         expected

@@ -1,8 +1,9 @@
 //! fio: `--output-format=json` and `json+`.
 //!
-//! Source: fio 3.33's output and its HOWTO ("Interpreting the output"). Clones of a job (`numjobs`) go on at the same time and are one
-//! trial: rates are added, means are weighted by their requests. Percentiles cannot be added; those of several clones are read off the sum
-//! of the histograms of `json+`, and left out without them.
+//! Source: fio 3.33's output and its HOWTO ("Interpreting the output"). Clones of a job (`numjobs`)
+//! go on at the same time and are one trial: rates are added, means are weighted by their requests.
+//! Percentiles cannot be added; those of several clones are read off the sum of the histograms of
+//! `json+`, and left out without them.
 
 use std::collections::BTreeMap;
 

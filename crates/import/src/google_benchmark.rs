@@ -1,7 +1,8 @@
 //! Google Benchmark: `--benchmark_out_format=json`.
 //!
-//! Source: the library's user guide ("Output Formats", "Reporting Statistics") and the output of version 1.7. Repetitions share a process,
-//! with its addresses and caches: their mean is one trial. The aggregates of the file (mean, median, stddev, complexity) are not read.
+//! Source: the library's user guide ("Output Formats", "Reporting Statistics") and the output of
+//! version 1.7. Repetitions share a process, with its addresses and caches: their mean is one
+//! trial. The aggregates of the file (mean, median, stddev, complexity) are not read.
 
 use std::collections::BTreeMap;
 

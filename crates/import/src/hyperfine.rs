@@ -1,7 +1,8 @@
 //! hyperfine: `--export-json`.
 //!
-//! Source: hyperfine 1.15's export and its README. A run is a start of the command, so it is a trial; hyperfine makes all runs of a command
-//! before the next command, so what drifts meanwhile falls on one of them.
+//! Source: hyperfine 1.15's export and its README. A run is a start of the command, so it is a
+//! trial; hyperfine makes all runs of a command before the next command, so what drifts meanwhile
+//! falls on one of them.
 
 use std::collections::BTreeMap;
 

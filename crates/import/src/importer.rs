@@ -14,7 +14,8 @@ pub struct Importer {
     pub trial: &'static str,
     /// The labels that tell trials apart, beside `file`, `dir` and `run`, which come from the path.
     pub labels: &'static [(&'static str, &'static str)],
-    /// The metrics: name, unit, meaning. The first one that is there decides. Where it is empty they are the file's own.
+    /// The metrics: name, unit, meaning. The first one that is there decides. Where it is empty
+    /// they are the file's own.
     pub metrics: &'static [(&'static str, &'static str, &'static str)],
     /// Where the metrics of a file of this format come from if they are its own; empty otherwise.
     pub own_metrics: &'static str,

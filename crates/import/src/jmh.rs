@@ -1,7 +1,8 @@
 //! JMH: `-rf json`.
 //!
-//! Source: JMH 1.37's output and the comments of its samples on forks. Iterations of a fork share a virtual machine, with what its compiler
-//! and its heap have become: the fork is the trial, the mean of its iterations its value.
+//! Source: JMH 1.37's output and the comments of its samples on forks. Iterations of a fork share a
+//! virtual machine, with what its compiler and its heap have become: the fork is the trial, the
+//! mean of its iterations its value.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +55,8 @@ struct Metric {
     score_unit: String,
     /// Of each fork, of each iteration.
     raw_data: Option<Vec<Vec<f64>>>,
-    /// In the mode sample: of each fork, of each iteration, pairs of a time and how often it was seen.
+    /// In the mode sample: of each fork, of each iteration, pairs of a time and how often it was
+    /// seen.
     raw_data_histogram: Option<Vec<Vec<Histogram>>>,
 }
 

@@ -1,4 +1,5 @@
-//! JSON of other programs: typed, so that what is not read takes no memory, and no deeper than serde_json's own limit of 128.
+//! JSON of other programs: typed, so that what is not read takes no memory, and no deeper than
+//! serde_json's own limit of 128.
 
 use serde::de::DeserializeOwned;
 

@@ -1,11 +1,13 @@
-//! Numbers that somebody else measured, as samples for a study: tables, and the outputs of benchmark programs.
+//! Numbers that somebody else measured, as samples for a study: tables, and the outputs of
+//! benchmark programs.
 //!
-//! Pure: text in, samples out. Reading files and choosing directions are the caller's. Each format is one file and one row of
-//! [`IMPORTERS`], from which `--from`, `schedlab list formats` and the reference page follow. What a format does not say (order, blocks,
-//! repetitions) is not made up: it becomes a caution of the study.
+//! Pure: text in, samples out. Reading files and choosing directions are the caller's. Each format
+//! is one file and one row of [`IMPORTERS`], from which `--from`, `schedlab list formats` and the
+//! reference page follow. What a format does not say (order, blocks, repetitions) is not made up:
+//! it becomes a caution of the study.
 //!
-//! The unit of repetition is the trial, a start of a program: I/Os, transactions and iterations within one process are put together
-//! before they are judged.
+//! The unit of repetition is the trial, a start of a program: I/Os, transactions and iterations
+//! within one process are put together before they are judged.
 #![forbid(unsafe_code)]
 
 mod assemble;

@@ -1,9 +1,11 @@
 //! LKP (intel/lkp-tests): `stats.json` of results, and `matrix.json` over them.
 //!
-//! Source: `lib/matrix.rb` and `lib/result.rb` of lkp-tests, as of July 2026. A result is a directory TESTCASE/PARAMS/TBOX/ROOTFS/KCONFIG/COMPILER/COMMIT/RUN
-//! with `stats.json`: one value for each name, the mean over the run. One level up, `matrix.json` has a list for each name with a
-//! column for each run, and the list `stats_source` says which. A `matrix.json` without it has the samples of one run over time, which are no
-//! trials. A run with `last_state.is_incomplete_run` does not count.
+//! Source: `lib/matrix.rb` and `lib/result.rb` of lkp-tests, as of July 2026. A result is a
+//! directory TESTCASE/PARAMS/TBOX/ROOTFS/KCONFIG/COMPILER/COMMIT/RUN with `stats.json`: one value
+//! for each name, the mean over the run. One level up, `matrix.json` has a list for each name with
+//! a column for each run, and the list `stats_source` says which. A `matrix.json` without it has
+//! the samples of one run over time, which are no trials. A run with `last_state.is_incomplete_run`
+//! does not count.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +121,8 @@ fn run(
     Ok(())
 }
 
-/// What the names of the testcase's own statistics begin with: LKP times the testcase, so that it has an elapsed time.
+/// What the names of the testcase's own statistics begin with: LKP times the testcase, so that it
+/// has an elapsed time.
 pub(crate) fn testcase(all: &BTreeMap<String, Value>) -> Option<&str> {
     all.keys()
         .find_map(|name| name.strip_suffix("time.elapsed_time"))

@@ -1,9 +1,11 @@
 //! mmtests: its directories `work/log/RUN/iter-N/BENCHMARK/logs`, and what its parsers print.
 //!
-//! Source: `run-mmtests.sh`, `bin/run-single-test.sh` and `shellpack_src/src/*/parse-results` of mmtests, as of June 2026. Each benchmark has logs of its own
-//! form and a script `parse-results` that turns them into one: lines `metric factorA factorB interval value extra`, with tabs between. That
-//! form is read of every benchmark; of the logs themselves those of hackbench (`Total time: N`, a process for each) and pgbench. The
-//! arm is RUN. Intervals of one process are averaged; an iteration (`iter-N`) is a trial, and so is a process of hackbench.
+//! Source: `run-mmtests.sh`, `bin/run-single-test.sh` and `shellpack_src/src/*/parse-results` of
+//! mmtests, as of June 2026. Each benchmark has logs of its own form and a script `parse-results`
+//! that turns them into one: lines `metric factorA factorB interval value extra`, with tabs
+//! between. That form is read of every benchmark; of the logs themselves those of hackbench
+//! (`Total time: N`, a process for each) and pgbench. The arm is RUN. Intervals of one process are
+//! averaged; an iteration (`iter-N`) is a trial, and so is a process of hackbench.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,14 @@
 //! Arms from names of files: `none-1.json` and `none-2.json` are two trials of `none`.
 //!
-//! A number at the end is the trial's only if the numbers of a name count from 0 or 1 without a gap: `nr_requests-64` and
-//! `nr_requests-128` are two arms.
+//! A number at the end is the trial's only if the numbers of a name count from 0 or 1 without a
+//! gap: `nr_requests-64` and `nr_requests-128` are two arms.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rows::Entry;
 
-/// Adds to each entry the labels `file` and `dir` (without the numbers of trials) and `run` (that number, where there is one).
+/// Adds to each entry the labels `file` and `dir` (without the numbers of trials) and `run` (that
+/// number, where there is one).
 pub(crate) fn add(entries: &mut [Entry]) {
     let place = |name: &'static str, of: fn(&str) -> String| {
         move |entry: &Entry| match entry.of(name) {

@@ -1,7 +1,8 @@
 //! pgbench: what it prints, and the logs of `--log`, with and without `--aggregate-interval`.
 //!
-//! Source: PostgreSQL's page about pgbench and the output of version 15. A start of pgbench is a trial, whichever of its outputs is read:
-//! transactions of one start share its caches, checkpoints and connections.
+//! Source: PostgreSQL's page about pgbench and the output of version 15. A start of pgbench is a
+//! trial, whichever of its outputs is read: transactions of one start share its caches, checkpoints
+//! and connections.
 
 use crate::error::Error;
 use crate::importer::Importer;

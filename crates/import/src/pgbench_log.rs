@@ -1,8 +1,10 @@
 //! The logs of pgbench: one line for a transaction, or for an interval.
 //!
-//! Source: PostgreSQL 15, "Per-Transaction Logging" and "Aggregated Logging". A transaction: client, number, latency in µs (or `skipped`,
-//! `failed` and others), script, seconds and microseconds of its end. An interval: its start in seconds, transactions, and the sum, sum of squares, least
-//! and greatest of their latencies in µs. Every thread has a file, PREFIX.PID, PREFIX.PID.1, …: together they are one trial.
+//! Source: PostgreSQL 15, "Per-Transaction Logging" and "Aggregated Logging". A transaction:
+//! client, number, latency in µs (or `skipped`, `failed` and others), script, seconds and
+//! microseconds of its end. An interval: its start in seconds, transactions, and the sum, sum of
+//! squares, least and greatest of their latencies in µs. Every thread has a file, PREFIX.PID,
+//! PREFIX.PID.1, …: together they are one trial.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +93,8 @@ fn transactions(file: &File, trial: &mut Trial<'_>) -> Result<(), Error> {
         let end_us = field(file, line, &words, 4, "time in seconds")?
             .saturating_mul(1_000_000)
             .saturating_add(field(file, line, &words, 5, "part of a second in µs")?);
-        // Words stand there for transactions that have no latency: skipped, failed, serialization, deadlock.
+        // Words stand there for transactions that have no latency: skipped, failed, serialization,
+        // deadlock.
         if words[2].bytes().all(|c| c.is_ascii_alphabetic()) {
             continue;
         }

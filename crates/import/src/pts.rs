@@ -1,8 +1,10 @@
 //! Phoronix Test Suite: `composite.xml`, and the XML of a result on OpenBenchmarking.org.
 //!
-//! Source: the schema `result-file.xsd` and the writer `pts_result_file.php` of version 10.8, and a file that it wrote. A result is a test with
-//! its options; its entries are the systems, each with the value of every run (`RawString`, colons between). A system is an arm. The
-//! suite repeats a test until its deviation is small, so the number of runs follows from the results: a caution says so.
+//! Source: the schema `result-file.xsd` and the writer `pts_result_file.php` of version 10.8, and a
+//! file that it wrote. A result is a test with its options; its entries are the systems, each with
+//! the value of every run (`RawString`, colons between). A system is an arm. The suite repeats a
+//! test until its deviation is small, so the number of runs follows from the results: a caution
+//! says so.
 
 use experiment::direction::by_words;
 use experiment::metric::Direction;

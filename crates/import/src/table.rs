@@ -1,7 +1,8 @@
 //! Tables that somebody else measured, as samples for the study.
 //!
-//! Any CSV with a header will do: one column names what is compared, one or more hold the numbers. What the table does not
-//! say (blocks, order, direction) is not made up: the study cautions instead.
+//! Any CSV with a header will do: one column names what is compared, one or more hold the numbers.
+//! What the table does not say (blocks, order, direction) is not made up: the study cautions
+//! instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +84,8 @@ fn unreadable(error: &csv::Error) -> Error {
     }
 }
 
-/// Columns are separated by commas, or by semicolons or tabs where the first line has more of those.
+/// Columns are separated by commas, or by semicolons or tabs where the first line has more of
+/// those.
 fn reader(text: &str) -> csv::Reader<&[u8]> {
     let first = text.lines().next().unwrap_or_default();
     let count = |delimiter: &u8| first.bytes().filter(|byte| byte == delimiter).count();
@@ -92,7 +94,8 @@ fn reader(text: &str) -> csv::Reader<&[u8]> {
     csv::ReaderBuilder::new().trim(csv::Trim::All).delimiter(delimiter).from_reader(text.as_bytes())
 }
 
-/// Reads the text of a table. Rows keep their order; block labels (any text) become numbers in order of appearance.
+/// Reads the text of a table. Rows keep their order; block labels (any text) become numbers in
+/// order of appearance.
 ///
 /// # Errors
 /// A column that is not there; a cell that is no number, with its line; more than the limits allow.

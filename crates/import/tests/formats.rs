@@ -43,8 +43,8 @@ fn file(dir: &str, part: &str) -> File {
     found.remove(0)
 }
 
-/// Another run of the same program: every number that follows one of these words is multiplied. A factor of one leaves the text as it was
-/// written.
+/// Another run of the same program: every number that follows one of these words is multiplied. A
+/// factor of one leaves the text as it was written.
 fn vary(text: &str, words: &[&str], factor: f64) -> String {
     let vary_line = |line: &str| {
         let found = words.iter().find_map(|word| Some(line.find(word)? + word.len()));
@@ -66,7 +66,8 @@ fn vary(text: &str, words: &[&str], factor: f64) -> String {
     varied
 }
 
-/// Runs of a program under each arm, by the names of their files; the first of the first arm is what the program wrote.
+/// Runs of a program under each arm, by the names of their files; the first of the first arm is
+/// what the program wrote.
 fn repeat(
     text: &str,
     words: &[&str],

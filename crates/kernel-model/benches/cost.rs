@@ -1,9 +1,11 @@
 //! Instructions of each scheduler for one request, counted by callgrind, beside mq-deadline's.
 //!
-//! `cargo bench -p kernel-model` prints the table; `-- NAME…` takes other rows. Insertion, dispatch and completion count, and the
-//! dispatches that return nothing; the queue, its tags and its merges do not, as they are the same for all. `occupancy` and
-//! `mq-deadline` are both in Rust and by the same compiler: they are the pair that the ratio is of. `c-occupancy` is the core that a
-//! module has, as the C compiler makes it with -O2; the kernel's mq-deadline is not among them, as it does not run outside a kernel.
+//! `cargo bench -p kernel-model` prints the table; `-- NAME…` takes other rows. Insertion, dispatch
+//! and completion count, and the dispatches that return nothing; the queue, its tags and its merges
+//! do not, as they are the same for all. `occupancy` and `mq-deadline` are both in Rust and by the
+//! same compiler: they are the pair that the ratio is of. `c-occupancy` is the core that a module
+//! has, as the C compiler makes it with -O2; the kernel's mq-deadline is not among them, as it does
+//! not run outside a kernel.
 
 #[path = "../tests/it/counting/mod.rs"]
 mod counting;

@@ -1,4 +1,5 @@
-//! What one needs by hand to try the kernel's disk: writes the tables of a specification, and replays a disk's log.
+//! What one needs by hand to try the kernel's disk: writes the tables of a specification, and
+//! replays a disk's log.
 //!
 //! `modeldisk tables SPECIFICATION [SEED] > FILE`, `modeldisk replay SPECIFICATION LOG [SEED]`.
 

@@ -1,7 +1,8 @@
 //! The identity of a build: its source and its tables (docs/decisions/0036-builds.md).
 //!
-//! The source says which rules measured. The tables say what a name in a plan means: two builds whose schedulers, workloads, devices or
-//! metrics differ have another identity, whatever the source is said to be.
+//! The source says which rules measured. The tables say what a name in a plan means: two builds
+//! whose schedulers, workloads, devices or metrics differ have another identity, whatever the
+//! source is said to be.
 
 use std::fmt::Write;
 
@@ -26,7 +27,8 @@ pub fn tables() -> String {
     digits
 }
 
-/// One line a row, in the order of the tables. Prose is left out: a better sentence changes no result.
+/// One line a row, in the order of the tables. Prose is left out: a better sentence changes no
+/// result.
 fn canonical() -> String {
     let mut rows = Rows::default();
     for row in LINUX {

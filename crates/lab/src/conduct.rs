@@ -1,7 +1,8 @@
 //! A comparison: blocks of trials until every verdict is reached or the budget is spent.
 //!
-//! Round by round, each workload gets one block; a block holds every arm that is still undecided, and the baseline, once, in
-//! shuffled order. Workloads take turns, so that a disturbance of a minute does not hit one of them alone.
+//! Round by round, each workload gets one block; a block holds every arm that is still undecided,
+//! and the baseline, once, in shuffled order. Workloads take turns, so that a disturbance of a
+//! minute does not hit one of them alone.
 
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ const LOOKAHEAD: u32 = 128;
 /// The number of an arm in the plan.
 type Arm = usize;
 
-/// Measures a plan in an arena, from where `record` ends (its header alone, for a new experiment) to the end, and writes the end into
-/// the record. `arms` are the plan's arms in the arena.
+/// Measures a plan in an arena, from where `record` ends (its header alone, for a new experiment)
+/// to the end, and writes the end into the record. `arms` are the plan's arms in the arena.
 ///
 /// # Errors
 /// The arena or the store failed; the record says so where it still can.
@@ -53,7 +54,8 @@ pub(crate) fn conduct(
         }
         Err(error) => {
             let reason = EndReason::Failed { error: format!("{error:#}") };
-            // The error that stopped the experiment matters more than a record that cannot take its last line.
+            // The error that stopped the experiment matters more than a record that cannot take its
+            // last line.
             let _ = store.append_end(End { at_ms, reason });
             Err(error)
         }
@@ -79,13 +81,15 @@ pub(crate) fn virtual_time<'t>(plan: &Plan, trials: impl Iterator<Item = &'t Tri
 struct Track {
     /// Number of the next block.
     next: u32,
-    /// Blocks that hold every arm that was to be measured in them. One that was cut off is kept as evidence and made up for.
+    /// Blocks that hold every arm that was to be measured in them. One that was cut off is kept as
+    /// evidence and made up for.
     whole: u32,
     /// Arms that the last block was to hold.
     planned: Vec<Arm>,
     /// Those of them that it still lacks.
     lacking: Vec<Arm>,
-    /// The longest time that a trial took, on the average of a block of this session: a program's own, with what comes before and after.
+    /// The longest time that a trial took, on the average of a block of this session: a program's
+    /// own, with what comes before and after.
     trial: Duration,
 }
 
@@ -120,7 +124,8 @@ struct Experiment<'a> {
     decider: Decider,
     /// The blocks of each workload, in the plan's order.
     tracks: Vec<Track>,
-    /// Arms whose setting the kernel refused: they are void, and measuring them would measure something else.
+    /// Arms whose setting the kernel refused: they are void, and measuring them would measure
+    /// something else.
     refused: Vec<Arm>,
     /// The time of the trials so far in blocks of number 0.
     first_round: Duration,
@@ -157,8 +162,9 @@ impl<'a> Experiment<'a> {
         };
         let resumed = Looks { ended: false, ..Looks::of(record, &plan.criteria) };
         course.decider.set_looks(resumed);
-        // Each block is judged again as it was: much work where there are many. What is left out when a signal asks to end is not
-        // missed, since the first look of `measure` is at the same signal.
+        // Each block is judged again as it was: much work where there are many. What is left out
+        // when a signal asks to end is not missed, since the first look of `measure` is at the same
+        // signal.
         for trial in record.trials.iter().take_while(|_| stop.signal().is_none()) {
             let workload =
                 plan.workloads.iter().position(|workload| workload.name == trial.workload);
@@ -185,8 +191,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Fixes the number of blocks that the verdicts' bounds are for, where the plan does not: after the first block of every
-    /// workload, when its time is known, and before the first look.
+    /// Fixes the number of blocks that the verdicts' bounds are for, where the plan does not: after
+    /// the first block of every workload, when its time is known, and before the first look.
     fn plan_blocks(&mut self, driver: &Driver<'_>) -> Result<()> {
         let open = self.plan.criteria.method != Method::Spending || self.budget_changed;
         let begun = self.tracks.iter().any(|track| track.whole == 0);
@@ -255,8 +261,9 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Whether the next block of a workload ends within the budget, where its trials take a program's own time. All others have a
-    /// length that was chosen for the budget, and the last block may end a little after it.
+    /// Whether the next block of a workload ends within the budget, where its trials take a
+    /// program's own time. All others have a length that was chosen for the budget, and the last
+    /// block may end a little after it.
     fn fits(&self, workload: usize, spent_s: f64) -> bool {
         let plan = self.plan;
         let trial_s = self.tracks[workload].trial.as_secs_f64();
@@ -287,7 +294,8 @@ impl<'a> Experiment<'a> {
             .any(|workload| self.has_blocks(workload) && self.active(workload).len() > 1)
     }
 
-    /// The arms of the next block: the undecided ones that the kernel did not refuse, and the baseline.
+    /// The arms of the next block: the undecided ones that the kernel did not refuse, and the
+    /// baseline.
     fn active(&self, workload: usize) -> Vec<Arm> {
         if self.refused.iter().any(|arm| self.plan.arms[*arm].name == self.plan.baseline()) {
             return Vec::new();
@@ -336,9 +344,10 @@ impl<'a> Experiment<'a> {
         Ok(None)
     }
 
-    /// Number and arms of the next block, and the arms that it lacks. On a machine a block that was torn by the end of an earlier
-    /// session is made up for by a new one, since its arms were to be measured together; where a trial is a function of its seed it is
-    /// completed, so that the record becomes the one that an uncut experiment would have had.
+    /// Number and arms of the next block, and the arms that it lacks. On a machine a block that was
+    /// torn by the end of an earlier session is made up for by a new one, since its arms were to be
+    /// measured together; where a trial is a function of its seed it is completed, so that the
+    /// record becomes the one that an uncut experiment would have had.
     fn next_block(&mut self, driver: &Driver<'_>, workload: usize) -> (u32, Vec<Arm>, Vec<Arm>) {
         let is_begun = self.is_begun(driver, workload);
         let track = &mut self.tracks[workload];

@@ -1,7 +1,8 @@
 //! The loop that measures: blocks of trials, each trial on the disk before the next one starts.
 //!
-//! Every series of trials goes through here. What differs is who proposes the blocks: a comparison ([`crate::conduct`]) measures the
-//! arms that are undecided, a search ([`crate::tune`]) those of its race.
+//! Every series of trials goes through here. What differs is who proposes the blocks: a comparison
+//! ([`crate::conduct`]) measures the arms that are undecided, a search ([`crate::tune`]) those of
+//! its race.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -124,7 +125,8 @@ pub struct Driver<'a> {
     /// The time that earlier sessions of a resumed series have spent.
     offset: Duration,
     sequence: u64,
-    /// Whether an arm other than the first that the machine refuses with an error is a void trial and not the end of the series.
+    /// Whether an arm other than the first that the machine refuses with an error is a void trial
+    /// and not the end of the series.
     pub errors_are_voids: bool,
 }
 
@@ -160,8 +162,9 @@ impl<'a> Driver<'a> {
 
     /// Measures what is missing of a block. Returns what ended it early.
     ///
-    /// A trial of virtual time that a signal interrupts is not kept: nothing of it was measured, and its seed gives it again. So the
-    /// record of a resumed experiment is that of an uninterrupted one.
+    /// A trial of virtual time that a signal interrupts is not kept: nothing of it was measured,
+    /// and its seed gives it again. So the record of a resumed experiment is that of an
+    /// uninterrupted one.
     ///
     /// # Errors
     /// The arena or the log failed.
@@ -210,8 +213,8 @@ impl<'a> Driver<'a> {
         Ok(None)
     }
 
-    /// Announces trials of a workload to an arena that measures in parallel: `next` are asked for, then maybe the blocks `then` with the
-    /// arms of the last of `next`.
+    /// Announces trials of a workload to an arena that measures in parallel: `next` are asked for,
+    /// then maybe the blocks `then` with the arms of the last of `next`.
     ///
     /// # Errors
     /// Those of measuring.
@@ -225,7 +228,8 @@ impl<'a> Driver<'a> {
         self.arena.announce(&Upcoming { workload, next, then, seed: &seed, duration, warmup })
     }
 
-    /// One trial of a workload under `arm` that is no evidence: it fills what a first trial would find empty.
+    /// One trial of a workload under `arm` that is no evidence: it fills what a first trial would
+    /// find empty.
     ///
     /// # Errors
     /// The arena or the log failed.
@@ -252,7 +256,8 @@ impl<'a> Driver<'a> {
         Ok(observation)
     }
 
-    /// A trial of a workload under each of `arms` that is no evidence, with a seed that no block has. Nothing is noted.
+    /// A trial of a workload under each of `arms` that is no evidence, with a seed that no block
+    /// has. Nothing is noted.
     ///
     /// # Errors
     /// The arena failed.

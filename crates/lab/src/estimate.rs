@@ -1,7 +1,9 @@
-//! What a comparison knows so far, for who watches it: verdicts, the leading effect, and what the remaining blocks can still find.
+//! What a comparison knows so far, for who watches it: verdicts, the leading effect, and what the
+//! remaining blocks can still find.
 //!
-//! For the eye only: nothing here enters the record. The estimates are those of the rule that decides, which may be looked at after every block;
-//! for a rule with one look at the end there are none, since who stops when pleased by them spoils it.
+//! For the eye only: nothing here enters the record. The estimates are those of the rule that
+//! decides, which may be looked at after every block; for a rule with one look at the end there are
+//! none, since who stops when pleased by them spoils it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -34,7 +36,8 @@ impl Estimate {
         &self.standing
     }
 
-    /// A block of `workload`, whose number of whole blocks is `blocks`, was measured, at this wall time of the session. Returns what is to be said.
+    /// A block of `workload`, whose number of whole blocks is `blocks`, was measured, at this wall
+    /// time of the session. Returns what is to be said.
     pub(crate) fn block(
         &mut self,
         plan: &Plan,
@@ -88,7 +91,8 @@ fn standing(all: &[Vec<Judgement>], here: &[Judgement]) -> String {
     format!("{nr} of {of} decided{leading}")
 }
 
-/// What the blocks that fit can find on a workload, by the noise of its blocks so far: the root of the arms' mean variance.
+/// What the blocks that fit can find on a workload, by the noise of its blocks so far: the root of
+/// the arms' mean variance.
 fn detects(plan: &Plan, judgements: &[Judgement]) -> Option<String> {
     let spreads: Vec<f64> = judgements
         .iter()

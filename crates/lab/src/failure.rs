@@ -1,6 +1,7 @@
 //! Two kinds of errors: wrong usage, and operations that failed.
 //!
-//! Wrong usage is an error like any other until the caller asks with [`is_usage`], so that `?` works everywhere.
+//! Wrong usage is an error like any other until the caller asks with [`is_usage`], so that `?`
+//! works everywhere.
 
 /// The user's words ask for something that cannot be done; the message says what to write instead.
 #[derive(Debug, thiserror::Error)]

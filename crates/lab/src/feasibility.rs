@@ -1,4 +1,5 @@
-//! How many blocks fit into a budget, and what they can find: said before the first trial, and a design that can find nothing is refused.
+//! How many blocks fit into a budget, and what they can find: said before the first trial, and a
+//! design that can find nothing is refused.
 
 use anyhow::Result;
 use experiment::feasibility::Feasibility;

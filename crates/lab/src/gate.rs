@@ -1,7 +1,9 @@
-//! The reference of a gate: a record that the user names, or the last good one of a plan in a directory of state.
+//! The reference of a gate: a record that the user names, or the last good one of a plan in a
+//! directory of state.
 //!
-//! A gate compares two measurements of one plan on one machine. What else differs (kernel, programs, file system) is what it is
-//! for. A plan that was edited, another disk or another build of schedlab makes a comparison that means nothing: each is refused by name.
+//! A gate compares two measurements of one plan on one machine. What else differs (kernel,
+//! programs, file system) is what it is for. A plan that was edited, another disk or another build
+//! of schedlab makes a comparison that means nothing: each is refused by name.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +37,8 @@ const IDENTITY: [(&str, &str); 8] = [
     ("machine", "product"),
 ];
 
-/// Where the last good record of a plan is kept: a file named after the plan's, so that an edited plan meets its old record and is refused.
+/// Where the last good record of a plan is kept: a file named after the plan's, so that an edited
+/// plan meets its old record and is refused.
 #[derive(Debug, Clone)]
 pub struct LastGood {
     dir: PathBuf,

@@ -1,7 +1,8 @@
-//! The roles that a program takes when this crate has started it again: a background load, a flow, a CPU workload, the warden of a guest,
-//! the first process of a guest.
+//! The roles that a program takes when this crate has started it again: a background load, a flow,
+//! a CPU workload, the warden of a guest, the first process of a guest.
 //!
-//! A program that opens an arena calls [`dispatch`] first in its `main`. The roles are no commands: nobody but this crate starts them.
+//! A program that opens an arena calls [`dispatch`] first in its `main`. The roles are no commands:
+//! nobody but this crate starts them.
 
 use std::env;
 use std::ffi::OsString;
@@ -40,7 +41,8 @@ pub fn in_guest(role: impl FnOnce(&Path) -> Result<u8>) -> Result<u8> {
     role(Path::new(&workdir))
 }
 
-/// The exit status of a role; an error goes to standard error, which the process that started the role reads.
+/// The exit status of a role; an error goes to standard error, which the process that started the
+/// role reads.
 pub fn status(done: Result<u8>) -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),

@@ -6,19 +6,23 @@ use experiment::plan::Plan;
 use experiment::stats::spending::FIRST_LOOK;
 use text::limits::BLOCKS;
 
-/// The number of blocks that a trial's default length aims at: a decision about a two-sigma effect, and a few more.
+/// The number of blocks that a trial's default length aims at: a decision about a two-sigma effect,
+/// and a few more.
 pub const BLOCKS_AIMED_AT: f64 = 12.0;
 
 /// The longest trial that is chosen; a longer one the user can set.
 const LONGEST_CHOSEN: Duration = Duration::from_secs(10);
 
-/// How many times more blocks than fit for all arms are planned, at most: arms that are decided leave their time to the others.
+/// How many times more blocks than fit for all arms are planned, at most: arms that are decided
+/// leave their time to the others.
 const MOST_TIMES_MORE: f64 = 1.5;
 
-/// The number of blocks of each workload to plan bounds for, when the first ones are measured: those that fit into the budget, and more
-/// where several arms may stop before its end. `spent` is all time so far, `round` that of the first blocks' trials alone.
+/// The number of blocks of each workload to plan bounds for, when the first ones are measured:
+/// those that fit into the budget, and more where several arms may stop before its end. `spent` is
+/// all time so far, `round` that of the first blocks' trials alone.
 ///
-/// What is planned and does not fit costs little: alpha that is left at the end of the budget is spent there.
+/// What is planned and does not fit costs little: alpha that is left at the end of the budget is
+/// spent there.
 pub fn planned_blocks(plan: &Plan, spent: Duration, round: Duration) -> u32 {
     let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);
     let trials = plan.arms.len() as f64 * plan.workloads.len() as f64;
@@ -28,7 +32,8 @@ pub fn planned_blocks(plan: &Plan, spent: Duration, round: Duration) -> u32 {
     (fit * times).floor().clamp(FIRST_LOOK as f64, BLOCKS.most as f64) as u32
 }
 
-/// How many times longer than planned trials may take before the program's own time is reckoned with instead.
+/// How many times longer than planned trials may take before the program's own time is reckoned
+/// with instead.
 pub(crate) const TOLERATED: f64 = 2.0;
 
 /// Switching and checking, per trial on a machine, about.
@@ -54,8 +59,8 @@ pub fn before_s(plan: &Plan) -> f64 {
     round_s(plan) - block_s(plan)
 }
 
-/// The number of blocks of each workload that fit into the budget, at most those that the plan fixes. The last one may end after the
-/// budget, since none is cut off.
+/// The number of blocks of each workload that fit into the budget, at most those that the plan
+/// fixes. The last one may end after the budget, since none is cut off.
 pub fn blocks(plan: &Plan) -> u32 {
     let room = ((plan.budget.time_s - before_s(plan)) / block_s(plan))
         .ceil()
@@ -77,7 +82,8 @@ pub(crate) fn overhead(plan: &Plan) -> Duration {
     if plan.arena.is_virtual() { Duration::ZERO } else { OVERHEAD }
 }
 
-/// Window and warm-up of a trial: the plan's, or such that about a dozen blocks fit into the budget.
+/// Window and warm-up of a trial: the plan's, or such that about a dozen blocks fit into the
+/// budget.
 pub fn trial_length(plan: &Plan) -> (Duration, Duration) {
     let blocks = plan.budget.blocks.map_or(BLOCKS_AIMED_AT, f64::from);
     let trials = blocks * plan.arms.len() as f64 * plan.workloads.len() as f64;

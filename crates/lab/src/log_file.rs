@@ -1,8 +1,9 @@
 //! A file of lines that only grows: the results of an experiment, of a search, of a bisection.
 //!
-//! It is locked against a second writer. Each line is on the disk (fsync) before the next one is worth measuring, so a crash can cost
-//! the line that was being written and nothing else. A line that could not be written whole (the file system is full) is cut off
-//! again, so that the file stays readable and the work can be resumed.
+//! It is locked against a second writer. Each line is on the disk (fsync) before the next one is
+//! worth measuring, so a crash can cost the line that was being written and nothing else. A line
+//! that could not be written whole (the file system is full) is cut off again, so that the file
+//! stays readable and the work can be resumed.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};

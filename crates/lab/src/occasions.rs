@@ -1,7 +1,8 @@
 //! The directory of an experiment that is measured on several occasions.
 //!
-//! OUT/plan.toml is the plan of all of them, OUT/occasion-1, OUT/occasion-2, … are ordinary experiments, and the reports in OUT pool what
-//! is there. Nothing else is kept: which occasion is next follows from the records, so that a timer, cron or a person may start it.
+//! OUT/plan.toml is the plan of all of them, OUT/occasion-1, OUT/occasion-2, … are ordinary
+//! experiments, and the reports in OUT pool what is there. Nothing else is kept: which occasion is
+//! next follows from the records, so that a timer, cron or a person may start it.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,8 @@ fn has_record(dir: &Path) -> bool {
     dir.join(RECORD).metadata().is_ok_and(|meta| meta.len() > 0)
 }
 
-/// Writes the plan of all occasions into the directory, or checks that the one that is there is the same.
+/// Writes the plan of all occasions into the directory, or checks that the one that is there is the
+/// same.
 ///
 /// # Errors
 /// It is another plan, or cannot be read or written.
@@ -83,15 +85,16 @@ fn check_build(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What must be the same on every occasion. The number of blocks that an occasion's budget holds may be another one each time.
+/// What must be the same on every occasion. The number of blocks that an occasion's budget holds
+/// may be another one each time.
 fn comparable(plan: &Plan) -> Plan {
     let Criteria { margin, alpha, max_void_share, .. } = plan.criteria;
     let criteria = Criteria { margin, alpha, max_void_share, ..Criteria::default() };
     Plan { budget: Budget::default(), criteria, ..plan.clone() }
 }
 
-/// The plan of one occasion: another order and other offsets each time. No arm stops at its verdict, since the mean of an occasion that
-/// stopped when it looked good would be too good.
+/// The plan of one occasion: another order and other offsets each time. No arm stops at its
+/// verdict, since the mean of an occasion that stopped when it looked good would be too good.
 pub fn plan_of(plan: &Plan, number: u32) -> Plan {
     let mut plan = plan.clone();
     plan.seed = plan.seed.wrapping_add(u64::from(number - 1));
@@ -133,7 +136,8 @@ pub fn trial_length(dir: &Path, number: u32) -> Result<Option<TrialLength>> {
     if has_record(&dir) { Ok(Some(read(&dir)?.header.plan.trial)) } else { Ok(None) }
 }
 
-/// Reads the records of these occasions, each named after its directory where that tells them apart.
+/// Reads the records of these occasions, each named after its directory where that tells them
+/// apart.
 ///
 /// # Errors
 /// One cannot be read, or there are too many or too large ones.

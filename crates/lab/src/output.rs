@@ -1,7 +1,9 @@
-//! Where the files of an experiment go: a directory that the user names, or a new one named after the time.
+//! Where the files of an experiment go: a directory that the user names, or a new one named after
+//! the time.
 //!
-//! The name of a new one can be foreseen, so it is made exclusively: what another user has put there before is never used. The second of two
-//! experiments that begin in one second gets a number.
+//! The name of a new one can be foreseen, so it is made exclusively: what another user has put
+//! there before is never used. The second of two experiments that begin in one second gets a
+//! number.
 
 use std::path::PathBuf;
 

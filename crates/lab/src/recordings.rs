@@ -1,7 +1,8 @@
-//! Recordings from files: those of every format that crate `recorder` reads, and traces of events that `compare --trace` wrote.
+//! Recordings from files: those of every format that crate `recorder` reads, and traces of events
+//! that `compare --trace` wrote.
 //!
-//! A simulated trial is a recording like any other, once its events are joined to requests: what is profiled, replayed and fitted
-//! can be made without a disk, too.
+//! A simulated trial is a recording like any other, once its events are joined to requests: what is
+//! profiled, replayed and fitted can be made without a disk, too.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! What a process that this crate has started again says to the one that started it: lines on standard output, and a status.
+//! What a process that this crate has started again says to the one that started it: lines on
+//! standard output, and a status.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};

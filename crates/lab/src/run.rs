@@ -1,7 +1,8 @@
 //! One experiment, from a checked plan to its results: the only place that conducts one.
 //!
-//! plan → resolve → open the arena → pilot run → open the results → measure → restore the machine. Every command that measures a
-//! comparison comes through here, and says what is particular about its own in [`Experiment`].
+//! plan → resolve → open the arena → pilot run → open the results → measure → restore the machine.
+//! Every command that measures a comparison comes through here, and says what is particular about
+//! its own in [`Experiment`].
 
 use std::path::{Path, PathBuf};
 
@@ -39,9 +40,11 @@ pub enum Place<'a> {
     Open(&'a mut dyn Arena),
 }
 
-/// The trial of each workload before the first round, which can make all trials longer (see [`crate::rehearsal`]).
+/// The trial of each workload before the first round, which can make all trials longer (see
+/// [`crate::rehearsal`]).
 pub enum Pilot<'a> {
-    /// It is made, unless results are resumed. `asked` is the length of trials that the user has set.
+    /// It is made, unless results are resumed. `asked` is the length of trials that the user has
+    /// set.
     Run { asked: &'a TrialLength },
     /// It was made elsewhere: the plan has its lengths, and these are its notes.
     Done(Vec<Note>),
@@ -80,7 +83,8 @@ pub trait Hooks {
         Ok(())
     }
 
-    /// One of several comparisons of a larger operation is over, and its results are in this directory.
+    /// One of several comparisons of a larger operation is over, and its results are in this
+    /// directory.
     ///
     /// # Errors
     /// The caller cannot report it.
@@ -111,7 +115,8 @@ pub enum Kept {
 /// Runs an experiment to its end.
 ///
 /// # Errors
-/// Those of opening the arena, of measuring, of the results, of the hooks, and of restoring the machine. What was measured is kept.
+/// Those of opening the arena, of measuring, of the results, of the hooks, and of restoring the
+/// machine. What was measured is kept.
 pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> {
     let Experiment { plan, place, pilot, results, hooks } = experiment;
     match place {

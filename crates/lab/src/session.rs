@@ -1,4 +1,5 @@
-//! The record of an experiment: a new one, or the one to resume, which must be of the same plan, machine and programs.
+//! The record of an experiment: a new one, or the one to resume, which must be of the same plan,
+//! machine and programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -156,7 +157,8 @@ fn same_experiment(
     Ok(())
 }
 
-/// In the kernel arena the kernels and modules are part of the experiment: an edited patch gives another build.
+/// In the kernel arena the kernels and modules are part of the experiment: an edited patch gives
+/// another build.
 fn same_kernels(header: &Header, environment: &Environment) -> Result<()> {
     let (then, now) = (&header.environment, environment);
     let names = |env: &Environment| {

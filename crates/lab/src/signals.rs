@@ -1,8 +1,10 @@
 //! SIGINT, SIGTERM and SIGHUP: stop measuring, put the settings back, keep the record.
 //!
-//! The handler only sets a flag. The measuring loop polls it; the restore is ordinary code and runs once.
+//! The handler only sets a flag. The measuring loop polls it; the restore is ordinary code and runs
+//! once.
 //!
-//! SIGXFSZ has a handler, too, so that a limit on file sizes is an error of the write that reaches it.
+//! SIGXFSZ has a handler, too, so that a limit on file sizes is an error of the write that reaches
+//! it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +18,8 @@ use signal_hook::low_level;
 /// How long the report of an interrupted experiment may take.
 const REPORT: Duration = Duration::from_millis(1500);
 
-/// The signal that came, which gives the exit status after the experiment and its [`Stop`] are gone.
+/// The signal that came, which gives the exit status after the experiment and its [`Stop`] are
+/// gone.
 static CAME: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 /// The exit status of this process if a signal has asked it to end, as shells have it.
@@ -29,10 +32,11 @@ fn of_signal(signal: usize) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-/// From now on a write beyond the limit on file sizes (`ulimit -f`) fails with EFBIG, and SIGXFSZ does not end the process.
+/// From now on a write beyond the limit on file sizes (`ulimit -f`) fails with EFBIG, and SIGXFSZ
+/// does not end the process.
 ///
-/// The handler does nothing. Were the signal ignored instead, the programs that this process starts would inherit that; a handler is
-/// replaced by the default action when a program is executed.
+/// The handler does nothing. Were the signal ignored instead, the programs that this process starts
+/// would inherit that; a handler is replaced by the default action when a program is executed.
 ///
 /// # Errors
 /// The handler cannot be installed.
@@ -50,7 +54,8 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Installs the handlers. A second signal changes nothing: restoring takes milliseconds and must not be cut off.
+    /// Installs the handlers. A second signal changes nothing: restoring takes milliseconds and
+    /// must not be cut off.
     pub fn install() -> Result<Stop> {
         let signal = Arc::clone(CAME.get_or_init(Arc::default));
         let stop = Stop { flag: Arc::default(), nothing_to_undo: Arc::default(), signal };
@@ -82,9 +87,10 @@ impl Stop {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// From now on a signal ends the process at once: the settings are restored and the record is on the disk, and judging and
-    /// reporting can be repeated from it. Where one has come already, the report has a moment to be written; the exit status is the same
-    /// whether it was enough or not; where it was not, `report_cut` prints that.
+    /// From now on a signal ends the process at once: the settings are restored and the record is
+    /// on the disk, and judging and reporting can be repeated from it. Where one has come already,
+    /// the report has a moment to be written; the exit status is the same whether it was enough or
+    /// not; where it was not, `report_cut` prints that.
     pub fn end_at_once(&self, report_cut: fn()) {
         self.nothing_to_undo.store(true, Ordering::Relaxed);
         if self.signal().is_some() {

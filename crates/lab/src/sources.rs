@@ -1,6 +1,8 @@
-//! Evidence of others, read: tables, files of benchmark programs, the directories that hold them, and standard input.
+//! Evidence of others, read: tables, files of benchmark programs, the directories that hold them,
+//! and standard input.
 //!
-//! Each is bounded before it is held. What is no regular file is not opened for reading: a FIFO without a writer would never end.
+//! Each is bounded before it is held. What is no regular file is not opened for reading: a FIFO
+//! without a writer would never end.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -29,7 +31,8 @@ pub enum Source {
     Unknown(String),
 }
 
-/// Finds out what a path is: by its name, else by its beginning. `is_table` says that the user chose columns.
+/// Finds out what a path is: by its name, else by its beginning. `is_table` says that the user
+/// chose columns.
 ///
 /// # Errors
 /// It cannot be read.
@@ -69,7 +72,8 @@ pub fn table(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The files of a format: those named, and those of its kind below named directories, in the order of their names.
+/// The files of a format: those named, and those of its kind below named directories, in the order
+/// of their names.
 ///
 /// # Errors
 /// As [`table`]; a directory without such files.

@@ -1,7 +1,9 @@
-//! How far an experiment is, from its record alone: while another process measures it, after it was cut off, or when it has ended.
+//! How far an experiment is, from its record alone: while another process measures it, after it was
+//! cut off, or when it has ended.
 //!
-//! Nothing is asked of the process that measures. That there is one follows from the lock on its record, which the kernel lists in
-//! /proc/locks; looking does not take the lock, so that an experiment which begins at this moment is not refused.
+//! Nothing is asked of the process that measures. That there is one follows from the lock on its
+//! record, which the kernel lists in /proc/locks; looking does not take the lock, so that an
+//! experiment which begins at this moment is not refused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -77,7 +79,8 @@ pub struct ArmStanding {
     pub name: String,
     pub is_baseline: bool,
     pub trials: usize,
-    /// Whether it is measured no more: its verdict is reached, none is probable, or the kernel refused its setting.
+    /// Whether it is measured no more: its verdict is reached, none is probable, or the kernel
+    /// refused its setting.
     pub decided: bool,
     /// On the metric that decides, as far as the evidence goes; null for the baseline.
     pub judgement: Option<Judgement>,
@@ -138,8 +141,9 @@ fn holder(path: &Path) -> Option<Option<u32>> {
     locked(&fs::read_to_string("/proc/locks").ok()?, found.dev(), found.ino())
 }
 
-/// `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`; with `->` a process that waits. The number of the file system may be another one
-/// than a program sees (btrfs), so that files of the same number on two such file systems are not distinguished.
+/// `1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF`; with `->` a process that waits. The number of
+/// the file system may be another one than a program sees (btrfs), so that files of the same number
+/// on two such file systems are not distinguished.
 fn locked(locks: &str, device: u64, inode: u64) -> Option<Option<u32>> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     locks.lines().find_map(|line| {
@@ -198,7 +202,8 @@ fn of(record: &Record, holder: Option<Option<u32>>, wall: Option<Duration>) -> S
     }
 }
 
-/// Whether a trial does not count for the metric that decides. One that has too few requests for another percentile does.
+/// Whether a trial does not count for the metric that decides. One that has too few requests for
+/// another percentile does.
 fn is_void(trial: &Trial, judgements: &[Judgement]) -> bool {
     let deciding = judgements.iter().find(|one| one.primary && one.workload == trial.workload);
     let metric = deciding.map_or("", |one| one.metric.as_str());

@@ -75,7 +75,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Writes the plan and the record's first line into a directory. An old record is never overwritten.
+    /// Writes the plan and the record's first line into a directory. An old record is never
+    /// overwritten.
     pub fn create(dir: Dir, header: &Header) -> Result<Store> {
         let log = LogFile::open(&dir, RECORD, &RECORD_BYTES)?;
         let mut store = Store { dir, log };
@@ -97,7 +98,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens the record of an experiment that was cut off, and cuts off a line that was not finished.
+    /// Opens the record of an experiment that was cut off, and cuts off a line that was not
+    /// finished.
     pub fn resume(dir: &Path, stop: &Stop) -> Result<(Store, Record)> {
         let path = dir.join(RECORD);
         let dir = Dir::open(dir).map_err(anyhow::Error::from);

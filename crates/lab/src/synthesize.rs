@@ -1,7 +1,9 @@
-//! From a recording to a workload of a few parameters, which is run on a modelled disk and compared with the recording.
+//! From a recording to a workload of a few parameters, which is run on a modelled disk and compared
+//! with the recording.
 //!
-//! The synthetic workload is judged by what it does, not by its parameters: a trial of it is recorded and profiled as the recording
-//! was. So a figure of it is also the model's and the scheduler's, as the recording's figures are its disk's.
+//! The synthetic workload is judged by what it does, not by its parameters: a trial of it is
+//! recorded and profiled as the recording was. So a figure of it is also the model's and the
+//! scheduler's, as the recording's figures are its disk's.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,7 +32,8 @@ use crate::workloads::Workloads;
 /// Without a choice: a disk with an arm, and a drive without one.
 const ROTATING: &str = "wd4tb7200";
 const FLASH: &str = "970pro-like";
-/// The trial is as long as the recording, within these; milliseconds. For so many requests it may take longer.
+/// The trial is as long as the recording, within these; milliseconds. For so many requests it may
+/// take longer.
 const SHORTEST_MS: u64 = 1_000;
 const LONGEST_MS: u64 = 30_000;
 const ENOUGH: u64 = 1_000;
@@ -88,7 +91,8 @@ impl Synthesized {
 /// Reads a recording, makes a workload of it, and measures how far it is from it.
 ///
 /// # Errors
-/// The recording cannot be read or has no requests with data; the device or the scheduler is unknown.
+/// The recording cannot be read or has no requests with data; the device or the scheduler is
+/// unknown.
 pub fn synthesize(request: &Request, stop: &Stop) -> Result<Synthesized> {
     let mut recording = recordings::read(&request.trace, &request.options)?;
     let profile = of(&recording);

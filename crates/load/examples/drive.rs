@@ -1,10 +1,12 @@
-//! Random 4 KiB reads of one client, a fixed number of them: the load engine alone, for counting what one request costs.
+//! Random 4 KiB reads of one client, a fixed number of them: the load engine alone, for counting
+//! what one request costs.
 //!
 //!     cargo build --release -p load --example drive
 //!     drive FILE IOS [IODEPTH [DIRECT]]
 //!
-//! Counters of instructions and system calls see a whole process. Two lengths tell set-up from work: the difference of the
-//! counts over the difference of the requests is the price of one. `docs/src/explanation/engine.md` has the commands.
+//! Counters of instructions and system calls see a whole process. Two lengths tell set-up from
+//! work: the difference of the counts over the difference of the requests is the price of one.
+//! `docs/src/explanation/engine.md` has the commands.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,8 +1,9 @@
 //! What the engine issued against what the device counted.
 //!
-//! Too little at the device: the requests were served from a cache, or went elsewhere, and say nothing about a scheduler. Too
-//! much: somebody else used the device, and the comparison is not between schedulers alone. Reads and writes are compared
-//! each on its own, so that another's writes cannot stand in for reads that never came.
+//! Too little at the device: the requests were served from a cache, or went elsewhere, and say
+//! nothing about a scheduler. Too much: somebody else used the device, and the comparison is not
+//! between schedulers alone. Reads and writes are compared each on its own, so that another's
+//! writes cannot stand in for reads that never came.
 
 use std::path::Path;
 
@@ -21,17 +22,21 @@ pub struct Allowance {
 /// When a device that was open for writing is closed, udev looks for signatures on it.
 const SIGNATURE_PROBE: u64 = 1 << 20;
 
-/// What the page cache holds and fetches at once, in bytes; larger where the CPU's pages are, which only allows more.
+/// What the page cache holds and fetches at once, in bytes; larger where the CPU's pages are, which
+/// only allows more.
 const PAGE: u64 = 4096;
 
 impl Allowance {
-    /// What clients on the device with this directory (e.g. `/sys/block/loop0`) may have caused beyond what it asked for.
+    /// What clients on the device with this directory (e.g. `/sys/block/loop0`) may have caused
+    /// beyond what it asked for.
     ///
-    /// Everybody: udev's look for signatures. Reading through the page cache: read-ahead, which may fetch a whole window for each
-    /// request, and at the end of each pass leaves up to two windows a client beyond what was asked for; but within a pass, which begins with
-    /// a cold cache, nothing more than the whole device. Writing parts of pages through the cache: whole pages,
-    /// read and written. What others move meanwhile within these bounds cannot be distinguished from that, and goes unseen: writes of whole
-    /// pages and everything direct have no bounds to hide in.
+    /// Everybody: udev's look for signatures. Reading through the page cache: read-ahead, which may
+    /// fetch a whole window for each request, and at the end of each pass leaves up to two windows
+    /// a client beyond what was asked for; but within a pass, which begins with a cold cache,
+    /// nothing more than the whole device. Writing parts of pages through the cache: whole pages,
+    /// read and written. What others move meanwhile within these bounds cannot be distinguished
+    /// from that, and goes unseen: writes of whole pages and everything direct have no bounds to
+    /// hide in.
     pub fn of(params: &Params, nr_clients: u64, measured: &Measured, device: &Path) -> Allowance {
         if params.direct {
             return Allowance { read_bytes: SIGNATURE_PROBE, written_bytes: 0 };
@@ -74,7 +79,8 @@ pub struct Account {
     pub issued_bytes: u64,
     /// Bytes that the device counted, reads and writes.
     pub device_bytes: u64,
-    /// The share of the issued bytes that the device counted; 0 to 1, and 1 where nothing was issued.
+    /// The share of the issued bytes that the device counted; 0 to 1, and 1 where nothing was
+    /// issued.
     pub reached_share: f64,
     /// Bytes beyond those issued and allowed, as a share of all that the device counted; 0 to 1.
     pub foreign_share: f64,
@@ -139,8 +145,8 @@ mod tests {
         assert_eq!(account(&issued(300, 0), &device(1000, 0), allowance).foreign_share, 0.5);
     }
 
-    /// Three buffered clients on a device of 64 MiB with a window of 1 MiB; what it may read, beyond the look for
-    /// signatures, and write.
+    /// Three buffered clients on a device of 64 MiB with a window of 1 MiB; what it may read,
+    /// beyond the look for signatures, and write.
     fn allowed(
         workload: &str,
         params: &[(&str, &str)],

@@ -1,7 +1,8 @@
 //! Page-aligned memory for requests.
 //!
-//! Direct I/O needs aligned buffers, and a memory map is page-aligned without any unsafe code. Buffers that will be written
-//! hold pseudo-random bytes: zeros or patterns would be compressed or deduplicated by some devices and measure those instead.
+//! Direct I/O needs aligned buffers, and a memory map is page-aligned without any unsafe code.
+//! Buffers that will be written hold pseudo-random bytes: zeros or patterns would be compressed or
+//! deduplicated by some devices and measure those instead.
 
 use memmap2::MmapMut;
 
@@ -14,7 +15,8 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Memory that is present (no page faults later); filled with incompressible bytes if `seed` is given.
+    /// Memory that is present (no page faults later); filled with incompressible bytes if `seed` is
+    /// given.
     pub(super) fn new(size: u32, depth: u32, seed: Option<u64>) -> Result<Buffer, EngineError> {
         let bytes = size as usize * depth as usize;
         let mut map = MmapMut::map_anon(bytes).map_err(|cause| EngineError::Setup {

@@ -1,17 +1,21 @@
-//! The load engine: runs the clients of a workload against a real device or file, and measures them.
+//! The load engine: runs the clients of a workload against a real device or file, and measures
+//! them.
 //!
-//! A client with iodepth 1 is a thread that calls pread and pwrite: it is a process to the I/O scheduler, with its own
-//! I/O context, and has the cost of one. A client with a larger iodepth is a thread with its own io_uring. All clients start at a
-//! gate. The measured window opens and closes at points in time, not after a number of requests: a request counts if it
-//! *completes* inside the window. What is issued before and after does reach the device, so the totals of all that was
-//! issued are kept as well ([`Issued`]): they are what the device's own counters must be compared with.
+//! A client with iodepth 1 is a thread that calls pread and pwrite: it is a process to the I/O
+//! scheduler, with its own I/O context, and has the cost of one. A client with a larger iodepth is
+//! a thread with its own io_uring. All clients start at a gate. The measured window opens and
+//! closes at points in time, not after a number of requests: a request counts if it *completes*
+//! inside the window. What is issued before and after does reach the device, so the totals of all
+//! that was issued are kept as well ([`Issued`]): they are what the device's own counters must be
+//! compared with.
 //!
-//! The engine never prints, never changes a setting, and always comes back: a device that stops answering costs
-//! [`Drive::patience`] and is reported as [`EngineError::Hung`].
+//! The engine never prints, never changes a setting, and always comes back: a device that stops
+//! answering costs [`Drive::patience`] and is reported as [`EngineError::Hung`].
 //!
-//! Page cache: a buffered workload starts with the target's cached pages dropped. Buffered writes are flushed to the medium
-//! inside the measured time and have no warm-up, because what a warm-up leaves dirty would be flushed on the window's
-//! account; otherwise the figure would be that of memory.
+//! Page cache: a buffered workload starts with the target's cached pages dropped. Buffered writes
+//! are flushed to the medium inside the measured time and have no warm-up, because what a warm-up
+//! leaves dirty would be flushed on the window's account; otherwise the figure would be that of
+//! memory.
 #![deny(unsafe_code)]
 
 mod account;
@@ -51,7 +55,8 @@ pub use sim::workload::{
 pub use sys::TimedReads;
 pub use target::prepare_files;
 
-/// Gives each client its part of a device or of one existing file. `len` and `logical_block` in bytes.
+/// Gives each client its part of a device or of one existing file. `len` and `logical_block` in
+/// bytes.
 pub fn place_on_device(
     kind: &WorkloadKind,
     params: &Params,
@@ -66,8 +71,8 @@ pub fn place_on_device(
         .collect())
 }
 
-/// Makes the files that the clients need in a directory, filled with data, and gives each client its own or the shared one.
-/// The caller removes them.
+/// Makes the files that the clients need in a directory, filled with data, and gives each client
+/// its own or the shared one. The caller removes them.
 ///
 /// # Errors
 /// Parameters that need another target, no room, any error of writing.
@@ -89,17 +94,19 @@ pub fn place_in_directory(
         .collect())
 }
 
-/// Runs the clients and measures them. `stop` ends it early, within the time of the requests in flight; what was measured
-/// until then is returned with [`Measured::interrupted`] set.
+/// Runs the clients and measures them. `stop` ends it early, within the time of the requests in
+/// flight; what was measured until then is returned with [`Measured::interrupted`] set.
 ///
 /// # Errors
-/// Nothing could be measured at all: see [`EngineError`]. Errors of single requests are part of the result.
+/// Nothing could be measured at all: see [`EngineError`]. Errors of single requests are part of the
+/// result.
 pub fn run(drive: &Drive, stop: &AtomicBool) -> Result<Measured, EngineError> {
     begin(drive, &Gate::at_once(), stop)
 }
 
-/// Like [`run`], with the first pass beginning at a point of the monotonic clock, so that several processes measure over one window.
-/// Returns also by how many nanoseconds the clients were late: their clock and their window begin at the given point in any case.
+/// Like [`run`], with the first pass beginning at a point of the monotonic clock, so that several
+/// processes measure over one window. Returns also by how many nanoseconds the clients were late:
+/// their clock and their window begin at the given point in any case.
 ///
 /// # Errors
 /// As [`run`].

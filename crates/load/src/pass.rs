@@ -1,8 +1,9 @@
 //! One pass: all clients from the starting gate to the end, and the sum of what they saw.
 //!
-//! The calling thread only waits. It wakes fifty times a second to read the caller's stop flag, and it stops waiting when the
-//! window has been closed for longer than the drive's patience: a thread that the kernel holds in an uninterruptible request
-//! cannot be ended by anybody, so it is left behind; it cleans up by itself if the device ever answers.
+//! The calling thread only waits. It wakes fifty times a second to read the caller's stop flag, and
+//! it stops waiting when the window has been closed for longer than the drive's patience: a thread
+//! that the kernel holds in an uninterruptible request cannot be ended by anybody, so it is left
+//! behind; it cleans up by itself if the device ever answers.
 
 use std::num::NonZeroU64;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -107,8 +108,9 @@ fn spawn(
             shared: Arc::clone(shared),
             report: report.clone(),
         };
-        // A thread made without CLONE_IO, as std makes them, gets an I/O context of its own with its first request: schedulers that
-        // keep accounts per process (bfq) see as many processes as there are clients. The name shows up in traces.
+        // A thread made without CLONE_IO, as std makes them, gets an I/O context of its own with
+        // its first request: schedulers that keep accounts per process (bfq) see as many processes
+        // as there are clients. The name shows up in traces.
         let thread = thread::Builder::new().name(format!("client-{index}"));
         match thread.spawn(move || worker.run()) {
             Ok(thread) => threads.push(thread),
@@ -229,7 +231,8 @@ impl Worker {
     }
 
     fn set_up(&self) -> Result<(Box<dyn Client + Send>, Means), EngineError> {
-        // The default slack of 50 µs would lengthen every think time. Where it cannot be set, thinking is a little longer.
+        // The default slack of 50 µs would lengthen every think time. Where it cannot be set,
+        // thinking is a little longer.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let size = self.kind.max_request_of(&self.params, self.seat.index);
         let fill = self
@@ -257,7 +260,8 @@ fn sum(drive: &Drive, tallies: &[Tally], close_ns: u64, interrupted: bool) -> Me
     let window_end = if drive.flushes_at_end() { last_end } else { last_end.min(close_ns) };
     let rings =
         (0u32..).zip(tallies).filter(|(client, _)| drive.kind.iodepth(&drive.params, *client) > 1);
-    // The kernel may do a ring's work on threads of its own (io-wq); they belong to the process, but to no client.
+    // The kernel may do a ring's work on threads of its own (io-wq); they belong to the process,
+    // but to no client.
     measured.cpu_ns = match rings.map(|(_, tally)| tally.process_cpu_ns).max() {
         Some(process) => process,
         None => tallies.iter().map(|tally| tally.cpu_ns).sum(),

@@ -37,14 +37,16 @@ impl Shared {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Starts the clock, now or at a point that has just passed, and lets every client go that waits at the gate, or comes later.
+    /// Starts the clock, now or at a point that has just passed, and lets every client go that
+    /// waits at the gate, or comes later.
     pub(super) fn open_gate(&self, start_ns: Option<u64>) {
         self.start.set(start_ns.unwrap_or_else(monotonic_ns)).expect("a pass starts once");
         *self.gate.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.opened.notify_all();
     }
 
-    /// Sleeps until `wake` or the end of the window, in naps, so that a stop is noticed; returns the time.
+    /// Sleeps until `wake` or the end of the window, in naps, so that a stop is noticed; returns
+    /// the time.
     pub(super) fn sleep_until(&self, wake: u64, close: u64) -> u64 {
         let until = wake.min(close);
         loop {
@@ -95,7 +97,8 @@ impl Gate {
             let left = start_ns.saturating_sub(monotonic_ns());
             match left {
                 0 => return Some(start_ns),
-                // The clock of a pass does not run backwards: one that is stopped before its start begins now.
+                // The clock of a pass does not run backwards: one that is stopped before its start
+                // begins now.
                 _ if stop.load(Ordering::Relaxed) => return None,
                 _ => thread::sleep(Duration::from_nanos(left.min(NAP_NS))),
             }
@@ -103,7 +106,8 @@ impl Gate {
     }
 }
 
-/// Nanoseconds of the monotonic clock, which std's `Instant` reads too, as one number: its checked seconds and nanoseconds cost as much as the rest of a step.
+/// Nanoseconds of the monotonic clock, which std's `Instant` reads too, as one number: its checked
+/// seconds and nanoseconds cost as much as the rest of a step.
 #[inline]
 pub fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);

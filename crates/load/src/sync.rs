@@ -1,7 +1,8 @@
 //! A synchronous client: one request at a time by pread and pwrite.
 //!
-//! The time at which a request completed is also the time at which the next one is submitted: the step between them takes a
-//! few nanoseconds, and a second look at the clock would cost more than it tells.
+//! The time at which a request completed is also the time at which the next one is submitted: the
+//! step between them takes a few nanoseconds, and a second look at the clock would cost more than
+//! it tells.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -66,8 +67,9 @@ pub(super) fn run(
     }
 }
 
-/// Moves all bytes of a request. The system call is made directly: libc's wrapper makes every call a point where the thread may
-/// be cancelled, which in a program of several threads are two more atomic operations.
+/// Moves all bytes of a request. The system call is made directly: libc's wrapper makes every call
+/// a point where the thread may be cancelled, which in a program of several threads are two more
+/// atomic operations.
 #[inline]
 fn transfer(target: &Target, request: &Request, bytes: &mut [u8]) -> Result<(), Failure> {
     let at = target.base + request.offset;

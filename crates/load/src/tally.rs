@@ -1,6 +1,7 @@
 //! What one client counts while it runs.
 //!
-//! The path of a request without an error is a few nanoseconds long and allocates nothing; everything else may be slow.
+//! The path of a request without an error is a few nanoseconds long and allocates nothing;
+//! everything else may be slow.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +11,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use sim::workload::{ClientTotals, DeadlineTotals, Intervals, Issued, OpTotals};
 
-/// A client that has had so many failed requests stops: the trial is void anyway, and a dying disk is spared.
+/// A client that has had so many failed requests stops: the trial is void anyway, and a dying disk
+/// is spared.
 pub(super) const MAX_ERRORS: u64 = 100;
 
 pub(super) struct Tally {
@@ -205,7 +207,8 @@ impl Tally {
     }
 }
 
-/// User and system time so far: of the calling thread, and of all threads of the process, io_uring's workers among them.
+/// User and system time so far: of the calling thread, and of all threads of the process,
+/// io_uring's workers among them.
 #[derive(Debug, Clone, Copy)]
 struct Cpu {
     thread_ns: u64,

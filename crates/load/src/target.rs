@@ -1,4 +1,5 @@
-//! Files and devices: opening them the way a workload needs, dropping their cached pages, preparing files with data.
+//! Files and devices: opening them the way a workload needs, dropping their cached pages, preparing
+//! files with data.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -27,7 +28,8 @@ pub(super) struct Target {
     pub(super) is_device: bool,
 }
 
-/// Opens each client's file. Every client gets an open file of its own, as separate processes would have.
+/// Opens each client's file. Every client gets an open file of its own, as separate processes would
+/// have.
 pub(super) fn open_all(drive: &Drive) -> Result<Vec<Target>, EngineError> {
     let mut flags = OFlags::CLOEXEC;
     if drive.params.direct {
@@ -76,8 +78,8 @@ pub(super) fn drop_caches(targets: &[Target]) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What a pass of a pass-based workload needs before it: a cold cache for reads (unless it is about reading again), empty files
-/// for the phase that creates them.
+/// What a pass of a pass-based workload needs before it: a cold cache for reads (unless it is about
+/// reading again), empty files for the phase that creates them.
 pub(super) fn start_pass(drive: &Drive, targets: &[Target]) -> Result<(), EngineError> {
     let phase = drive.params.phase;
     if !drive.params.direct && matches!(phase, Phase::Read | Phase::RandRead) {
@@ -97,11 +99,13 @@ fn forget_pages(file: &File) -> io::Result<()> {
     rustix::fs::fadvise(file, 0, None, Advice::DontNeed).map_err(Into::into)
 }
 
-/// Makes files `0.data`, `1.data`, … of these sizes in `dir` and fills them with incompressible data, flushed to the medium:
-/// holes and unwritten extents would be answered by the file system without asking the disk.
+/// Makes files `0.data`, `1.data`, … of these sizes in `dir` and fills them with incompressible
+/// data, flushed to the medium: holes and unwritten extents would be answered by the file system
+/// without asking the disk.
 ///
 /// # Errors
-/// [`EngineError::NoSpace`] with what is needed and what is free (files made so far are removed), or any error of writing.
+/// [`EngineError::NoSpace`] with what is needed and what is free (files made so far are removed),
+/// or any error of writing.
 pub fn prepare_files(dir: &Path, sizes: &[u64]) -> Result<Vec<PathBuf>, EngineError> {
     let failed =
         |cause: io::Error| EngineError::File { doing: "cannot look at", path: dir.into(), cause };

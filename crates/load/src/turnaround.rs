@@ -1,7 +1,8 @@
 //! From a completion to the client's next request: interrupt, wake-up, system call.
 //!
-//! On a real machine this time passes by itself. In a guest whose clock stands still while the CPU works, a program would submit its
-//! next request before the kernel has dispatched another one, which no real program does.
+//! On a real machine this time passes by itself. In a guest whose clock stands still while the CPU
+//! works, a program would submit its next request before the kernel has dispatched another one,
+//! which no real program does.
 
 use crate::Submission;
 use crate::shared::Shared;

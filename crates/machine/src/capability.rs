@@ -1,6 +1,7 @@
 //! Capabilities of this process, asked for before what needs them is begun.
 //!
-//! Root can be without some: in a container, or by `CapabilityBoundingSet=` of a unit. The kernel then answers with EPERM, which names none.
+//! Root can be without some: in a container, or by `CapabilityBoundingSet=` of a unit. The kernel
+//! then answers with EPERM, which names none.
 
 use crate::error::Error;
 use crate::placement::has_capability;

@@ -1,8 +1,9 @@
 //! Crashes at every step of the commands that keep a journal, one row for each, on fake machines.
 //!
-//! After recovery a machine is as before a command that was cut, or as after one that ended; a command whose effects are files may also turn
-//! out to be complete. `tests/crash` kills a real process at its real system calls; what it cannot do is lose power, and see what was
-//! durable. The CPUs' settings have the same tests in their own crate.
+//! After recovery a machine is as before a command that was cut, or as after one that ended; a
+//! command whose effects are files may also turn out to be complete. `tests/crash` kills a real
+//! process at its real system calls; what it cannot do is lose power, and see what was durable. The
+//! CPUs' settings have the same tests in their own crate.
 
 use crate::crashpoints::Cut;
 
@@ -46,7 +47,8 @@ fn killed_again_during_recovery_the_next_recovery_finishes() {
 
 #[test]
 fn after_power_was_lost_at_any_step_the_next_boot_is_right() {
-    // A change that stays has no entry after its last step, and none is needed: a restart undoes it.
+    // A change that stays has no entry after its last step, and none is needed: a restart undoes
+    // it.
     for Row { case, .. } in
         rows().iter().filter(|row| row.case.name() != settings::crash_tests::CHANGE.name)
     {

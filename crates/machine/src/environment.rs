@@ -1,8 +1,9 @@
 //! Facts about the machine that a reader needs to judge or repeat an experiment.
 //!
-//! Text by section and name, so that a record of today is readable by a report of tomorrow. What the machine does not tell is
-//! written as such ("not exposed"), because a missing line would look like an oversight. Serial numbers of the machine, addresses and
-//! user names are left out: a record is made to be passed on.
+//! Text by section and name, so that a record of today is readable by a report of tomorrow. What
+//! the machine does not tell is written as such ("not exposed"), because a missing line would look
+//! like an oversight. Serial numbers of the machine, addresses and user names are left out: a
+//! record is made to be passed on.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -99,7 +100,8 @@ fn kernel(root: &Root) -> Result<BTreeMap<String, String>, Error> {
     ]))
 }
 
-/// The words of the kernel's command line that bear on I/O or on the CPUs. The others may hold addresses and keys.
+/// The words of the kernel's command line that bear on I/O or on the CPUs. The others may hold
+/// addresses and keys.
 fn command_line(all: &str) -> String {
     let matters = |word: &&str| TELLING_OPTIONS.iter().any(|option| word.starts_with(option));
     let (relevant, others): (Vec<&str>, Vec<&str>) = all.split_whitespace().partition(matters);
@@ -139,7 +141,8 @@ fn about(device: &Device) -> BTreeMap<String, String> {
     ])
 }
 
-/// The file system that a loop device's file is on: the mount with the longest path that the file's path begins with.
+/// The file system that a loop device's file is on: the mount with the longest path that the file's
+/// path begins with.
 fn backing(root: &Root, file: &str) -> BTreeMap<String, String> {
     let table = root.read_optional(root.proc("self/mountinfo")).unwrap_or_default();
     let mut best: Option<(&str, &str, &str)> = None;
@@ -191,7 +194,8 @@ fn cpu(root: &Root) -> BTreeMap<String, String> {
     ])
 }
 
-/// The vulnerabilities against which the kernel does something, since that something costs time at each system call.
+/// The vulnerabilities against which the kernel does something, since that something costs time at
+/// each system call.
 fn mitigated(root: &Root) -> String {
     let dir = root.sys("devices/system/cpu/vulnerabilities");
     let costs = |name: &String| {

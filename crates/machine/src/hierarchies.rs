@@ -1,4 +1,5 @@
-//! The hierarchies of control groups, as far as they control I/O: where they are mounted, and why the io controller of v2 is missing.
+//! The hierarchies of control groups, as far as they control I/O: where they are mounted, and why
+//! the io controller of v2 is missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};

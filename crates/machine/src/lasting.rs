@@ -1,8 +1,8 @@
 //! For how long a setting holds: until a moment of the clock that goes on while the machine sleeps.
 //!
-//! The moment is kept as `CLOCK_BOOTTIME`, not as the time of day: somebody who sets the clock must not make ten minutes into an hour,
-//! and a laptop that slept for the ten minutes must find the setting taken back. That clock starts anew at each boot, and so do
-//! the settings it is about.
+//! The moment is kept as `CLOCK_BOOTTIME`, not as the time of day: somebody who sets the clock must
+//! not make ten minutes into an hour, and a laptop that slept for the ten minutes must find the
+//! setting taken back. That clock starts anew at each boot, and so do the settings it is about.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

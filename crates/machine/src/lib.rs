@@ -1,7 +1,8 @@
-//! The machine: its devices, their settings and the journal of them, and the programs of an experiment.
+//! The machine: its devices, their settings and the journal of them, and the programs of an
+//! experiment.
 //!
-//! Every path goes through a [`Root`], every change of a setting through a [`Guard`], and every workload that writes through a [`Claim`].
-//! Only this crate writes to the machine.
+//! Every path goes through a [`Root`], every change of a setting through a [`Guard`], and every
+//! workload that writes through a [`Claim`]. Only this crate writes to the machine.
 #![deny(unsafe_code)]
 
 pub mod capability;

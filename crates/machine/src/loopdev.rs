@@ -1,14 +1,18 @@
-//! A temporary loop device over a temporary file: a disk for everyone, with a real queue and real schedulers.
+//! A temporary loop device over a temporary file: a disk for everyone, with a real queue and real
+//! schedulers.
 //!
-//! The file is written in full with incompressible data, not just allocated: an allocated but unwritten extent reads as zeros without a
-//! disk access, and a comparison of schedulers would compare nothing. The loop device uses direct I/O on its file, otherwise the
-//! page cache of the file below answers. Both are journaled before they exist, and undone after a crash.
+//! The file is written in full with incompressible data, not just allocated: an allocated but
+//! unwritten extent reads as zeros without a disk access, and a comparison of schedulers would
+//! compare nothing. The loop device uses direct I/O on its file, otherwise the page cache of the
+//! file below answers. Both are journaled before they exist, and undone after a crash.
 //!
 //! # Whose file it is
-//! The file is made anew, for root alone, in a directory held by descriptor in which no other user can replace it ([`crate::files::Dir`]), and its
-//! device and inode are journaled before it is attached. From then on its name means nothing: the loop device is attached by the open
-//! descriptor, is ours if the kernel says that this inode is behind it, and is found again after a crash by the same. `losetup` was
-//! called before: it opens a path, and a user who could rename a file in the directory gave it another one.
+//! The file is made anew, for root alone, in a directory held by descriptor in which no other user
+//! can replace it ([`crate::files::Dir`]), and its device and inode are journaled before it is
+//! attached. From then on its name means nothing: the loop device is attached by the open
+//! descriptor, is ours if the kernel says that this inode is behind it, and is found again after a
+//! crash by the same. `losetup` was called before: it opens a path, and a user who could rename a
+//! file in the directory gave it another one.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -129,12 +133,13 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes a loop device of `size_bytes`, rounded up to whole blocks of 4 KiB, over a new file in `dir`. `progress` is called with
-    /// the bytes written so far and may break off.
+    /// Makes a loop device of `size_bytes`, rounded up to whole blocks of 4 KiB, over a new file in
+    /// `dir`. `progress` is called with the bytes written so far and may break off.
     ///
     /// # Errors
-    /// [`Error::Files`] for a directory in which another user decides over the file, [`Error::NoSpace`], [`Error::NoLoopDevice`],
-    /// [`Error::Interrupted`]; nothing is left behind then.
+    /// [`Error::Files`] for a directory in which another user decides over the file,
+    /// [`Error::NoSpace`], [`Error::NoLoopDevice`], [`Error::Interrupted`]; nothing is left behind
+    /// then.
     pub fn create(
         root: &Root,
         size_bytes: u64,
@@ -180,7 +185,8 @@ impl LoopDevice {
         &self.made.file
     }
 
-    /// What a reader of the results has to know, such as that the file system below refuses direct I/O.
+    /// What a reader of the results has to know, such as that the file system below refuses direct
+    /// I/O.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -219,7 +225,8 @@ impl LoopDevice {
     }
 
     fn attach(&mut self, backing: &File) -> Result<(), Error> {
-        // Direct I/O wants the disk's own sector size below a 4 KiB-sector file system, and some file systems have no direct I/O.
+        // Direct I/O wants the disk's own sector size below a 4 KiB-sector file system, and some
+        // file systems have no direct I/O.
         let attempts = [(true, None), (true, Some(4096)), (false, None)];
         let mut cause = None;
         for (direct_io, block_size) in attempts {
@@ -279,9 +286,10 @@ impl Drop for LoopDevice {
     }
 }
 
-/// The schedulers that a loop device would offer, were it made now: known before it is made, so that a plan can be checked first.
-/// What the kernel offers one queue it offers every queue with a scheduler, so any loop device tells, attached or not, and where
-/// the loop module is not loaded any other disk; modules that are not loaded come after. `none` is always among them.
+/// The schedulers that a loop device would offer, were it made now: known before it is made, so
+/// that a plan can be checked first. What the kernel offers one queue it offers every queue with a
+/// scheduler, so any loop device tells, attached or not, and where the loop module is not loaded
+/// any other disk; modules that are not loaded come after. `none` is always among them.
 pub fn offered_for_new_loop(root: &Root) -> Vec<String> {
     let mut disks = root.names(root.sys("block"));
     disks.sort_by_key(|name| !is_loop(name));
@@ -297,8 +305,9 @@ fn is_loop(name: &str) -> bool {
     name.strip_prefix("loop").is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Detaches the loop device over the file if there is one, deletes the file if it is still the one that was made, and drops the journal
-/// entry and its `lock`. Every step may already have been done: a crash can come between any two.
+/// Detaches the loop device over the file if there is one, deletes the file if it is still the one
+/// that was made, and drops the journal entry and its `lock`. Every step may already have been
+/// done: a crash can come between any two.
 fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     if boot_id == root.boot_id()? {
         while let Some((name, file)) = attached(root, made) {
@@ -311,7 +320,8 @@ fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Resu
     Ok(())
 }
 
-/// Deletes the file unless its name means another by now. The numbers of a file system's device are those of one boot.
+/// Deletes the file unless its name means another by now. The numbers of a file system's device are
+/// those of one boot.
 fn delete(made: &Made, same_boot: bool) -> Result<(), Error> {
     let (dir, name) = match Dir::of_file(&made.file) {
         Ok(found) => found,
@@ -376,7 +386,8 @@ fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     let answer = block::detach_loop(&device);
     drop(device);
     let since = Instant::now();
-    // The kernel lets go of the file when the last opener closes the device, which may be udev looking at it.
+    // The kernel lets go of the file when the last opener closes the device, which may be udev
+    // looking at it.
     while backing_of(root, name) == Some(file) {
         if since.elapsed() > DETACH_PATIENCE {
             return Err(match answer {
@@ -389,7 +400,8 @@ fn detach(root: &Root, name: &str, file: Inode) -> Result<(), Error> {
     Ok(())
 }
 
-/// A loop device over this file, if there is one. Number and path both: a file system gives the number of a deleted file to the next one.
+/// A loop device over this file, if there is one. Number and path both: a file system gives the
+/// number of a deleted file to the next one.
 fn attached(root: &Root, made: &Made) -> Option<(String, Inode)> {
     let dir = root.sys("block");
     let has_path = |name: &String| {
@@ -418,7 +430,8 @@ fn check_space(dir: &Dir, size_bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the file in full: allocated at once, so that a lack of room shows before the work, then filled and made durable.
+/// Writes the file in full: allocated at once, so that a lack of room shows before the work, then
+/// filled and made durable.
 fn fill(
     mut file: &File,
     path: &Path,
@@ -466,7 +479,8 @@ fn unique_stem() -> String {
     format!("{KEYS}{}-{ns:x}", std::process::id())
 }
 
-/// Incompressible bytes at memory speed (xorshift64*): not for secrets; they only keep layers below from shrinking the data.
+/// Incompressible bytes at memory speed (xorshift64*): not for secrets; they only keep layers below
+/// from shrinking the data.
 struct Noise(u64);
 
 impl Noise {

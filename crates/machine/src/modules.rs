@@ -1,8 +1,9 @@
 //! Kernel modules of I/O schedulers: which exist unloaded, and loading one.
 //!
-//! Schedulers carry the alias `NAME-iosched` (kyber's module is simply called so). Some kernels load the module when its name is
-//! written to `queue/scheduler`, others answer "Invalid argument", and a script that goes on then measures the old scheduler
-//! under the new name. So the module is loaded first and by its own name, and a failure says what is missing.
+//! Schedulers carry the alias `NAME-iosched` (kyber's module is simply called so). Some kernels
+//! load the module when its name is written to `queue/scheduler`, others answer "Invalid argument",
+//! and a script that goes on then measures the old scheduler under the new name. So the module is
+//! loaded first and by its own name, and a failure says what is missing.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +43,8 @@ pub fn unloaded(root: &Root, available: &[String]) -> Vec<String> {
 /// Loads the module of `scheduler`, so that the kernel offers it.
 ///
 /// # Errors
-/// [`Error::ModuleNotLoaded`] naming the module, the kernel's configuration option and where the module may be had.
+/// [`Error::ModuleNotLoaded`] naming the module, the kernel's configuration option and where the
+/// module may be had.
 pub fn load(root: &Root, scheduler: &str) -> Result<(), Error> {
     let alias = format!("{scheduler}{SUFFIX}");
     let why =

@@ -1,7 +1,9 @@
-//! The one door to the machine's files: every path under /sys, /proc, /dev and /lib/modules, and the state directory.
+//! The one door to the machine's files: every path under /sys, /proc, /dev and /lib/modules, and
+//! the state directory.
 //!
-//! A test hands in a temporary tree instead of `/`, and can replace the few operations that change something ([`Files`]) by
-//! ones that behave like a kernel and die at a chosen moment. Global constants for paths would have made both impossible.
+//! A test hands in a temporary tree instead of `/`, and can replace the few operations that change
+//! something ([`Files`]) by ones that behave like a kernel and die at a chosen moment. Global
+//! constants for paths would have made both impossible.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +52,8 @@ impl Root {
         self
     }
 
-    /// The same machine with other directories to look for programs in, instead of those of [`programs::directories`].
+    /// The same machine with other directories to look for programs in, instead of those of
+    /// [`programs::directories`].
     pub fn with_tool_dirs(mut self, dirs: Vec<PathBuf>) -> Root {
         self.tools = dirs;
         self
@@ -88,7 +91,8 @@ impl Root {
         self.state.join(path)
     }
 
-    /// The state directory, made if it is missing, for this user alone: what stands in it is obeyed.
+    /// The state directory, made if it is missing, for this user alone: what stands in it is
+    /// obeyed.
     ///
     /// # Errors
     /// [`Error::Files`] when another user owns it, or can write it or a parent.
@@ -140,7 +144,8 @@ impl Root {
         names
     }
 
-    /// Every readable regular file of a sysfs directory with its text and whether it can be written.
+    /// Every readable regular file of a sysfs directory with its text and whether it can be
+    /// written.
     pub(crate) fn attributes(&self, dir: impl AsRef<Path>) -> BTreeMap<String, (String, bool)> {
         let dir = dir.as_ref();
         let mut all = BTreeMap::new();
@@ -184,7 +189,8 @@ impl Root {
     }
 }
 
-/// Reads a text file; bytes that are not UTF-8 (serial numbers of odd drives) are replaced, not refused.
+/// Reads a text file; bytes that are not UTF-8 (serial numbers of odd drives) are replaced, not
+/// refused.
 fn read_text(path: &Path) -> io::Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

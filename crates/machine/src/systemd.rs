@@ -1,7 +1,8 @@
 //! The machine's service manager: making a timer start by itself, and no longer.
 //!
-//! Where systemd is installed but does not run (a container, an image that is being built), a timer can still be enabled: it starts
-//! with the next boot. Where it is not installed, nothing is done, and the caller says what else there is.
+//! Where systemd is installed but does not run (a container, an image that is being built), a timer
+//! can still be enabled: it starts with the next boot. Where it is not installed, nothing is done,
+//! and the caller says what else there is.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,8 +14,8 @@ use crate::root::Root;
 /// One word of a unit's command line, with nothing in it that systemd expands.
 ///
 /// # Errors
-/// [`Error::NoUnitText`] for a text with a control character: no way of writing one keeps it on its line in every version of systemd.
-/// Also for what is not UTF-8.
+/// [`Error::NoUnitText`] for a text with a control character: no way of writing one keeps it on its
+/// line in every version of systemd. Also for what is not UTF-8.
 pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
     let text = text.as_ref();
     let no_utf8 = || Error::NoUnitText {
@@ -30,7 +31,8 @@ pub fn unit_word(text: impl AsRef<OsStr>) -> Result<String, Error> {
 /// The value of a setting that is a text, such as `Description=`.
 ///
 /// # Errors
-/// [`Error::NoUnitText`] for a text with a control character or one that changes the direction of writing, or with a backslash at its end, after which the line would go on.
+/// [`Error::NoUnitText`] for a text with a control character or one that changes the direction of
+/// writing, or with a backslash at its end, after which the line would go on.
 pub fn unit_text(text: &str) -> Result<String, Error> {
     check_unit_text(text)?;
     if text.ends_with('\\') {
@@ -88,11 +90,12 @@ pub fn disable(root: &Root, timer: &str) -> Result<(), Error> {
     }
 }
 
-/// Starts a program once after this time, as root and from this directory, by a transient timer: no file is left, and a restart of the
-/// machine ends it. systemd runs.
+/// Starts a program once after this time, as root and from this directory, by a transient timer: no
+/// file is left, and a restart of the machine ends it. systemd runs.
 ///
 /// # Errors
-/// [`Error::ToolFailed`] with what systemd-run said; [`Error::NoUnitText`] for a word that no unit can hold.
+/// [`Error::ToolFailed`] with what systemd-run said; [`Error::NoUnitText`] for a word that no unit
+/// can hold.
 pub fn later(
     root: &Root,
     unit: &str,

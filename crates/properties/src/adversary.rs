@@ -1,4 +1,5 @@
-//! An adversary that delays one request: it keeps the elevator full of requests closer to the head than the victim.
+//! An adversary that delays one request: it keeps the elevator full of requests closer to the head
+//! than the victim.
 
 use elevator::{Build, ElevatorKind, Priority, Time};
 
@@ -85,8 +86,8 @@ pub(crate) fn delay_first(
     Err(format!("it neither dispatches the victim nor exceeds the bound: {delay:?}"))
 }
 
-/// The next competing request: at the end of the last one, slightly ahead, or where the input has it. Never where a held request
-/// starts, because the promises exclude aliases.
+/// The next competing request: at the end of the last one, slightly ahead, or where the input has
+/// it. Never where a held request starts, because the promises exclude aliases.
 fn competing_step(bare: &Bare, input: &Input, nr: &mut usize, at: u64) -> Step {
     let step = &input.steps[*nr % input.steps.len()];
     let mut sector = match *nr % if input.merge { 2 } else { 3 } {

@@ -1,6 +1,6 @@
-//! The laws of bad input: devices that stall or go away, clocks that jump, a process for each request, weights at the extremes of
-//! their range, and tunables written while requests are held. Whatever happens, every request is served once, and a scheduler that
-//! idles goes on by its timer.
+//! The laws of bad input: devices that stall or go away, clocks that jump, a process for each
+//! request, weights at the extremes of their range, and tunables written while requests are held.
+//! Whatever happens, every request is served once, and a scheduler that idles goes on by its timer.
 
 use elevator::{BlockRequest, Build, ElevatorKind, FlowSpec, Promise, Time};
 
@@ -30,7 +30,8 @@ struct Adversity {
     weights: bool,
     /// A tunable is written after every third event.
     writes: bool,
-    /// The device goes away after so many events: it completes at once whatever it has or gets, and nothing arrives any more.
+    /// The device goes away after so many events: it completes at once whatever it has or gets, and
+    /// nothing arrives any more.
     goes_after: Option<usize>,
 }
 
@@ -210,7 +211,8 @@ impl Drive<'_> {
     }
 }
 
-/// A device that stalls for seconds, as flash that collects garbage, whether it says that it rotates or not, is served on.
+/// A device that stalls for seconds, as flash that collects garbage, whether it says that it
+/// rotates or not, is served on.
 pub(crate) fn served_by_a_device_that_stalls(
     kind: &ElevatorKind,
     input: &Input,
@@ -222,7 +224,8 @@ pub(crate) fn served_by_a_device_that_stalls(
     Ok(())
 }
 
-/// A clock that jumps ahead by up to a day, and for rows that promise it back by up to an hour, neither stops nor breaks service.
+/// A clock that jumps ahead by up to a day, and for rows that promise it back by up to an hour,
+/// neither stops nor breaks service.
 pub(crate) fn served_when_the_clock_jumps(
     kind: &ElevatorKind,
     input: &Input,
@@ -243,7 +246,8 @@ pub(crate) fn served_with_a_process_for_each_request(
     serve(kind, &input.with_defaults(), Adversity { forks: true, ..Adversity::default() })
 }
 
-/// Tunables may be written at any time, to the ends of their ranges too, while requests are held and while a scheduler idles.
+/// Tunables may be written at any time, to the ends of their ranges too, while requests are held
+/// and while a scheduler idles.
 pub(crate) fn served_while_tunables_are_written(
     kind: &ElevatorKind,
     input: &Input,
@@ -259,7 +263,8 @@ pub(crate) fn served_with_weights_at_the_extremes(
     serve(kind, &input.with_defaults(), Adversity { weights: true, ..Adversity::default() })
 }
 
-/// When the device goes away under load, what is held is dispatched, though nothing arrives any more: none is waited for endlessly.
+/// When the device goes away under load, what is held is dispatched, though nothing arrives any
+/// more: none is waited for endlessly.
 pub(crate) fn drained_when_the_device_goes(
     kind: &ElevatorKind,
     input: &Input,

@@ -1,7 +1,9 @@
-//! The laws of deadlines: the optimality of EDF for equal requests, and keeping what EDF keeps of a task set that is known.
+//! The laws of deadlines: the optimality of EDF for equal requests, and keeping what EDF keeps of a
+//! task set that is known.
 //!
-//! Task sets come from the steps of an input: positions and sizes are theirs, releases and deadlines are made of their numbers.
-//! Deadlines are as tight as the reference order allows, plus a few hundred microseconds: one exchange makes a request late.
+//! Task sets come from the steps of an input: positions and sizes are theirs, releases and
+//! deadlines are made of their numbers. Deadlines are as tight as the reference order allows, plus
+//! a few hundred microseconds: one exchange makes a request late.
 
 use elevator::realtime::{ServiceModel, Task, schedule};
 use elevator::testing::request;
@@ -40,7 +42,8 @@ fn task(step: &Step, release: u64, deadline: u64) -> Task {
     Task { release, deadline, sector: step.sector.min(DISK - 1), nr_sectors: step.nr_sectors }
 }
 
-/// The order in which EDF serves a set: of the released tasks the one with the smallest deadline; of equal ones the older.
+/// The order in which EDF serves a set: of the released tasks the one with the smallest deadline;
+/// of equal ones the older.
 pub fn edf_order(model: &ServiceModel, tasks: &[Task]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     while order.len() < tasks.len() {
@@ -59,8 +62,9 @@ pub fn edf_order(model: &ServiceModel, tasks: &[Task]) -> Vec<usize> {
     order
 }
 
-/// Gives a scheduler a task set and serves it one request at a time, each in `service(head, request)`. Requests of no deadline
-/// come from `others`, all at the start. The number of the first late task.
+/// Gives a scheduler a task set and serves it one request at a time, each in
+/// `service(head, request)`. Requests of no deadline come from `others`, all at the start. The
+/// number of the first late task.
 ///
 /// # Errors
 /// If the scheduler gets stuck.
@@ -137,8 +141,9 @@ pub(crate) fn meets_feasible_deadlines(kind: &ElevatorKind, input: &Input) -> Re
     Ok(())
 }
 
-/// Unit tasks that can be met, with releases at multiples of the unit if online: Jackson's rule (the k-th smallest deadline leaves time
-/// for k tasks) generalised by serving in order of deadlines and moving the deadline of what is late.
+/// Unit tasks that can be met, with releases at multiples of the unit if online: Jackson's rule
+/// (the k-th smallest deadline leaves time for k tasks) generalised by serving in order of
+/// deadlines and moving the deadline of what is late.
 fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
     let nr = steps(input).count() as u64;
     let of = |(at, step): (usize, &Step)| {
@@ -156,7 +161,8 @@ fn unit_tasks(input: &Input, online: bool) -> (Vec<Task>, Vec<u64>) {
         let Some((late, end)) = late else { break };
         tasks[*late].deadline = end;
     }
-    // Served after all tasks of a batch; online one of them could be in the way of a task that arrives.
+    // Served after all tasks of a batch; online one of them could be in the way of a task that
+    // arrives.
     let others =
         steps(input).map(|step| step.sector.min(DISK - 8)).take(if online { 0 } else { 5 });
     (tasks, others.collect())
@@ -181,7 +187,8 @@ pub(crate) fn meets_what_edf_meets(kind: &ElevatorKind, input: &Input) -> Result
     Ok(())
 }
 
-/// A set that EDF meets; None if none came out. `spread`: how far releases lie apart, in thirds of a service.
+/// A set that EDF meets; None if none came out. `spread`: how far releases lie apart, in thirds of
+/// a service.
 fn tasks_of(input: &Input, model: &ServiceModel, spread: u64) -> Option<Vec<Task>> {
     let mut end = 0;
     let mut tasks: Vec<Task> = Vec::new();

@@ -1,5 +1,5 @@
-//! Drives an elevator in virtual time, in its queue or without one, and logs the events. It stops at the first failure after which
-//! the drive cannot continue.
+//! Drives an elevator in virtual time, in its queue or without one, and logs the events. It stops
+//! at the first failure after which the drive cannot continue.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,8 +15,9 @@ use elevator::testing::request;
 
 use crate::input::{Input, Setting, Step};
 
-/// An elevator with default tunables that idles longer than this idles endlessly. Far above what throttling takes: iocost idles for 2.1 to 3 s
-/// on an input that was found at random, a disk slower than its preset for flash, and then goes on.
+/// An elevator with default tunables that idles longer than this idles endlessly. Far above what
+/// throttling takes: iocost idles for 2.1 to 3 s on an input that was found at random, a disk
+/// slower than its preset for flash, and then goes on.
 const ENDLESS_NS: u64 = 10_000_000_000;
 /// An elevator with this number of timers without a dispatch idles endlessly.
 const ENDLESS_TIMERS: u32 = 20_000;
@@ -79,7 +80,8 @@ impl Disk for Head {
     }
 }
 
-/// Drives the elevator in its queue. `requeue`: the device requeues every n-th dispatched request once.
+/// Drives the elevator in its queue. `requeue`: the device requeues every n-th dispatched request
+/// once.
 pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<usize>) -> Log {
     let mut log = Log::default();
     let mut queue = Queue::new(kind, &input.build(), input.limits());
@@ -88,7 +90,8 @@ pub(crate) fn through_queue(kind: &ElevatorKind, input: &Input, requeue: Option<
     log
 }
 
-/// Drives the elevator without a queue and without merges. Arrivals wait while `nr_requests` are allocated.
+/// Drives the elevator without a queue and without merges. Arrivals wait while `nr_requests` are
+/// allocated.
 pub(crate) fn directly(kind: &ElevatorKind, input: &Input) -> Log {
     let mut log = Log::default();
     drive(&mut Bare::new(kind, &input.build(), input), input, &mut log);
@@ -412,8 +415,9 @@ thread_local! {
     static CATCHING: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The value, or the message of the panic, which is not printed: a search for the smallest input panics thousands of times, and the
-/// hook is the whole program's, with other tests on other threads.
+/// The value, or the message of the panic, which is not printed: a search for the smallest input
+/// panics thousands of times, and the hook is the whole program's, with other tests on other
+/// threads.
 ///
 /// # Errors
 /// With the message if `what` panics.

@@ -96,7 +96,8 @@ fn succeeded(log: &Log) -> Result<(), String> {
     Ok(())
 }
 
-/// Every request that was inserted is dispatched and completed exactly once, and every piece is done once.
+/// Every request that was inserted is dispatched and completed exactly once, and every piece is
+/// done once.
 fn served_once_through_the_queue(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, None);
     succeeded(&log)?;
@@ -176,8 +177,8 @@ fn drained_at_the_end(kind: &ElevatorKind, input: &Input) -> Result<(), String> 
     Ok(())
 }
 
-/// The elevator's count of held requests is the number inserted and neither dispatched nor merged, and the queue's counters agree
-/// with the driver's.
+/// The elevator's count of held requests is the number inserted and neither dispatched nor merged,
+/// and the queue's counters agree with the driver's.
 fn counters_agree(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in [through_queue(kind, input, None), directly(kind, input)] {
         succeeded(&log)?;
@@ -203,7 +204,8 @@ fn counters_agree(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     Ok(())
 }
 
-/// Merging neither loses nor adds a sector and does not merge reads with writes; no request exceeds the limit.
+/// Merging neither loses nor adds a sector and does not merge reads with writes; no request exceeds
+/// the limit.
 fn merges_keep_every_sector(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     // All requests at once and in a single file, for as many merges as possible.
     let mut dense = input.clone();
@@ -261,7 +263,8 @@ fn never_idle_while_holding_work(kind: &ElevatorKind, input: &Input) -> Result<(
     Ok(())
 }
 
-/// A scheduler that dispatches nothing with no request in flight has a timer and does not idle endlessly.
+/// A scheduler that dispatches nothing with no request in flight has a timer and does not idle
+/// endlessly.
 fn idling_ends_by_a_timer(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     for log in [
         through_queue(kind, input, None),
@@ -292,7 +295,8 @@ fn asking_again_changes_nothing(kind: &ElevatorKind, input: &Input) -> Result<()
     Ok(())
 }
 
-/// Every tunable starts within its range and reads back as it was set, alone and together with all others.
+/// Every tunable starts within its range and reads back as it was set, alone and together with all
+/// others.
 fn tunables_read_back(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let mut elevator = (kind.build)(&input.build());
     let mut together = (kind.build)(&input.build());
@@ -364,8 +368,8 @@ fn same_input_same_output(kind: &ElevatorKind, input: &Input) -> Result<(), Stri
     Ok(())
 }
 
-/// The anticipation counters are consistent: no more waits end than began, no counter decreases, and only schedulers that idle have
-/// them.
+/// The anticipation counters are consistent: no more waits end than began, no counter decreases,
+/// and only schedulers that idle have them.
 fn anticipation_adds_up(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let log = through_queue(kind, input, None);
     require!(

@@ -1,8 +1,9 @@
 //! The laws of I/O schedulers: one table of checks, and the inputs and drivers that they need.
 //!
-//! A law is a function of a row and an input. The tests of `elevator` check the Rust schedulers, those of `kernel-model` the C
-//! schedulers, and the mutants of both show that the laws can fail; a law is added in [`laws`] alone. This is a crate, not a feature
-//! of `elevator`, because a feature would compile everything that depends on `elevator` twice, with and without it.
+//! A law is a function of a row and an input. The tests of `elevator` check the Rust schedulers,
+//! those of `kernel-model` the C schedulers, and the mutants of both show that the laws can fail; a
+//! law is added in [`laws`] alone. This is a crate, not a feature of `elevator`, because a feature
+//! would compile everything that depends on `elevator` twice, with and without it.
 #![forbid(unsafe_code)]
 
 #[macro_use]

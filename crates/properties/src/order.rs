@@ -18,7 +18,8 @@ pub(crate) fn order_of_arrival(kind: &ElevatorKind, input: &Input) -> Result<(),
     Ok(())
 }
 
-/// Requests that are all held from the start are dispatched in order of sectors, with no more descents or turns than promised.
+/// Requests that are all held from the start are dispatched in order of sectors, with no more
+/// descents or turns than promised.
 pub(crate) fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(), String> {
     let bounds = kind.promises.iter().filter_map(|promise| match promise {
         Promise::Ascending { descents } => Some((true, *descents)),
@@ -43,8 +44,9 @@ pub(crate) fn order_of_sectors(kind: &ElevatorKind, input: &Input) -> Result<(),
     Ok(())
 }
 
-/// The order of a pass: one request positions the head, then all others arrive at once, of one kind and one process. A cylinder has
-/// one sector, so that the orders of cylinders and of sectors are the same.
+/// The order of a pass: one request positions the head, then all others arrive at once, of one kind
+/// and one process. A cylinder has one sector, so that the orders of cylinders and of sectors are
+/// the same.
 fn sweep(kind: &ElevatorKind, input: &Input) -> Result<Vec<u64>, String> {
     let build = Build { nr_tags: 128, queue_depth: 1, geometry: geometry(1), ..input.build() };
     let mut bare = Bare::new(kind, &build, &input.with_defaults());

@@ -9,7 +9,8 @@ use crate::input::{DISK, Input, Setting, Step, replace_exited};
 use crate::laws::{Law, broken_laws, broken_of, judge};
 use crate::promises::{FLOW_LAWS, Flow, MAX_FLOWS, MAX_WINDOW, Scenario};
 
-/// Inputs per law and row, and with `SCHEDLAB_SOAK` set. Inputs differ at each run, so that runs add up.
+/// Inputs per law and row, and with `SCHEDLAB_SOAK` set. Inputs differ at each run, so that runs
+/// add up.
 const CASES: u32 = 16;
 const SOAK_CASES: u32 = 64;
 
@@ -163,7 +164,8 @@ fn fixed<I>(of: &impl Strategy<Value = I>, nr: usize) -> Vec<I> {
     inputs.collect()
 }
 
-/// Checks rows against a law with random inputs: 16 per row, 64 with `SCHEDLAB_SOAK` set, or `PROPTEST_CASES`.
+/// Checks rows against a law with random inputs: 16 per row, 64 with `SCHEDLAB_SOAK` set, or
+/// `PROPTEST_CASES`.
 ///
 /// # Panics
 /// If a row breaks the law, with the smallest input found.
@@ -212,7 +214,8 @@ pub fn search<I: std::fmt::Debug>(
     search_by(TestRunner::new(config(cases)), inputs, |input| judge(law, kind, input))
 }
 
-/// As [`search`] with the same inputs at every call; `size`: cases, and attempts at a smaller input.
+/// As [`search`] with the same inputs at every call; `size`: cases, and attempts at a smaller
+/// input.
 ///
 /// # Errors
 /// How the law is broken, and the smallest input found.
@@ -251,8 +254,8 @@ pub(crate) fn search_by<I: std::fmt::Debug>(
     }
 }
 
-/// The promises that a row's source makes and that the row says are not kept, each with whether one of these inputs and scenarios
-/// breaks a law if the row makes only this promise.
+/// The promises that a row's source makes and that the row says are not kept, each with whether one
+/// of these inputs and scenarios breaks a law if the row makes only this promise.
 pub fn broken_promises(
     kind: &ElevatorKind,
     inputs: &[Input],

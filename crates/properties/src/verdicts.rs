@@ -1,6 +1,8 @@
-//! Which promise does a scheduler keep? The search for counter-examples as a tool: the book's table of promises is its output.
+//! Which promise does a scheduler keep? The search for counter-examples as a tool: the book's table
+//! of promises is its output.
 //!
-//! The inputs are the same at every call, so that the table changes only when a scheduler, a promise or a law does.
+//! The inputs are the same at every call, so that the table changes only when a scheduler, a
+//! promise or a law does.
 
 use std::fmt;
 
@@ -59,7 +61,8 @@ fn laws_of(promise: &Promise) -> &'static [&'static str] {
     }
 }
 
-/// Each promise of a row, those that it does not keep included, with what became of it in so many cases.
+/// Each promise of a row, those that it does not keep included, with what became of it in so many
+/// cases.
 ///
 /// # Panics
 /// If a strategy yields no input.

@@ -1,4 +1,5 @@
-//! The table of promises and whether they are kept: the search for counter-examples runs where the page is written and checked.
+//! The table of promises and whether they are kept: the search for counter-examples runs where the
+//! page is written and checked.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +11,8 @@ use properties::verdicts::{Verdict, verdicts};
 /// Scenarios for each promise; the tests of the laws try more, and others each time.
 const CASES: u32 = 12;
 
-/// Promises of which every scheduler makes one, or which single requests can show: the laws test them, the page is about the others.
+/// Promises of which every scheduler makes one, or which single requests can show: the laws test
+/// them, the page is about the others.
 fn is_of_the_page(promise: &Promise) -> bool {
     match promise {
         Promise::NotKept { promises, .. } => promises.iter().any(is_of_the_page),
@@ -85,8 +87,8 @@ fn the_table_of_promises_says_of_each_whether_it_is_kept() {
     check(&page);
 }
 
-/// Writes the page with `UPDATE_DOCS=1`; else every row of it must be what the search finds now. A scheduler without rows in the page is
-/// printed: it was added after the page was written.
+/// Writes the page with `UPDATE_DOCS=1`; else every row of it must be what the search finds now. A
+/// scheduler without rows in the page is printed: it was added after the page was written.
 fn check(page: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/tables/promises.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {

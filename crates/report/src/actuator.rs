@@ -1,8 +1,10 @@
-//! Where a disk's actuator was: the requests of one trial in the order in which the device received them.
+//! Where a disk's actuator was: the requests of one trial in the order in which the device received
+//! them.
 //!
-//! A throughput says that one scheduler is slower; the actuator's path shows why. A scheduler that alternates between two sequential
-//! readers moves the actuator for every request, one that waits for a reader's next request moves it seldom. The caller reads
-//! the path from a trace and gives it as data.
+//! A throughput says that one scheduler is slower; the actuator's path shows why. A scheduler that
+//! alternates between two sequential readers moves the actuator for every request, one that waits
+//! for a reader's next request moves it seldom. The caller reads the path from a trace and gives it
+//! as data.
 
 /// The requests of one trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +48,8 @@ pub(crate) struct Excerpt<'a> {
     pub(crate) moves: usize,
 }
 
-/// The first second after the warm-up of each path of a workload; empty where there is no request in it.
+/// The first second after the warm-up of each path of a workload; empty where there is no request
+/// in it.
 pub(crate) fn excerpts<'a>(
     paths: &'a [ActuatorPath],
     workload: &str,
@@ -74,8 +77,8 @@ fn excerpt(path: &ActuatorPath, warmup_ns: u64) -> Option<Excerpt<'_>> {
 pub(crate) mod tests {
     use super::*;
 
-    /// Two sequential readers, far apart; a reader gets `run` requests before the other one's turn. A request takes 0.2 ms, a
-    /// move 5 ms more.
+    /// Two sequential readers, far apart; a reader gets `run` requests before the other one's turn.
+    /// A request takes 0.2 ms, a move 5 ms more.
     pub(crate) fn two_readers(arm: &str, run: u64) -> ActuatorPath {
         let (mut at_ns, mut next) = (0, [1000, 900_000]);
         let mut visits = Vec::new();

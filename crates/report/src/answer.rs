@@ -1,7 +1,8 @@
 //! The answer, short: what to use, in the first line, and one line for each workload.
 //!
-//! The study's own sentences name every arm, interval and doubt. Above a table that shows the same they would repeat it, so the
-//! first screen has this short form. It decides nothing: arm and verdicts are the study's.
+//! The study's own sentences name every arm, interval and doubt. Above a table that shows the same
+//! they would repeat it, so the first screen has this short form. It decides nothing: arm and
+//! verdicts are the study's.
 
 use experiment::advice::costs;
 use experiment::plan::{ArenaKind, Method};
@@ -16,7 +17,8 @@ use super::{number, occasions, place};
 /// Maximum number of metrics named as costs; the others are counted.
 const MAX_COSTS_NAMED: usize = 3;
 
-/// What to do, where that was measured, and its costs, in one line. Everything that prints an answer prints this one.
+/// What to do, where that was measured, and its costs, in one line. Everything that prints an
+/// answer prints this one.
 pub fn headline(study: &Study) -> String {
     let workloads = view::workloads(study, None);
     let deciding = all_deciding(&workloads);
@@ -41,7 +43,8 @@ pub fn headline(study: &Study) -> String {
     )
 }
 
-/// The same for a reader at this machine, whose kernel offers these schedulers. What it does not offer comes second.
+/// The same for a reader at this machine, whose kernel offers these schedulers. What it does not
+/// offer comes second.
 pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
     let offers = |arm: &str| {
         let scheduler = study.arms.iter().find(|known| known.name == arm)?.scheduler.as_deref()?;
@@ -87,7 +90,8 @@ pub(crate) fn headline_here(study: &Study, offered: &[String]) -> String {
     }
 }
 
-/// The answer of a study that has no arm to use for everything, with the place before its full stop.
+/// The answer of a study that has no arm to use for everything, with the place before its full
+/// stop.
 fn elsewhere(sentence: &str, place: &str) -> String {
     let sentence = words::clean(sentence);
     match place.trim_start() {
@@ -128,7 +132,8 @@ fn merits(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", ") + &price)
 }
 
-/// Every metric on which the arm is worse, the largest factor first, as the end of a sentence: at most three are named.
+/// Every metric on which the arm is worse, the largest factor first, as the end of a sentence: at
+/// most three are named.
 fn price_of(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
     let metrics =
         || workloads.iter().flat_map(|of| of.metrics.iter().map(move |metric| (of, metric)));
@@ -164,8 +169,8 @@ fn price_of(workloads: &[WorkloadView<'_>], arm: &str) -> Option<String> {
     (!all.is_empty()).then(|| format!(", but {}", all.join("; ")))
 }
 
-/// What to do for each workload: its name and a few words. Empty where the headline says everything: for a single workload, and
-/// when every workload keeps the baseline.
+/// What to do for each workload: its name and a few words. Empty where the headline says
+/// everything: for a single workload, and when every workload keeps the baseline.
 pub(crate) fn lines(study: &Study, workloads: &[WorkloadView<'_>]) -> Vec<(String, String)> {
     let baseline = workloads.iter().filter_map(deciding).find_map(|metric| metric.baseline);
     let all_keep = baseline.is_some() && study.recommendation.arm.as_deref() == baseline;
@@ -217,7 +222,8 @@ fn keep(
     )
 }
 
-/// How many comparisons are inconclusive or void: keeping the baseline for want of evidence differs from equivalence.
+/// How many comparisons are inconclusive or void: keeping the baseline for want of evidence differs
+/// from equivalence.
 fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     let all: Vec<&Judgement> = deciding
         .iter()
@@ -241,8 +247,8 @@ fn undecided(deciding: &[(&WorkloadView<'_>, &MetricView<'_>)]) -> String {
     }
 }
 
-/// How to decide what is inconclusive on a deciding metric: how many blocks are probably needed, and how to measure them. `None` where
-/// everything is decided.
+/// How to decide what is inconclusive on a deciding metric: how many blocks are probably needed,
+/// and how to measure them. `None` where everything is decided.
 pub(crate) fn next(
     evidence: Option<&Evidence<'_>>,
     workloads: &[WorkloadView<'_>],
@@ -261,7 +267,8 @@ pub(crate) fn next(
         );
     }
     let these = if open.len() == 1 { "comparison" } else { "comparisons" };
-    // A budget that is spent cannot be added to without leaving its rule: a new plan looks with bounds of its own.
+    // A budget that is spent cannot be added to without leaving its rule: a new plan looks with
+    // bounds of its own.
     if let Some(blocks) = open.iter().filter_map(|judgement| judgement.new_plan_blocks).max() {
         let about = words::counted(blocks.into(), "block");
         return Some(format!(

@@ -1,7 +1,8 @@
-//! The CPU scheduler during an experiment of the CPU arena: the counters of the trials, and what is unusual about them.
+//! The CPU scheduler during an experiment of the CPU arena: the counters of the trials, and what is
+//! unusual about them.
 //!
-//! A verdict says that one setting is better; these figures show whether the setting can be the cause. What was not counted is left
-//! out.
+//! A verdict says that one setting is better; these figures show whether the setting can be the
+//! cause. What was not counted is left out.
 
 use experiment::record::Trial;
 use experiment::stats::describe;
@@ -12,8 +13,9 @@ use super::table::Table;
 use super::view::WorkloadView;
 use super::{number, words};
 
-/// Migrations per second beyond which they are an effect of their own: after a migration it takes ten to a hundred microseconds until
-/// the caches are warm again, so that a hundred a second take about as much as the usual margin of 1 %.
+/// Migrations per second beyond which they are an effect of their own: after a migration it takes
+/// ten to a hundred microseconds until the caches are warm again, so that a hundred a second take
+/// about as much as the usual margin of 1 %.
 const MANY_MOVES_PER_S: f64 = 100.0;
 /// Ratio of frequencies beyond which arms are not compared at the same CPU speed.
 const FREQUENCY_RATIO: f64 = 1.02;
@@ -38,7 +40,8 @@ fn counter(trial: &Trial, name: &str) -> Option<f64> {
     trial.observation.counters.get(name).copied().filter(|value| value.is_finite())
 }
 
-/// The sum of counters over the time in which they were counted: the program's whole time, or the measured window.
+/// The sum of counters over the time in which they were counted: the program's whole time, or the
+/// measured window.
 fn per_second(trial: &Trial, names: &[&str]) -> Option<f64> {
     let window = trial.observation.duration_ns as f64 / 1e9;
     let seconds = counter(trial, "task_wall_ms").map_or(window, |ms| ms / 1e3);
@@ -90,7 +93,8 @@ pub(crate) fn table(evidence: &Evidence<'_>, workload: &str, arms: &[&str]) -> O
     })
 }
 
-/// What is unusual about an experiment of the CPU arena: many migrations, stolen time, tasks that stayed, different frequencies.
+/// What is unusual about an experiment of the CPU arena: many migrations, stolen time, tasks that
+/// stayed, different frequencies.
 pub(crate) fn remarks<'a>(
     evidence: Option<&Evidence<'_>>,
     workloads: &[WorkloadView<'a>],
@@ -179,7 +183,8 @@ pub(crate) mod tests {
     use crate::fixture::Lab;
     use crate::view;
 
-    /// The typical experiment as if it had been made in the CPU arena, with these counters in every trial of an arm.
+    /// The typical experiment as if it had been made in the CPU arena, with these counters in every
+    /// trial of an arm.
     pub(crate) fn on_cpus(counters: &[(&str, &str, f64)]) -> Lab {
         let mut lab = Lab::typical();
         lab.header.plan.arena = experiment::plan::ArenaKind::Cpu;

@@ -1,10 +1,13 @@
 //! trials.csv and judgements.csv: for spreadsheets, R and pandas.
 //!
-//! Long form, one row per trial and metric, so that `schedlab study trials.csv --arm arm --metric value --higher-is-better
-//! value` and a plotting library alike can read it. Void rows are in it, marked: to leave them out is the reader's decision.
+//! Long form, one row per trial and metric, so that
+//! `schedlab study trials.csv --arm arm --metric value --higher-is-better value` and a plotting
+//! library alike can read it. Void rows are in it, marked: to leave them out is the reader's
+//! decision.
 //!
-//! A name from outside that a spreadsheet would compute (`=1+1`, `@SUM(A1)`, `-x`) has an apostrophe in front; numbers, negative ones too,
-//! do not. `schedlab study` takes the apostrophe off again; in R or pandas it is part of the name.
+//! A name from outside that a spreadsheet would compute (`=1+1`, `@SUM(A1)`, `-x`) has an
+//! apostrophe in front; numbers, negative ones too, do not. `schedlab study` takes the apostrophe
+//! off again; in R or pandas it is part of the name.
 
 use ::text::for_spreadsheet;
 use experiment::reason::Reason;

@@ -1,4 +1,5 @@
-//! What a report shows beside the study: the record, and what the caller knows of the tunables and of the device.
+//! What a report shows beside the study: the record, and what the caller knows of the tunables and
+//! of the device.
 
 use experiment::record::{End, Header, Note, Record, Trial, UNCONFIRMED};
 
@@ -16,7 +17,8 @@ pub struct Evidence<'a> {
     pub notes: &'a [Note],
     /// How the experiment ended; `None` when it was cut off.
     pub end: Option<&'a End>,
-    /// The unit of a tunable of a scheduler, for the axes of response curves; empty where it has none.
+    /// The unit of a tunable of a scheduler, for the axes of response curves; empty where it has
+    /// none.
     pub unit_of: UnitOf,
     /// Where the actuator was, for trials that were traced.
     pub actuator: &'a [ActuatorPath],
@@ -26,12 +28,14 @@ pub struct Evidence<'a> {
 pub type UnitOf = fn(&str, &str) -> &'static str;
 
 impl<'a> Evidence<'a> {
-    /// The same, where its trials are of the CPU arena: only there do the counters of the CPU scheduler explain a verdict.
+    /// The same, where its trials are of the CPU arena: only there do the counters of the CPU
+    /// scheduler explain a verdict.
     pub(crate) fn of_cpus(&self) -> Option<&Evidence<'a>> {
         Some(self).filter(|evidence| evidence.header.plan.arena.is_cpu())
     }
 
-    /// How sure it is that this arm's scheduler is its source's, where that is not confirmed: the mark, and words.
+    /// How sure it is that this arm's scheduler is its source's, where that is not confirmed: the
+    /// mark, and words.
     pub(crate) fn unconfirmed(&self, arm: &str) -> Option<(&'a str, &'a str)> {
         self.header.environment.get(UNCONFIRMED)?.get(arm)?.split_once(' ')
     }

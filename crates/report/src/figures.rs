@@ -1,6 +1,7 @@
 //! The plots of a study, made once: for the page, and as files of their own.
 //!
-//! A page themes them and puts them beside tables; a notebook or a paper takes them alone. Both have the same points, words and colours.
+//! A page themes them and puts them beside tables; a notebook or a paper takes them alone. Both
+//! have the same points, words and colours.
 
 use experiment::record::Trial;
 use experiment::study::{Judgement, Study};

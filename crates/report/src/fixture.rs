@@ -1,7 +1,8 @@
 //! A made-up experiment that looks like a real one: what the renderers' tests show.
 //!
-//! Four schedulers on three workloads in fourteen blocks, with one void trial and every verdict. The intervals are made by
-//! a plain normal rule: they only have to look right here, the real ones are tested where they are computed.
+//! Four schedulers on three workloads in fourteen blocks, with one void trial and every verdict.
+//! The intervals are made by a plain normal rule: they only have to look right here, the real ones
+//! are tested where they are computed.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +30,8 @@ pub(crate) struct Lab {
 const ARMS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 const BLOCKS: u32 = 14;
 
-/// Workload, kind, primary metric, throughput of the baseline in MB/s, request size in bytes, median latency in µs, and
-/// each arm's factor on throughput and on the tail of latency.
+/// Workload, kind, primary metric, throughput of the baseline in MB/s, request size in bytes,
+/// median latency in µs, and each arm's factor on throughput and on the tail of latency.
 type Row = (&'static str, &'static str, &'static str, f64, f64, f64, [(f64, f64); 4]);
 const WORK: [Row; 3] = [
     (
@@ -81,8 +82,8 @@ impl Lab {
         Lab { header, trials, notes, end, study }
     }
 
-    /// What an experiment can look like at its worst: eight arms with long names, one block, open intervals, a hundredfold
-    /// effect, evidence that is void.
+    /// What an experiment can look like at its worst: eight arms with long names, one block, open
+    /// intervals, a hundredfold effect, evidence that is void.
     pub(crate) fn extreme() -> Lab {
         let mut lab = Lab::typical();
         let names: Vec<String> = (0..8)
@@ -250,7 +251,8 @@ fn observation(row: &Row, arm: usize, block: u32, noise: &mut Noise) -> Observat
     let throughput = base * speed * drift * (1.0 + spread * noise.next());
     let iops = throughput * 1e6 / size;
     let wobble = 1.0 + 0.05 * noise.next().abs();
-    // Nearly log-logistic; a factor on the 99th percentile is partly a shift of all latencies and partly a thinner tail.
+    // Nearly log-logistic; a factor on the 99th percentile is partly a shift of all latencies and
+    // partly a thinner tail.
     let slope = 0.28 * (1.0 + 0.4 * tail.ln() / (99f64.ln() * 0.28));
     let middle = median_us / speed * tail.powf(0.6) * wobble;
     let latency = |p: f64| middle * ((p / (1.0 - p)).ln() * slope).exp();

@@ -1,7 +1,7 @@
 //! A table in a terminal: names to the left, numbers to the right, one rule under the head.
 //!
-//! Numbers are never broken over lines, since a broken one is misread; when room is short the other columns give way first and
-//! the name, which may be long, is wrapped in what is left.
+//! Numbers are never broken over lines, since a broken one is misread; when room is short the other
+//! columns give way first and the name, which may be long, is wrapped in what is left.
 
 use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
 

@@ -1,6 +1,7 @@
 //! study.json: the study as it is, for programs.
 //!
-//! Nothing is renamed or rounded on the way: what this file says is what the other reports show, their headline included.
+//! Nothing is renamed or rounded on the way: what this file says is what the other reports show,
+//! their headline included.
 
 use experiment::study::Study;
 

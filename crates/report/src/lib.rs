@@ -1,10 +1,11 @@
 //! The renderers: one study, shown in a terminal, as a web page, as Markdown, as JSON and as CSV.
 //!
-//! A renderer computes nothing that judges: every estimate, interval and verdict comes from the [`Study`], and the record
-//! only adds what was measured (points, curves, environment). So no two reports of a study can disagree, and a report can be
-//! made again from the record alone.
+//! A renderer computes nothing that judges: every estimate, interval and verdict comes from the
+//! [`Study`], and the record only adds what was measured (points, curves, environment). So no two
+//! reports of a study can disagree, and a report can be made again from the record alone.
 //!
-//! Pure: no clock, file, thread or environment variable. Functions return text; the caller prints it or writes it.
+//! Pure: no clock, file, thread or environment variable. Functions return text; the caller prints
+//! it or writes it.
 #![forbid(unsafe_code)]
 
 mod actuator;
@@ -78,8 +79,8 @@ const FORMATS: [Format; 6] = [
     Format { name: "trials.csv", is_made: |page| page.evidence.is_some(), render: csv::trials },
 ];
 
-/// Returns the name and the text of each file of a report: study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv
-/// and, where there is a record, trials.csv.
+/// Returns the name and the text of each file of a report: study.json, report.html, report.md,
+/// judgements.csv, for a sweep sweep.csv and, where there is a record, trials.csv.
 ///
 /// # Errors
 /// When a template or a plot fails, which no input should cause.

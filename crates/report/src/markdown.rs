@@ -1,6 +1,7 @@
 //! report.md: the report as text that can be pasted into an issue.
 //!
-//! Same content as the web page, without its plots. Text from outside is escaped: an arm's name must not become markup.
+//! Same content as the web page, without its plots. Text from outside is escaped: an arm's name
+//! must not become markup.
 
 use std::fmt::Write;
 
@@ -264,14 +265,16 @@ fn cells(out: &mut String, cells: &[&str]) {
     line(out, &format!("| {} |", cells.join(" | ")));
 }
 
-/// A code block whose fence is longer than any run of backticks inside, so that the text cannot end it.
+/// A code block whose fence is longer than any run of backticks inside, so that the text cannot end
+/// it.
 fn fenced(out: &mut String, language: &str, text: &str) {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
     line(out, &format!("{fence}{language}\n{text}\n{fence}"));
 }
 
-/// The same at the beginning of a line, where a mark, a number or blanks would begin a list, a heading or code.
+/// The same at the beginning of a line, where a mark, a number or blanks would begin a list, a
+/// heading or code.
 pub(crate) fn paragraph(text: &str) -> String {
     let text = escaped(text);
     let text = text.trim_start();
@@ -284,8 +287,8 @@ pub(crate) fn paragraph(text: &str) -> String {
     format!("{}\\{}", &text[..at], &text[at..])
 }
 
-/// Text from outside as plain text in Markdown, in a table cell too. Dialects are taken into account: addresses that become links
-/// without a mark, mathematics between dollars.
+/// Text from outside as plain text in Markdown, in a table cell too. Dialects are taken into
+/// account: addresses that become links without a mark, mathematics between dollars.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in words::clean(text).chars() {
@@ -297,7 +300,8 @@ pub(crate) fn escaped(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
-            // A mention or a reference to an issue would reach people who have nothing to do with it.
+            // A mention or a reference to an issue would reach people who have nothing to do with
+            // it.
             '@' => out.push_str("@\u{200b}"),
             other => out.push(other),
         }

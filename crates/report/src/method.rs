@@ -1,7 +1,8 @@
-//! How the verdicts were reached, in words that hold for the method that was applied to this evidence.
+//! How the verdicts were reached, in words that hold for the method that was applied to this
+//! evidence.
 //!
-//! A plan may ask for anytime-valid intervals, and a table without blocks still gets Welch's; so the words follow the
-//! judgements, not only the criteria.
+//! A plan may ask for anytime-valid intervals, and a table without blocks still gets Welch's; so
+//! the words follow the judgements, not only the criteria.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use experiment::study::{Judgement, Study};
 use super::evidence::Evidence;
 use super::{number, occasions, words};
 
-/// How a verdict is reached, in three sentences. Nothing is claimed of foreign data that cannot be checked.
+/// How a verdict is reached, in three sentences. Nothing is claimed of foreign data that cannot be
+/// checked.
 pub(crate) fn method(study: &Study) -> [&'static str; 3] {
     let verdicts = match study.criteria.method {
         Method::ThreeSigma => {
@@ -84,7 +86,8 @@ pub(crate) fn rules(study: &Study) -> String {
     }
 }
 
-/// The CPU time that schedlab itself used while programs were measured, in one sentence; `None` where the workload was schedlab's own.
+/// The CPU time that schedlab itself used while programs were measured, in one sentence; `None`
+/// where the workload was schedlab's own.
 pub(crate) fn overhead(trials: &[Trial]) -> Option<String> {
     let mut shares: Vec<f64> = trials
         .iter()
@@ -100,8 +103,9 @@ pub(crate) fn overhead(trials: &[Trial]) -> Option<String> {
     ))
 }
 
-/// The arms whose schedulers are not confirmed in their sources, by mark; `None` if all are. What such an arm shows is a property of the
-/// model and not necessarily of the scheduler that the source describes.
+/// The arms whose schedulers are not confirmed in their sources, by mark; `None` if all are. What
+/// such an arm shows is a property of the model and not necessarily of the scheduler that the
+/// source describes.
 pub(crate) fn unconfirmed(evidence: &Evidence<'_>) -> Option<String> {
     let arms = evidence.header.environment.get(UNCONFIRMED)?;
     let mut by_mark: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();

@@ -1,7 +1,8 @@
 //! Numbers as people read them: significant digits, thousands, units, changes.
 //!
-//! One module, so that the terminal, the web page and the issue comment can never show the same number differently. Text is
-//! plain ASCII except for units and `×`, `÷`, `∞`, so that it can be pasted anywhere.
+//! One module, so that the terminal, the web page and the issue comment can never show the same
+//! number differently. Text is plain ASCII except for units and `×`, `÷`, `∞`, so that it can be
+//! pasted anywhere.
 
 use experiment::metric::unit_of;
 use experiment::study::Judgement;
@@ -58,8 +59,9 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// One unit for all `values` of a metric, so that a column can be compared at a glance: times move from µs to ms to s
-    /// by the smallest value, unless that would make the largest one unreadable.
+    /// One unit for all `values` of a metric, so that a column can be compared at a glance: times
+    /// move from µs to ms to s by the smallest value, unless that would make the largest one
+    /// unreadable.
     pub fn of(metric_name: &str, values: impl IntoIterator<Item = f64>) -> Scale {
         let unit = unit_of(metric_name);
         let Some(base_us) = time_in_us(&unit) else { return Scale { divisor: 1.0, unit } };
@@ -114,7 +116,8 @@ fn time_in_us(unit: &str) -> Option<f64> {
     }
 }
 
-/// The estimate of a judgement alone, with the digits that its interval warrants; none without evidence.
+/// The estimate of a judgement alone, with the digits that its interval warrants; none without
+/// evidence.
 pub fn estimate(judgement: &Judgement) -> Option<String> {
     let ratio = judgement.ratio?;
     let text = change_bare(ratio, interval_decimals(judgement));
@@ -133,8 +136,8 @@ pub fn change(ratio: f64) -> String {
     if is_factor(ratio) { text } else { format!("{text} %") }
 }
 
-/// The interval of a judgement: `[+9.1, +15.7]`. An open end is `-100` (a ratio cannot fall below 0) or `+∞`; open on both
-/// sides it says nothing, so there is none.
+/// The interval of a judgement: `[+9.1, +15.7]`. An open end is `-100` (a ratio cannot fall below 0)
+/// or `+∞`; open on both sides it says nothing, so there is none.
 pub fn interval(judgement: &Judgement) -> String {
     if !has_interval(judgement) {
         return "no interval".into();
@@ -184,7 +187,8 @@ fn change_bare(ratio: f64, decimals: usize) -> String {
     if text[1..].chars().all(|c| c == '0' || c == '.') { text[1..].to_string() } else { text }
 }
 
-/// Decimals by the width of the interval: digits that the evidence does not carry only look like knowledge.
+/// Decimals by the width of the interval: digits that the evidence does not carry only look like
+/// knowledge.
 fn interval_decimals(judgement: &Judgement) -> usize {
     match (judgement.low, judgement.high) {
         (Some(low), Some(high)) => match (high - low) * 100.0 {
@@ -213,7 +217,8 @@ pub fn span_ms(ms: u64) -> String {
 /// Milliseconds since 1970 as `2026-11-21 19:58 UTC`.
 pub fn utc(unix_ms: u64) -> String {
     let minutes = unix_ms / 60_000;
-    // The civil calendar counted in 400-year eras that begin on 1 March, so that the leap day is an era year's last.
+    // The civil calendar counted in 400-year eras that begin on 1 March, so that the leap day is an
+    // era year's last.
     let days = minutes / 1440 + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =

@@ -1,4 +1,5 @@
-//! Several occasions: what each showed, what differs between them, and what a further one will show.
+//! Several occasions: what each showed, what differs between them, and what a further one will
+//! show.
 
 use experiment::pool::{Effect, Pooled};
 use experiment::study::Study;
@@ -22,7 +23,8 @@ fn lowered(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-/// How to decide what is inconclusive: with more occasions, not with more blocks. None where everything is decided.
+/// How to decide what is inconclusive: with more occasions, not with more blocks. None where
+/// everything is decided.
 pub(crate) fn next(study: &Study, pooled: &Pooled) -> Option<String> {
     let open = |effect: &&Effect| {
         let of = study.judgements.iter().find(|j| is_of(effect, &j.workload, &j.metric, &j.arm));

@@ -1,6 +1,8 @@
-//! A report, arranged once: everything that the renderers show, in the order in which a reader needs it.
+//! A report, arranged once: everything that the renderers show, in the order in which a reader
+//! needs it.
 //!
-//! A renderer turns a `Page` into text and decides nothing: what is shown, and in which words, is the same in every format.
+//! A renderer turns a `Page` into text and decides nothing: what is shown, and in which words, is
+//! the same in every format.
 
 use experiment::study::Study;
 

@@ -5,7 +5,8 @@ use experiment::study::Study;
 
 use super::words::clean;
 
-/// ` on a simulated HP 97560, 1991`, with its space; empty where the study does not know, as that of a table.
+/// ` on a simulated HP 97560, 1991`, with its space; empty where the study does not know, as that
+/// of a table.
 pub(crate) fn of(study: &Study) -> String {
     let Some((origin, device)) =
         study.origin.as_ref().and_then(|origin| Some((origin, origin.device.as_deref()?)))

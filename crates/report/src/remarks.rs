@@ -1,8 +1,9 @@
 //! Warnings, deduplicated, most severe first.
 //!
-//! A reason that concerns a deciding metric is shown in full. A percentile that does not decide and has too few requests is void
-//! too, but a short trial has a dozen of them: they are counted in one line, so that they do not hide what is serious. The same
-//! sentence about several arms or workloads is one remark.
+//! A reason that concerns a deciding metric is shown in full. A percentile that does not decide and
+//! has too few requests is void too, but a short trial has a dozen of them: they are counted in one
+//! line, so that they do not hide what is serious. The same sentence about several arms or
+//! workloads is one remark.
 
 use experiment::reason::Reason;
 use experiment::record::{Trial, VoidReason};
@@ -23,8 +24,8 @@ pub(crate) struct Remark {
     pub(crate) void: bool,
 }
 
-/// The remarks on the judgements of the deciding metrics, or of all; void ones first. What the groups in `shown` already say about
-/// void trials is left out.
+/// The remarks on the judgements of the deciding metrics, or of all; void ones first. What the
+/// groups in `shown` already say about void trials is left out.
 pub(crate) fn remarks(
     workloads: &[WorkloadView<'_>],
     all_metrics: bool,
@@ -77,7 +78,8 @@ pub(crate) struct Sentence<'a> {
     pub(crate) arm: &'a str,
     /// The sentence.
     pub(crate) text: String,
-    /// The sentence without its example: twenty arms that never reached the device are one remark, with the first example.
+    /// The sentence without its example: twenty arms that never reached the device are one remark,
+    /// with the first example.
     pub(crate) alike: String,
     /// Whether it makes the judgement void.
     pub(crate) void: bool,
@@ -158,8 +160,8 @@ fn sentences<'a>(
     found
 }
 
-/// Why trials are void: first what concerns whole trials or a deciding metric, then what concerns only a percentile that does not
-/// decide.
+/// Why trials are void: first what concerns whole trials or a deciding metric, then what concerns
+/// only a percentile that does not decide.
 pub(crate) fn voids<'a>(
     trials: &'a [Trial],
     workloads: &[WorkloadView<'_>],
@@ -214,7 +216,8 @@ pub(crate) mod tests {
         Reason::LeftOut { count, total, blocks: true, example }
     }
 
-    /// The typical experiment with too few requests for every percentile of oltp, which decide nothing there.
+    /// The typical experiment with too few requests for every percentile of oltp, which decide
+    /// nothing there.
     pub(crate) fn with_thin_percentiles() -> Lab {
         let mut lab = Lab::typical();
         let few =

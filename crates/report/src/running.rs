@@ -1,7 +1,9 @@
-//! An experiment while it is measured, as OpenMetrics text: how far it is, what it has measured, when it last did.
+//! An experiment while it is measured, as OpenMetrics text: how far it is, what it has measured,
+//! when it last did.
 //!
-//! The text is valid in the older format of Prometheus, too, as node_exporter's textfile collector reads it (`export`): hence gauges
-//! where a counter is meant, whose names the two formats form differently.
+//! The text is valid in the older format of Prometheus, too, as node_exporter's textfile collector
+//! reads it (`export`): hence gauges where a counter is meant, whose names the two formats form
+//! differently.
 
 use std::collections::BTreeMap;
 

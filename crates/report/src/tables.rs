@@ -1,7 +1,8 @@
-//! Tables beside the verdicts: the effects of several occasions, the time spent on anticipation, the counters of the CPU scheduler, and published figures.
+//! Tables beside the verdicts: the effects of several occasions, the time spent on anticipation,
+//! the counters of the CPU scheduler, and published figures.
 //!
-//! Arranged once as text, so that every renderer shows the same figures. Nothing here judges: a published figure stands beside the
-//! measured one.
+//! Arranged once as text, so that every renderer shows the same figures. Nothing here judges: a
+//! published figure stands beside the measured one.
 
 use experiment::plan::Published;
 use experiment::study::{Study, Summary};
@@ -84,8 +85,8 @@ fn anticipation(study: &Study, workload: &str, arms: &[&str]) -> Option<Table> {
     })
 }
 
-/// Published figures beside the measured ones, each also as a ratio to the baseline: two machines differ in speed, but may agree
-/// in what a scheduler changes.
+/// Published figures beside the measured ones, each also as a ratio to the baseline: two machines
+/// differ in speed, but may agree in what a scheduler changes.
 fn beside(study: &Study, workload: &str, published: &[Published], arms: &[&str]) -> Option<Table> {
     let of_workload: Vec<&Published> =
         published.iter().filter(|one| one.workload == workload).collect();

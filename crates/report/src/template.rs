@@ -1,7 +1,7 @@
 //! A template with its values: the one way in which text gets into a page or into XML.
 //!
-//! The ending of a template's name, `.html` or `.xml`, turns escaping on. What a terminal would obey is shown in the result, also where a
-//! value was not cleaned before.
+//! The ending of a template's name, `.html` or `.xml`, turns escaping on. What a terminal would
+//! obey is shown in the result, also where a value was not cleaned before.
 
 use minijinja::{Environment, Value};
 

@@ -1,6 +1,7 @@
 //! Void trials, grouped: a hundred trials with the same fault are one fact to a reader.
 //!
-//! What a reason means is written with the reason itself (`VoidReason`'s `Display`), so that every renderer says the same.
+//! What a reason means is written with the reason itself (`VoidReason`'s `Display`), so that every
+//! renderer says the same.
 
 use std::collections::BTreeSet;
 

@@ -15,7 +15,8 @@ pub(crate) fn clean_lines(text: &str) -> String {
     text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
-/// The text of a file as it may be shown in a terminal: whatever a renderer has passed on steers nothing. In JSON it means the same.
+/// The text of a file as it may be shown in a terminal: whatever a renderer has passed on steers
+/// nothing. In JSON it means the same.
 pub(crate) fn escape_file(text: String) -> String {
     match escaped(&text) {
         Cow::Owned(escaped) => escaped,

@@ -1,7 +1,8 @@
 //! The exit status that scripts rely on: one table, from which the reference page is rendered.
 //!
-//! Wrong usage is an error like any other until `main` asks what it was, so that `?` works everywhere. A process that a signal has
-//! asked to end has the status that a shell gives to one that it has ended, whatever else went wrong then.
+//! Wrong usage is an error like any other until `main` asks what it was, so that `?` works
+//! everywhere. A process that a signal has asked to end has the status that a shell gives to one
+//! that it has ended, whatever else went wrong then.
 
 use experiment::outcome::{Condition, Outcome};
 use experiment::study::Verdict;
@@ -36,7 +37,8 @@ const fn row(code: u8, name: &'static str, meaning: &'static str, then: &'static
     Status { code, name, meaning, then }
 }
 
-/// Every exit status. Nothing else ends schedlab but a signal that cannot be handled, and the program under `kernel exec`.
+/// Every exit status. Nothing else ends schedlab but a signal that cannot be handled, and the
+/// program under `kernel exec`.
 #[cfg_attr(not(test), allow(dead_code))]
 pub(crate) static STATUSES: &[Status] = &[
     row(
@@ -115,7 +117,8 @@ pub(crate) const fn condition(condition: Condition) -> u8 {
     }
 }
 
-/// The exit status of an experiment with these deciding verdicts, where these conditions are failures.
+/// The exit status of an experiment with these deciding verdicts, where these conditions are
+/// failures.
 pub(crate) fn of_verdicts(verdicts: &[Verdict], conditions: &[Condition]) -> u8 {
     match Condition::first_that_holds(conditions, verdicts) {
         _ if Outcome::of(verdicts) == Outcome::Void => VOID,

@@ -1,7 +1,7 @@
 //! The laboratory for Linux schedulers.
 //!
-//! Commands, the conductor of an experiment, and reports: the only crate that prints or exits. What an exit status means stands
-//! in `failure`.
+//! Commands, the conductor of an experiment, and reports: the only crate that prints or exits. What
+//! an exit status means stands in `failure`.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "full"), allow(dead_code, reason = "the full build uses all of it"))]
 
@@ -53,8 +53,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Commands that only compute give up what root could do besides. An experiment in the simulator does so when its arena is known, and
-/// commands that start kernels confine those.
+/// Commands that only compute give up what root could do besides. An experiment in the simulator
+/// does so when its arena is known, and commands that start kernels confine those.
 fn give_up_rights(command: &Command) -> Result<()> {
     let result = match command {
         Command::Devices(_) | Command::List(_) | Command::Show(_) | Command::Status(_) => None,

@@ -1,13 +1,17 @@
-//! The one place where text reaches a terminal: standard output for results, standard error for what is said beside them.
+//! The one place where text reaches a terminal: standard output for results, standard error for
+//! what is said beside them.
 //!
-//! Names of arms, files, processes and devices, heads of tables and what programs say come from others. What in them steers a terminal is
-//! shown instead ([`text::escaped`]), here and nowhere else, and whether the output is a terminal or a pipe: a pager or a log that is
-//! read later is one too. Colours are ours and pass on one way only, [`report()`]. A test of `crates/docs` refuses printing in any other file.
+//! Names of arms, files, processes and devices, heads of tables and what programs say come from
+//! others. What in them steers a terminal is shown instead ([`text::escaped`]), here and nowhere
+//! else, and whether the output is a terminal or a pipe: a pager or a log that is read later is one
+//! too. Colours are ours and pass on one way only, [`report()`]. A test of `crates/docs` refuses
+//! printing in any other file.
 //!
-//! Where GitHub runs schedlab, a line that its runner would take for a command gets a space, except where [`workflow_command`] prints one.
+//! Where GitHub runs schedlab, a line that its runner would take for a command gets a space, except
+//! where [`workflow_command`] prints one.
 //!
-//! A reader that stops (`| head -1`) ends the printing and nothing else: settings are restored and reports written all the same. Any other
-//! failure to print is an error.
+//! A reader that stops (`| head -1`) ends the printing and nothing else: settings are restored and
+//! reports written all the same. Any other failure to print is an error.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -39,7 +43,8 @@ pub(crate) fn is_github() -> bool {
     std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
 }
 
-/// Prints a command for GitHub's runner, which reads both streams: on standard error, so that standard output has results only.
+/// Prints a command for GitHub's runner, which reads both streams: on standard error, so that
+/// standard output has results only.
 pub(crate) fn workflow_command(command: &str) {
     let _ = writeln!(std::io::stderr(), "{}", escaped(command));
 }
@@ -47,7 +52,8 @@ pub(crate) fn workflow_command(command: &str) {
 /// Shorter than what a pipe takes at once.
 const REPORT_CUT: &str = "schedlab: interrupted before the report was complete; what was measured is kept: `--resume` continues an experiment\n";
 
-/// Prints that a signal cut the report off, unless standard error would make it wait: the program is to end.
+/// Prints that a signal cut the report off, unless standard error would make it wait: the program
+/// is to end.
 pub(crate) fn report_cut() {
     let stderr = rustix::stdio::stderr();
     let mut ready = [PollFd::new(&stderr, PollFlags::OUT)];
@@ -70,7 +76,8 @@ fn write(text: &str) -> Result<()> {
     }
 }
 
-/// How to print a report on standard output: its width (80 where it has none), and colour only on a terminal without `NO_COLOR`.
+/// How to print a report on standard output: its width (80 where it has none), and colour only on a
+/// terminal without `NO_COLOR`.
 pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
     let width = width().clamp(60, 120) as u16;
     report::terminal::Options {
@@ -81,7 +88,8 @@ pub(crate) fn report_options(verbose: bool) -> report::terminal::Options {
     }
 }
 
-/// The same for the report of a study, whose headline says whether this machine's kernel offers what it recommends.
+/// The same for the report of a study, whose headline says whether this machine's kernel offers
+/// what it recommends.
 pub(crate) fn study_options(root: &Root, verbose: bool) -> report::terminal::Options {
     report::terminal::Options {
         offered: machine::device::schedulers_of_kernel(root),
@@ -106,18 +114,20 @@ fn has_colours(terminal: bool) -> bool {
     terminal && !silent && !dumb
 }
 
-/// Says something beside the results, on standard error; where that is closed, nobody wants to hear it.
+/// Says something beside the results, on standard error; where that is closed, nobody wants to hear
+/// it.
 pub(crate) fn note(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", guarded(&escaped(&text.to_string())));
 }
 
-/// Says why the program fails. What a program or a file said may have several lines: they are indented, so that none can be taken for a
-/// line of ours.
+/// Says why the program fails. What a program or a file said may have several lines: they are
+/// indented, so that none can be taken for a line of ours.
 pub(crate) fn error(error: &anyhow::Error) {
     note(format!("schedlab: {error:#}").trim_end().replace('\n', "\n  "));
 }
 
-/// Prints the help that was asked for, or what is wrong with the arguments: a shell makes arguments of names of files.
+/// Prints the help that was asked for, or what is wrong with the arguments: a shell makes arguments
+/// of names of files.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let text = |terminal: bool| match has_colours(terminal) {
         true => escaped_but_colours(&error.render().ansi().to_string()).into_owned(),
@@ -131,8 +141,8 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(crate::failure::USAGE))
 }
 
-/// Where a program of the user's prints: its bytes as they are into a pipe or a file, since they are its result; on a terminal, whose
-/// state is not the program's business, escaped.
+/// Where a program of the user's prints: its bytes as they are into a pipe or a file, since they
+/// are its result; on a terminal, whose state is not the program's business, escaped.
 pub(crate) fn of_program() -> [Box<dyn Write>; 2] {
     let (out, err) = (std::io::stdout(), std::io::stderr());
     [

@@ -1,8 +1,10 @@
-//! Progress on standard error: a bar on a terminal, a line now and then elsewhere. Names in it are escaped as in [`out`].
+//! Progress on standard error: a bar on a terminal, a line now and then elsewhere. Names in it are
+//! escaped as in [`out`].
 //!
-//! A log of a night's experiment must show that it runs and what it has found, and stay short: a line is written at most once a block, after
-//! a tenth of the expected time, and between every ten seconds and every five minutes. A shorter experiment writes none.
-//! `SCHEDLAB_PROGRESS_S` replaces the ten seconds.
+//! A log of a night's experiment must show that it runs and what it has found, and stay short: a
+//! line is written at most once a block, after a tenth of the expected time, and between every ten
+//! seconds and every five minutes. A shorter experiment writes none. `SCHEDLAB_PROGRESS_S` replaces
+//! the ten seconds.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};

@@ -21,8 +21,9 @@ pub(crate) fn evidence(record: &Record) -> Evidence<'_> {
     Evidence { unit_of, ..Evidence::of(record) }
 }
 
-/// The path of the actuator in each trial that `--trace` wrote beside the record in `dir`, for [`Evidence::actuator`]; empty without
-/// traces. A trace that cannot be read is reported on standard error and left out.
+/// The path of the actuator in each trial that `--trace` wrote beside the record in `dir`, for
+/// [`Evidence::actuator`]; empty without traces. A trace that cannot be read is reported on
+/// standard error and left out.
 pub(crate) fn actuator_paths(dir: &Path, record: &Record) -> Vec<ActuatorPath> {
     let traces = dir.join(TRACES);
     if !traces.is_dir() {
@@ -86,11 +87,11 @@ fn unit_of(scheduler: &str, tunable: &str) -> &'static str {
     row.or_else(of_cpus).filter(|unit| *unit != "switch").unwrap_or_default()
 }
 
-/// Writes study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv and, where there is a record, trials.csv into
-/// `dir`, which is created if necessary.
+/// Writes study.json, report.html, report.md, judgements.csv, for a sweep sweep.csv and, where
+/// there is a record, trials.csv into `dir`, which is created if necessary.
 ///
-/// Returns what was written. Each file is replaced as a whole: a reader never sees half of one, and a full disk leaves the
-/// former report in place.
+/// Returns what was written. Each file is replaced as a whole: a reader never sees half of one, and
+/// a full disk leaves the former report in place.
 ///
 /// # Errors
 /// When a file cannot be written (the message names it) or a template or plot fails.

@@ -1,8 +1,10 @@
 //! The rights of root that a command does not need, given up before it reads anything foreign.
 //!
-//! `study`, `report`, `trace`, `list`, `devices`, `show`, `history` and the sim arena only compute. As root they give up every capability and the
-//! right to gain new ones, and Landlock lets them write below the directory of their results only. The user id stays, so that results belong
-//! to who started the command and `--out` may be a place of root's alone. docs/decisions/0017-as-little-root.md has the alternatives.
+//! `study`, `report`, `trace`, `list`, `devices`, `show`, `history` and the sim arena only compute.
+//! As root they give up every capability and the right to gain new ones, and Landlock lets them
+//! write below the directory of their results only. The user id stays, so that results belong to
+//! who started the command and `--out` may be a place of root's alone.
+//! docs/decisions/0017-as-little-root.md has the alternatives.
 //!
 //! Threads and children inherit all of it; it is done before the first of them.
 
@@ -14,8 +16,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use machine::confine::Landlock;
 
-/// Gives up the rights of root; without root nothing is done. `result` is the file or directory of the results, which need not
-/// exist; what is read is taken from the command line and `reads`.
+/// Gives up the rights of root; without root nothing is done. `result` is the file or directory of
+/// the results, which need not exist; what is read is taken from the command line and `reads`.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -101,7 +103,8 @@ fn nearest_directory(path: &Path) -> PathBuf {
     whole.ancestors().find(|at| at.is_dir()).unwrap_or(Path::new("/")).to_path_buf()
 }
 
-/// Words of the command line, and parts of them such as FILE in `replay:file=FILE`, that are files or directories.
+/// Words of the command line, and parts of them such as FILE in `replay:file=FILE`, that are files
+/// or directories.
 fn named_on_the_command_line() -> Vec<PathBuf> {
     let words: Vec<String> =
         env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -112,8 +115,9 @@ fn named_on_the_command_line() -> Vec<PathBuf> {
     found
 }
 
-/// Whether a root without capabilities has these permissions (of `rwx`) for a path, and may enter every directory above it. What
-/// lists of access control grant or deny beside the mode is not seen.
+/// Whether a root without capabilities has these permissions (of `rwx`) for a path, and may enter
+/// every directory above it. What lists of access control grant or deny beside the mode is not
+/// seen.
 fn owner_may(path: &Path, needed: u32) -> bool {
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let enters = whole

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// Compare schedlab's own parts with the tools that people use for the same, and with what is promised of them.
+/// Compare schedlab's own parts with the tools that people use for the same, and with what is
+/// promised of them.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -14,18 +15,21 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
-    /// I/Os per CPU second of the load engine and of fio, in turn, on the same file; prints the ratios.
+    /// I/Os per CPU second of the load engine and of fio, in turn, on the same file; prints the
+    /// ratios.
     Engine(BenchEngineArgs),
-    /// The kernel arena against real time and against the plain way to do the same, in turn; prints the ratios and whether they are
-    /// what was promised.
+    /// The kernel arena against real time and against the plain way to do the same, in turn; prints
+    /// the ratios and whether they are what was promised.
     Kernel(BenchKernelArgs),
-    /// LINPACK's table on this machine, and its KFLOPS beside those of the same algorithm in C, in turn; prints the ratio.
+    /// LINPACK's table on this machine, and its KFLOPS beside those of the same algorithm in C, in
+    /// turn; prints the ratio.
     Linpack(BenchLinpackArgs),
     /// A verdict over a made-up fleet with liars: its time, memory and truth.
     Fleet(BenchFleetArgs),
     /// Requests that are profiled in a second, against what is promised.
     Profile(BenchProfileArgs),
-    /// Throughput of a loop device without and with each recorder, in turn: ours, blktrace, and bpftrace with what biosnoop does.
+    /// Throughput of a loop device without and with each recorder, in turn: ours, blktrace, and
+    /// bpftrace with what biosnoop does.
     Record(BenchRecordArgs),
     /// Time to read and judge a large record.
     Study {
@@ -33,17 +37,21 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         trials: u32,
     },
-    /// The same trials in the simulator and in the kernel arena, figure by figure; every request's service time to the nanosecond.
+    /// The same trials in the simulator and in the kernel arena, figure by figure; every request's
+    /// service time to the nanosecond.
     Conformance(BenchConformanceArgs),
-    /// The modelled disks against real ones: DiskSim's validation traces through the presets; prints the demerit figures.
+    /// The modelled disks against real ones: DiskSim's validation traces through the presets;
+    /// prints the demerit figures.
     Drives(BenchDrivesArgs),
-    /// The schedulers of Linux 2.6.20 against the original, given as a program that replays scripts: random scripts until the seeds are
-    /// used up; every difference is minimised and printed.
+    /// The schedulers of Linux 2.6.20 against the original, given as a program that replays
+    /// scripts: random scripts until the seeds are used up; every difference is minimised and
+    /// printed.
     Oracle(BenchOracleArgs),
-    /// The search of `tune` against sweeps and random search, on surfaces whose optimum is known; prints the regrets and whether they
-    /// are what was promised.
+    /// The search of `tune` against sweeps and random search, on surfaces whose optimum is known;
+    /// prints the regrets and whether they are what was promised.
     Tune(BenchTuneArgs),
-    /// False-verdict and coverage rates on simulated experiments, against the promised ones; power and savings.
+    /// False-verdict and coverage rates on simulated experiments, against the promised ones; power
+    /// and savings.
     Calibration {
         /// Simulated experiments for each kind of noise.
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]

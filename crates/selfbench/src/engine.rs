@@ -1,16 +1,21 @@
-//! `selfbench engine`: what a request costs our load engine and what it costs fio, on the same file in one run.
+//! `selfbench engine`: what a request costs our load engine and what it costs fio, on the same file
+//! in one run.
 //!
-//! A load engine that uses the CPU for itself measures itself on a fast device. The measure is requests per second of
-//! CPU time (user and system) of the client's thread, because it does not depend on how fast the target happens to be; plain
-//! requests per second stand beside it. Both sides do 4 KiB random reads with one client and take one latency for each request;
-//! they alternate, and who is first alternates too, so that a machine that warms up or is shared hits both alike. The ratio is
-//! the median of the ratios of neighbouring measurements; beside it stand the ratios at 10 and 90 % of the pairs. Many short
-//! pairs tell more than a few long ones: what disturbs a shared machine lasts longer than a pair and is divided out of it.
+//! A load engine that uses the CPU for itself measures itself on a fast device. The measure is
+//! requests per second of CPU time (user and system) of the client's thread, because it does not
+//! depend on how fast the target happens to be; plain requests per second stand beside it. Both
+//! sides do 4 KiB random reads with one client and take one latency for each request; they
+//! alternate, and who is first alternates too, so that a machine that warms up or is shared hits
+//! both alike. The ratio is the median of the ratios of neighbouring measurements; beside it stand
+//! the ratios at 10 and 90 % of the pairs. Many short pairs tell more than a few long ones: what
+//! disturbs a shared machine lasts longer than a pair and is divided out of it.
 //!
-//! Three targets: a file on a tmpfs; a loop device over that file through the page cache, all pages there (nothing is waited
-//! for, so that only the engines differ); the same loop device with direct I/O (where the device's thread shares the CPUs
-//! and completions come in bunches of chance, so that single measurements differ widely). io_uring is not measured on the tmpfs:
-//! it has no reads that do not block, so io_uring hands each one to a worker thread, whose time fio does not report.
+//! Three targets: a file on a tmpfs; a loop device over that file through the page cache, all pages
+//! there (nothing is waited for, so that only the engines differ); the same loop device with direct
+//! I/O (where the device's thread shares the CPUs and completions come in bunches of chance, so
+//! that single measurements differ widely). io_uring is not measured on the tmpfs: it has no reads
+//! that do not block, so io_uring hands each one to a worker thread, whose time fio does not
+//! report.
 
 use std::fmt;
 use std::fs::File;
@@ -49,7 +54,8 @@ impl Default for Options {
 pub(crate) struct Case {
     /// `tmpfs`, `cached` (loop device through the page cache) or `loop` (the same with direct I/O).
     pub(crate) target: &'static str,
-    /// `psync`, `io_uring` or `io_uring batched` (fio's options; ours has one way for each iodepth).
+    /// `psync`, `io_uring` or `io_uring batched` (fio's options; ours has one way for each
+    /// iodepth).
     pub(crate) engine: &'static str,
     /// Our measurements, in order.
     pub(crate) schedlab: Vec<Sample>,
@@ -59,7 +65,8 @@ pub(crate) struct Case {
     pub(crate) ratio_iops_per_core: f64,
     /// The same ratio at 10 % and at 90 % of the pairs.
     pub(crate) ratio_per_core_range: [f64; 2],
-    /// Ours / fio's, best of all measurements each: other work on the machine only ever makes a request dearer.
+    /// Ours / fio's, best of all measurements each: other work on the machine only ever makes a
+    /// request dearer.
     pub(crate) ratio_best_per_core: f64,
     /// Ours / fio's, median over pairs of measurements.
     pub(crate) ratio_iops: f64,
@@ -145,7 +152,8 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
 fn case(target: &Target, engine: &Engine, options: &Options) -> Result<Case> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
-        // In the first round ours comes first: its warm-up leaves every page in the cache, in folios of the same size for both.
+        // In the first round ours comes first: its warm-up leaves every page in the cache, in
+        // folios of the same size for both.
         for side in [round, round + 1] {
             if side.is_multiple_of(2) {
                 ours.push(one_of_ours(target, engine, options, round)?);
@@ -212,8 +220,8 @@ fn one_of_ours(target: &Target, engine: &Engine, options: &Options, round: u32) 
     })
 }
 
-/// A loop device over the file, detached at the end. It is kept open, since the kernel drops a device's cached pages when the
-/// last one who has it open closes it.
+/// A loop device over the file, detached at the end. It is kept open, since the kernel drops a
+/// device's cached pages when the last one who has it open closes it.
 pub(crate) struct Loop(pub(crate) PathBuf, Option<File>);
 
 impl Loop {
@@ -233,7 +241,8 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         drop(self.1.take());
-        // Nothing is lost if it fails: the file is gone with its directory, and the device shows in `losetup -l`.
+        // Nothing is lost if it fails: the file is gone with its directory, and the device shows in
+        // `losetup -l`.
         let _ = Command::new("losetup").arg("-d").arg(&self.0).status();
     }
 }

@@ -1,8 +1,9 @@
 //! How long a verdict over a fleet takes, and whether it is true.
 //!
-//! The machines are made up: a mean effect of −20 %, 6 % between machines, 2 % between trials, and a share of liars whose effect is the
-//! opposite. Their records have the metrics of an ordinary trial. Files are written without flushing, since reading is measured; they are in
-//! the page cache then. Memory is the highest of the process, its making of the files included.
+//! The machines are made up: a mean effect of −20 %, 6 % between machines, 2 % between trials, and
+//! a share of liars whose effect is the opposite. Their records have the metrics of an ordinary
+//! trial. Files are written without flushing, since reading is measured; they are in the page cache
+//! then. Memory is the highest of the process, its making of the files included.
 
 use std::collections::BTreeMap;
 use std::fmt;

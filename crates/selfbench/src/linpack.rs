@@ -1,9 +1,11 @@
 //! `selfbench linpack`: LINPACK's table, and what the same algorithm gives in C.
 //!
-//! The C program is ours too (kernel/reference/linpack.c), is compiled here and now with `cc -O2`, and does the same steps in the same
-//! order. Both do as many repetitions as the last row of the table, in turn, and who is first changes, so that a machine that
-//! warms up or is shared hits both alike. The ratio is the median of the ratios of neighbours. Neither uses a tuned library; what
-//! the compilers make of the loops is part of what is compared, and rustc's optimisation makes vectors of some where -O2 does not.
+//! The C program is ours too (kernel/reference/linpack.c), is compiled here and now with `cc -O2`,
+//! and does the same steps in the same order. Both do as many repetitions as the last row of the
+//! table, in turn, and who is first changes, so that a machine that warms up or is shared hits both
+//! alike. The ratio is the median of the ratios of neighbours. Neither uses a tuned library; what
+//! the compilers make of the loops is part of what is compared, and rustc's optimisation makes
+//! vectors of some where -O2 does not.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -234,7 +236,8 @@ mod tests {
             let c = one_of_c(&program, array, 2).unwrap();
             let order = Spec { array, least_ns: 0, reps: Some(2) };
             let ours = rounds(&order, &std::sync::atomic::AtomicBool::new(false), |_| {}).unwrap();
-            // Ours is the larger of two: the plain system, which is C's to the last bit, and the transposed.
+            // Ours is the larger of two: the plain system, which is C's to the last bit, and the
+            // transposed.
             assert!(
                 ours.residual_norm >= c.residual_norm - 1e-6,
                 "{array}: {} and {}",

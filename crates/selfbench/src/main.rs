@@ -1,4 +1,5 @@
-//! Benchmarks of schedlab itself: the load engine against fio, the statistics, the search and the arenas against their promises.
+//! Benchmarks of schedlab itself: the load engine against fio, the statistics, the search and the
+//! arenas against their promises.
 //!
 //! A program for developers, which is not installed.
 #![forbid(unsafe_code)]

@@ -1,12 +1,14 @@
 //! `selfbench record`: what recording costs, beside other recorders, in one run.
 //!
-//! fio reads at random from a loop device over a file in memory, with 32 requests open: as nothing is waited for, the CPUs are what is
-//! shared, and a recorder takes what it uses from fio. Each measurement with a recorder stands beside one without it, first and second in
-//! turn; the ratio is the median over such pairs, beside those at 10 and 90 %. On a virtual machine that shares its CPUs the spread
-//! is its neighbours'; what all CPUs together were busy for a request, without what neighbours took, says more there.
+//! fio reads at random from a loop device over a file in memory, with 32 requests open: as nothing
+//! is waited for, the CPUs are what is shared, and a recorder takes what it uses from fio. Each
+//! measurement with a recorder stands beside one without it, first and second in turn; the ratio is
+//! the median over such pairs, beside those at 10 and 90 %. On a virtual machine that shares its
+//! CPUs the spread is its neighbours'; what all CPUs together were busy for a request, without what
+//! neighbours took, says more there.
 //!
-//! biosnoop needs kprobes or the kernel's headers. Where it cannot run, a program of bpftrace stands for it, with the events that it uses
-//! and a line a request.
+//! biosnoop needs kprobes or the kernel's headers. Where it cannot run, a program of bpftrace
+//! stands for it, with the events that it uses and a line a request.
 
 use std::fmt;
 use std::fs::File;
@@ -34,7 +36,8 @@ pub(crate) struct Options {
     pub(crate) dir: PathBuf,
 }
 
-/// A recorder: its name, and the program with its arguments for a device and a new file or directory.
+/// A recorder: its name, and the program with its arguments for a device and a new file or
+/// directory.
 struct Recorder {
     name: &'static str,
     command: fn(&Options, &Path, &Path) -> Command,
@@ -98,7 +101,8 @@ pub(crate) struct Row {
     /// With / without: the median, and at 10 and 90 % of the pairs.
     ratio: f64,
     ratio_range: [f64; 2],
-    /// Microseconds for which all CPUs together were busy, per request, without and with it, of each pair.
+    /// Microseconds for which all CPUs together were busy, per request, without and with it, of
+    /// each pair.
     cpu_us: Vec<[f64; 2]>,
     /// Of ours: requests recorded, events lost, bytes of the files.
     requests: u64,
@@ -207,7 +211,8 @@ fn recorded(
     measured
 }
 
-/// How long all CPUs together have been busy, in microseconds, without what other virtual machines took.
+/// How long all CPUs together have been busy, in microseconds, without what other virtual machines
+/// took.
 fn busy_us() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/stat").context("/proc/stat: cannot be read")?;
     let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);

@@ -1,7 +1,8 @@
 //! How long the study of a large record takes.
 //!
-//! The record is made up: two workloads, four arms, every metric, latency curves and counters as a real trial has them, so that
-//! reading it costs what reading a real one costs. The figures are wall time of one run, reading and judging apart.
+//! The record is made up: two workloads, four arms, every metric, latency curves and counters as a
+//! real trial has them, so that reading it costs what reading a real one costs. The figures are
+//! wall time of one run, reading and judging apart.
 
 use std::collections::BTreeMap;
 use std::fmt;

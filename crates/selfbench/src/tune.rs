@@ -1,10 +1,12 @@
-//! `selfbench tune`: the search against what it replaces, on response surfaces whose optimum is known.
+//! `selfbench tune`: the search against what it replaces, on response surfaces whose optimum is
+//! known.
 //!
-//! Each surface is a device and a workload of the simulator with a space small enough that every point of it can be measured. Truth:
-//! every point over some seeds, then the best of them again over many. The search, a random search with the same race, and a random
-//! search without one then get a quarter of the trials that sweeps of one tunable at a time would need, over many seeds of their own, on
-//! trials with seeds that truth has not seen. What counts is the regret: by how much the true value of the final choice is below
-//! the optimum.
+//! Each surface is a device and a workload of the simulator with a space small enough that every
+//! point of it can be measured. Truth: every point over some seeds, then the best of them again
+//! over many. The search, a random search with the same race, and a random search without one then
+//! get a quarter of the trials that sweeps of one tunable at a time would need, over many seeds of
+//! their own, on trials with seeds that truth has not seen. What counts is the regret: by how much
+//! the true value of the final choice is below the optimum.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +29,8 @@ use lab::progress::Progress;
 use lab::signals::Stop;
 use lab::tune::space::{Field, SpaceRequest, build_on, modelled_attributes};
 
-/// Blocks that a sweep needs for a verdict on a level: what its confidence sequence takes at least for all but the largest effects.
+/// Blocks that a sweep needs for a verdict on a level: what its confidence sequence takes at least
+/// for all but the largest effects.
 const SWEEP_BLOCKS: u64 = 6;
 /// The share of a sweep's trials that a search may take.
 const SHARE: f64 = 0.25;

@@ -1,16 +1,20 @@
-//! Simulated requests per second of one core, for each scheduler: what a trial in the simulator costs.
+//! Simulated requests per second of one core, for each scheduler: what a trial in the simulator
+//! costs.
 //!
-//! 40 closed-loop clients, each waiting for its request before the next one, 4 KiB, random and sequential, on an HP 97560. Each
-//! case is first sized to a fifth of a second; then all cases run in turn, round after round, so that a machine that warms up or
-//! is disturbed hits all alike; the median of the rounds counts. Time is CPU time of this thread: on a shared machine the
-//! clock on the wall says how busy the others were. Memory and caches are shared all the same, so the load is printed too.
+//! 40 closed-loop clients, each waiting for its request before the next one, 4 KiB, random and
+//! sequential, on an HP 97560. Each case is first sized to a fifth of a second; then all cases run
+//! in turn, round after round, so that a machine that warms up or is disturbed hits all alike; the
+//! median of the rounds counts. Time is CPU time of this thread: on a shared machine the clock on
+//! the wall says how busy the others were. Memory and caches are shared all the same, so the load
+//! is printed too.
 //!
-//! `cargo bench -p sim` prints the table, with what was promised beside and whether it was met; `cargo bench -p sim -- none wpcas`
-//! that of some schedulers. `--device=NAME` and `--clients=N` take another disk and another number of clients, all of whose requests the
-//! scheduler may hold. `cargo bench -p sim -- --memory [NAME]` simulates 100 million requests instead, and prints the most
-//! resident memory that the process ever had. `cargo bench -p sim -- --instructions [NAME…]` prints the instructions of one
-//! request, which no load on the machine changes: each case is run twice under valgrind's callgrind, the second time twice as
-//! long, and the difference counts.
+//! `cargo bench -p sim` prints the table, with what was promised beside and whether it was met;
+//! `cargo bench -p sim -- none wpcas` that of some schedulers. `--device=NAME` and `--clients=N`
+//! take another disk and another number of clients, all of whose requests the scheduler may hold.
+//! `cargo bench -p sim -- --memory [NAME]` simulates 100 million requests instead, and prints the
+//! most resident memory that the process ever had. `cargo bench -p sim -- --instructions [NAME…]`
+//! prints the instructions of one request, which no load on the machine changes: each case is run
+//! twice under valgrind's callgrind, the second time twice as long, and the difference counts.
 
 use elevator::ELEVATORS;
 use sim::{Outcome, Trial, Unobserved, device, run};

@@ -1,26 +1,31 @@
 //! The host's CPUs: how many there are, and their time for a request under each scheduler.
 //!
-//! Problem: a flash drive serves a request in less time than the kernel needs for it, so the CPU decides which scheduler is fast.
+//! Problem: a flash drive serves a request in less time than the kernel needs for it, so the CPU
+//! decides which scheduler is fast.
 //!
-//! Source: the ICPE 2024 study of Linux's schedulers on NVMe (artifact of stonet-research: 4 KiB random reads, io_uring, 128 requests
-//! open, Linux 6.3, 10 cores; confirmed). One process on one core is limited by that core alone: 381.1 thousand requests a
-//! second without a scheduler, 304.0 under kyber, 309.7 under mq-deadline, 241.2 under bfq. The inverse is the CPU time of a
-//! request, and the difference from `none` the scheduler's part (derived). The kernel's documentation of BFQ has 0.7 µs for
-//! mq-deadline and 1.9 µs for BFQ on an older CPU.
+//! Source: the ICPE 2024 study of Linux's schedulers on NVMe (artifact of stonet-research: 4 KiB
+//! random reads, io_uring, 128 requests open, Linux 6.3, 10 cores; confirmed). One process on one
+//! core is limited by that core alone: 381.1 thousand requests a second without a scheduler, 304.0
+//! under kyber, 309.7 under mq-deadline, 241.2 under bfq. The inverse is the CPU time of a request,
+//! and the difference from `none` the scheduler's part (derived). The kernel's documentation of BFQ
+//! has 0.7 µs for mq-deadline and 1.9 µs for BFQ on an older CPU.
 //!
-//! mq-deadline and bfq have one lock for the device, which is taken when a piece looks for a request to join, when a request is
-//! inserted, when it is dispatched, and by bfq once more when it has completed (Linux 6.1; confirmed). The scheduler's part is
-//! spent under it (proposed). A CPU that takes the lock after another one needs [`HANDOVER_NS`] more each time, until the lock's and
-//! the lists' cache lines have come: derived from bfq with two processes, 293.8 thousand requests a second. All cells with more
-//! processes are predictions.
+//! mq-deadline and bfq have one lock for the device, which is taken when a piece looks for a
+//! request to join, when a request is inserted, when it is dispatched, and by bfq once more when it
+//! has completed (Linux 6.1; confirmed). The scheduler's part is spent under it (proposed). A CPU
+//! that takes the lock after another one needs [`HANDOVER_NS`] more each time, until the lock's and
+//! the lists' cache lines have come: derived from bfq with two processes, 293.8 thousand requests a
+//! second. All cells with more processes are predictions.
 //!
-//! Departures: kyber's locks belong to a CPU or to a hardware queue, and count as free of contention. The lock is given in order of
-//! arrival, as the kernel's. Where a source says nothing about a scheduler it counts as mq-deadline (proposed). Write-back of
-//! buffered writes costs nothing here.
+//! Departures: kyber's locks belong to a CPU or to a hardware queue, and count as free of
+//! contention. The lock is given in order of arrival, as the kernel's. Where a source says nothing
+//! about a scheduler it counts as mq-deadline (proposed). Write-back of buffered writes costs
+//! nothing here.
 
 use elevator::Topology;
 
-/// CPU time of a request without a scheduler: submission and completion, of the program and of the kernel. [D]
+/// CPU time of a request without a scheduler: submission and completion, of the program and of the
+/// kernel. [D]
 const STACK_NS: u64 = 2624;
 /// The part of it that comes with the completion. [P]
 const COMPLETION_PERCENT: u64 = 40;

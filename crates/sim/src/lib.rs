@@ -1,8 +1,9 @@
-//! The simulator: the clients of a workload, a scheduler in its queue, and a modelled disk, joined by virtual time.
+//! The simulator: the clients of a workload, a scheduler in its queue, and a modelled disk, joined
+//! by virtual time.
 //!
-//! Pure: no clock, file or thread; one seed gives one run, bit for bit, on every machine. Time is integer nanoseconds
-//! throughout. Add a disk with one TOML file and one row of [`DEVICES`]; schedulers and workloads come from their own crates'
-//! tables.
+//! Pure: no clock, file or thread; one seed gives one run, bit for bit, on every machine. Time is
+//! integer nanoseconds throughout. Add a disk with one TOML file and one row of [`DEVICES`];
+//! schedulers and workloads come from their own crates' tables.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

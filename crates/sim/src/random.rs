@@ -1,8 +1,9 @@
 //! The random numbers of a simulation: ChaCha8, one named stream for each component of a trial.
 //!
-//! A component draws from its own stream, so that a device that draws once more does not change what the clients do. Clients have
-//! their numbers from `workload`, under another key. As there, the sequence is specified outside of any library, the
-//! seed is laid out byte by byte, and numbers are mapped to ranges here: old results must stay repeatable for years.
+//! A component draws from its own stream, so that a device that draws once more does not change
+//! what the clients do. Clients have their numbers from `workload`, under another key. As there,
+//! the sequence is specified outside of any library, the seed is laid out byte by byte, and numbers
+//! are mapped to ranges here: old results must stay repeatable for years.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng};
@@ -11,7 +12,8 @@ use chacha20::rand_core::{Rng as _, SeedableRng};
 #[derive(Debug)]
 pub struct Stream(ChaCha8Rng);
 
-/// At the same position of the same stream: the library's generators are not `Clone`, so that no keys are duplicated by accident.
+/// At the same position of the same stream: the library's generators are not `Clone`, so that no
+/// keys are duplicated by accident.
 impl Clone for Stream {
     fn clone(&self) -> Stream {
         let (seed, number) = self.origin();
@@ -22,7 +24,8 @@ impl Clone for Stream {
     }
 }
 
-/// The numbers that belong to a trial's seed and a component's name; different names of one seed are independent.
+/// The numbers that belong to a trial's seed and a component's name; different names of one seed
+/// are independent.
 pub fn stream(seed: u64, name: &str) -> Stream {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -57,8 +60,8 @@ impl Stream {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number from the exponential distribution with this mean (below 2⁵⁸): times between arrivals that know nothing of each
-    /// other.
+    /// A number from the exponential distribution with this mean (below 2⁵⁸): times between
+    /// arrivals that know nothing of each other.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         crate::workload::exponential(self.bits(), mean)
     }

@@ -21,7 +21,8 @@ pub enum EventKind {
     Done,
     /// The elevator's timer fired.
     Timer,
-    /// The device received a flush of its cache, for the client that asked first and for all that asked with it.
+    /// The device received a flush of its cache, for the client that asked first and for all that
+    /// asked with it.
     Flush,
     /// A client receives the completion of its flush; at once where there is nothing to flush.
     Flushed,

@@ -24,8 +24,9 @@ pub struct Trial {
     pub hz: u32,
     /// The CPUs that the clients are on, and their time for a request.
     pub host: Host,
-    /// Requests that can exist at once, 1 to 262,144; None: what the scheduler's kernel would choose. With several hardware queues
-    /// those of each, and no more than the device takes in each.
+    /// Requests that can exist at once, 1 to 262,144; None: what the scheduler's kernel would
+    /// choose. With several hardware queues those of each, and no more than the device takes in
+    /// each.
     pub nr_requests: Option<u32>,
     /// Requests that the device gets at once; None: as many as it takes. Never more than that.
     pub queue_depth: Option<u32>,
@@ -41,11 +42,13 @@ pub struct Trial {
     pub warmup_ns: u64,
     /// The measured window, in nanoseconds.
     pub duration_ns: u64,
-    /// From the completion of a request to the earliest next one of the same client: interrupt, wake-up, system call; in
-    /// nanoseconds, taken as 1 at least (a client that needs no time on a device that needs none would never end).
+    /// From the completion of a request to the earliest next one of the same client: interrupt,
+    /// wake-up, system call; in nanoseconds, taken as 1 at least (a client that needs no time on a
+    /// device that needs none would never end).
     pub turnaround_ns: u64,
-    /// How much earlier or later that is, drawn anew each time, uniformly; at most `turnaround_ns`. Without it clients that think
-    /// for equal times fall into step, which no machine's do, and a workload that draws nothing is the same for every seed.
+    /// How much earlier or later that is, drawn anew each time, uniformly; at most `turnaround_ns`.
+    /// Without it clients that think for equal times fall into step, which no machine's do, and a
+    /// workload that draws nothing is the same for every seed.
     pub turnaround_spread_ns: u64,
 }
 
@@ -56,20 +59,25 @@ pub struct Outcome {
     pub window_ns: u64,
     /// What the clients have done, by the definitions of every arena.
     pub measured: Measured,
-    /// Jain's index over the clients' own rates: 1 if all got the same, 1/n if one got everything. None for fewer than two clients,
-    /// or if no client got anything. Clients of different kinds are unequal in any case.
+    /// Jain's index over the clients' own rates: 1 if all got the same, 1/n if one got everything.
+    /// None for fewer than two clients, or if no client got anything. Clients of different kinds
+    /// are unequal in any case.
     pub jain_fairness: Option<f64>,
-    /// The longest time that a piece waited from being handed over to its completion. One that is still open when the window closes
-    /// counts with what it has waited by then, so that a starved request shows.
+    /// The longest time that a piece waited from being handed over to its completion. One that is
+    /// still open when the window closes counts with what it has waited by then, so that a starved
+    /// request shows.
     pub longest_wait_ns: u64,
-    /// Nanoseconds of the window in which the device had a command. With `idle_ns` it is the whole window.
+    /// Nanoseconds of the window in which the device had a command. With `idle_ns` it is the whole
+    /// window.
     pub busy_ns: u64,
     /// Nanoseconds of the window in which the device had none.
     pub idle_ns: u64,
-    /// The part of `idle_ns` in which requests were held: the overhead of idling on purpose. What the study of
-    /// WPCAS calls by a like name is something else: [`Anticipation::false_idle_per_wait_ns`].
+    /// The part of `idle_ns` in which requests were held: the overhead of idling on purpose. What
+    /// the study of WPCAS calls by a like name is something else:
+    /// [`Anticipation::false_idle_per_wait_ns`].
     pub deceptive_idle_ns: u64,
-    /// Mean distance from the end of a request to the start of the next one sent to the device, in sectors, in the window.
+    /// Mean distance from the end of a request to the start of the next one sent to the device, in
+    /// sectors, in the window.
     pub mean_seek_sectors: Option<f64>,
     /// Mean cylinders of a movement of the arm in the window; None where it did not move.
     pub mean_seek_cylinders: Option<f64>,
@@ -93,18 +101,22 @@ impl Outcome {
     }
 }
 
-/// Simulates a trial with the clients of its workload. `stop` is asked now and then whether to give up.
+/// Simulates a trial with the clients of its workload. `stop` is asked now and then whether to give
+/// up.
 ///
-/// Passes are made as [`WorkloadKind::passes`] says. What is open when the window closes is waited for and does not count.
+/// Passes are made as [`WorkloadKind::passes`] says. What is open when the window closes is waited
+/// for and does not count.
 ///
 /// # Errors
-/// [`SimError`]; wrong use of an elevator or a model is a panic, since it is a mistake in the laboratory.
+/// [`SimError`]; wrong use of an elevator or a model is a panic, since it is a mistake in the
+/// laboratory.
 pub fn run(
     trial: Trial,
     observer: &mut dyn Observer,
     stop: &dyn Fn() -> bool,
 ) -> Result<Outcome, SimError> {
-    // The engine is compiled here, twice, at this crate's level of optimisation, and not in each caller at the caller's.
+    // The engine is compiled here, twice, at this crate's level of optimisation, and not in each
+    // caller at the caller's.
     if observer.is_active() {
         passes(trial, observer, stop)
     } else {
@@ -131,8 +143,9 @@ fn passes<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// Simulates a trial with clients of the caller's, once: replayed traces, arrivals of a law. Of the workload's row and parameters
-/// only what concerns the way of I/O is used (direct or buffered, flushing, warm-up).
+/// Simulates a trial with clients of the caller's, once: replayed traces, arrivals of a law. Of the
+/// workload's row and parameters only what concerns the way of I/O is used (direct or buffered,
+/// flushing, warm-up).
 ///
 /// # Errors
 /// As [`run`].
@@ -149,7 +162,8 @@ pub fn run_members(
     }
 }
 
-/// Simulates a trial with the clients of one flow of its workload alone, at the flow's part of the device.
+/// Simulates a trial with the clients of one flow of its workload alone, at the flow's part of the
+/// device.
 ///
 /// # Errors
 /// As [`run`].
@@ -182,8 +196,8 @@ fn one_pass<O: Observer + ?Sized>(
     Ok(outcome(engine))
 }
 
-/// The queue of a scheduler in front of a device, as the scheduler's kernel would set it up. `nr_requests`, `queue_depth`, `hz`, `host`
-/// and `tunables` are those of a [`Trial`].
+/// The queue of a scheduler in front of a device, as the scheduler's kernel would set it up.
+/// `nr_requests`, `queue_depth`, `hz`, `host` and `tunables` are those of a [`Trial`].
 pub fn queue_for(
     kind: &ElevatorKind,
     tunables: &[(String, u64)],

@@ -1,7 +1,8 @@
 //! From the completion of a request to the client's next step: interrupt, wake-up, system call.
 //!
-//! Each client has a stream of its own, which lives as long as the trial, over all passes. So what a client draws depends on nothing
-//! but how often it has drawn, and another arena, in which the clients' events come in another order, draws the same.
+//! Each client has a stream of its own, which lives as long as the trial, over all passes. So what
+//! a client draws depends on nothing but how often it has drawn, and another arena, in which the
+//! clients' events come in another order, draws the same.
 
 use crate::random::{Stream, stream};
 
@@ -16,7 +17,8 @@ pub struct Turnarounds {
 }
 
 impl Turnarounds {
-    /// `turnaround_ns` in the middle, at most `spread_ns` earlier or later, uniformly; a spread beyond the middle is cut to it.
+    /// `turnaround_ns` in the middle, at most `spread_ns` earlier or later, uniformly; a spread
+    /// beyond the middle is cut to it.
     pub fn new(seed: u64, turnaround_ns: u64, spread_ns: u64) -> Turnarounds {
         let spread_ns = spread_ns.min(turnaround_ns);
         Turnarounds { seed, least_ns: turnaround_ns - spread_ns, spread_ns, streams: Vec::new() }

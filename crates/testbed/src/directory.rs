@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A directory on a real disk: loop devices with direct I/O lie in it, which a tmpfs refuses. Removed when dropped.
+/// A directory on a real disk: loop devices with direct I/O lie in it, which a tmpfs refuses.
+/// Removed when dropped.
 #[derive(Debug)]
 pub struct Directory(tempfile::TempDir);
 
 impl Directory {
-    /// `schedlab-test-XXXXXX` in /var/tmp; with the name of the run if `scripts/test` gave one, so that it finds what is left behind.
+    /// `schedlab-test-XXXXXX` in /var/tmp; with the name of the run if `scripts/test` gave one, so
+    /// that it finds what is left behind.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -37,8 +39,9 @@ impl Directory {
     }
 }
 
-/// Copies a program that is to be run. Written by this process, it could be refused ("Text file busy"): a child that another thread
-/// forked at that moment has the descriptor open for writing until it becomes its own program. So another process writes it.
+/// Copies a program that is to be run. Written by this process, it could be refused ("Text file
+/// busy"): a child that another thread forked at that moment has the descriptor open for writing
+/// until it becomes its own program. So another process writes it.
 ///
 /// # Panics
 /// If it cannot be copied.

@@ -1,7 +1,9 @@
-//! What tests need of the machine: requirements that skip aloud, directories, loop devices and tmpfs of one test's own, and waiting.
+//! What tests need of the machine: requirements that skip aloud, directories, loop devices and
+//! tmpfs of one test's own, and waiting.
 //!
-//! Everything made here is removed when it is dropped, and only if it is still the test's own: loop devices are numbered, and the
-//! number of a device that was detached early may already belong to another test.
+//! Everything made here is removed when it is dropped, and only if it is still the test's own: loop
+//! devices are numbered, and the number of a device that was detached early may already belong to
+//! another test.
 
 #![deny(unsafe_code)]
 

@@ -1,6 +1,7 @@
 //! A loop device of one test.
 //!
-//! Made with the kernel's own calls and not with the product's code: a fault there must not break every other test's fixture.
+//! Made with the kernel's own calls and not with the product's code: a fault there must not break
+//! every other test's fixture.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +24,8 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Over a new file of `mib` MiB in the directory, every block written: the kernel reads holes without any I/O.
+    /// Over a new file of `mib` MiB in the directory, every block written: the kernel reads holes
+    /// without any I/O.
     #[must_use]
     pub fn new(directory: &Directory, name: &str, mib: usize) -> Loop {
         let file = directory.join(name);
@@ -62,7 +64,8 @@ impl Loop {
             let name =
                 format!("loop{}", sys::free_loop_device(&control).expect("a free loop device"));
             let path = format!("/dev/{name}");
-            // devtmpfs makes the node of a new device before the device is announced; udev may still change its rights.
+            // devtmpfs makes the node of a new device before the device is announced; udev may
+            // still change its rights.
             let device = OpenOptions::new().read(true).write(true).open(&path);
             match device.and_then(|device| sys::attach_loop(&device, &backing, options)) {
                 Ok(()) => {
@@ -137,7 +140,8 @@ impl Loop {
             .expect("reads come first")
     }
 
-    /// Every readable file of the queue and its scheduler, with its text: what a test must leave unchanged.
+    /// Every readable file of the queue and its scheduler, with its text: what a test must leave
+    /// unchanged.
     #[must_use]
     pub fn snapshot(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
@@ -152,7 +156,8 @@ impl Loop {
         all
     }
 
-    /// Detaches it now, as a disk that is pulled out, and waits until the kernel has let go of the file.
+    /// Detaches it now, as a disk that is pulled out, and waits until the kernel has let go of the
+    /// file.
     pub fn detach(&self) {
         self.release();
         let device = || File::open(&self.path).ok();
@@ -161,7 +166,8 @@ impl Loop {
         eventually(&format!("{} lets go of {}", self.path, self.file.display()), || !is_attached());
     }
 
-    /// Detaches the device if it is still over the test's file; the kernel does it when the last opener closes it.
+    /// Detaches the device if it is still over the test's file; the kernel does it when the last
+    /// opener closes it.
     fn release(&self) {
         // While it is open, it cannot be given another file.
         let Ok(device) = File::open(&self.path) else { return };

@@ -1,4 +1,5 @@
-//! What a test needs. Without it the test is skipped with a message; under `SCHEDLAB_MUST_RUN_ALL=1` it fails instead.
+//! What a test needs. Without it the test is skipped with a message; under
+//! `SCHEDLAB_MUST_RUN_ALL=1` it fails instead.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +36,8 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Where a program is: `PATH`, the directories for root's programs, or PostgreSQL's own, which are on nobody's `PATH`.
+/// Where a program is: `PATH`, the directories for root's programs, or PostgreSQL's own, which are
+/// on nobody's `PATH`.
 #[must_use]
 pub fn tool(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// Waits until `holds`.
 ///
 /// # Panics
-/// With the sentence `what` after two minutes: nothing that a test waits for takes a hundredth of that, and a test that waits for
-/// ever says nothing.
+/// With the sentence `what` after two minutes: nothing that a test waits for takes a hundredth of
+/// that, and a test that waits for ever says nothing.
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();

@@ -1,7 +1,7 @@
 //! Which build of schedlab this is, and the refusals that name two builds.
 //!
-//! A program registers its identity when it starts; libraries ask here. What it consists of and why:
-//! docs/decisions/0036-builds.md.
+//! A program registers its identity when it starts; libraries ask here. What it consists of and
+//! why: docs/decisions/0036-builds.md.
 
 use std::fmt::Display;
 use std::sync::OnceLock;
@@ -25,7 +25,8 @@ pub fn identity() -> &'static str {
         .get_or_init(|| REGISTERED.get().map_or_else(|| UNNAMED.to_owned(), |compute| compute()))
 }
 
-/// Why results of two builds are not joined, as the middle of an error; none if they are of one build.
+/// Why results of two builds are not joined, as the middle of an error; none if they are of one
+/// build.
 pub fn difference(found: &str, expected: &str) -> Option<String> {
     (found != expected).then(|| {
         format!(
@@ -36,7 +37,8 @@ pub fn difference(found: &str, expected: &str) -> Option<String> {
     })
 }
 
-/// Why a file of another format is not read, as the middle of an error that names the build which wrote it and this one.
+/// Why a file of another format is not read, as the middle of an error that names the build which
+/// wrote it and this one.
 pub fn other_format(found: impl Display, expected: u32, writer: Option<&str>) -> String {
     let writer = writer
         .filter(|build| !build.is_empty())

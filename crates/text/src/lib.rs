@@ -1,7 +1,8 @@
-//! Sizes, durations, misspelt names, text from outside, limits of inputs and the identity of a build, in one way everywhere.
+//! Sizes, durations, misspelt names, text from outside, limits of inputs and the identity of a
+//! build, in one way everywhere.
 //!
-//! A leaf crate: every other crate may depend on it, and it depends on `strsim` alone. Parsers return `None` or an enum;
-//! the caller names the flag or key in its own error.
+//! A leaf crate: every other crate may depend on it, and it depends on `strsim` alone. Parsers
+//! return `None` or an enum; the caller names the flag or key in its own error.
 #![forbid(unsafe_code)]
 
 mod absent;

@@ -1,8 +1,9 @@
 //! How large an input from outside may be: one table for all that is read.
 //!
-//! An input may be made by somebody else, or be damaged. Without a limit its size decides how much memory and time schedlab takes, as
-//! root, on a database server. Each limit is far above what an honest experiment needs and keeps one command below about 1 GB.
-//! The reference page of limits is rendered from [`LIMITS`], and a test accepts each at its limit and refuses it one beyond.
+//! An input may be made by somebody else, or be damaged. Without a limit its size decides how much
+//! memory and time schedlab takes, as root, on a database server. Each limit is far above what an
+//! honest experiment needs and keeps one command below about 1 GB. The reference page of limits is
+//! rendered from [`LIMITS`], and a test accepts each at its limit and refuses it one beyond.
 
 use std::fmt;
 

@@ -1,13 +1,14 @@
 //! The known name that a misspelt one was probably meant to be.
 //!
-//! Jaro-Winkler similarity, because most slips are a wrong, missing or swapped letter after a correct beginning, and because
-//! a name that was cut short (`slice` for `slice_idle`) still scores high. Edit distance would refuse the latter.
+//! Jaro-Winkler similarity, because most slips are a wrong, missing or swapped letter after a
+//! correct beginning, and because a name that was cut short (`slice` for `slice_idle`) still scores
+//! high. Edit distance would refuse the latter.
 
 /// Names less similar than this, on a scale from 0 to 1, are not suggested.
 const LEAST_SIMILARITY: f64 = 0.75;
 
-/// The name in `known` that is most similar to `word`, if any is similar enough. Case does not matter, nor `-` for `_`. Of
-/// equally similar names the first is taken.
+/// The name in `known` that is most similar to `word`, if any is similar enough. Case does not
+/// matter, nor `-` for `_`. Of equally similar names the first is taken.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = normalised(word);
     let mut best = None;
@@ -20,7 +21,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     best.map(|(_, name)| name)
 }
 
-/// The end of an error about an unknown name: `; did you mean "x"?` with the [`nearest`] name, or nothing.
+/// The end of an error about an unknown name: `; did you mean "x"?` with the [`nearest`] name, or
+/// nothing.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     suggestion(nearest(word, known))
 }

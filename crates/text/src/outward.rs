@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-/// Shows each character that steers a terminal, or the order in which it shows the others, as `\u` and four hexadecimal digits: `\u001b`
-/// for ESC. Line ends and tabs stay.
+/// Shows each character that steers a terminal, or the order in which it shows the others, as `\u`
+/// and four hexadecimal digits: `\u001b` for ESC. Line ends and tabs stay.
 ///
-/// These are the control characters (C0, DEL, C1), the marks and overrides of writing direction, and the separators of lines and
-/// paragraphs. A backslash stays as it is, so the result is for reading and cannot be turned back; inside a string of JSON, where only some
-/// of these characters are escaped already, it means the same as before.
+/// These are the control characters (C0, DEL, C1), the marks and overrides of writing direction,
+/// and the separators of lines and paragraphs. A backslash stays as it is, so the result is for
+/// reading and cannot be turned back; inside a string of JSON, where only some of these characters
+/// are escaped already, it means the same as before.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(steers) {
         return Cow::Borrowed(text);
@@ -19,8 +20,9 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// [`escaped`], but colours and weights (`ESC [ 1 ; 31 m`) stay: for a text whose parts from outside have been escaped before it was
-/// coloured. Should one of them have been forgotten, it can change colours and do nothing else.
+/// [`escaped`], but colours and weights (`ESC [ 1 ; 31 m`) stay: for a text whose parts from
+/// outside have been escaped before it was coloured. Should one of them have been forgotten, it can
+/// change colours and do nothing else.
 pub fn escaped_but_colours(text: &str) -> Cow<'_, str> {
     if !text.contains('\x1b') {
         return escaped(text);
@@ -59,8 +61,9 @@ pub fn steers(c: char) -> bool {
     }
 }
 
-/// A cell of CSV that no spreadsheet takes for a formula: a text that begins with `=`, `+`, `-`, `@` or white space other than a blank gets
-/// an apostrophe in front. Numbers such as -3.2 stay. [`from_spreadsheet`] takes it off again.
+/// A cell of CSV that no spreadsheet takes for a formula: a text that begins with `=`, `+`, `-`,
+/// `@` or white space other than a blank gets an apostrophe in front. Numbers such as -3.2 stay.
+/// [`from_spreadsheet`] takes it off again.
 pub fn for_spreadsheet(cell: &str) -> Cow<'_, str> {
     if is_formula(cell.trim_start_matches('\'')) {
         Cow::Owned(format!("'{cell}"))

@@ -1,8 +1,9 @@
 //! Sizes, durations and switches.
 //!
-//! Sizes are binary (`4k` is 4096 bytes), because records, sectors and pages are; a bare number is bytes. A duration carries a
-//! unit, because different tools read a bare `10` as seconds or as milliseconds. A value that is not a whole number of bytes
-//! or nanoseconds is refused rather than rounded.
+//! Sizes are binary (`4k` is 4096 bytes), because records, sectors and pages are; a bare number is
+//! bytes. A duration carries a unit, because different tools read a bare `10` as seconds or as
+//! milliseconds. A value that is not a whole number of bytes or nanoseconds is refused rather than
+//! rounded.
 
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ pub const SIZE_FORM: &str =
 /// What [`parse_duration`] accepts, for messages.
 pub const DURATION_FORM: &str = "a duration with its unit, like 50us, 10ms, 2s (or 0)";
 
-/// Reads a size in bytes: `4096`, `4k`, `4KiB`, `512M`, `2G`, `1T`; upper or lower case, always powers of 1024.
-/// None if the text is not a size or does not fit into 64 bits.
+/// Reads a size in bytes: `4096`, `4k`, `4KiB`, `512M`, `2G`, `1T`; upper or lower case, always
+/// powers of 1024. None if the text is not a size or does not fit into 64 bits.
 pub fn parse_size(text: &str) -> Option<u64> {
     let (number, unit) = split(text);
     let number: u64 = number.parse().ok()?;
@@ -86,7 +87,8 @@ pub fn parse_switch(text: &str) -> Option<bool> {
     }
 }
 
-/// Writes a size exactly, so that [`parse_size`] reads it back: `4k`, `512M`, `1000`. The largest unit that divides it.
+/// Writes a size exactly, so that [`parse_size`] reads it back: `4k`, `512M`, `1000`. The largest
+/// unit that divides it.
 pub fn format_size(bytes: u64) -> String {
     for (shift, unit) in [(40, "T"), (30, "G"), (20, "M"), (10, "k")] {
         if bytes != 0 && bytes.is_multiple_of(1 << shift) {
@@ -96,8 +98,8 @@ pub fn format_size(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// Writes a duration in nanoseconds exactly, so that [`parse_duration`] reads it back: `2s`, `1500ms`, `50us`. The largest unit
-/// up to seconds that divides it.
+/// Writes a duration in nanoseconds exactly, so that [`parse_duration`] reads it back: `2s`,
+/// `1500ms`, `50us`. The largest unit up to seconds that divides it.
 pub fn format_duration(ns: u64) -> String {
     if ns == 0 {
         return "0".into();
@@ -115,7 +117,8 @@ pub fn format_bytes(bytes: u64) -> String {
     rounded(bytes, &[(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")])
 }
 
-/// Writes an amount of transferred data, rounded: `999 B`, `536.9 MB`. Powers of 1000, as in `MB/s`.
+/// Writes an amount of transferred data, rounded: `999 B`, `536.9 MB`. Powers of 1000, as in
+/// `MB/s`.
 pub fn format_bytes_decimal(bytes: u64) -> String {
     rounded(
         bytes,
@@ -123,8 +126,8 @@ pub fn format_bytes_decimal(bytes: u64) -> String {
     )
 }
 
-/// Writes a time span for people in its two largest units: `850 ms`, `42 s`, `3 min 12 s`, `2 h 5 min`, `1 d 1 h`. What is
-/// smaller is cut off.
+/// Writes a time span for people in its two largest units: `850 ms`, `42 s`, `3 min 12 s`,
+/// `2 h 5 min`, `1 d 1 h`. What is smaller is cut off.
 pub fn format_span(span: Duration) -> String {
     let s = span.as_secs();
     match (s / 86_400, s / 3600 % 24, s / 60 % 60, s % 60) {

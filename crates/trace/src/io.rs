@@ -1,7 +1,8 @@
-//! One request: what was asked of which disk, by whom, and when it reached each stage of the block layer.
+//! One request: what was asked of which disk, by whom, and when it reached each stage of the block
+//! layer.
 //!
-//! Tools disagree on where the latency of a request begins. Here each stage has its own time, so that a reader says which
-//! difference it means: [`Stage`] names them.
+//! Tools disagree on where the latency of a request begins. Here each stage has its own time, so
+//! that a reader says which difference it means: [`Stage`] names them.
 
 use serde::{Deserialize, Serialize};
 
@@ -77,8 +78,9 @@ impl Flags {
     pub const REQUEUED: Flags = Flags(1 << 8);
     /// Swapped in or out.
     pub const SWAP: Flags = Flags(1 << 9);
-    /// Went along in another's request: its later stages are that one's. In recordings that have each piece that was asked for;
-    /// where pieces are counted in [`Io::pieces`] instead, none has it.
+    /// Went along in another's request: its later stages are that one's. In recordings that have
+    /// each piece that was asked for; where pieces are counted in [`Io::pieces`] instead, none has
+    /// it.
     pub const MERGED: Flags = Flags(1 << 10);
 
     pub fn has(self, other: Flags) -> bool {
@@ -91,7 +93,8 @@ impl Flags {
     }
 }
 
-/// One request to a disk. The stages in the order of a request's life; a later one that is known is never before an earlier one.
+/// One request to a disk. The stages in the order of a request's life; a later one that is known is
+/// never before an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Io {
     /// A process handed it to the block layer (btt's Q).

@@ -22,7 +22,8 @@ pub struct Device {
     pub below: Vec<String>,
 }
 
-/// Who asked: a thread of a process, in one control group. A number that the kernel gave again to another is another process.
+/// Who asked: a thread of a process, in one control group. A number that the kernel gave again to
+/// another is another process.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Process {
@@ -52,7 +53,8 @@ pub struct About {
     pub began: u64,
     /// How long was recorded, in nanoseconds.
     pub length: u64,
-    /// Events that the kernel could not hand over, and requests that are missing or incomplete for it.
+    /// Events that the kernel could not hand over, and requests that are missing or incomplete for
+    /// it.
     pub lost: u64,
     /// Requests that were not completed when the recording ended; they are not among the requests.
     pub unfinished: u64,
@@ -60,7 +62,8 @@ pub struct About {
     pub bad: u64,
     /// What the reader left out because it is no request of this disk.
     pub left_out: u64,
-    /// Why the recording ended before its time: the disk was removed, no space was left; empty if it did not.
+    /// Why the recording ended before its time: the disk was removed, no space was left; empty if
+    /// it did not.
     pub cut_short: String,
     /// What was asked for beside a device: `pid 17`, `cgroup /db`; empty for everything.
     pub filter: String,
@@ -79,7 +82,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Puts the requests into the order of the time at which they were queued; those of the same time stay as they are.
+    /// Puts the requests into the order of the time at which they were queued; those of the same
+    /// time stay as they are.
     pub fn sort(&mut self) {
         self.ios.sort_by_key(|io| io.queued);
     }
@@ -87,7 +91,8 @@ impl Recording {
     /// What is wrong with numbers that point into tables, in a recording from outside.
     ///
     /// # Errors
-    /// The first request whose process, device or scheduler is not in its table, or whose stages are out of order.
+    /// The first request whose process, device or scheduler is not in its table, or whose stages
+    /// are out of order.
     pub fn check(&self) -> Result<(), String> {
         let (processes, devices, schedulers) =
             (self.processes.len(), self.devices.len(), self.schedulers.len());

@@ -11,7 +11,8 @@ use lab::signals::Stop;
 /// Attempts at a smaller input; each takes milliseconds in Python.
 const SHRINKS: u32 = 256;
 
-/// The laws that a scheduler breaks: name, how, and the smallest input found. The inputs are the same at every call.
+/// The laws that a scheduler breaks: name, how, and the smallest input found. The inputs are the
+/// same at every call.
 #[pyfunction]
 pub(crate) fn broken_laws(
     py: Python<'_>,

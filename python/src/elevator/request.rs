@@ -104,7 +104,8 @@ pub(crate) struct Disk(pub(crate) Option<BTreeMap<u32, u64>>);
 
 #[pymethods]
 impl Disk {
-    /// Nanoseconds until the first sector of a held request would be under the head; 0 without a head.
+    /// Nanoseconds until the first sector of a held request would be under the head; 0 without a
+    /// head.
     fn positioning_ns(&self, request: PyRef<'_, Request>) -> PyResult<u64> {
         let Some(times) = &self.0 else {
             return Err(ElevatorError::new_err(

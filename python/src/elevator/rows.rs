@@ -1,7 +1,8 @@
 //! Rows of the scheduler table for classes of Python.
 //!
-//! A row's `build` is a plain function, which knows nothing of a class. So there is a fixed number of such functions, each for one slot, and
-//! a slot has the class. A class of the same name replaces the one before, as a cell of a notebook that is run again does.
+//! A row's `build` is a plain function, which knows nothing of a class. So there is a fixed number
+//! of such functions, each for one slot, and a slot has the class. A class of the same name
+//! replaces the one before, as a cell of a notebook that is run again does.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -76,7 +77,8 @@ pub(crate) fn register(py: Python<'_>, class: Py<PyAny>, description: &str) -> P
         .leak();
     let name: &'static str = own.name.clone().leak();
     let slot = Slot { name, class, overrides: own.overrides, uses_disk: own.uses_disk };
-    // Taken for moments and never while Python is called; else two threads could wait for each other.
+    // Taken for moments and never while Python is called; else two threads could wait for each
+    // other.
     let at = py.detach(|| place(own.name, slot))?;
     let row = ElevatorKind {
         name,
@@ -146,7 +148,8 @@ fn promise(name: &str, word: &str) -> PyResult<Promise> {
     }
 }
 
-/// The schedulers of the simulator: name, origin, one line, source, how sure it is, and the tunables with unit, range and meaning, as JSON.
+/// The schedulers of the simulator: name, origin, one line, source, how sure it is, and the
+/// tunables with unit, range and meaning, as JSON.
 #[pyfunction]
 pub(crate) fn schedulers() -> String {
     let row = |kind: &ElevatorKind| {

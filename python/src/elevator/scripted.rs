@@ -1,9 +1,10 @@
 //! One scheduler whose methods are Python's.
 //!
-//! Problem: a class of Python shall decide, and neither break the queue's rules by an oversight nor hang the simulation. Approach: the
-//! requests are held here, and Python has a dictionary of them in order of arrival; what it names is checked before it is dispatched, and an
-//! exception ends the trial. Requeued requests go first and never reach Python. Cost: each event takes the interpreter's lock; a request
-//! takes some microseconds instead of a tenth of one.
+//! Problem: a class of Python shall decide, and neither break the queue's rules by an oversight nor
+//! hang the simulation. Approach: the requests are held here, and Python has a dictionary of them
+//! in order of arrival; what it names is checked before it is dispatched, and an exception ends the
+//! trial. Requeued requests go first and never reach Python. Cost: each event takes the
+//! interpreter's lock; a request takes some microseconds instead of a tenth of one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -100,7 +101,8 @@ impl Scripted {
         self.with("held", |_, _, held| held.del_item(tag));
     }
 
-    /// What Python has set the timer to. One that is due, and was set before, is right: a call may come at its time, before `on_timer`.
+    /// What Python has set the timer to. One that is due, and was set before, is right: a call may
+    /// come at its time, before `on_timer`.
     fn read_timer(&mut self, what: &str, now: Time) {
         let timer = self.with(what, |py, object, _| {
             object.getattr(intern!(py, "timer"))?.extract::<Option<u64>>()
@@ -284,7 +286,8 @@ impl Scripted {
                 held.keys().iter().map(|tag| tag.extract()).collect::<PyResult<_>>()?;
             let first = tags.iter().find(|tag| **tag == survivor.tag || **tag == gone.tag);
             if first == Some(&gone.tag) {
-                // A dictionary keeps the place of a key only: all after it move behind it once more.
+                // A dictionary keeps the place of a key only: all after it move behind it once
+                // more.
                 let kept: Vec<(u32, Py<PyAny>)> = held
                     .iter()
                     .map(|(tag, one)| Ok((tag.extract()?, one.unbind())))

@@ -1,4 +1,5 @@
-//! The book as a whole: links lead somewhere, every page is in the table of contents, and what pages name exists.
+//! The book as a whole: links lead somewhere, every page is in the table of contents, and what
+//! pages name exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};

@@ -7,7 +7,8 @@ use docs::root;
 
 const ATTACKS: &str = "crates/schedlab/tests/it/attacks";
 
-/// The cells of each row of the tables below headings that begin with `Against`, without heads and rules.
+/// The cells of each row of the tables below headings that begin with `Against`, without heads and
+/// rules.
 fn promises(page: &str) -> Vec<Vec<String>> {
     let sections = page.split("\n## ").filter(|section| section.starts_with("Against"));
     let rows = sections

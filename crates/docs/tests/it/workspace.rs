@@ -1,4 +1,5 @@
-//! What the compiler does not hold of the tree: the layers of its crates, purity, what only one file may do, and words.
+//! What the compiler does not hold of the tree: the layers of its crates, purity, what only one
+//! file may do, and words.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

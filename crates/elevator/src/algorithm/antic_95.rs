@@ -1,16 +1,18 @@
-//! antic-95: waits while the seek it may save outweighs the likely wait, at most for the 95th percentile of think
-//! times.
+//! antic-95: waits while the seek it may save outweighs the likely wait, at most for the 95th
+//! percentile of think times.
 //!
-//! Problem: as in anticipatory, deceptive idleness; but a fixed waiting time suits neither fast nor slow processes.
+//! Problem: as in anticipatory, deceptive idleness; but a fixed waiting time suits neither fast nor
+//! slow processes.
 //!
-//! Approach: cost is the rest of the median think time, benefit the difference of positioning times between the
-//! candidate and the expected next request of the process. The scheduler waits while benefit exceeds cost, at most for
-//! the rest of the 95th percentile. Positioning time is the seek curve of the configured geometry without rotation;
-//! without a geometry nothing can be saved and it never waits.
+//! Approach: cost is the rest of the median think time, benefit the difference of positioning times
+//! between the candidate and the expected next request of the process. The scheduler waits while
+//! benefit exceeds cost, at most for the rest of the 95th percentile. Positioning time is the seek
+//! curve of the configured geometry without rotation; without a geometry nothing can be saved and
+//! it never waits.
 //!
-//! Source: S. Iyer, P. Druschel, "Anticipatory scheduling", SOSP 2001, the "95%-Heuristic" of later work, put into the
-//! anticipatory scheduler of Linux 2.6.20 so that the two can be compared. The body of the paper was not available,
-//! hence:
+//! Source: S. Iyer, P. Druschel, "Anticipatory scheduling", SOSP 2001, the "95%-Heuristic" of later
+//! work, put into the anticipatory scheduler of Linux 2.6.20 so that the two can be compared. The
+//! body of the paper was not available, hence:
 //!
 //! | part | evidence |
 //! |---|---|
@@ -27,12 +29,13 @@
 //! | median in the middle of its bucket, percentile at the upper edge | proposed |
 //! | combination with 2.6.20: the rule replaces rule 8, the percentile replaces antic_expire | proposed |
 //!
-//! Parameters in addition to those of anticipatory, of which antic_expire is absent: `anticipate` 1, `percentile` 95,
-//! `bucket_us` 500 (40 buckets and the overflow), `alpha` 16967 of 65536, `min_samples` 5, `prior_median_us` 3000,
-//! `prior_wait_us` 6000, `timer_us` 500 (0: the kernel's tick).
+//! Parameters in addition to those of anticipatory, of which antic_expire is absent: `anticipate`
+//! 1, `percentile` 95, `bucket_us` 500 (40 buckets and the overflow), `alpha` 16967 of 65536,
+//! `min_samples` 5, `prior_median_us` 3000, `prior_wait_us` 6000, `timer_us` 500 (0: the kernel's
+//! tick).
 //!
-//! Departures: fixed point with 65536 = 1.0; think times in nanoseconds, not in ticks. While a process has requests
-//! outstanding its think time counts as 0, as in anticipatory.
+//! Departures: fixed point with 65536 = 1.0; think times in nanoseconds, not in ticks. While a
+//! process has requests outstanding its think time counts as 0, as in anticipatory.
 
 use crate::clock::Clock;
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
@@ -55,7 +58,8 @@ const fn own(
     Tunable { name, unit, min: range.0, max: range.1, evidence: mark, help, role: Role::Knob }
 }
 
-/// The row of the table. The queue around it is legacy Linux's, like its base's, so that only the rule differs.
+/// The row of the table. The queue around it is legacy Linux's, like its base's, so that only the
+/// rule differs.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "antic-95",
     origin: Origin::LegacyLinux,
@@ -143,7 +147,8 @@ impl Record {
     const NEW: Record = Record { table: [0; BUCKETS + 1], samples: 0, seek_ns: None };
 
     fn add_think(&mut self, bucket: usize, alpha: u32) {
-        // At most 65536 · 65535, which 32 bits hold; eight of them at a time, as 64 bits would not be.
+        // At most 65536 · 65535, which 32 bits hold; eight of them at a time, as 64 bits would not
+        // be.
         let keep = ONE as u32 - alpha;
         self.table.iter_mut().for_each(|weight| *weight = (*weight * keep) >> 16);
         self.table[bucket.min(BUCKETS)] += alpha;

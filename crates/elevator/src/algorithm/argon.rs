@@ -1,22 +1,26 @@
-//! argon: the disk head belongs to one service at a time, long enough that changing over costs little.
+//! argon: the disk head belongs to one service at a time, long enough that changing over costs
+//! little.
 //!
-//! Problem: services that share a disk interleave their requests, and each loses far more than the other's share.
+//! Problem: services that share a disk interleave their requests, and each loses far more than the
+//! other's share.
 //!
-//! Approach: flows have quanta of disk time in strict rotation. Only requests of the flow whose quantum it is go to the device; the
-//! next quantum begins when the device has none of them any more. A quantum of the least weight is `switch_cost`·R/(1 − R) long, so
-//! that a change-over takes at most 1 − R of it: for R = 0.9 nine change-overs; other weights have multiples. A flow without
+//! Approach: flows have quanta of disk time in strict rotation. Only requests of the flow whose
+//! quantum it is go to the device; the next quantum begins when the device has none of them any
+//! more. A quantum of the least weight is `switch_cost`·R/(1 − R) long, so that a change-over takes
+//! at most 1 − R of it: for R = 0.9 nine change-overs; other weights have multiples. A flow without
 //! requests is waited for, for `idle_wait`; then its quantum ends.
 //!
-//! Source: Wachs, Abd-El-Malek, Thereska, Ganger: "Argon: performance insulation for shared storage servers", FAST 2007; abstract
-//! confirmed, quantum derived.
+//! Source: Wachs, Abd-El-Malek, Thereska, Ganger: "Argon: performance insulation for shared storage
+//! servers", FAST 2007; abstract confirmed, quantum derived.
 //!
-//! Parameters: `r_value` (percent, default 90, as in the paper), `switch_cost` (µs, 10000), `idle_wait` (µs, 2000); the last
-//! two defaults are proposed.
+//! Parameters: `r_value` (percent, default 90, as in the paper), `switch_cost` (µs, 10000),
+//! `idle_wait` (µs, 2000); the last two defaults are proposed.
 //!
-//! Departures: no cache to partition, and prefetch and write-back are those of the workload. Proposed: a weight multiplies the quantum;
-//! a flow that is alone has its quantum renewed; requests of a flow go in order of arrival. The promise that is tested is 0.8 and not
-//! 0.9: in the 10 s of its law a flow with a tenth of the weights has some eleven quanta, and the end cuts one of them; 0.89 was
-//! found.
+//! Departures: no cache to partition, and prefetch and write-back are those of the workload.
+//! Proposed: a weight multiplies the quantum; a flow that is alone has its quantum renewed;
+//! requests of a flow go in order of arrival. The promise that is tested is 0.8 and not 0.9: in the
+//! 10 s of its law a flow with a tenth of the weights has some eleven quanta, and the end cuts one
+//! of them; 0.89 was found.
 //!
 //! Cost: O(1) for each request.
 

@@ -2,9 +2,9 @@
 //!
 //! Problem: sptf starves requests that are always farther away than new arrivals.
 //!
-//! Approach: the next request is the one with the smallest effective time. t is the positioning time computed by the
-//! disk, `age` the time since the request was inserted into the queue. The tunable `rule` selects one of three
-//! definitions:
+//! Approach: the next request is the one with the smallest effective time. t is the positioning
+//! time computed by the disk, `age` the time since the request was inserted into the queue. The
+//! tunable `rule` selects one of three definitions:
 //!
 //! | `rule` | effective time | evidence |
 //! |---|---|---|
@@ -12,17 +12,19 @@
 //! | 1 | t − age · weight / 1000 | DiskSim's source, confirmed |
 //! | 2 | t − age · weight | Jacobson and Wilkes 1991, recalled |
 //!
-//! Ties: the older request. Cost: as sptf, but where age outweighs distance the oldest are asked about, too (`nearest.rs`).
+//! Ties: the older request. Cost: as sptf, but where age outweighs distance the oldest are asked
+//! about, too (`nearest.rs`).
 //!
-//! Source: DiskSim (disksim_ioqueue.c) and the literature, as in the table. The names differ: here rule 0 is ASPTF and
-//! rule 1 its WPTF variant, in DiskSim ASPTF_OPT subtracts and WPTF_OPT multiplies. A paper's "ASPTF(6)" is therefore
-//! more likely rule 1 with weight 6 than rule 0 with 6 s.
+//! Source: DiskSim (disksim_ioqueue.c) and the literature, as in the table. The names differ: here
+//! rule 0 is ASPTF and rule 1 its WPTF variant, in DiskSim ASPTF_OPT subtracts and WPTF_OPT
+//! multiplies. A paper's "ASPTF(6)" is therefore more likely rule 1 with weight 6 than rule 0 with
+//! 6 s.
 //!
-//! Parameters: `rule` (choice, default 0); `w_ms` (ms, default 6000; literature 6 to 30 s, recalled); `weight`
-//! (thousandths of rule 1, whole numbers in rule 2; default 6, recalled).
+//! Parameters: `rule` (choice, default 0); `w_ms` (ms, default 6000; literature 6 to 30 s,
+//! recalled); `weight` (thousandths of rule 1, whole numbers in rule 2; default 6, recalled).
 //!
-//! Departures: integers are exact where DiskSim rounds. As in DiskSim, a merged request has the age of its oldest
-//! piece.
+//! Departures: integers are exact where DiskSim rounds. As in DiskSim, a merged request has the age
+//! of its oldest piece.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};
 use crate::nearest::{Nearest, Value};
@@ -103,7 +105,8 @@ fn age(now: Time, since: Time) -> i128 {
 }
 
 impl Value for Aging {
-    /// The effective time, times what is the same for all: only the order counts, and so no digit is lost.
+    /// The effective time, times what is the same for all: only the order counts, and so no digit
+    /// is lost.
     fn of(&self, now: Time, t_ns: u64, since: Time) -> i128 {
         let (t, weight) = (i128::from(t_ns), i128::from(self.weight));
         match self.rule {

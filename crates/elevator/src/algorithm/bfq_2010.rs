@@ -1,20 +1,25 @@
-//! bfq-2010: budget fair queueing as first published: B-WF2Q+ over budgets in sectors, with feedback and idling.
+//! bfq-2010: budget fair queueing as first published: B-WF2Q+ over budgets in sectors, with
+//! feedback and idling.
 //!
-//! Problem: shares of disk time give flows with scattered requests less throughput than their weights say, and fair queueing of
-//! single requests loses the throughput of sequential ones.
+//! Problem: shares of disk time give flows with scattered requests less throughput than their
+//! weights say, and fair queueing of single requests loses the throughput of sequential ones.
 //!
-//! Approach: a flow in service has the device to itself until its budget of sectors or the time of a turn is used up, or it has no
-//! request for `slice_idle`. B-WF2Q+ chooses the next, by finish times of whole budgets. A budget grows when it was used up and shrinks
-//! when its flow went idle. The code is that of bfq, in a variant without what Linux added.
+//! Approach: a flow in service has the device to itself until its budget of sectors or the time of
+//! a turn is used up, or it has no request for `slice_idle`. B-WF2Q+ chooses the next, by finish
+//! times of whole budgets. A budget grows when it was used up and shrinks when its flow went idle.
+//! The code is that of bfq, in a variant without what Linux added.
 //!
-//! Source: Checconi, Valente: "High throughput disk scheduling with fair bandwidth distribution", IEEE Transactions on Computers
-//! 59(9), 2010; recalled, by what of it is left in Linux 6.12 block/bfq-iosched.c.
+//! Source: Checconi, Valente: "High throughput disk scheduling with fair bandwidth distribution",
+//! IEEE Transactions on Computers 59(9), 2010; recalled, by what of it is left in Linux 6.12
+//! block/bfq-iosched.c.
 //!
-//! Parameters: `max_budget` (sectors, default 4096; 0: peak rate × `timeout_sync`), `timeout_sync` (ms, 125), `slice_idle` (ms, 8),
-//! `back_seek_max` (KiB, 16384), `back_seek_penalty` (factor, 2). The default of `max_budget` is proposed.
+//! Parameters: `max_budget` (sectors, default 4096; 0: peak rate × `timeout_sync`), `timeout_sync`
+//! (ms, 125), `slice_idle` (ms, 8), `back_seek_max` (KiB, 16384), `back_seek_penalty` (factor, 2).
+//! The default of `max_budget` is proposed.
 //!
-//! Departures: feedback on budgets and the order within a flow are those of Linux 6.12; a turn that takes its whole time is charged its
-//! whole budget (recalled). Service of two flows differs by two largest budgets: in requests, as many as fit in them.
+//! Departures: feedback on budgets and the order within a flow are those of Linux 6.12; a turn that
+//! takes its whole time is charged its whole budget (recalled). Service of two flows differs by two
+//! largest budgets: in requests, as many as fit in them.
 //!
 //! Cost: O(log n) for each request.
 

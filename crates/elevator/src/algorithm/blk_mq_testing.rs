@@ -1,5 +1,6 @@
-//! A driver for unit tests of the blk-mq schedulers: random requests, merges, priorities and devices from a small generator,
-//! with the block layer's part of the contract kept and the elevator's part checked.
+//! A driver for unit tests of the blk-mq schedulers: random requests, merges, priorities and
+//! devices from a small generator, with the block layer's part of the contract kept and the
+//! elevator's part checked.
 
 use std::collections::BTreeMap;
 
@@ -235,7 +236,8 @@ impl Drive<'_> {
     }
 }
 
-/// Drives a row over depths, kinds of device and seeds, and checks that everything inserted comes out once.
+/// Drives a row over depths, kinds of device and seeds, and checks that everything inserted comes
+/// out once.
 pub(super) fn check_random_drives(row: &ElevatorKind) {
     let mut coalesced = 0;
     for (depth, rotational) in [(1, true), (1, false), (32, true), (32, false)] {

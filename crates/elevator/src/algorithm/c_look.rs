@@ -2,8 +2,9 @@
 //!
 //! Problem: look serves the middle of the disk twice as often as its ends.
 //!
-//! Approach: as look, but when no request is left ahead the actuator returns to the request farthest behind and sweeps
-//! in the same direction again. Requests on one cylinder are served in order of arrival (proposed).
+//! Approach: as look, but when no request is left ahead the actuator returns to the request
+//! farthest behind and sweeps in the same direction again. Requests on one cylinder are served in
+//! order of arrival (proposed).
 //!
 //! Source: textbooks.
 //!

@@ -2,16 +2,16 @@
 //!
 //! Problem: as c-look.
 //!
-//! Approach: requests are ordered as by c-look. C-SCAN continues to the last cylinder and from there to the first
-//! before it serves again.
+//! Approach: requests are ordered as by c-look. C-SCAN continues to the last cylinder and from
+//! there to the first before it serves again.
 //!
 //! Source: textbooks.
 //!
 //! Parameters: `direction` (switch, default 0: sweeps go up; proposed).
 //!
-//! Departures: the two strokes are not made, because they are not I/O: an elevator orders requests and cannot move the
-//! actuator. C-SCAN therefore costs the same as C-LOOK here, and the test below adds the strokes to compare the order
-//! with the textbook's sums.
+//! Departures: the two strokes are not made, because they are not I/O: an elevator orders requests
+//! and cannot move the actuator. C-SCAN therefore costs the same as C-LOOK here, and the test below
+//! adds the strokes to compare the order with the textbook's sums.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::scheduler::Elevator;

@@ -1,25 +1,30 @@
-//! dm-scan: sweeps over the groups of an EDF schedule whose members all end before the first one's deadline.
+//! dm-scan: sweeps over the groups of an EDF schedule whose members all end before the first one's
+//! deadline.
 //!
 //! Problem: SCAN-EDF saves seeks only where deadlines are equal, which they rarely are.
 //!
-//! Approach: the start is the EDF order. A maximum scannable group from task i is the longest run of tasks k = i … j with
-//! f_k ≤ d_i and r_k ≤ s_i: in any order all of them end before the group's smallest deadline. Each group is rearranged by SCAN,
-//! from its end that is nearer to the head. Because groups are defined on an EDF order, deadlines are then modified from the end
-//! backwards, d'_k = min(d_k, d'_(k+1)), and groups are sought again, until nothing changes or the schedule does not get shorter.
-//! Requests without a deadline are served where no released request has one, in the order of LOOK; with `slack` in the slack of the
-//! schedule, as rg-scan does (proposed).
+//! Approach: the start is the EDF order. A maximum scannable group from task i is the longest run
+//! of tasks k = i … j with f_k ≤ d_i and r_k ≤ s_i: in any order all of them end before the group's
+//! smallest deadline. Each group is rearranged by SCAN, from its end that is nearer to the head.
+//! Because groups are defined on an EDF order, deadlines are then modified from the end backwards,
+//! d'_k = min(d_k, d'_(k+1)), and groups are sought again, until nothing changes or the schedule
+//! does not get shorter. Requests without a deadline are served where no released request has one,
+//! in the order of LOOK; with `slack` in the slack of the schedule, as rg-scan does (proposed).
 //!
-//! Source: Chang, Shih and Chang, RTSS 1998: groups, modified deadlines and repetition are confirmed in the abstract; the definition of a
-//! group and of the modification are recalled. That groups partition the order from its beginning, and that original deadlines
-//! are modified anew in each round, is proposed.
+//! Source: Chang, Shih and Chang, RTSS 1998: groups, modified deadlines and repetition are
+//! confirmed in the abstract; the definition of a group and of the modification are recalled. That
+//! groups partition the order from its beginning, and that original deadlines are modified anew in
+//! each round, is proposed.
 //!
-//! Parameters: `slack` (switch, default 0), `margin_us` (µs, default a revolution), `replan_percent` (percent, default 50),
-//! `rotation_us` (µs, default half a revolution), `transfer_ns` (ns a sector, default the disk's mean); all proposed.
+//! Parameters: `slack` (switch, default 0), `margin_us` (µs, default a revolution),
+//! `replan_percent` (percent, default 50), `rotation_us` (µs, default half a revolution),
+//! `transfer_ns` (ns a sector, default the disk's mean); all proposed.
 //!
-//! Departures: online use (`realtime/planned.rs`). Not promised: that it meets what EDF meets. The abstract claims it, but seek times
-//! are not additive: a shorter schedule as a whole can delay one request behind a group (a test below has the smallest set).
-//! Cost: a plan of n requests takes O(n·log n) a round, of which there are few, and is shared by the arrivals until the next one; taking
-//! an arrival in is linear.
+//! Departures: online use (`realtime/planned.rs`). Not promised: that it meets what EDF meets. The
+//! abstract claims it, but seek times are not additive: a shorter schedule as a whole can delay one
+//! request behind a group (a test below has the smallest set). Cost: a plan of n requests takes
+//! O(n·log n) a round, of which there are few, and is shared by the arrivals until the next one;
+//! taking an arrival in is linear.
 
 use super::realtime::RealTime;
 use super::realtime::jobs::{Free, Job, edf_order, finish, serve, sweep};

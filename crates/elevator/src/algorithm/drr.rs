@@ -1,22 +1,28 @@
 //! drr: deficit round robin whose batches and concurrency adapt themselves.
 //!
-//! Problem: a few requests of each flow in turn share fairly and make the device seek; long turns do the reverse.
+//! Problem: a few requests of each flow in turn share fairly and make the device seek; long turns
+//! do the reverse.
 //!
-//! Approach: flows have turns. A turn adds the flow's quantum (`batch` by its weight, in multiples of the least weight) to its deficit
-//! and serves its requests in order of arrival while the deficit covers them; what a flow leaves when it runs empty is dropped. At most
-//! `concurrency` requests are in the device. Every `interval` both are tuned: while shares of flows with requests all the
-//! time keep within `fairness`, the concurrency goes up to its bound, then the batch doubles as long as that gains throughput; when
-//! shares are off, the batch is halved, then the concurrency decreases.
+//! Approach: flows have turns. A turn adds the flow's quantum (`batch` by its weight, in multiples
+//! of the least weight) to its deficit and serves its requests in order of arrival while the
+//! deficit covers them; what a flow leaves when it runs empty is dropped. At most `concurrency`
+//! requests are in the device. Every `interval` both are tuned: while shares of flows with requests
+//! all the time keep within `fairness`, the concurrency goes up to its bound, then the batch
+//! doubles as long as that gains throughput; when shares are off, the batch is halved, then the
+//! concurrency decreases.
 //!
-//! Source: Gulati, Merchant, Uysal, Varman: "Efficient and adaptive proportional share I/O scheduling", HPL-2007-186 (2009); abstract
-//! confirmed, tuning recalled.
+//! Source: Gulati, Merchant, Uysal, Varman: "Efficient and adaptive proportional share I/O
+//! scheduling", HPL-2007-186 (2009); abstract confirmed, tuning recalled.
 //!
-//! Parameters: `batch` (KiB, default 256), `max_batch` (KiB, 4096), `concurrency` (requests, the device's queue depth), `interval`
-//! (ms, 1000), `fairness` (percent, 10), `adapt` (switch, 1); defaults are proposed.
+//! Parameters: `batch` (KiB, default 256), `max_batch` (KiB, 4096), `concurrency` (requests, the
+//! device's queue depth), `interval` (ms, 1000), `fairness` (percent, 10), `adapt` (switch, 1);
+//! defaults are proposed.
 //!
-//! Departures (proposed): the steps of the tuning; a flow is not waited for when its turn ends early.
+//! Departures (proposed): the steps of the tuning; a flow is not waited for when its turn ends
+//! early.
 //!
-//! Cost: O(1) for each request (a request larger than the batch takes a few rounds), O(flows) for each interval.
+//! Cost: O(1) for each request (a request larger than the batch takes a few rounds), O(flows) for
+//! each interval.
 
 use std::collections::VecDeque;
 
@@ -159,7 +165,8 @@ impl Drr {
         self.batch * 2 * queues.flows().weight(flow) / self.least.get()
     }
 
-    /// Whether the shares of flows that had requests all the time are by weight; true if there are no two such flows.
+    /// Whether the shares of flows that had requests all the time are by weight; true if there are
+    /// no two such flows.
     fn is_fair(&self, queues: &FlowQueues) -> bool {
         let busy =
             self.flows.iter().enumerate().filter(|(_, flow)| flow.served > 0 && !flow.ran_empty);

@@ -1,19 +1,24 @@
 //! dvt: differential virtual time: proportional shares whose service times do not change abruptly.
 //!
-//! Problem: a virtual machine that gets its share in bursts sees its disk's latency jump, and adapts to the wrong device.
+//! Problem: a virtual machine that gets its share in bursts sees its disk's latency jump, and
+//! adapts to the wrong device.
 //!
-//! Approach: each flow has a virtual time that grows by its sectors divided by its weight; the smallest is next. Every `interval` the
-//! mean service latency of a flow is compared with its reference: the promised latency, or else the mean of the interval before. While
-//! it exceeds the reference by more than `bound`, its sectors count less (three quarters at each step, a half at least), so that it
-//! is served sooner; afterwards they count more again at each step, up to what they are.
+//! Approach: each flow has a virtual time that grows by its sectors divided by its weight; the
+//! smallest is next. Every `interval` the mean service latency of a flow is compared with its
+//! reference: the promised latency, or else the mean of the interval before. While it exceeds the
+//! reference by more than `bound`, its sectors count less (three quarters at each step, a half at
+//! least), so that it is served sooner; afterwards they count more again at each step, up to what
+//! they are.
 //!
-//! Source: Kesavan, Gavrilovska, Schwan: "Differential virtual time (DVT): rethinking I/O service differentiation for virtual
-//! machines", SoCC 2010; abstract confirmed, rule recalled.
+//! Source: Kesavan, Gavrilovska, Schwan: "Differential virtual time (DVT): rethinking I/O service
+//! differentiation for virtual machines", SoCC 2010; abstract confirmed, rule recalled.
 //!
-//! Parameters: `interval` (ms, default 100), `bound` (percent, 25), `cap` (switch, 1); defaults are proposed.
+//! Parameters: `interval` (ms, default 100), `bound` (percent, 25), `cap` (switch, 1); defaults are
+//! proposed.
 //!
-//! Departures (proposed): the steps; service latency is that of the device, from issue to completion, since a flow makes its own
-//! time in the queue as long as it likes; a flow that comes back starts at the virtual time of the last served one.
+//! Departures (proposed): the steps; service latency is that of the device, from issue to
+//! completion, since a flow makes its own time in the queue as long as it likes; a flow that comes
+//! back starts at the virtual time of the last served one.
 //!
 //! Cost: O(log n) for each request.
 

@@ -1,17 +1,20 @@
 //! edf: earliest deadline first.
 //!
-//! Problem: a request that is late is useless to a client that plays a stream or closes a control loop.
+//! Problem: a request that is late is useless to a client that plays a stream or closes a control
+//! loop.
 //!
-//! Approach: of the released requests the one with the smallest deadline is next; of equal deadlines the older. It meets every
-//! deadline that any order meets if all services take equally long and all requests are released at once, and knows nothing of
-//! seeks, which on a disk are most of the service. Requests without a deadline are served where no other is there, in the order
-//! of LOOK (proposed).
+//! Approach: of the released requests the one with the smallest deadline is next; of equal
+//! deadlines the older. It meets every deadline that any order meets if all services take equally
+//! long and all requests are released at once, and knows nothing of seeks, which on a disk are most
+//! of the service. Requests without a deadline are served where no other is there, in the order of
+//! LOOK (proposed).
 //!
-//! Source: Liu and Layland, JACM 20(1), 1973, and textbooks; recalled, as in the papers on disks that compare with it.
+//! Source: Liu and Layland, JACM 20(1), 1973, and textbooks; recalled, as in the papers on disks
+//! that compare with it.
 //!
-//! Parameters: none. Departures: in a batch whose requests have release times, only released requests compete; the papers'
-//! s = max(r, f) can also be read as an order by deadline alone, which lets the disk wait for the release of an urgent request.
-//! Cost: logarithmic.
+//! Parameters: none. Departures: in a batch whose requests have release times, only released
+//! requests compete; the papers' s = max(r, f) can also be read as an order by deadline alone,
+//! which lets the disk wait for the release of an urgent request. Cost: logarithmic.
 
 use super::realtime::{Choice, RealTime, Rule, View};
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};

@@ -2,13 +2,13 @@
 //!
 //! Problem: the baseline that disk scheduling is compared with.
 //!
-//! Approach: order of arrival. It differs from `none` in merging pieces of any process, and from `noop` in its queue,
-//! which is that of blk-mq.
+//! Approach: order of arrival. It differs from `none` in merging pieces of any process, and from
+//! `noop` in its queue, which is that of blk-mq.
 //!
 //! Source: textbooks.
 //!
-//! Parameters: none. Departures: none; a request that a neighbour was merged into has the position of the older of the
-//! two (proposed).
+//! Parameters: none. Departures: none; a request that a neighbour was merged into has the position
+//! of the older of the two (proposed).
 
 use std::collections::BTreeMap;
 

@@ -1,20 +1,27 @@
-//! flashfq: fair queueing for flash: throttled dispatch, and anticipation for fairness without idling.
+//! flashfq: fair queueing for flash: throttled dispatch, and anticipation for fairness without
+//! idling.
 //!
-//! Problem: flash needs many requests in the device, which fair queueing with one virtual time does not bound; and a flow that issues one
-//! synchronous request after another has none queued when it should be served ("deceptive idleness").
+//! Problem: flash needs many requests in the device, which fair queueing with one virtual time does
+//! not bound; and a flow that issues one synchronous request after another has none queued when it
+//! should be served ("deceptive idleness").
 //!
-//! Approach: start tags S and finish tags F = S + cost / weight. The cost is linear in the size, with coefficients of its own for reads
-//! and for writes. Virtual time v is the least S of the active flows; a request may go only if S <= v + T, so that no flow runs
-//! ahead of another by more than T. A flow is active while it has requests queued or in the device, and for a timeout after its
-//! last synchronous request has completed: the others run ahead by at most T meanwhile, and the device does not idle within that.
+//! Approach: start tags S and finish tags F = S + cost / weight. The cost is linear in the size,
+//! with coefficients of its own for reads and for writes. Virtual time v is the least S of the
+//! active flows; a request may go only if S <= v + T, so that no flow runs ahead of another by more
+//! than T. A flow is active while it has requests queued or in the device, and for a timeout after
+//! its last synchronous request has completed: the others run ahead by at most T meanwhile, and the
+//! device does not idle within that.
 //!
-//! Source: Shen, Park, "FlashFQ: A Fair Queueing I/O Scheduler for Flash-Based SSDs", USENIX ATC 2013 (its abstract; the rules are
-//! recalled). T and the timeout are proposed, within the ranges to be swept.
+//! Source: Shen, Park, "FlashFQ: A Fair Queueing I/O Scheduler for Flash-Based SSDs", USENIX ATC
+//! 2013 (its abstract; the rules are recalled). T and the timeout are proposed, within the ranges
+//! to be swept.
 //!
-//! Parameters: throttle T 64 KiB of a flow of weight 100; anticipation 2 ms; costs of a request: read_base and write_base 0 KiB,
-//! read_percent and write_percent 100, so that without a calibration bytes are charged.
+//! Parameters: throttle T 64 KiB of a flow of weight 100; anticipation 2 ms; costs of a request:
+//! read_base and write_base 0 KiB, read_percent and write_percent 100, so that without a
+//! calibration bytes are charged.
 //!
-//! Departures: of several flows that may go the one with the smallest S goes. Cost: O(log n) in the number of flows.
+//! Departures: of several flows that may go the one with the smallest S goes. Cost: O(log n) in the
+//! number of flows.
 
 use std::collections::VecDeque;
 
@@ -83,7 +90,8 @@ struct FlashFq {
     /// Start tags of active flows; of flows with queued requests.
     active: Tags,
     backlogged: Tags,
-    /// When flows that wait for their next request stop being active, in order; an entry counts if it is the flow's `until`.
+    /// When flows that wait for their next request stop being active, in order; an entry counts if
+    /// it is the flow's `until`.
     expiries: VecDeque<(Time, usize)>,
     virtual_time: u64,
     finished: u64,

@@ -1,12 +1,15 @@
-//! What the schedulers of flows have in common, so that the file of each holds its rule and nothing else.
+//! What the schedulers of flows have in common, so that the file of each holds its rule and nothing
+//! else.
 //!
-//! Papers know flows, each with a queue, and a rule that says whose request is next. The rest (which process belongs to which flow,
-//! merges, requeued requests, counts of what the device has) is bookkeeping that papers leave out, and it is the same for all of
-//! them. [`FlowQueues`] are its data; `flow_elevator.rs` is an elevator around them and a rule.
+//! Papers know flows, each with a queue, and a rule that says whose request is next. The rest
+//! (which process belongs to which flow, merges, requeued requests, counts of what the device has)
+//! is bookkeeping that papers leave out, and it is the same for all of them. [`FlowQueues`] are its
+//! data; `flow_elevator.rs` is an elevator around them and a rule.
 //!
-//! A queue is in order of arrival. A rule that groups requests takes them out of their queues by [`FlowQueues::detach`] and keeps
-//! their tags itself. Proposed, as no paper speaks of it: requests of different flows never join; nothing joins a request that was
-//! detached or requeued; a requeued request goes first and is not charged again; a flow outlives its processes.
+//! A queue is in order of arrival. A rule that groups requests takes them out of their queues by
+//! [`FlowQueues::detach`] and keeps their tags itself. Proposed, as no paper speaks of it: requests
+//! of different flows never join; nothing joins a request that was detached or requeued; a requeued
+//! request goes first and is not charged again; a flow outlives its processes.
 //!
 //! Cost: constant for each request, and what the rule needs.
 
@@ -127,7 +130,8 @@ impl FlowQueues {
         self.in_flight
     }
 
-    /// Takes a request out of the queue of its flow, into a group of the rule; the rule returns it from its choice later.
+    /// Takes a request out of the queue of its flow, into a group of the rule; the rule returns it
+    /// from its choice later.
     pub(crate) fn detach(&mut self, tag: u32) {
         self.unlink(tag);
         self.slot_mut(tag).position = Position::Detached;

@@ -1,7 +1,9 @@
-//! The rule of a scheduler of flows: which request is next; and the orders by tags and virtual times that such rules keep.
+//! The rule of a scheduler of flows: which request is next; and the orders by tags and virtual
+//! times that such rules keep.
 //!
-//! Virtual times are sectors divided by weight in fixed point, 64 bits of it: [`FRACTION_BITS`] of 20 leave room for 8 PiB of
-//! service to a flow of weight 1. Source of the idea of start and finish tags: fair queueing of packets; each rule names its own.
+//! Virtual times are sectors divided by weight in fixed point, 64 bits of it: [`FRACTION_BITS`] of
+//! 20 leave room for 8 PiB of service to a flow of weight 1. Source of the idea of start and finish
+//! tags: fair queueing of packets; each rule names its own.
 
 use std::fmt;
 
@@ -26,8 +28,9 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     /// A request has joined the queue of its flow, as the youngest.
     fn arrived(&mut self, now: Time, queues: &FlowQueues, tag: u32);
 
-    /// The request that the device shall get, held by `queues`; None: idling on purpose, with a timer or with requests in flight.
-    /// Called only while a request is held that was not requeued. [`FlowRule::sent`] follows.
+    /// The request that the device shall get, held by `queues`; None: idling on purpose, with a
+    /// timer or with requests in flight. Called only while a request is held that was not requeued.
+    /// [`FlowRule::sent`] follows.
     fn choose(&mut self, now: Time, queues: &mut FlowQueues, disk: &dyn Disk) -> Option<u32>;
 
     /// The chosen request has left the queue of its flow for the device.
@@ -52,7 +55,8 @@ pub(crate) trait FlowRule: fmt::Debug + Send {
     ) {
     }
 
-    /// The queued request `gone` is part of the queued request `survivor` now and held no more; [`FlowRule::grown`] follows.
+    /// The queued request `gone` is part of the queued request `survivor` now and held no more;
+    /// [`FlowRule::grown`] follows.
     fn absorbed(
         &mut self,
         now: Time,
@@ -118,7 +122,8 @@ impl LeastWeight {
     }
 }
 
-/// Numbers (of requests or flows) by a value of each, the smallest value first; of equal values the one that was entered first.
+/// Numbers (of requests or flows) by a value of each, the smallest value first; of equal values the
+/// one that was entered first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tags {
     tree: Ordered<(u64, u64)>,

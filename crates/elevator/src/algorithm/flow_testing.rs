@@ -1,4 +1,5 @@
-//! What the tests of schedulers of flows share: an elevator with flows of given weights, and a device of a millisecond a request.
+//! What the tests of schedulers of flows share: an elevator with flows of given weights, and a
+//! device of a millisecond a request.
 
 use crate::kind::{Build, ElevatorKind};
 use crate::request::{BlockRequest, Finished};
@@ -45,7 +46,8 @@ impl Drive {
         self.elevator.insert(self.now, request, InsertAt::Sorted);
     }
 
-    /// The next request, which completes a millisecond later; None if the scheduler has none and no timer.
+    /// The next request, which completes a millisecond later; None if the scheduler has none and no
+    /// timer.
     pub(crate) fn serve(&mut self) -> Option<BlockRequest> {
         let given = loop {
             if let Some(given) = self.elevator.dispatch(self.now, &NoDisk) {
@@ -70,7 +72,8 @@ impl Drive {
         (0..nr).filter_map(|_| self.serve()).map(|request| request.sector).collect()
     }
 
-    /// Sectors of each process among `nr` requests, while each always has `waiting` requests there, of `sectors` each.
+    /// Sectors of each process among `nr` requests, while each always has `waiting` requests there,
+    /// of `sectors` each.
     pub(crate) fn shares(&mut self, flows: u32, waiting: u32, sectors: u32, nr: usize) -> Vec<u64> {
         let at = |process: u32, tag: u32| BlockRequest {
             nr_sectors: sectors,

@@ -2,15 +2,16 @@
 //!
 //! Problem: in look, a process that stays on a cylinder keeps the actuator there.
 //!
-//! Approach: the group is served as by LOOK, and arrivals do not join it. With `step` = 0 a new group consists of all
-//! waiting requests (FSCAN), with N > 0 of the oldest N (N-step-SCAN).
+//! Approach: the group is served as by LOOK, and arrivals do not join it. With `step` = 0 a new
+//! group consists of all waiting requests (FSCAN), with N > 0 of the oldest N (N-step-SCAN).
 //!
 //! Source: textbooks (FSCAN, N-step-SCAN).
 //!
 //! Parameters: `step` (requests, default 0), `direction` (switch, default 0: up first; proposed).
 //!
-//! Departures (proposed): a piece can merge into a request of the closed group, because the actuator moves there
-//! anyway; a request that an older neighbour was merged into belongs to the neighbour's group.
+//! Departures (proposed): a piece can merge into a request of the closed group, because the
+//! actuator moves there anyway; a request that an older neighbour was merged into belongs to the
+//! neighbour's group.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,8 @@ pub(crate) const ROW: ElevatorKind = ElevatorKind {
     help: "sweeps over a closed group of requests; arrivals wait for the next group (N-step-SCAN with step = N)",
     source: "textbooks",
     evidence: Evidence::Confirmed,
-    // Those that pass a request belong to its own group, and a queue of the literature holds 256 requests at most.
+    // Those that pass a request belong to its own group, and a queue of the literature holds 256
+    // requests at most.
     promises: &[
         Promise::WorkConserving,
         Promise::Sweeping { turns: 1 },
@@ -56,7 +58,8 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 struct Fscan {
     step: u64,
     group: TwoWay,
-    /// Requests that arrived before this one are the group's: so a merge needs no bookkeeping of who is where.
+    /// Requests that arrived before this one are the group's: so a merge needs no bookkeeping of
+    /// who is where.
     closed: u64,
     waiting: BTreeMap<u64, Held>,
 }

@@ -1,21 +1,25 @@
-//! gsr: global seek-optimising real time, which moves single tasks of a schedule to wherever they are on the way.
+//! gsr: global seek-optimising real time, which moves single tasks of a schedule to wherever they
+//! are on the way.
 //!
-//! Problem: groups of neighbours in a schedule do not reach a task that the head passes much earlier or later.
+//! Problem: groups of neighbours in a schedule do not reach a task that the head passes much
+//! earlier or later.
 //!
-//! Approach: the start is the schedule of RG-SCAN. A task is moved to another place of the schedule if the service times of all
-//! become shorter in sum while every release and deadline is kept; the move that saves most is made first, until none saves
-//! anything. A place is good where the head passes the task anyway, inside a run of one direction. Requests without a deadline go
-//! into the slack as with rg-scan.
+//! Approach: the start is the schedule of RG-SCAN. A task is moved to another place of the schedule
+//! if the service times of all become shorter in sum while every release and deadline is kept; the
+//! move that saves most is made first, until none saves anything. A place is good where the head
+//! passes the task anyway, inside a run of one direction. Requests without a deadline go into the
+//! slack as with rg-scan.
 //!
-//! Source: Journal of Systems and Software 80(2), 2007; recalled, no text could be read. The runs of one direction are implied by the
-//! saving and not represented (proposed).
+//! Source: Journal of Systems and Software 80(2), 2007; recalled, no text could be read. The runs
+//! of one direction are implied by the saving and not represented (proposed).
 //!
-//! Parameters: as rg-scan, but `replan_percent` (percent, default 100000; proposed): an arrival goes where it adds the least seek
-//! and no deadline is missed, which is the same move for one task; a new plan is made when the old one is used up, or when the disk would
-//! wait. If no place is feasible, it goes where its deadline orders it.
+//! Parameters: as rg-scan, but `replan_percent` (percent, default 100000; proposed): an arrival
+//! goes where it adds the least seek and no deadline is missed, which is the same move for one
+//! task; a new plan is made when the old one is used up, or when the disk would wait. If no place
+//! is feasible, it goes where its deadline orders it.
 //!
-//! Departures: online use (`realtime/planned.rs`). Cost: a plan of n requests takes O(n²) for each move, at most n of them as a rule;
-//! taking an arrival in is linear.
+//! Departures: online use (`realtime/planned.rs`). Cost: a plan of n requests takes O(n²) for each
+//! move, at most n of them as a rule; taking an arrival in is linear.
 
 use std::collections::VecDeque;
 
@@ -49,7 +53,8 @@ struct Gsr;
 impl Planner for Gsr {
     fn plan(&self, model: &ServiceModel, free: Free, jobs: &mut Vec<Job>) {
         rg_scan::plan(model, free, jobs);
-        // Only orders that meet every deadline are improved: of others no move can say that it keeps them.
+        // Only orders that meet every deadline are improved: of others no move can say that it
+        // keeps them.
         if is_feasible(model, free, jobs) {
             while let Some((from, to)) = best_move(model, free, jobs) {
                 shift(jobs, from, to);
@@ -109,7 +114,8 @@ fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, u
         // Gap g is before the job at g; the gaps beside the job are where it is.
         for gap in (0..=jobs.len()).filter(|gap| *gap != from && *gap != from + 1) {
             let added = seek(ends(gap), Some(job)) + seek(job.end, jobs.get(gap));
-            // Each side is exact: a move that is taken shortens the sum of all seeks, so that moving ends.
+            // Each side is exact: a move that is taken shortens the sum of all seeks, so that
+            // moving ends.
             let saved = (now + seeks[gap]).saturating_sub(without + added);
             let to = if gap > from { gap - 1 } else { gap };
             if saved > best.map_or(0, |(most, _, _)| most) && keeps(model, &before, jobs, from, to)
@@ -121,7 +127,8 @@ fn best_move(model: &ServiceModel, free: Free, jobs: &[Job]) -> Option<(usize, u
     best.map(|(_, from, to)| (from, to))
 }
 
-/// Whether the order after a move meets every deadline, if the order before it does. `before` is the actuator before each job.
+/// Whether the order after a move meets every deadline, if the order before it does. `before` is
+/// the actuator before each job.
 fn keeps(model: &ServiceModel, before: &[Free], jobs: &[Job], from: usize, to: usize) -> bool {
     let (first, last) = (from.min(to), from.max(to));
     let mut free = before[first];

@@ -1,21 +1,26 @@
 //! k2: few requests in the device, and real-time requests before all others.
 //!
-//! Problem: an NVMe device serves what it has in any order, so that a real-time request waits for everything that was sent before.
+//! Problem: an NVMe device serves what it has in any order, so that a real-time request waits for
+//! everything that was sent before.
 //!
-//! Approach: at most `max_inflight` requests are in the device. A queue in order of arrival for each real-time level, one for all
-//! others; the first that is not empty is served. The class is that of the request's I/O priority.
+//! Approach: at most `max_inflight` requests are in the device. A queue in order of arrival for
+//! each real-time level, one for all others; the first that is not empty is served. The class is
+//! that of the request's I/O priority.
 //!
-//! Source: Miemietz, Weisbach, Roitzsch, Härtig, "K2: Work-Constraining Scheduling of NVMe-Attached Storage", RTSS 2019; the rules
-//! are those of TUD-OS/k2-scheduler, k2.c (confirmed). The paper's evaluation is known by its abstract only.
+//! Source: Miemietz, Weisbach, Roitzsch, Härtig, "K2: Work-Constraining Scheduling of NVMe-Attached
+//! Storage", RTSS 2019; the rules are those of TUD-OS/k2-scheduler, k2.c (confirmed). The paper's
+//! evaluation is known by its abstract only.
 //!
 //! Parameters: max_inflight 32 requests.
 //!
-//! Derived from the source: nothing ages, so that real-time requests can starve the others without end. A request inserted at the
-//! head goes to the end of its queue. Pieces join requests of any class. The hardware queue is run again after a completion only if
-//! exactly max_inflight - 1 are left: raising max_inflight while it is used up has no effect until the next insertion.
+//! Derived from the source: nothing ages, so that real-time requests can starve the others without
+//! end. A request inserted at the head goes to the end of its queue. Pieces join requests of any
+//! class. The hardware queue is run again after a completion only if exactly max_inflight - 1 are
+//! left: raising max_inflight while it is used up has no effect until the next insertion.
 //!
-//! Departures: a requeued request leaves the count of those in flight (in the source it is never taken off); with nothing in
-//! flight the queue is always run. The fork whose bound is a sum of estimated latencies (grassnick/k2-scheduler) is left out.
+//! Departures: a requeued request leaves the count of those in flight (in the source it is never
+//! taken off); with nothing in flight the queue is always run. The fork whose bound is a sum of
+//! estimated latencies (grassnick/k2-scheduler) is left out.
 
 use crate::chain::{Chain, Links};
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};

@@ -2,10 +2,11 @@
 //!
 //! Problem: order of arrival moves the actuator back and forth over the disk.
 //!
-//! Approach: the next request is the nearest at the actuator or beyond it in its direction. Arrivals ahead of the
-//! actuator join the sweep; when none is left ahead, it turns. Requests on one cylinder are served in order of arrival
-//! (proposed). As in the textbooks, arrivals on the current cylinder join too, so that a process that never leaves a
-//! cylinder keeps the actuator there; `fscan` avoids that.
+//! Approach: the next request is the nearest at the actuator or beyond it in its direction.
+//! Arrivals ahead of the actuator join the sweep; when none is left ahead, it turns. Requests on
+//! one cylinder are served in order of arrival (proposed). As in the textbooks, arrivals on the
+//! current cylinder join too, so that a process that never leaves a cylinder keeps the actuator
+//! there; `fscan` avoids that.
 //!
 //! Source: textbooks, of which many call it SCAN.
 //!

@@ -1,21 +1,26 @@
-//! mqfq: multi-queue fair queueing: every flow that is not too far ahead may dispatch, in no global order.
+//! mqfq: multi-queue fair queueing: every flow that is not too far ahead may dispatch, in no global
+//! order.
 //!
-//! Problem: one order of all requests by their tags is one lock, and fast devices with many queues outrun it.
+//! Problem: one order of all requests by their tags is one lock, and fast devices with many queues
+//! outrun it.
 //!
-//! Approach: flows with queues of their own. A flow is throttled while the start tag S of its next request is more than T ahead of
-//! virtual time, the least S of flows with queued requests; any other may dispatch, while fewer than D requests are in the device.
-//! When virtual time rises, flows become active again. T trades fairness for freedom: 0 is exact, a large one is none.
+//! Approach: flows with queues of their own. A flow is throttled while the start tag S of its next
+//! request is more than T ahead of virtual time, the least S of flows with queued requests; any
+//! other may dispatch, while fewer than D requests are in the device. When virtual time rises,
+//! flows become active again. T trades fairness for freedom: 0 is exact, a large one is none.
 //!
-//! Source: Hedayati, Shen, Scott, Marty, "Multi-Queue Fair Queueing", USENIX ATC 2019 (its abstract); the rules are second-hand,
-//! after COS-IN/iluvatar-faas gpu_mqfq.rs, the rest is recalled.
+//! Source: Hedayati, Shen, Scott, Marty, "Multi-Queue Fair Queueing", USENIX ATC 2019 (its
+//! abstract); the rules are second-hand, after COS-IN/iluvatar-faas gpu_mqfq.rs, the rest is
+//! recalled.
 //!
-//! Parameters: throttle T 64 KiB of a flow of weight 100 (proposed), depth D that of the device, charge 1. With `charge` 0 a request is
-//! charged the average of its flow, as in that source, where costs are unknown beforehand: a flow that alternates small and large
-//! requests gains (derived).
+//! Parameters: throttle T 64 KiB of a flow of weight 100 (proposed), depth D that of the device,
+//! charge 1. With `charge` 0 a request is charged the average of its flow, as in that source, where
+//! costs are unknown beforehand: a flow that alternates small and large requests gains (derived).
 //!
-//! Departures: active flows take turns, where the paper leaves the order to CPUs. The lock-free parts (the tree of minima, the tokens, the
-//! wheel of throttled queues) are what the tree of tags is here; a flow without requests leaves the minimum at once in any case,
-//! so that the time for which it stays active changes nothing and is left out. Cost: O(log n) in the number of flows.
+//! Departures: active flows take turns, where the paper leaves the order to CPUs. The lock-free
+//! parts (the tree of minima, the tokens, the wheel of throttled queues) are what the tree of tags
+//! is here; a flow without requests leaves the minimum at once in any case, so that the time for
+//! which it stays active changes nothing and is left out. Cost: O(log n) in the number of flows.
 
 use std::collections::VecDeque;
 

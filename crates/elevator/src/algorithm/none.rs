@@ -2,14 +2,17 @@
 //!
 //! Problem: sorting costs CPU time and gains nothing on devices without seek times.
 //!
-//! Approach: order of arrival. The kernel keeps a list per CPU, so a piece is merged into requests of its own CPU only; a
-//! client is a process on a CPU of its own unless there are fewer (`cpus`). Pieces are merged into requests, but requests
-//! are not merged with each other (blk_bio_list_merge): a piece that fills a gap leaves two contiguous requests.
+//! Approach: order of arrival. The kernel keeps a list per CPU, so a piece is merged into requests
+//! of its own CPU only; a client is a process on a CPU of its own unless there are fewer (`cpus`).
+//! Pieces are merged into requests, but requests are not merged with each other
+//! (blk_bio_list_merge): a piece that fills a gap leaves two contiguous requests.
 //!
 //! Source: Linux 6.12 block/blk-mq.c and blk-mq-sched.c; confirmed.
 //!
-//! Parameters: `linux` (612), the version whose rule wakes clients that wait for a tag (`queue/lines.rs`). Departures: lists of several CPUs are dispatched in order of arrival, not CPU by CPU; the kernel
-//! compares a piece with the last eight requests of its list, the queue here with all of them.
+//! Parameters: `linux` (612), the version whose rule wakes clients that wait for a tag
+//! (`queue/lines.rs`). Departures: lists of several CPUs are dispatched in order of arrival, not
+//! CPU by CPU; the kernel compares a piece with the last eight requests of its list, the queue here
+//! with all of them.
 
 use std::collections::VecDeque;
 

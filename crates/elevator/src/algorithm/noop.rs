@@ -1,10 +1,12 @@
-//! noop: a queue in order of arrival with merges. The choice in Linux 2.6 for devices that later use `none`.
+//! noop: a queue in order of arrival with merges. The choice in Linux 2.6 for devices that later
+//! use `none`.
 //!
 //! Problem: as none.
 //!
-//! Approach: requests enter the dispatch list one at a time, when it is empty, so that its sorting has no effect: order
-//! of arrival. Back merges by the queue's hash; front merges into the request that was joined or inserted last, by the queue's
-//! one-hit cache; a piece may be merged into a request of any process. Two requests are joined if they are neighbours in the list.
+//! Approach: requests enter the dispatch list one at a time, when it is empty, so that its sorting
+//! has no effect: order of arrival. Back merges by the queue's hash; front merges into the request
+//! that was joined or inserted last, by the queue's one-hit cache; a piece may be merged into a
+//! request of any process. Two requests are joined if they are neighbours in the list.
 //!
 //! Source: Linux 2.6.20 block/noop-iosched.c; confirmed.
 //!

@@ -1,19 +1,24 @@
-//! pclock: earliest deadline first under arrival curves: bursts, rates and latencies are reserved for each flow on its own.
+//! pclock: earliest deadline first under arrival curves: bursts, rates and latencies are reserved
+//! for each flow on its own.
 //!
 //! Problem: a weight gives a flow throughput but no latency, and a burst is punished afterwards.
 //!
-//! Approach: a flow has an arrival curve (burst σ, rate ρ) and a latency bound δ. Tokens grow by ρ up to σ. A request that finds its
-//! bytes in tokens starts now (start tag S = now), another one as much after the flow's last start tag as its bytes take at ρ; it must
-//! be done by F = S + δ. The smallest F is next. A flow beyond its curve has tags in the future. When all tags that wait are in the
-//! future, the device is free: then all are drawn back, so that service that no other flow needed is not held against a flow later.
+//! Approach: a flow has an arrival curve (burst σ, rate ρ) and a latency bound δ. Tokens grow by ρ
+//! up to σ. A request that finds its bytes in tokens starts now (start tag S = now), another one as
+//! much after the flow's last start tag as its bytes take at ρ; it must be done by F = S + δ. The
+//! smallest F is next. A flow beyond its curve has tags in the future. When all tags that wait are
+//! in the future, the device is free: then all are drawn back, so that service that no other flow
+//! needed is not held against a flow later.
 //!
-//! Source: Gulati, Merchant, Varman: "pClock", SIGMETRICS 2007; abstract confirmed, tag rules recalled.
+//! Source: Gulati, Merchant, Varman: "pClock", SIGMETRICS 2007; abstract confirmed, tag rules
+//! recalled.
 //!
-//! Parameters: `default_rate` (KiB/s, default 1024), `default_burst` (KiB, 128), `default_latency` (ms, 1000) for what a flow is
-//! not promised; proposed.
+//! Parameters: `default_rate` (KiB/s, default 1024), `default_burst` (KiB, 128), `default_latency`
+//! (ms, 1000) for what a flow is not promised; proposed.
 //!
-//! Departures (proposed): tokens are bytes, the paper counts requests; S is never in the past; drawing back is a clock that
-//! jumps ahead, which is the same and takes no step for each request; what a merge adds is paid in tokens and keeps the tags.
+//! Departures (proposed): tokens are bytes, the paper counts requests; S is never in the past;
+//! drawing back is a clock that jumps ahead, which is the same and takes no step for each request;
+//! what a merge adds is paid in tokens and keeps the tags.
 //!
 //! Cost: O(log n) for each request.
 
@@ -68,7 +73,8 @@ fn build(build: &Build) -> Box<dyn Elevator> {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// Billionths of bytes; negative beyond the curve. None: the flow has issued nothing, and has its whole burst.
+    /// Billionths of bytes; negative beyond the curve. None: the flow has issued nothing, and has
+    /// its whole burst.
     tokens: Option<i128>,
     /// When tokens were last counted.
     counted: Time,
@@ -241,7 +247,8 @@ mod tests {
 
     #[test]
     fn service_that_no_other_flow_needed_is_not_held_against_a_flow() {
-        // Alone for twenty requests: at ten a second the last is two seconds ahead. The other then has not two seconds to itself.
+        // Alone for twenty requests: at ten a second the last is two seconds ahead. The other then
+        // has not two seconds to itself.
         let mut drive = Drive::promising(&ROW, &[curve(1, 10, 50), curve(1, 10, 50)], &[]);
         for tag in 0..20 {
             drive.insert(of(0, tag, u64::from(tag) * 100));
@@ -258,7 +265,8 @@ mod tests {
 
     #[test]
     fn a_greedy_flow_does_not_delay_one_inside_its_curve_beyond_its_bound() {
-        // A request a millisecond: capacity 1000 a second; 200 and 500 are promised. The greedy flow has 30 waiting at any time.
+        // A request a millisecond: capacity 1000 a second; 200 and 500 are promised. The greedy
+        // flow has 30 waiting at any time.
         let mut drive = Drive::promising(&ROW, &[curve(4, 200, 12), curve(2, 500, 8)], &[]);
         (0..30).for_each(|tag| drive.insert(of(1, tag, u64::from(tag) * 100)));
         let (mut next, mut worst) = (0, 0);

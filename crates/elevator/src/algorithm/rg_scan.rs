@@ -1,22 +1,28 @@
-//! rg-scan: sweeps over every run of a schedule that can be swept without a miss and without a delay behind it.
+//! rg-scan: sweeps over every run of a schedule that can be swept without a miss and without a
+//! delay behind it.
 //!
-//! Problem: DM-SCAN's groups must end before their smallest deadline, and its modified deadlines make them smaller each time.
+//! Problem: DM-SCAN's groups must end before their smallest deadline, and its modified deadlines
+//! make them smaller each time.
 //!
-//! Approach: the start is the EDF order. A reschedulable group is a run of tasks that, ordered by SCAN from where the actuator is
-//! before it, all meet their own deadlines and do not end later for the task behind the group. From the first task on the group is
-//! extended while that holds, rearranged, and the next one begins behind it; this is repeated on the result until it does not get
-//! shorter. Neither an EDF order nor modified deadlines are needed. Requests without a deadline are inserted in the slack:
-//! the one nearest on the way to the next task goes first if every task still meets its deadline after it.
+//! Approach: the start is the EDF order. A reschedulable group is a run of tasks that, ordered by
+//! SCAN from where the actuator is before it, all meet their own deadlines and do not end later for
+//! the task behind the group. From the first task on the group is extended while that holds,
+//! rearranged, and the next one begins behind it; this is repeated on the result until it does not
+//! get shorter. Neither an EDF order nor modified deadlines are needed. Requests without a deadline
+//! are inserted in the slack: the one nearest on the way to the next task goes first if every task
+//! still meets its deadline after it.
 //!
-//! Source: Chang, Chang, Shih and Chang, Journal of Systems and Software 59(2), 2002: the group, and that it needs neither EDF order nor
-//! modification, is confirmed in the abstract; how groups are built is recalled. Which request is inserted, and the margin, are
-//! proposed.
+//! Source: Chang, Chang, Shih and Chang, Journal of Systems and Software 59(2), 2002: the group,
+//! and that it needs neither EDF order nor modification, is confirmed in the abstract; how groups
+//! are built is recalled. Which request is inserted, and the margin, are proposed.
 //!
-//! Parameters: `slack` (switch, default 1), `margin_us` (µs, default a revolution), `replan_percent` (percent, default 50),
-//! `rotation_us` (µs, default half a revolution), `transfer_ns` (ns a sector, default the disk's mean); all proposed.
+//! Parameters: `slack` (switch, default 1), `margin_us` (µs, default a revolution),
+//! `replan_percent` (percent, default 50), `rotation_us` (µs, default half a revolution),
+//! `transfer_ns` (ns a sector, default the disk's mean); all proposed.
 //!
-//! Departures: online use (`realtime/planned.rs`). Cost: a plan of n requests in groups of g takes O(n·g) a round, and is shared by the
-//! arrivals until the next one; taking an arrival in is linear.
+//! Departures: online use (`realtime/planned.rs`). Cost: a plan of n requests in groups of g takes
+//! O(n·g) a round, and is shared by the arrivals until the next one; taking an arrival in is
+//! linear.
 
 use super::realtime::RealTime;
 use super::realtime::jobs::{Free, Job, edf_order, finish, serve};
@@ -97,7 +103,8 @@ fn reschedulable(model: &ServiceModel, free: Free, jobs: &[Job], group: &mut Gro
     jobs.len()
 }
 
-/// Whether a sweep over the group meets its deadlines and delays neither its end nor the task behind it.
+/// Whether a sweep over the group meets its deadlines and delays neither its end nor the task
+/// behind it.
 fn fits(
     model: &ServiceModel,
     free: Free,

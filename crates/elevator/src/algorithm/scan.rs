@@ -8,9 +8,9 @@
 //!
 //! Parameters: `direction` (switch, default 0: up first; proposed).
 //!
-//! Departures: the stroke to the last cylinder is not made, because it is not I/O: an elevator orders requests and
-//! cannot move the actuator. SCAN therefore costs the same as LOOK here, and the test below adds the stroke to compare
-//! the order with the textbook's sum.
+//! Departures: the stroke to the last cylinder is not made, because it is not I/O: an elevator
+//! orders requests and cannot move the actuator. SCAN therefore costs the same as LOOK here, and
+//! the test below adds the stroke to compare the order with the textbook's sum.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::scheduler::Elevator;

@@ -2,19 +2,22 @@
 //!
 //! Problem: EDF seeks across the whole disk for requests whose deadlines differ by nothing.
 //!
-//! Approach: of the released requests those with the smallest deadline are a group; within it the next is the nearest ahead of
-//! the actuator in its direction, and where none is ahead it turns. Where all deadlines differ it is EDF. Ties are made by the
-//! clients, which round deadlines to the ends of periods, or by `round_us`. Requests without a deadline are served where no other
-//! is there, in the order of LOOK (proposed).
+//! Approach: of the released requests those with the smallest deadline are a group; within it the
+//! next is the nearest ahead of the actuator in its direction, and where none is ahead it turns.
+//! Where all deadlines differ it is EDF. Ties are made by the clients, which round deadlines to the
+//! ends of periods, or by `round_us`. Requests without a deadline are served where no other is
+//! there, in the order of LOOK (proposed).
 //!
-//! Source: Reddy and Wyllie, ACM Multimedia 1993; the rule is confirmed in the abstract. The paper's implementation by perturbed
-//! deadlines D + f(N), f(N) = N/N_max − 1, is recalled: it sweeps upward only, while this sweeps both ways.
+//! Source: Reddy and Wyllie, ACM Multimedia 1993; the rule is confirmed in the abstract. The
+//! paper's implementation by perturbed deadlines D + f(N), f(N) = N/N_max − 1, is recalled: it
+//! sweeps upward only, while this sweeps both ways.
 //!
-//! Parameters: `round_us` (µs, default 0; recalled): deadlines count as the multiple of this below them. `direction` (switch,
-//! default 0: up first; proposed).
+//! Parameters: `round_us` (µs, default 0; recalled): deadlines count as the multiple of this below
+//! them. `direction` (switch, default 0: up first; proposed).
 //!
-//! Departures: the two-way sweep. It is not true of every set of tied deadlines that what EDF meets scan-edf meets: a sweep that starts
-//! in the wrong direction takes longer than the order of arrival. Cost: logarithmic.
+//! Departures: the two-way sweep. It is not true of every set of tied deadlines that what EDF meets
+//! scan-edf meets: a sweep that starts in the wrong direction takes longer than the order of
+//! arrival. Cost: logarithmic.
 
 use super::realtime::{Choice, RealTime, Rule, View};
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise, Role, Tunable};

@@ -1,20 +1,25 @@
 //! sfq-d: start-time fair queueing with several requests in the device.
 //!
-//! Problem: a device that serves many requests at a time shares itself by who keeps more of them there.
+//! Problem: a device that serves many requests at a time shares itself by who keeps more of them
+//! there.
 //!
-//! Approach: each flow has a virtual time that its requests take: start tag S = max(v, finish tag of the flow's request before),
-//! finish tag F = S + bytes / weight. At most D requests are in the device; a free place goes to the smallest S, of equal ones to
-//! the earlier arrival. v is the S of the request that was dispatched last; when nothing is left, the largest F served.
+//! Approach: each flow has a virtual time that its requests take: start tag S = max(v, finish tag
+//! of the flow's request before), finish tag F = S + bytes / weight. At most D requests are in the
+//! device; a free place goes to the smallest S, of equal ones to the earlier arrival. v is the S of
+//! the request that was dispatched last; when nothing is left, the largest F served.
 //!
-//! Source: Jin, Chase, Kaur, "Interposed Proportional Sharing for a Storage Service Utility", SIGMETRICS 2004 (its abstract; the
-//! rules are recalled). `variant` 1 is Min-SFQ(D), where v is the least S of all that are queued or in the device; 2 is 4-Tag SFQ(D),
-//! ordered by the tags of 1, and among equal ones by those of 0. `latency_target` steers D as SFQ(D)2 of IBIS (Xu, Zhao) does: each
-//! period D += K (target - mean latency), in 1 to 128; period and K = D / (2 target) are proposed.
+//! Source: Jin, Chase, Kaur, "Interposed Proportional Sharing for a Storage Service Utility",
+//! SIGMETRICS 2004 (its abstract; the rules are recalled). `variant` 1 is Min-SFQ(D), where v is
+//! the least S of all that are queued or in the device; 2 is 4-Tag SFQ(D), ordered by the tags of
+//! 1, and among equal ones by those of 0. `latency_target` steers D as SFQ(D)2 of IBIS (Xu, Zhao)
+//! does: each period D += K (target - mean latency), in 1 to 128; period and K = D / (2 target) are
+//! proposed.
 //!
 //! Parameters: depth 32 requests (proposed), variant 0, latency_target 0 (off), period 1 s.
 //!
-//! Departures: tags are computed for the first request of each flow only, which gives the same tags while a flow is backlogged and lets
-//! requests grow by merges before they are charged. A requeued request is not charged again.
+//! Departures: tags are computed for the first request of each flow only, which gives the same tags
+//! while a flow is backlogged and lets requests grow by merges before they are charged. A requeued
+//! request is not charged again.
 
 use crate::algorithm::flow_elevator::FlowElevator;
 use crate::algorithm::flow_queues::FlowQueues;
@@ -279,7 +284,8 @@ mod tests {
         elevator
     }
 
-    /// Inserts requests of these processes and sizes in units of 8 sectors; the tag is the position in the list.
+    /// Inserts requests of these processes and sizes in units of 8 sectors; the tag is the position
+    /// in the list.
     fn insert(elevator: &mut dyn Elevator, from: u32, requests: &[(u32, u32)]) {
         for (tag, (process, units)) in (from..).zip(requests) {
             let request = request(tag, 10_000 * u64::from(tag));

@@ -1,19 +1,22 @@
 //! sptf: shortest positioning time first (also SATF), which includes rotation.
 //!
-//! Problem: on a disk the rotational latency is as long as a seek, and orders by cylinder ignore it.
+//! Problem: on a disk the rotational latency is as long as a seek, and orders by cylinder ignore
+//! it.
 //!
-//! Approach: the next request is the one whose first sector is under the head soonest: seek and settle or head switch,
-//! then rotation, computed by the disk at the time of the decision. Ties: the older request. It has the best mean
-//! service time, and starves requests that are always farther away than others.
+//! Approach: the next request is the one whose first sector is under the head soonest: seek and
+//! settle or head switch, then rotation, computed by the disk at the time of the decision. Ties:
+//! the older request. It has the best mean service time, and starves requests that are always
+//! farther away than others.
 //!
-//! Source: the literature on rotation-aware scheduling (Seltzer, Chen and Ousterhout 1990; Jacobson and Wilkes 1991),
-//! recalled; DiskSim (disksim_ioqueue.c, SPTF_OPT), confirmed.
+//! Source: the literature on rotation-aware scheduling (Seltzer, Chen and Ousterhout 1990; Jacobson
+//! and Wilkes 1991), recalled; DiskSim (disksim_ioqueue.c, SPTF_OPT), confirmed.
 //!
 //! Parameters: none.
 //!
-//! Cost: that of the requests whose seek alone is shorter than the chosen one's positioning time (`nearest.rs`); on a device that
-//! bounds nothing, linear in the requests held. Only a simulator (or the drive itself, which calls it RPO) can run it; on
-//! a device without mechanics all positioning times are 0 and it is fcfs. Departures: none.
+//! Cost: that of the requests whose seek alone is shorter than the chosen one's positioning time
+//! (`nearest.rs`); on a device that bounds nothing, linear in the requests held. Only a simulator
+//! (or the drive itself, which calls it RPO) can run it; on a device without mechanics all
+//! positioning times are 0 and it is fcfs. Departures: none.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::nearest::{Nearest, Value};
@@ -83,7 +86,8 @@ pub(crate) mod bench {
     use crate::testing::request;
     use crate::textbook::vectors::drive;
 
-    /// 200 cylinders of one track of 10 sectors, 10 ms a turn, 1 ms and 50 µs for each cylinder of a seek.
+    /// 200 cylinders of one track of 10 sectors, 10 ms a turn, 1 ms and 50 µs for each cylinder of
+    /// a seek.
     #[derive(Debug, Default)]
     pub(crate) struct Drive {
         pub(crate) cylinder: u64,
@@ -212,7 +216,8 @@ mod tests {
     #[test]
     fn the_soonest_under_the_head_goes_first_not_the_nearest() {
         let mut elevator = (ROW.build)(&drive(200));
-        // From cylinder 0 at angle 0: sector 9 of the own cylinder comes in 9 ms, sector 3 of cylinder 20 after a seek of 2 ms.
+        // From cylinder 0 at angle 0: sector 9 of the own cylinder comes in 9 ms, sector 3 of
+        // cylinder 20 after a seek of 2 ms.
         for (tag, sector) in [(0, 9), (1, 203), (2, 201)] {
             elevator.insert(
                 Time::ZERO,

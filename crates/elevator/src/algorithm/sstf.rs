@@ -2,13 +2,15 @@
 //!
 //! Problem: order of arrival makes long seeks.
 //!
-//! Approach: the next request is the one on the nearest cylinder; of two at the same distance the one in the direction
-//! of the last movement, then the older (the tie-break is proposed). Most seeks are short, but requests far away starve
-//! under a steady load near the actuator, as a test below shows.
+//! Approach: the next request is the one on the nearest cylinder; of two at the same distance the
+//! one in the direction of the last movement, then the older (the tie-break is proposed). Most
+//! seeks are short, but requests far away starve under a steady load near the actuator, as a test
+//! below shows.
 //!
 //! Source: textbooks.
 //!
-//! Parameters: none. Departures: none. Cost: logarithmic; only the nearest request on each side is considered.
+//! Parameters: none. Departures: none. Cost: logarithmic; only the nearest request on each side is
+//! considered.
 
 use crate::kind::{Build, ElevatorKind, Evidence, Origin, Promise};
 use crate::scheduler::Elevator;
@@ -156,7 +158,8 @@ mod tests {
         }
     }
 
-    /// After how many others a request at cylinder 150 is served, while three requests always wait in cylinders 40 to 60.
+    /// After how many others a request at cylinder 150 is served, while three requests always wait
+    /// in cylinders 40 to 60.
     fn passed(row: &ElevatorKind) -> Option<u64> {
         let mut elevator = at(row, 200, 50, &[]);
         elevator.insert(Time::ZERO, cylinder(0, 150, 200), InsertAt::Sorted);

@@ -2,14 +2,16 @@
 //!
 //! Problem: SSTF starves, LOOK makes longer seeks.
 //!
-//! Approach: a request opposite to the direction of the last movement counts as R·N cylinders farther away than it is,
-//! with N the cylinders of the disk; the nearest is next. V(0) is SSTF, V(1) is LOOK. Ties: the request in the
-//! direction, then the older (proposed; DiskSim alternates). Cost: logarithmic, as SSTF.
+//! Approach: a request opposite to the direction of the last movement counts as R·N cylinders
+//! farther away than it is, with N the cylinders of the disk; the nearest is next. V(0) is SSTF,
+//! V(1) is LOOK. Ties: the request in the direction, then the older (proposed; DiskSim alternates).
+//! Cost: logarithmic, as SSTF.
 //!
-//! Source: Geist and Daniel, "A continuum of disk scheduling algorithms", TOCS 5(1), 1987, of which the abstract was
-//! read; DiskSim (disksim_ioqueue.c) implements the rule with R = 0.2.
+//! Source: Geist and Daniel, "A continuum of disk scheduling algorithms", TOCS 5(1), 1987, of which
+//! the abstract was read; DiskSim (disksim_ioqueue.c) implements the rule with R = 0.2.
 //!
-//! Parameters: `r_percent` (percent, default 20), `direction` (switch, default 0: up first; proposed).
+//! Parameters: `r_percent` (percent, default 20), `direction` (switch, default 0: up first;
+//! proposed).
 //!
 //! Departures (proposed): without a geometry, N is the end of the highest request so far.
 
@@ -57,8 +59,8 @@ struct Vscan {
 }
 
 impl Vscan {
-    /// Whether the nearest ahead is at least as near as the nearest behind with its penalty; in hundredths of a cylinder, so
-    /// that nothing is rounded.
+    /// Whether the nearest ahead is at least as near as the nearest behind with its penalty; in
+    /// hundredths of a cylinder, so that nothing is rounded.
     fn stays(&self, arm: Actuator, ahead: u64, behind: u64) -> bool {
         let hundredths = |position: u64| u128::from(position.abs_diff(arm.head)) * 100;
         hundredths(ahead)

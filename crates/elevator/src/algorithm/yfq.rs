@@ -1,20 +1,24 @@
-//! yfq: yet another fair queueing: the requests with the smallest finish tags, a few at a time in order of sectors.
+//! yfq: yet another fair queueing: the requests with the smallest finish tags, a few at a time in
+//! order of sectors.
 //!
 //! Problem: fair queueing ignores where requests are, and order of sectors ignores whose they are.
 //!
-//! Approach: the first request of each flow has a start tag and a finish tag, its sectors by the flow's weight later. Up to `batch`
-//! requests with the smallest finish tags are taken together and served in ascending order of sectors, on from where the last
-//! one ended; then the next batch. Virtual time is the smallest start tag of flows with requests, and the largest finish tag when
+//! Approach: the first request of each flow has a start tag and a finish tag, its sectors by the
+//! flow's weight later. Up to `batch` requests with the smallest finish tags are taken together and
+//! served in ascending order of sectors, on from where the last one ended; then the next batch.
+//! Virtual time is the smallest start tag of flows with requests, and the largest finish tag when
 //! there is none. A larger batch makes seeks shorter and shares coarser.
 //!
-//! Source: Bruno, Brustoloni, Gabber, Özden, Silberschatz, ICMCS 1999; the tag rules are recalled, not confirmed.
+//! Source: Bruno, Brustoloni, Gabber, Özden, Silberschatz, ICMCS 1999; the tag rules are recalled,
+//! not confirmed.
 //!
 //! Parameters: `batch` (requests, default 4; the default is proposed).
 //!
-//! Departures: the paper's way through a batch is taken for one ascending sweep; nothing is anticipated. Consequence of the
-//! rules: requests that fit one batch together are served together. Flows that never have more than a few waiting share
-//! equally whatever their weights and sizes, so that the bounded lag of fair queueing holds with `batch` = 1 alone. Smallest
-//! counter-example: two flows of weights 100 and 200 that keep two requests each.
+//! Departures: the paper's way through a batch is taken for one ascending sweep; nothing is
+//! anticipated. Consequence of the rules: requests that fit one batch together are served together.
+//! Flows that never have more than a few waiting share equally whatever their weights and sizes, so
+//! that the bounded lag of fair queueing holds with `batch` = 1 alone. Smallest counter-example:
+//! two flows of weights 100 and 200 that keep two requests each.
 //!
 //! Cost: O(log n) for each request.
 
@@ -196,7 +200,8 @@ mod tests {
 
     #[test]
     fn finish_tags_decide_and_equal_ones_go_in_order_of_entry() {
-        // Weights 100 and 200, requests of 8 sectors: finishes 8, 16, 24 … and 4, 8, 12 … hundredths.
+        // Weights 100 and 200, requests of 8 sectors: finishes 8, 16, 24 … and 4, 8, 12 …
+        // hundredths.
         let mut drive = Drive::new(&ROW, &[100, 200], &[("batch", 1)]);
         (0..4).for_each(|nr| drive.insert(of(0, nr, u64::from(nr) * 1000)));
         (4..12).for_each(|nr| drive.insert(of(1, nr, u64::from(nr) * 1000)));

@@ -1,25 +1,30 @@
 //! The bitmap that blk-mq takes tags from, as far as it decides who waits.
 //!
-//! Problem: a request can fail to find a tag although one is free. Then it has taken its turn at the wait queues (`lines.rs`)
-//! before it tries again and succeeds, and clients that wait later sleep in other queues.
+//! Problem: a request can fail to find a tag although one is free. Then it has taken its turn at
+//! the wait queues (`lines.rs`) before it tries again and succeeds, and clients that wait later
+//! sleep in other queues.
 //!
-//! Approach: tags are bits of words of equal size. With round-robin allocation a search begins after the last tag that was taken
-//! (the hint), goes through the remainder of that word and through all other words, and does not return to the bits of the first
-//! word below the hint. A search without success sets the hint to 0, so the second one finds every free tag. Freed tags are
-//! collected apart from each word, and moved into it when a search finds the word full; a search that a scheduler limits to a
-//! part of each word does return to the bits below the hint.
+//! Approach: tags are bits of words of equal size. With round-robin allocation a search begins
+//! after the last tag that was taken (the hint), goes through the remainder of that word and
+//! through all other words, and does not return to the bits of the first word below the hint. A
+//! search without success sets the hint to 0, so the second one finds every free tag. Freed tags
+//! are collected apart from each word, and moved into it when a search finds the word full; a
+//! search that a scheduler limits to a part of each word does return to the bits below the hint.
 //!
-//! A request that a scheduler limits by itself ([`crate::Elevator::shallow_depth`]) takes only bits at the beginning of words: in 6.1
-//! so many of each, in 6.12 so many of all words together, and where there are fewer than words, of the first only.
+//! A request that a scheduler limits by itself ([`crate::Elevator::shallow_depth`]) takes only bits
+//! at the beginning of words: in 6.1 so many of each, in 6.12 so many of all words together, and
+//! where there are fewer than words, of the first only.
 //!
-//! Source: Debian's Linux 6.1.192 and 6.12.117 lib/sbitmap.c (sbitmap_get, sbitmap_get_shallow, sbitmap_deferred_clear,
-//! update_alloc_hint_after_get); confirmed.
-//! Round-robin is what libata requests for its disks (include/linux/libata.h).
+//! Source: Debian's Linux 6.1.192 and 6.12.117 lib/sbitmap.c (sbitmap_get, sbitmap_get_shallow,
+//! sbitmap_deferred_clear, update_alloc_hint_after_get); confirmed. Round-robin is what libata
+//! requests for its disks (include/linux/libata.h).
 //!
-//! Departures: adapters that do not request round-robin (NVMe) search from the start of the hint's word, which fails only if no
-//! tag is free; the bitmap is round-robin for all. Limits are counted by kind of request (`tags.rs`), not by bits of a word.
+//! Departures: adapters that do not request round-robin (NVMe) search from the start of the hint's
+//! word, which fails only if no tag is free; the bitmap is round-robin for all. Limits are counted
+//! by kind of request (`tags.rs`), not by bits of a word.
 
-/// Bits that a word of the kernel's bitmap of so many tags has: 64, or fewer so that there are four words.
+/// Bits that a word of the kernel's bitmap of so many tags has: 64, or fewer so that there are four
+/// words.
 pub(super) fn word(tags: u32) -> u32 {
     let mut bits = 64;
     while tags >= 4 && 4 * bits > tags {
@@ -88,7 +93,8 @@ impl Bitmap {
         Bitmap { words, bits, shift: bits.trailing_zeros(), depth, hint: 0 }
     }
 
-    /// One search from the hint on. None: no tag was found, and the next search begins at the first.
+    /// One search from the hint on. None: no tag was found, and the next search begins at the
+    /// first.
     pub(super) fn search(&mut self) -> Option<u32> {
         let nr_words = self.words.len() as u32;
         let (first, hint) = (self.hint >> self.shift, self.hint & (self.bits - 1));
@@ -110,7 +116,8 @@ impl Bitmap {
         found
     }
 
-    /// One search for a request that may take only `shallow` bits, as this version of Linux counts them.
+    /// One search for a request that may take only `shallow` bits, as this version of Linux counts
+    /// them.
     pub(super) fn search_shallow(&mut self, shallow: u32, linux: u64) -> Option<u32> {
         let nr_words = self.words.len() as u32;
         let (first, hint) = (self.hint / self.bits, self.hint % self.bits);

@@ -1,6 +1,8 @@
-//! How a piece comes in: whole or in parts, into a request that is there, as a request of its own, or to those who wait.
+//! How a piece comes in: whole or in parts, into a request that is there, as a request of its own,
+//! or to those who wait.
 //!
-//! Callers that observe nothing are most of them, so what became of a piece is a tag until somebody asks for the request.
+//! Callers that observe nothing are most of them, so what became of a piece is a tag until somebody
+//! asks for the request.
 
 use super::bitmap::word;
 use super::lines::Lines;
@@ -125,7 +127,8 @@ impl Queue {
         }
     }
 
-    /// Lets those in that wait and now find room: under blk-mq those that have been woken, else in order of arrival.
+    /// Lets those in that wait and now find room: under blk-mq those that have been woken, else in
+    /// order of arrival.
     pub(super) fn admit(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         for queue in 0..self.lines.len() {
             while let Some((line, waiter)) = self.lines[queue].next_woken() {

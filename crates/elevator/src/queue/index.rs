@@ -1,8 +1,9 @@
 //! Which held requests start or end at a sector: chains in a table, linked through the tags.
 //!
-//! The kernel's hash of request ends (elv_rqhash) does the same. A tree would cost more than all the rest of the queue. The
-//! table's function is fixed and a chain is in order of entry, the youngest first, so that the same input gives the same
-//! output; nothing ever walks over the whole table.
+//! The kernel's hash of request ends (elv_rqhash) does the same. A tree would cost more than all
+//! the rest of the queue. The table's function is fixed and a chain is in order of entry, the
+//! youngest first, so that the same input gives the same output; nothing ever walks over the whole
+//! table.
 
 const NONE: u32 = u32::MAX;
 
@@ -77,7 +78,8 @@ impl Index {
     }
 
     fn bucket(&self, key: u64) -> usize {
-        // Fibonacci hashing: the high bits of a product with 2^64/φ spread arithmetic sequences, which sectors are.
+        // Fibonacci hashing: the high bits of a product with 2^64/φ spread arithmetic sequences,
+        // which sectors are.
         (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
 }

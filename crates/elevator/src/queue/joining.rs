@@ -1,17 +1,19 @@
 //! Merging as in Linux 2.6.20, for schedulers with [`Trees`](crate::Trees).
 //!
-//! Source: block/elevator.c (elv_merge, elv_try_merge, elv_rqhash_find, elv_merged_request, elv_merge_requests) and
-//! block/ll_rw_blk.c (__make_request, ll_back_merge_fn, ll_front_merge_fn, attempt_merge); confirmed, and held against them in
-//! use.
+//! Source: block/elevator.c (elv_merge, elv_try_merge, elv_rqhash_find, elv_merged_request,
+//! elv_merge_requests) and block/ll_rw_blk.c (__make_request, ll_back_merge_fn, ll_front_merge_fn,
+//! attempt_merge); confirmed, and held against them in use.
 //!
-//! A piece is offered to one request: to the one-hit cache in either direction; else to the request that was hashed last of those
-//! that end where it starts; else to the one that the scheduler's tree has where the piece ends. If that request is too large for it,
-//! the search is over and the request takes no further piece, from anywhere. A request that has grown is joined with its neighbour in
-//! the scheduler's tree (or list), which with overlapping requests need not be the one that it touches. That takes neither the
-//! scheduler's permission nor the request's history into account, only its size.
+//! A piece is offered to one request: to the one-hit cache in either direction; else to the request
+//! that was hashed last of those that end where it starts; else to the one that the scheduler's
+//! tree has where the piece ends. If that request is too large for it, the search is over and the
+//! request takes no further piece, from anywhere. A request that has grown is joined with its
+//! neighbour in the scheduler's tree (or list), which with overlapping requests need not be the one
+//! that it touches. That takes neither the scheduler's permission nor the request's history into
+//! account, only its size.
 //!
-//! The hash is by the sector alone: a read can hide a write that ends at the same sector. A request that grew at its start keeps its
-//! place in it.
+//! The hash is by the sector alone: a read can hide a write that ends at the same sector. A request
+//! that grew at its start keeps its place in it.
 //!
 //! Departures: none known. Limits on segments are not modelled, only that on sectors.
 
@@ -74,7 +76,8 @@ impl Queue {
         Some((front, Merge::Front))
     }
 
-    /// The neighbour that a request touches once it has grown by `piece`, and that may become one with it.
+    /// The neighbour that a request touches once it has grown by `piece`, and that may become one
+    /// with it.
     fn neighbour(&self, tag: u32, piece: &BlockRequest, how: Merge) -> Option<u32> {
         let trees = self.elevator.trees().expect("this is the queue of a scheduler with trees");
         let request = grown(&self.slot(tag).request, piece);
@@ -91,7 +94,8 @@ impl Queue {
         (joins && self.is_within(request.nr_sectors, &other)).then_some(next)
     }
 
-    /// Two neighbours and the piece between them become one request, the lower one; the scheduler is called for the end result only.
+    /// Two neighbours and the piece between them become one request, the lower one; the scheduler
+    /// is called for the end result only.
     fn join_three(
         &mut self,
         now: Time,

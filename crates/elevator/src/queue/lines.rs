@@ -1,16 +1,20 @@
-//! Waiting for a tag in blk-mq: a client that finds no free tag sleeps in one of eight wait queues and is woken in batches.
+//! Waiting for a tag in blk-mq: a client that finds no free tag sleeps in one of eight wait queues
+//! and is woken in batches.
 //!
-//! Source: Debian's Linux 6.1.192 and 6.12.117, lib/sbitmap.c and block/blk-mq-tag.c; confirmed. Clients join the wait queues
-//! round-robin. Freed tags are counted while clients wait; each full batch wakes as many clients at the front of one wait
-//! queue, again round-robin; where that has fewer, 6.12 goes on with the next wait queues and 6.1 does not. Tags are not reserved for woken clients: they try again, and if a new arrival has taken the tag
-//! they join the end of the wait queue that was next when they woke. With more clients than tags, arrivals therefore
-//! overtake, and order of arrival is not kept. A client that finds a tag only at its second search (`bitmap.rs`) has taken its
-//! turn at the wait queues all the same.
+//! Source: Debian's Linux 6.1.192 and 6.12.117, lib/sbitmap.c and block/blk-mq-tag.c; confirmed.
+//! Clients join the wait queues round-robin. Freed tags are counted while clients wait; each full
+//! batch wakes as many clients at the front of one wait queue, again round-robin; where that has
+//! fewer, 6.12 goes on with the next wait queues and 6.1 does not. Tags are not reserved for woken
+//! clients: they try again, and if a new arrival has taken the tag they join the end of the wait
+//! queue that was next when they woke. With more clients than tags, arrivals therefore overtake,
+//! and order of arrival is not kept. A client that finds a tag only at its second search
+//! (`bitmap.rs`) has taken its turn at the wait queues all the same.
 //!
-//! A batch is an eighth of the tags, 1 to 8. Where a scheduler limits kinds of requests to fewer tags
-//! ([`crate::Elevator::least_depth`]), it is an eighth of these: in 6.1 of the part of each word taken together, in 6.12, whose
-//! limits are of the whole bitmap (sbq_calc_wake_batch), of the limit itself. A batch counted by words under limits of the whole
-//! bitmap would never be full: bfq leaves one tag of all 1,024 to a process with too many, and two would have to become free.
+//! A batch is an eighth of the tags, 1 to 8. Where a scheduler limits kinds of requests to fewer
+//! tags ([`crate::Elevator::least_depth`]), it is an eighth of these: in 6.1 of the part of each
+//! word taken together, in 6.12, whose limits are of the whole bitmap (sbq_calc_wake_batch), of the
+//! limit itself. A batch counted by words under limits of the whole bitmap would never be full: bfq
+//! leaves one tag of all 1,024 to a process with too many, and two would have to become free.
 
 use std::collections::VecDeque;
 
@@ -73,7 +77,8 @@ impl Lines {
         }
     }
 
-    /// The tag of a request that has just arrived; there is one. A request that the scheduler limits searches whole words.
+    /// The tag of a request that has just arrived; there is one. A request that the scheduler
+    /// limits searches whole words.
     pub(super) fn take(&mut self, limited: bool) -> Option<u32> {
         self.bitmap.search().or_else(|| {
             if !limited {
@@ -153,8 +158,8 @@ impl Lines {
         !self.woken.is_empty()
     }
 
-    /// The next one that has been woken and tries again, and the line where it stands if it fails: it takes its turn at the lines in
-    /// any case, before it tries.
+    /// The next one that has been woken and tries again, and the line where it stands if it fails:
+    /// it takes its turn at the lines in any case, before it tries.
     pub(super) fn next_woken(&mut self) -> Option<(usize, Waiter)> {
         let waiter = self.woken.pop_front()?;
         Some((self.next_line(), waiter))

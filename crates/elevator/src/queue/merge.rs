@@ -1,19 +1,23 @@
-//! Merging: a piece joins a request that it touches, and two requests that touch become one. For schedulers without
-//! [`Trees`](crate::Trees); those of Linux 2.6 join in `joining.rs`, exactly as that kernel.
+//! Merging: a piece joins a request that it touches, and two requests that touch become one. For
+//! schedulers without [`Trees`](crate::Trees); those of Linux 2.6 join in `joining.rs`, exactly as
+//! that kernel.
 //!
-//! Source: Linux 2.6.20 block/elevator.c and ll_rw_blk.c (elv_merge, attempt_merge); confirmed. In this order: the one-hit
-//! cache, the hash of ends (back merge), the starts (front merge). Same direction, together no more than `max_sectors`, and
-//! the elevator agrees ([`Elevator::allow_merge`](crate::Elevator::allow_merge)). A request that has grown and now touches
-//! its neighbour is joined with it, once; the one at the lower sectors survives.
+//! Source: Linux 2.6.20 block/elevator.c and ll_rw_blk.c (elv_merge, attempt_merge); confirmed. In
+//! this order: the one-hit cache, the hash of ends (back merge), the starts (front merge). Same
+//! direction, together no more than `max_sectors`, and the elevator agrees
+//! ([`Elevator::allow_merge`](crate::Elevator::allow_merge)). A request that has grown and now
+//! touches its neighbour is joined with it, once; the one at the lower sectors survives.
 //!
-//! Departures: of several requests that end (start) at the same sector all are tried, the youngest first; the kernel tries the
-//! first in its hash only. Front merges are found by a hash as well; the kernel's elevators look in their trees, which finds
-//! the same. Joining two requests asks the elevator too, as since Linux 4.9; the older kernel's elevators name the
-//! neighbour themselves and thereby exclude those of another class. Of several deadlines the earliest stands (proposed);
+//! Departures: of several requests that end (start) at the same sector all are tried, the youngest
+//! first; the kernel tries the first in its hash only. Front merges are found by a hash as well;
+//! the kernel's elevators look in their trees, which finds the same. Joining two requests asks the
+//! elevator too, as since Linux 4.9; the older kernel's elevators name the neighbour themselves and
+//! thereby exclude those of another class. Of several deadlines the earliest stands (proposed);
 //! everything else is as the request's first piece had it.
 //!
-//! Only requests that the elevator holds are joined. The kernel also takes a request out of its hash when it goes to the dispatch
-//! list; that list is the elevator's here, which refuses for what stands in it.
+//! Only requests that the elevator holds are joined. The kernel also takes a request out of its
+//! hash when it goes to the dispatch list; that list is the elevator's here, which refuses for what
+//! stands in it.
 
 use super::tags::direction;
 use super::{Queue, Slot, State};
@@ -22,7 +26,8 @@ use crate::scheduler::{Merge, Search};
 use crate::vocabulary::{Op, Time};
 
 impl Queue {
-    /// Joins a piece to a request, if there is one that it fits. The tag of the request that holds it then.
+    /// Joins a piece to a request, if there is one that it fits. The tag of the request that holds
+    /// it then.
     pub(super) fn merge(&mut self, now: Time, piece: &BlockRequest, part: u32) -> Option<u32> {
         if self.runs_on_demand {
             return self.join(now, piece, part);
@@ -104,7 +109,8 @@ impl Queue {
         self.fits(tag, piece, how) && self.elevator.allow_merge(&self.slot(tag).request, piece, how)
     }
 
-    /// Whether two held requests may become one: neither of them may be out of reach, so the elevator is asked about both.
+    /// Whether two held requests may become one: neither of them may be out of reach, so the
+    /// elevator is asked about both.
     fn unites(&self, survivor: u32, gone: u32) -> bool {
         let (one, two) = (self.slot(survivor).request, self.slot(gone).request);
         self.elevator.coalesces()
@@ -166,7 +172,8 @@ impl Queue {
         survivor
     }
 
-    /// Joins two held requests: `gone` becomes part of `survivor`, which it touches from above, with the piece between them.
+    /// Joins two held requests: `gone` becomes part of `survivor`, which it touches from above,
+    /// with the piece between them.
     pub(super) fn unite(
         &mut self,
         now: Time,

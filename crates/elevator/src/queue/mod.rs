@@ -1,22 +1,28 @@
 //! The block layer around an elevator, without I/O: tags, depth, merging, splitting and counters.
 //!
-//! This is the only caller of an [`Elevator`]. Its own caller (the simulator's event loop, a law, a benchmark) submits pieces of
-//! I/O, dispatches requests to the device, and reports their completion.
+//! This is the only caller of an [`Elevator`]. Its own caller (the simulator's event loop, a law, a
+//! benchmark) submits pieces of I/O, dispatches requests to the device, and reports their
+//! completion.
 //!
-//! A piece is merged into a contiguous request (`merge.rs`), becomes a request if there is a tag (`tags.rs`), or waits for one:
-//! under blk-mq in one of eight wait queues (`lines.rs`), elsewhere first come, first served within its kind (by direction and
-//! synchrony), and among kinds by arrival as far as their limits allow. A piece that had to wait is not merged when it gets its
-//! tag, as in 2.6.20 (__make_request in block/ll_rw_blk.c; confirmed). Order of arrival among waiters is proposed: the kernel
-//! wakes them one by one as requests are freed, and a new arrival can overtake them (recalled).
+//! A piece is merged into a contiguous request (`merge.rs`), becomes a request if there is a tag
+//! (`tags.rs`), or waits for one: under blk-mq in one of eight wait queues (`lines.rs`), elsewhere
+//! first come, first served within its kind (by direction and synchrony), and among kinds by
+//! arrival as far as their limits allow. A piece that had to wait is not merged when it gets its
+//! tag, as in 2.6.20 (__make_request in block/ll_rw_blk.c; confirmed). Order of arrival among
+//! waiters is proposed: the kernel wakes them one by one as requests are freed, and a new arrival
+//! can overtake them (recalled).
 //!
-//! When the driver asks: after every event, as blk-mq does. A scheduler of Linux 2.6 (one with [`crate::Trees`]) is asked as
-//! __make_request and the drivers of 2.6.20 do it: on a submission if it was empty, on a completion, and when the scheduler itself
-//! runs the queue. [`Queue::dispatch`] returns nothing otherwise, so its caller need not know.
+//! When the driver asks: after every event, as blk-mq does. A scheduler of Linux 2.6 (one with
+//! [`crate::Trees`]) is asked as __make_request and the drivers of 2.6.20 do it: on a submission if
+//! it was empty, on a completion, and when the scheduler itself runs the queue. [`Queue::dispatch`]
+//! returns nothing otherwise, so its caller need not know.
 //!
-//! Departures: plugging (2.6.20 holds back the first requests until there are four) is not implemented: a client that waits for I/O
-//! unplugs at once. A driver asks only if the device has room; the SCSI layer looks at one more request.
+//! Departures: plugging (2.6.20 holds back the first requests until there are four) is not
+//! implemented: a client that waits for I/O unplugs at once. A driver asks only if the device has
+//! room; the SCSI layer looks at one more request.
 //!
-//! Wrong use by an elevator or a caller is an assertion, because it would falsify measurements without a sign.
+//! Wrong use by an elevator or a caller is an assertion, because it would falsify measurements
+//! without a sign.
 
 mod bitmap;
 mod enter;
@@ -66,7 +72,8 @@ struct Slot {
     parts: List,
     /// Its tag in blk-mq's bitmap.
     bit: Option<u32>,
-    /// It has refused a piece for its size, and takes no more; in the queue of Linux 2.6 (REQ_NOMERGE).
+    /// It has refused a piece for its size, and takes no more; in the queue of Linux 2.6
+    /// (REQ_NOMERGE).
     is_full: bool,
 }
 
@@ -76,7 +83,8 @@ pub struct Queue {
     elevator: Box<dyn Elevator>,
     limits: Limits,
     counters: Counters,
-    /// Of each hardware queue. A request's tag is that of its hardware queue times their number plus the hardware queue's.
+    /// Of each hardware queue. A request's tag is that of its hardware queue times their number
+    /// plus the hardware queue's.
     tags: Vec<Tags>,
     topology: Topology,
     /// By tag.
@@ -88,7 +96,8 @@ pub struct Queue {
     /// The held request that was inserted or joined last, as the kernel's one-hit cache has it.
     last_merge: Option<u32>,
     waiting: [VecDeque<Waiter>; CLASSES],
-    /// Pieces (or parts) that must not be served yet, where the elevator takes only released ones; by time and order of submission.
+    /// Pieces (or parts) that must not be served yet, where the elevator takes only released ones;
+    /// by time and order of submission.
     unreleased: BTreeMap<(Time, u64), Waiter>,
     nr_unreleased: u64,
     /// Those that wait under blk-mq, by hardware queue; empty for others.
@@ -103,7 +112,8 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// A queue for a scheduler, with default tunables. `build.nr_tags` and `build.queue_depth` are set from `limits`.
+    /// A queue for a scheduler, with default tunables. `build.nr_tags` and `build.queue_depth` are
+    /// set from `limits`.
     pub fn new(kind: &ElevatorKind, build: &Build, limits: Limits) -> Queue {
         assert!(
             limits.queue_depth >= 1 && limits.max_sectors >= 1,
@@ -152,8 +162,8 @@ impl Queue {
         }
     }
 
-    /// Submits a piece. `seen` is called for it, or for its parts if it was split, in order, then for
-    /// others that could take a tag that a merge has freed.
+    /// Submits a piece. `seen` is called for it, or for its parts if it was split, in order, then
+    /// for others that could take a tag that a merge has freed.
     #[inline]
     pub fn submit(&mut self, now: Time, piece: Piece, seen: &mut (impl FnMut(Entry) + ?Sized)) {
         self.tick(now);
@@ -206,7 +216,8 @@ impl Queue {
         Some(request)
     }
 
-    /// What the elevator gives, if the device has room. A run that it has asked for while it gave nothing follows at once.
+    /// What the elevator gives, if the device has room. A run that it has asked for while it gave
+    /// nothing follows at once.
     fn next_request(&mut self, now: Time, disk: &dyn Disk) -> Option<BlockRequest> {
         if self.in_flight == self.limits.queue_depth * self.topology.hw_queues() {
             self.elevator.take_run();
@@ -219,8 +230,9 @@ impl Queue {
         }
     }
 
-    /// The device has completed the request with this tag. The cookies of pieces that complete with it are appended to `done`, in
-    /// order of submission. Call [`Queue::dispatch`] next and [`Queue::admit_waiting`] then.
+    /// The device has completed the request with this tag. The cookies of pieces that complete with
+    /// it are appended to `done`, in order of submission. Call [`Queue::dispatch`] next and
+    /// [`Queue::admit_waiting`] then.
     #[inline]
     pub fn complete(&mut self, now: Time, tag: u32, done: &mut Vec<u64>) -> Finished {
         self.tick(now);
@@ -240,9 +252,11 @@ impl Queue {
         finished
     }
 
-    /// Pieces that waited for a free request are inserted, as far as completions have woken their clients; `seen` is called for each.
+    /// Pieces that waited for a free request are inserted, as far as completions have woken their
+    /// clients; `seen` is called for each.
     ///
-    /// After the dispatch that the completion causes: the kernel's work queue runs before a process that was woken at the same time.
+    /// After the dispatch that the completion causes: the kernel's work queue runs before a process
+    /// that was woken at the same time.
     #[inline]
     pub fn admit_waiting(&mut self, now: Time, seen: &mut (impl FnMut(Entry) + ?Sized)) {
         if self.may_admit() {
@@ -275,7 +289,8 @@ impl Queue {
         release.into_iter().chain(timer).min()
     }
 
-    /// The elevator's timer is due, or pieces are released. Ask for dispatches afterwards. `seen` is called for the pieces.
+    /// The elevator's timer is due, or pieces are released. Ask for dispatches afterwards. `seen`
+    /// is called for the pieces.
     pub fn on_timer(&mut self, now: Time, seen: &mut dyn FnMut(Entry)) {
         self.tick(now);
         while let Some(first) = self.unreleased.first_entry().filter(|first| first.key().0 <= now) {
@@ -297,8 +312,8 @@ impl Queue {
         self.runs |= self.elevator.take_run();
     }
 
-    /// The driver asks if there is something to ask for (blk_run_queue): after a completion; after a requeue, when the device may take
-    /// the request again.
+    /// The driver asks if there is something to ask for (blk_run_queue): after a completion; after
+    /// a requeue, when the device may take the request again.
     pub fn ask(&mut self) {
         if self.runs_on_demand {
             self.runs |= !self.elevator.is_empty() || self.elevator.take_run();
@@ -358,8 +373,9 @@ impl Queue {
         self.elevator.as_ref()
     }
 
-    /// The scheduler, to set tunables and promise flows something. A tunable that frees tags for a kind of request takes
-    /// effect with the next submission or completion. The driver asks afterwards, since anything may have changed.
+    /// The scheduler, to set tunables and promise flows something. A tunable that frees tags for a
+    /// kind of request takes effect with the next submission or completion. The driver asks
+    /// afterwards, since anything may have changed.
     pub fn elevator_mut(&mut self) -> &mut dyn Elevator {
         self.runs = true;
         self.elevator.as_mut()

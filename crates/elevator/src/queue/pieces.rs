@@ -1,7 +1,8 @@
 //! The pieces behind requests: a slab of parts, linked for each request in order of submission.
 //!
-//! A piece that fits into one request is one part. A larger one is several; its first part stands for it and counts those
-//! that are not done. Nothing is allocated once the slab has grown to the largest number of parts that were ever there.
+//! A piece that fits into one request is one part. A larger one is several; its first part stands
+//! for it and counts those that are not done. Nothing is allocated once the slab has grown to the
+//! largest number of parts that were ever there.
 
 const NONE: u32 = u32::MAX;
 
@@ -88,7 +89,8 @@ impl Pieces {
         joined
     }
 
-    /// A request is done: its parts are. Appends the cookies of the pieces that have no other part left.
+    /// A request is done: its parts are. Appends the cookies of the pieces that have no other part
+    /// left.
     pub(super) fn finish(&mut self, list: List, done: &mut Vec<u64>) {
         let mut at = list.head;
         while at != NONE {

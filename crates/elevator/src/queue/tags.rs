@@ -1,17 +1,19 @@
 //! Tags: who may have a request, and which number it gets.
 //!
-//! Legacy Linux (block/ll_rw_blk.c) has a pool of nr_requests in each direction (2.6.20; confirmed); blk-mq one pool of tags
-//! (recalled). In both, the elevator can bound a kind of request further ([`crate::Elevator::depth_limit`]; blk-mq's
-//! limit_depth), and a process that is waited for may exceed the pool ([`crate::Elevator::may_exceed`]) by half of nr_requests
-//! at most: that is how far legacy Linux lets anybody go (read in 2.6.24 and in the patch that brought it to 2.6.13). blk-mq has
-//! no such exception (recalled); an anticipating elevator of the literature needs it too, so it stands for all (proposed).
+//! Legacy Linux (block/ll_rw_blk.c) has a pool of nr_requests in each direction (2.6.20;
+//! confirmed); blk-mq one pool of tags (recalled). In both, the elevator can bound a kind of
+//! request further ([`crate::Elevator::depth_limit`]; blk-mq's limit_depth), and a process that is
+//! waited for may exceed the pool ([`crate::Elevator::may_exceed`]) by half of nr_requests at most:
+//! that is how far legacy Linux lets anybody go (read in 2.6.24 and in the patch that brought it to
+//! 2.6.13). blk-mq has no such exception (recalled); an anticipating elevator of the literature
+//! needs it too, so it stands for all (proposed).
 //!
-//! Departures: the batching rule of 2.6.20 (a process that found the pool full may take 32 more requests within 20 ms;
-//! confirmed) is left out. blk-mq bounds a limited kind by the tags of everybody, a shallow part of the bitmap (recalled); here
-//! by its own.
+//! Departures: the batching rule of 2.6.20 (a process that found the pool full may take 32 more
+//! requests within 20 ms; confirmed) is left out. blk-mq bounds a limited kind by the tags of
+//! everybody, a shallow part of the bitmap (recalled); here by its own.
 //!
-//! Two free lists, so that numbers stay dense: a spare tag, at or above what was announced to the elevator, is handed out only
-//! when all others are in use.
+//! Two free lists, so that numbers stay dense: a spare tag, at or above what was announced to the
+//! elevator, is handed out only when all others are in use.
 
 use crate::vocabulary::Op;
 
@@ -77,8 +79,8 @@ impl Tags {
         self.announced
     }
 
-    /// Whether a request of this kind could have a tag, if its kind may hold `limit`. One is always allowed: a limit of 0 would
-    /// be a wait without end.
+    /// Whether a request of this kind could have a tag, if its kind may hold `limit`. One is always
+    /// allowed: a limit of 0 would be a wait without end.
     pub(super) fn has_room(&self, op: Op, sync: bool, limit: Option<u32>) -> bool {
         self.used_of_pool[self.pool(op)] < self.nr_requests
             && limit.is_none_or(|limit| self.used_of_class[class(op, sync)] < limit.max(1))

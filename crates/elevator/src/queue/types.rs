@@ -32,7 +32,8 @@ pub struct Piece {
 /// The bounds of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests that can exist at once: per direction for legacy Linux, for each hardware queue for blk-mq. The rest waits outside.
+    /// Requests that can exist at once: per direction for legacy Linux, for each hardware queue for
+    /// blk-mq. The rest waits outside.
     pub nr_requests: u32,
     /// Requests that the device accepts at once in each hardware queue.
     pub queue_depth: u32,
@@ -46,12 +47,14 @@ pub struct Limits {
 const ADAPTER_TAGS: u32 = 32;
 
 impl Limits {
-    /// What the kernel of this scheduler would set up for a device of this depth: legacy Linux 128 requests in each direction;
-    /// blk-mq twice the tags, at most 256, with a scheduler, and the tags without. Schedulers of the literature see every
-    /// request that waits: they get the largest of these pools, 256 [P]. 512 KiB a request.
+    /// What the kernel of this scheduler would set up for a device of this depth: legacy Linux 128
+    /// requests in each direction; blk-mq twice the tags, at most 256, with a scheduler, and the
+    /// tags without. Schedulers of the literature see every request that waits: they get the
+    /// largest of these pools, 256 [P]. 512 KiB a request.
     ///
-    /// Tags are those of the adapter, which a disk that takes one command at a time shares: the kernel asks the adapter and
-    /// not the disk. With twice the disk's depth, two readers of three would wait for a request and no scheduler could see them.
+    /// Tags are those of the adapter, which a disk that takes one command at a time shares: the
+    /// kernel asks the adapter and not the disk. With twice the disk's depth, two readers of three
+    /// would wait for a request and no scheduler could see them.
     pub fn usual(kind: &ElevatorKind, queue_depth: u32) -> Limits {
         let tags = Limits::adapter_tags(queue_depth);
         let nr_requests = match kind.origin {
@@ -69,8 +72,8 @@ impl Limits {
     }
 }
 
-/// What a queue has counted since it was made. At any time
-/// inserted + requeued = dispatched + coalesced + held, and dispatched = completed + requeued + in flight.
+/// What a queue has counted since it was made. At any time inserted + requeued = dispatched +
+/// coalesced + held, and dispatched = completed + requeued + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Pieces handed over.

@@ -1,11 +1,14 @@
-//! What the schedulers of the literature have in common, so that the file of each holds its rule and nothing else.
+//! What the schedulers of the literature have in common, so that the file of each holds its rule
+//! and nothing else.
 //!
-//! Textbooks know a queue and an actuator: which of the waiting requests is next? The rest (merges, requeued requests, where the
-//! arm is) is bookkeeping that the books leave out, and it is the same for all of them. [`Textbook`] does it around a [`Rule`].
+//! Textbooks know a queue and an actuator: which of the waiting requests is next? The rest (merges,
+//! requeued requests, where the arm is) is bookkeeping that the books leave out, and it is the same
+//! for all of them. [`Textbook`] does it around a [`Rule`].
 //!
-//! Distances are in cylinders of the configured geometry; without one, sectors stand for cylinders. Evidence: the tie-break
-//! and everything about merges are proposed. The actuator is where the last dispatched request ended, which is all that a host
-//! can know: it cannot see that the drive has reordered its queue.
+//! Distances are in cylinders of the configured geometry; without one, sectors stand for cylinders.
+//! Evidence: the tie-break and everything about merges are proposed. The actuator is where the last
+//! dispatched request ended, which is all that a host can know: it cannot see that the drive has
+//! reordered its queue.
 
 use std::fmt;
 
@@ -34,10 +37,12 @@ pub(crate) struct Held {
 pub(crate) struct Actuator {
     /// Position of the last sector of the last dispatched request; distances count from here.
     pub(crate) head: u64,
-    /// Position of its first sector; what a sweep has reached. It differs from `head` for a request that crosses a cylinder
-    /// border; comparing starts with starts keeps the order of a sweep ascending even if requests overlap.
+    /// Position of its first sector; what a sweep has reached. It differs from `head` for a request
+    /// that crosses a cylinder border; comparing starts with starts keeps the order of a sweep
+    /// ascending even if requests overlap.
     pub(crate) start: u64,
-    /// Number of positions: cylinders, or, without a geometry, the end of the highest request that was seen.
+    /// Number of positions: cylinders, or, without a geometry, the end of the highest request that
+    /// was seen.
     pub(crate) positions: u64,
 }
 
@@ -186,7 +191,8 @@ impl<R: Rule> Elevator for Textbook<R> {
                 self.requeued[at.expect("a requeued request is in the list")] = kept.request.tag;
             }
             (true, true) => {
-                // The one nearer to the end of the list is the earlier; both names stand for the survivor from now on.
+                // The one nearer to the end of the list is the earlier; both names stand for the
+                // survivor from now on.
                 let pair = [kept.request.tag, gone.request.tag];
                 let later = self.requeued.iter().position(|tag| pair.contains(tag));
                 self.requeued.remove(later.expect("both requests are in the list"));
@@ -227,7 +233,8 @@ pub(crate) mod vectors {
         Build { geometry, ..Build::default() }
     }
 
-    /// A scheduler whose last request was at `head` (a cylinder; a sector on a drive without), tunables set afterwards.
+    /// A scheduler whose last request was at `head` (a cylinder; a sector on a drive without),
+    /// tunables set afterwards.
     pub(crate) fn at(
         row: &ElevatorKind,
         cylinders: u64,
@@ -253,8 +260,8 @@ pub(crate) mod vectors {
         std::iter::from_fn(|| elevator.dispatch(Time::ZERO, &NoDisk)).collect()
     }
 
-    /// The order of these cylinders from `head`: on a drive of 200 cylinders, where all sectors of one are the same place, and
-    /// without a geometry, where it must be the same.
+    /// The order of these cylinders from `head`: on a drive of 200 cylinders, where all sectors of
+    /// one are the same place, and without a geometry, where it must be the same.
     pub(crate) fn order(
         row: &ElevatorKind,
         head: u64,
@@ -285,7 +292,8 @@ pub(crate) mod vectors {
         std::iter::once(&head).chain(order).zip(order).map(|(from, to)| from.abs_diff(*to)).sum()
     }
 
-    /// The same order with a stop at `edge` (and then at `back`, for a return stroke) before the first step against `up`.
+    /// The same order with a stop at `edge` (and then at `back`, for a return stroke) before the
+    /// first step against `up`.
     pub(crate) fn with_edge(head: u64, order: &[u64], up: bool, stops: &[u64]) -> Vec<u64> {
         let turn = (0..order.len())
             .find(|at| {

@@ -49,7 +49,8 @@ fn a_merged_request_is_found_at_its_new_place_and_comes_out_as_it_has_become() {
 fn a_request_that_was_taken_in_is_gone_and_its_age_passes_to_the_survivor() {
     for row in &ROWS {
         let mut elevator = at(row, 200, 0, &[]);
-        // All in one cylinder: the seek-only rules fall back on the order of arrival, as the others do without a disk.
+        // All in one cylinder: the seek-only rules fall back on the order of arrival, as the others
+        // do without a disk.
         let all = [0, 1, 2].map(|tag| cylinder(tag, 20, 200));
         all.iter().for_each(|request| elevator.insert(Time::ZERO, *request, InsertAt::Sorted));
         elevator.coalesced(Time::ZERO, &all[2], &all[0]);

@@ -1,4 +1,5 @@
-//! The laws over every row of the table, with random inputs. `mutants/` shows that the laws can fail.
+//! The laws over every row of the table, with random inputs. `mutants/` shows that the laws can
+//! fail.
 
 use elevator::{ELEVATORS, ElevatorKind, Promise};
 use properties::{

@@ -1,4 +1,5 @@
-//! The I/O schedulers: the laws over every row, mutants of them, and the worked example of the book.
+//! The I/O schedulers: the laws over every row, mutants of them, and the worked example of the
+//! book.
 
 mod deadlines;
 mod laws;

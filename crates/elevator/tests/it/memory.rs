@@ -1,4 +1,5 @@
-//! Bytes of `occupancy` for each held request and each process, by an allocator that counts what a thread holds.
+//! Bytes of `occupancy` for each held request and each process, by an allocator that counts what a
+//! thread holds.
 
 use elevator::testing::request;
 use elevator::{BlockRequest, Build, Elevator, Finished, InsertAt, NoDisk, Time, find};
@@ -16,7 +17,8 @@ fn insert(elevator: &mut dyn Elevator, process: u32, tag: u32, nr: u64) {
     elevator.insert(Time::from_ns(1_000_000 + nr), request, InsertAt::Sorted);
 }
 
-/// Bytes of an elevator that holds so many requests, 32 of each process: as many as are in all orders of occupancy.
+/// Bytes of an elevator that holds so many requests, 32 of each process: as many as are in all
+/// orders of occupancy.
 fn with_requests(name: &str, nr: u32) -> isize {
     let build = Build { nr_tags: nr, ..Build::default() };
     let (elevator, held) = count_held(|| {
@@ -28,7 +30,8 @@ fn with_requests(name: &str, nr: u32) -> isize {
     held.now
 }
 
-/// Bytes of an elevator that has served so many processes, one after another; none or all of them have exited.
+/// Bytes of an elevator that has served so many processes, one after another; none or all of them
+/// have exited.
 fn with_processes(name: &str, nr: u32, exits: bool) -> isize {
     let build = Build { nr_tags: 4, ..Build::default() };
     let serve = || {

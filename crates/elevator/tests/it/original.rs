@@ -1,9 +1,10 @@
-//! The schedulers of Linux 2.6.20 dispatch as the original does: cases of single rules, each with what the original did, and a corpus
-//! of random scripts with digests of what it did.
+//! The schedulers of Linux 2.6.20 dispatch as the original does: cases of single rules, each with
+//! what the original did, and a corpus of random scripts with digests of what it did.
 //!
-//! The format is that of `properties::original`. The corpus is what `selfbench oracle --corpus` writes: seeds 0 to 1999, and five
-//! that show errors of one tick where those do not (3279, 3283, 3418, 3576, 16393), each script at 100, 250 and 1000 ticks a second.
-//! To see both answers to a script that fails here, give it to `selfbench oracle --script`.
+//! The format is that of `properties::original`. The corpus is what `selfbench oracle --corpus`
+//! writes: seeds 0 to 1999, and five that show errors of one tick where those do not (3279, 3283,
+//! 3418, 3576, 16393), each script at 100, 250 and 1000 ticks a second. To see both answers to a
+//! script that fails here, give it to `selfbench oracle --script`.
 
 use elevator::find;
 use properties::original::{

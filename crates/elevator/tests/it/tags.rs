@@ -1,5 +1,5 @@
-//! More clients than tags: every client ends, whatever the scheduler and the number of tags. A freed tag must wake a client even
-//! where it is the only one that can be freed.
+//! More clients than tags: every client ends, whatever the scheduler and the number of tags. A
+//! freed tag must wake a client even where it is the only one that can be freed.
 
 use elevator::{
     BlockRequest, Build, ELEVATORS, ElevatorKind, Limits, NoDisk, Op, Origin, Piece, Priority,
@@ -11,7 +11,8 @@ const TAGS: [u32; 7] = [64, 128, 256, 512, 1024, 2048, 4096];
 const REQUESTS: u32 = 2;
 const SERVICE_NS: u64 = 100_000;
 
-/// A queue in front of a device that serves each request for the same time, and clients that wait for each of theirs.
+/// A queue in front of a device that serves each request for the same time, and clients that wait
+/// for each of theirs.
 struct Bed {
     queue: Queue,
     now: Time,
@@ -122,7 +123,8 @@ fn every_client_of_blk_mq_ends_with_more_clients_than_tags() {
     }
 }
 
-/// Clients of other schedulers wait in order of arrival, and the number of tags is no part of the rule: few, except in the soak.
+/// Clients of other schedulers wait in order of arrival, and the number of tags is no part of the
+/// rule: few, except in the soak.
 #[test]
 fn every_client_of_the_others_ends_with_more_clients_than_tags() {
     let sizes = if std::env::var_os("SCHEDLAB_SOAK").is_some() { &TAGS[..] } else { &TAGS[..1] };

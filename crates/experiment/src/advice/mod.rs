@@ -1,14 +1,17 @@
 //! From verdicts to what to do: per workload, and for everything that was measured.
 //!
-//! **Per workload**, on its primary metric: the arm judged better with the largest estimate; if none is better, the baseline
-//! stays, since a setting is changed only for a gain that was shown; if all evidence is void, no advice.
+//! **Per workload**, on its primary metric: the arm judged better with the largest estimate; if
+//! none is better, the baseline stays, since a setting is changed only for a gain that was shown;
+//! if all evidence is void, no advice.
 //!
-//! **For all workloads together**: what every workload says, if they agree. Otherwise an arm that is better somewhere and
-//! nowhere a risk: in every other workload it is better, equivalent, or inconclusive with an estimate not below the baseline by
-//! more than the margin. Among several, the one better in most workloads, then with the largest mean log gain. Otherwise
-//! none, and the sentence says which arm for which workload.
+//! **For all workloads together**: what every workload says, if they agree. Otherwise an arm that
+//! is better somewhere and nowhere a risk: in every other workload it is better, equivalent, or
+//! inconclusive with an estimate not below the baseline by more than the margin. Among several, the
+//! one better in most workloads, then with the largest mean log gain. Otherwise none, and the
+//! sentence says which arm for which workload.
 //!
-//! **Its price** is every metric on which the arm is worse than the baseline, whether it decides or not.
+//! **Its price** is every metric on which the arm is worse than the baseline, whether it decides or
+//! not.
 
 use crate::metric::Direction;
 use crate::plan::{Criteria, Method};
@@ -18,7 +21,8 @@ mod words;
 
 use words::Words;
 
-/// The recommendation from the judgements of all workloads; `direction` gives which way a metric is better.
+/// The recommendation from the judgements of all workloads; `direction` gives which way a metric is
+/// better.
 pub fn recommend(
     judgements: &[Judgement],
     workloads: &[String],
@@ -40,7 +44,8 @@ pub fn recommend(
     Recommendation { arm, sentence, costs: costs.unwrap_or_default(), workloads: advice }
 }
 
-/// Where an arm is worse than the baseline, the largest factor first; a judgement without an estimate before all.
+/// Where an arm is worse than the baseline, the largest factor first; a judgement without an
+/// estimate before all.
 pub fn costs<'a>(
     judgements: impl IntoIterator<Item = &'a Judgement>,
     arm: &str,
@@ -55,7 +60,8 @@ pub fn costs<'a>(
 }
 
 impl Study {
-    /// The same with the arms that `keep` accepts, and the advice that they give; the baseline stays whatever it is.
+    /// The same with the arms that `keep` accepts, and the advice that they give; the baseline
+    /// stays whatever it is.
     pub fn restricted_to(&self, keep: impl Fn(&str) -> bool) -> Study {
         let mut study = self.clone();
         study.judgements.retain(|judgement| keep(&judgement.arm));
@@ -152,7 +158,8 @@ impl<'a> Case<'a> {
         (Some(any.baseline.clone()), why)
     }
 
-    /// How the arms stand when none is better. Three or more arms of one verdict are summarised by the most promising of them.
+    /// How the arms stand when none is better. Three or more arms of one verdict are summarised by
+    /// the most promising of them.
     fn states(&self) -> String {
         let mut told: Vec<Verdict> = Vec::new();
         let mut states = Vec::new();

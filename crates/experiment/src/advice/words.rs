@@ -42,7 +42,8 @@ impl Words<'_> {
         format!("{change} than {baseline} (between {} and {}, {sure})", percent(near), percent(far))
     }
 
-    /// The verdict on an arm that is not better, as the rest of a sentence that begins with the arm's name.
+    /// The verdict on an arm that is not better, as the rest of a sentence that begins with the
+    /// arm's name.
     pub(super) fn state(&self, judgement: &Judgement) -> String {
         let so_far = self.change(judgement);
         match judgement.verdict {

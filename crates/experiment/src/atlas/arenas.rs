@@ -1,10 +1,11 @@
 //! Where the simulator and the kernel disagree.
 //!
-//! A cell of the kernel is compared with its twin: the simulator with the settings that the kernel arena's guest has. Both measure the same
-//! blocks with the same seeds. A scheduler's effect against the baseline is compared block by block; over all cells the
-//! differences are selected by [`crate::stats::discovery`], so that at most the share alpha of those reported is expected to be none, and each has
-//! the interval that belongs to what was selected. Differences within what the arenas are known to
-//! differ by are left out.
+//! A cell of the kernel is compared with its twin: the simulator with the settings that the kernel
+//! arena's guest has. Both measure the same blocks with the same seeds. A scheduler's effect
+//! against the baseline is compared block by block; over all cells the differences are selected by
+//! [`crate::stats::discovery`], so that at most the share alpha of those reported is expected to be
+//! none, and each has the interval that belongs to what was selected. Differences within what the
+//! arenas are known to differ by are left out.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +105,8 @@ fn effect(cell: &Cell, arm: &str, base: &str) -> Option<Vec<(u32, f64)>> {
     Some(both.collect())
 }
 
-/// An effect in both arenas: the kernel's cell, the arm, the means of the simulator's and the kernel's, and their differences.
+/// An effect in both arenas: the kernel's cell, the arm, the means of the simulator's and the
+/// kernel's, and their differences.
 type Compared<'a> = (&'a Cell, String, (f64, f64), Moments);
 
 /// The differences to report, and how many were compared.
@@ -145,7 +147,8 @@ pub(super) fn differences(cells: &[Cell]) -> (Vec<Difference>, u32) {
     (differences, compared)
 }
 
-/// Pairs whose order is reversed, each order at a level at which those of all pairs of its cell hold together.
+/// Pairs whose order is reversed, each order at a level at which those of all pairs of its cell
+/// hold together.
 pub(super) fn reversals(cells: &[Cell]) -> Vec<Reversal> {
     let mut reversals = Vec::new();
     for (sim, kernel) in pairs(cells) {

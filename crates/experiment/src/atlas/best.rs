@@ -75,7 +75,8 @@ pub(super) fn described(values: &Values<'_>) -> Vec<Described> {
     values.arms.iter().map(of).collect()
 }
 
-/// The paired interval at one level, whose critical values are looked up once for each number of blocks.
+/// The paired interval at one level, whose critical values are looked up once for each number of
+/// blocks.
 struct Paired {
     level: f64,
     known: Vec<(usize, f64)>,

@@ -12,7 +12,8 @@ pub const ALPHA: f64 = 0.05;
 /// Which experiment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
-    /// `sim`, `kernel`, or `twin`: the simulator with the settings of the kernel arena's guest, for comparison with it.
+    /// `sim`, `kernel`, or `twin`: the simulator with the settings of the kernel arena's guest, for
+    /// comparison with it.
     pub arena: String,
     /// The device's name, without the directory of a file.
     pub device: String,
@@ -57,13 +58,15 @@ pub struct Aspect {
     pub lower_is_better: bool,
     /// The arms that have evidence.
     pub entries: Vec<Entry>,
-    /// Arms that served too little to have a value where others have one: worse than every entry, by a factor without bound.
+    /// Arms that served too little to have a value where others have one: worse than every entry,
+    /// by a factor without bound.
     pub starved: Vec<Starved>,
     /// Arms without evidence, and why.
     pub void: Vec<(String, String)>,
 }
 
-/// An arm that starved: without a value in some trial that nothing disturbed, its mean over the blocks has no bound.
+/// An arm that starved: without a value in some trial that nothing disturbed, its mean over the
+/// blocks has no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starved {
     /// The arm.

@@ -1,19 +1,25 @@
-//! An atlas: many schedulers on many workloads and devices, each cell an experiment; who is best where, and what one choice for all costs.
+//! An atlas: many schedulers on many workloads and devices, each cell an experiment; who is best
+//! where, and what one choice for all costs.
 //!
-//! **Problem.** A cell has some forty arms, and which of them leads is itself drawn from the noise: an interval around the difference to the
-//! observed leader is too narrow. **Approach.** Comparison with the best, whichever that is (after Hsu, Annals of Statistics 9(5), 1981): an arm's
-//! *regret* is the largest factor by which any rival is better. Each rival is compared by Student's paired interval over the blocks that
-//! both have, at the level alpha / (arms − 1), so that all rivals' intervals hold together; the largest of their ends bound the regret.
-//! An arm that no rival beats for certain is *among the best*.
+//! **Problem.** A cell has some forty arms, and which of them leads is itself drawn from the noise:
+//! an interval around the difference to the observed leader is too narrow. **Approach.** Comparison
+//! with the best, whichever that is (after Hsu, Annals of Statistics 9(5), 1981): an arm's *regret*
+//! is the largest factor by which any rival is better. Each rival is compared by Student's paired
+//! interval over the blocks that both have, at the level alpha / (arms − 1), so that all rivals'
+//! intervals hold together; the largest of their ends bound the regret. An arm that no rival beats
+//! for certain is *among the best*.
 //!
-//! **Properties.** For each arm, the interval of its regret holds with 1 − alpha, whichever arm leads; the true best is among the best with
-//! 1 − alpha in each cell. Over the atlas that is a rate: at most the share alpha of its intervals, and of its sets, is expected to err.
-//! The number of blocks is fixed beforehand, and no arm ends early: nothing else than t is needed.
+//! **Properties.** For each arm, the interval of its regret holds with 1 − alpha, whichever arm
+//! leads; the true best is among the best with 1 − alpha in each cell. Over the atlas that is a
+//! rate: at most the share alpha of its intervals, and of its sets, is expected to err. The number
+//! of blocks is fixed beforehand, and no arm ends early: nothing else than t is needed.
 //!
-//! An arm that served too little to have a value, in a trial that nothing disturbed, *starved*: to leave it out would favour the arm that does
-//! the least of what is measured. It is worse than every arm that has one, by a factor without bound. What was disturbed is void, and no evidence.
+//! An arm that served too little to have a value, in a trial that nothing disturbed, *starved*: to
+//! leave it out would favour the arm that does the least of what is measured. It is worse than
+//! every arm that has one, by a factor without bound. What was disturbed is void, and no evidence.
 //!
-//! All figures are oriented: a factor is how many times *better*, for a latency the reciprocal of its ratio.
+//! All figures are oriented: a factor is how many times *better*, for a latency the reciprocal of
+//! its ratio.
 
 mod arenas;
 mod best;
@@ -68,9 +74,11 @@ pub struct Atlas {
     pub cells: Vec<Cell>,
     /// Cells without evidence.
     pub holes: Vec<Hole>,
-    /// The regret of choosing one scheduler for everything, arena by arena, the smallest worst case first.
+    /// The regret of choosing one scheduler for everything, arena by arena, the smallest worst case
+    /// first.
     pub regret: Vec<RegretRow>,
-    /// Effects against the baseline that differ between the simulator with the guest's settings and the kernel, the largest first.
+    /// Effects against the baseline that differ between the simulator with the guest's settings and
+    /// the kernel, the largest first.
     pub differences: Vec<Difference>,
     /// How many effects both arenas have.
     pub compared: u32,
@@ -127,7 +135,8 @@ impl Atlas {
 }
 
 impl Cell {
-    /// The cell of a record of one workload; none where its plan has none, or no metric that decides.
+    /// The cell of a record of one workload; none where its plan has none, or no metric that
+    /// decides.
     pub fn of(about: &About<'_>, record: &Record) -> Option<Cell> {
         let plan = &record.header.plan;
         let spec = plan.workloads.first()?;

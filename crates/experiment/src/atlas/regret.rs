@@ -1,4 +1,5 @@
-//! The regret of choosing one scheduler for everything: over the cells of an arena, how many times better each cell's best is.
+//! The regret of choosing one scheduler for everything: over the cells of an arena, how many times
+//! better each cell's best is.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,20 +22,21 @@ pub struct RegretRow {
     pub among_best: u32,
     /// Cells in which it alone is.
     pub alone_best: u32,
-    /// The median over the cells, with the medians of the ends: it lies between them if every cell's interval holds.
-    /// None where it has no bound.
+    /// The median over the cells, with the medians of the ends: it lies between them if every
+    /// cell's interval holds. None where it has no bound.
     pub median: Option<Factor>,
     /// The worst cell's; none where it starved in one.
     pub worst: Option<Factor>,
     /// Which that is: the first in which it starved, if there is one.
     pub worst_in: Key,
-    /// Median and worst of the tail's regret, where there are tails; each none where it has no bound.
+    /// Median and worst of the tail's regret, where there are tails; each none where it has no
+    /// bound.
     pub tail: Option<(Option<f64>, Option<f64>)>,
 }
 
-/// Every scheduler that is for every workload, the smallest worst case first, and of those that starve the one that does in the fewest cells. A
-/// scheduler without evidence in some cell comes after those
-/// that have all, since what it was not tried on cannot be its worst.
+/// Every scheduler that is for every workload, the smallest worst case first, and of those that
+/// starve the one that does in the fewest cells. A scheduler without evidence in some cell comes
+/// after those that have all, since what it was not tried on cannot be its worst.
 pub(super) fn table(cells: &[Cell]) -> Vec<RegretRow> {
     let mut rows = Vec::new();
     for arena in ["sim", "kernel"] {

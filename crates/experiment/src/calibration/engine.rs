@@ -1,8 +1,9 @@
 //! One simulated experiment: blocks in shuffled order, a look after each, arms stopped as decided.
 //!
-//! The intervals, claims and the step-down are those of the product (`stats::spending`, `stats::sequence`, `judge`, `stats::holm`);
-//! only the moments are kept incrementally and the critical values in a table, because a calibration is millions of looks.
-//! A test below holds this against `judge` itself.
+//! The intervals, claims and the step-down are those of the product (`stats::spending`,
+//! `stats::sequence`, `judge`, `stats::holm`); only the moments are kept incrementally and the
+//! critical values in a table, because a calibration is millions of looks. A test below holds this
+//! against `judge` itself.
 
 use super::noise::{Noise, Source};
 use crate::judge::{differs, equivalent};
@@ -10,7 +11,8 @@ use crate::stats::holm::{StepDown, step_down};
 use crate::stats::spending::{Design, Look, Sides, critical_t};
 use crate::stats::{Interval, Running, futility, sequence};
 
-/// A critical t, from the planned blocks, those so far, the level, and which look it is; none: no t is enough yet.
+/// A critical t, from the planned blocks, those so far, the level, and which look it is; none: no t
+/// is enough yet.
 pub type Critical = fn(usize, usize, f64, Look) -> Option<f64>;
 
 /// A rule under test.
@@ -87,7 +89,8 @@ pub(super) struct Ending {
     pub(super) blocks: usize,
     /// The interval that the report would show.
     pub(super) shown: Interval,
-    /// Whether it is one that lies inside the margin, and has the confidence of two one-sided bounds.
+    /// Whether it is one that lies inside the margin, and has the confidence of two one-sided
+    /// bounds.
     pub(super) inside: bool,
 }
 
@@ -218,10 +221,11 @@ fn claim(claims: &mut [Claim], [differ, equal]: &[StepDown; 2], arms: &[Running]
     }
 }
 
-/// Runs one experiment by the first rule and, where it decides nothing, goes on by the second: for each arm, whether either called it
-/// different.
+/// Runs one experiment by the first rule and, where it decides nothing, goes on by the second: for
+/// each arm, whether either called it different.
 pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) -> Vec<bool> {
-    // The same seed gives the same blocks: the longer experiment has those of the shorter one, unless an arm stopped.
+    // The same seed gives the same blocks: the longer experiment has those of the shorter one,
+    // unless an arm stopped.
     let different = |ending: &Ending| matches!(ending.claim, Claim::More | Claim::Less);
     let (first, second) = (experiment(setup, first, seed), experiment(setup, second, seed));
     let undecided = first.iter().all(|ending| ending.claim == Claim::Nothing);
@@ -232,7 +236,8 @@ pub(super) fn continued(setup: &Setup, [first, second]: [&Table; 2], seed: u64) 
         .collect()
 }
 
-/// Runs one experiment without stopping: for each arm, whether its interval at the whole alpha covered the truth at every look.
+/// Runs one experiment without stopping: for each arm, whether its interval at the whole alpha
+/// covered the truth at every look.
 pub(super) fn always_covered(setup: &Setup, table: &Table, seed: u64) -> Vec<bool> {
     let mut source = Source::new(setup.noise, setup.block_sd, seed);
     let mut arms = vec![Running::default(); setup.effects.len()];
@@ -254,7 +259,8 @@ fn looks(table: &Table, halves: &Halves, arms: &[Running], margin: f64) -> [Step
     step_downs(arms.len(), table.alpha, margin, at)
 }
 
-/// The two families of claims, by the interval of an arm at a level in the halves of one kind of claim.
+/// The two families of claims, by the interval of an arm at a level in the halves of one kind of
+/// claim.
 fn step_downs(
     m: usize,
     alpha: f64,

@@ -1,8 +1,9 @@
 //! Whether the promises hold: thousands of simulated experiments whose truth is known.
 //!
-//! The statistics promise error rates. One experiment does not show an error rate, so errors are counted here, over
-//! noise of five kinds, including those for which no theorem promises them. Deterministic by seed. The same function serves
-//! the test that keeps the promises and the command that prints them.
+//! The statistics promise error rates. One experiment does not show an error rate, so errors are
+//! counted here, over noise of five kinds, including those for which no theorem promises them.
+//! Deterministic by seed. The same function serves the test that keeps the promises and the command
+//! that prints them.
 
 use std::fmt;
 
@@ -95,7 +96,8 @@ impl Report {
         self.promises.iter().filter(|promise| !promise.kept()).collect()
     }
 
-    /// Mean blocks of the group-sequential design over the mix of effects, as a share of the fixed design's, at one size of noise.
+    /// Mean blocks of the group-sequential design over the mix of effects, as a share of the fixed
+    /// design's, at one size of noise.
     pub fn mix_share(&self, block_sd: f64) -> f64 {
         let rows: Vec<&Saving> =
             self.savings.iter().filter(|row| row.block_sd == block_sd).collect();

@@ -1,7 +1,9 @@
-//! Noise of trials, as logarithms of values: the kinds that disks and machines show, and that the promises must survive.
+//! Noise of trials, as logarithms of values: the kinds that disks and machines show, and that the
+//! promises must survive.
 //!
-//! What a block shares (it is measured in one stretch) cancels in the ratio; what drifts from trial to trial does not, but
-//! the order inside a block is shuffled, so that it hits every arm alike on average.
+//! What a block shares (it is measured in one stretch) cancels in the ratio; what drifts from trial
+//! to trial does not, but the order inside a block is shuffled, so that it hits every arm alike on
+//! average.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -12,11 +14,13 @@ use rand_distr::{Distribution, StandardNormal, StudentT};
 pub enum Noise {
     /// Values normal about their mean; their logarithms nearly so.
     Normal,
-    /// Logarithms normal with a large spread: values skewed to the right, as latencies are. 15 times the spread of the others.
+    /// Logarithms normal with a large spread: values skewed to the right, as latencies are. 15
+    /// times the spread of the others.
     LogNormal,
     /// Logarithms with Student's t of 3 degrees of freedom: rare stalls.
     HeavyTailed,
-    /// Normal, on top of a linear drift (of either sign) and a random walk over the trials, each trial a step.
+    /// Normal, on top of a linear drift (of either sign) and a random walk over the trials, each
+    /// trial a step.
     Drifting,
     /// Each trial keeps 0.8 of the deviation of the one before.
     Autocorrelated,
@@ -50,7 +54,8 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// `block_sd`: standard deviation of the log ratio of two independent trials of this noise (without drift).
+    /// `block_sd`: standard deviation of the log ratio of two independent trials of this noise
+    /// (without drift).
     pub(super) fn new(kind: Noise, block_sd: f64, seed: u64) -> Source {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let sd = block_sd / std::f64::consts::SQRT_2;

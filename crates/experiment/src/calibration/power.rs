@@ -1,4 +1,5 @@
-//! Power at a 2 % effect next to designs of three repetitions, and blocks saved over a mix of effects.
+//! Power at a 2 % effect next to designs of three repetitions, and blocks saved over a mix of
+//! effects.
 
 use super::engine::{Claim, Rule, Setup, Table, experiment};
 use super::noise::{Noise, Source};
@@ -57,7 +58,8 @@ pub struct Saving {
     pub effect: f64,
     /// Blocks of the fixed design.
     pub fixed_blocks: usize,
-    /// Share of correct verdicts of the fixed design; none at the margin itself, where no verdict is correct.
+    /// Share of correct verdicts of the fixed design; none at the margin itself, where no verdict
+    /// is correct.
     pub fixed_correct: Option<f64>,
     /// Mean blocks of the group-sequential design, of at most [`MOST_TIMES_FIXED`] times as many.
     pub mean_blocks: f64,
@@ -139,9 +141,10 @@ pub(super) fn savings(experiments: u64, alpha: f64, seed: u64) -> Vec<Saving> {
     rows
 }
 
-/// Blocks that a paired t interval needs for 90 % right verdicts when the truth lies `distance` from the margin, on either
-/// side: the smallest n with (t(1 − alpha/2) + t(0.95)) · sd / √n ≤ distance. "Equivalent" is the harder one: the interval has
-/// two ends to keep inside, so that each may fail in 5 % only.
+/// Blocks that a paired t interval needs for 90 % right verdicts when the truth lies `distance`
+/// from the margin, on either side: the smallest n with (t(1 − alpha/2) + t(0.95)) · sd / √n ≤
+/// distance. "Equivalent" is the harder one: the interval has two ends to keep inside, so that each
+/// may fail in 5 % only.
 pub fn fixed_size(distance: f64, block_sd: f64, alpha: f64) -> usize {
     let enough = |n: &usize| {
         let degrees = *n as f64 - 1.0;
@@ -281,8 +284,8 @@ mod tests {
 
     #[test]
     fn a_fixed_design_for_one_deviation_is_that_of_the_books() {
-        // Paired t, effect of one standard deviation, 5 % two-sided, 95 % power: 16 pairs in the printed tables; the
-        // approximation by the sum of two t values may be one off.
+        // Paired t, effect of one standard deviation, 5 % two-sided, 95 % power: 16 pairs in the
+        // printed tables; the approximation by the sum of two t values may be one off.
         assert!((15..=17).contains(&fixed_size(1.0, 1.0, 0.05)));
     }
 }

@@ -27,7 +27,8 @@ pub struct Promise {
     pub found: f64,
     /// The share that is promised at most.
     pub promised: f64,
-    /// The share beyond which the promise is broken and not the dice: the 99.99 % point of the binomial distribution.
+    /// The share beyond which the promise is broken and not the dice: the 99.99 % point of the
+    /// binomial distribution.
     pub bound: f64,
 }
 
@@ -115,7 +116,8 @@ fn of_noise(rule: Rule, noise: Noise, experiments: u64, alpha: f64, seed: u64) -
     ]
 }
 
-/// What may happen to a budget (docs/decisions/0020-spending.md): identical arms, and any called better or worse.
+/// What may happen to a budget (docs/decisions/0020-spending.md): identical arms, and any called
+/// better or worse.
 pub(super) fn happenings(experiments: u64, alpha: f64, seed: u64) -> Vec<Promise> {
     let whole = Rule::spending(PLANNED);
     let table = |rule: Rule| Table::new(rule, ARMS, alpha);

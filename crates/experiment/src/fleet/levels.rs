@@ -1,8 +1,10 @@
-//! Two groups of machines against each other: the values of each arm under another kernel, firmware or drive.
+//! Two groups of machines against each other: the values of each arm under another kernel, firmware
+//! or drive.
 //!
-//! The unit is the machine again. Where enough machines were measured in both groups (before and after an update), their own ratios are
-//! judged, and what differs from machine to machine cancels out. Otherwise it is Welch's interval over the machines of each group: it holds
-//! for any two groups, and says nothing of the reason for which they differ.
+//! The unit is the machine again. Where enough machines were measured in both groups (before and
+//! after an update), their own ratios are judged, and what differs from machine to machine cancels
+//! out. Otherwise it is Welch's interval over the machines of each group: it holds for any two
+//! groups, and says nothing of the reason for which they differ.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +37,8 @@ pub struct ArmLevels {
 pub struct LevelJudgement {
     /// The arm.
     pub arm: String,
-    /// The conclusion about the second group; void with fewer than [`LEAST_MACHINES`] machines in one of them.
+    /// The conclusion about the second group; void with fewer than [`LEAST_MACHINES`] machines in
+    /// one of them.
     pub verdict: Verdict,
     /// Second / first.
     pub ratio: Option<Ratios>,
@@ -70,7 +73,8 @@ impl<'a> Case<'a> {
             .filter_map(|(name, log)| Some((name.clone(), second.get(name)? - log)))
             .collect();
         let mut outliers = Vec::new();
-        // Half of the smaller group, so that the pairs are not a few odd machines of two large groups.
+        // Half of the smaller group, so that the pairs are not a few odd machines of two large
+        // groups.
         let evidence =
             if both.len() >= LEAST_MACHINES && 2 * both.len() >= first.len().min(second.len()) {
                 Evidence::Pairs(without_far(both, &mut outliers))
@@ -120,7 +124,8 @@ fn by_machine(of: &[(String, f64)]) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// The machines that are not far from the others; `outliers` gets the rest, against the median of their group.
+/// The machines that are not far from the others; `outliers` gets the rest, against the median of
+/// their group.
 fn without_far(of: Vec<(String, f64)>, outliers: &mut Vec<Outlier>) -> Moments {
     let logs: Vec<f64> = of.iter().map(|(_, log)| *log).collect();
     let occasions: Vec<Occasion> =

@@ -1,28 +1,36 @@
-//! What many machines measured of one question as one verdict, and what to expect of one further machine.
+//! What many machines measured of one question as one verdict, and what to expect of one further
+//! machine.
 //!
-//! **Problem.** A thousand machines compared two schedulers on drives of one model. Their blocks in one list would be a thousand times
-//! too sure: what a machine differs from the others in (firmware, fill, temperature, bus) moves all of its blocks alike. And a few of the
-//! machines are wrong: another drive behind the same name, a broken one, a made-up result.
+//! **Problem.** A thousand machines compared two schedulers on drives of one model. Their blocks in
+//! one list would be a thousand times too sure: what a machine differs from the others in
+//! (firmware, fill, temperature, bus) moves all of its blocks alike. And a few of the machines are
+//! wrong: another drive behind the same name, a broken one, a made-up result.
 //!
-//! **Approach.** The unit is the machine. A machine's effect is the mean of the log ratios of its results, and the verdict is that of
-//! [`occasions`](crate::stats::occasions): Student's interval over the machines' effects, with margin, Holm's levels and words of any other
-//! verdict. That interval weighs machines equally and holds for unequal noise; weights by estimated variances do not, and with hundreds of
-//! machines they gain little, since what differs between machines dominates.
+//! **Approach.** The unit is the machine. A machine's effect is the mean of the log ratios of its
+//! results, and the verdict is that of [`occasions`](crate::stats::occasions): Student's interval
+//! over the machines' effects, with margin, Holm's levels and words of any other verdict. That
+//! interval weighs machines equally and holds for unequal noise; weights by estimated variances do
+//! not, and with hundreds of machines they gain little, since what differs between machines
+//! dominates.
 //!
-//! **Machines that are left out** are those that [`outliers`] names: too far from the others for chance, at most a tenth of them. They are
-//! named, and the interval with them stands beside the one without them. They keep their part in the width of the interval, since nothing
-//! tells a wrong machine from an honest one that is far. Where more than a tenth are far, there are two kinds of machines and not some that
-//! are wrong: then all count, and a caution says so.
+//! **Machines that are left out** are those that [`outliers`] names: too far from the others for
+//! chance, at most a tenth of them. They are named, and the interval with them stands beside the
+//! one without them. They keep their part in the width of the interval, since nothing tells a wrong
+//! machine from an honest one that is far. Where more than a tenth are far, there are two kinds of
+//! machines and not some that are wrong: then all count, and a caution says so.
 //!
-//! **One further machine.** From 39 machines on (at 95 %) its interval is between two of the ordered effects: of K exchangeable machines and
-//! one more, the last lies below the r-th smallest with probability r / (K + 1), whatever the distribution (Wilks 1941). Machines that are
-//! left out are counted among those outside. With fewer machines, or where those left out are more than may be outside, it is the t
-//! interval for a further value, which holds for normal effects, and no narrower than from the least to the greatest that counts. All are
-//! for what that machine will measure, its own scatter included, if it measures about as long as the others. In 20,000 fleets a cell with
-//! effects of Student's t with 3 degrees of freedom (95 % promised) a further machine was covered in 92 to 93 % with 10 and 20 machines, in
-//! 93.5 % with 39, in 95 % with 80 and more.
+//! **One further machine.** From 39 machines on (at 95 %) its interval is between two of the
+//! ordered effects: of K exchangeable machines and one more, the last lies below the r-th smallest
+//! with probability r / (K + 1), whatever the distribution (Wilks 1941). Machines that are left out
+//! are counted among those outside. With fewer machines, or where those left out are more than may
+//! be outside, it is the t interval for a further value, which holds for normal effects, and no
+//! narrower than from the least to the greatest that counts. All are for what that machine will
+//! measure, its own scatter included, if it measures about as long as the others. In 20,000 fleets
+//! a cell with effects of Student's t with 3 degrees of freedom (95 % promised) a further machine
+//! was covered in 92 to 93 % with 10 and 20 machines, in 93.5 % with 39, in 95 % with 80 and more.
 //!
-//! **Not covered.** Liars inside the spread of the others, and any share of liars that agree and are more than half.
+//! **Not covered.** Liars inside the spread of the others, and any share of liars that agree and
+//! are more than half.
 
 use serde::Serialize;
 
@@ -108,7 +116,8 @@ pub struct FleetJudgement {
     pub further_machine: Option<Ratios>,
     /// How that interval was made.
     pub prediction: Prediction,
-    /// Whether the conclusion holds for one further machine too: its interval lies on the same side of the margin.
+    /// Whether the conclusion holds for one further machine too: its interval lies on the same side
+    /// of the margin.
     pub holds_for_one: bool,
     /// Confidence of the interval of the mean after the correction for many arms.
     pub confidence: f64,
@@ -118,13 +127,15 @@ pub struct FleetJudgement {
     pub machines: usize,
     /// Results, those of outliers included.
     pub results: usize,
-    /// The standard deviation between machines that chance within them does not explain, in percent.
+    /// The standard deviation between machines that chance within them does not explain, in
+    /// percent.
     pub between_percent: Option<f64>,
     /// Its share of the variance of the machines' effects (I²).
     pub between_share: Option<f64>,
     /// Machines that are left out, the farthest first.
     pub outliers: Vec<Outlier>,
-    /// How many machines are far where they are too many to be left out: the fleet is of several kinds.
+    /// How many machines are far where they are too many to be left out: the fleet is of several
+    /// kinds.
     pub far_but_counted: usize,
 }
 
@@ -194,8 +205,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// One occasion for each machine, sorted by name: the mean of its results. Its variance is what scatters within its results or between
-/// them, whichever is more.
+/// One occasion for each machine, sorted by name: the mean of its results. Its variance is what
+/// scatters within its results or between them, whichever is more.
 pub fn by_machine(effects: &[Effect]) -> (Vec<String>, Vec<Occasion>) {
     let mut sorted: Vec<&Effect> =
         effects.iter().filter(|effect| effect.occasion.mean.is_finite()).collect();

@@ -1,23 +1,29 @@
 //! Machines whose effect is too far from those of the others to be chance.
 //!
-//! **Approach.** Centre and scale are the median and the scaled median absolute deviation of the machines' effects (Hampel 1974), which
-//! nearly half of the machines could not move at will. Of the scale's square the typical variance within a machine is taken off; what is
-//! left is that between machines. A machine's distance is counted in the root of that plus its own variance, which is never taken for less
-//! than the typical one: estimated from a few blocks it may be near 0 by chance.
+//! **Approach.** Centre and scale are the median and the scaled median absolute deviation of the
+//! machines' effects (Hampel 1974), which nearly half of the machines could not move at will. Of
+//! the scale's square the typical variance within a machine is taken off; what is left is that
+//! between machines. A machine's distance is counted in the root of that plus its own variance,
+//! which is never taken for less than the typical one: estimated from a few blocks it may be near 0
+//! by chance.
 //!
-//! **Level.** A machine is named beyond the critical value at 5 % / K, two-sided, so that a fleet of honest machines with normal effects
-//! names any in about one of twenty cases (Bonferroni). The values are Student's with 0.35 (K − 1) degrees of freedom, which is about what the
-//! median absolute deviation is worth (efficiency 37 %); the tests count the names that it gives to honest fleets.
+//! **Level.** A machine is named beyond the critical value at 5 % / K, two-sided, so that a fleet
+//! of honest machines with normal effects names any in about one of twenty cases (Bonferroni). The
+//! values are Student's with 0.35 (K − 1) degrees of freedom, which is about what the median
+//! absolute deviation is worth (efficiency 37 %); the tests count the names that it gives to honest
+//! fleets.
 //!
-//! **Bounds.** Below [`LEAST_FOR_OUTLIERS`] machines none is named. More than [`FAR_AT_MOST`] of them, and more than one, are not outliers
-//! but another kind of machine: none is left out then.
+//! **Bounds.** Below [`LEAST_FOR_OUTLIERS`] machines none is named. More than [`FAR_AT_MOST`] of
+//! them, and more than one, are not outliers but another kind of machine: none is left out then.
 //!
-//! **Price.** An honest machine with a far effect and a wrong one look alike. A mean without the far machines has a scatter that is too
-//! small by what they would have added: at 39 machines with effects of Student's t with 3 degrees of freedom its interval covered the truth
-//! in 94.1 % of 20,000 fleets where 95 % are promised, at 80 in 93.9 %. [`Far::counted`] therefore takes the scatter of Winsorised effects
-//! (Tukey & McLaughlin 1963; Yuen 1974), in which each machine that is left out has the nearest effect of those that count, and the degrees
-//! of freedom of those that count: 95.1 % and 95.6 %. Where the machines that are left out are wrong indeed, the interval is wider than it
-//! had to be: by 15 % with 3 % of 1,000 machines.
+//! **Price.** An honest machine with a far effect and a wrong one look alike. A mean without the
+//! far machines has a scatter that is too small by what they would have added: at 39 machines with
+//! effects of Student's t with 3 degrees of freedom its interval covered the truth in 94.1 % of
+//! 20,000 fleets where 95 % are promised, at 80 in 93.9 %. [`Far::counted`] therefore takes the
+//! scatter of Winsorised effects (Tukey & McLaughlin 1963; Yuen 1974), in which each machine that
+//! is left out has the nearest effect of those that count, and the degrees of freedom of those that
+//! count: 95.1 % and 95.6 %. Where the machines that are left out are wrong indeed, the interval is
+//! wider than it had to be: by 15 % with 3 % of 1,000 machines.
 
 use crate::stats::Moments;
 use crate::stats::describe::median;
@@ -79,8 +85,8 @@ impl Far {
         Far { distance, centre, is_left_out: is_far, far_but_counted: 0 }
     }
 
-    /// Number and mean of the effects that count; their standard deviation is such that its share of the root of their number is the
-    /// standard error of that mean, the choice of them included.
+    /// Number and mean of the effects that count; their standard deviation is such that its share
+    /// of the root of their number is the standard error of that mean, the choice of them included.
     pub(super) fn counted(&self, effects: &[f64]) -> Moments {
         let pairs = || effects.iter().zip(&self.is_left_out);
         let counted: Vec<f64> =

@@ -1,9 +1,12 @@
-//! What was edited in a plan since its record: a gate compares two measurements of one plan, or nothing.
+//! What was edited in a plan since its record: a gate compares two measurements of one plan, or
+//! nothing.
 //!
-//! Both plans are taken as the trees that they are written as and compared key by key, so that a key that is added to plans later is
-//! compared without a line here. Left out is what does not change what a value means: how long to measure, the title, published
-//! figures, how the plan's own verdicts are reached, the name of the device (its identity is in the environment), and the kernel,
-//! which may be what the gate is about. A file counts by its name: two checkouts have it in two directories.
+//! Both plans are taken as the trees that they are written as and compared key by key, so that a
+//! key that is added to plans later is compared without a line here. Left out is what does not
+//! change what a value means: how long to measure, the title, published figures, how the plan's own
+//! verdicts are reached, the name of the device (its identity is in the environment), and the
+//! kernel, which may be what the gate is about. A file counts by its name: two checkouts have it in
+//! two directories.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! From two records to what a gate compares: the log values of each arm on the metric that decides, now and then.
+//! From two records to what a gate compares: the log values of each arm on the metric that decides,
+//! now and then.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +60,8 @@ pub(super) struct Case {
     pub(super) void: bool,
 }
 
-/// The values of one arm in one record: by block, the logarithm, or none where the trial does not count.
+/// The values of one arm in one record: by block, the logarithm, or none where the trial does not
+/// count.
 struct Arm(BTreeMap<u32, Option<f64>>);
 
 impl Arm {

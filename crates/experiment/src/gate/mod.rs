@@ -1,21 +1,24 @@
 //! A record against an earlier record of the same plan: has anything become worse?
 //!
-//! **Problem.** A change of the kernel, of a file system or of a database image acts on all arms alike, so the comparison of arms inside
-//! one record cannot see it. Two records of one plan can: what is compared is each arm now with the same arm then.
+//! **Problem.** A change of the kernel, of a file system or of a database image acts on all arms
+//! alike, so the comparison of arms inside one record cannot see it. Two records of one plan can:
+//! what is compared is each arm now with the same arm then.
 //!
-//! **Approach.** For each arm and workload the logarithms of the deciding metric, now and then, by one of three [`Basis`]. In virtual
-//! time block i has the same seed in both records, so blocks are pairs and Student's paired interval applies. On a real machine the two
-//! records are of two occasions and nothing pairs their blocks: Welch's interval of the two means. [`Basis::Ratios`] compares the log
-//! ratios to the baseline instead: what drifts on the machine hits both arms of a block and cancels, and so does a change
-//! that slows down every arm, which is why it is not the default. Number of blocks and time of judging are fixed beforehand (a gate
-//! does not stop early), so intervals for one look hold. Holm's rule divides alpha over all comparisons of the gate; the margin is the
-//! plan's.
+//! **Approach.** For each arm and workload the logarithms of the deciding metric, now and then, by
+//! one of three [`Basis`]. In virtual time block i has the same seed in both records, so blocks are
+//! pairs and Student's paired interval applies. On a real machine the two records are of two
+//! occasions and nothing pairs their blocks: Welch's interval of the two means. [`Basis::Ratios`]
+//! compares the log ratios to the baseline instead: what drifts on the machine hits both arms of a
+//! block and cancels, and so does a change that slows down every arm, which is why it is not the
+//! default. Number of blocks and time of judging are fixed beforehand (a gate does not stop early),
+//! so intervals for one look hold. Holm's rule divides alpha over all comparisons of the gate; the
+//! margin is the plan's.
 //!
 //! **Source.** `stats::fixed` (Student 1908; Welch 1947), `stats::holm`.
 //!
-//! **Departures.** Of two occasions the variance between occasions cannot be estimated: it is not in the interval, and a report
-//! says so. A reference that was measured with early stopping ended where its own verdicts were reached, which biases its means by
-//! little; it is remarked on.
+//! **Departures.** Of two occasions the variance between occasions cannot be estimated: it is not
+//! in the interval, and a report says so. A reference that was measured with early stopping ended
+//! where its own verdicts were reached, which biases its means by little; it is remarked on.
 
 pub mod edits;
 mod evidence;
@@ -89,7 +92,8 @@ pub fn outcome(comparisons: &[Comparison]) -> Outcome {
     Outcome::of(&verdicts)
 }
 
-/// Whether nothing is open: every comparison is better or equivalent, so that the record may become the reference.
+/// Whether nothing is open: every comparison is better or equivalent, so that the record may become
+/// the reference.
 pub fn is_green(comparisons: &[Comparison]) -> bool {
     let good = |comparison: &Comparison| {
         matches!(comparison.verdict, Verdict::Better | Verdict::Equivalent)

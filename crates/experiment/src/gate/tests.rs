@@ -88,7 +88,8 @@ fn in_virtual_time_blocks_are_pairs_and_an_identical_record_is_equivalent_to_its
         is_green(&same)
             && same.iter().all(|found| found.ratio == Some(1.0) && found.basis == Basis::Blocks)
     );
-    // The seeds are the same: what a block adds cancels, and a small change shows through noise of 30 %.
+    // The seeds are the same: what a block adds cancels, and a small change shows through noise of
+    // 30 %.
     let now = record("sim", 7, 6, 0.95, 1.0, 0.3);
     assert_eq!(verdicts(&now, &then, &Choice::default())[1].1, Verdict::Worse);
     // A longer record adds nothing to pairs.
@@ -131,7 +132,8 @@ fn false_alarms(
 
 #[test]
 fn without_a_change_at_most_alpha_of_the_gates_find_one_and_a_mutant_without_holm_more() {
-    // 5 % of 1,000 are 50; three standard deviations of counting above that are 71. The margin of 1 % makes it fewer.
+    // 5 % of 1,000 are 50; three standard deviations of counting above that are 71. The margin of 1
+    // % makes it fewer.
     for (arena, choice) in [
         ("disk", Choice::default()),
         ("sim", Choice::default()),

@@ -1,8 +1,9 @@
 //! What changed in a device's history, after which test, and what differs there.
 //!
-//! Followed are, for every watch, workload and arm, the effect against the baseline and the level itself. An arm that becomes slower alone shows in both, a kernel that slows down every arm in the levels only.
-//! Each is a sequence of logarithms for `stats::cusum`. The rate of false alarms that is promised holds for all sequences of a
-//! history together: each gets its part.
+//! Followed are, for every watch, workload and arm, the effect against the baseline and the level
+//! itself. An arm that becomes slower alone shows in both, a kernel that slows down every arm in
+//! the levels only. Each is a sequence of logarithms for `stats::cusum`. The rate of false alarms
+//! that is promised holds for all sequences of a history together: each gets its part.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use super::{Entry, Measured, Outcome};
 use crate::environment::{Difference, differences};
 use crate::stats::cusum;
 
-/// Tests between two false alarms of a history, unless the user says otherwise: twenty years of weekly tests.
+/// Tests between two false alarms of a history, unless the user says otherwise: twenty years of
+/// weekly tests.
 pub const RUN_LENGTH: f64 = 1000.0;
 
 /// What is followed.
@@ -44,14 +46,16 @@ pub struct HistoryChange {
     pub noticed: String,
     /// The value after the change by the value before.
     pub ratio: f64,
-    /// What differs between the first test after the change and the one before; empty where nothing that is noted does.
+    /// What differs between the first test after the change and the one before; empty where nothing
+    /// that is noted does.
     pub differences: Vec<Difference>,
 }
 
 /// The place of a value: watch, workload, metric, arm, what is followed.
 type Key<'a> = (&'a str, &'a str, &'a str, &'a str, Followed);
 
-/// Every change in a history, oldest first, with one false alarm in `run_length` tests of a watch on average.
+/// Every change in a history, oldest first, with one false alarm in `run_length` tests of a watch
+/// on average.
 pub fn changes(entries: &[Entry], run_length: f64) -> Vec<HistoryChange> {
     let mut sequences: BTreeMap<Key<'_>, Vec<(&Entry, &Measured, f64)>> = BTreeMap::new();
     for entry in entries {

@@ -1,9 +1,12 @@
-//! Whether the verdict of a watch has changed: a finding on the difference between two tests, not two words that differ.
+//! Whether the verdict of a watch has changed: a finding on the difference between two tests, not
+//! two words that differ.
 //!
-//! Two tests of an unchanged machine may recommend different arms, since each verdict has its error and a test may end undecided. The
-//! change from arm X to arm Y is a finding where the interval of (Y against X now) − (Y against X then) excludes zero: Welch's, from the
-//! blocks of both tests. X and Y are chosen by the data, so each pair of arms gets its part of α. From the third test of a verdict on, the
-//! difference must also exceed what differed between tests without a change, which two tests cannot show.
+//! Two tests of an unchanged machine may recommend different arms, since each verdict has its error
+//! and a test may end undecided. The change from arm X to arm Y is a finding where the interval of
+//! (Y against X now) − (Y against X then) excludes zero: Welch's, from the blocks of both tests. X
+//! and Y are chosen by the data, so each pair of arms gets its part of α. From the third test of a
+//! verdict on, the difference must also exceed what differed between tests without a change, which
+//! two tests cannot show.
 
 use super::{Entry, Measured, Outcome};
 use crate::plan::Arm;
@@ -37,7 +40,8 @@ pub struct Finding {
     pub high: f64,
 }
 
-/// The verdict that stands in a watch's history; none before the first. A verdict for an arm that is not among `arms` any more has lapsed.
+/// The verdict that stands in a watch's history; none before the first. A verdict for an arm that
+/// is not among `arms` any more has lapsed.
 pub fn standing<'a>(entries: &'a [Entry], watch: &str, arms: &[Arm]) -> Option<Standing<'a>> {
     let mut standing: Option<Standing<'a>> = None;
     for entry in entries.iter().filter(|entry| entry.watch == watch) {
@@ -82,7 +86,8 @@ impl Standing<'_> {
     }
 }
 
-/// The interval of a further test's difference from the mean of those before; without enough of them, one that excludes zero.
+/// The interval of a further test's difference from the mean of those before; without enough of
+/// them, one that excludes zero.
 fn further(tests: &[f64], now: f64, alpha: f64) -> Interval {
     let moments = Moments::of(tests);
     if moments.n < MIN_TESTS_FOR_SCATTER {
@@ -99,15 +104,16 @@ fn excludes_zero(interval: Interval) -> bool {
     interval.low > 0.0 || interval.high < 0.0
 }
 
-/// An arm against another in one test: the mean log ratio and the squared errors that it consists of, with their degrees of freedom.
+/// An arm against another in one test: the mean log ratio and the squared errors that it consists
+/// of, with their degrees of freedom.
 struct Contrast {
     mean: f64,
     errors: Vec<(f64, f64)>,
 }
 
 impl Contrast {
-    /// `None` where one of them has no evidence. Both ratios share the baseline's noise, so the sum of their errors is too large,
-    /// never too small.
+    /// `None` where one of them has no evidence. Both ratios share the baseline's noise, so the sum
+    /// of their errors is too large, never too small.
     fn of(test: &Measured, workload: &str, arm: &str, against: &str) -> Option<Contrast> {
         let of = |wanted: &str| -> Option<Option<Moments>> {
             let all = || test.effects.iter().filter(|one| one.workload == workload);
@@ -162,7 +168,8 @@ mod tests {
         }
     }
 
-    /// A test of `blocks` blocks whose values have this noise; it recommends the arm with the largest mean, as the worst of judges would.
+    /// A test of `blocks` blocks whose values have this noise; it recommends the arm with the
+    /// largest mean, as the worst of judges would.
     fn measure(noise: &mut Noise, sd: f64, blocks: usize, gains: [f64; 3]) -> Measured {
         let baseline: Vec<f64> = (0..blocks).map(|_| sd * noise.next()).collect();
         let mut best = ("none", 0.0);

@@ -1,6 +1,7 @@
 //! The history of a device under watch: one entry a test.
 //!
-//! Data only. The file that holds the entries belongs to the caller; the plots and tables of a history belong to the reports.
+//! Data only. The file that holds the entries belongs to the caller; the plots and tables of a
+//! history belong to the reports.
 
 pub mod changes;
 pub mod finding;

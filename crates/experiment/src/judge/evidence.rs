@@ -1,11 +1,14 @@
-//! What counts and what does not: from the samples of one metric to the log values of an arm and its baseline.
+//! What counts and what does not: from the samples of one metric to the log values of an arm and
+//! its baseline.
 //!
-//! A block counts when both the arm and the baseline have a valid value in it. What is left out is counted and named with
-//! its first example; nothing disappears. Several valid values of one arm in one block (foreign tables have them) are
-//! averaged on the log scale, so that a block stays one unit of evidence.
+//! A block counts when both the arm and the baseline have a valid value in it. What is left out is
+//! counted and named with its first example; nothing disappears. Several valid values of one arm in
+//! one block (foreign tables have them) are averaged on the log scale, so that a block stays one
+//! unit of evidence.
 //!
-//! A trial in which nothing completed bounds the block's ratio, as long as something completed in the other one's trial: its
-//! rate is less than that of one request, its latency at least the length of the trial. The bound stands for the value.
+//! A trial in which nothing completed bounds the block's ratio, as long as something completed in
+//! the other one's trial: its rate is less than that of one request, its latency at least the
+//! length of the trial. The bound stands for the value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,7 +73,8 @@ enum Value {
 }
 
 impl Cell<'_> {
-    /// The logarithm of the value. A rate of nothing is bounded by that of one request, of which the other cell knows the size.
+    /// The logarithm of the value. A rate of nothing is bounded by that of one request, of which
+    /// the other cell knows the size.
     fn value(&self, other: &Cell<'_>) -> Value {
         let mean = |logs: &[f64]| Moments::of(logs).mean;
         if !self.valid.is_empty() {
@@ -86,8 +90,9 @@ impl Cell<'_> {
         }
     }
 
-    /// Whether the arm's only trial in the block was cut off by the user: a block that was not finished, like one that a
-    /// crash cut off, and nothing that speaks against the evidence of the others.
+    /// Whether the arm's only trial in the block was cut off by the user: a block that was not
+    /// finished, like one that a crash cut off, and nothing that speaks against the evidence of the
+    /// others.
     fn was_interrupted(&self) -> bool {
         let interrupted = |sample: &&Sample| {
             sample.voids.iter().any(|void| matches!(void, VoidReason::Interrupted { .. }))

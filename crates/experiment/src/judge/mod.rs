@@ -1,11 +1,13 @@
 //! Verdicts: every arm against the baseline, on one metric of one workload.
 //!
-//! The order of things: evidence (what counts), interval (by the method of the criteria), claims (beyond the margin, or
-//! inside it), Holm's levels over the arms, verdict. The interval that is shown is the one that the verdict was read from.
+//! The order of things: evidence (what counts), interval (by the method of the criteria), claims
+//! (beyond the margin, or inside it), Holm's levels over the arms, verdict. The interval that is
+//! shown is the one that the verdict was read from.
 //!
-//! With bounds for a budget ([`Method::Spending`]) "equivalent" is claimed by two one-sided tests, each at the level of the claim:
-//! the truth cannot lie beyond both ends of the margin, so that only one of them can err. Its interval is shown at the confidence
-//! that belongs to them, 1 − 2 · level.
+//! With bounds for a budget ([`Method::Spending`]) "equivalent" is claimed by two one-sided tests,
+//! each at the level of the claim: the truth cannot lie beyond both ends of the margin, so that
+//! only one of them can err. Its interval is shown at the confidence that belongs to them, 1 − 2 ·
+//! level.
 
 mod evidence;
 mod replay;
@@ -28,7 +30,8 @@ use evidence::{Cells, Evidence};
 /// Blocks beyond which "how many more" is not worth saying.
 pub const MOST_BLOCKS: usize = 10_000;
 
-/// The share of alpha that the bound of the last of some dozens of looks corresponds to, as a single test.
+/// The share of alpha that the bound of the last of some dozens of looks corresponds to, as a
+/// single test.
 const LAST_LOOK: f64 = 0.6;
 
 /// What is asked about one metric of one workload.
@@ -55,8 +58,8 @@ pub struct Question<'a> {
 /// What a rule that knows its budget has to know of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Looks {
-    /// The number of blocks of the budget, fixed before the first look; none: there is no such number, and the confidence
-    /// sequence serves.
+    /// The number of blocks of the budget, fixed before the first look; none: there is no such
+    /// number, and the confidence sequence serves.
     pub planned: Option<u32>,
     /// Whether the budget has come to its end, which is the last look.
     pub ended: bool,
@@ -64,8 +67,8 @@ pub struct Looks {
     pub no_early_stop: bool,
 }
 
-/// Judges every arm of the question by `samples`, which hold this metric of this workload only. One judgement per arm, in the
-/// order of the arms.
+/// Judges every arm of the question by `samples`, which hold this metric of this workload only. One
+/// judgement per arm, in the order of the arms.
 pub fn judge(question: &Question<'_>, samples: &[&Sample]) -> Vec<Judgement> {
     let cells = Cells::of(samples);
     let cases: Vec<Case> =
@@ -95,7 +98,8 @@ pub fn equivalent(interval: &Interval, margin: f64) -> bool {
     interval.low > -margin && interval.high < margin
 }
 
-/// Whether an interval is open at its lower and at its upper end because the arm, or the baseline, starved in some block.
+/// Whether an interval is open at its lower and at its upper end because the arm, or the baseline,
+/// starved in some block.
 pub(crate) fn open_ends([arm, baseline]: [bool; 2], direction: Direction) -> [bool; 2] {
     match direction {
         Direction::LowerIsBetter => [baseline, arm],
@@ -124,7 +128,8 @@ impl Looks {
         record.notes.iter().any(|note| matches!(note.event, Event::BudgetChanged { .. }))
     }
 
-    /// The looks of an experiment that has just begun, whose number of blocks is the plan's or the one that was found.
+    /// The looks of an experiment that has just begun, whose number of blocks is the plan's or the
+    /// one that was found.
     pub fn planned(plan: &Plan, criteria: &Criteria, found: Option<u32>) -> Looks {
         let planned = criteria.planned.or(plan.budget.blocks).or(found);
         Looks { planned, ended: false, no_early_stop: plan.budget.no_early_stop }
@@ -150,14 +155,16 @@ impl Question<'_> {
             (Method::Spending, Some(planned)) => {
                 let planned = planned as usize;
                 let futile = self.futile(ratios).is_some();
-                // An arm that was given up for what it showed has not come to the end of the budget.
+                // An arm that was given up for what it showed has not come to the end of the
+                // budget.
                 let look = if self.looks.ended && !futile { Look::Last } else { Look::Planned };
                 Rule::Spending(Design { planned, look })
             }
         }
     }
 
-    /// The probability of a verdict if it is so small that an arm with these log ratios is given up.
+    /// The probability of a verdict if it is so small that an arm with these log ratios is given
+    /// up.
     fn futile(&self, ratios: &Moments) -> Option<f64> {
         let planned = self.looks.planned.filter(|_| !self.looks.no_early_stop)?;
         (self.criteria.method == Method::Spending)
@@ -228,7 +235,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// A bound is on the near side of the truth: the interval's end on that side holds, the other one does not.
+    /// A bound is on the near side of the truth: the interval's end on that side holds, the other
+    /// one does not.
     fn opened(&self, interval: Interval) -> Interval {
         let [low, high] = self.open;
         Interval {
@@ -323,8 +331,9 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Blocks until one of the two claims would be settled if mean and deviation stay as they are: more of this experiment, or
-    /// those of a new one where the budget of this one does not suffice.
+    /// Blocks until one of the two claims would be settled if mean and deviation stay as they are:
+    /// more of this experiment, or those of a new one where the budget of this one does not
+    /// suffice.
     fn blocks_to_go(
         &self,
         question: &Question<'_>,

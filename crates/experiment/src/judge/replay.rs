@@ -1,7 +1,9 @@
-//! A table that somebody measured to its end, as an experiment with early stopping would have seen it.
+//! A table that somebody measured to its end, as an experiment with early stopping would have seen
+//! it.
 //!
-//! Block by block in the table's order, with the rule's look after each: an arm that is decided or given up at a look has no part in
-//! the blocks after it. What remains is judged as any experiment's evidence is.
+//! Block by block in the table's order, with the rule's look after each: an arm that is decided or
+//! given up at a look has no part in the blocks after it. What remains is judged as any
+//! experiment's evidence is.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +15,8 @@ use crate::stats::holm::step_down;
 use crate::stats::spending::{Look, Sides, interval};
 use crate::stats::{Moments, Running};
 
-/// The samples that an experiment by this question's rule would have had: all of them, where the rule does not look block by block.
+/// The samples that an experiment by this question's rule would have had: all of them, where the
+/// rule does not look block by block.
 pub fn as_it_would_have_stopped<'a>(
     question: &Question<'_>,
     samples: &[&'a Sample],

@@ -22,7 +22,8 @@ fn sample(arm: &str, block: Option<u32>, value: f64) -> Sample {
     }
 }
 
-/// Eight blocks of a baseline, and of arms that are `factor` times the baseline with a little noise of their own.
+/// Eight blocks of a baseline, and of arms that are `factor` times the baseline with a little noise
+/// of their own.
 fn table(arms: &[(&str, f64)]) -> Vec<Sample> {
     let mut samples = Vec::new();
     for (block, base) in BLOCKS.iter().enumerate() {
@@ -360,7 +361,8 @@ fn counted(arm: &str, block: u32, requests: u64) -> Sample {
     Sample { requests: Some(requests), ..sample(arm, Some(block), requests as f64) }
 }
 
-/// Eight blocks in which the arm completes this many requests, and the baseline about as many as is said.
+/// Eight blocks in which the arm completes this many requests, and the baseline about as many as is
+/// said.
 fn starving(arm: impl Fn(u32) -> u64, baseline: impl Fn(u32) -> u64) -> Vec<Sample> {
     (0..8)
         .flat_map(|block| {

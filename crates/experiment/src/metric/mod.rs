@@ -1,6 +1,7 @@
 //! The metrics that a trial can report: one row each, with unit and the direction that is good.
 //!
-//! A verdict needs the direction; a reader needs the unit. Both stand here once, and every report reads them from here.
+//! A verdict needs the direction; a reader needs the unit. Both stand here once, and every report
+//! reads them from here.
 
 mod unit;
 
@@ -23,13 +24,15 @@ pub struct Metric {
     pub direction: Direction,
     /// The percentile of latency that this is, if it is one: it needs enough I/Os to exist.
     pub percentile: Option<f64>,
-    /// The events that a value rests on; none where a value is no sum, mean or extreme of events, or nothing counts them.
+    /// The events that a value rests on; none where a value is no sum, mean or extreme of events,
+    /// or nothing counts them.
     pub counts: Option<Counts>,
     /// One line of meaning.
     pub help: &'static str,
 }
 
-/// The events that a value of a metric rests on, and the rate by which a trial reports their number.
+/// The events that a value of a metric rests on, and the rate by which a trial reports their
+/// number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
     /// Requests of either direction.
@@ -77,7 +80,8 @@ impl Counts {
 }
 
 impl Metric {
-    /// The fewest events of a trial whose value says something: a percentile needs ten beyond it, everything else [`FLOOR`].
+    /// The fewest events of a trial whose value says something: a percentile needs ten beyond it,
+    /// everything else [`FLOOR`].
     pub fn floor(&self) -> u64 {
         // 100 - 99.9 is not exactly 0.1: without the allowance the answer would be 10 001.
         let beyond =
@@ -90,12 +94,13 @@ impl Metric {
     }
 }
 
-/// The fewest events for a rate or a mean: one more or less is 1 % of a hundred, and as many at random times vary by 10 %.
+/// The fewest events for a rate or a mean: one more or less is 1 % of a hundred, and as many at
+/// random times vary by 10 %.
 pub const FLOOR: u64 = 100;
 
 impl Metric {
-    /// The bound that a trial in which no request completed sets: a rate is 0, a latency at least as long as the trial. None for a
-    /// metric that means nothing then.
+    /// The bound that a trial in which no request completed sets: a rate is 0, a latency at least
+    /// as long as the trial. None for a metric that means nothing then.
     pub fn starved_value(&self, window_ns: u64) -> Option<f64> {
         self.counts?;
         match self.direction {
@@ -132,8 +137,8 @@ const fn percentile(
     Metric { percentile: Some(percentile), ..row(name, label, noun, "µs", LowerIsBetter, help) }
 }
 
-/// Every metric that schedlab's own arenas report. MB is 10^6 bytes. From `fairness_jain` on they need eyes inside of the disk
-/// or the scheduler, so only arenas that have them report them.
+/// Every metric that schedlab's own arenas report. MB is 10^6 bytes. From `fairness_jain` on they
+/// need eyes inside of the disk or the scheduler, so only arenas that have them report them.
 pub static METRICS: &[Metric] = &[
     row(
         "throughput_mb_per_s",
@@ -596,19 +601,21 @@ pub static METRICS: &[Metric] = &[
     ),
 ];
 
-/// The row of a metric, if it is one of schedlab's own. A program with several jobs reports `JOB.METRIC` of each.
+/// The row of a metric, if it is one of schedlab's own. A program with several jobs reports
+/// `JOB.METRIC` of each.
 pub fn find(name: &str) -> Option<&'static Metric> {
     let own = name.rsplit_once('.').map_or(name, |(_, metric)| metric);
     METRICS.iter().find(|metric| metric.name == own)
 }
 
-/// The direction of any metric, foreign ones included: from the table, else from the words of its name; none if they tell none.
+/// The direction of any metric, foreign ones included: from the table, else from the words of its
+/// name; none if they tell none.
 pub fn direction_of(name: &str) -> Option<Direction> {
     find(name).map(|metric| metric.direction).or_else(|| by_words(name))
 }
 
-/// The direction that a column of a table of somebody else has: one that is called like a metric of ours that only describes is another
-/// thing, and is named in order to be judged.
+/// The direction that a column of a table of somebody else has: one that is called like a metric of
+/// ours that only describes is another thing, and is named in order to be judged.
 pub fn direction_of_column(name: &str) -> Option<Direction> {
     find(name)
         .map(|metric| metric.direction)

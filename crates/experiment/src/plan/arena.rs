@@ -1,7 +1,7 @@
 //! Where trials take place.
 //!
-//! Four arenas are peers; what differs between them is a method here, so that callers ask for the difference and not for the
-//! name.
+//! Four arenas are peers; what differs between them is a method here, so that callers ask for the
+//! difference and not for the name.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,8 @@ pub enum ArenaKind {
     Cpu,
     /// Elevators written in Rust and a modelled device, in virtual time.
     Sim,
-    /// The elevators of a real Linux that runs as a process, and a modelled device, in virtual time.
+    /// The elevators of a real Linux that runs as a process, and a modelled device, in virtual
+    /// time.
     Kernel,
 }
 
@@ -34,7 +35,8 @@ impl ArenaKind {
         }
     }
 
-    /// Whether time is virtual: it begins at 0, passes as fast as it can be computed, and is the same in every run.
+    /// Whether time is virtual: it begins at 0, passes as fast as it can be computed, and is the
+    /// same in every run.
     pub fn is_virtual(self) -> bool {
         matches!(self, ArenaKind::Sim | ArenaKind::Kernel)
     }

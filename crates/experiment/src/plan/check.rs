@@ -1,7 +1,8 @@
 //! What a plan must be before anything is measured.
 //!
-//! Everything here can be known without the machine; whether the device exists or the kernel has the scheduler is asked by
-//! the arena. Checked once, at the door, so that no later stage has to think of an empty list or a margin of 300 %.
+//! Everything here can be known without the machine; whether the device exists or the kernel has
+//! the scheduler is asked by the arena. Checked once, at the door, so that no later stage has to
+//! think of an empty list or a margin of 300 %.
 
 use text::limits::{BLOCKS, TRIALS};
 

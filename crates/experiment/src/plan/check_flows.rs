@@ -6,7 +6,8 @@ use super::{FLOWS, Flow, PlanError, WorkloadSpec};
 /// The longest name of a flow: a control group is called like it.
 const LONGEST_NAME: usize = 64;
 
-/// Whether a control group can be called so: 1 to 64 letters, digits, `_` and `-`, so that it is no path and no line of a file.
+/// Whether a control group can be called so: 1 to 64 letters, digits, `_` and `-`, so that it is no
+/// path and no line of a file.
 pub fn is_flow_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(is_plain)

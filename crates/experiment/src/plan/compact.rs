@@ -1,15 +1,16 @@
 //! Arms and workloads in one word, as flags of the command line write them.
 //!
-//! `[NAME=]HEAD[:KEY=VALUE]…`: an `=` before the first `:` splits off a name of one's own. One grammar for both, here rather
-//! than with the command line, so that a plan made from flags and a plan read from a file are the same values.
+//! `[NAME=]HEAD[:KEY=VALUE]…`: an `=` before the first `:` splits off a name of one's own. One
+//! grammar for both, here rather than with the command line, so that a plan made from flags and a
+//! plan read from a file are the same values.
 
 use std::collections::BTreeMap;
 
 use super::check::unique;
 use super::{Arm, Background, PlanError, Share, WorkloadSpec};
 
-/// Reads an arm: `bfq`, `bfq:slice_idle=0:nr_requests=64`, `quick=bfq:slice_idle=0`. Without a name of its own the arm is
-/// called as it is written.
+/// Reads an arm: `bfq`, `bfq:slice_idle=0:nr_requests=64`, `quick=bfq:slice_idle=0`. Without a name
+/// of its own the arm is called as it is written.
 ///
 /// # Errors
 /// [`PlanError::Word`] with an example.
@@ -21,15 +22,17 @@ pub fn parse_arm(word: &str) -> Result<Arm, PlanError> {
 /// Reads several arms.
 ///
 /// # Errors
-/// [`PlanError::Word`], or [`PlanError::Duplicate`] when two would have the same name: an A/A comparison gives them names of
-/// their own, `a=none,b=none`.
+/// [`PlanError::Word`], or [`PlanError::Duplicate`] when two would have the same name: an A/A
+/// comparison gives them names of their own, `a=none,b=none`.
 pub fn parse_arms<S: AsRef<str>>(words: &[S]) -> Result<Vec<Arm>, PlanError> {
     distinct(words.iter().map(|word| parse_arm(word.as_ref())).collect::<Result<_, _>>()?)
 }
 
-/// Reads arms of the cpu arena: `[NAME=]SETTING[+SETTING]…`, where a setting is `KEY=VALUE` of `keys`, `default` or another word, which names
-/// the scheduler. A key of `keys` that ends with `:` is followed by any name. What stands before the first `=` is a name of the arm's own
-/// unless it is one of the keys. In values `/` may stand for `:`, and the CPUs of a list are separated by `;`.
+/// Reads arms of the cpu arena: `[NAME=]SETTING[+SETTING]…`, where a setting is `KEY=VALUE` of
+/// `keys`, `default` or another word, which names the scheduler. A key of `keys` that ends with `:`
+/// is followed by any name. What stands before the first `=` is a name of the arm's own unless it
+/// is one of the keys. In values `/` may stand for `:`, and the CPUs of a list are separated by
+/// `;`.
 ///
 /// # Errors
 /// As [`parse_arms`].
@@ -96,9 +99,10 @@ fn distinct(arms: Vec<Arm>) -> Result<Vec<Arm>, PlanError> {
     Ok(arms)
 }
 
-/// Reads a workload: `oltp`, `oltp:clients=8:block_size=8k`, `mine=oltp:clients=8`. The parameter `primary=METRIC` names the
-/// metric that decides; it is no part of the label that a workload without a name of its own gets. Where a file comes first,
-/// `file=` need not be written: `fio:random.fio`.
+/// Reads a workload: `oltp`, `oltp:clients=8:block_size=8k`, `mine=oltp:clients=8`. The parameter
+/// `primary=METRIC` names the metric that decides; it is no part of the label that a workload
+/// without a name of its own gets. Where a file comes first, `file=` need not be written:
+/// `fio:random.fio`.
 ///
 /// # Errors
 /// [`PlanError::Word`] with an example.
@@ -148,7 +152,8 @@ fn split_workload(word: &str) -> Result<Parts, PlanError> {
     Ok(parts)
 }
 
-/// Takes the share of the device out of a workload's parameters. Several bounds are separated by `+`: a comma separates workloads.
+/// Takes the share of the device out of a workload's parameters. Several bounds are separated by
+/// `+`: a comma separates workloads.
 fn share_of(pairs: &mut BTreeMap<String, String>, word: &str) -> Result<Share, PlanError> {
     let weight = pairs.remove("io_weight").map(|text| {
         text.parse().map_err(|_| PlanError::Word {

@@ -1,8 +1,10 @@
-//! The plan of an experiment: what is compared, on what work, for how long, and what will count as a difference.
+//! The plan of an experiment: what is compared, on what work, for how long, and what will count as
+//! a difference.
 //!
-//! Everything that decides a verdict is written down before the first trial, so that it is not possible to choose the margin, the
-//! metric or the stopping rule after seeing the numbers. Consent to destroy data is not part of a plan: a plan is copied
-//! from machine to machine, and consent belongs to one device on one day.
+//! Everything that decides a verdict is written down before the first trial, so that it is not
+//! possible to choose the margin, the metric or the stopping rule after seeing the numbers. Consent
+//! to destroy data is not part of a plan: a plan is copied from machine to machine, and consent
+//! belongs to one device on one day.
 
 use std::collections::BTreeMap;
 
@@ -47,12 +49,14 @@ pub struct Plan {
     /// Where trials take place.
     #[serde(default)]
     pub arena: ArenaKind,
-    /// In the disk arena `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary loop device. In the sim and
-    /// kernel arenas a model's name, `NAME:KEY=VALUE…` with parts of it changed, or a TOML file that describes one. In the cpu
-    /// arena it may be left out; it is [`CPU_DEVICE`] there.
+    /// In the disk arena `/dev/NAME`, `NAME`, `/dev/disk/by-id/…`, or `loop:SIZE` for a temporary
+    /// loop device. In the sim and kernel arenas a model's name, `NAME:KEY=VALUE…` with parts of it
+    /// changed, or a TOML file that describes one. In the cpu arena it may be left out; it is
+    /// [`CPU_DEVICE`] there.
     #[serde(default)]
     pub device: String,
-    /// In the kernel arena: which kernel, as `schedlab kernel build --source` takes it; `debian:6.1` if not named.
+    /// In the kernel arena: which kernel, as `schedlab kernel build --source` takes it;
+    /// `debian:6.1` if not named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Seed of every random choice: order of arms, offsets of requests.
@@ -85,7 +89,8 @@ pub struct Plan {
     /// Metrics that only this plan's programs report.
     #[serde(rename = "metric", default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<OwnMetric>,
-    /// What somebody else published about the same: shown beside what is measured here, never part of a verdict.
+    /// What somebody else published about the same: shown beside what is measured here, never part
+    /// of a verdict.
     #[serde(rename = "published", default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
 }
@@ -112,12 +117,12 @@ pub struct Published {
 pub struct Arm {
     /// Its name in the report; unique.
     pub name: String,
-    /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked). In the cpu arena the CPU
-    /// scheduler: `default` if it is left out.
+    /// The I/O scheduler, as the user wrote it (old names are resolved when the plan is checked).
+    /// In the cpu arena the CPU scheduler: `default` if it is left out.
     #[serde(default)]
     pub scheduler: String,
-    /// Tunables of the scheduler and attributes of the queue (`slice_idle`, `nr_requests`, …) as text; in the cpu arena
-    /// `nice`, `policy`, ….
+    /// Tunables of the scheduler and attributes of the queue (`slice_idle`, `nr_requests`, …) as
+    /// text; in the cpu arena `nice`, `policy`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "scalars")]
     pub tunables: BTreeMap<String, String>,
 }
@@ -163,7 +168,8 @@ pub struct Share {
     /// Weight of its control group for I/O, 1 to 10000; 100 is everybody's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_weight: Option<u32>,
-    /// Bounds of its control group: `rbps`, `wbps`, `riops`, `wiops` as in cgroup v2's io.max, e.g. `wbps=10M wiops=100`.
+    /// Bounds of its control group: `rbps`, `wbps`, `riops`, `wiops` as in cgroup v2's io.max, e.g.
+    /// `wbps=10M wiops=100`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_max: Option<String>,
     /// Its I/O priority: `idle`, `best-effort:0…7` or `realtime:0…7`.
@@ -218,8 +224,8 @@ pub struct WorkloadSpec {
 }
 
 impl Plan {
-    /// Which way a metric improves: as the plan says of its own, else as the table or the words of its name say. Where none says it, the
-    /// metric only describes.
+    /// Which way a metric improves: as the plan says of its own, else as the table or the words of
+    /// its name say. Where none says it, the metric only describes.
     pub fn direction_of(&self, metric: &str) -> Direction {
         let own = self.metrics.iter().find(|own| own.name == metric);
         own.map_or_else(
@@ -249,7 +255,8 @@ pub struct Budget {
     pub blocks: Option<u32>,
     /// Go on to the end of the budget even when every verdict is reached.
     pub no_early_stop: bool,
-    /// Measure although there are fewer blocks than an interval takes: for figures and traces without verdicts.
+    /// Measure although there are fewer blocks than an interval takes: for figures and traces
+    /// without verdicts.
     #[serde(skip_serializing_if = "is_false")]
     pub figures_only: bool,
 }
@@ -276,8 +283,8 @@ pub struct TrialLength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Group-sequential: looks after every block of a budget that is known beforehand, all of them together at the level of
-    /// `alpha`.
+    /// Group-sequential: looks after every block of a budget that is known beforehand, all of them
+    /// together at the level of `alpha`.
     #[default]
     Spending,
     /// A confidence sequence: valid at every look, for work without a known end.
@@ -298,8 +305,9 @@ pub struct Criteria {
     pub alpha: f64,
     /// How intervals are computed.
     pub method: Method,
-    /// The number of blocks of each workload that the bounds of `spending` are for; none: `budget.blocks`, else what fits into
-    /// the budget's time by the first block, which the record notes.
+    /// The number of blocks of each workload that the bounds of `spending` are for; none:
+    /// `budget.blocks`, else what fits into the budget's time by the first block, which the record
+    /// notes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<u32>,
     /// A judgement is void when more than this share of its blocks is void.
@@ -326,8 +334,9 @@ pub struct Limits {
     pub foreign_io_share: f64,
     /// At least this share of the workload's bytes must have been counted by the device.
     pub reached_share: f64,
-    /// CPU time stolen by the hypervisor, as a share of all CPU time. Generous: what is stolen at random hits all
-    /// arms of a block alike and widens the interval, which is honest already; beyond this the machine is not ours at all.
+    /// CPU time stolen by the hypervisor, as a share of all CPU time. Generous: what is stolen at
+    /// random hits all arms of a block alike and widens the interval, which is honest already;
+    /// beyond this the machine is not ours at all.
     pub steal_share: f64,
 }
 

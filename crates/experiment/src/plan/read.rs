@@ -1,8 +1,9 @@
 //! Reading and writing plan.toml, and what can be wrong with a plan.
 //!
-//! A plan is written by hand, so its errors are for a person: the line, the word, and the nearest word that would have been
-//! right. serde already knows the words that it expects at each place; its message is taken apart here rather than keeping a
-//! second list of the fields, which would fall behind the first.
+//! A plan is written by hand, so its errors are for a person: the line, the word, and the nearest
+//! word that would have been right. serde already knows the words that it expects at each place;
+//! its message is taken apart here rather than keeping a second list of the fields, which would
+//! fall behind the first.
 
 use std::borrow::Cow;
 
@@ -108,10 +109,11 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Writes the plan, defaults filled in, so that it means the same under a later version with other defaults.
+    /// Writes the plan, defaults filled in, so that it means the same under a later version with
+    /// other defaults.
     ///
-    /// A character that steers a terminal is written as an escape. Names have none in a checked plan; a value that TOML writes between
-    /// single quotes, where nothing is an escape, keeps it.
+    /// A character that steers a terminal is written as an escape. Names have none in a checked
+    /// plan; a value that TOML writes between single quotes, where nothing is an escape, keeps it.
     pub fn to_toml(&self) -> String {
         let text = toml::to_string_pretty(self)
             .expect("a plan has only tables, text and numbers, all of which TOML can write");
@@ -124,7 +126,8 @@ impl Plan {
     }
 }
 
-/// A plan of a later version may have keys that this build does not know: say that, rather than call them typos.
+/// A plan of a later version may have keys that this build does not know: say that, rather than
+/// call them typos.
 fn refuse_other_schema(text: &str) -> Result<(), PlanError> {
     let table: toml::Table = text.parse().map_err(|error| explain(text, &error))?;
     match table.get("schema").and_then(toml::Value::as_integer) {

@@ -1,7 +1,7 @@
 //! Percentages and durations as people write them.
 //!
-//! A bare number is refused where it could mean two things: `--budget 5` is five seconds to one reader and five minutes to
-//! the next, and `--margin 1` is 1 % or 100 %.
+//! A bare number is refused where it could mean two things: `--budget 5` is five seconds to one
+//! reader and five minutes to the next, and `--margin 1` is 1 % or 100 %.
 
 use std::time::Duration;
 

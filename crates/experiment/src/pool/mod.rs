@@ -1,8 +1,10 @@
 //! Several occasions of one question as one study: the interval holds for the effect on any day.
 //!
-//! Each occasion gives one mean log ratio an arm and metric, from the blocks that count in it; [`stats::occasions`](crate::stats::occasions)
-//! makes one interval of them, and margin, Holm's levels and the advice are those of a study. Medians, numbers of blocks and void
-//! evidence are those of all occasions together. An occasion whose evidence about an arm is void is left out for this arm, and said.
+//! Each occasion gives one mean log ratio an arm and metric, from the blocks that count in it;
+//! [`stats::occasions`](crate::stats::occasions) makes one interval of them, and margin, Holm's
+//! levels and the advice are those of a study. Medians, numbers of blocks and void evidence are
+//! those of all occasions together. An occasion whose evidence about an arm is void is left out for
+//! this arm, and said.
 
 use std::collections::BTreeMap;
 
@@ -136,7 +138,8 @@ pub fn pool_samples(
     Ok(study)
 }
 
-/// All samples as those of one experiment: the blocks of an occasion follow those of the one before.
+/// All samples as those of one experiment: the blocks of an occasion follow those of the one
+/// before.
 fn joined(occasions: &[OccasionSamples]) -> Vec<Sample> {
     let (mut samples, mut blocks, mut sequence) = (Vec::new(), 0, 0);
     for occasion in occasions {
@@ -237,7 +240,8 @@ impl<'a> Case<'a> {
         Case { all, ratios, pooled: Interval::of(&occasions), occasions, own, left_out }
     }
 
-    /// The mean over the occasions of the logarithm of a value: the ratio is the mean of their ratios, so that these are its two sides.
+    /// The mean over the occasions of the logarithm of a value: the ratio is the mean of their
+    /// ratios, so that these are its two sides.
     fn mean_of(&self, value: impl Fn(&Judgement) -> Option<f64>) -> Option<f64> {
         let logs: Option<Vec<f64>> = self.own.iter().map(|own| value(own).map(f64::ln)).collect();
         logs.filter(|logs| !logs.is_empty()).map(|logs| Moments::of(&logs).mean)
@@ -257,7 +261,8 @@ impl<'a> Case<'a> {
         self.all.verdict == Verdict::Void || self.occasions.is_empty()
     }
 
-    /// Occasions to go until one of the two claims would be settled if mean and deviation stay as they are.
+    /// Occasions to go until one of the two claims would be settled if mean and deviation stay as
+    /// they are.
     fn more(&self, margin: f64, levels: [f64; 2]) -> Option<u32> {
         if self.occasions.len() < LEAST_OCCASIONS {
             return None;
@@ -274,7 +279,8 @@ impl<'a> Case<'a> {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        // What the study of all blocks together says of the interval over its blocks does not hold of this one.
+        // What the study of all blocks together says of the interval over its blocks does not hold
+        // of this one.
         let of_blocks = |reason: &&Reason| {
             !matches!(
                 reason,
@@ -295,7 +301,8 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Whether a verdict holds although an end of its interval is open: one beyond the margin rests on the near end only.
+/// Whether a verdict holds although an end of its interval is open: one beyond the margin rests on
+/// the near end only.
 fn is_borne(verdict: Verdict, is_above: bool, [low, high]: [bool; 2]) -> bool {
     match verdict {
         Verdict::Better | Verdict::Worse => !(if is_above { low } else { high }),

@@ -1,4 +1,5 @@
-//! Whether several records or tables ask one question. What differs is named; what may differ from day to day is a caution.
+//! Whether several records or tables ask one question. What differs is named; what may differ from
+//! day to day is a caution.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! How an experiment ended.
 //!
-//! A line of the record has the word `why`, the fields of the reason, and `text`, the same in words for readers of the file.
-//! Only the word and the fields are read back.
+//! A line of the record has the word `why`, the fields of the reason, and `text`, the same in words
+//! for readers of the file. Only the word and the fields are read back.
 
 use std::fmt;
 

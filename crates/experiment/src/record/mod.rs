@@ -1,7 +1,8 @@
-//! The record of an experiment: everything that was observed, one JSON line each, in order of observation.
+//! The record of an experiment: everything that was observed, one JSON line each, in order of
+//! observation.
 //!
-//! Append-only, so that nothing measured can be lost or revised: a crash can cut the last line and nothing else. The study
-//! is a function of these lines.
+//! Append-only, so that nothing measured can be lost or revised: a crash can cut the last line and
+//! nothing else. The study is a function of these lines.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ pub use note::{Event, Note};
 pub use parse::{Cut, Record, RecordError, RecordReader};
 pub use void::VoidReason;
 
-/// The counter of the CPU time that schedlab itself has used while it waited for a program, as a share of the measured window.
+/// The counter of the CPU time that schedlab itself has used while it waited for a program, as a
+/// share of the measured window.
 pub const OWN_CPU: &str = "schedlab_cpu_share";
 
 /// One line of record.jsonl.
@@ -54,11 +56,12 @@ pub struct Header {
     pub command: String,
 }
 
-/// Section of the environment that says of each arm whose scheduler is not confirmed in its source how sure it is: a mark, a space
-/// and words, as `R recalled, not confirmed`.
+/// Section of the environment that says of each arm whose scheduler is not confirmed in its source
+/// how sure it is: a mark, a space and words, as `R recalled, not confirmed`.
 pub const UNCONFIRMED: &str = "evidence";
 
-/// Section of the environment that names each arm whose requests cost no CPU time in a simulation of a flash device.
+/// Section of the environment that names each arm whose requests cost no CPU time in a simulation
+/// of a flash device.
 pub const CPU_TIME_OMITTED: &str = "cpu time omitted";
 
 /// Facts about the machine, by section (`kernel`, `device`, `cpu`, …) and name, as text.
@@ -94,7 +97,8 @@ pub struct Observation {
     /// Latency curves: of all requests, of reads, of writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyCurve>,
-    /// What the device and the system counted meanwhile (`device_read_bytes`, `issued_read_bytes`, `steal_share`, …).
+    /// What the device and the system counted meanwhile (`device_read_bytes`, `issued_read_bytes`,
+    /// `steal_share`, …).
     #[serde(default, with = "finite", skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
     /// What invalidates this trial, or one metric of it.

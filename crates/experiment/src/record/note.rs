@@ -1,7 +1,7 @@
 //! What happened between trials.
 //!
-//! As with [`End`](super::End), a line has the word `event`, the fields, and `text` in words; only the word and the fields are
-//! read back.
+//! As with [`End`](super::End), a line has the word `event`, the fields, and `text` in words; only
+//! the word and the fields are read back.
 
 use std::fmt;
 
@@ -32,7 +32,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<String>,
     },
-    /// The number of blocks of each workload that the bounds of the verdicts are for, fixed before the first of their looks.
+    /// The number of blocks of each workload that the bounds of the verdicts are for, fixed before
+    /// the first of their looks.
     Planned {
         /// How many.
         blocks: u32,
@@ -45,7 +46,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blocks: Option<u32>,
     },
-    /// An arm is no longer measured on a workload: a verdict within the planned blocks is improbable.
+    /// An arm is no longer measured on a workload: a verdict within the planned blocks is
+    /// improbable.
     FutileArm {
         /// The workload's label.
         workload: String,
@@ -56,7 +58,8 @@ pub enum Event {
         /// The probability of a verdict.
         chance: f64,
     },
-    /// An arm is no longer measured on a workload: its verdict is reached, or it has no valid trial.
+    /// An arm is no longer measured on a workload: its verdict is reached, or it has no valid
+    /// trial.
     StoppedArm {
         /// The workload's label.
         workload: String,
@@ -88,7 +91,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         void: Option<VoidReason>,
     },
-    /// The rehearsal held too few events for the metric that decides, so trials are longer than was chosen; the plan has their length.
+    /// The rehearsal held too few events for the metric that decides, so trials are longer than was
+    /// chosen; the plan has their length.
     LengthenedTrials {
         /// The workload with the fewest, for what it takes.
         workload: String,

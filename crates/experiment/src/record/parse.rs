@@ -1,8 +1,9 @@
 //! Reading record.jsonl, whole or cut off, and writing its lines.
 //!
-//! A crash or a full disk can cut the last line and nothing else, so exactly that is forgiven: the cut line is set aside with
-//! the place where it starts, and `--resume` truncates there. Anything unreadable before the last line was not done by a
-//! crash; guessing around it could drop trials unseen, so it is refused with its line.
+//! A crash or a full disk can cut the last line and nothing else, so exactly that is forgiven: the
+//! cut line is set aside with the place where it starts, and `--resume` truncates there. Anything
+//! unreadable before the last line was not done by a crash; guessing around it could drop trials
+//! unseen, so it is refused with its line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,7 +81,8 @@ pub enum RecordError {
 }
 
 impl Line {
-    /// The line as text, without the line end. What steers a terminal is escaped, which means the same in JSON.
+    /// The line as text, without the line end. What steers a terminal is escaped, which means the
+    /// same in JSON.
     pub fn to_json_line(&self) -> String {
         let text = serde_json::to_string(self)
             .expect("a line has only text keys and numbers, all of which JSON can write");
@@ -101,8 +103,8 @@ impl Record {
         }
     }
 
-    /// How long after the start of the experiment the last thing was seen, in milliseconds: where its clock goes on when it is
-    /// resumed.
+    /// How long after the start of the experiment the last thing was seen, in milliseconds: where
+    /// its clock goes on when it is resumed.
     pub fn last_ms(&self) -> u64 {
         let end = |trial: &Trial| {
             trial.started_ms.saturating_add(trial.observation.duration_ns / 1_000_000)
@@ -115,7 +117,8 @@ impl Record {
     /// Reads a record.
     ///
     /// # Errors
-    /// [`RecordError`] when it is empty, of another version, or unreadable anywhere but in a cut last line.
+    /// [`RecordError`] when it is empty, of another version, or unreadable anywhere but in a cut
+    /// last line.
     pub fn parse(text: &str) -> Result<Record, RecordError> {
         Record::from_bytes(text.as_bytes())
     }
@@ -150,9 +153,11 @@ impl Record {
 }
 
 impl Record {
-    /// A trial of an arm or workload that the plan does not have would be in no judgement: two records were mixed.
+    /// A trial of an arm or workload that the plan does not have would be in no judgement: two
+    /// records were mixed.
     fn refuse_strangers(&self, trial: &Trial, line: usize) -> Result<(), RecordError> {
-        // No record has more blocks than trials, and the numbers that follow a trial's own are reckoned from it.
+        // No record has more blocks than trials, and the numbers that follow a trial's own are
+        // reckoned from it.
         if u64::from(trial.block) >= TRIALS.most || trial.sequence >= u64::MAX / 2 {
             let problem = format!(
                 "a trial of number {} in block {}, beyond any record",
@@ -305,7 +310,8 @@ fn read_header(line: &RawLine<'_>) -> Result<Header, RecordError> {
             .map_or("a line of no kind".to_string(), |kind| format!("a line of kind {kind}"));
         return Err(RecordError::NoHeader { found });
     }
-    // Before reading the rest: a header of another version may have parts that this build does not know.
+    // Before reading the rest: a header of another version may have parts that this build does not
+    // know.
     if value["schema"] != SCHEMA {
         let build = value["schedlab"].as_str().map(str::to_string);
         return Err(RecordError::Schema { found: value["schema"].to_string(), build });

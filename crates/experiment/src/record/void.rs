@@ -101,7 +101,8 @@ pub enum VoidReason {
 }
 
 impl VoidReason {
-    /// Whether this invalidates `metric`. Most reasons invalidate the whole trial; too few I/Os only one percentile.
+    /// Whether this invalidates `metric`. Most reasons invalidate the whole trial; too few I/Os
+    /// only one percentile.
     pub fn applies_to(&self, metric: &str) -> bool {
         match self {
             VoidReason::TooFewIos { metric: only, .. } => only == metric,

@@ -1,20 +1,24 @@
 //! What may be believed of the winner of a search.
 //!
-//! **Problem.** The winner is the luckiest of many candidates: its mean in the search is too good, and an interval over the same
-//! trials does not cover. **Approach.** The error α is split beforehand.
+//! **Problem.** The winner is the luckiest of many candidates: its mean in the search is too good,
+//! and an interval over the same trials does not cover. **Approach.** The error α is split
+//! beforehand.
 //!
-//! 1. *Fresh evidence*, at [`FRESH`]·α: a confidence sequence over the blocks of the confirmation alone. The winner was fixed before
-//!    the first of them.
-//! 2. *All evidence*, at the rest: for each point p of the space and each number n of search blocks, the sequence that begins with the
-//!    first n blocks of p in the search and goes on with those of the confirmation is a confidence sequence at its own level
-//!    (1 − [`FRESH`])·α·w(p)·v(n). The weights are fixed before the search and sum to at most 1, so with probability 1 − (1 − FRESH)·α
-//!    none of all these sequences ever misses, and it does not matter by which rule, and after seeing what, p and n were chosen. w
-//!    prefers points that turn few things: 1/((d+1)(d+2)) for all that turn d dimensions together, in equal parts;
-//!    v(n) = 1/((n+1)(n+2)).
+//! 1. *Fresh evidence*, at [`FRESH`]·α: a confidence sequence over the blocks of the confirmation
+//!    alone. The winner was fixed before the first of them.
+//! 2. *All evidence*, at the rest: for each point p of the space and each number n of search
+//!    blocks, the sequence that begins with the first n blocks of p in the search and goes on with
+//!    those of the confirmation is a confidence sequence at its own level (1 −
+//!    [`FRESH`])·α·w(p)·v(n). The weights are fixed before the search and sum to at most 1, so with
+//!    probability 1 − (1 − FRESH)·α none of all these sequences ever misses, and it does not matter
+//!    by which rule, and after seeing what, p and n were chosen. w prefers points that turn few
+//!    things: 1/((d+1)(d+2)) for all that turn d dimensions together, in equal parts; v(n) =
+//!    1/((n+1)(n+2)).
 //!
-//! The final interval is the intersection: it misses with probability at most α. Why not a level by the number k of the candidate,
-//! 1/(k(k+1))? Where the arms of a block share a seed, the k-th candidate is chosen by what others showed on the very seeds that it is
-//! measured on, so "the k-th candidate" is no hypothesis that was there before the evidence; "the point p" is.
+//! The final interval is the intersection: it misses with probability at most α. Why not a level by
+//! the number k of the candidate, 1/(k(k+1))? Where the arms of a block share a seed, the k-th
+//! candidate is chosen by what others showed on the very seeds that it is measured on, so "the k-th
+//! candidate" is no hypothesis that was there before the evidence; "the point p" is.
 
 use crate::stats::{Interval, Moments, sequence};
 
@@ -23,9 +27,9 @@ use crate::search::space::{Point, Space};
 /// The share of α that the fresh evidence alone is judged at.
 pub const FRESH: f64 = 0.8;
 
-/// The interval of the winner's effect at confidence 1 − `alpha`: from the effects of the confirmation's blocks, and from those of the
-/// search, which were seen before the winner was chosen. The ends of an empty intersection (of probability below `alpha`) are put
-/// in order.
+/// The interval of the winner's effect at confidence 1 − `alpha`: from the effects of the
+/// confirmation's blocks, and from those of the search, which were seen before the winner was
+/// chosen. The ends of an empty intersection (of probability below `alpha`) are put in order.
 pub fn interval(
     space: &Space,
     winner: &Point,

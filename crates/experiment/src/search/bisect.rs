@@ -1,17 +1,21 @@
-//! Bisection: which step of a series made things worse, from verdicts that may err and steps that may be impossible to judge.
+//! Bisection: which step of a series made things worse, from verdicts that may err and steps that
+//! may be impossible to judge.
 //!
-//! **Problem.** Steps 0 to n in order; step 0 is good, step n is bad, and somewhere between two neighbours good turns into bad. A verdict
-//! about a step costs a kernel and an experiment. Some steps cannot be judged: they do not build, do not boot, or the evidence does
-//! not suffice.
+//! **Problem.** Steps 0 to n in order; step 0 is good, step n is bad, and somewhere between two
+//! neighbours good turns into bad. A verdict about a step costs a kernel and an experiment. Some
+//! steps cannot be judged: they do not build, do not boot, or the evidence does not suffice.
 //!
-//! **Approach.** The step in the middle of the last good and the first bad one is tried. If it cannot be judged, the search moves away from it
-//! by doubled distances, since what breaks a step mostly breaks its neighbours; when only such steps are left between the last good and
-//! the first bad one, the answer is that range. Each verdict has its own part of the error that the whole may have
-//! ([`ErrorShares`]), so that all of them are right with at least the promised probability, whatever depends on what.
+//! **Approach.** The step in the middle of the last good and the first bad one is tried. If it
+//! cannot be judged, the search moves away from it by doubled distances, since what breaks a step
+//! mostly breaks its neighbours; when only such steps are left between the last good and the first
+//! bad one, the answer is that range. Each verdict has its own part of the error that the whole may
+//! have ([`ErrorShares`]), so that all of them are right with at least the promised probability,
+//! whatever depends on what.
 //!
-//! **Source.** `git bisect` and its `skip`; the bound is Bonferroni's. **Departures.** Git leaves a skipped step by a pseudo-random distance;
-//! here the order is a function of the verdicts alone, so that a log can be replayed. Steps are a line: a history with merges is followed
-//! along first parents by the caller.
+//! **Source.** `git bisect` and its `skip`; the bound is Bonferroni's. **Departures.** Git leaves a
+//! skipped step by a pseudo-random distance; here the order is a function of the verdicts alone, so
+//! that a log can be replayed. Steps are a line: a history with merges is followed along first
+//! parents by the caller.
 
 #![allow(missing_docs, reason = "what is good, bad or skipped is said above")]
 
@@ -129,14 +133,17 @@ pub fn halvings(width: usize) -> u32 {
     width.next_power_of_two().trailing_zeros()
 }
 
-/// The share of the error that the verdicts of an undisturbed bisection have together; the rest is for further ones.
+/// The share of the error that the verdicts of an undisturbed bisection have together; the rest is
+/// for further ones.
 const PLANNED_SHARE: f64 = 0.75;
 
 /// How the error of a whole bisection is divided among its verdicts, before the first of them.
 ///
-/// A bisection without skipped steps needs a known number of verdicts: one for the ends, one for each halving, one for the two neighbours at
-/// the end. They share three quarters of alpha equally. What else becomes necessary (a larger experiment after an inconclusive one, more
-/// steps because some were skipped) takes half of what is left each time, so that no number of them exceeds alpha.
+/// A bisection without skipped steps needs a known number of verdicts: one for the ends, one for
+/// each halving, one for the two neighbours at the end. They share three quarters of alpha equally.
+/// What else becomes necessary (a larger experiment after an inconclusive one, more steps because
+/// some were skipped) takes half of what is left each time, so that no number of them exceeds
+/// alpha.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorShares {
     pub alpha: f64,
@@ -170,7 +177,8 @@ mod tests {
 
     use super::*;
 
-    /// Bisects `last` steps of which `first_bad` and all after it are bad, and `skips` cannot be judged; the bracket, and the steps tried.
+    /// Bisects `last` steps of which `first_bad` and all after it are bad, and `skips` cannot be
+    /// judged; the bracket, and the steps tried.
     fn bisect(last: usize, first_bad: usize, skips: &[usize]) -> (Bracket, Vec<usize>) {
         let mut search = Bisection::new(last);
         let mut tried = Vec::new();

@@ -3,7 +3,8 @@
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 
-/// The generator of one decision: a function of the search's seed, what is decided, and how often that was decided before.
+/// The generator of one decision: a function of the search's seed, what is decided, and how often
+/// that was decided before.
 pub(crate) fn generator(seed: u64, purpose: &[u8; 8], count: u64) -> ChaCha12Rng {
     let mut key = [0_u8; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -12,7 +13,8 @@ pub(crate) fn generator(seed: u64, purpose: &[u8; 8], count: u64) -> ChaCha12Rng
     ChaCha12Rng::from_seed(key)
 }
 
-/// A number below `n`, which is above 0. The remainder favours small numbers by less than n / 2^64, which no search can notice.
+/// A number below `n`, which is above 0. The remainder favours small numbers by less than n / 2^64,
+/// which no search can notice.
 pub(crate) fn below(rng: &mut ChaCha12Rng, n: usize) -> usize {
     (rng.next_u64() % n as u64) as usize
 }

@@ -1,7 +1,8 @@
 //! What was seen of each candidate, and what follows for the race.
 //!
-//! An effect is log(candidate ÷ default) within one block, positive when better. Where several constraints are asked for, a trial's
-//! excess is log(metric ÷ bound) of the worst of them: above 0 means violated.
+//! An effect is log(candidate ÷ default) within one block, positive when better. Where several
+//! constraints are asked for, a trial's excess is log(metric ÷ bound) of the worst of them: above 0
+//! means violated.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,8 @@ const HOPELESS: u32 = 2;
 /// What a trial of a candidate showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// log(candidate ÷ default) in the block, positive when better; none when one of the two trials is void.
+    /// log(candidate ÷ default) in the block, positive when better; none when one of the two trials
+    /// is void.
     pub effect: Option<f64>,
     /// log(metric ÷ bound) of the worst constraint; none without constraints.
     pub excess: Option<f64>,
@@ -93,14 +95,16 @@ impl Candidate {
         }
     }
 
-    /// How good it is as one number: feasible ones by their effect, all others behind them by how far they are from it (Deb's rule).
+    /// How good it is as one number: feasible ones by their effect, all others behind them by how
+    /// far they are from it (Deb's rule).
     pub(crate) fn utility(&self) -> f64 {
         const BEHIND: f64 = -1e3;
         if self.feasible() { self.effect() } else { BEHIND - self.excess() }
     }
 }
 
-/// How much better `a` is than `b`: by the blocks that both have where there are some, and how many those are.
+/// How much better `a` is than `b`: by the blocks that both have where there are some, and how many
+/// those are.
 pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     if !(a.feasible() && b.feasible()) {
         return (a.utility() - b.utility(), a.blocks().min(b.blocks()));
@@ -117,7 +121,8 @@ pub(crate) fn difference(a: &Candidate, b: &Candidate) -> (f64, usize) {
     (mean(common), n)
 }
 
-/// Whether both were seen in some block, and did exactly the same in every such block: what they differ in does not matter.
+/// Whether both were seen in some block, and did exactly the same in every such block: what they
+/// differ in does not matter.
 pub(crate) fn alike(a: &Candidate, b: &Candidate) -> bool {
     let mut pairs = a
         .effects

@@ -1,8 +1,9 @@
 //! The search for a good setting.
 //!
-//! Pure: it sees numbers and seeds, never a device. The caller asks for the next trials ([`Search::next`]), measures them, and reports what they
-//! showed ([`Search::tell`]), and takes the winner to a fresh comparison with the default; what may be believed of the winner after
-//! that is computed in [`belief`].
+//! Pure: it sees numbers and seeds, never a device. The caller asks for the next trials
+//! ([`Search::next`]), measures them, and reports what they showed ([`Search::tell`]), and takes
+//! the winner to a fresh comparison with the default; what may be believed of the winner after that
+//! is computed in [`belief`].
 
 pub mod belief;
 pub mod bisect;

@@ -1,8 +1,9 @@
 //! What to try next.
 //!
-//! The defaults of every branch come first: most of what a scheduler can do it does untouched. Then two kinds of proposal take turns:
-//! one step of one dimension around the best points so far, and a draw of the tree-structured Parzen estimator (Bergstra et al. 2011;
-//! the crate `tpe`), which learns over the whole space which levels go with good values. A point is proposed once.
+//! The defaults of every branch come first: most of what a scheduler can do it does untouched. Then
+//! two kinds of proposal take turns: one step of one dimension around the best points so far, and a
+//! draw of the tree-structured Parzen estimator (Bergstra et al. 2011; the crate `tpe`), which
+//! learns over the whole space which levels go with good values. A point is proposed once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +45,8 @@ pub(crate) struct Proposer {
     proposals: Proposals,
     tried: BTreeSet<Point>,
     count: u64,
-    /// Steps of a dimension in a direction that led to nothing: (branch, dimension, upwards) → how often.
+    /// Steps of a dimension in a direction that led to nothing: (branch, dimension, upwards) → how
+    /// often.
     failures: BTreeMap<(usize, usize, bool), u32>,
 }
 
@@ -110,7 +112,8 @@ impl Proposer {
             .find(|point| !self.tried.contains(point))
     }
 
-    /// One level of one dimension away from the incumbent, or now and then from the best point of another branch.
+    /// One level of one dimension away from the incumbent, or now and then from the best point of
+    /// another branch.
     fn step(
         &self,
         space: &Space,
@@ -187,7 +190,8 @@ fn best_of_branches(space: &Space, seen: &[Candidate]) -> Vec<Point> {
     best.into_iter().map(|(_, point)| point.clone()).collect()
 }
 
-/// The dimension in which two points of one branch differ, and whether upwards; none if they differ in more or not at all.
+/// The dimension in which two points of one branch differ, and whether upwards; none if they differ
+/// in more or not at all.
 fn step_between(from: &Point, to: &Point) -> Option<(usize, usize, bool)> {
     if from.branch != to.branch {
         return None;
@@ -197,7 +201,8 @@ fn step_between(from: &Point, to: &Point) -> Option<(usize, usize, bool)> {
     turned.next().is_none().then_some((from.branch, i, b > a))
 }
 
-/// The estimator: one for the branch, one for each dimension of each branch. Dimensions of one name and the same levels share theirs.
+/// The estimator: one for the branch, one for each dimension of each branch. Dimensions of one name
+/// and the same levels share theirs.
 struct Model {
     branch: TpeOptimizer,
     dimensions: BTreeMap<(String, Vec<String>), TpeOptimizer>,

@@ -1,28 +1,36 @@
 //! Settings of a winner that are not needed: put back to their defaults, in groups and one by one.
 //!
-//! **Problem.** A search adds a setting when one lucky trial was ahead, and nothing takes it away: a winner of seven settings showed
-//! +43.1 %, three of them alone +42.1 %. Each setting that stays has to be kept, explained and defended at the next upgrade.
+//! **Problem.** A search adds a setting when one lucky trial was ahead, and nothing takes it away:
+//! a winner of seven settings showed +43.1 %, three of them alone +42.1 %. Each setting that stays
+//! has to be kept, explained and defended at the next upgrade.
 //!
-//! **Approach.** Backward elimination after the winner W is confirmed. Each step measures, in fresh blocks, W beside the setting that is
-//! left when more of its settings are put back. They are put back for good if the step *shows* that the whole loss against W is less than
-//! the margin: the interval of log(left ÷ W) lies above −margin. Otherwise they stay. So a lack of evidence leaves the confirmed winner, and
-//! what is put back together costs less than one margin, since every step compares with W and not with the step before it.
+//! **Approach.** Backward elimination after the winner W is confirmed. Each step measures, in fresh
+//! blocks, W beside the setting that is left when more of its settings are put back. They are put
+//! back for good if the step *shows* that the whole loss against W is less than the margin: the
+//! interval of log(left ÷ W) lies above −margin. Otherwise they stay. So a lack of evidence leaves
+//! the confirmed winner, and what is put back together costs less than one margin, since every step
+//! compares with W and not with the step before it.
 //!
-//! **Why not the other way round**, where a setting goes unless its removal is shown to lose? A budget that is too small would then remove
-//! everything, and the result would be a setting whose gain nobody has shown.
+//! **Why not the other way round**, where a setting goes unless its removal is shown to lose? A
+//! budget that is too small would then remove everything, and the result would be a setting whose
+//! gain nobody has shown.
 //!
-//! **Groups.** A budget of six steps cannot try ten settings one by one. The first step puts back everything together that the search did
-//! not see lose by more than the margin when turned back; a group that is not shown to be unneeded is halved, down to single settings. Then
-//! the others follow one by one, the one that was seen to lose least first. The order may depend on the search, since the blocks of the
-//! steps do not.
+//! **Groups.** A budget of six steps cannot try ten settings one by one. The first step puts back
+//! everything together that the search did not see lose by more than the margin when turned back; a
+//! group that is not shown to be unneeded is halved, down to single settings. Then the others
+//! follow one by one, the one that was seen to lose least first. The order may depend on the
+//! search, since the blocks of the steps do not.
 //!
-//! **The error.** The claims of the steps are one family at alpha. A step is judged at a share of what is left of alpha: one part of as many
-//! as there are settings to be tried for a single setting, half of its parts for a group, which may have to be halved. A claim that is made
-//! leaves alpha as it was, any other step uses its level up (the fallback procedure of Wiens 2003; levels depend on earlier steps alone, and
-//! each step has blocks of its own). Along any course the levels of the steps that would lose too much sum to alpha at most, so
-//! P(too much is put back) ≤ alpha. The family is opened by the claim that W is better than the default, at the whole of alpha, and by that
-//! claim alone (a gate: Dmitrienko et al. 2003): in a world where it is false no second error can be added to it. The gain of what is left
-//! is at least the sum of both lower ends, and [`Pruner::recommendable`] requires it to exceed the margin.
+//! **The error.** The claims of the steps are one family at alpha. A step is judged at a share of
+//! what is left of alpha: one part of as many as there are settings to be tried for a single
+//! setting, half of its parts for a group, which may have to be halved. A claim that is made leaves
+//! alpha as it was, any other step uses its level up (the fallback procedure of Wiens 2003; levels
+//! depend on earlier steps alone, and each step has blocks of its own). Along any course the levels
+//! of the steps that would lose too much sum to alpha at most, so P(too much is put back) ≤ alpha.
+//! The family is opened by the claim that W is better than the default, at the whole of alpha, and
+//! by that claim alone (a gate: Dmitrienko et al. 2003): in a world where it is false no second
+//! error can be added to it. The gain of what is left is at least the sum of both lower ends, and
+//! [`Pruner::recommendable`] requires it to exceed the margin.
 
 use crate::stats::Interval;
 
@@ -114,7 +122,8 @@ impl Pruner {
         })
     }
 
-    /// What the step's blocks showed of log(left ÷ winner), positive when better: the interval at the step's level.
+    /// What the step's blocks showed of log(left ÷ winner), positive when better: the interval at
+    /// the step's level.
     ///
     /// # Panics
     /// If there was no step.
@@ -149,8 +158,8 @@ impl Pruner {
         self.loss.as_ref()
     }
 
-    /// Whether what is left may be recommended instead of the winner, whose gain over the default is at least `low`: something is put
-    /// back, and the gain that remains exceeds the margin.
+    /// Whether what is left may be recommended instead of the winner, whose gain over the default
+    /// is at least `low`: something is put back, and the gain that remains exceeds the margin.
     pub fn recommendable(&self, low: f64) -> bool {
         self.loss.is_some_and(|loss| low + loss.low > self.margin)
     }

@@ -1,12 +1,15 @@
 //! The search: which trials are made next, and which candidates stay in the race.
 //!
-//! A trial takes seconds and most candidates are bad, so trials go to the candidates that are still undecided. A new candidate (a *challenger*) gets one
-//! block; it is dropped as soon as its outcomes, noise included, no longer let it beat the incumbent by the margin; it
-//! becomes the incumbent when it is ahead after as many blocks as the incumbent had. So bad candidates take one trial, good ones
-//! several (the intensification of SMAC, Hutter et al. 2011, and the races of irace, López-Ibáñez et al. 2016). The last part of the
-//! budget goes to the candidates that may still be the best, those among them that were dropped early included.
+//! A trial takes seconds and most candidates are bad, so trials go to the candidates that are still
+//! undecided. A new candidate (a *challenger*) gets one block; it is dropped as soon as its
+//! outcomes, noise included, no longer let it beat the incumbent by the margin; it becomes the
+//! incumbent when it is ahead after as many blocks as the incumbent had. So bad candidates take one
+//! trial, good ones several (the intensification of SMAC, Hutter et al. 2011, and the races of
+//! irace, López-Ibáñez et al. 2016). The last part of the budget goes to the candidates that may
+//! still be the best, those among them that were dropped early included.
 //!
-//! The incumbent of a search is the luckiest of many: its effect is not reported until a fresh comparison has shown it.
+//! The incumbent of a search is the luckiest of many: its effect is not reported until a fresh
+//! comparison has shown it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,10 +36,11 @@ const PER_CHALLENGERS: u64 = 8;
 /// What a block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Virtual time: a trial is a function of candidate and block, so a block can be asked of any candidate at any time, and the
-    /// default's trial of a block is made once.
+    /// Virtual time: a trial is a function of candidate and block, so a block can be asked of any
+    /// candidate at any time, and the default's trial of a block is made once.
     Reused,
-    /// Real time: settings are compared within a block, so each block is new and holds default, incumbent and challengers.
+    /// Real time: settings are compared within a block, so each block is new and holds default,
+    /// incumbent and challengers.
     Fresh,
 }
 
@@ -53,7 +57,8 @@ pub struct Options {
     pub trials: u32,
     /// How many challengers are measured side by side; at least 1.
     pub width: usize,
-    /// So many challengers in a row without a new incumbent end the search; none: only the budget does.
+    /// So many challengers in a row without a new incumbent end the search; none: only the budget
+    /// does.
     pub patience: Option<u32>,
     /// Where proposals come from.
     pub proposals: Proposals,
@@ -153,7 +158,8 @@ impl Search {
         self.ended
     }
 
-    /// Where a candidate stands in words: its settings, or `default` for one that is not in the space.
+    /// Where a candidate stands in words: its settings, or `default` for one that is not in the
+    /// space.
     pub fn key(&self, candidate: usize) -> String {
         self.candidates[candidate]
             .point
@@ -161,8 +167,8 @@ impl Search {
             .map_or_else(|| "default".to_owned(), |point| self.space.key(point))
     }
 
-    /// The trials that are wanted next, blocks in order and the default first in each; none when the search has ended. They are the
-    /// same until the outcomes of all of them are reported.
+    /// The trials that are wanted next, blocks in order and the default first in each; none when
+    /// the search has ended. They are the same until the outcomes of all of them are reported.
     #[allow(
         clippy::should_implement_trait,
         reason = "each call waits for what `tell` brings: no iterator"
@@ -191,9 +197,10 @@ impl Search {
         }
     }
 
-    /// The candidate to take to a comparison with the default, none when the default is the best that was seen: the one with the
-    /// largest effect less a standard error, so that one lucky trial does not win over six good ones; of those that are within half
-    /// of the margin of it, or that did exactly the same, the one that turns the least.
+    /// The candidate to take to a comparison with the default, none when the default is the best
+    /// that was seen: the one with the largest effect less a standard error, so that one lucky
+    /// trial does not win over six good ones; of those that are within half of the margin of it, or
+    /// that did exactly the same, the one that turns the least.
     pub fn chosen(&self) -> Option<usize> {
         let spread = self.spread();
         let careful = |c: &Candidate| c.utility() - spread / (c.blocks() as f64).sqrt();
@@ -223,7 +230,8 @@ impl Search {
         spread(self.candidates[1..].iter())
     }
 
-    /// Whether two candidates did exactly the same wherever both were seen. On a machine that would be chance.
+    /// Whether two candidates did exactly the same wherever both were seen. On a machine that would
+    /// be chance.
     fn same(&self, a: &Candidate, b: &Candidate) -> bool {
         self.options.mode == Mode::Reused && alike(a, b)
     }
@@ -262,7 +270,8 @@ impl Search {
         wanted
     }
 
-    /// Each candidate in the next block that it lacks, and the default where it was not measured yet.
+    /// Each candidate in the next block that it lacks, and the default where it was not measured
+    /// yet.
     fn of_seeds(&self, measured: &[usize], left: usize) -> Vec<Request> {
         let mut wanted: Vec<Request> = Vec::new();
         for &candidate in measured {
@@ -313,7 +322,8 @@ impl Search {
         challengers
     }
 
-    /// The incumbent with one of the things that it turns turned back: what does nothing has no place in a recommendation.
+    /// The incumbent with one of the things that it turns turned back: what does nothing has no
+    /// place in a recommendation.
     fn simpler(&mut self) -> Vec<usize> {
         if self.racing.is_empty()
             && let Some(incumbent) = self.candidates[self.incumbent].point.clone()
@@ -333,7 +343,8 @@ impl Search {
         measured
     }
 
-    /// Those that may be the best, most promising first: by their effect and what their noise leaves open.
+    /// Those that may be the best, most promising first: by their effect and what their noise
+    /// leaves open.
     fn contenders(&self) -> Vec<usize> {
         let spread = self.spread();
         let hope = |c: &Candidate| c.utility() + DOUBT * spread / (c.blocks() as f64).sqrt();

@@ -1,7 +1,9 @@
-//! What can be chosen: a branch (a scheduler), and a level of each of its dimensions (its tunables, the queue's attributes).
+//! What can be chosen: a branch (a scheduler), and a level of each of its dimensions (its tunables,
+//! the queue's attributes).
 //!
-//! Dimensions exist only under their branch; two branches that have a dimension of the same name and levels mean the same thing by
-//! it. Levels are ordered lists of words: the search knows which is next to which, and nothing of what they mean.
+//! Dimensions exist only under their branch; two branches that have a dimension of the same name
+//! and levels mean the same thing by it. Levels are ordered lists of words: the search knows which
+//! is next to which, and nothing of what they mean.
 
 use std::collections::BTreeSet;
 
@@ -96,7 +98,8 @@ impl Space {
         self.branches.iter().fold(0, |n, branch| n.saturating_add(of(branch)))
     }
 
-    /// How many settings a sweep of one dimension at a time looks at: each branch as it is, and each other level of each dimension.
+    /// How many settings a sweep of one dimension at a time looks at: each branch as it is, and
+    /// each other level of each dimension.
     pub fn one_at_a_time(&self) -> u64 {
         let of = |branch: &Branch| {
             1 + branch.dimensions.iter().map(|d| d.levels.len() as u64 - 1).sum::<u64>()
@@ -137,7 +140,8 @@ impl Space {
         turned.map(|(d, level)| (d.name.as_str(), d.levels[*level].as_str())).collect()
     }
 
-    /// The point in words, `bfq:slice_idle=0`; two points have the same words only if they are the same.
+    /// The point in words, `bfq:slice_idle=0`; two points have the same words only if they are the
+    /// same.
     pub fn key(&self, point: &Point) -> String {
         let mut words = vec![self.branches[point.branch].name.clone()];
         words.extend(
@@ -168,8 +172,9 @@ impl Space {
         self.branches.iter().map(of).sum()
     }
 
-    /// The points that differ in one dimension: by one level, or at an end of its levels. An effect that only an extreme value has is
-    /// far from the default, and nothing on the way there shows it.
+    /// The points that differ in one dimension: by one level, or at an end of its levels. An effect
+    /// that only an extreme value has is far from the default, and nothing on the way there shows
+    /// it.
     pub fn neighbours(&self, point: &Point) -> Vec<Point> {
         let dimensions = &self.branches[point.branch].dimensions;
         let mut found = Vec::new();

@@ -1,25 +1,31 @@
 //! Change points of a sequence of tests, with a stated rate of false alarms.
 //!
-//! **Problem.** A device is tested week after week, and one day it is slower: after which test? Comparing each test with the one before
-//! misses slow changes and cries at chance; neither the level nor the spread is known beforehand.
+//! **Problem.** A device is tested week after week, and one day it is slower: after which test?
+//! Comparing each test with the one before misses slow changes and cries at chance; neither the
+//! level nor the spread is known beforehand.
 //!
-//! **Approach.** A self-starting CUSUM. Each value is compared with mean and deviation of all values before it; while nothing changes,
-//! `T = (x − mean) / sd · √((n−1)/n)` follows Student's t with n − 2 degrees of freedom exactly, and `U = Φ⁻¹(F(T))` are independent standard
-//! normal values from the third test on, however few there are. Two sums, `max(0, sum ± U − k)`, collect what points up or down; one of
-//! them above h is an alarm. The change is placed where the squared distance between the means before and after is largest. Then the
-//! detector begins anew with the values after the alarm: those before it were chosen by it, and to keep them made false alarms a quarter
-//! more frequent than promised.
+//! **Approach.** A self-starting CUSUM. Each value is compared with mean and deviation of all
+//! values before it; while nothing changes, `T = (x − mean) / sd · √((n−1)/n)` follows Student's t
+//! with n − 2 degrees of freedom exactly, and `U = Φ⁻¹(F(T))` are independent standard normal
+//! values from the third test on, however few there are. Two sums, `max(0, sum ± U − k)`, collect
+//! what points up or down; one of them above h is an alarm. The change is placed where the squared
+//! distance between the means before and after is largest. Then the detector begins anew with the
+//! values after the alarm: those before it were chosen by it, and to keep them made false alarms a
+//! quarter more frequent than promised.
 //!
-//! **Rate.** h follows from the average run length between false alarms that is asked for, by Siegmund's approximation
-//! `(e^(2kb) − 2kb − 1) / 2k²`, b = h + 1.166, halved for two sides; k = 0.5 suits changes of one standard deviation.
+//! **Rate.** h follows from the average run length between false alarms that is asked for, by
+//! Siegmund's approximation `(e^(2kb) − 2kb − 1) / 2k²`, b = h + 1.166, halved for two sides; k =
+//! 0.5 suits changes of one standard deviation.
 //!
-//! **Source.** Page (1954); Hawkins, *Self-starting CUSUM charts for location and scale* (1987); Siegmund, *Sequential Analysis* (1985).
-//! Figures to hold it against: Montgomery's tables for k = 0.5, h = 4 and 5 (two-sided 168 and 465).
+//! **Source.** Page (1954); Hawkins, *Self-starting CUSUM charts for location and scale* (1987);
+//! Siegmund, *Sequential Analysis* (1985). Figures to hold it against: Montgomery's tables for k =
+//! 0.5, h = 4 and 5 (two-sided 168 and 465).
 //!
-//! **Departures.** U is cut at ±3 (winsorised, as Hawkins proposes): a single stalled test is no change, and the promise holds for
-//! Student's t of 3 degrees of freedom, where the rate was three times the promised one. It does not hold for tests that depend on one another
-//! (autocorrelation 0.8: 24 times). An e-detector (Shin, Ramdas & Rinaldo 2023) needs a bound on the values or their law before the
-//! change; here neither is known.
+//! **Departures.** U is cut at ±3 (winsorised, as Hawkins proposes): a single stalled test is no
+//! change, and the promise holds for Student's t of 3 degrees of freedom, where the rate was three
+//! times the promised one. It does not hold for tests that depend on one another (autocorrelation
+//! 0.8: 24 times). An e-detector (Shin, Ramdas & Rinaldo 2023) needs a bound on the values or their
+//! law before the change; here neither is known.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -57,7 +63,8 @@ pub fn changes(values: &[f64], run_length: f64) -> Vec<Change> {
         let mean = |range: &[f64]| Moments::of(range).mean;
         let (before, after) = (mean(&values[start..first]), mean(&values[first..=noticed]));
         found.push(Change { first, noticed, before, after });
-        // Values that were chosen by an alarm are no sample of what is usual: a false alarm would lead to the next one.
+        // Values that were chosen by an alarm are no sample of what is usual: a false alarm would
+        // lead to the next one.
         start = noticed + 1;
     }
     found

@@ -1,15 +1,16 @@
 //! Descriptions of one arm's values: for reading, not for verdicts.
 //!
-//! Outliers are marked by the median absolute deviation, scaled by 1.4826 to estimate a normal standard deviation (Hampel
-//! 1974; the bound of 3.5 is that of Iglewicz & Hoaglin 1993). Marked, shown and kept: on a disk an outlier is usually the
-//! truth about the disk.
+//! Outliers are marked by the median absolute deviation, scaled by 1.4826 to estimate a normal
+//! standard deviation (Hampel 1974; the bound of 3.5 is that of Iglewicz & Hoaglin 1993). Marked,
+//! shown and kept: on a disk an outlier is usually the truth about the disk.
 
 use super::Moments;
 
 /// How many scaled deviations from the median make an outlier.
 pub const OUTLIER_BOUND: f64 = 3.5;
 
-/// Among fewer values than this nothing is called an outlier: two that happen to be close would make one of any third.
+/// Among fewer values than this nothing is called an outlier: two that happen to be close would
+/// make one of any third.
 pub const LEAST_FOR_OUTLIERS: usize = 6;
 
 /// What some values look like.
@@ -46,7 +47,8 @@ pub fn describe(values: &[f64]) -> Option<Description> {
     })
 }
 
-/// Positions of the outliers. None among fewer than [`LEAST_FOR_OUTLIERS`] values, and none where more than half of the values are equal: there the deviation is 0 and says nothing.
+/// Positions of the outliers. None among fewer than [`LEAST_FOR_OUTLIERS`] values, and none where
+/// more than half of the values are equal: there the deviation is 0 and says nothing.
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let Some(centre) = median(values).filter(|_| values.len() >= LEAST_FOR_OUTLIERS) else {
         return Vec::new();
@@ -60,7 +62,8 @@ pub fn outliers(values: &[f64]) -> Vec<usize> {
     (0..values.len()).filter(|i| distances[*i] > OUTLIER_BOUND * scaled).collect()
 }
 
-/// The value of an ascending row with a share `q` (0 to 1) of it below, between neighbours by their distance; none of an empty row.
+/// The value of an ascending row with a share `q` (0 to 1) of it below, between neighbours by their
+/// distance; none of an empty row.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let at = q * (sorted.len().checked_sub(1)? as f64);
     let (low, high) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
@@ -95,7 +98,8 @@ mod tests {
 
     #[test]
     fn the_published_linpack_rates_have_the_deviation_that_n_minus_one_gives() {
-        // The first four of `default` in the published LINPACK table; the expected value is Python's statistics.stdev.
+        // The first four of `default` in the published LINPACK table; the expected value is
+        // Python's statistics.stdev.
         let rates = [9_717_238.512, 9_655_598.973, 9_567_577.259, 9_526_415.548];
         let description = describe(&rates).unwrap();
         assert!((description.sd.unwrap() - 85_995.054_552).abs() < 1e-5, "{description:?}");

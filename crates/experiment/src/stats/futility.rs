@@ -1,19 +1,23 @@
 //! Arms that will not be decided within their budget: their time is worth more to others.
 //!
-//! **Problem.** An arm whose truth lies at the edge of the margin, or whose noise is too large for the budget, is measured to the end and
-//! found inconclusive there. Half-way this can often be known.
+//! **Problem.** An arm whose truth lies at the edge of the margin, or whose noise is too large for
+//! the budget, is measured to the end and found inconclusive there. Half-way this can often be
+//! known.
 //!
-//! **Approach.** Given n of N values, the mean at the end is predicted: around the mean so far, with variance sd² (1/n − 1/N), by Student's
-//! t with n − 1 degrees of freedom (flat prior on the true mean: what is not known of it is in the prediction). The chance of a
-//! verdict is the predicted probability that the interval at N, with the deviation seen so far, lies beyond the margin on either
-//! side or inside it. From half of the budget on, an arm with a chance below [`LEAST_CHANCE`] is given up.
+//! **Approach.** Given n of N values, the mean at the end is predicted: around the mean so far,
+//! with variance sd² (1/n − 1/N), by Student's t with n − 1 degrees of freedom (flat prior on the
+//! true mean: what is not known of it is in the prediction). The chance of a verdict is the
+//! predicted probability that the interval at N, with the deviation seen so far, lies beyond the
+//! margin on either side or inside it. From half of the budget on, an arm with a chance below
+//! [`LEAST_CHANCE`] is given up.
 //!
-//! **Properties.** Not binding: the bounds are computed as if nobody ever gave up, so that giving up, or not doing so, costs no
-//! error. It costs power, which `calibration` counts. The level is alpha undivided, the most that an arm can be lent, so that
-//! what is given up stays so whatever becomes of the others.
+//! **Properties.** Not binding: the bounds are computed as if nobody ever gave up, so that giving
+//! up, or not doing so, costs no error. It costs power, which `calibration` counts. The level is
+//! alpha undivided, the most that an arm can be lent, so that what is given up stays so whatever
+//! becomes of the others.
 //!
-//! **Source.** Predictive power (Spiegelhalter, Freedman & Blackburn 1986) in the form for a known deviation; that the deviation is
-//! estimated enters by t alone, which is ours.
+//! **Source.** Predictive power (Spiegelhalter, Freedman & Blackburn 1986) in the form for a known
+//! deviation; that the deviation is estimated enters by t alone, which is ours.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -23,7 +27,8 @@ use super::spending::{Design, FIRST_LOOK, Look, Sides, critical_t};
 /// Below this chance of a verdict an arm is given up.
 pub const LEAST_CHANCE: f64 = 0.05;
 
-/// The chance of a verdict at the end, if it is below [`LEAST_CHANCE`]; `margin` is a log ratio, `alpha` the level of the family.
+/// The chance of a verdict at the end, if it is below [`LEAST_CHANCE`]; `margin` is a log ratio,
+/// `alpha` the level of the family.
 pub fn hopeless(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> Option<f64> {
     let late = moments.n >= FIRST_LOOK.max(planned.div_ceil(2)) && moments.n < planned;
     (late && moments.sd > 0.0)
@@ -31,7 +36,8 @@ pub fn hopeless(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> O
         .filter(|chance| *chance < LEAST_CHANCE)
 }
 
-/// The predicted probability of a verdict after `planned` values; none where there are no bounds or no spread.
+/// The predicted probability of a verdict after `planned` values; none where there are no bounds or
+/// no spread.
 pub fn chance(moments: &Moments, planned: usize, margin: f64, alpha: f64) -> Option<f64> {
     let (n, end) = (moments.n as f64, planned as f64);
     let design = Design { planned, look: Look::Planned };

@@ -1,29 +1,35 @@
 //! Holm's step-down over the arms of one metric, at any look of a sequential experiment.
 //!
-//! **Problem.** Three arms against one baseline are three chances of a false alarm. The promise is about the family: the
-//! probability that *any* arm is judged wrongly is at most alpha.
+//! **Problem.** Three arms against one baseline are three chances of a false alarm. The promise is
+//! about the family: the probability that *any* arm is judged wrongly is at most alpha.
 //!
-//! **Two families.** An arm can be claimed to differ beyond the margin (better or worse), or to be equivalent. Holm's rule
-//! lends the level of a rejected hypothesis to the others, because once a rejection is correct, one fewer hypothesis is left
-//! that could be rejected falsely. One combined list of both kinds could lend nothing: every arm has exactly one true null
-//! among its two, so the number of true nulls is m from the first claim to the last. Hence one step-down per kind, each over
-//! all m arms other than the baseline, in which the true nulls are a fixed set that correct claims do not touch:
-//! the arm decided after k others *of that kind* is judged at alpha / (m − k). The promises, each on its own:
-//! P(any arm within the margin is called better or worse) ≤ alpha, and P(any arm beyond it is called equivalent) ≤ alpha.
+//! **Two families.** An arm can be claimed to differ beyond the margin (better or worse), or to be
+//! equivalent. Holm's rule lends the level of a rejected hypothesis to the others, because once a
+//! rejection is correct, one fewer hypothesis is left that could be rejected falsely. One combined
+//! list of both kinds could lend nothing: every arm has exactly one true null among its two, so the
+//! number of true nulls is m from the first claim to the last. Hence one step-down per kind, each
+//! over all m arms other than the baseline, in which the true nulls are a fixed set that correct
+//! claims do not touch: the arm decided after k others *of that kind* is judged at alpha / (m − k).
+//! The promises, each on its own: P(any arm within the margin is called better or worse) ≤ alpha,
+//! and P(any arm beyond it is called equivalent) ≤ alpha.
 //!
-//! **Sequential.** Let the first false claim of one kind be made when k claims of that kind, all correct, stand. Then at least
-//! the arms that could be claimed falsely remain, so their number is at most m − k, and the level is at most alpha divided by
-//! that number. The event lies in the union, over those arms, of "its confidence sequence at that level ever misses the
-//! truth", which has probability at most alpha. It does not matter when each claim was made. m therefore counts all arms
-//! other than the baseline, also those that stopped or are void. (Holm 1979; for sequential tests Bartroff & Song 2014.)
+//! **Sequential.** Let the first false claim of one kind be made when k claims of that kind, all
+//! correct, stand. Then at least the arms that could be claimed falsely remain, so their number is
+//! at most m − k, and the level is at most alpha divided by that number. The event lies in the
+//! union, over those arms, of "its confidence sequence at that level ever misses the truth", which
+//! has probability at most alpha. It does not matter when each claim was made. m therefore counts
+//! all arms other than the baseline, also those that stopped or are void. (Holm 1979; for
+//! sequential tests Bartroff & Song 2014.)
 //!
-//! **Direction.** An arm truly beyond the margin on the bad side can be called better only if its interval misses the truth
-//! by more than twice the margin. That is no false alarm in the above sense and not part of the step-down's proof; each arm's
-//! probability of it is below its own level, and `calibration` counts it.
+//! **Direction.** An arm truly beyond the margin on the bad side can be called better only if its
+//! interval misses the truth by more than twice the margin. That is no false alarm in the above
+//! sense and not part of the step-down's proof; each arm's probability of it is below its own
+//! level, and `calibration` counts it.
 //!
-//! **Shown intervals.** A decided arm is shown at the level at which it was decided, an undecided one at the stricter of the
-//! two current levels. So the interval that is shown always agrees with the verdict. Each single interval has at least
-//! the confidence 1 − alpha; that all intervals together have it is not promised once arms are decided.
+//! **Shown intervals.** A decided arm is shown at the level at which it was decided, an undecided
+//! one at the stricter of the two current levels. So the interval that is shown always agrees with
+//! the verdict. Each single interval has at least the confidence 1 − alpha; that all intervals
+//! together have it is not promised once arms are decided.
 
 /// What became of the arms of one kind of claim.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,9 +40,10 @@ pub struct StepDown {
     pub current: f64,
 }
 
-/// Steps down over `m` arms with family-wise error `alpha`; `passes(arm, level)` says whether the claim about the arm stands
-/// at that level, and must stay true for every larger level. In one round all arms that pass at the current level are
-/// decided at that level, which is stricter than their turn would ask for and does not depend on their order.
+/// Steps down over `m` arms with family-wise error `alpha`; `passes(arm, level)` says whether the
+/// claim about the arm stands at that level, and must stay true for every larger level. In one
+/// round all arms that pass at the current level are decided at that level, which is stricter than
+/// their turn would ask for and does not depend on their order.
 pub fn step_down(m: usize, alpha: f64, mut passes: impl FnMut(usize, f64) -> bool) -> StepDown {
     let mut decided_at = vec![None; m];
     loop {
@@ -55,8 +62,8 @@ pub fn step_down(m: usize, alpha: f64, mut passes: impl FnMut(usize, f64) -> boo
     }
 }
 
-/// The level of the next claim when `decided` of `m` arms are decided: alpha / (m − decided), and that of the last arm once
-/// all are.
+/// The level of the next claim when `decided` of `m` arms are decided: alpha / (m − decided), and
+/// that of the last arm once all are.
 pub fn level(alpha: f64, m: usize, decided: usize) -> f64 {
     alpha / m.saturating_sub(decided).max(1) as f64
 }
@@ -67,7 +74,8 @@ mod tests {
 
     use super::*;
 
-    /// Holm's rule as it is printed: sort, compare the k-th smallest p with alpha/(m-k), stop at the first failure.
+    /// Holm's rule as it is printed: sort, compare the k-th smallest p with alpha/(m-k), stop at
+    /// the first failure.
     fn as_printed(p: &[f64], alpha: f64) -> Vec<bool> {
         let mut order: Vec<usize> = (0..p.len()).collect();
         order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

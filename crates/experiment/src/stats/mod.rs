@@ -1,7 +1,8 @@
-//! Intervals, levels and descriptions: the arithmetic of verdicts, each part in a file that names its source.
+//! Intervals, levels and descriptions: the arithmetic of verdicts, each part in a file that names
+//! its source.
 //!
-//! Everything works on logarithms of values: rates and latencies are ratios, noise on them is nearly symmetric there, and
-//! "12 % more" and "12 % less" are equally far from nothing.
+//! Everything works on logarithms of values: rates and latencies are ratios, noise on them is
+//! nearly symmetric there, and "12 % more" and "12 % less" are equally far from nothing.
 
 pub mod cusum;
 pub mod describe;
@@ -81,7 +82,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moments of `values`, in two passes: one pass would lose the digits that small differences consist of.
+    /// The moments of `values`, in two passes: one pass would lose the digits that small
+    /// differences consist of.
     pub fn of(values: &[f64]) -> Moments {
         let n = values.len();
         if n == 0 {

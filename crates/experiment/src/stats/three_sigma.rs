@@ -1,19 +1,22 @@
 //! The three-sigma rule of older studies, as a method of its own: for comparison with them only.
 //!
-//! Those studies say that results "differ by more than three standard deviations" without a formula. Our reading, and only
-//! that: an arm differs when the mean of its values lies outside the baseline's mean ± 3 standard deviations of the
-//! baseline's single values (n − 1 in the denominator), all on logarithms. The rule knows no margin, no number of
-//! repetitions, no other arms and no second look. With three repetitions the standard deviation itself is uncertain by half,
-//! so that its false alarms are far more than the 0.3 % that "three sigma" suggests, and an effect has to exceed three times
-//! the noise of one trial however many trials there are.
+//! Those studies say that results "differ by more than three standard deviations" without a
+//! formula. Our reading, and only that: an arm differs when the mean of its values lies outside the
+//! baseline's mean ± 3 standard deviations of the baseline's single values (n − 1 in the
+//! denominator), all on logarithms. The rule knows no margin, no number of repetitions, no other
+//! arms and no second look. With three repetitions the standard deviation itself is uncertain by
+//! half, so that its false alarms are far more than the 0.3 % that "three sigma" suggests, and an
+//! effect has to exceed three times the noise of one trial however many trials there are.
 
 use super::{Interval, Moments};
 
-/// What the rule calls its confidence: the share of a normal distribution within three standard deviations.
+/// What the rule calls its confidence: the share of a normal distribution within three standard
+/// deviations.
 pub const NOMINAL_CONFIDENCE: f64 = 0.9973;
 
-/// The range arm − baseline ± 3 standard deviations of the baseline, on logarithms: the rule sees a difference when it
-/// excludes 0. Unbounded when the baseline has fewer than two values or the arm none.
+/// The range arm − baseline ± 3 standard deviations of the baseline, on logarithms: the rule sees a
+/// difference when it excludes 0. Unbounded when the baseline has fewer than two values or the arm
+/// none.
 pub fn interval(arm: &Moments, baseline: &Moments) -> Interval {
     if arm.n == 0 || baseline.n < 2 {
         return Interval::UNBOUNDED;
@@ -27,10 +30,12 @@ mod tests {
 
     use super::*;
 
-    /// How often the rule sees a difference between two identical arms of `n` independent normal values each, as a share; all of
-    /// the time where there is no deviation to speak of (`n` below 2).
+    /// How often the rule sees a difference between two identical arms of `n` independent normal
+    /// values each, as a share; all of the time where there is no deviation to speak of (`n` below
+    /// 2).
     ///
-    /// The difference of the means over √(2/n) deviations follows Student's t with the baseline's n − 1 degrees of freedom.
+    /// The difference of the means over √(2/n) deviations follows Student's t with the baseline's n
+    /// − 1 degrees of freedom.
     fn false_alarms(n: u32) -> f64 {
         if n < 2 {
             return 1.0;
@@ -52,8 +57,8 @@ mod tests {
 
     #[test]
     fn its_false_alarms_are_those_that_were_counted() {
-        // docs/src/explanation/verdicts.md counts 6.8 to 6.9 % in 10,000 experiments at three runs; the closed forms are those of t with 1 and
-        // 2 degrees of freedom.
+        // docs/src/explanation/verdicts.md counts 6.8 to 6.9 % in 10,000 experiments at three runs;
+        // the closed forms are those of t with 1 and 2 degrees of freedom.
         assert!(
             (false_alarms(3) - (1.0 - 3.0 * 1.5_f64.sqrt() / (13.5_f64 + 2.0).sqrt())).abs() < 1e-9
         );

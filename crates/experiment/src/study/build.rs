@@ -24,25 +24,29 @@ use crate::sweep::responses;
 const ONE_OCCASION: &str =
     "one occasion: what differs from day to day is not in this interval (--occasions N)";
 
-/// What samples do not say about themselves. What is empty is found in the samples, with a caution where that is a guess.
+/// What samples do not say about themselves. What is empty is found in the samples, with a caution
+/// where that is a guess.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Options {
     /// `host`, `sim`, or `foreign` for a table that somebody else measured (also if empty).
     pub arena: String,
     /// The arm that the others are compared with; the first one if not named.
     pub baseline: Option<String>,
-    /// All arms, in the order in which to report them; if empty those of the samples, in their order.
+    /// All arms, in the order in which to report them; if empty those of the samples, in their
+    /// order.
     pub arms: Vec<String>,
     /// The metric that decides, by workload; where there is none the first metric of the workload.
     pub primary: BTreeMap<String, String>,
-    /// Which way is better, by metric; for other metrics it follows from the name. A metric whose name does not tell is not judged.
+    /// Which way is better, by metric; for other metrics it follows from the name. A metric whose
+    /// name does not tell is not judged.
     pub directions: BTreeMap<String, Direction>,
     /// The rules.
     pub criteria: Criteria,
-    /// How far the experiment was; none: the values were all measured before anybody looked, and a rule that looks after every
-    /// block is applied as if it had looked.
+    /// How far the experiment was; none: the values were all measured before anybody looked, and a
+    /// rule that looks after every block is applied as if it had looked.
     pub looks: Option<Looks>,
-    /// Arms that cannot be equivalent to the baseline: CPU time is omitted on flash, and the two schedulers differ.
+    /// Arms that cannot be equivalent to the baseline: CPU time is omitted on flash, and the two
+    /// schedulers differ.
     pub without_cpu_time: BTreeSet<String>,
     /// Cautions to begin with.
     pub cautions: Vec<String>,
@@ -78,8 +82,9 @@ pub fn study(record: &Record, criteria: Option<&Criteria>) -> Study {
     study
 }
 
-/// In virtual time, an arm whose trials equal the baseline's to the last nanosecond did the same work in the same order: no metric is
-/// too coarse to tell them apart. CPU time is charged for each scheduler and differs even then.
+/// In virtual time, an arm whose trials equal the baseline's to the last nanosecond did the same
+/// work in the same order: no metric is too coarse to tell them apart. CPU time is charged for each
+/// scheduler and differs even then.
 fn drop_remarks_on_identical_arms(judgements: &mut [Judgement]) {
     let same = |one: &Judgement| {
         one.log_ratios.iter().all(|ratio| *ratio == 0.0) || one.metric.starts_with("cpu_")
@@ -122,7 +127,8 @@ pub(crate) fn of_record(record: &Record, criteria: Option<&Criteria>) -> Options
     }
 }
 
-/// The arms whose comparison omits CPU time on flash. The same scheduler twice costs the same, whatever a request costs.
+/// The arms whose comparison omits CPU time on flash. The same scheduler twice costs the same,
+/// whatever a request costs.
 fn without_cpu_time(record: &Record) -> BTreeSet<String> {
     let plan = &record.header.plan;
     let Some(omitted) = record.header.environment.get(CPU_TIME_OMITTED) else {
@@ -443,7 +449,8 @@ fn in_order(samples: &[Sample], word: impl Fn(&Sample) -> &String) -> Vec<String
 mod tests {
     use super::*;
 
-    /// Five blocks of two arms with one value each; the second arm's latency is the first's times `ratio`.
+    /// Five blocks of two arms with one value each; the second arm's latency is the first's times
+    /// `ratio`.
     fn reasons(arena: &str, ratio: f64) -> Vec<Reason> {
         let sample = |metric: &str, arm: &str, block: u32, value: f64| Sample {
             workload: "w".into(),

@@ -17,7 +17,8 @@ pub(crate) use build::of_record;
 pub use build::{Options, study, study_samples};
 pub use origin::{ArmSettings, MetricMeaning, Origin, WorkloadSettings, sha256_of};
 
-/// The version of study.json that this build writes. Fields are added within a version; none is removed or changes its meaning.
+/// The version of study.json that this build writes. Fields are added within a version; none is
+/// removed or changes its meaning.
 pub const SCHEMA: u32 = 1;
 
 /// What study.json holds.
@@ -29,7 +30,8 @@ pub struct Study {
     pub arena: String,
     /// Title of the plan, or the file's name.
     pub name: String,
-    /// Where the evidence comes from; none in studies written before this was noted, as the three lists below are empty there.
+    /// Where the evidence comes from; none in studies written before this was noted, as the three
+    /// lists below are empty there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// Every arm with what it sets, in the order of the plan.
@@ -47,10 +49,12 @@ pub struct Study {
     pub recommendation: Recommendation,
     /// One per workload × metric × arm.
     pub summaries: Vec<Summary>,
-    /// How each tunable of a sweep acts, workload by workload; empty where the experiment is no sweep.
+    /// How each tunable of a sweep acts, workload by workload; empty where the experiment is no
+    /// sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// What a reader must know before believing any of it (missing blocks, a single occasion, cut record, …).
+    /// What a reader must know before believing any of it (missing blocks, a single occasion, cut
+    /// record, …).
     pub cautions: Vec<String>,
     /// The rules that were applied.
     pub criteria: Criteria,
@@ -81,21 +85,24 @@ pub struct Summary {
     pub cv_percent: Option<f64>,
     /// Median.
     pub median: f64,
-    /// Geometric mean of the positive values; none without one, and in studies written before this was noted.
+    /// Geometric mean of the positive values; none without one, and in studies written before this
+    /// was noted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometric_mean: Option<f64>,
     /// Smallest.
     pub min: f64,
     /// Largest.
     pub max: f64,
-    /// Trials more than 3.5 scaled median absolute deviations from the median: flagged, shown and kept.
+    /// Trials more than 3.5 scaled median absolute deviations from the median: flagged, shown and
+    /// kept.
     pub outliers: u32,
 }
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
-    /// The arm to use for everything that was measured; none when the workloads disagree or the evidence is void.
+    /// The arm to use for everything that was measured; none when the workloads disagree or the
+    /// evidence is void.
     pub arm: Option<String>,
     /// In one sentence.
     pub sentence: String,

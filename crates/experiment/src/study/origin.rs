@@ -1,6 +1,8 @@
-//! Where the evidence of a study comes from, and what its names mean: what lets study.json be read without the record beside it.
+//! Where the evidence of a study comes from, and what its names mean: what lets study.json be read
+//! without the record beside it.
 //!
-//! All of it is copied from the record's header and the table of metrics. Nothing here takes part in a verdict.
+//! All of it is copied from the record's header and the table of metrics. Nothing here takes part
+//! in a verdict.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -22,7 +24,8 @@ pub struct Origin {
     pub measured_by: Option<String>,
     /// The device, as the plan names it; none for a table.
     pub device: Option<String>,
-    /// Start of the experiment in milliseconds since 1970 (UTC); none in virtual time and for a table.
+    /// Start of the experiment in milliseconds since 1970 (UTC); none in virtual time and for a
+    /// table.
     pub started_unix_ms: Option<u64>,
     /// Seed of every random choice; none for a table.
     pub seed: Option<u64>,

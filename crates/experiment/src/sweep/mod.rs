@@ -1,10 +1,12 @@
 //! Sweeps: experiments whose arms differ from the baseline in one tunable each.
 //!
-//! **Problem.** Twenty arms called `fifo_batch=64` and `read_expire=2000` are twenty verdicts; the question was which knob does anything,
-//! and in which direction. **Approach.** The shape is read off the plan, so that a plan written by hand, one made by `schedlab
-//! sweep` and an old record are all the same thing: wherever two or more arms have the baseline's scheduler and differ from it in
-//! exactly one tunable, these arms are points of response curves, one curve a tunable. Nothing is judged here: every
-//! ratio, interval and verdict is that of the arm's judgement, at Holm's levels over *all* arms of the sweep.
+//! **Problem.** Twenty arms called `fifo_batch=64` and `read_expire=2000` are twenty verdicts; the
+//! question was which knob does anything, and in which direction. **Approach.** The shape is read
+//! off the plan, so that a plan written by hand, one made by `schedlab sweep` and an old record are
+//! all the same thing: wherever two or more arms have the baseline's scheduler and differ from it
+//! in exactly one tunable, these arms are points of response curves, one curve a tunable. Nothing
+//! is judged here: every ratio, interval and verdict is that of the arm's judgement, at Holm's
+//! levels over *all* arms of the sweep.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +15,8 @@ use crate::metric::Direction;
 use crate::plan::{Arm, Plan};
 use crate::record::Environment;
 
-/// Where an arena notes what the tunables of a sweep have at the baseline: the section of the environment.
+/// Where an arena notes what the tunables of a sweep have at the baseline: the section of the
+/// environment.
 pub const DEFAULTS: &str = "defaults";
 
 /// What a plan turns, one tunable at a time.
@@ -39,9 +42,10 @@ pub struct Turned {
 /// CPU settings whose values are names of CPUs, although they look like numbers.
 const LISTS_OF_CPUS: [&str; 2] = ["affinity", "isolate"];
 
-/// The sweep that a plan holds, if two or more of its arms differ from the baseline in exactly one tunable. A CPU setting is a tunable
-/// with a default and a scale where it is a number and the baseline has one too: beside a baseline that sets no nice level, `nice=-20`
-/// is an arm like any other.
+/// The sweep that a plan holds, if two or more of its arms differ from the baseline in exactly one
+/// tunable. A CPU setting is a tunable with a default and a scale where it is a number and the
+/// baseline has one too: beside a baseline that sets no nice level, `nice=-20` is an arm like any
+/// other.
 pub fn of_plan(plan: &Plan) -> Option<Sweep> {
     let baseline = plan.arms.iter().find(|arm| arm.name == plan.baseline())?;
     let mut tunables: Vec<Turned> = Vec::new();
@@ -77,8 +81,8 @@ fn is_on_a_scale(name: &str, values: [Option<&str>; 2]) -> bool {
     !LISTS_OF_CPUS.contains(&name) && values.iter().all(|value| value.and_then(number).is_some())
 }
 
-/// A value as a number, as plans and the kernel write them: decimal, `_` between digits, `true` and `false` for a switch; a time with its
-/// unit in microseconds.
+/// A value as a number, as plans and the kernel write them: decimal, `_` between digits, `true` and
+/// `false` for a switch; a time with its unit in microseconds.
 pub fn number(value: &str) -> Option<f64> {
     match value.trim() {
         "true" => Some(1.0),
@@ -98,8 +102,8 @@ fn sort_key(value: &str) -> f64 {
     number(value).unwrap_or(f64::INFINITY)
 }
 
-/// The tunable in which `arm` differs from the baseline, with the arm's value; none where there is not exactly one, or where the
-/// arm leaves to the kernel what the baseline sets.
+/// The tunable in which `arm` differs from the baseline, with the arm's value; none where there is
+/// not exactly one, or where the arm leaves to the kernel what the baseline sets.
 fn only_difference<'a>(baseline: &Arm, arm: &'a Arm) -> Option<(&'a str, &'a str)> {
     if baseline.tunables.keys().any(|name| !arm.tunables.contains_key(name)) {
         return None;
@@ -181,7 +185,8 @@ pub enum Effect {
     Void,
 }
 
-/// The responses of a record's study: for each workload every tunable of the plan's sweep, on the metric that decides.
+/// The responses of a record's study: for each workload every tunable of the plan's sweep, on the
+/// metric that decides.
 pub(crate) fn responses(
     plan: &Plan,
     environment: &Environment,

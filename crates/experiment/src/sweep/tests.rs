@@ -87,8 +87,8 @@ fn values_are_read_as_the_kernel_and_plans_write_them() {
     );
 }
 
-/// A record of `oltp` in which each arm gets `factor` times what the baseline gets, the baseline itself in eight blocks and the
-/// others in six, while the machine slows down.
+/// A record of `oltp` in which each arm gets `factor` times what the baseline gets, the baseline
+/// itself in eight blocks and the others in six, while the machine slows down.
 fn record(arms: &[&str], factors: &[f64]) -> Record {
     let plan = plan(arms);
     let names: Vec<String> = plan.arms.iter().map(|arm| arm.name.clone()).collect();

@@ -1,7 +1,8 @@
 //! The promises of the statistics, counted. Print the tables with
 //! `SCHEDLAB_SOAK=1 cargo test -p experiment --test it calibration -- --nocapture`.
 //!
-//! Rules that are known to be wrong are counted too: a calibration that does not catch them would prove nothing.
+//! Rules that are known to be wrong are counted too: a calibration that does not catch them would
+//! prove nothing.
 
 use experiment::calibration::{
     Calibration, Decision, Noise, Promise, Rule, calibrate, promises_of,
@@ -9,9 +10,10 @@ use experiment::calibration::{
 use experiment::stats::spending::{Design, Look, Sides, critical_t};
 use experiment::stats::{fixed, sequence};
 
-/// Experiments for each row of the table. A row is broken beyond the 99.99 % point of the binomial distribution at its level. Where 5 %
-/// are promised, 2,500 experiments convict a rule that errs in 8 % with a probability of 99 %, and one that errs in 10 % with more than
-/// 99.999 %; the 10,000 of the long variant convict one that errs in 6.4 % with 99 %.
+/// Experiments for each row of the table. A row is broken beyond the 99.99 % point of the binomial
+/// distribution at its level. Where 5 % are promised, 2,500 experiments convict a rule that errs in
+/// 8 % with a probability of 99 %, and one that errs in 10 % with more than 99.999 %; the 10,000 of
+/// the long variant convict one that errs in 6.4 % with 99 %.
 fn experiments() -> u64 {
     if testbed::is_soak() { 10_000 } else { 2_500 }
 }
@@ -38,7 +40,8 @@ fn every_promise_is_kept_under_every_kind_of_noise() {
     }
 }
 
-/// The promises that a rule breaks under one kind of noise which is wrong on purpose. A right rule is counted with more experiments.
+/// The promises that a rule breaks under one kind of noise which is wrong on purpose. A right rule
+/// is counted with more experiments.
 fn broken(rules: &'static [Rule], noises: &'static [Noise]) -> Vec<Promise> {
     let calibration = Calibration { experiments: 2_000, rules, noises, ..Calibration::default() };
     promises_of(&calibration).into_iter().filter(|promise| !promise.kept()).collect()

@@ -109,7 +109,8 @@ fn two_hundred_fleets_of_a_thousand_machines_with_liars_keep_what_their_interval
     println!("liars named {named} of 6000, honest machines named {honest_named} of 194000");
     // 95 % of 200 are 190; 181 is three standard deviations below.
     assert!(mean_covered >= 181 && further_covered >= 181);
-    // What the intervals would be wide if the liars were known: the deviation between machines and that of about 17 blocks.
+    // What the intervals would be wide if the liars were known: the deviation between machines and
+    // that of about 17 blocks.
     let deviation = FLEET.between.hypot(FLEET.within / 17_f64.sqrt());
     let least = (2.0 * 1.96 * deviation / 970_f64.sqrt(), 2.0 * 1.96 * deviation);
     println!(
@@ -136,9 +137,10 @@ fn an_honest_fleet_of_any_size_has_a_machine_named_in_about_one_of_twenty_cases(
 #[test]
 fn the_interval_for_a_further_machine_covers_it_for_normal_and_heavy_tailed_effects_and_few_machines()
  {
-    // No more than three standard errors below 95 %. The heavy tails are Student's t with 3 degrees of freedom, for which the t interval of
-    // few machines does not hold, and at 39 none for a further machine that leaves any out: what they cover in 20,000 fleets each, with as
-    // much room below.
+    // No more than three standard errors below 95 %. The heavy tails are Student's t with 3 degrees
+    // of freedom, for which the t interval of few machines does not hold, and at 39 none for a
+    // further machine that leaves any out: what they cover in 20,000 fleets each, with as much room
+    // below.
     let cases = [
         (3, false, 0.95),
         (5, false, 0.95),

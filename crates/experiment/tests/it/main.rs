@@ -1,4 +1,5 @@
-//! Experiments as a whole: simulated ones whose truth is known, fleets, and analyses of stored results.
+//! Experiments as a whole: simulated ones whose truth is known, fleets, and analyses of stored
+//! results.
 
 mod calibration;
 mod fleet;

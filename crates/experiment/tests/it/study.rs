@@ -12,7 +12,8 @@ use experiment::schedule::order;
 use experiment::study::{Study, Verdict, sha256_of};
 use experiment::{Decider, Options, study, study_samples};
 
-/// A value that looks measured and is the same on every machine: the block's level, the arm's factor, and a wobble.
+/// A value that looks measured and is the same on every machine: the block's level, the arm's
+/// factor, and a wobble.
 fn value(base: f64, factor: f64, block: u32, arm: usize) -> f64 {
     let level = 1.0 + 0.02 * f64::from((block * 5) % 7) / 7.0;
     let wobble = 1.0 + 0.004 * f64::from((block * 11 + arm as u32 * 3) % 8) / 8.0;

@@ -1,4 +1,5 @@
-//! The configuration of the guest kernel: its fragments, and the check that the kernel accepted them.
+//! The configuration of the guest kernel: its fragments, and the check that the kernel accepted
+//! them.
 
 use crate::Error;
 
@@ -10,9 +11,11 @@ const IF_THERE: &str = " # if there";
 
 /// Arguments of `make` for a kernel without debugging checks.
 ///
-/// By default User-mode Linux is compiled for the large code model, in which each call and each access to a variable loads a 64-bit
-/// address first, and without the compiler's own memset and memcpy. Its process starts at 0x6000_0000 and ends below 2 GiB, so the
-/// small model suffices; modules lie behind the guest's memory and keep the large one. A request takes a quarter fewer instructions.
+/// By default User-mode Linux is compiled for the large code model, in which each call and each
+/// access to a variable loads a 64-bit address first, and without the compiler's own memset and
+/// memcpy. Its process starts at 0x6000_0000 and ends below 2 GiB, so the small model suffices;
+/// modules lie behind the guest's memory and keep the large one. A request takes a quarter fewer
+/// instructions.
 const FLAGS: [&str; 2] = ["KCFLAGS=-mcmodel=small -fbuiltin", "CFLAGS_MODULE=-mcmodel=large"];
 
 /// Flags of the compiler, as arguments of the makefiles.

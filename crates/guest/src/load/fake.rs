@@ -1,5 +1,5 @@
-//! A fake of /dev/modelload: the clients' state machine, in front of a device with one server and a constant service
-//! time. Its rings are small, so that steps run low often.
+//! A fake of /dev/modelload: the clients' state machine, in front of a device with one server and a
+//! constant service time. Its rings are small, so that steps run low often.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -55,8 +55,8 @@ pub(super) struct Fake {
     /// Requests in the device in order, with their completion times.
     inside: VecDeque<Record>,
     free_at: u64,
-    /// Clients of the flush in progress, and those of the next one with the times of their requests: the kernel has at
-    /// most one flush at the device.
+    /// Clients of the flush in progress, and those of the next one with the times of their
+    /// requests: the kernel has at most one flush at the device.
     flushing: Vec<(usize, u64)>,
     to_flush: Vec<(usize, u64)>,
     out: VecDeque<Record>,

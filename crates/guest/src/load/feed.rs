@@ -1,7 +1,9 @@
-//! Generates ahead what clients will do: the steps of their programs and the turnarounds between them.
+//! Generates ahead what clients will do: the steps of their programs and the turnarounds between
+//! them.
 //!
-//! A program returns its next steps long before they are executed, so it cannot be given the time or completions. Only
-//! workloads that say so (`WorkloadKind::is_timed`) use these; a test checks that for all others.
+//! A program returns its next steps long before they are executed, so it cannot be given the time
+//! or completions. Only workloads that say so (`WorkloadKind::is_timed`) use these; a test checks
+//! that for all others.
 
 use std::collections::VecDeque;
 

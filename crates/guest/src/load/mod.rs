@@ -1,13 +1,15 @@
-//! The clients of a workload inside the guest's kernel: the user-space side of /dev/modelload (kernel/modelload-main.c).
+//! The clients of a workload inside the guest's kernel: the user-space side of /dev/modelload
+//! (kernel/modelload-main.c).
 //!
-//! In User-mode Linux a system call costs several context switches of the host. With clients as threads of the guest's
-//! kernel, steps are written ahead and records of their completion are read in bulk, so that a pass needs few system
-//! calls. The clients are those of the simulator: the same programs, places, seeds, passes and turnarounds. Observations
-//! are made by the definitions of `sim::workload`.
+//! In User-mode Linux a system call costs several context switches of the host. With clients as
+//! threads of the guest's kernel, steps are written ahead and records of their completion are read
+//! in bulk, so that a pass needs few system calls. The clients are those of the simulator: the same
+//! programs, places, seeds, passes and turnarounds. Observations are made by the definitions of
+//! `sim::workload`.
 //!
-//! Supports direct I/O on a block device only. Workloads that need system calls (files, the page cache) or whose
-//! clients go by the time (`WorkloadKind::is_timed`) are rejected with [`LoadError::NeedsSystemCalls`]; the caller then uses the load engine of the crate
-//! `load`.
+//! Supports direct I/O on a block device only. Workloads that need system calls (files, the page
+//! cache) or whose clients go by the time (`WorkloadKind::is_timed`) are rejected with
+//! [`LoadError::NeedsSystemCalls`]; the caller then uses the load engine of the crate `load`.
 
 #[cfg(test)]
 mod fake;
@@ -31,8 +33,8 @@ const RECORDS: usize = 32 << 10;
 /// The module's bound of times: 100 days.
 const LONGEST_NS: u64 = 100 * 86_400 * 1_000_000_000;
 
-/// Returns the start time of the clients, in nanoseconds of the monotonic clock. It is slightly in the future, so that
-/// the epoch of a disk can be set to the same time.
+/// Returns the start time of the clients, in nanoseconds of the monotonic clock. It is slightly in
+/// the future, so that the epoch of a disk can be set to the same time.
 pub type AtStart<'a> = &'a dyn Fn() -> io::Result<u64>;
 
 pub struct Load<'a> {
@@ -53,16 +55,18 @@ pub struct Load<'a> {
     pub turnaround_ns: u64,
     /// Largest random deviation of each turnaround, as in the simulator; at most `turnaround_ns`.
     pub turnaround_spread_ns: u64,
-    /// Called before the first pass. Without it the pass starts when it is ready, as all later ones do.
+    /// Called before the first pass. Without it the pass starts when it is ready, as all later ones
+    /// do.
     pub at_start: Option<AtStart<'a>>,
 }
 
 #[derive(Debug)]
 pub struct LoadOutcome {
-    /// The observation, by the definitions of all arenas. CPU time is 0: there is none in virtual time.
+    /// The observation, by the definitions of all arenas. CPU time is 0: there is none in virtual
+    /// time.
     pub measured: Measured,
-    /// The longest latency seen within the window. A request that is open at its end counts with the time that it has
-    /// waited.
+    /// The longest latency seen within the window. A request that is open at its end counts with
+    /// the time that it has waited.
     pub longest_wait_ns: u64,
     /// Virtual nanoseconds of all passes, with warm-up and the end of open requests.
     pub elapsed_ns: u64,
@@ -111,7 +115,8 @@ pub fn drive(load: &Load<'_>) -> Result<LoadOutcome, LoadError> {
     drive_on(load, || OpenOptions::new().read(true).write(true).open(Path::new(DEVICE)))
 }
 
-/// Like [`run`], through another implementation of the protocol. `open` opens a connection for each pass.
+/// Like [`run`], through another implementation of the protocol. `open` opens a connection for each
+/// pass.
 fn drive_on<D: Read + Write>(
     load: &Load<'_>,
     mut open: impl FnMut() -> io::Result<D>,

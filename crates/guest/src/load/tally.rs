@@ -1,4 +1,5 @@
-//! Computes the observation of a trial from the kernel's records, by the definitions of `sim::workload`.
+//! Computes the observation of a trial from the kernel's records, by the definitions of
+//! `sim::workload`.
 
 use elevator::{Op, Request, SECTOR_BYTES, Time};
 use sim::workload::{ClientTotals, Lived, Measured};
@@ -91,7 +92,8 @@ impl<'a> Tally<'a> {
         client.totals.finished = record.bytes != 0;
     }
 
-    /// All clients have ended. Returns the nanoseconds of the pass. `is_pass`: whether the workload consists of passes.
+    /// All clients have ended. Returns the nanoseconds of the pass. `is_pass`: whether the workload
+    /// consists of passes.
     pub(super) fn sum_up(self, is_pass: bool) -> u64 {
         if self.counts {
             self.measured.sum_up(&self.clients, self.open, Some(self.close), is_pass);

@@ -1,6 +1,8 @@
-//! The layouts of kernel/modelload.h as bytes: the messages written to /dev/modelload and the records read from it.
+//! The layouts of kernel/modelload.h as bytes: the messages written to /dev/modelload and the
+//! records read from it.
 //!
-//! Integers have the machine's byte order. They are encoded one by one, because casting memory would need unsafe code.
+//! Integers have the machine's byte order. They are encoded one by one, because casting memory
+//! would need unsafe code.
 
 const VERSION: u32 = 2;
 /// The first client that finishes stops the others.

@@ -1,10 +1,11 @@
 //! Boots a newly built kernel once, with an init that prints its release and powers off.
 //!
-//! The kernel may be patched or foreign: it can write to its scratch directory only, as far as this machine's kernel has the means. It
-//! stays the user's process: what it could do beyond this, the makefiles that built it could do before.
+//! The kernel may be patched or foreign: it can write to its scratch directory only, as far as this
+//! machine's kernel has the means. It stays the user's process: what it could do beyond this, the
+//! makefiles that built it could do before.
 //!
-//! The init is compiled here: a compiler is installed, whereas a shell or a library may not be. It uses three system
-//! calls.
+//! The init is compiled here: a compiler is installed, whereas a shell or a library may not be. It
+//! uses three system calls.
 
 use std::fs;
 use std::path::Path;
@@ -99,8 +100,9 @@ fn guest(linux: &Path, scratch: &Path, uml: &Path, init: &Path) -> Result<Comman
     Ok(guest)
 }
 
-/// Whether the kernel itself has said nothing: on a busy machine User-mode Linux has been seen to end before its first line, of which
-/// the cause is not known, and the same kernel booted at the next attempt. One that panics says so.
+/// Whether the kernel itself has said nothing: on a busy machine User-mode Linux has been seen to
+/// end before its first line, of which the cause is not known, and the same kernel booted at the
+/// next attempt. One that panics says so.
 fn is_silent(text: &str) -> bool {
     text.lines().all(|line| line.trim().is_empty() || line.starts_with("Warning: tempdir "))
 }

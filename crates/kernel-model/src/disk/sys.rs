@@ -1,4 +1,5 @@
-//! The unsafe code of this crate, which is all of it: the memory of the disk, and calls into C with pointers to it.
+//! The unsafe code of this crate, which is all of it: the memory of the disk, and calls into C with
+//! pointers to it.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -73,7 +74,8 @@ pub struct CDisk {
 unsafe impl Send for CDisk {}
 
 impl CDisk {
-    /// The disk of these tables; None if they are rejected. Tables have no geometry, so the disk has no cylinders.
+    /// The disk of these tables; None if they are rejected. Tables have no geometry, so the disk
+    /// has no cylinders.
     pub fn new(tables: &[u8]) -> Option<CDisk> {
         let tables: Box<[u8]> = tables.into();
         let address = tables.as_ptr().cast();
@@ -83,8 +85,8 @@ impl CDisk {
             return None;
         }
         let mut memory = vec![0_u64; size.div_ceil(8)].into_boxed_slice();
-        // SAFETY: the memory is as large as required, zeroed and aligned to 8, the tables are those just checked, and both
-        // live in boxes that this disk keeps unchanged.
+        // SAFETY: the memory is as large as required, zeroed and aligned to 8, the tables are those
+        // just checked, and both live in boxes that this disk keeps unchanged.
         let disk = unsafe { core_disk_init(memory.as_mut_ptr().cast(), address, tables.len()) };
         Some(CDisk {
             disk: NonNull::new(disk)?,
@@ -94,7 +96,8 @@ impl CDisk {
         })
     }
 
-    /// The counterpart of a newly created device of the simulator; None if the kernel does not have its model.
+    /// The counterpart of a newly created device of the simulator; None if the kernel does not have
+    /// its model.
     pub fn of(device: &dyn DeviceModel) -> Option<CDisk> {
         let disk = CDisk::new(&device.tables()?)?;
         Some(CDisk { geometry: device.geometry(), ..disk })
@@ -112,7 +115,8 @@ impl CDisk {
         unsafe { core_disk_has_volatile_cache(self.disk.as_ptr()) }
     }
 
-    /// Like [`DeviceModel::submit`], and returns false where the simulator panics: the disk rejects the command.
+    /// Like [`DeviceModel::submit`], and returns false where the simulator panics: the disk rejects
+    /// the command.
     pub fn try_submit(&mut self, now: Time, command: Command) -> bool {
         let disk = self.disk.as_ptr();
         match command {
@@ -133,7 +137,8 @@ impl CDisk {
             done.push((at, tag));
         }
         let list: *mut Vec<(u64, u32)> = done;
-        // SAFETY: the disk is initialised, alive and mutably borrowed here; the list lives during the call.
+        // SAFETY: the disk is initialised, alive and mutably borrowed here; the list lives during
+        // the call.
         unsafe { core_disk_advance(self.disk.as_ptr(), now.as_ns(), note, list.cast()) }
     }
 }

@@ -1,4 +1,5 @@
-//! The unsafe code of this crate, which is all of it but the build: calls into the C cores, and the memory that they get.
+//! The unsafe code of this crate, which is all of it but the build: calls into the C cores, and the
+//! memory that they get.
 
 mod ffi;
 mod memory;

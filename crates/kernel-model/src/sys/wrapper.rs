@@ -1,10 +1,12 @@
 //! A core as an elevator, with the memory that kernel/iosched-*.c provides in a kernel.
 //!
-//! That is the core's state and a record for each process (part of an io_cq in the kernel). A process is a number here: its record
-//! is allocated, zeroed, at its first request and freed when it exits; a reused number gets a new record. Freed memory is
-//! overwritten, so that a core that still used it would fail at once.
+//! That is the core's state and a record for each process (part of an io_cq in the kernel). A
+//! process is a number here: its record is allocated, zeroed, at its first request and freed when
+//! it exits; a reused number gets a new record. Freed memory is overwritten, so that a core that
+//! still used it would fail at once.
 //!
-//! Merges are looked up by the queue, as for the Rust elevators; [`CElevator::front_merge`] is the kernel's lookup.
+//! Merges are looked up by the queue, as for the Rust elevators; [`CElevator::front_merge`] is the
+//! kernel's lookup.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -28,17 +30,20 @@ pub struct CElevator {
     owners: Vec<*mut Process>,
     /// By number of the process.
     processes: Vec<Option<Memory>>,
-    /// Of processes that have exited and have requests, where the core learns of an exit after the last of these.
+    /// Of processes that have exited and have requests, where the core learns of an exit after the
+    /// last of these.
     leaving: Vec<Memory>,
     /// Listed seek times, which the core refers to.
     _first: Vec<u64>,
 }
 
-// SAFETY: the core has no state outside the memory of this value and is called only through it; its table is constant.
+// SAFETY: the core has no state outside the memory of this value and is called only through it; its
+// table is constant.
 unsafe impl Send for CElevator {}
 
 impl CElevator {
-    /// Creates a core. A queue can allocate half of the pool more tags than `nr_tags`, or one more of each of two pools.
+    /// Creates a core. A queue can allocate half of the pool more tags than `nr_tags`, or one more
+    /// of each of two pools.
     pub fn new(ops: &'static Ops, build: &Build) -> CElevator {
         let tags = build.nr_tags + (build.nr_tags / 2).max(2);
         let first = build.geometry.seek.first.clone();
@@ -53,7 +58,8 @@ impl CElevator {
         };
         // SAFETY: the core only computes a size.
         let state = Memory::new(unsafe { (ops.state_size)(tags) });
-        // SAFETY: the memory is zeroed, aligned and as large as required; the curve is copied, its list lives as long as the core.
+        // SAFETY: the memory is zeroed, aligned and as large as required; the curve is copied, its
+        // list lives as long as the core.
         unsafe { (ops.init)(state.start(), &raw const config) };
         let names = ops.tunables().map(|row| row.name).collect();
         let requests = vec![None; tags as usize];
@@ -149,7 +155,8 @@ impl Elevator for CElevator {
         };
         self.owners[request.tag as usize] = process;
         let request = self.core_request(&request, process);
-        // SAFETY: state and record are zeroed or were written by the core, and are not moved; the tag is below the number of tags.
+        // SAFETY: state and record are zeroed or were written by the core, and are not moved; the
+        // tag is below the number of tags.
         unsafe {
             (self.ops.insert)(self.core(), now.as_ns(), &raw const request, at == InsertAt::Head)
         };

@@ -1,5 +1,5 @@
-//! What occupancy takes for a request: instructions that grow with the logarithm of what it holds, and bytes. Two schedulers that look
-//! at all that they hold show that growth is seen.
+//! What occupancy takes for a request: instructions that grow with the logarithm of what it holds,
+//! and bytes. Two schedulers that look at all that they hold show that growth is seen.
 
 use std::collections::VecDeque;
 
@@ -100,7 +100,8 @@ fn series(name: &str) -> Vec<(&'static str, [Case; 3])> {
     }
 }
 
-/// Each step multiplies the number by 16, so that what grows with its logarithm grows by as much in both.
+/// Each step multiplies the number by 16, so that what grows with its logarithm grows by as much in
+/// both.
 fn is_logarithmic([few, some, many]: [f64; 3]) -> bool {
     many - some <= 2.0 * (some - few).max(few / 4.0)
 }

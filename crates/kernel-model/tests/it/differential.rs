@@ -1,7 +1,9 @@
-//! The Rust elevators and the C cores in lockstep: a million operations, and not one answer that differs.
+//! The Rust elevators and the C cores in lockstep: a million operations, and not one answer that
+//! differs.
 //!
-//! A world lasts for some thousand operations; then comes the next seed, with another clock, disk, depth and other processes.
-//! LOCKSTEP_OPERATIONS asks for more of them, LOCKSTEP_SEED begins elsewhere.
+//! A world lasts for some thousand operations; then comes the next seed, with another clock, disk,
+//! depth and other processes. LOCKSTEP_OPERATIONS asks for more of them, LOCKSTEP_SEED begins
+//! elsewhere.
 
 use crate::lockstep::{Tally, run, seeks_agree};
 use elevator::find;

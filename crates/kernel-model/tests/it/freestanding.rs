@@ -1,5 +1,5 @@
-//! The cores as a kernel compiles them: freestanding, without floating point, with the stack that it allows; and what they then
-//! still need is what a kernel has.
+//! The cores as a kernel compiles them: freestanding, without floating point, with the stack that
+//! it allows; and what they then still need is what a kernel has.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

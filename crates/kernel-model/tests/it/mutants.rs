@@ -1,8 +1,9 @@
-//! Would a wrong core be found? Cores with one fault each, compiled from altered copies of the sources, against the laws and the
-//! differential test.
+//! Would a wrong core be found? Cores with one fault each, compiled from altered copies of the
+//! sources, against the laws and the differential test.
 //!
-//! The test prints who kills whom, and fails if the differential test lets a fault through, or if it or a law objects to the
-//! sources as they are. What the laws find is only printed, and only looked for with `SCHEDLAB_SOAK` set.
+//! The test prints who kills whom, and fails if the differential test lets a fault through, or if
+//! it or a law objects to the sources as they are. What the laws find is only printed, and only
+//! looked for with `SCHEDLAB_SOAK` set.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -254,7 +255,8 @@ fn broken(cores: Cores, some: Range<usize>, inputs: &[Input]) -> Vec<&'static st
     broken_laws(&rows().each_ref()[some], inputs)
 }
 
-/// After how many operations one of these cores and its Rust counterpart part, and in what; None: they do not.
+/// After how many operations one of these cores and its Rust counterpart part, and in what; None:
+/// they do not.
 fn parts(cores: Cores, some: Range<usize>) -> Option<(u64, String)> {
     if let Err(what) = lockstep::seeks_agree(cores.seek, SEEKS) {
         return Some((0, what));

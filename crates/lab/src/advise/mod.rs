@@ -1,8 +1,10 @@
-//! Advice on a scheduler for recorded work: the recording is replayed under every scheduler on a model of its disk, in virtual time.
+//! Advice on a scheduler for recorded work: the recording is replayed under every scheduler on a
+//! model of its disk, in virtual time.
 //!
-//! What may be believed of it is part of it: the model's error on reads that were held out, and by how much the replay under the scheduler
-//! that was in effect differs from the recording. Neither can show what the model lacks, so the last word has the real comparison, whose
-//! plan comes with the advice.
+//! What may be believed of it is part of it: the model's error on reads that were held out, and by
+//! how much the replay under the scheduler that was in effect differs from the recording. Neither
+//! can show what the model lacks, so the last word has the real comparison, whose plan comes with
+//! the advice.
 
 mod reasons;
 
@@ -27,7 +29,8 @@ use crate::recordings;
 
 pub use reasons::reasons;
 
-/// Schedulers that Linux offers, and the tunables of theirs that matter most to one process or another.
+/// Schedulers that Linux offers, and the tunables of theirs that matter most to one process or
+/// another.
 pub const ARMS: [&str; 8] = [
     "none",
     "mq-deadline",
@@ -38,7 +41,8 @@ pub const ARMS: [&str; 8] = [
     "mq-deadline:fifo_batch=1",
     "mq-deadline:writes_starved=8",
 ];
-/// The tunables that make a scheduler wait for the next request of the process served last, unless they are 0.
+/// The tunables that make a scheduler wait for the next request of the process served last, unless
+/// they are 0.
 const WAITING: [&str; 4] = ["slice_idle", "antic_expire", "anticipation", "anticipate"];
 /// What decides, and the label of the workload.
 const METRIC: &str = "latency_mean_us";
@@ -105,7 +109,8 @@ pub struct Expected {
 pub struct Trust {
     /// Of the model, as its file says.
     pub model: Vec<String>,
-    /// Mean latency as recorded, and in the replay under the scheduler that was in effect; microseconds.
+    /// Mean latency as recorded, and in the replay under the scheduler that was in effect;
+    /// microseconds.
     pub recorded_mean_us: Option<f64>,
     pub replayed_mean_us: Option<f64>,
     /// The second over the first.
@@ -370,7 +375,8 @@ impl Case {
         }
     }
 
-    /// The plan of the real comparison: the baseline and the best arm, or the next best one where none is better.
+    /// The plan of the real comparison: the baseline and the best arm, or the next best one where
+    /// none is better.
     ///
     /// # Errors
     /// None that a recording can cause.

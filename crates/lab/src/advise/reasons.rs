@@ -1,4 +1,5 @@
-//! Why a scheduler may help this work, in plain words: who asks, in which pattern, and what waiting would have gained.
+//! Why a scheduler may help this work, in plain words: who asks, in which pattern, and what waiting
+//! would have gained.
 
 use trace::profile::{Actor, DeviceProfile};
 
@@ -10,7 +11,8 @@ const SHARE: f64 = 0.05;
 /// The rule that knows what comes: a bound, and no rule for a scheduler.
 const HINDSIGHT: &str = "best";
 
-/// Sentences, the most important first; `waits` says whether the advised scheduler waits for the process that it served last.
+/// Sentences, the most important first; `waits` says whether the advised scheduler waits for the
+/// process that it served last.
 pub fn reasons(of: &DeviceProfile, has_arm: bool, waits: bool) -> Vec<String> {
     let mut found = Vec::new();
     let busy: u64 = of.processes.iter().map(|process| process.device_ns).sum();
@@ -71,7 +73,8 @@ fn depth_words(of: &DeviceProfile, has_arm: bool) -> String {
     )
 }
 
-/// What waiting for the last process would have done, by the best of the rules that a scheduler could follow.
+/// What waiting for the last process would have done, by the best of the rules that a scheduler
+/// could follow.
 fn anticipation_words(of: &DeviceProfile, has_arm: bool, waits: bool) -> Option<String> {
     let possible = of.anticipation.rules.iter().filter(|rule| rule.rule != HINDSIGHT);
     let best = possible.max_by_key(|rule| rule.gain_ns)?;
@@ -86,7 +89,8 @@ fn anticipation_words(of: &DeviceProfile, has_arm: bool, waits: bool) -> Option<
             100.0 * best.gain_ns as f64 / span
         ));
     }
-    // The replay has the last word: what the rules make of the recorded order does not speak against a scheduler that gains by waiting.
+    // The replay has the last word: what the rules make of the recorded order does not speak
+    // against a scheduler that gains by waiting.
     if waits {
         return None;
     }

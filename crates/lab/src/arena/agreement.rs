@@ -1,7 +1,9 @@
-//! The simulator and the kernel arena under the same settings: the guest's as the simulator takes them, and how far the two may be apart.
+//! The simulator and the kernel arena under the same settings: the guest's as the simulator takes
+//! them, and how far the two may be apart.
 //!
-//! `selfbench conformance` holds both arenas to these bounds, request by request; the atlas takes a difference within them for none. One
-//! table, so that neither can know something that the other does not.
+//! `selfbench conformance` holds both arenas to these bounds, request by request; the atlas takes a
+//! difference within them for none. One table, so that neither can know something that the other
+//! does not.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +14,17 @@ use super::kernel::MODULES;
 /// Our modules that send a drive with a moving arm one request at a time.
 const ONE_AT_A_TIME: &[&str] = &["anticipatory", "wpcas"];
 
-/// The most that a figure may differ where nothing else is said, in percent; of counts, per 100 requests.
+/// The most that a figure may differ where nothing else is said, in percent; of counts, per 100
+/// requests.
 pub const USUAL: f64 = 2.0;
 
-/// Under `none` the end of a trial. A request reaches the guest's disk 0.4 µs later than the simulator's; where it just misses its
-/// sector by that, a revolution is lost: 6 ms of a trial of 9 s.
+/// Under `none` the end of a trial. A request reaches the guest's disk 0.4 µs later than the
+/// simulator's; where it just misses its sector by that, a revolution is lost: 6 ms of a trial of 9
+/// s.
 const END_OF_NONE: f64 = 0.07;
 
-/// The disks on which the arenas are compared: one that takes a request at a time, one that orders a few tagged ones, one of today with 32
-/// and a write cache.
+/// The disks on which the arenas are compared: one that takes a request at a time, one that orders
+/// a few tagged ones, one of today with 32 and a write cache.
 pub const DISKS: &[&str] = &["hp97560", "cheetah9lp", "wd4tb7200"];
 
 /// A wider bound than the usual one.
@@ -33,20 +37,22 @@ struct Wider {
     why: &'static str,
 }
 
-/// The orders are the same until the 8166th of 9171 completions on one disk and the 5th on the other; which of the queues that begin
-/// together are merged, and when, decides what follows. What differs was not found: with four sequential readers, and with 16 or 40
-/// random ones, no order parts so early.
+/// The orders are the same until the 8166th of 9171 completions on one disk and the 5th on the
+/// other; which of the queues that begin together are merged, and when, decides what follows. What
+/// differs was not found: with four sequential readers, and with 16 or 40 random ones, no order
+/// parts so early.
 const BFQ: &str =
     "ten processes that read small files in turn are merged in another order; why was not found";
 
-/// Expiries count whole ticks of a millisecond (core/antic.c and crates/elevator alike). A request is 0.4 µs later in the guest; in the
-/// long run one falls beyond the end of a tick, a turn ends a request sooner or later, and all that follows is another history. Up to
-/// there the orders are the same.
+/// Expiries count whole ticks of a millisecond (core/antic.c and crates/elevator alike). A request
+/// is 0.4 µs later in the guest; in the long run one falls beyond the end of a tick, a turn ends a
+/// request sooner or later, and all that follows is another history. Up to there the orders are the
+/// same.
 const TICKS: &str = "expiries count ticks of 1 ms: a request that comes 0.4 µs later falls into another one, and from there on the histories differ";
 
-/// Ten processes on a drive with a write cache: the orders part at the 5th completion. What is learned depends on each gap, and decides
-/// about waits and the window, so nothing brings the histories together again; the simulator's own figures for seven seeds are up to
-/// 154 % apart.
+/// Ten processes on a drive with a write cache: the orders part at the 5th completion. What is
+/// learned depends on each gap, and decides about waits and the window, so nothing brings the
+/// histories together again; the simulator's own figures for seven seeds are up to 154 % apart.
 const GAPS: &str = "a gap that differs by 0.4 µs teaches another cost, and with ten processes and cached writes no two histories are alike";
 
 const fn wider(of: [&'static str; 3], percent: f64, p99: f64, why: &'static str) -> Wider {
@@ -87,7 +93,8 @@ impl Bound {
     }
 }
 
-/// How far the arenas may be apart on one of [`DISKS`]; on a disk that they were not compared on, as far as on the worst of these.
+/// How far the arenas may be apart on one of [`DISKS`]; on a disk that they were not compared on,
+/// as far as on the worst of these.
 pub fn bound(disk: &str, workload: &str, scheduler: &str) -> Bound {
     let known = DISKS.contains(&disk);
     let fits =
@@ -123,9 +130,10 @@ pub fn linux(release: &str) -> u32 {
 
 /// What makes a scheduler of the simulator the guest's, with the rules of this version of Linux.
 ///
-/// The guest's kernel has 100 ticks a second and one CPU, whose clock stands while it computes. Our modules count time as the simulator's
-/// schedulers of the same names do, with 1000 ticks; two of them send a drive with a moving arm one request at a time by themselves, for
-/// which the simulator's need a queue depth.
+/// The guest's kernel has 100 ticks a second and one CPU, whose clock stands while it computes. Our
+/// modules count time as the simulator's schedulers of the same names do, with 1000 ticks; two of
+/// them send a drive with a moving arm one request at a time by themselves, for which the
+/// simulator's need a queue depth.
 pub fn as_in_guest(scheduler: &str, linux: u32, has_arm: bool) -> BTreeMap<String, String> {
     let mut tunables: Vec<(&str, String)> = Vec::new();
     if !MODULES.contains(&scheduler) {

@@ -1,9 +1,10 @@
 //! Trials of virtual time, measured by threads before they are asked for.
 //!
-//! In virtual time a trial is a function of (arm, workload, seed), so a trial of a block that may follow can be measured early, and
-//! discarded if no block asks for it: the record is the same, byte for byte, with one CPU or with sixty. The threads do not wait for
-//! each other or for the thread that judges and writes: batches that all have to end before the next one begins leave CPUs idle as
-//! soon as trials differ in length.
+//! In virtual time a trial is a function of (arm, workload, seed), so a trial of a block that may
+//! follow can be measured early, and discarded if no block asks for it: the record is the same,
+//! byte for byte, with one CPU or with sixty. The threads do not wait for each other or for the
+//! thread that judges and writes: batches that all have to end before the next one begins leave
+//! CPUs idle as soon as trials differ in length.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -88,14 +89,16 @@ impl Ahead {
         Ahead { shared: Arc::default(), threads: Vec::new(), nr_threads }
     }
 
-    /// The number of trials that are measured before their block is asked for: enough that no thread is idle while one of them takes
-    /// longer than the others, and no more, since an arm may be decided.
+    /// The number of trials that are measured before their block is asked for: enough that no
+    /// thread is idle while one of them takes longer than the others, and no more, since an arm may
+    /// be decided.
     pub(super) fn depth(&self) -> usize {
         2 * self.nr_threads
     }
 
-    /// Announces the trials of a workload in the order in which they may be asked for; `next` of them will be, unless measuring ends.
-    /// Trials of that workload that are not among them are discarded, `job` is called for those that are new.
+    /// Announces the trials of a workload in the order in which they may be asked for; `next` of
+    /// them will be, unless measuring ends. Trials of that workload that are not among them are
+    /// discarded, `job` is called for those that are new.
     pub(super) fn announce(&mut self, keys: &[Key], next: usize, mut job: impl FnMut(&Key) -> Job) {
         let Some(workload) = keys.first().map(|key| key.workload) else { return };
         self.end_idle_threads();
@@ -103,7 +106,8 @@ impl Ahead {
         let stays = |key: &Key| key.workload != workload || keys.contains(key);
         trials.done.retain(|key, _| stays(key));
         trials.waiting.retain(|(key, _)| stays(key));
-        // What will be asked for first goes to the front, also if it waited behind another workload's trials.
+        // What will be asked for first goes to the front, also if it waited behind another
+        // workload's trials.
         let mut first: VecDeque<(Key, Job)> = VecDeque::new();
         for key in &keys[..next.min(keys.len())] {
             match trials.waiting.iter().position(|(known, _)| known == key) {
@@ -130,7 +134,8 @@ impl Ahead {
         }
     }
 
-    /// Threads of a rehearsal must not go on: this process gives up rights after it, which binds only threads that begin later.
+    /// Threads of a rehearsal must not go on: this process gives up rights after it, which binds
+    /// only threads that begin later.
     fn end_idle_threads(&mut self) {
         let trials = self.shared.lock();
         let idle = trials.waiting.is_empty() && trials.running.is_empty();
@@ -140,7 +145,8 @@ impl Ahead {
         }
     }
 
-    /// A trial that was announced, when it is done; each is handed out once. None: it was not announced.
+    /// A trial that was announced, when it is done; each is handed out once. None: it was not
+    /// announced.
     pub(super) fn take(&mut self, key: &Key) -> Option<Result<Observation>> {
         let mut trials = self.shared.lock();
         loop {

@@ -1,4 +1,5 @@
-//! The arms of an arena by number: those of the plan in their order, then those that a search added.
+//! The arms of an arena by number: those of the plan in their order, then those that a search
+//! added.
 
 /// The number of an arm in its arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +22,8 @@ impl<S> Arms<S> {
         all.collect::<Result<_, E>>().map(Arms)
     }
 
-    /// Adds an arm. One that is there already (a search can propose an arm of the plan) keeps its number.
+    /// Adds an arm. One that is there already (a search can propose an arm of the plan) keeps its
+    /// number.
     pub fn admit(&mut self, name: &str, setting: S) -> ArmIndex {
         let known = self.0.iter().position(|(known, _)| known == name);
         ArmIndex(known.unwrap_or_else(|| {

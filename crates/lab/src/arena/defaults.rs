@@ -1,8 +1,10 @@
-//! What the tunables of a sweep have at its baseline: noted in the environment, so that a report can say "16 instead of 64".
+//! What the tunables of a sweep have at its baseline: noted in the environment, so that a report
+//! can say "16 instead of 64".
 //!
-//! Only where a plan turns tunables one at a time. On a machine the values are read back from the kernel; in the simulator they are the
-//! scheduler's own; in the kernel arena, where the guests are asked for figures only, they are those of the laboratory's table, without what
-//! hangs on the size of the queue.
+//! Only where a plan turns tunables one at a time. On a machine the values are read back from the
+//! kernel; in the simulator they are the scheduler's own; in the kernel arena, where the guests are
+//! asked for figures only, they are those of the laboratory's table, without what hangs on the size
+//! of the queue.
 
 use std::collections::BTreeMap;
 

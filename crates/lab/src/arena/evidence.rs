@@ -1,8 +1,9 @@
-//! What a trial on a real device showed: the engine's figures, the device's and the system's counters, and what they say against
-//! the trial.
+//! What a trial on a real device showed: the engine's figures, the device's and the system's
+//! counters, and what they say against the trial.
 //!
-//! The engine knows what it asked for, the counters know what happened; a trial is evidence only where the two agree. Bounds come
-//! from the plan, so that nobody can choose them after seeing the numbers.
+//! The engine knows what it asked for, the counters know what happened; a trial is evidence only
+//! where the two agree. Bounds come from the plan, so that nobody can choose them after seeing the
+//! numbers.
 
 use experiment::metric::METRICS;
 use experiment::plan::Limits;
@@ -12,7 +13,8 @@ use load::{Allowance, account};
 use machine::probe::{DeviceDelta, SystemDelta};
 use sim::workload::Issued;
 
-/// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two CPUs.
+/// Shares of fewer ticks than this are too coarse to be held against a trial: half a second on two
+/// CPUs.
 const LEAST_TICKS: u64 = 100;
 
 /// One trial, as the engine, the device and the system counted it.
@@ -37,7 +39,8 @@ impl Evidence<'_> {
                 measured.first_error.clone().unwrap_or_else(|| "counted by the device".to_owned());
             voids.push(VoidReason::DeviceErrors { count: errors, first });
         } else if !measured.interrupted {
-            // Requests that failed, or that nobody waited for, make the two accounts differ without anybody's doing.
+            // Requests that failed, or that nobody waited for, make the two accounts differ without
+            // anybody's doing.
             let account = account(&measured.issued, device, *allowance);
             if account.reached_share < limits.reached_share {
                 let (issued_bytes, device_bytes) = (account.issued_bytes, account.device_bytes);
@@ -73,7 +76,8 @@ impl Evidence<'_> {
     }
 }
 
-/// What a modelled device's count of bytes says against a trial: caches served the clients' requests.
+/// What a modelled device's count of bytes says against a trial: caches served the clients'
+/// requests.
 pub(super) fn never_reached(
     issued: &Issued,
     device_bytes: u64,

@@ -1,10 +1,12 @@
 //! Flows: groups of clients with a promise of their own, each flow in a process of its own.
 //!
-//! The I/O controller of control groups v2 knows processes and no threads, so a flow is this program started again with a hidden
-//! role, in a control group that the arena has made for it. The process reads a [`FlowRequest`] from standard input up to its end, prepares
-//! its clients, lets them begin at an instant of the monotonic clock which the flows of a trial have in common, and prints one
-//! line, its [`FlowReport`]. An arena starts the processes in its own way, puts them where they belong before it writes the
-//! request, and makes one result of the reports ([`merged`]).
+//! The I/O controller of control groups v2 knows processes and no threads, so a flow is this
+//! program started again with a hidden role, in a control group that the arena has made for it. The
+//! process reads a [`FlowRequest`] from standard input up to its end, prepares its clients, lets
+//! them begin at an instant of the monotonic clock which the flows of a trial have in common, and
+//! prints one line, its [`FlowReport`]. An arena starts the processes in its own way, puts them
+//! where they belong before it writes the request, and makes one result of the reports
+//! ([`merged`]).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,10 +27,12 @@ use crate::workloads::{self, Work};
 /// The hidden role of a flow's process, its only argument.
 pub const ROLE: &str = "flow";
 
-/// From the moment at which the last process is started to the common start: the time to prepare clients.
+/// From the moment at which the last process is started to the common start: the time to prepare
+/// clients.
 const LEAD: Duration = Duration::from_millis(200);
 const LEAD_A_FLOW: Duration = Duration::from_millis(10);
-/// So late a start, over which requests of other flows found the device alone, speaks against a trial.
+/// So late a start, over which requests of other flows found the device alone, speaks against a
+/// trial.
 const LATE_NS: u64 = 1_000_000;
 
 /// A flow as its process receives it.
@@ -70,7 +74,8 @@ pub fn lead(flows: usize) -> Duration {
     LEAD + LEAD_A_FLOW * u32::try_from(flows).unwrap_or(u32::MAX)
 }
 
-/// Gives each client of a workload its part of a device; one list for each flow, or one for a workload without flows.
+/// Gives each client of a workload its part of a device; one list for each flow, or one for a
+/// workload without flows.
 ///
 /// # Errors
 /// Wrong usage: parameters that need another device.
@@ -153,7 +158,8 @@ impl FlowRequest {
             .with_context(|| format!("flow {}: its request cannot be written as JSON", self.flow))
     }
 
-    /// The work; clients without a warm-up begin when the window of the others opens, so that all windows are one.
+    /// The work; clients without a warm-up begin when the window of the others opens, so that all
+    /// windows are one.
     fn drive(&self) -> Result<(Drive, u64)> {
         let params = self.params.iter().cloned().collect();
         let spec = workloads::alone(self.flow.clone(), &self.kind, &params);

@@ -1,8 +1,9 @@
 //! Where trials take place.
 //!
-//! The same plan, record, statistics and reports serve every arena, so whatever measures knows this trait alone. What an arena takes is
-//! resolved: arms and workloads are numbers, whose settings the arena received, typed, when it was opened. What differs between arenas
-//! (one seed a block, preconditions, how time passes) is a method of the trait.
+//! The same plan, record, statistics and reports serve every arena, so whatever measures knows this
+//! trait alone. What an arena takes is resolved: arms and workloads are numbers, whose settings the
+//! arena received, typed, when it was opened. What differs between arenas (one seed a block,
+//! preconditions, how time passes) is a method of the trait.
 
 pub mod agreement;
 mod ahead;
@@ -87,7 +88,8 @@ impl Upcoming<'_> {
         self.next.iter().map(|group| group.arms.len()).sum()
     }
 
-    /// Block and arm of what is asked for next, then of whole blocks that may follow, until these have `more` trials.
+    /// Block and arm of what is asked for next, then of whole blocks that may follow, until these
+    /// have `more` trials.
     pub fn trials(&self, more: usize) -> impl Iterator<Item = (u32, ArmIndex)> {
         let each = |block: u32, arms: &[ArmIndex]| {
             arms.iter().map(|arm| (block, *arm)).collect::<Vec<_>>()
@@ -107,15 +109,18 @@ pub trait Arena {
     /// Adds an arm to those of the plan, checked as they were.
     fn admit(&mut self, arm: &Arm) -> Result<ArmIndex>;
 
-    /// Tries every arm and prepares every workload before the record begins, so that a mistake costs no measuring.
+    /// Tries every arm and prepares every workload before the record begins, so that a mistake
+    /// costs no measuring.
     fn rehearse(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// From now on writes the events of the first trial of each workload and arm into these files, where events can be observed.
+    /// From now on writes the events of the first trial of each workload and arm into these files,
+    /// where events can be observed.
     fn trace(&mut self, _files: TraceFile) {}
 
-    /// Puts an arm's setting into effect. A refusal of the kernel is data: the trial is void, with these reasons.
+    /// Puts an arm's setting into effect. A refusal of the kernel is data: the trial is void, with
+    /// these reasons.
     fn apply(&mut self, arm: ArmIndex) -> Result<Vec<VoidReason>>;
 
     /// Checks before the trials of a round that it may still be measured.
@@ -126,24 +131,27 @@ pub trait Arena {
     /// Measures one trial under the setting that was applied last.
     fn measure(&mut self, trial: &TrialSpec) -> Result<Observation>;
 
-    /// Whether all arms of a block get the same seed: where an arm can leave nothing in a cache for the next one, the same random
-    /// choices make the comparison sharper.
+    /// Whether all arms of a block get the same seed: where an arm can leave nothing in a cache for
+    /// the next one, the same random choices make the comparison sharper.
     fn one_seed_a_block(&self) -> bool {
         false
     }
 
-    /// Whether the first trial of a workload fills or warms something, and is no evidence for that reason.
+    /// Whether the first trial of a workload fills or warms something, and is no evidence for that
+    /// reason.
     fn preconditions(&self) -> bool {
         !self.one_seed_a_block()
     }
 
-    /// Announces the next trials, so that an arena that measures in parallel can start them. Those of the workload that were announced
-    /// before and are not among them are not asked for any more.
+    /// Announces the next trials, so that an arena that measures in parallel can start them. Those
+    /// of the workload that were announced before and are not among them are not asked for any
+    /// more.
     fn announce(&mut self, _upcoming: &Upcoming<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// The part of the budget that was spent since the arena was opened: wall time, or virtual time.
+    /// The part of the budget that was spent since the arena was opened: wall time, or virtual
+    /// time.
     fn elapsed(&self) -> Duration;
 
     /// Restores the machine, and fails if that is impossible. Returns messages for the user.

@@ -33,7 +33,8 @@ fn description(name: &str) -> Result<String> {
 }
 
 impl Model {
-    /// Reads the file that the word names, if it names one; whether the device can be made is tried at once.
+    /// Reads the file that the word names, if it names one; whether the device can be made is tried
+    /// at once.
     pub fn read(word: &str) -> Result<Model> {
         let (name, changes) =
             word.split_once(':').map_or((word, ""), |(name, changes)| (name, changes));

@@ -1,4 +1,5 @@
-//! Metrics of modelled devices and of schedulers that idle on purpose: the same in every arena of virtual time.
+//! Metrics of modelled devices and of schedulers that idle on purpose: the same in every arena of
+//! virtual time.
 
 use elevator::Anticipation;
 use sim::device::DeviceStats;

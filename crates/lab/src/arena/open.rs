@@ -1,4 +1,5 @@
-//! Opening the arena of a resolved plan, and restoring everything afterwards, whatever happened in it.
+//! Opening the arena of a resolved plan, and restoring everything afterwards, whatever happened in
+//! it.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -30,7 +31,8 @@ pub struct OpenOptions {
     pub cache_dir: Option<PathBuf>,
     /// Write the events of trials in this format.
     pub trace: Option<Format>,
-    /// Virtual time: measure on this number of threads. None: one for each CPU that this process may use.
+    /// Virtual time: measure on this number of threads. None: one for each CPU that this process
+    /// may use.
     pub threads: Option<NonZeroUsize>,
     /// The program that guests start with: schedlab of this version. None: this process's own.
     pub program: Option<PathBuf>,
@@ -38,8 +40,8 @@ pub struct OpenOptions {
     pub programs: ProgramOptions,
 }
 
-/// Does `work` in the arena of a plan. On the machine, what an earlier process left behind is restored first; whatever happens,
-/// the machine is restored before anything else is reported.
+/// Does `work` in the arena of a plan. On the machine, what an earlier process left behind is
+/// restored first; whatever happens, the machine is restored before anything else is reported.
 ///
 /// # Errors
 /// Those of opening, of the work, and of restoring; of the last two both are reported.
@@ -128,12 +130,14 @@ impl OpenOptions {
             }
             _ => {}
         }
-        // Before a record exists: an experiment that cannot write its traces must not leave a directory behind.
+        // Before a record exists: an experiment that cannot write its traces must not leave a
+        // directory behind.
         self.trace.map_or(Ok(()), |format| format.available().map(drop))
     }
 }
 
-/// Undoes what processes that ended uncleanly left. What belongs to a running process is not among it.
+/// Undoes what processes that ended uncleanly left. What belongs to a running process is not among
+/// it.
 ///
 /// # Errors
 /// The journal cannot be read.

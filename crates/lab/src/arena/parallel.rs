@@ -19,8 +19,8 @@ pub struct Key {
 
 /// Applies `one` to every item, on all CPUs; the results in the order of the items.
 ///
-/// Threads of a scope rather than a thread pool: a batch takes seconds, so the threads' creation does not show, and the twenty lines
-/// cost no build time.
+/// Threads of a scope rather than a thread pool: a batch takes seconds, so the threads' creation
+/// does not show, and the twenty lines cost no build time.
 pub fn on_all_cpus<I: Sync, R: Send>(items: &[I], one: &(dyn Fn(&I) -> R + Sync)) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let found: Mutex<BTreeMap<usize, R>> = Mutex::new(BTreeMap::new());

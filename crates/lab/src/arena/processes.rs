@@ -56,7 +56,8 @@ impl Processes {
         for (name, mut running, started) in self.running {
             let was_alive = running.is_alive();
             running.signal(Signal::TERM);
-            // One that does not end is killed: a stopped one, or one that waits for a device that does not answer.
+            // One that does not end is killed: a stopped one, or one that waits for a device that
+            // does not answer.
             let ended = running.wait(started.elapsed() + PATIENCE, &never)?;
             all.push(if was_alive && !ended.too_long {
                 Ok((name, ended))

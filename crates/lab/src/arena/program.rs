@@ -1,4 +1,5 @@
-//! Programs under test: prepared once, reset before each trial, measured, and checked against the device's counters.
+//! Programs under test: prepared once, reset before each trial, measured, and checked against the
+//! device's counters.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -113,7 +114,8 @@ impl Programs {
         Ok(())
     }
 
-    /// The versions of the programs by label, and a digest of each file that they are given: what must not change in an experiment.
+    /// The versions of the programs by label, and a digest of each file that they are given: what
+    /// must not change in an experiment.
     pub(super) fn versions(&self) -> &BTreeMap<String, String> {
         &self.versions
     }
@@ -131,7 +133,8 @@ impl Programs {
     /// Measures one trial of a program.
     ///
     /// # Errors
-    /// The failure of a program that has not reported any figures yet: it will not report any later.
+    /// The failure of a program that has not reported any figures yet: it will not report any
+    /// later.
     pub(super) fn measure(
         &mut self,
         spec: &TrialSpec,
@@ -163,7 +166,8 @@ impl Programs {
         }
     }
 
-    /// The reasons of the device's counters against a trial; the background's part has been taken off `device`.
+    /// The reasons of the device's counters against a trial; the background's part has been taken
+    /// off `device`.
     pub(super) fn voids(
         &self,
         workload: usize,
@@ -198,7 +202,8 @@ fn files_of(label: &str, program: &Program) -> Result<Vec<(String, String)>> {
     files.filter_map(digest).collect()
 }
 
-/// Whether what a program has moved was moved by the device. A program that does not know how much it moved must at least have made it move.
+/// Whether what a program has moved was moved by the device. A program that does not know how much
+/// it moved must at least have made it move.
 fn reached(seen: &Measurement, device: &DeviceDelta, limits: &Limits) -> Vec<VoidReason> {
     let device_bytes = device.read_bytes + device.written_bytes;
     let Some(Moved { read_bytes, written_bytes, exact }) = seen.moved else {

@@ -1,8 +1,10 @@
-//! How many streams a scheduler can serve: the largest number of clients without a missed deadline, by bisection.
+//! How many streams a scheduler can serve: the largest number of clients without a missed deadline,
+//! by bisection.
 //!
-//! Only the arenas of virtual time search like this: a trial of theirs has no state that the one before could leave behind, so one
-//! trial of the experiment can be several with different numbers of clients. It is assumed that what n streams get, fewer
-//! get as well; with a scheduler that breaks this (by luck of placement) the number found is one at which misses begin.
+//! Only the arenas of virtual time search like this: a trial of theirs has no state that the one
+//! before could leave behind, so one trial of the experiment can be several with different numbers
+//! of clients. It is assumed that what n streams get, fewer get as well; with a scheduler that
+//! breaks this (by luck of placement) the number found is one at which misses begin.
 
 use anyhow::Result;
 use experiment::plan::WorkloadSpec;
@@ -22,8 +24,9 @@ enum End {
     Failed(anyhow::Error),
 }
 
-/// Searches between 1 and `most` streams; `measure` runs a trial with so many. Returns the observation of the largest number without a
-/// miss (of a single stream where there is none), with the number as a metric.
+/// Searches between 1 and `most` streams; `measure` runs a trial with so many. Returns the
+/// observation of the largest number without a miss (of a single stream where there is none), with
+/// the number as a metric.
 ///
 /// # Errors
 /// The first one of `measure`; a trial in which no deadline lies.

@@ -1,4 +1,5 @@
-//! Which trials of virtual time are traced, and into which files: the first trial of each workload and arm.
+//! Which trials of virtual time are traced, and into which files: the first trial of each workload
+//! and arm.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,8 +31,8 @@ impl Traces {
         Traces { file: Some(Arc::new(files)), ..Traces::default() }
     }
 
-    /// The trace of the next trial of a workload and arm, each with its name; None where an earlier trial has one, or had one in an
-    /// earlier session.
+    /// The trace of the next trial of a workload and arm, each with its name; None where an earlier
+    /// trial has one, or had one in an earlier session.
     pub(super) fn next(
         &mut self,
         workload: (usize, &str),

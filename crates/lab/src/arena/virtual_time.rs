@@ -1,8 +1,9 @@
 //! What the arenas of virtual time have in common: the simulator and the kernel arena.
 //!
-//! A trial there is a function of (arm, workload, seed). So trials are measured ahead, in parallel (`ahead`); all arms of a block get
-//! one seed; nothing has to be restored, and time is spent by trials alone. An arena says how one trial is measured ([`Virtual`]);
-//! everything else of [`Arena`] follows from that.
+//! A trial there is a function of (arm, workload, seed). So trials are measured ahead, in parallel
+//! (`ahead`); all arms of a block get one seed; nothing has to be restored, and time is spent by
+//! trials alone. An arena says how one trial is measured ([`Virtual`]); everything else of
+//! [`Arena`] follows from that.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -117,7 +118,8 @@ impl Progression {
     }
 }
 
-/// What a record says of a modelled device, of the traces that are replayed on it, and of this program.
+/// What a record says of a modelled device, of the traces that are replayed on it, and of this
+/// program.
 pub(super) fn facts_of(model: &Model, workloads: &Workloads) -> Environment {
     let mut device = BTreeMap::new();
     let (sectors, depth) = model.look(|device| (device.sectors(), device.queue_depth()));

@@ -38,11 +38,13 @@ const BASELINE: &str = "none";
 /// The arena of cells of the simulator that have the settings of the kernel arena's guest.
 const TWIN: &str = "twin";
 
-/// Blocks of each cell, and of a quick one. Fixed: all intervals of a cell hold together at one look.
+/// Blocks of each cell, and of a quick one. Fixed: all intervals of a cell hold together at one
+/// look.
 const BLOCKS: u32 = 8;
 const QUICK_BLOCKS: u32 = 3;
 
-/// Trials are this part of the usual length of the device's, since each cell has several; the warm-up before is a third of a trial.
+/// Trials are this part of the usual length of the device's, since each cell has several; the
+/// warm-up before is a third of a trial.
 const PART: u64 = 2;
 const QUICK_PART: u64 = 8;
 const WARMUP_PART: u64 = 3;
@@ -73,7 +75,8 @@ pub struct Design {
     quick: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kernel: Option<String>,
-    /// The version whose rules the simulator has beside the kernel arena. Looked up once: a tree of the user's is on one machine.
+    /// The version whose rules the simulator has beside the kernel arena. Looked up once: a tree of
+    /// the user's is on one machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     linux: Option<u32>,
 }
@@ -197,7 +200,8 @@ impl Design {
         Ok(Some(design))
     }
 
-    /// Writes the design into the directory of an atlas, or checks that it is the one that is there.
+    /// Writes the design into the directory of an atlas, or checks that it is the one that is
+    /// there.
     ///
     /// # Errors
     /// It is another one, or cannot be written.
@@ -269,7 +273,8 @@ impl Design {
         }
     }
 
-    /// The plan of each cell, in order: arenas, devices, workloads; a twin follows its cell of the kernel.
+    /// The plan of each cell, in order: arenas, devices, workloads; a twin follows its cell of the
+    /// kernel.
     ///
     /// # Errors
     /// Wrong usage: a device that cannot be read.
@@ -419,7 +424,8 @@ fn name_of(device: &str) -> &str {
     }
 }
 
-/// A part of the name of a directory: letters, digits and dashes of a name, and a checksum where something is lost.
+/// A part of the name of a directory: letters, digits and dashes of a name, and a checksum where
+/// something is lost.
 fn slug(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.chars().all(plain) && name.len() <= 64 {

@@ -36,7 +36,8 @@ pub enum Looked {
     Foreign(String),
 }
 
-/// Looks at a cell in the directory of an atlas. No link is followed, and nothing but a file is read.
+/// Looks at a cell in the directory of an atlas. No link is followed, and nothing but a file is
+/// read.
 pub fn look(dir: &Dir, cell: &Planned) -> Looked {
     let record = match recorded(dir, cell) {
         Ok(None) => return Looked::Missing,
@@ -86,8 +87,8 @@ fn is_of(record: &Record, plan: &Plan) -> bool {
     comparable(&record.header.plan) == comparable(plan)
 }
 
-/// Measures these cells one after the other, each on all CPUs unless `opening` says otherwise; what is begun is continued. The signal that
-/// ended it, if one did.
+/// Measures these cells one after the other, each on all CPUs unless `opening` says otherwise; what
+/// is begun is continued. The signal that ended it, if one did.
 ///
 /// # Errors
 /// An arena or a directory failed; the records keep what was measured.
@@ -133,7 +134,8 @@ fn one(dir: &Dir, cell: &Planned, opening: &OpenOptions, console: Console<'_>) -
     Ok(run(experiment, console)?.end)
 }
 
-/// Copies the cells that `from` has whole and `dir` has not; how many. What both have must be the same.
+/// Copies the cells that `from` has whole and `dir` has not; how many. What both have must be the
+/// same.
 ///
 /// # Errors
 /// Two records of a cell differ in what they found, or one cannot be copied.
@@ -162,7 +164,8 @@ pub fn adopt(dir: &Dir, from: &Dir, cells: &[Planned]) -> Result<usize> {
         let bytes = RECORD_BYTES
             .read(source.open_if_there(RECORD)?.with_context(missing)?)
             .with_context(missing)?;
-        // The plan of the design, not the file beside the record: a part is made elsewhere, and may hold another one.
+        // The plan of the design, not the file beside the record: a part is made elsewhere, and may
+        // hold another one.
         at.replace("plan.toml", cell.plan.to_toml().as_bytes())?;
         at.replace(RECORD, &bytes)?;
         adopted += 1;

@@ -1,4 +1,5 @@
-//! What the simulator has to know of the kernel arena's guest, so that a cell of the one can be compared with a cell of the other.
+//! What the simulator has to know of the kernel arena's guest, so that a cell of the one can be
+//! compared with a cell of the other.
 
 use std::io::Read;
 
@@ -21,7 +22,8 @@ pub(super) fn known(plan: &Plan, device: &str) -> Vec<(String, f64)> {
     plan.arms.iter().map(of).collect()
 }
 
-/// The version of Linux whose rules are nearest to those of a kernel that a word names; of a tree by its Makefile.
+/// The version of Linux whose rules are nearest to those of a kernel that a word names; of a tree
+/// by its Makefile.
 pub(super) fn linux_of(kernel: Option<&str>) -> Result<u32> {
     let release = match kernel.map(source).transpose()?.unwrap_or_default() {
         Source::Debian(version) => version,

@@ -1,8 +1,9 @@
 //! One experiment of a bisection: two kernels under one scheduler and one workload.
 //!
-//! It is an experiment like any other, with a plan, a record and the rule of the plan, in a directory of its own; only its alpha is the
-//! verdict's part of the bisection's. A kernel that cannot be built or booted, or that fails under the workload, is an answer
-//! about the step, not an error: the other kernel of the pair has been measured before.
+//! It is an experiment like any other, with a plan, a record and the rule of the plan, in a
+//! directory of its own; only its alpha is the verdict's part of the bisection's. A kernel that
+//! cannot be built or booted, or that fails under the workload, is an answer about the step, not an
+//! error: the other kernel of the pair has been measured before.
 
 use std::path::Path;
 
@@ -72,7 +73,8 @@ pub(super) fn plan_of(
 }
 
 impl Bench<'_> {
-    /// Builds the kernel of an arm, or finds it in the cache: its key, and whether it was built now.
+    /// Builds the kernel of an arm, or finds it in the cache: its key, and whether it was built
+    /// now.
     pub(super) fn build(
         &self,
         plan: &Plan,
@@ -101,7 +103,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Measures the plan in `dir`, or continues the record that is there, and judges the second arm.
+    /// Measures the plan in `dir`, or continues the record that is there, and judges the second
+    /// arm.
     pub(super) fn measure(
         &self,
         plan: &Plan,

@@ -1,8 +1,10 @@
-//! A history of git as steps: the commits along first parents, each as one difference to the tree of the good end.
+//! A history of git as steps: the commits along first parents, each as one difference to the tree
+//! of the good end.
 //!
-//! The tree of the good end is written out once and built; of every other step only the difference is applied to a copy of the built tree, so
-//! that only what it changes is compiled. git runs from a directory that only root can write, with the hooks and monitors of the
-//! repository's own configuration off; a repository of another user is refused by git itself.
+//! The tree of the good end is written out once and built; of every other step only the difference
+//! is applied to a copy of the built tree, so that only what it changes is compiled. git runs from
+//! a directory that only root can write, with the hooks and monitors of the repository's own
+//! configuration off; a repository of another user is refused by git itself.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -47,7 +49,8 @@ impl Git {
         Ok(git)
     }
 
-    /// The commits after `good` up to `bad` along first parents, oldest first, with `good` itself in front.
+    /// The commits after `good` up to `bad` along first parents, oldest first, with `good` itself
+    /// in front.
     ///
     /// # Errors
     /// Wrong usage: unknown revisions, or no such way.
@@ -186,7 +189,8 @@ mod tests {
 
     use super::*;
 
-    /// A repository of four commits with a merge, whose file `x` holds the number of the commit; None where git is missing.
+    /// A repository of four commits with a merge, whose file `x` holds the number of the commit;
+    /// None where git is missing.
     fn repository() -> Option<tempfile::TempDir> {
         programs::find("git")?;
         let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,10 @@
-//! The log of a bisection, `bisect.jsonl`: what is searched for, and every answer, one typed JSON line each.
+//! The log of a bisection, `bisect.jsonl`: what is searched for, and every answer, one typed JSON
+//! line each.
 //!
-//! The search is a function of its answers, so a bisection is resumed by asking again: what the log answers is not measured a second time.
-//! A line is on the disk before the next experiment begins; one that was cut off is dropped. The first line holds the plan and the sum
-//! of every step: a bisection of another plan, of edited patches or of other commits is not continued.
+//! The search is a function of its answers, so a bisection is resumed by asking again: what the log
+//! answers is not measured a second time. A line is on the disk before the next experiment begins;
+//! one that was cut off is dropped. The first line holds the plan and the sum of every step: a
+//! bisection of another plan, of edited patches or of other commits is not continued.
 
 use anyhow::{Context, Result};
 use experiment::plan::Plan;
@@ -46,7 +48,8 @@ pub(super) struct Begin {
     pub(super) schedlab: String,
     /// The command without --out and --resume.
     pub(super) command: String,
-    /// The plan of every experiment, with the arm under test as its only arm, and the error of the whole bisection.
+    /// The plan of every experiment, with the arm under test as its only arm, and the error of the
+    /// whole bisection.
     pub(super) plan: Plan,
     pub(super) source: String,
     pub(super) steps: Vec<Step>,
@@ -98,7 +101,8 @@ impl Log {
     /// Begins a log, or continues the one that is there, which must be of the same search.
     ///
     /// # Errors
-    /// Wrong usage: a log is there and `resume` is not set, or the other way; or it is of another search.
+    /// Wrong usage: a log is there and `resume` is not set, or the other way; or it is of another
+    /// search.
     pub(super) fn open(dir: &Dir, begin: &Begin, resume: bool) -> Result<Log> {
         let path = dir.file(LOG);
         let there = dir.has(LOG);

@@ -1,12 +1,16 @@
-//! Which patch, commit or version of a kernel made a workload worse: a bisection whose every answer is an experiment.
+//! Which patch, commit or version of a kernel made a workload worse: a bisection whose every answer
+//! is an experiment.
 //!
-//! The ends are compared first: a bisection between ends that do not differ finds something all the same, and it means nothing. Then each
-//! step is compared with the good end, by the plan's rule on the plan's metric (`experiment::search::bisect` decides which, and what each
-//! verdict may err with). An inconclusive experiment is followed by one larger experiment, whose size is fixed beforehand; if that
-//! is inconclusive as well, the step counts as one that cannot be judged, like one that does not build. At the end the two neighbours
-//! are compared with each other: the change that is shown is that of the step alone.
+//! The ends are compared first: a bisection between ends that do not differ finds something all the
+//! same, and it means nothing. Then each step is compared with the good end, by the plan's rule on
+//! the plan's metric (`experiment::search::bisect` decides which, and what each verdict may err
+//! with). An inconclusive experiment is followed by one larger experiment, whose size is fixed
+//! beforehand; if that is inconclusive as well, the step counts as one that cannot be judged, like
+//! one that does not build. At the end the two neighbours are compared with each other: the change
+//! that is shown is that of the step alone.
 //!
-//! The kernel of every step is built from the built tree of the good end, so that only what the patches touch is compiled.
+//! The kernel of every step is built from the built tree of the good end, so that only what the
+//! patches touch is compiled.
 
 mod evidence;
 mod experiment;
@@ -71,7 +75,8 @@ pub struct BisectSpec<'a> {
 /// Searches until the answer is known or a signal asks to end.
 ///
 /// # Errors
-/// Wrong usage; a patch that does not apply; a kernel, guest or file system that fails for another reason than the step.
+/// Wrong usage; a patch that does not apply; a kernel, guest or file system that fails for another
+/// reason than the step.
 pub fn bisect(
     root: &Root,
     spec: &BisectSpec<'_>,
@@ -377,7 +382,8 @@ impl Run<'_> {
         self.steps.arm(step, &self.plan.arms[0], &self.dir)
     }
 
-    /// Removes the kernel of a step from the cache if this bisection has built it and needs it no more.
+    /// Removes the kernel of a step from the cache if this bisection has built it and needs it no
+    /// more.
     fn forget_kernel(&mut self, step: usize, needed: &[usize]) -> Result<()> {
         if self.keep_kernels || needed.contains(&step) {
             return Ok(());

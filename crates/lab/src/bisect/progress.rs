@@ -1,4 +1,5 @@
-//! Progress of a bisection: each phase and trial of an experiment is shown with the experiment's number among all.
+//! Progress of a bisection: each phase and trial of an experiment is shown with the experiment's
+//! number among all.
 
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ impl Progress for StepProgress<'_> {
         self.shown.prepare(&format!("{} · {what}", self.prefix), 0, 0);
     }
 
-    /// What an experiment says of itself (programs, restored settings, requests a second) is in its record; here it would be repeated for each.
+    /// What an experiment says of itself (programs, restored settings, requests a second) is in its
+    /// record; here it would be repeated for each.
     fn say(&self, _: &str) {}
 
     fn remark(&self, _: &str) {}

@@ -1,4 +1,5 @@
-//! What a bisection has found: the step, the verdicts on both sides of it, and how it is shown again.
+//! What a bisection has found: the step, the verdicts on both sides of it, and how it is shown
+//! again.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,8 @@ use super::evidence::Evidence;
 use super::log::{Answer, AnswerResult};
 use super::steps::Step;
 
-/// The plan in the directory of a bisection that compares the two kernels on both sides of what was found.
+/// The plan in the directory of a bisection that compares the two kernels on both sides of what was
+/// found.
 pub const SHOWN: &str = "found.toml";
 /// The version of the result's format.
 const SCHEMA: u32 = 1;
@@ -30,7 +32,8 @@ pub enum Conclusion {
         good: usize,
         bad: usize,
     },
-    /// The verdicts against the good end say this bracket, but its two sides compared with each other do not differ.
+    /// The verdicts against the good end say this bracket, but its two sides compared with each
+    /// other do not differ.
     NotConfirmed {
         good: usize,
         bad: usize,
@@ -96,12 +99,14 @@ pub struct BisectResult {
     pub blamed: Vec<Step>,
     /// The bad end against the good one.
     pub ends: Option<Evidence>,
-    /// The last good and the first bad step against the good end; None where it is the good end itself.
+    /// The last good and the first bad step against the good end; None where it is the good end
+    /// itself.
     pub last_good: Option<Evidence>,
     pub first_bad: Option<Evidence>,
     /// The first bad step against the last good one.
     pub neighbours: Option<Evidence>,
-    /// The part of the difference between the ends (of its logarithm) that lies between the neighbours.
+    /// The part of the difference between the ends (of its logarithm) that lies between the
+    /// neighbours.
     pub share_of_difference: Option<f64>,
     pub skipped: Vec<Skipped>,
     pub answers: Vec<Answer>,

@@ -1,8 +1,9 @@
-//! The steps of a bisection: patches in their order, commits of a git tree, or versions of Debian's source packages.
+//! The steps of a bisection: patches in their order, commits of a git tree, or versions of Debian's
+//! source packages.
 //!
-//! Step 0 is the good end and the last step the bad one. Patches are copied into the directory of the bisection, so that what it found can
-//! be shown again whatever becomes of the originals; their sums are part of the log, and a bisection of edited patches is not
-//! continued.
+//! Step 0 is the good end and the last step the bad one. Patches are copied into the directory of
+//! the bisection, so that what it found can be shown again whatever becomes of the originals; their
+//! sums are part of the log, and a bisection of edited patches is not continued.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +60,8 @@ impl Steps {
     /// Reads the words of the command line.
     ///
     /// # Errors
-    /// Wrong usage: a source that does not exist, ends that are none of its steps, the same, or in the wrong order.
+    /// Wrong usage: a source that does not exist, ends that are none of its steps, the same, or in
+    /// the wrong order.
     pub(super) fn of(source: &str, good: Option<&str>, bad: Option<&str>) -> Result<Steps> {
         let steps = if let Some(dir) = source.strip_prefix("git:") {
             of_git(Path::new(dir), good, bad)

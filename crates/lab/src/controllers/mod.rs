@@ -1,9 +1,12 @@
-//! What Linux itself promises to a flow: the settings of control groups, I/O priorities and the throttles of a device, as an arm names them.
+//! What Linux itself promises to a flow: the settings of control groups, I/O priorities and the
+//! throttles of a device, as an arm names them.
 //!
-//! A word of an arm is `ATTRIBUTE` for the device or `ATTRIBUTE@FLOW` for the control group, or the processes, of one flow. Both arenas with
-//! a real kernel read these words here; each writes them where its kernel has them. A name is that of the kernel's own file
-//! (Documentation/admin-guide/cgroup-v2.rst), so `io.weight` is read by io.cost alone and `io.bfq.weight` by bfq alone: which weight acts
-//! under which scheduler is a question for an experiment, and a remark says what is known before it.
+//! A word of an arm is `ATTRIBUTE` for the device or `ATTRIBUTE@FLOW` for the control group, or the
+//! processes, of one flow. Both arenas with a real kernel read these words here; each writes them
+//! where its kernel has them. A name is that of the kernel's own file
+//! (Documentation/admin-guide/cgroup-v2.rst), so `io.weight` is read by io.cost alone and
+//! `io.bfq.weight` by bfq alone: which weight acts under which scheduler is a question for an
+//! experiment, and a remark says what is known before it.
 
 mod values;
 
@@ -24,7 +27,8 @@ pub enum Scope {
 /// Where the kernel has a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
-    /// A file of the flow's control group, under its name in v2; v1 has it where a second name is given.
+    /// A file of the flow's control group, under its name in v2; v1 has it where a second name is
+    /// given.
     Group { v1: Option<&'static str> },
     /// A file of the root of control groups v2, with one line a device.
     Root,
@@ -61,7 +65,8 @@ pub struct Controller {
     read: fn(&str) -> Option<String>,
 }
 
-/// All of them, in the order in which they are written: a cost model is there before it is switched on.
+/// All of them, in the order in which they are written: a cost model is there before it is switched
+/// on.
 pub static CONTROLLERS: &[Controller] = &[
     Controller {
         name: "io.cost.model",
@@ -186,7 +191,8 @@ pub struct Control {
     pub value: String,
 }
 
-/// The settings of flows and of the device among the tunables of an arm, in the order in which they are written.
+/// The settings of flows and of the device among the tunables of an arm, in the order in which they
+/// are written.
 ///
 /// # Errors
 /// As [`read`].
@@ -197,10 +203,12 @@ pub fn of(arm: &Arm) -> Result<Vec<Control>> {
     Ok(controls)
 }
 
-/// Reads a word of an arm; None: it is none of a controller, but perhaps a tunable of the scheduler.
+/// Reads a word of an arm; None: it is none of a controller, but perhaps a tunable of the
+/// scheduler.
 ///
 /// # Errors
-/// Wrong usage: a misspelt name, a flow's setting without a flow and the other way round, a value that cannot be.
+/// Wrong usage: a misspelt name, a flow's setting without a flow and the other way round, a value
+/// that cannot be.
 pub fn read(arm: &str, word: &str, text: &str) -> Result<Option<Control>> {
     let (name, flow) = word.split_once('@').map_or((word, None), |(name, flow)| (name, Some(flow)));
     let Some(row) = find(name) else {

@@ -1,7 +1,8 @@
 //! The values of controllers: read from an arm, and brought into the form of the kernel's files.
 //!
-//! In one word on the command line `+` stands for a blank and `/` for a colon, as in the shares of a background load. Nothing passes that the kernel's
-//! files could take for a second line or another device.
+//! In one word on the command line `+` stands for a blank and `/` for a colon, as in the shares of
+//! a background load. Nothing passes that the kernel's files could take for a second line or
+//! another device.
 
 use elevator::Priority;
 

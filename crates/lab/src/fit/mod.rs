@@ -1,7 +1,8 @@
 //! Fitting a model to a device: what is measured where, and the file that comes of it.
 //!
-//! A real device is only read, with O_DIRECT; no setting of it is changed. A model of the simulator is measured by the same reads in
-//! virtual time: the proof that a fit finds what is there. Of a recording the fit takes what is in it.
+//! A real device is only read, with O_DIRECT; no setting of it is changed. A model of the simulator
+//! is measured by the same reads in virtual time: the proof that a fit finds what is there. Of a
+//! recording the fit takes what is in it.
 
 mod real;
 

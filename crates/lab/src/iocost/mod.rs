@@ -1,19 +1,23 @@
-//! `schedlab iocost`: measures the cost model of a device for Linux's io.cost, and the QoS that fits it.
+//! `schedlab iocost`: measures the cost model of a device for Linux's io.cost, and the QoS that
+//! fits it.
 //!
 //! # What is measured
-//! Without a scheduler, without merging and without a cost model at work, with direct requests at a depth that keeps the device busy:
-//! sequential requests of 1 MiB (`bps`), sequential and random ones of 4 KiB (`seqiops`, `randiops`), reads and then writes. The kernel's own
-//! tool (tools/cgroup/iocost_coef_gen.py) does the same with fio, 128 MiB at a time and 120 s for each; here each coefficient is the median
-//! of several trials, with its spread.
+//! Without a scheduler, without merging and without a cost model at work, with direct requests at a
+//! depth that keeps the device busy: sequential requests of 1 MiB (`bps`), sequential and random
+//! ones of 4 KiB (`seqiops`, `randiops`), reads and then writes. The kernel's own tool
+//! (tools/cgroup/iocost_coef_gen.py) does the same with fio, 128 MiB at a time and 120 s for each;
+//! here each coefficient is the median of several trials, with its spread.
 //!
 //! # QoS
-//! `rlat` and `wlat` are the 99th percentiles under the random loads of the model (`rpct`, `wpct` 99): above them the device has more to do
-//! than the model allows. `min` and `max` are how much less or more than the model's speed the device reaches under loads that the model
-//! was not made from: random reads of 64 KiB and, where writes are measured, reads and writes 70 : 30. Both are rules of this program: the
-//! published solutions of resctl-bench come from a search under memory pressure.
+//! `rlat` and `wlat` are the 99th percentiles under the random loads of the model (`rpct`, `wpct`
+//! 99): above them the device has more to do than the model allows. `min` and `max` are how much
+//! less or more than the model's speed the device reaches under loads that the model was not made
+//! from: random reads of 64 KiB and, where writes are measured, reads and writes 70 : 30. Both are
+//! rules of this program: the published solutions of resctl-bench come from a search under memory
+//! pressure.
 //!
-//! Trials take place in an arena, so that what speaks against a trial (another program's I/O, a setting that was changed) is found as in any
-//! experiment, and settings are journaled.
+//! Trials take place in an arena, so that what speaks against a trial (another program's I/O, a
+//! setting that was changed) is found as in any experiment, and settings are journaled.
 
 mod model;
 mod published;
@@ -91,7 +95,8 @@ const SMALL: &[(&str, &str)] = &[("block_size", "4k")];
 const LARGE: &[(&str, &str)] = &[("block_size", "1M")];
 const MB: f64 = 1e6;
 
-/// In the order in which they are measured: what writes comes last, since it leaves a drive that has to clean up.
+/// In the order in which they are measured: what writes comes last, since it leaves a drive that
+/// has to clean up.
 const LOADS: [Load; 8] = [
     Load {
         name: "rbps",
@@ -245,7 +250,8 @@ fn loads(request: &Request) -> impl Iterator<Item = &'static Load> {
     LOADS.iter().filter(move |load| !(reads_only && load.writes))
 }
 
-/// The device alone: nothing merges, nobody thinks, no simulated request costs CPU time, and no earlier cost model is at work.
+/// The device alone: nothing merges, nobody thinks, no simulated request costs CPU time, and no
+/// earlier cost model is at work.
 fn tunables(root: &Root, arena: ArenaKind) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if arena == ArenaKind::Sim {

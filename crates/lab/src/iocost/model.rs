@@ -1,8 +1,8 @@
-//! The linear cost model of Linux's io.cost: its six coefficients, the cost of a request by them, and the lines that give them to a
-//! kernel or to systemd.
+//! The linear cost model of Linux's io.cost: its six coefficients, the cost of a request by them,
+//! and the lines that give them to a kernel or to systemd.
 //!
-//! Source: block/blk-iocost.c of Linux 6.1 (the formula), systemd's rules.d/90-iocost.rules (the key of a line of hwdb) and its commit that
-//! brought the tool (the properties).
+//! Source: block/blk-iocost.c of Linux 6.1 (the formula), systemd's rules.d/90-iocost.rules (the
+//! key of a line of hwdb) and its commit that brought the tool (the properties).
 
 use serde::Serialize;
 
@@ -43,7 +43,8 @@ pub struct Model {
     pub write: Option<Rates>,
 }
 
-/// What the controller keeps to: percentiles of latency, and how much slower or faster than the model it may let the device run.
+/// What the controller keeps to: percentiles of latency, and how much slower or faster than the
+/// model it may let the device run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Qos {
     pub rpct: f64,
@@ -91,9 +92,9 @@ pub fn qos_line(number: &str, qos: &Qos) -> String {
     format!("{number} enable=1 ctrl=user {}", qos.words())
 }
 
-/// The lines of a file in /etc/udev/hwdb.d by which systemd gives the model to every drive of this kind. Whatever is neither letter, digit,
-/// dot, dash nor underscore in its name matches any character: udev writes blanks as underscores, and some characters have a meaning in a
-/// key.
+/// The lines of a file in /etc/udev/hwdb.d by which systemd gives the model to every drive of this
+/// kind. Whatever is neither letter, digit, dot, dash nor underscore in its name matches any
+/// character: udev writes blanks as underscores, and some characters have a meaning in a key.
 pub fn hwdb_lines(name: &str, model: &Model, qos: &Qos) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '?' };
     let name: String = name.trim().chars().map(plain).collect();

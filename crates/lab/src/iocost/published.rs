@@ -1,7 +1,8 @@
-//! Coefficients that others have published: the kernel's presets, and lines of hwdb for known drives.
+//! Coefficients that others have published: the kernel's presets, and lines of hwdb for known
+//! drives.
 //!
-//! Sources: block/blk-iocost.c of Linux 6.1 for the presets and the rule by which the kernel chooses one; the commit that brought
-//! systemd's tool for the line of the drive. Both read.
+//! Sources: block/blk-iocost.c of Linux 6.1 for the presets and the rule by which the kernel
+//! chooses one; the commit that brought systemd's tool for the line of the drive. Both read.
 
 use serde::Serialize;
 

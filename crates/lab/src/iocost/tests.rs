@@ -58,7 +58,8 @@ fn four_servers_of_a_tenth_of_a_millisecond_do_forty_thousand_requests_a_second_
             .all(|us| (100..=101).contains(us)),
         "{qos:?}"
     );
-    // A random read of 64 KiB takes no longer than one of 4 KiB, and costs 15 pages more by the model: 1 + 15 · 4 KiB / 512 KiB.
+    // A random read of 64 KiB takes no longer than one of 4 KiB, and costs 15 pages more by the
+    // model: 1 + 15 · 4 KiB / 512 KiB.
     assert!((qos.min - 100.0).abs() <= 1.0 && (qos.max - 112.0).abs() <= 1.0, "{qos:?}");
     assert!(report.figures.iter().all(|figure| figure.spread.is_some_and(|spread| spread < 0.01)));
 }
@@ -76,7 +77,8 @@ fn a_flash_of_one_request_at_a_time_reads_as_fast_as_its_cells() {
 fn of_a_rotating_disk_random_requests_are_the_dear_ones_and_the_controller_keeps_to_that() {
     let report = simulated("hp97560", true);
     let model = report.model.unwrap_or_else(|| panic!("{report:?}"));
-    // 2.3 MB/s under the heads without the switches between tracks and cylinders (HP 97560 in DiskSim's validation).
+    // 2.3 MB/s under the heads without the switches between tracks and cylinders (HP 97560 in
+    // DiskSim's validation).
     assert!((1_500_000..2_400_000).contains(&model.read.bps), "{model:?}");
     assert!(model.read.seqiops > 4 * model.read.randiops && model.read.randiops > 20, "{model:?}");
     assert!(report.qos.expect("reads are measured").rlat > 20_000);

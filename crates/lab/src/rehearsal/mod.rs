@@ -1,11 +1,15 @@
-//! The rehearsal: one trial of each workload before the record begins, which is no evidence, and what its figures change.
+//! The rehearsal: one trial of each workload before the record begins, which is no evidence, and
+//! what its figures change.
 //!
-//! **Problem.** The length of a trial is chosen from the budget, before anything is known of the device: on a slow one, 190 ms hold thirty
-//! reads. **Approach.** The trial that fills caches and files before the first block (on a machine), or one with a seed of its own (in
-//! virtual time, under every arm), is counted by [`experiment::resolution`]. Where it holds too few events for the metric that decides, trials become
-//! longer, as far as [`ROOM`] blocks still fit into the budget. The plan that goes into the record has the new length, so that `--resume` goes on
-//! with it. Where the user has set the length, or the budget ends first, the user is warned before anything is measured. In virtual
-//! time all of this is a function of the plan, as everything else there.
+//! **Problem.** The length of a trial is chosen from the budget, before anything is known of the
+//! device: on a slow one, 190 ms hold thirty reads. **Approach.** The trial that fills caches and
+//! files before the first block (on a machine), or one with a seed of its own (in virtual time,
+//! under every arm), is counted by [`experiment::resolution`]. Where it holds too few events for
+//! the metric that decides, trials become longer, as far as [`ROOM`] blocks still fit into the
+//! budget. The plan that goes into the record has the new length, so that `--resume` goes on with
+//! it. Where the user has set the length, or the budget ends first, the user is warned before
+//! anything is measured. In virtual time all of this is a function of the plan, as everything else
+//! there.
 
 use std::time::Duration;
 
@@ -23,7 +27,8 @@ use crate::feasibility;
 use crate::length;
 use crate::progress::Progress;
 
-/// Blocks that must still fit when trials become longer: two looks' worth more than the first verdict takes.
+/// Blocks that must still fit when trials become longer: two looks' worth more than the first
+/// verdict takes.
 pub const ROOM: u32 = 8;
 
 /// Trials become no longer than this: a day is what a plan may have.
@@ -47,7 +52,8 @@ struct Short {
     workload: String,
     metric: String,
     resolution: Resolution,
-    /// Whether the length of a trial is the length of the work: a program that runs to its end is not stopped by a window.
+    /// Whether the length of a trial is the length of the work: a program that runs to its end is
+    /// not stopped by a window.
     by_time: bool,
 }
 
@@ -155,8 +161,8 @@ fn pilots(
     Ok(pilots)
 }
 
-/// The trial with the fewest events counts, if they are too few. One without any is starved where another has enough: that is a
-/// result, and no reason for longer trials.
+/// The trial with the fewest events counts, if they are too few. One without any is starved where
+/// another has enough: that is a result, and no reason for longer trials.
 fn shortest(mut found: Vec<Short>) -> Option<Short> {
     if found.iter().any(|short| short.resolution.is_enough()) {
         found.retain(|short| short.resolution.events > 0);
@@ -165,8 +171,8 @@ fn shortest(mut found: Vec<Short>) -> Option<Short> {
     (!least.resolution.is_enough()).then_some(least)
 }
 
-/// A program takes its own time, which nobody knows before its first run. A budget in which not one round fits is refused; one that
-/// is too short for an interval is warned of.
+/// A program takes its own time, which nobody knows before its first run. A budget in which not one
+/// round fits is refused; one that is too short for an interval is warned of.
 fn check_budget(
     plan: &Plan,
     round: Duration,
@@ -219,13 +225,15 @@ fn observe(
     if metric::find(metric).is_none_or(|row| row.counts.is_none() && row.percentile.is_none()) {
         return Ok(Vec::new());
     }
-    // Where nothing can be changed, one arm shows what is to be warned of; where trials are long on a machine, one must do.
+    // Where nothing can be changed, one arm shows what is to be warned of; where trials are long on
+    // a machine, one must do.
     let all = driver.arena.one_seed_a_block() && asked.duration_ms.is_none();
     let rehearsed = if all { arms.to_vec() } else { vec![arms[baseline]] };
     driver.rehearse(workload, &rehearsed, notes)
 }
 
-/// The longest trial of which [`ROOM`] blocks, or those that the plan fixes, fit into what is left of the budget.
+/// The longest trial of which [`ROOM`] blocks, or those that the plan fixes, fit into what is left
+/// of the budget.
 fn longest(plan: &Plan, asked: &TrialLength, spent: Duration) -> Duration {
     let blocks = plan.budget.blocks.unwrap_or(ROOM).max(1);
     let left = (plan.budget.time_s - spent.as_secs_f64()).max(0.0);

@@ -60,7 +60,8 @@ fn works_on_a_device(spec: &WorkloadSpec) -> anyhow::Error {
     ))
 }
 
-/// A program that can do without a device does so where there is none, unless the plan says otherwise.
+/// A program that can do without a device does so where there is none, unless the plan says
+/// otherwise.
 pub(super) fn settle(plan: &mut Plan) {
     if !plan.arena.is_cpu() {
         return;

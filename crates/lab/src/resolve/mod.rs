@@ -1,7 +1,8 @@
 //! From the user's words to a plan that can be carried out.
 //!
-//! Flags and plan files meet here: old names are translated aloud, what is left open is filled in, and whatever can be known to be
-//! wrong without touching the machine is refused with the next step.
+//! Flags and plan files meet here: old names are translated aloud, what is left open is filled in,
+//! and whatever can be known to be wrong without touching the machine is refused with the next
+//! step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -41,8 +42,8 @@ pub fn locate_patches(plan: &mut Plan, beside: Option<&Path>) -> Result<()> {
     arms.try_for_each(|arm| locate_patch(arm, beside))
 }
 
-/// Finds the files that programs name: where they are named from here, or else beside the plan. Whole paths afterwards, since a watch
-/// runs the plan from elsewhere.
+/// Finds the files that programs name: where they are named from here, or else beside the plan.
+/// Whole paths afterwards, since a watch runs the plan from elsewhere.
 pub fn locate_files(plan: &mut Plan, beside: Option<&Path>) {
     for spec in &mut plan.workloads {
         let Some(kind) = load::programs::find(&spec.kind) else { continue };
@@ -217,7 +218,8 @@ fn complete(
     Ok(kind.show(&params).into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// The same for a program: also the file system that it needs, and the metrics that only it reports.
+/// The same for a program: also the file system that it needs, and the metrics that only it
+/// reports.
 fn complete_program(
     kind: &'static RunnerKind,
     spec: &mut WorkloadSpec,
@@ -277,7 +279,8 @@ fn check_virtual(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// An arm's scheduler exists and takes its tunables, as far as that can be known without the device.
+/// An arm's scheduler exists and takes its tunables, as far as that can be known without the
+/// device.
 pub fn check_arm(
     arena: ArenaKind,
     kernel: Option<&str>,
@@ -332,8 +335,8 @@ fn check_primary(workload: &str, primary: &str) -> Result<()> {
     }
 }
 
-/// In virtual time nobody waits: a trial is as long as the device needs for enough requests, and the usual budget is no bound but
-/// room for thirty blocks.
+/// In virtual time nobody waits: a trial is as long as the device needs for enough requests, and
+/// the usual budget is no bound but room for thirty blocks.
 fn in_virtual_time(plan: &mut Plan) -> Result<()> {
     const BLOCKS: f64 = 30.0;
     let model = Model::read(&plan.device)?;
@@ -398,8 +401,8 @@ mod tests {
         assert!(seen >= 3, "the plans of record are in plans/");
     }
 
-    /// hdparm prints MB of 2^20 bytes, the metric has 10^6: a published figure of hdparm's is one number of its table, or the mean
-    /// of three runs, times 1.048576.
+    /// hdparm prints MB of 2^20 bytes, the metric has 10^6: a published figure of hdparm's is one
+    /// number of its table, or the mean of three runs, times 1.048576.
     #[test]
     fn plans_compare_with_hdparms_figures_in_the_metrics_unit() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -413,7 +416,8 @@ mod tests {
                     std::fs::read_to_string(root.join("data/published").join(table)).unwrap();
                 let numbers: Vec<f64> =
                     table.split([',', '\n']).filter_map(|cell| cell.parse().ok()).collect();
-                // A table with several runs has the columns run, cached reads and buffered reads, three rows a scheduler.
+                // A table with several runs has the columns run, cached reads and buffered reads,
+                // three rows a scheduler.
                 let cells = |row: &str| {
                     row.split(',').filter_map(|cell| cell.parse::<f64>().ok()).collect::<Vec<_>>()
                 };

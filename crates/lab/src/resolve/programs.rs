@@ -1,7 +1,8 @@
 //! The programs that a plan names, and whether they may be started.
 //!
-//! A plan is code where it names a command, a program with its arguments, a script of pgbench, a scheduler that a program loads, or a kernel
-//! that is built from a patch or a directory. What root has typed himself needs no further word; a plan from a file does, since who runs it as root may
+//! A plan is code where it names a command, a program with its arguments, a script of pgbench, a
+//! scheduler that a program loads, or a kernel that is built from a patch or a directory. What root
+//! has typed himself needs no further word; a plan from a file does, since who runs it as root may
 //! not have read it.
 
 use anyhow::Result;
@@ -17,7 +18,8 @@ use crate::workloads::Program;
 pub struct NamedProgram {
     /// Its workload or arm, and its words, with control characters escaped.
     pub words: String,
-    /// Whether it does its work with root's rights only: it loads a scheduler, or is part of a kernel that is built here.
+    /// Whether it does its work with root's rights only: it loads a scheduler, or is part of a
+    /// kernel that is built here.
     pub needs_root: bool,
 }
 
@@ -104,7 +106,8 @@ impl ProgramOptions {
         ProgramOptions { agreement: Agreement::Given, user: user.map(str::to_owned) }
     }
 
-    /// Says which programs are started, and as whom; refuses those of a plan from a file that nobody has agreed to.
+    /// Says which programs are started, and as whom; refuses those of a plan from a file that
+    /// nobody has agreed to.
     ///
     /// # Errors
     /// Wrong usage, naming the programs and both ways out.

@@ -61,8 +61,9 @@ impl Progress for Reported {
     fn clear(&self) {}
 }
 
-/// Work over an arena, in a thread of its own, whose trials are measured elsewhere: [`Live::take`] what it wants, measure it anywhere, and
-/// [`Live::put`] what came of it. Units are wanted in any number and any order may be put; what they lead to is what one machine finds.
+/// Work over an arena, in a thread of its own, whose trials are measured elsewhere: [`Live::take`]
+/// what it wants, measure it anywhere, and [`Live::put`] what came of it. Units are wanted in any
+/// number and any order may be put; what they lead to is what one machine finds.
 #[derive(Debug)]
 pub struct Live<T> {
     desk: Arc<Desk>,
@@ -71,7 +72,8 @@ pub struct Live<T> {
 }
 
 impl Live<PathBuf> {
-    /// An experiment, whose record grows in the directory that `options` name; the result is that directory.
+    /// An experiment, whose record grows in the directory that `options` name; the result is that
+    /// directory.
     ///
     /// # Errors
     /// The thread cannot be started.
@@ -116,8 +118,9 @@ impl<T: Send + 'static> Live<T> {
         Ok(Live { desk, reported, thread: Some(thread) })
     }
 
-    /// Up to this number of trials that are wanted and not out: first those that will be asked for next, then, round by round, those that
-    /// will be unless a verdict is reached before. Empty where nothing is wanted now.
+    /// Up to this number of trials that are wanted and not out: first those that will be asked for
+    /// next, then, round by round, those that will be unless a verdict is reached before. Empty
+    /// where nothing is wanted now.
     pub fn take(&self, most: usize) -> Vec<Unit> {
         self.desk.take(most)
     }
@@ -135,7 +138,8 @@ impl<T: Send + 'static> Live<T> {
         self.desk.give_back(units);
     }
 
-    /// Waits until something is wanted or the work is done, at most for this time; whether it is so.
+    /// Waits until something is wanted or the work is done, at most for this time; whether it is
+    /// so.
     pub fn wait(&self, most: Duration) -> bool {
         self.desk.wait(most)
     }

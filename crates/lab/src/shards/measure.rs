@@ -67,8 +67,8 @@ pub fn shard(
 /// Measures units of a prepared plan, on all CPUs unless `opening` says otherwise; a segment.
 ///
 /// # Errors
-/// Wrong usage: a unit that the plan does not have, or a machine on which its environment is another; or the arena failed, or a signal
-/// came.
+/// Wrong usage: a unit that the plan does not have, or a machine on which its environment is
+/// another; or the arena failed, or a signal came.
 pub fn measure(
     prepared: &Prepared,
     units: &[Unit],
@@ -133,7 +133,8 @@ fn measured(
     Ok(writer.finish())
 }
 
-/// The trials of units in the order in which an experiment asks for them, each once, and their arms.
+/// The trials of units in the order in which an experiment asks for them, each once, and their
+/// arms.
 fn wanted(plan: &Plan, units: &[Unit]) -> Result<(Vec<Wanted>, Vec<Arm>)> {
     TRIALS.check(
         usize::try_from(units.iter().map(Unit::trials).fold(0, u64::saturating_add))

@@ -56,8 +56,8 @@ impl Missing {
     }
 }
 
-/// Conducts the experiment of segments over their trials. Each has a name for errors, and its bytes. The result is the same whatever
-/// their order, and however often a trial is among them.
+/// Conducts the experiment of segments over their trials. Each has a name for errors, and its
+/// bytes. The result is the same whatever their order, and however often a trial is among them.
 ///
 /// # Errors
 /// A segment is damaged, of another plan or version, or two disagree; or a signal came.

@@ -1,17 +1,20 @@
 //! A plan of virtual time in pieces, which any batch system, queue or set of machines measures.
 //!
-//! **Problem.** In virtual time a trial is a function of plan, workload, block and arm, so that a study can be measured on as many machines
-//! as there are. Whatever starts work on them (Slurm, Kubernetes, GNU parallel, Ray) exists; what is missing is a form of work that may
-//! be cut anywhere, arrive in any order, twice or not at all, and still gives the study of one machine.
+//! **Problem.** In virtual time a trial is a function of plan, workload, block and arm, so that a
+//! study can be measured on as many machines as there are. Whatever starts work on them (Slurm,
+//! Kubernetes, GNU parallel, Ray) exists; what is missing is a form of work that may be cut
+//! anywhere, arrive in any order, twice or not at all, and still gives the study of one machine.
 //!
-//! **Approach.** [`Prepared`] is a plan with everything that a trial depends on, under one identity. [`measure`] makes a *segment* of
-//! some of its trials: bytes with that identity and a checksum. [`merge`] takes any segments and conducts the experiment over
-//! them: [`crate::conduct`] itself asks for the trials, block by block, and judges as it would on one machine. What it asks for and is
-//! not there is named; what it never asks for (blocks beyond a verdict, pieces measured twice) is left out. [`Live`] is the same
-//! while the trials arrive.
+//! **Approach.** [`Prepared`] is a plan with everything that a trial depends on, under one
+//! identity. [`measure`] makes a *segment* of some of its trials: bytes with that identity and a
+//! checksum. [`merge`] takes any segments and conducts the experiment over them: [`crate::conduct`]
+//! itself asks for the trials, block by block, and judges as it would on one machine. What it asks
+//! for and is not there is named; what it never asks for (blocks beyond a verdict, pieces measured
+//! twice) is left out. [`Live`] is the same while the trials arrive.
 //!
-//! **Properties.** The record is that of one machine, byte for byte, since the same code writes it; no clock, network or
-//! queue is involved. Segments are input from outside: `segment` bounds and checks what they say.
+//! **Properties.** The record is that of one machine, byte for byte, since the same code writes it;
+//! no clock, network or queue is involved. Segments are input from outside: `segment` bounds and
+//! checks what they say.
 
 mod live;
 mod measure;

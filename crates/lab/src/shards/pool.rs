@@ -1,7 +1,8 @@
 //! The trials of all segments, each once, and an arena that answers from them.
 //!
-//! Segments that repeat a trial must agree on it, byte for byte: a trial is a function of its place in the plan, so two answers mean that one machine
-//! computes something else, and nobody knows which.
+//! Segments that repeat a trial must agree on it, byte for byte: a trial is a function of its place
+//! in the plan, so two answers mean that one machine computes something else, and nobody knows
+//! which.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -195,13 +196,14 @@ fn arm_of(plan: &Plan, arm: &Arm) -> Result<usize> {
         .ok_or_else(|| anyhow!("segment: arm {:?} is not one of its plan", arm.name))
 }
 
-/// The trials of a pool as an arena. What it is asked for and does not have is an error, after which [`Collected::lacks`] says what the
-/// experiment may still ask for.
+/// The trials of a pool as an arena. What it is asked for and does not have is an error, after
+/// which [`Collected::lacks`] says what the experiment may still ask for.
 pub(super) struct Collected<'p> {
     pool: &'p Pool,
     arm: usize,
     elapsed: Duration,
-    /// What each workload was last announced to need: its next block, and the end of those that may follow.
+    /// What each workload was last announced to need: its next block, and the end of those that may
+    /// follow.
     announced: Vec<Option<(Group, u32)>>,
     /// Workload and block of the first trial that is missing.
     gap: Option<(usize, u32)>,
@@ -213,7 +215,8 @@ impl<'p> Collected<'p> {
         Collected { pool, arm: 0, elapsed: Duration::ZERO, announced, gap: None }
     }
 
-    /// After a trial was missing: every trial that is not there and may be asked for, as (workload, block, its arms), in order.
+    /// After a trial was missing: every trial that is not there and may be asked for, as (workload,
+    /// block, its arms), in order.
     pub(super) fn lacks(&self) -> Vec<(usize, u32, Vec<usize>)> {
         let Some((at, gap)) = self.gap else { return Vec::new() };
         let mut all = Vec::new();

@@ -33,8 +33,8 @@ pub(super) struct Beginning {
     pub(super) notes: Vec<Note>,
 }
 
-/// A plan of virtual time with all that its trials depend on: the lengths that a rehearsal found, the device, every arm as it is set,
-/// the builds of its kernels, the content of its traces.
+/// A plan of virtual time with all that its trials depend on: the lengths that a rehearsal found,
+/// the device, every arm as it is set, the builds of its kernels, the content of its traces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     beginning: Beginning,
@@ -42,8 +42,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Opens the arena of a checked plan, rehearses it, and takes down its environment. `asked` is the length of trials that the user has
-    /// set, `command` what repeats the experiment on one machine.
+    /// Opens the arena of a checked plan, rehearses it, and takes down its environment. `asked` is
+    /// the length of trials that the user has set, `command` what repeats the experiment on one
+    /// machine.
     ///
     /// # Errors
     /// Wrong usage: a plan of real time, or one that can give no interval; or the arena failed.
@@ -61,7 +62,8 @@ impl Prepared {
         })
     }
 
-    /// The same without a rehearsal: the plan has the lengths of its trials, as the searched one of `schedlab tune` has.
+    /// The same without a rehearsal: the plan has the lengths of its trials, as the searched one of
+    /// `schedlab tune` has.
     ///
     /// # Errors
     /// A plan of real time, or the arena failed.
@@ -112,8 +114,8 @@ impl Prepared {
         Prepared { identity: format!("{:x}", Sha256::digest(text)), beginning }
     }
 
-    /// What all segments of this plan have in common, in 64 hexadecimal digits: plan, environment and build. The command
-    /// is no part of it.
+    /// What all segments of this plan have in common, in 64 hexadecimal digits: plan, environment
+    /// and build. The command is no part of it.
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -147,8 +149,8 @@ impl Prepared {
         self
     }
 
-    /// The number of blocks that every workload may have: the plan's, or as many as fit into its budget if all trials are as long as
-    /// planned.
+    /// The number of blocks that every workload may have: the plan's, or as many as fit into its
+    /// budget if all trials are as long as planned.
     pub fn most_blocks(&self) -> u32 {
         let plan = self.plan();
         let (duration, warmup) = trial_length(plan);
@@ -157,7 +159,8 @@ impl Prepared {
         plan.budget.blocks.unwrap_or_else(|| planned_blocks(plan, round, round))
     }
 
-    /// Every trial of these blocks. Blocks that a plan with a fixed number does not have are left out.
+    /// Every trial of these blocks. Blocks that a plan with a fixed number does not have are left
+    /// out.
     ///
     /// # Errors
     /// Wrong usage: no block.

@@ -1,7 +1,9 @@
-//! An arena whose trials are measured elsewhere: what it announces is handed out as units, and it answers with what comes back.
+//! An arena whose trials are measured elsewhere: what it announces is handed out as units, and it
+//! answers with what comes back.
 //!
-//! Two sides share a [`Desk`]: the experiment's thread announces, asks for a trial and waits for it; the program that distributes takes
-//! units and puts segments. Trials may come in any order; the experiment asks for them in its own.
+//! Two sides share a [`Desk`]: the experiment's thread announces, asks for a trial and waits for
+//! it; the program that distributes takes units and puts segments. Trials may come in any order;
+//! the experiment asks for them in its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -223,7 +225,8 @@ impl Desk {
         Ok(())
     }
 
-    /// Waits until something is wanted or the experiment has ended, at most for this time; whether it is so.
+    /// Waits until something is wanted or the experiment has ended, at most for this time; whether
+    /// it is so.
     pub(super) fn wait(&self, most: Duration) -> bool {
         let idle = |state: &mut State| !state.ended && state.open(1).is_empty();
         let (state, _) = self

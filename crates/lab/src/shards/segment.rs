@@ -1,10 +1,12 @@
 //! A segment: some trials of a prepared plan, as bytes.
 //!
-//! JSON lines: the head (identity, the prepared plan, the arms that it has trials of), a line for each trial, and the end with the number of trials
-//! and a SHA-256 of all bytes before it. A trial's observation is the text that a record has, so that merging copies it.
+//! JSON lines: the head (identity, the prepared plan, the arms that it has trials of), a line for
+//! each trial, and the end with the number of trials and a SHA-256 of all bytes before it. A
+//! trial's observation is the text that a record has, so that merging copies it.
 //!
-//! The checksum is against damage. A segment from elsewhere may say what it likes of its trials, as a record may; what it cannot do is
-//! be taken for another plan's, exceed a limit, or name a trial that the plan does not have.
+//! The checksum is against damage. A segment from elsewhere may say what it likes of its trials, as
+//! a record may; what it cannot do is be taken for another plan's, exceed a limit, or name a trial
+//! that the plan does not have.
 
 use std::ops::Range;
 

@@ -1,7 +1,8 @@
-//! What judging needs of an observation, taken from its text without reading the rest: the value of one metric, the length of the
-//! window, and what makes it void.
+//! What judging needs of an observation, taken from its text without reading the rest: the value of
+//! one metric, the length of the window, and what makes it void.
 //!
-//! The rest is passed over as JSON. It is read when the merged record is, so that a text which is no observation is refused all the same.
+//! The rest is passed over as JSON. It is read when the merged record is, so that a text which is
+//! no observation is refused all the same.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! The record of merged segments: the lines that one machine writes, with each observation copied from its segment.
+//! The record of merged segments: the lines that one machine writes, with each observation copied
+//! from its segment.
 
 use std::collections::BTreeMap;
 

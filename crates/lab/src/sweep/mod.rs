@@ -1,4 +1,5 @@
-//! What a sweep turns: the tunables and attributes of an arena, and the values that are tried of each.
+//! What a sweep turns: the tunables and attributes of an arena, and the values that are tried of
+//! each.
 
 mod offer;
 mod values;

@@ -1,9 +1,12 @@
-//! What can be turned in an arena: the scheduler's tunables and the queue's attributes, with default, range and levels.
+//! What can be turned in an arena: the scheduler's tunables and the queue's attributes, with
+//! default, range and levels.
 //!
-//! In the simulator the scheduler itself is asked, as it is on this device. In the kernel arena, and on the host where the device runs
-//! another scheduler now, nothing can be asked without changing something: there the laboratory's table says what Linux has, any device that
-//! runs the scheduler says what this kernel really offers, and the experiment's rehearsal, which tries every arm, has the last word.
-//! For CPUs it is the settings that are numbers, each with its present value.
+//! In the simulator the scheduler itself is asked, as it is on this device. In the kernel arena,
+//! and on the host where the device runs another scheduler now, nothing can be asked without
+//! changing something: there the laboratory's table says what Linux has, any device that runs the
+//! scheduler says what this kernel really offers, and the experiment's rehearsal, which tries every
+//! arm, has the last word. For CPUs it is the settings that are numbers, each with its present
+//! value.
 
 use std::ops::RangeInclusive;
 
@@ -235,8 +238,8 @@ fn of_table(kind: &ElevatorKind, nr_requests: u32) -> Vec<Offered> {
     kind.knobs(&build).into_iter().map(|knob| Offered::known(knob, true)).collect()
 }
 
-/// The settings of this machine's CPUs that are numbers. `all` are those of the measured program that count under the baseline's policy:
-/// what changes the machine is swept where it is named.
+/// The settings of this machine's CPUs that are numbers. `all` are those of the measured program
+/// that count under the baseline's policy: what changes the machine is swept where it is named.
 fn of_cpus(root: &Root, baseline: &Arm) -> Vec<Offered> {
     let counts = |knob: &machine::cpu::Knob| {
         let text = knob.text(knob.default);
@@ -298,8 +301,9 @@ fn of_host(root: &Root, word: &str, scheduler: &str) -> Result<Vec<Offered>> {
     Ok(offered)
 }
 
-/// The tunables that a device shows for the scheduler: those of the table with what is known of them, and others by name alone. Their
-/// present values are no defaults, since somebody may have turned them.
+/// The tunables that a device shows for the scheduler: those of the table with what is known of
+/// them, and others by name alone. Their present values are no defaults, since somebody may have
+/// turned them.
 fn seen(running: &Device, tabled: &[Offered], kind: Option<&ElevatorKind>) -> Vec<Offered> {
     let writable =
         running.tunables.iter().filter(|(_, attribute)| attribute.writable).map(|(name, _)| name);
@@ -314,8 +318,8 @@ fn seen(running: &Device, tabled: &[Offered], kind: Option<&ElevatorKind>) -> Ve
     known.chain(others.map(|name| Offered::unknown(name, None, true))).collect()
 }
 
-/// The scheduler's window on a device: as it is where the device runs it, else as the kernel will choose it, twice the device's tags
-/// and at most 256.
+/// The scheduler's window on a device: as it is where the device runs it, else as the kernel will
+/// choose it, twice the device's tags and at most 256.
 fn nr_requests(device: Option<&Device>, scheduler: &str) -> u32 {
     let now = device.and_then(|device| device.nr_requests).and_then(|n| u32::try_from(n).ok());
     match (now, device.and_then(|device| device.scheduler.as_deref())) {

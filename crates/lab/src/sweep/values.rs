@@ -21,7 +21,8 @@ pub struct Turn {
     pub of: Offered,
 }
 
-/// What to turn and over which values, in the order of the words; `all` is in the order of the table. `say` takes notes for the user.
+/// What to turn and over which values, in the order of the words; `all` is in the order of the
+/// table. `say` takes notes for the user.
 ///
 /// # Errors
 /// Wrong usage: a name or value that the offer does not have.

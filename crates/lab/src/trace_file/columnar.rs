@@ -1,4 +1,5 @@
-//! Traces as Apache Parquet: columns, compressed, in groups of rows, so that memory stays bounded however long the trial is.
+//! Traces as Apache Parquet: columns, compressed, in groups of rows, so that memory stays bounded
+//! however long the trial is.
 
 use std::fs::File;
 use std::sync::Arc;

@@ -4,7 +4,8 @@ use anyhow::{Context, Result, anyhow};
 use elevator::{Op, Time};
 use sim::EventKind;
 
-/// The columns, in this order: nanoseconds, word, number or nothing, number or nothing, word or nothing, number, number.
+/// The columns, in this order: nanoseconds, word, number or nothing, number or nothing, word or
+/// nothing, number, number.
 pub(super) const COLUMNS: [&str; 7] =
     ["at_ns", "event", "process", "tag", "op", "sector", "nr_sectors"];
 

@@ -1,7 +1,8 @@
 //! Files of events: what a simulated trial did, one row each, for people's own tools.
 //!
-//! Parquet for large traces (every data tool reads it, and it is a tenth of the size), CSV for eyes and shell. Both hold the same
-//! columns and are read back here; `schedlab trace` recomputes a trial's figures from either.
+//! Parquet for large traces (every data tool reads it, and it is a tenth of the size), CSV for eyes
+//! and shell. Both hold the same columns and are read back here; `schedlab trace` recomputes a
+//! trial's figures from either.
 
 #[cfg(feature = "full")]
 mod columnar;
@@ -80,10 +81,12 @@ pub struct TraceFile {
     earlier: BTreeSet<(String, String)>,
 }
 
-/// Characters of a workload's and of an arm's name in that of a file, at most: file systems take 255 bytes.
+/// Characters of a workload's and of an arm's name in that of a file, at most: file systems take
+/// 255 bytes.
 const NAME: usize = 80;
 
-/// The name of the trace of one workload and arm; a name's odd characters become a dash, long ones are cut, and `taken` ones get a number.
+/// The name of the trace of one workload and arm; a name's odd characters become a dash, long ones
+/// are cut, and `taken` ones get a number.
 pub fn name(format: Format, workload: &str, arm: &str, taken: &[String]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
     let short = |name: &str| name.chars().take(NAME).map(plain).collect::<String>();
@@ -145,7 +148,8 @@ trait Sink {
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
-/// Writes events as they come. The first error is kept and told at the end: the simulation cannot do anything about it.
+/// Writes events as they come. The first error is kept and told at the end: the simulation cannot
+/// do anything about it.
 pub struct Writer {
     sink: Box<dyn Sink>,
     path: PathBuf,

@@ -24,7 +24,8 @@ impl Sink for Writer {
         Ok(())
     }
 
-    /// A trial of more requests than a recording may have is refused as a whole: a part would look like all of it.
+    /// A trial of more requests than a recording may have is refused as a whole: a part would look
+    /// like all of it.
     fn finish(self: Box<Self>) -> Result<()> {
         let recording = self.recorder.finish();
         if recording.about.lost > 0 {

@@ -1,7 +1,8 @@
 //! A search of virtual time, for a program that has its trials measured elsewhere.
 //!
-//! `schedlab tune … --space --json` says what the search is. The trials of its candidates are measured in any place, side by side; the log
-//! that they make is that of one machine, and `schedlab tune … --out OUT --resume` goes on from it to the confirmation.
+//! `schedlab tune … --space --json` says what the search is. The trials of its candidates are
+//! measured in any place, side by side; the log that they make is that of one machine, and
+//! `schedlab tune … --out OUT --resume` goes on from it to the confirmation.
 
 use std::path::PathBuf;
 

@@ -58,7 +58,8 @@ pub struct Confirmed {
     pub end: End,
     /// What it showed; none where it ended early.
     pub shown: Option<Confirmation>,
-    /// What of the winner is not needed; none where it is not confirmed, or the pruning was interrupted.
+    /// What of the winner is not needed; none where it is not confirmed, or the pruning was
+    /// interrupted.
     pub pruning: Option<Pruned>,
 }
 

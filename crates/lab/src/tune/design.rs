@@ -50,7 +50,8 @@ impl Design {
         commission::options(&self.header(), trials)
     }
 
-    /// What another program needs to have the search measured elsewhere; none where trials are of a machine.
+    /// What another program needs to have the search measured elsewhere; none where trials are of a
+    /// machine.
     pub fn commission(&self) -> Option<Commission> {
         self.plan.arena.is_virtual().then(|| Commission {
             header: self.header(),
@@ -78,8 +79,8 @@ impl Design {
         }
     }
 
-    /// The plan of the comparison that has the last word: fresh seeds, the default and the winner, at the part of alpha that fresh
-    /// evidence is judged at.
+    /// The plan of the comparison that has the last word: fresh seeds, the default and the winner,
+    /// at the part of alpha that fresh evidence is judged at.
     pub fn confirmation_plan(
         &self,
         search: &Search,
@@ -105,7 +106,8 @@ impl Design {
             .map(|s| (s - course.spent.as_secs_f64()).max(0.0) / (each_s(&plan) * f64::from(pair)));
         let blocks =
             left.map_or(by_trials, |blocks| (blocks as u32).clamp(CONFIRM_BLOCKS.0, by_trials));
-        // Several workloads are judged together, and a constraint may take longer to show: then every block is measured.
+        // Several workloads are judged together, and a constraint may take longer to show: then
+        // every block is measured.
         let to_the_end = plan.workloads.len() > 1 || !self.constraints.is_empty();
         let time_s = 4.0 * f64::from(blocks * pair) * each_s(&plan);
         let budget = Budget {

@@ -1,7 +1,9 @@
-//! OUT/search.jsonl: everything that a search saw, one JSON line each, on the disk before the next trial.
+//! OUT/search.jsonl: everything that a search saw, one JSON line each, on the disk before the next
+//! trial.
 //!
-//! The search is a function of its seed and of what trials showed. So a search that was cut off goes on by being made again from its
-//! first trial, with every trial that stands here taken from here.
+//! The search is a function of its seed and of what trials showed. So a search that was cut off
+//! goes on by being made again from its first trial, with every trial that stands here taken from
+//! here.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +35,8 @@ pub struct Header {
     pub schema: u32,
     /// The build of schedlab.
     pub schedlab: String,
-    /// Workloads, device, length of trials, margin, alpha, seed; its arms are the default and an example.
+    /// Workloads, device, length of trials, margin, alpha, seed; its arms are the default and an
+    /// example.
     pub plan: Plan,
     /// What is searched for.
     pub objective: String,

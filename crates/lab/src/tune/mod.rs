@@ -1,7 +1,8 @@
 //! Search, then confirm: what `schedlab tune` is made of.
 //!
-//! `experiment::search` decides what is tried and what may be believed; the parts here give it a space, an objective and trials, keep what was
-//! seen, and take its winner to an ordinary experiment against the default.
+//! `experiment::search` decides what is tried and what may be believed; the parts here give it a
+//! space, an objective and trials, keep what was seen, and take its winner to an ordinary
+//! experiment against the default.
 
 pub mod commission;
 pub mod course;

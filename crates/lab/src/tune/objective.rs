@@ -1,7 +1,9 @@
-//! What is searched for, and what must hold meanwhile: words of the user made into numbers of a trial.
+//! What is searched for, and what must hold meanwhile: words of the user made into numbers of a
+//! trial.
 //!
-//! An objective is a metric, or an expression over metrics. An expression's value is added to every trial's metrics under the name
-//! `objective` (or `objective_cost`, where less is better), so that record, statistics and reports treat it as any other metric.
+//! An objective is a metric, or an expression over metrics. An expression's value is added to every
+//! trial's metrics under the name `objective` (or `objective_cost`, where less is better), so that
+//! record, statistics and reports treat it as any other metric.
 
 use anyhow::Result;
 use experiment::metric::{self, Direction, Metric};
@@ -57,7 +59,8 @@ impl Objective {
     /// Reads an objective; none was named: the workloads' own.
     ///
     /// # Errors
-    /// Wrong usage: an unknown metric, one that only describes, or an expression that cannot be read.
+    /// Wrong usage: an unknown metric, one that only describes, or an expression that cannot be
+    /// read.
     pub fn parse(word: Option<&str>) -> Result<Objective> {
         let Some(word) = word.map(str::trim) else { return Ok(Objective::Own) };
         let (text, name) = match word.split_once(':') {

@@ -1,7 +1,8 @@
 //! After the confirmation: what of the winner is not needed ([`experiment::search::prune`]).
 //!
-//! Each step is an ordinary experiment in OUT/prune-1, OUT/prune-2, …: the winner is its baseline, and its seeds are its own. The steps get
-//! what search and confirmation have left of the budget, so a search that is pruned takes no longer than one that is not.
+//! Each step is an ordinary experiment in OUT/prune-1, OUT/prune-2, …: the winner is its baseline,
+//! and its seeds are its own. The steps get what search and confirmation have left of the budget,
+//! so a search that is pruned takes no longer than one that is not.
 
 use anyhow::Result;
 use experiment::plan::{Arm, Budget, Plan};
@@ -120,7 +121,8 @@ fn step_plan(design: &Design, whole: &Arm, step: &Step, blocks: u32, number: u64
 /// What a step has shown.
 struct Compared {
     shown: PruneStep,
-    /// Of the loss; unbounded where a constraint is not shown to hold: what it forbids is not put back, however little it loses.
+    /// Of the loss; unbounded where a constraint is not shown to hold: what it forbids is not put
+    /// back, however little it loses.
     interval: Interval,
     trials: u32,
     end: End,

@@ -35,7 +35,8 @@ pub struct Tuned {
     pub constraints: Vec<String>,
     /// What the winner had to beat.
     pub default: String,
-    /// Whether the default itself holds the constraints, as far as the search saw; none without constraints.
+    /// Whether the default itself holds the constraints, as far as the search saw; none without
+    /// constraints.
     pub default_holds: Option<bool>,
     /// What could be chosen.
     pub space: Vec<BranchOut>,
@@ -92,7 +93,8 @@ pub struct CandidateOut {
 pub struct Winner {
     /// What was set.
     pub arm: String,
-    /// Mean ratio to the default in the search, turned so that more is better. Selected evidence: too good on average.
+    /// Mean ratio to the default in the search, turned so that more is better. Selected evidence:
+    /// too good on average.
     pub searched_ratio: f64,
     /// Blocks that this rests on.
     pub blocks: usize,
@@ -136,7 +138,8 @@ pub struct Pruning {
     pub arm: String,
     /// Whether it takes the winner's place in the recommendation.
     pub accepted: bool,
-    /// Mean ratio of what is left to the winner, turned so that more is better; none while nothing is put back.
+    /// Mean ratio of what is left to the winner, turned so that more is better; none while nothing
+    /// is put back.
     pub ratio: Option<f64>,
     /// Ends of its interval; none: open.
     pub low: Option<f64>,
@@ -183,7 +186,8 @@ pub struct Recommended {
     pub scheduler: String,
     /// Tunables of it and attributes of the queue.
     pub tunables: BTreeMap<String, String>,
-    /// Those of them that pruning has not shown to be needed, where there are more than three: the setting is not minimal.
+    /// Those of them that pruning has not shown to be needed, where there are more than three: the
+    /// setting is not minimal.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_shown_needed: Vec<String>,
     /// Why.
@@ -246,8 +250,8 @@ pub fn effects(plan: &Plan, trials: &[Trial]) -> Vec<f64> {
     blocks.values().filter_map(|(own, baseline)| effect(plan, own, baseline)).collect()
 }
 
-/// Each constraint, and whether these trials show that it holds for the arm that is not the baseline: every workload that reports the
-/// metric has to show it.
+/// Each constraint, and whether these trials show that it holds for the arm that is not the
+/// baseline: every workload that reports the metric has to show it.
 pub fn constraints_shown(
     plan: &Plan,
     trials: &[Trial],
@@ -273,7 +277,8 @@ pub fn end(log: f64) -> Option<f64> {
     Some(log.exp()).filter(|ratio| log.is_finite() && ratio.is_finite())
 }
 
-/// What the record of the confirmation shows of the winner, together with what the search saw of it.
+/// What the record of the confirmation shows of the winner, together with what the search saw of
+/// it.
 pub fn confirmed(
     plan: &Plan,
     search: &Search,
@@ -341,7 +346,8 @@ fn change_words(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> Stri
 }
 
 impl Pruning {
-    /// The change from the default of what is left: the winner's and the loss together, and the least that both leave.
+    /// The change from the default of what is left: the winner's and the loss together, and the
+    /// least that both leave.
     pub fn gain_words(&self, winner: &Confirmation) -> String {
         let ratio = winner.ratio.zip(self.ratio).map(|(winner, loss)| winner * loss);
         let least = self.least_gain.map_or("open".to_owned(), |least| percent(least - 1.0));
@@ -352,8 +358,8 @@ impl Pruning {
     }
 }
 
-/// The settings that nothing shows to be needed, of a recommendation of more than [`MAX_UNPRUNED`]: `NAME=VALUE`. A setting is needed if
-/// what is left without it alone is worse.
+/// The settings that nothing shows to be needed, of a recommendation of more than [`MAX_UNPRUNED`]:
+/// `NAME=VALUE`. A setting is needed if what is left without it alone is worse.
 pub fn not_shown_needed(
     tunables: &BTreeMap<String, String>,
     pruning: Option<&Pruning>,

@@ -1,7 +1,8 @@
 //! A search: its trials measured by the driver, kept in its log, and reported back to it.
 //!
-//! Where a block is a seed, trials are measured in parallel and each is made once. On a machine a block is what is measured
-//! together: default, incumbent and challengers in shuffled order, so that drift affects all of them alike.
+//! Where a block is a seed, trials are measured in parallel and each is made once. On a machine a
+//! block is what is measured together: default, incumbent and challengers in shuffled order, so
+//! that drift affects all of them alike.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,13 +32,14 @@ pub struct Session<'a> {
     pub log: &'a mut Log,
     /// What was kept when the search began.
     pub seen: LoggedSearch,
-    /// The search ends when this much time of the arena was spent on it, however many trials are left.
+    /// The search ends when this much time of the arena was spent on it, however many trials are
+    /// left.
     pub time: Option<Duration>,
 }
 
 impl Session<'_> {
-    /// Searches until the search has ended or is stopped. The trials carry the objective; the first arm of the driver's plan is the
-    /// default.
+    /// Searches until the search has ended or is stopped. The trials carry the objective; the first
+    /// arm of the driver's plan is the default.
     ///
     /// # Errors
     /// The arena fails, the log cannot be written, or the default reports no objective.
@@ -155,7 +157,8 @@ impl SearchState<'_, '_> {
         self.session.seen.trials.get(&(arm, workload, block))
     }
 
-    /// Whether all of these trials are in the log already. Blocks of a machine that were cut off are passed over.
+    /// Whether all of these trials are in the log already. Blocks of a machine that were cut off
+    /// are passed over.
     fn known(&mut self, wanted: &[Request]) -> bool {
         let workloads = self.plan.workloads.len();
         loop {
@@ -303,8 +306,8 @@ impl Series for SearchState<'_, '_> {
     }
 }
 
-/// A default that does not report what decides, or what is to hold, can be compared with nothing. A trial that is void for another
-/// reason says nothing about that.
+/// A default that does not report what decides, or what is to hold, can be compared with nothing. A
+/// trial that is void for another reason says nothing about that.
 fn check_default(plan: &Plan, constraints: &[Constraint], own: &[Trial]) -> Result<()> {
     let thin = |reason: &VoidReason| matches!(reason, VoidReason::TooFewIos { .. });
     if !own.iter().all(|trial| trial.observation.voids.iter().all(thin)) {
@@ -334,8 +337,8 @@ fn check_default(plan: &Plan, constraints: &[Constraint], own: &[Trial]) -> Resu
     }
 }
 
-/// log(own ÷ default) of the deciding metric, positive when better: the mean over the workloads, so that the objective is the geometric
-/// mean of their ratios. None unless every workload has both.
+/// log(own ÷ default) of the deciding metric, positive when better: the mean over the workloads, so
+/// that the objective is the geometric mean of their ratios. None unless every workload has both.
 pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
     let mut sum = 0.0;
     for workload in &plan.workloads {
@@ -352,7 +355,8 @@ pub fn effect(plan: &Plan, own: &[Trial], default: &[Trial]) -> Option<f64> {
     Some(sum / plan.workloads.len() as f64)
 }
 
-/// By how much the worst of the constraints is violated in the worst workload that reports it; none without constraints.
+/// By how much the worst of the constraints is violated in the worst workload that reports it; none
+/// without constraints.
 pub fn excess(constraints: &[Constraint], own: &[Trial]) -> Option<f64> {
     let all = constraints
         .iter()

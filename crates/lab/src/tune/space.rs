@@ -1,4 +1,5 @@
-//! The space of a search: schedulers, their knobs, the queue's attributes, and what the user leaves of them.
+//! The space of a search: schedulers, their knobs, the queue's attributes, and what the user leaves
+//! of them.
 
 use std::collections::BTreeMap;
 
@@ -141,7 +142,8 @@ fn knobs(kind: &ElevatorKind, build: &Build) -> Vec<Dimension> {
         .collect()
 }
 
-/// An attribute's levels in order, what it is now among them; where that is not known it stands first, under that name.
+/// An attribute's levels in order, what it is now among them; where that is not known it stands
+/// first, under that name.
 fn dimension(attribute: &Attribute) -> Dimension {
     let mut levels = attribute.levels.clone();
     levels.extend(attribute.default);

@@ -1,7 +1,8 @@
 //! The history of a device: one line per test, never removed, and the reports of the latest tests.
 //!
-//! STATE/history/KEY/history.jsonl, where KEY comes of the device's identity: a disk keeps its history when its name changes, and a new
-//! disk under an old name begins its own. Lines are only ever added.
+//! STATE/history/KEY/history.jsonl, where KEY comes of the device's identity: a disk keeps its
+//! history when its name changes, and a new disk under an old name begins its own. Lines are only
+//! ever added.
 
 use std::fs;
 use std::io::Write;
@@ -119,7 +120,8 @@ impl History {
             })
             .collect();
         let old = reports.len().saturating_sub(keep as usize);
-        // What an entry names is a directory of ours below the history, and nothing else is removed.
+        // What an entry names is a directory of ours below the history, and nothing else is
+        // removed.
         let ours = |report: &&&str| {
             !report.is_empty() && !report.contains('/') && !report.starts_with('.')
         };

@@ -1,9 +1,11 @@
-//! A watch: a device that is tested again and again, since the best choice changes with the work, the disk's age and the kernel.
+//! A watch: a device that is tested again and again, since the best choice changes with the work,
+//! the disk's age and the kernel.
 //!
-//! A watch is a plan bound to the identity of a device, kept in STATE/watch/NAME.toml. A timer of systemd starts a test when its
-//! window opens; the test itself waits for a quiet moment inside of the window ([`quiet`]), measures as `schedlab run` does, and
-//! writes what came of it into the device's [`history`]. Nothing but the kernel's clock decides when: a machine that was off at that hour
-//! is not tested by day instead.
+//! A watch is a plan bound to the identity of a device, kept in STATE/watch/NAME.toml. A timer of
+//! systemd starts a test when its window opens; the test itself waits for a quiet moment inside of
+//! the window ([`quiet`]), measures as `schedlab run` does, and writes what came of it into the
+//! device's [`history`]. Nothing but the kernel's clock decides when: a machine that was off at
+//! that hour is not tested by day instead.
 
 pub mod history;
 pub mod quiet;
@@ -74,7 +76,8 @@ pub struct Watch {
     pub program: PathBuf,
     /// How many tests' reports are kept.
     pub keep_reports: u32,
-    /// What is measured. Its device is the one that was named; which disk is meant says the identity.
+    /// What is measured. Its device is the one that was named; which disk is meant says the
+    /// identity.
     pub plan: Plan,
 }
 
@@ -156,7 +159,8 @@ impl Watch {
             .expect("a watch has only texts and numbers, which always make TOML")
     }
 
-    /// Exclusive ownership of this watch's tests, for as long as the lock lives; none while another process has it.
+    /// Exclusive ownership of this watch's tests, for as long as the lock lives; none while another
+    /// process has it.
     pub fn lock(&self, root: &Root) -> Result<Option<DataLock>> {
         let file = root.state_dir()?.subdir(DIR)?.append_existing(&file_name(&self.name))?;
         Ok(DataLock::attempt(file).ok().flatten())

@@ -1,8 +1,9 @@
 //! Waiting for a quiet moment: a test beside other work would disturb it, and be void.
 //!
-//! Two things are looked at: the load average of the last minute, and how much of the time others keep the device itself busy, over a
-//! few seconds just before the test. Inside of its window a test waits until both are low enough and there is still time
-//! for it; then it gives up and says what was in the way.
+//! Two things are looked at: the load average of the last minute, and how much of the time others
+//! keep the device itself busy, over a few seconds just before the test. Inside of its window a
+//! test waits until both are low enough and there is still time for it; then it gives up and says
+//! what was in the way.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -92,8 +93,8 @@ fn busy(device: &Path) -> Result<f64> {
     Ok(delta.busy_ms as f64 / began.elapsed().as_millis().max(1) as f64)
 }
 
-/// Waits for a moment that is quiet enough, as long as a test of this length would still end within `left`. `listen` takes time by
-/// itself; `clock` tells how much has passed.
+/// Waits for a moment that is quiet enough, as long as a test of this length would still end within
+/// `left`. `listen` takes time by itself; `clock` tells how much has passed.
 pub fn wait(
     watch: &Watch,
     left: Duration,
@@ -152,7 +153,8 @@ mod tests {
         .unwrap()
     }
 
-    /// What comes of it when the machine is noisy so many times, with so many minutes left; a test needs five.
+    /// What comes of it when the machine is noisy so many times, with so many minutes left; a test
+    /// needs five.
     fn outcome(noisy: u32, minutes: u64) -> (Option<NotNow>, u32) {
         let (time, looks) = (Cell::new(Duration::ZERO), Cell::new(0));
         let mut listen = || {

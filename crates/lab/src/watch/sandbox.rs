@@ -1,8 +1,10 @@
 //! What the service of a watch may do: what its plan needs, and nothing else.
 //!
-//! A test writes attributes of one queue in /sys and lines below the state directory, and reads a block device: as the owner of those files it
-//! needs no capability. A plan with a file system, with programs, or with a command to report to needs more, and only such a plan gets it.
-//! `systemd-analyze security` weighs the result. ProtectKernelTunables would make /sys read-only, and PrivateDevices would hide the disk.
+//! A test writes attributes of one queue in /sys and lines below the state directory, and reads a
+//! block device: as the owner of those files it needs no capability. A plan with a file system,
+//! with programs, or with a command to report to needs more, and only such a plan gets it.
+//! `systemd-analyze security` weighs the result. ProtectKernelTunables would make /sys read-only,
+//! and PrivateDevices would hide the disk.
 
 use std::path::Path;
 
@@ -231,7 +233,8 @@ mod tests {
                 .1;
             let found: f64 =
                 words.split(' ').next().and_then(|word| word.parse().ok()).expect("a figure");
-            // Versions of systemd weigh alike; one more check of a newer one is worth a tenth or two.
+            // Versions of systemd weigh alike; one more check of a newer one is worth a tenth or
+            // two.
             assert!(found <= most + 0.3, "{found}, at most {most}\n{text}");
         }
     }

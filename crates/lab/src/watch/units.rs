@@ -64,7 +64,8 @@ pub fn units(root: &Root, watch: &Watch) -> Result<[Unit; 2], machine::Error> {
     Ok([Unit { path: service_path, text: service }, Unit { path: timer_path, text: timer }])
 }
 
-/// The words by which a unit agrees to the programs of its plan: root has typed them when the watch was added.
+/// The words by which a unit agrees to the programs of its plan: root has typed them when the watch
+/// was added.
 fn consent(watch: &Watch) -> Result<String, machine::Error> {
     let named = programs::named(&watch.plan).unwrap_or_default();
     let user =

@@ -1,4 +1,5 @@
-//! The hours of a watch: a window of local time, perhaps over midnight, and the days on which it opens.
+//! The hours of a watch: a window of local time, perhaps over midnight, and the days on which it
+//! opens.
 
 use std::fmt;
 use std::str::FromStr;

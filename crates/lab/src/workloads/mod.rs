@@ -1,7 +1,8 @@
-//! From a plan's workloads to work that can be done: a row of the table with its parameters and the trace that it replays, or a program
-//! with its options; and the background loads.
+//! From a plan's workloads to work that can be done: a row of the table with its parameters and the
+//! trace that it replays, or a program with its options; and the background loads.
 //!
-//! Crate `workload` reads no files, so a trace is read here, once for an experiment and before anything on the machine is touched.
+//! Crate `workload` reads no files, so a trace is read here, once for an experiment and before
+//! anything on the machine is touched.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -202,7 +203,8 @@ impl Workloads {
         self.engine().filter_map(|(_, work)| remark(&work.params)).collect()
     }
 
-    /// A digest of the traces that are replayed, so that a record is not resumed with other ones; None without a trace.
+    /// A digest of the traces that are replayed, so that a record is not resumed with other ones;
+    /// None without a trace.
     pub fn replayed(&self) -> Option<String> {
         let digests = self.engine().filter_map(|(label, work)| {
             let Summary { requests, bytes, bad, checksum, .. } = &work.params.replay.trace.as_ref()?.summary;

@@ -1,4 +1,5 @@
-//! Results of two builds are never joined: whatever is continued or put together names both. The build of these tests is `unnamed`.
+//! Results of two builds are never joined: whatever is continued or put together names both. The
+//! build of these tests is `unnamed`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The law of the table of limits: each input is accepted at its limit, and refused one beyond by the limit's own words.
+//! The law of the table of limits: each input is accepted at its limit, and refused one beyond by
+//! the limit's own words.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -153,7 +154,8 @@ const INPUTS: &[(&Limit, Input)] = &[
     (&MANIFEST_BYTES, |n| machine::persist::Persisted::from_json(&vec![b' '; n]).map(drop)),
 ];
 
-/// What is said of an input when it has so many, and when it has one more: of inputs that are costly to read twice.
+/// What is said of an input when it has so many, and when it has one more: of inputs that are
+/// costly to read twice.
 type Growing = fn(usize) -> [Result<(), String>; 2];
 
 const GROWING: &[(&Limit, Growing)] = &[

@@ -1,5 +1,5 @@
-//! A plan that is measured in pieces gives the record of one machine, byte for byte, whatever the pieces; and whatever is no piece of it
-//! is refused by name.
+//! A plan that is measured in pieces gives the record of one machine, byte for byte, whatever the
+//! pieces; and whatever is no piece of it is refused by name.
 
 use std::ops::Range;
 use std::path::Path;
@@ -29,7 +29,8 @@ const LONG: Duration = Duration::from_secs(600);
 
 const COMMAND: &str = "schedlab run plan.toml";
 
-/// Workloads whose arms are decided after different numbers of blocks; a rehearsal that makes trials longer.
+/// Workloads whose arms are decided after different numbers of blocks; a rehearsal that makes
+/// trials longer.
 const PLAN: &str = r#"
 name = "shards"
 arena = "sim"
@@ -141,7 +142,8 @@ fn pieces_of_any_number_order_and_repetition_give_the_record_of_one_machine() {
     let most = prepared.most_blocks();
     let all = blocks(&prepared, 0..most);
     assert_eq!(whole(&[("all", &all)]), one);
-    // Cut anywhere, overlapping, twice, in another order, on another number of threads; the last blocks are speculative.
+    // Cut anywhere, overlapping, twice, in another order, on another number of threads; the last
+    // blocks are speculative.
     let (a, b, c) = (blocks(&prepared, 3..most), blocks(&prepared, 0..2), blocks(&prepared, 1..5));
     let narrow = OpenOptions { threads: std::num::NonZeroUsize::new(1), ..OpenOptions::default() };
     let again = measure(
@@ -345,8 +347,8 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
     }
 }
 
-/// Measures what is wanted, with `workers` units out at a time, of which every `lost`-th never comes back; how many trials one unit had at
-/// most.
+/// Measures what is wanted, with `workers` units out at a time, of which every `lost`-th never
+/// comes back; how many trials one unit had at most.
 fn drive<T: Send + 'static>(
     live: &Live<T>,
     prepared: &Prepared,

@@ -1,4 +1,5 @@
-//! The record of an experiment in virtual time is the same, byte for byte, on any number of threads.
+//! The record of an experiment in virtual time is the same, byte for byte, on any number of
+//! threads.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The monotonic clock as plain nanoseconds, which threads and forked processes can hand to each other.
+//! The monotonic clock as plain nanoseconds, which threads and forked processes can hand to each
+//! other.
 
 use std::hint::black_box;
 

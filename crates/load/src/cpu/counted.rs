@@ -1,7 +1,8 @@
 //! What the kernel counted for the threads of a work, each over its own window, summed.
 //!
-//! A thread reads its own counters, so that the sum holds all of them and nothing of what only prepared or waited: those of a process
-//! that is read from outside are of its first thread alone. Nothing is allocated, since forked processes read them too.
+//! A thread reads its own counters, so that the sum holds all of them and nothing of what only
+//! prepared or waited: those of a process that is read from outside are of its first thread alone.
+//! Nothing is allocated, since forked processes read them too.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,8 @@ pub(crate) const OWN: &str = "/proc/thread-self";
 
 pub(crate) const FIGURES: usize = 5;
 
-/// The names of the figures in records, as the arena has them, and what a nanosecond or a count is in the unit of the name.
+/// The names of the figures in records, as the arena has them, and what a nanosecond or a count is
+/// in the unit of the name.
 const NAMES: [(&str, f64); FIGURES] = [
     ("task_run_ms", 1e-6),
     ("task_wait_ms", 1e-6),

@@ -1,11 +1,14 @@
-//! Timer latency: threads that sleep until a moment, again and again, and see how much later they run.
+//! Timer latency: threads that sleep until a moment, again and again, and see how much later they
+//! run.
 //!
-//! After the idea of cyclictest. Each thread's moments are an interval apart on the monotonic clock, and its sleeps are absolute, so that
-//! one late wake-up does not move the next moment. Moments that have passed while a thread was late are skipped and counted as
-//! `missed_wakeups`. Nothing is subtracted: the latency holds the timer's interrupt, the scheduler, the switch, and reading the clock.
+//! After the idea of cyclictest. Each thread's moments are an interval apart on the monotonic
+//! clock, and its sleeps are absolute, so that one late wake-up does not move the next moment.
+//! Moments that have passed while a thread was late are skipped and counted as `missed_wakeups`.
+//! Nothing is subtracted: the latency holds the timer's interrupt, the scheduler, the switch, and
+//! reading the clock.
 //!
-//! The kernel lets timers of threads under fair policies slack, by 50 µs by default; here by 1 ns, the least there is, so that
-//! what is measured is not the slack. Realtime policies have none.
+//! The kernel lets timers of threads under fair policies slack, by 50 µs by default; here by 1 ns,
+//! the least there is, so that what is measured is not the slack. Realtime policies have none.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +25,8 @@ use crate::cpu::{Failure, Report};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// From 1. With 1 there is no other thread than the first, so that policies under which none can be made work too.
+    /// From 1. With 1 there is no other thread than the first, so that policies under which none
+    /// can be made work too.
     pub threads: u32,
     /// Between two moments of a thread; at most a tenth of a second.
     pub interval_ns: u64,
@@ -82,7 +86,8 @@ struct Moments {
 }
 
 impl Moments {
-    /// The thread runs `now`, after the next moment: how late that is. Moments that have passed meanwhile are missed.
+    /// The thread runs `now`, after the next moment: how late that is. Moments that have passed
+    /// meanwhile are missed.
     fn late(&mut self, now: u64) -> u64 {
         let late = now.saturating_sub(self.next);
         let passed = late / self.interval;
@@ -103,7 +108,8 @@ mod tests {
         let spec = Spec { threads: 2, interval_ns: MS, duration_ns: 50 * MS };
         let report = run(&spec, &AtomicBool::new(false)).unwrap();
         let (met, missed) = (report.counters["wakeups"], report.counters["missed_wakeups"]);
-        // From the first to the one before the end, 49 of each thread; a late one may skip some beyond the end.
+        // From the first to the one before the end, 49 of each thread; a late one may skip some
+        // beyond the end.
         assert!(met + missed >= 98.0 && met <= 98.0, "{report:?}");
         assert!(
             report.metrics.values().all(|us| *us > 0.0) && report.metrics.len() == 3,

@@ -1,7 +1,8 @@
-//! A storm of short-lived processes: work that is made, placed, run and gone before a scheduler has learned anything of it.
+//! A storm of short-lived processes: work that is made, placed, run and gone before a scheduler has
+//! learned anything of it.
 //!
-//! Each of some threads forks a process, waits for its end, and forks the next. A process is killed by the kernel when the thread that
-//! forked it ends, however that ends, so none is left behind.
+//! Each of some threads forks a process, waits for its end, and forks the next. A process is killed
+//! by the kernel when the thread that forked it ends, however that ends, so none is left behind.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -63,7 +64,8 @@ mod tests {
     use super::*;
     use crate::cpu::load::stopped_after;
 
-    /// Processes whose parent is this one, and that are not of another test: those have forked as well.
+    /// Processes whose parent is this one, and that are not of another test: those have forked as
+    /// well.
     fn children_of_this_thread() -> String {
         std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default()
     }

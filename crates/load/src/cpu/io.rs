@@ -1,7 +1,9 @@
-//! Threads that write files and wait until these are on the device: competition that sleeps much, and wakes with credit for it.
+//! Threads that write files and wait until these are on the device: competition that sleeps much,
+//! and wakes with credit for it.
 //!
-//! Each thread has a file of its own that has no name (O_TMPFILE): nothing is left however it ends. It writes from the beginning to the
-//! size and then over it again, with fdatasync after some writes.
+//! Each thread has a file of its own that has no name (O_TMPFILE): nothing is left however it ends.
+//! It writes from the beginning to the size and then over it again, with fdatasync after some
+//! writes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

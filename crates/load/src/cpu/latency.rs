@@ -27,7 +27,8 @@ impl Latencies {
     }
 }
 
-/// What threads have seen, each with its latencies and the kernel's figures, as `PREFIX_p50_us`, `PREFIX_p99_us`, `PREFIX_max_us`.
+/// What threads have seen, each with its latencies and the kernel's figures, as `PREFIX_p50_us`,
+/// `PREFIX_p99_us`, `PREFIX_max_us`.
 pub(crate) fn report(prefix: &str, window_ns: u64, threads: Vec<(Latencies, Counted)>) -> Report {
     let counters = Counted::together(threads.iter().map(|(_, counted)| *counted));
     let mut all = Latencies::new().0;

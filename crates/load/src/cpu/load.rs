@@ -8,14 +8,14 @@ use crate::cpu::report::no_thread;
 use crate::cpu::sys::online_cpus;
 use crate::cpu::{Failure, Report};
 
-/// How many threads a load has: what was asked for, or one for each CPU that is online. Not the CPUs that it may use: beside an emptied
-/// CPU the competition is to be the same as without.
+/// How many threads a load has: what was asked for, or one for each CPU that is online. Not the
+/// CPUs that it may use: beside an emptied CPU the competition is to be the same as without.
 pub(crate) fn for_each_cpu(asked: u32) -> u32 {
     if asked > 0 { asked } else { online_cpus() }
 }
 
-/// Runs the threads of a load, each with its number; what they return and the seconds that it took make the counters. If one fails, all
-/// have to end.
+/// Runs the threads of a load, each with its number; what they return and the seconds that it took
+/// make the counters. If one fails, all have to end.
 pub(crate) fn beside<T: Send>(
     threads: u32,
     stop: &AtomicBool,
@@ -45,8 +45,9 @@ pub(crate) fn beside<T: Send>(
     })
 }
 
-/// Runs a load for some milliseconds, then tells it to end, which it must do within a tenth of a second; tests are patient where the
-/// machine is loaded, and only a load that does not end at all fails them.
+/// Runs a load for some milliseconds, then tells it to end, which it must do within a tenth of a
+/// second; tests are patient where the machine is loaded, and only a load that does not end at all
+/// fails them.
 #[cfg(test)]
 pub(crate) fn stopped_after(
     ms: u64,

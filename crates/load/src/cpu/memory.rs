@@ -1,4 +1,5 @@
-//! Threads that stream through memory: competition for caches and for the way to memory, beside that for a CPU.
+//! Threads that stream through memory: competition for caches and for the way to memory, beside
+//! that for a CPU.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,9 +1,10 @@
 //! Messages between many processes or threads: much waking and switching, hardly any computing.
 //!
-//! After the idea of hackbench. A group has as many senders as receivers, and each receiver has a channel of its own; in a round a sender
-//! sends one message to every receiver of its group. Unlike there, time ends it and not a count: when it is over, every sender ends its
-//! round and says goodbye to every receiver, and a receiver ends when all senders have. So each message that was sent has been received
-//! when the window closes, and both are counted and compared.
+//! After the idea of hackbench. A group has as many senders as receivers, and each receiver has a
+//! channel of its own; in a round a sender sends one message to every receiver of its group. Unlike
+//! there, time ends it and not a count: when it is over, every sender ends its round and says
+//! goodbye to every receiver, and a receiver ends when all senders have. So each message that was
+//! sent has been received when the window closes, and both are counted and compared.
 //!
 //! Messages are at most 4096 bytes: writes of so many are never mixed with those of other senders.
 
@@ -39,7 +40,8 @@ pub struct Spec {
 /// Measures until the time is over or `stop` is set.
 ///
 /// # Errors
-/// [`Failure::Refused`] when channels, threads or processes cannot be made, [`Failure::Wrong`] when a message was lost.
+/// [`Failure::Refused`] when channels, threads or processes cannot be made, [`Failure::Wrong`] when
+/// a message was lost.
 pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     let tasks = 2 * spec.groups as usize * spec.fds as usize;
     let shared = Shared::new(HEAD + SLOT * tasks).map_err(refused("share memory"))?;

@@ -1,8 +1,9 @@
 //! One sender or receiver of messages, in a thread or in a forked process.
 //!
-//! A forked process has only the thread that forked it, and what another thread had locked is never unlocked there, the allocator first of
-//! all. So nothing in this file allocates, locks or panics on purpose: system calls, shared atomic numbers and buffers on the stack.
-//! [`crate::cpu::sys`] forks for nothing but this and [`crate::cpu::clock::compute`].
+//! A forked process has only the thread that forked it, and what another thread had locked is never
+//! unlocked there, the allocator first of all. So nothing in this file allocates, locks or panics
+//! on purpose: system calls, shared atomic numbers and buffers on the stack. [`crate::cpu::sys`]
+//! forks for nothing but this and [`crate::cpu::clock::compute`].
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +51,8 @@ pub(crate) fn task(
     slot: &[AtomicU64],
 ) -> bool {
     numbers[READY].fetch_add(1, Ordering::AcqRel);
-    // A look every millisecond: waking all of them at once would be the first thing that is measured.
+    // A look every millisecond: waking all of them at once would be the first thing that is
+    // measured.
     while numbers[END].load(Ordering::Acquire) == 0 {
         sleep_until(now_ns() + 1_000_000);
     }

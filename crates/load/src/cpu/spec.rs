@@ -28,7 +28,8 @@ pub enum Spec {
 }
 
 impl Spec {
-    /// Whether it goes on until `stop` is set; what ends by itself has not done its work when it is.
+    /// Whether it goes on until `stop` is set; what ends by itself has not done its work when it
+    /// is.
     pub fn is_load(&self) -> bool {
         matches!(self, Spec::Spin(_) | Spec::Memory(_) | Spec::Forks(_) | Spec::Io(_))
     }

@@ -1,5 +1,5 @@
-//! The unsafe code of this crate: memory that forked processes share, the processes themselves, which end with the process that made
-//! them, and the number of CPUs.
+//! The unsafe code of this crate: memory that forked processes share, the processes themselves,
+//! which end with the process that made them, and the number of CPUs.
 
 use std::io;
 use std::ptr::NonNull;
@@ -21,13 +21,15 @@ pub(crate) struct Shared {
     len: usize,
 }
 
-// SAFETY: what it points to are atomic numbers, which any thread may use, and they stay until it is dropped.
+// SAFETY: what it points to are atomic numbers, which any thread may use, and they stay until it is
+// dropped.
 unsafe impl Sync for Shared {}
 
 impl Shared {
     pub(crate) fn new(len: usize) -> io::Result<Shared> {
         let bytes = len.max(1) * size_of::<AtomicU64>();
-        // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in use.
+        // SAFETY: a new mapping at a place that the kernel chooses touches no memory that is in
+        // use.
         let start = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -42,7 +44,8 @@ impl Shared {
     }
 
     pub(crate) fn numbers(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping has `len` numbers, is aligned to a page, zeroed by the kernel, and lives as long as `self`.
+        // SAFETY: the mapping has `len` numbers, is aligned to a page, zeroed by the kernel, and
+        // lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -77,15 +80,16 @@ pub(crate) fn fork_computing(ns: u64) -> io::Result<Pid> {
     }
 }
 
-/// Forks a process that does `work` and ends with its result as status; it is killed when the thread that forked it ends.
+/// Forks a process that does `work` and ends with its result as status; it is killed when the
+/// thread that forked it ends.
 ///
 /// # Safety
-/// `work` runs in a copy of this process in which only this thread exists: it may use what was made before and make system calls, but
-/// must not allocate, take a lock or unwind.
+/// `work` runs in a copy of this process in which only this thread exists: it may use what was made
+/// before and make system calls, but must not allocate, take a lock or unwind.
 unsafe fn fork(work: impl FnOnce() -> u8) -> io::Result<Pid> {
     let parent = getpid();
-    // SAFETY: the new process only does what `work` does, which the caller vouches for, and leaves by _exit, so that nothing of the
-    // parent is run or flushed twice.
+    // SAFETY: the new process only does what `work` does, which the caller vouches for, and leaves
+    // by _exit, so that nothing of the parent is run or flushed twice.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let status = match set_parent_process_death_signal(Some(Signal::KILL)) {

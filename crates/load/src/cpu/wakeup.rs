@@ -1,8 +1,9 @@
 //! Wake-up latency: threads that wake others, and how long it takes until these run.
 //!
-//! After the idea of schbench. Each messenger has workers of its own. A worker asks its messenger for work and sleeps; the messenger notes
-//! the time and wakes it; the worker's first step is to look at the clock: the difference is one latency. Then it computes for a while
-//! and asks again. With more workers than CPUs the latency is a wait in the run queue as much as the waking itself.
+//! After the idea of schbench. Each messenger has workers of its own. A worker asks its messenger
+//! for work and sleeps; the messenger notes the time and wakes it; the worker's first step is to
+//! look at the clock: the difference is one latency. Then it computes for a while and asks again.
+//! With more workers than CPUs the latency is a wait in the run queue as much as the waking itself.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -137,7 +138,8 @@ fn wake(word: &AtomicU32) {
         .expect("the word is there as long as the threads are");
 }
 
-/// Sleeps until it is woken, the word is another, or it is time to look around; a woken thread looks at the word.
+/// Sleeps until it is woken, the word is another, or it is time to look around; a woken thread
+/// looks at the word.
 fn sleep(word: &AtomicU32, while_it_is: u32) {
     let _ = futex::wait(word, futex::Flags::PRIVATE, while_it_is, Some(&timespec(SLICE_NS)));
 }

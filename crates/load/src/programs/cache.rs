@@ -1,6 +1,7 @@
 //! What of files is in memory: written out, let go, and counted.
 //!
-//! Only the files that are named are touched: the caches of the rest of the machine belong to others.
+//! Only the files that are named are touched: the caches of the rest of the machine belong to
+//! others.
 
 use std::fs::{self, File};
 use std::num::NonZeroU64;

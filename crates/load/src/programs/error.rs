@@ -7,7 +7,8 @@ use machine::session::Ended;
 /// How many of a program's last lines are shown.
 const LAST_LINES: usize = 5;
 
-/// Why a program gave no measurement. A `tail` holds its last lines as the end of a message, and is empty where they say nothing.
+/// Why a program gave no measurement. A `tail` holds its last lines as the end of a message, and is
+/// empty where they say nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     #[error(transparent)]
@@ -36,7 +37,8 @@ pub enum RunnerError {
     Full { line: String, remedy: String },
     #[error("user {name}: {problem}; name another, e.g. user=postgres")]
     NoUser { name: String, problem: &'static str },
-    /// The program cannot do its work here, or did not do what it was asked for; `problem` includes what to do.
+    /// The program cannot do its work here, or did not do what it was asked for; `problem` includes
+    /// what to do.
     #[error("{program}: {problem}{tail}")]
     Wrong { program: String, problem: String, tail: String },
     #[error("interrupted")]

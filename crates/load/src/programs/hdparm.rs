@@ -1,14 +1,17 @@
 //! `hdparm -t` and `hdparm -T`, by which published comparisons timed schedulers [C: hdparm 9.65].
 //!
-//! `-t` reads the device in order through the page cache, which it drops before, for 3 s or to the device's end. `-T` copies the first 2 MiB from the
-//! page cache again and again: no request of it reaches a scheduler, so comparing schedulers by it compares noise. The row says so
+//! `-t` reads the device in order through the page cache, which it drops before, for 3 s or to the
+//! device's end. `-T` copies the first 2 MiB from the page cache again and again: no request of it
+//! reaches a scheduler, so comparing schedulers by it compares noise. The row says so
 //! ([`RunnerKind::reaches_device`]), and the arena makes its trials void.
 //!
-//! hdparm prints the amount in whole MB, the time and the rate with two decimals; its MB are 2^20 bytes. The figure is the printed rate, which
-//! hdparm computes from the time that it has not rounded yet: amount by printed time would be 2 % off where a small fast device is read in
-//! 0.08 s. Amount and time must agree with it within their rounding.
+//! hdparm prints the amount in whole MB, the time and the rate with two decimals; its MB are 2^20
+//! bytes. The figure is the printed rate, which hdparm computes from the time that it has not
+//! rounded yet: amount by printed time would be 2 % off where a small fast device is read in 0.08
+//! s. Amount and time must agree with it within their rounding.
 //!
-//! It waits and writes back the machine's dirty pages (`sync`) before it measures: set-up, outside of its window.
+//! It waits and writes back the machine's dirty pages (`sync`) before it measures: set-up, outside
+//! of its window.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -134,7 +137,8 @@ fn read(stdout: &str, cached: bool) -> Result<Measurement, String> {
     Ok(Measurement {
         window: Duration::from_secs_f64(amount / rate),
         metrics: [("throughput_mb_per_s".to_string(), rate * MIB / 1e6)].into(),
-        // Of -t the device reads more, by read-ahead; of -T next to nothing, which the arena then says with these bytes.
+        // Of -t the device reads more, by read-ahead; of -T next to nothing, which the arena then
+        // says with these bytes.
         moved: Some(Moved { read_bytes: (amount * MIB) as u64, written_bytes: 0, exact: false }),
         ..Measurement::default()
     })

@@ -35,7 +35,8 @@ pub struct RunnerKind {
     pub needs: Needs,
     /// False if its I/O is served from memory by design, so that no scheduler ever sees it.
     pub reaches_device: fn(&Options) -> bool,
-    /// Whether it writes to the bare device; on a file system that is made for it everything may be written anyway.
+    /// Whether it writes to the bare device; on a file system that is made for it everything may be
+    /// written anyway.
     pub writes: fn(&Options) -> bool,
     /// The metric that decides, unless the plan names another.
     pub primary: fn(&Options) -> String,
@@ -44,15 +45,16 @@ pub struct RunnerKind {
     pub options: &'static [Opt],
     /// Checks across options; Err holds what is wrong and what to do.
     pub check: fn(&Options) -> Result<(), String>,
-    /// What the options make it start beside its own program with schedlab's arguments: option and words, e.g. `run "./bench.sh"`. Options with
-    /// such words are code: in a plan from elsewhere they need the user's consent as root.
+    /// What the options make it start beside its own program with schedlab's arguments: option and
+    /// words, e.g. `run "./bench.sh"`. Options with such words are code: in a plan from elsewhere
+    /// they need the user's consent as root.
     pub starts: fn(&Options) -> Vec<String>,
     pub make: fn(&Options) -> Box<dyn Runner>,
 }
 
 impl RunnerKind {
-    /// What it works on with these options: for a program that can work on either, `on=files`, `on=device` or `on=cpu`
-    /// decides.
+    /// What it works on with these options: for a program that can work on either, `on=files`,
+    /// `on=device` or `on=cpu` decides.
     pub fn needs_with(&self, options: &Options) -> Needs {
         match (self.needs, options.text("on")) {
             (Needs::Either, Some("files")) => Needs::Files,
@@ -129,7 +131,8 @@ impl Bench<'_> {
     /// Runs a program to its end.
     ///
     /// # Errors
-    /// [`RunnerError`] when it cannot be started, takes longer than `deadline`, or ends with another status than 0.
+    /// [`RunnerError`] when it cannot be started, takes longer than `deadline`, or ends with
+    /// another status than 0.
     pub fn run(&self, launch: &Launch, deadline: Duration) -> Result<Ended, RunnerError> {
         let running = self.session.start(launch)?;
         self.finish(running, &launch.program.display().to_string(), deadline)

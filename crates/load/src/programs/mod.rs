@@ -1,8 +1,10 @@
 //! Real programs as workloads: how each is started, fed, measured and stopped.
 //!
-//! One file a program, one row each in [`RUNNERS`]. A runner knows its program and nothing of schedulers, plans or statistics; every process it
-//! starts and every file system it makes goes through the [`Session`](machine::Session), which ends it. The order of an experiment is: [`Runner::prepare`] once, then for each
-//! trial [`Runner::reset`] (nothing of the program is running afterwards), the arena empties the caches, and [`Runner::measure`].
+//! One file a program, one row each in [`RUNNERS`]. A runner knows its program and nothing of
+//! schedulers, plans or statistics; every process it starts and every file system it makes goes
+//! through the [`Session`](machine::Session), which ends it. The order of an experiment is:
+//! [`Runner::prepare`] once, then for each trial [`Runner::reset`] (nothing of the program is
+//! running afterwards), the arena empties the caches, and [`Runner::measure`].
 
 mod cache;
 mod command;

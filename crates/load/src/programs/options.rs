@@ -1,4 +1,5 @@
-//! The options of a runner: their table, and reading them from text as plans and command lines hold it.
+//! The options of a runner: their table, and reading them from text as plans and command lines hold
+//! it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -89,7 +90,8 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// Reads `pairs` as values of the options that `rows` gives; `runner` is who is named in errors.
+    /// Reads `pairs` as values of the options that `rows` gives; `runner` is who is named in
+    /// errors.
     pub(crate) fn read<'a, I: Iterator<Item = &'static Opt>>(
         runner: &'static str,
         rows: impl Fn() -> I,
@@ -143,7 +145,8 @@ impl Options {
         self.text(key) == Some("true")
     }
 
-    /// The options of these names that have a value, as `name "value"`: what a plan starts, for people. Control characters are escaped.
+    /// The options of these names that have a value, as `name "value"`: what a plan starts, for
+    /// people. Control characters are escaped.
     pub(crate) fn words_of(&self, names: &[&str]) -> Vec<String> {
         names
             .iter()

@@ -14,11 +14,13 @@ pub(crate) fn resident_pages(path: &Path) -> io::Result<u64> {
     if len == 0 {
         return Ok(0);
     }
-    // SAFETY: the mapping is never read, only asked about, so that a change of the file behind it cannot be seen.
+    // SAFETY: the mapping is never read, only asked about, so that a change of the file behind it
+    // cannot be seen.
     let map = unsafe { Mmap::map(&file)? };
     // The map's own length: the file may have grown or shrunk since.
     let mut present = vec![0u8; map.len().div_ceil(page_size())];
-    // SAFETY: the mapping has `map.len()` bytes from a page's start, and `present` a byte for each of its pages.
+    // SAFETY: the mapping has `map.len()` bytes from a page's start, and `present` a byte for each
+    // of its pages.
     let answer =
         unsafe { libc::mincore(map.as_ptr().cast_mut().cast(), map.len(), present.as_mut_ptr()) };
     if answer != 0 {

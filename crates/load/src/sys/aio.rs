@@ -1,10 +1,13 @@
-//! Asynchronous system calls of Linux (io_setup, io_submit, io_getevents): several requests in flight of one thread.
+//! Asynchronous system calls of Linux (io_setup, io_submit, io_getevents): several requests in
+//! flight of one thread.
 //!
-//! Why not io_uring everywhere: a request that finds no free tag makes io_submit sleep, and the thread submits nothing more. io_uring
-//! hands the request to a worker thread instead, so that each request of a client waits by itself. The modelled machine's
-//! clients are the former: the simulator (crates/sim/src/engine/client.rs) and the guest's kernel threads do the same.
+//! Why not io_uring everywhere: a request that finds no free tag makes io_submit sleep, and the
+//! thread submits nothing more. io_uring hands the request to a worker thread instead, so that each
+//! request of a client waits by itself. The modelled machine's clients are the former: the
+//! simulator (crates/sim/src/engine/client.rs) and the guest's kernel threads do the same.
 //!
-//! Source: Linux 6.1 fs/aio.c and include/uapi/linux/aio_abi.h; confirmed. libc has no wrapper for these calls.
+//! Source: Linux 6.1 fs/aio.c and include/uapi/linux/aio_abi.h; confirmed. libc has no wrapper for
+//! these calls.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -43,7 +46,8 @@ struct Event {
 const READ: u16 = 0;
 const WRITE: u16 = 1;
 
-/// A context, the requests that the next submission hands over, and the completions that were taken last.
+/// A context, the requests that the next submission hands over, and the completions that were taken
+/// last.
 #[derive(Debug)]
 pub(super) struct Aio {
     context: libc::c_ulong,
@@ -59,7 +63,8 @@ pub(super) struct Aio {
 impl Aio {
     pub(super) fn new(depth: u32) -> io::Result<Aio> {
         let mut context: libc::c_ulong = 0;
-        // SAFETY: the kernel writes the context's number to a variable that is initialized with 0, as it requires.
+        // SAFETY: the kernel writes the context's number to a variable that is initialized with 0,
+        // as it requires.
         check(unsafe { libc::syscall(libc::SYS_io_setup, depth, &raw mut context) })?;
         let slots = depth as usize;
         Ok(Aio {
@@ -90,17 +95,19 @@ impl Aio {
         self.queued.push(slot);
     }
 
-    /// Hands over what was queued, in one call; it sleeps while there is no tag. A failed call leaves the remainder queued.
+    /// Hands over what was queued, in one call; it sleeps while there is no tag. A failed call
+    /// leaves the remainder queued.
     ///
     /// # Safety
-    /// The memory of each queued request must stay valid, and unused by others, until its completion is taken.
+    /// The memory of each queued request must stay valid, and unused by others, until its
+    /// completion is taken.
     pub(super) unsafe fn submit(&mut self) -> io::Result<()> {
         while !self.queued.is_empty() {
             let blocks = self.blocks.as_mut_ptr();
             let mut list: Vec<*mut Block> =
                 self.queued.iter().map(|slot| blocks.wrapping_add(*slot as usize)).collect();
-            // SAFETY: the list points to as many blocks as it has entries; the kernel copies blocks during the call. Their buffers are the
-            // caller's promise.
+            // SAFETY: the list points to as many blocks as it has entries; the kernel copies blocks
+            // during the call. Their buffers are the caller's promise.
             let handed = check(unsafe {
                 libc::syscall(libc::SYS_io_submit, self.context, list.len(), list.as_mut_ptr())
             })?;
@@ -143,7 +150,8 @@ impl Aio {
 impl Drop for Aio {
     /// Waits for requests in flight.
     fn drop(&mut self) {
-        // SAFETY: the context is this one's own and is destroyed once; no request of it is in flight, or the kernel waits for it.
+        // SAFETY: the context is this one's own and is destroyed once; no request of it is in
+        // flight, or the kernel waits for it.
         let _ = unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
     }
 }

@@ -8,7 +8,8 @@ const BLKFLSBUF: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 97);
 
 /// Drops the cached pages of a block device, the dirty ones written; refused for any other file.
 pub(crate) fn flush_buffers(file: &File) -> io::Result<()> {
-    // SAFETY: BLKFLSBUF takes no argument and touches no memory of this process; on a file that is no block device it is refused.
+    // SAFETY: BLKFLSBUF takes no argument and touches no memory of this process; on a file that is
+    // no block device it is refused.
     unsafe { rustix::ioctl::ioctl(file, rustix::ioctl::NoArg::<BLKFLSBUF>::new()) }
         .map_err(Into::into)
 }

@@ -1,7 +1,7 @@
 //! Reads of which each is timed: the measuring of a device for a model.
 //!
-//! A ring of its own beside that of the clients: those count what completes in a window, and keep histograms; here every read's own
-//! two times are wanted, in order.
+//! A ring of its own beside that of the clients: those count what completes in a window, and keep
+//! histograms; here every read's own two times are wanted, in order.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,8 @@ use crate::shared::monotonic_ns;
 /// The longest wait between two looks at the stop flag.
 static TICK: Timespec = Timespec::new().nsec(20_000_000);
 
-/// A file or device that is read with times. Memory and ring outlive every read: where one does not come back, they are leaked.
+/// A file or device that is read with times. Memory and ring outlive every read: where one does not
+/// come back, they are leaked.
 pub struct TimedReads {
     ring: ManuallyDrop<IoUring>,
     buffer: ManuallyDrop<Buffer>,
@@ -69,8 +70,9 @@ impl TimedReads {
         })
     }
 
-    /// Does the reads, offset and length in bytes, in this order with `depth` open; the times of submission and completion of each by the
-    /// monotonic clock. Fewer than the reads if `stop` was set meanwhile: then none of them is of use.
+    /// Does the reads, offset and length in bytes, in this order with `depth` open; the times of
+    /// submission and completion of each by the monotonic clock. Fewer than the reads if `stop` was
+    /// set meanwhile: then none of them is of use.
     ///
     /// # Errors
     /// A read fails or is short, or none completes for a minute.
@@ -148,9 +150,10 @@ impl TimedReads {
             .offset(offset)
             .build()
             .user_data((slot as u64) << 32 | at as u64);
-        // SAFETY: the entry names a file that lives as long as the ring and a range of the buffer that belongs to this slot alone until its
-        // completion is taken; the range is within the buffer, because a read is no longer than a slot. The buffer is unmapped after
-        // the last completion, or never.
+        // SAFETY: the entry names a file that lives as long as the ring and a range of the buffer
+        // that belongs to this slot alone until its completion is taken; the range is within the
+        // buffer, because a read is no longer than a slot. The buffer is unmapped after the last
+        // completion, or never.
         unsafe { self.ring.submission().push(&entry) }
             .expect("the ring has an entry for each slot");
         self.in_flight += 1;
@@ -162,7 +165,8 @@ impl Drop for TimedReads {
         if self.in_flight > 0 {
             return;
         }
-        // SAFETY: this is the only place that drops the two, it is reached once, and nothing uses them afterwards.
+        // SAFETY: this is the only place that drops the two, it is reached once, and nothing uses
+        // them afterwards.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
             ManuallyDrop::drop(&mut self.buffer);

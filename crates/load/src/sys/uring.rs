@@ -1,14 +1,16 @@
-//! A client with several requests in flight: one io_uring of its own, with a registered file and a registered buffer, or the older
-//! asynchronous system calls (`aio.rs`).
+//! A client with several requests in flight: one io_uring of its own, with a registered file and a
+//! registered buffer, or the older asynchronous system calls (`aio.rs`).
 //!
-//! Registering spares the kernel looking up the file and pinning the pages for each request. One system call hands over all new
-//! requests and waits for the first completion; all completions that are there by then are taken at once and get one time.
-//! So that no wait is endless, the ring holds one timeout of its own that comes back fifty times a second: a timeout with
-//! each wait would arm a timer for each request.
+//! Registering spares the kernel looking up the file and pinning the pages for each request. One
+//! system call hands over all new requests and waits for the first completion; all completions that
+//! are there by then are taken at once and get one time. So that no wait is endless, the ring holds
+//! one timeout of its own that comes back fifty times a second: a timeout with each wait would arm
+//! a timer for each request.
 //!
-//! Safety of the memory: the kernel pins the pages of a registered buffer and lets go of them only when no request uses them,
-//! so a request that outlives the mapping writes into pages that no other process has. Nevertheless a ring that breaks with
-//! requests in flight is leaked together with its buffer; one whose device hangs is waited for by its own thread.
+//! Safety of the memory: the kernel pins the pages of a registered buffer and lets go of them only
+//! when no request uses them, so a request that outlives the mapping writes into pages that no
+//! other process has. Nevertheless a ring that breaks with requests in flight is leaked together
+//! with its buffer; one whose device hangs is waited for by its own thread.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -73,7 +75,8 @@ enum RingState {
 }
 
 impl Ring {
-    /// A ring for `depth` requests of up to `size` bytes on the target. To be called by the thread that will use it.
+    /// A ring for `depth` requests of up to `size` bytes on the target. To be called by the thread
+    /// that will use it.
     pub(crate) fn new(
         mut buffer: Buffer,
         size: u32,
@@ -93,8 +96,8 @@ impl Ring {
         ))?;
         let bytes = buffer.all();
         let area = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        // SAFETY: the area is the whole of a private mapping that lives as long as the ring (both are dropped together, the ring
-        // first, or leaked together); the kernel pins its pages.
+        // SAFETY: the area is the whole of a private mapping that lives as long as the ring (both
+        // are dropped together, the ring first, or leaked together); the kernel pins its pages.
         unsafe { ring.submitter().register_buffers(&[area]) }.map_err(failed(
             "cannot register memory with io_uring",
             "run as root or raise the limit of locked memory (ulimit -l), or use a smaller iodepth or block_size",
@@ -118,7 +121,8 @@ impl Ring {
         }
     }
 
-    /// Runs a client until it ends, the window closes, or it is stopped; what is in flight then is waited for.
+    /// Runs a client until it ends, the window closes, or it is stopped; what is in flight then is
+    /// waited for.
     pub(crate) fn run(
         &mut self,
         client: &mut dyn Client,
@@ -210,8 +214,9 @@ impl Ring {
                     match &mut *self.ring {
                         Calls::Uring(ring) => {
                             let entry = entry(target, &request, slot, bytes);
-                            // SAFETY: the entry names the registered file and a range inside the registered buffer that belongs to
-                            // this slot alone until its completion is taken.
+                            // SAFETY: the entry names the registered file and a range inside the
+                            // registered buffer that belongs to this slot alone until its
+                            // completion is taken.
                             unsafe { ring.submission().push(&entry) }
                                 .expect("the ring has an entry for each slot and one for the tick");
                         }
@@ -239,7 +244,8 @@ impl Ring {
         RingState::Working
     }
 
-    /// Hands over what is new and waits for a completion or the tick; somebody who thinks wakes up to start the next request.
+    /// Hands over what is new and waits for a completion or the tick; somebody who thinks wakes up
+    /// to start the next request.
     fn wait(&mut self, state: RingState, now: u64) -> io::Result<()> {
         let ring = match &mut *self.ring {
             Calls::Uring(ring) => ring,
@@ -248,8 +254,8 @@ impl Ring {
                     RingState::Thinking(until) => (until - now).min(TICK_NS),
                     _ => TICK_NS,
                 };
-                // SAFETY: each request has a slot of the buffer, which is its own until the completion is taken; the buffer is unmapped
-                // after the last completion, or never.
+                // SAFETY: each request has a slot of the buffer, which is its own until the
+                // completion is taken; the buffer is unmapped after the last completion, or never.
                 return match unsafe { aio.submit() }.and_then(|()| aio.wait(rest_ns)) {
                     Err(error)
                         if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) =>
@@ -343,12 +349,14 @@ impl Drop for Ring {
         if self.free.len() < self.slots.len() {
             return;
         }
-        // The ring's own teardown happens later, on a kernel thread; the target must be free when the drive ends.
+        // The ring's own teardown happens later, on a kernel thread; the target must be free when
+        // the drive ends.
         if let Calls::Uring(ring) = &*self.ring {
             let _ = ring.submitter().unregister_files();
             let _ = ring.submitter().unregister_buffers();
         }
-        // SAFETY: this is the only place that drops the two, it is reached once, and nothing uses them afterwards.
+        // SAFETY: this is the only place that drops the two, it is reached once, and nothing uses
+        // them afterwards.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
             ManuallyDrop::drop(&mut self.buffer);
@@ -356,8 +364,8 @@ impl Drop for Ring {
     }
 }
 
-/// A ring that only this thread uses, where the kernel knows such rings (6.1): completions then cost no interrupts between
-/// CPUs. Otherwise a plain one.
+/// A ring that only this thread uses, where the kernel knows such rings (6.1): completions then
+/// cost no interrupts between CPUs. Otherwise a plain one.
 pub(super) fn build(depth: u32) -> io::Result<IoUring> {
     let lean = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(depth + 1);
     let ring = match lean {

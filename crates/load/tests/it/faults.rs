@@ -1,4 +1,5 @@
-//! Faults of devices and files while the engine runs: each becomes data in the result or a clear error, never a hang.
+//! Faults of devices and files while the engine runs: each becomes data in the result or a clear
+//! error, never a hang.
 
 use std::fs::OpenOptions;
 use std::sync::atomic::AtomicBool;
@@ -86,8 +87,8 @@ fn a_device_that_shrinks_is_reported_as_such() {
                 command("losetup", &["-c", device.path.to_str().unwrap()]);
             })
         };
-        // Between the two commands the device only gives errors, and on a busy machine enough of them to end the drive: that is
-        // another fault than the one meant here.
+        // Between the two commands the device only gives errors, and on a busy machine enough of
+        // them to end the drive: that is another fault than the one meant here.
         let meant = |measured: &Measured| measured.vanished.is_some() || measured.errors == 0;
         let measured = (0..20)
             .map(|_| shrink())
@@ -172,7 +173,8 @@ fn a_device_that_hangs_is_given_up_after_the_patience() {
     if !require(&["root", "mkfs.ext4", "mount", "umount", "fsfreeze"]) {
         return;
     }
-    // A loop device over a file on a frozen file system holds its writes until the file system thaws.
+    // A loop device over a file on a frozen file system holds its writes until the file system
+    // thaws.
     let below = Disk::new(64 << 20);
     command("mkfs.ext4", &["-q", below.path.to_str().unwrap()]);
     let mounted = Directory::new();

@@ -61,7 +61,8 @@ impl Disk {
         eventually("the device has read", || self.counters().reads >= reads);
     }
 
-    /// A drive of this workload on the whole device: 200 ms, or until the given amount is done; no warm-up.
+    /// A drive of this workload on the whole device: 200 ms, or until the given amount is done; no
+    /// warm-up.
     pub(crate) fn drive(&self, workload: &str, params: &[(&str, &str)]) -> Drive {
         let kind = find(workload).unwrap();
         let params = kind.params(params.iter().copied()).unwrap();

@@ -1,7 +1,8 @@
 //! The load engine end to end, on real loop devices and real file systems.
 //!
-//! What the device itself counted is the witness throughout: an engine that is wrong about what it issued would otherwise
-//! only ever be compared with itself. Times are never asserted except as bounds that no slow machine can break.
+//! What the device itself counted is the witness throughout: an engine that is wrong about what it
+//! issued would otherwise only ever be compared with itself. Times are never asserted except as
+//! bounds that no slow machine can break.
 
 mod faults;
 mod fixture;
@@ -126,8 +127,9 @@ fn a_buffered_read_passes_over_the_device_once_and_the_cache_is_cold_each_time()
             Issued { reads: 16, read_bytes: 32 << 20, ..Issued::default() }
         );
         assert!(measured.clients[0].finished && measured.window_ns < 600_000_000_000);
-        // Whatever looks at every new device, such as udev's blkid or the list of another test, reads its first and last blocks; a
-        // second pass would be 32 MiB more, and a warm cache none.
+        // Whatever looks at every new device, such as udev's blkid or the list of another test,
+        // reads its first and last blocks; a second pass would be 32 MiB more, and a warm cache
+        // none.
         let read = device.counters().since(&before).read_bytes;
         assert!((32 << 20..33 << 20).contains(&read), "{read} bytes are read from the device");
     }
@@ -229,7 +231,8 @@ fn thinking_bounds_the_rate() {
         return;
     }
     let device = Disk::new(8 << 20);
-    // Eight in flight share one head: after each step that thinks, nothing more is started by that client.
+    // Eight in flight share one head: after each step that thinks, nothing more is started by that
+    // client.
     for iodepth in ["1", "8"] {
         let measured =
             measure(&device.drive(

@@ -1,8 +1,9 @@
 //! Landlock: read everything, or what a list names; write to a list of paths only.
 //!
-//! Of what it does not cover (mode, owner, times and attributes of files) the list of forbidden system calls of [`crate::confine::Seal`] is
-//! the complement. Landlock's versions differ: 1 creating and writing, 3 truncating, 5 ioctl of devices, 6 signals and abstract
-//! sockets, 9 sockets in the file system. What the kernel has of them is used.
+//! Of what it does not cover (mode, owner, times and attributes of files) the list of forbidden
+//! system calls of [`crate::confine::Seal`] is the complement. Landlock's versions differ: 1
+//! creating and writing, 3 truncating, 5 ioctl of devices, 6 signals and abstract sockets, 9
+//! sockets in the file system. What the kernel has of them is used.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -30,8 +31,9 @@ pub struct Landlock {
 }
 
 impl Landlock {
-    /// Everything can be read and executed; files and directories can be written, created and removed at and below `paths` only, and
-    /// nowhere a device, a socket or a FIFO. TCP is closed. Signals and abstract sockets do not reach processes outside.
+    /// Everything can be read and executed; files and directories can be written, created and
+    /// removed at and below `paths` only, and nowhere a device, a socket or a FIFO. TCP is closed.
+    /// Signals and abstract sockets do not reach processes outside.
     ///
     /// On a kernel without Landlock the restriction is empty: see [`Landlock::holds`].
     ///
@@ -41,7 +43,8 @@ impl Landlock {
         Landlock::prepare(paths, &[], AccessNet::from_all(NEWEST))
     }
 
-    /// Like [`Landlock::read_all_write_only`], with `removals` in and below which files and directories can be removed, and nothing else.
+    /// Like [`Landlock::read_all_write_only`], with `removals` in and below which files and
+    /// directories can be removed, and nothing else.
     ///
     /// # Errors
     /// If one of the paths cannot be opened.
@@ -52,7 +55,8 @@ impl Landlock {
         Landlock::prepare(paths, removals, AccessNet::from_all(NEWEST))
     }
 
-    /// Like [`Landlock::read_all_write_only`], with TCP connections to servers. Listening stays closed.
+    /// Like [`Landlock::read_all_write_only`], with TCP connections to servers. Listening stays
+    /// closed.
     ///
     /// # Errors
     /// If one of `paths` cannot be opened.
@@ -60,7 +64,8 @@ impl Landlock {
         Landlock::prepare(paths, &[], AccessNet::BindTcp.into())
     }
 
-    /// Files can be read and executed at and below `paths` only, nothing can be written but `/dev/null`, and TCP is closed.
+    /// Files can be read and executed at and below `paths` only, nothing can be written but
+    /// `/dev/null`, and TCP is closed.
     ///
     /// # Errors
     /// If one of `paths` cannot be opened.
@@ -117,7 +122,8 @@ impl Landlock {
         self.ruleset.is_some()
     }
 
-    /// Restricts this thread and what it creates from now on. Returns whether the kernel has Landlock.
+    /// Restricts this thread and what it creates from now on. Returns whether the kernel has
+    /// Landlock.
     ///
     /// # Errors
     /// If the kernel rejects it.

@@ -1,10 +1,13 @@
 //! What a process gives up before it runs something that is not trusted.
 //!
-//! Each layer holds by itself, and what a kernel lacks is reported, not ignored: [`Landlock`] restricts writing to a list of paths,
-//! [`drop_capabilities`] and [`no_new_privs`] end the powers of root, [`Seal`] adds a list of forbidden system calls and can be put on
-//! a [`std::process::Command`]. [`spawn`] starts a program in namespaces of its own that show the machine's files read-only.
+//! Each layer holds by itself, and what a kernel lacks is reported, not ignored: [`Landlock`]
+//! restricts writing to a list of paths, [`drop_capabilities`] and [`no_new_privs`] end the powers
+//! of root, [`Seal`] adds a list of forbidden system calls and can be put on a
+//! [`std::process::Command`]. [`spawn`] starts a program in namespaces of its own that show the
+//! machine's files read-only.
 //!
-//! All of it applies to the calling thread and to what it creates afterwards: call it before threads are started.
+//! All of it applies to the calling thread and to what it creates afterwards: call it before
+//! threads are started.
 
 mod confinement;
 mod landlock;

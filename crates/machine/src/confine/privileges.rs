@@ -11,7 +11,8 @@ use crate::confine::{Error, Result, sys};
 /// The kernel's capabilities have numbers below this.
 const MOST_CAPABILITIES: u32 = 64;
 
-/// Executing a program grants this thread no privileges any more: neither setuid bits nor file capabilities are obeyed.
+/// Executing a program grants this thread no privileges any more: neither setuid bits nor file
+/// capabilities are obeyed.
 ///
 /// # Errors
 /// Never on Linux ≥ 3.5.
@@ -19,8 +20,8 @@ pub fn no_new_privs() -> Result<()> {
     rustix::thread::set_no_new_privs(true).map_err(|cause| Error::new("no_new_privs", "set", cause))
 }
 
-/// Empties all sets of capabilities of this thread, including the bounding set and the ambient set. A root that has done this can
-/// do what the permissions of files let it, and nothing else.
+/// Empties all sets of capabilities of this thread, including the bounding set and the ambient set.
+/// A root that has done this can do what the permissions of files let it, and nothing else.
 ///
 /// # Errors
 /// If the kernel rejects it.
@@ -28,8 +29,9 @@ pub fn drop_capabilities() -> Result<()> {
     capabilities().map_err(|cause| Error::new("capabilities", "drop", cause))
 }
 
-/// The same, but a root process keeps the right to pass the permissions of files (`CAP_DAC_OVERRIDE`): it reads what belongs to
-/// other users. Where it may write is for [`crate::confine::Landlock`] to bound.
+/// The same, but a root process keeps the right to pass the permissions of files
+/// (`CAP_DAC_OVERRIDE`): it reads what belongs to other users. Where it may write is for
+/// [`crate::confine::Landlock`] to bound.
 ///
 /// # Errors
 /// If the kernel rejects it.
@@ -54,7 +56,8 @@ fn keep(kept: CapabilitySet) -> io::Result<()> {
     Ok(rustix::thread::clear_ambient_capability_set()?)
 }
 
-/// Empties the bounding set, which only a process can that may set capabilities, and only such a process needs to.
+/// Empties the bounding set, which only a process can that may set capabilities, and only such a
+/// process needs to.
 pub(crate) fn bounding_set() -> io::Result<()> {
     if rustix::thread::capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
         for number in 0..MOST_CAPABILITIES {
@@ -66,8 +69,9 @@ pub(crate) fn bounding_set() -> io::Result<()> {
     Ok(())
 }
 
-/// Becomes another user, with the right to read and enter whatever the permissions are, which also the programs have that it executes, or with
-/// no right. A process that may not change its user stays what it is, without a right. Allocates nothing.
+/// Becomes another user, with the right to read and enter whatever the permissions are, which also
+/// the programs have that it executes, or with no right. A process that may not change its user
+/// stays what it is, without a right. Allocates nothing.
 pub(crate) fn become_reader(user: u32, reads: bool) -> io::Result<()> {
     let held = rustix::thread::capabilities(None)?.permitted;
     if !held.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {

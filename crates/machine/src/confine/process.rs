@@ -1,8 +1,10 @@
 //! Starts a program that can read the machine's files and write to one directory.
 //!
-//! Its leader is a process in a group of its own that enters the namespaces and waits. The first process of the process namespace
-//! waits for the program and ends with it, so that nothing that the program starts outlives it. Root's programs run as a user that nobody is. Where namespaces
-//! are not to be had, Landlock and the forbidden system calls remain; where Landlock is missing as well, nothing is started.
+//! Its leader is a process in a group of its own that enters the namespaces and waits. The first
+//! process of the process namespace waits for the program and ends with it, so that nothing that
+//! the program starts outlives it. Root's programs run as a user that nobody is. Where namespaces
+//! are not to be had, Landlock and the forbidden system calls remain; where Landlock is missing as
+//! well, nothing is started.
 
 use std::fs;
 use std::io::{self, PipeWriter, Read, Write};
@@ -26,7 +28,8 @@ const KEEPS_SIGNALS: u32 = 6;
 /// Exit status of a leader whose program did not start.
 const NOT_STARTED: i32 = 127;
 
-/// Starts `command`; returns the leader of its process group, a child of this process, which ends with the program's status.
+/// Starts `command`; returns the leader of its process group, a child of this process, which ends
+/// with the program's status.
 ///
 /// # Errors
 /// If this process has several threads, the program cannot be executed, or it cannot be confined.
@@ -87,7 +90,8 @@ fn lead(
     leave_namespaces().map_err(|cause| Error::new("namespaces", "create", cause))?;
     let forked = || sys::fork().map_err(|cause| Error::new("process", "create", cause));
     let Some(first) = forked()? else {
-        // Not the program: a first process cannot end itself by a signal, as a kernel does that panics.
+        // Not the program: a first process cannot end itself by a signal, as a kernel does that
+        // panics.
         set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|cause| Error::new("process", "bind", cause))?;
         let Some(program) = forked()? else {
@@ -98,7 +102,8 @@ fn lead(
     Ok(await_end(first, teller))
 }
 
-/// Waits for a child's end and returns its status; the child alone holds the pipe, until it executes the program.
+/// Waits for a child's end and returns its status; the child alone holds the pipe, until it
+/// executes the program.
 fn await_end(child: Pid, teller: &mut Option<PipeWriter>) -> i32 {
     drop(teller.take());
     loop {

@@ -1,4 +1,5 @@
-//! All layers that need no privilege and no preparation of the machine, ready to be put on a process.
+//! All layers that need no privilege and no preparation of the machine, ready to be put on a
+//! process.
 
 use std::io;
 use std::process::Command;
@@ -7,7 +8,8 @@ use std::sync::Arc;
 use crate::confine::syscalls::Forbidden;
 use crate::confine::{Error, Landlock, Limits, Result, privileges, sys};
 
-/// A prepared restriction: no capabilities, no new privileges, limits, [`Landlock`] and forbidden system calls.
+/// A prepared restriction: no capabilities, no new privileges, limits, [`Landlock`] and forbidden
+/// system calls.
 #[derive(Debug, Clone)]
 pub struct Seal {
     landlock: Arc<Landlock>,

@@ -34,7 +34,8 @@ pub(crate) fn landlock_restrict_self(ruleset: BorrowedFd<'_>) -> io::Result<()> 
 /// Marks every descriptor from `first` on to be closed when another program is executed.
 pub(crate) fn close_on_exec_from(first: RawFd) -> io::Result<()> {
     let first = libc::c_uint::try_from(first).expect("descriptors are not negative");
-    // SAFETY: the call takes three numbers and changes flags only: no descriptor is closed under its owner.
+    // SAFETY: the call takes three numbers and changes flags only: no descriptor is closed under
+    // its owner.
     done(unsafe {
         libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC)
     })
@@ -65,7 +66,8 @@ pub(crate) fn set_attributes_of_one_mount(path: &CStr, attributes: u64) -> io::R
 
 fn set_attributes(path: &CStr, set: u64, flags: libc::c_int) -> io::Result<()> {
     let attributes = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: 0 };
-    // SAFETY: `path` ends in a NUL; the structure is initialised, outlives the call, and its size is the one that is passed.
+    // SAFETY: `path` ends in a NUL; the structure is initialised, outlives the call, and its size
+    // is the one that is passed.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -85,14 +87,16 @@ pub(crate) fn unshare(namespaces: rustix::thread::UnshareFlags) -> io::Result<()
         !namespaces.contains(rustix::thread::UnshareFlags::FILES),
         "descriptors stay shared between threads"
     );
-    // SAFETY: only a table of descriptors of its own (FILES) could invalidate what another thread holds.
+    // SAFETY: only a table of descriptors of its own (FILES) could invalidate what another thread
+    // holds.
     Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
 
 /// Creates a copy of this process; None: this is the copy.
 ///
 /// # Errors
-/// If the process has several threads: a lock that another thread holds would stay locked in the copy.
+/// If the process has several threads: a lock that another thread holds would stay locked in the
+/// copy.
 pub(crate) fn fork() -> io::Result<Option<Pid>> {
     if std::fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("only a process with one thread can be copied"));
@@ -115,11 +119,13 @@ pub(crate) fn exit_now(status: i32) -> ! {
 
 /// Has `command`'s process call `prepare` before it executes its program.
 ///
-/// `prepare` must not allocate or lock: it runs in the copy of a process that may have several threads.
+/// `prepare` must not allocate or lock: it runs in the copy of a process that may have several
+/// threads.
 pub(crate) fn before_exec(
     command: &mut Command,
     prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: the callers are `Seal::on` and `Reader::on`, whose closures make system calls with numbers and memory prepared before.
+    // SAFETY: the callers are `Seal::on` and `Reader::on`, whose closures make system calls with
+    // numbers and memory prepared before.
     unsafe { command.pre_exec(prepare) };
 }

@@ -1,8 +1,9 @@
 //! System calls that a confined program does without.
 //!
-//! A list of what is forbidden, not of what is allowed: the kernel of a guest is a program like any other, and which calls the next
-//! version makes is not known. The list has what the other layers leave open (mode, owner, times and attributes of files; sockets),
-//! and what opens large parts of the kernel that no confined program needs.
+//! A list of what is forbidden, not of what is allowed: the kernel of a guest is a program like any
+//! other, and which calls the next version makes is not known. The list has what the other layers
+//! leave open (mode, owner, times and attributes of files; sockets), and what opens large parts of
+//! the kernel that no confined program needs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -99,8 +100,8 @@ const SOCKETS: &[c_long] = &[libc::SYS_socket, libc::SYS_connect, libc::SYS_bind
 pub(crate) struct Forbidden(Vec<BpfProgram>);
 
 impl Forbidden {
-    /// Each call of the list fails with EPERM. `fchmod` succeeds without an effect: User-mode Linux ends if it cannot change the mode
-    /// of its memory's file.
+    /// Each call of the list fails with EPERM. `fchmod` succeeds without an effect: User-mode Linux
+    /// ends if it cannot change the mode of its memory's file.
     pub(crate) fn new() -> io::Result<Forbidden> {
         let listed = [TREE, FILES, KERNEL, SOCKETS].concat();
         let eperm = libc::EPERM.cast_unsigned();

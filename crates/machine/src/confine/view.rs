@@ -1,12 +1,13 @@
 //! A file tree for a program that is not trusted: the machine's, read-only.
 //!
-//! In a mount namespace of its own, every mount becomes read-only, without setuid programs and without devices. Fresh file systems
-//! hide /dev but for five harmless devices, /proc of the processes outside, and what /dev/shm holds. The working directory alone is
-//! writable.
+//! In a mount namespace of its own, every mount becomes read-only, without setuid programs and
+//! without devices. Fresh file systems hide /dev but for five harmless devices, /proc of the
+//! processes outside, and what /dev/shm holds. The working directory alone is writable.
 //!
-//! The program runs as another user, who may not enter root's directories. A path that it needs, below a directory that others may
-//! not enter, is made visible by itself: an empty directory covers the closed one, and holds nothing but this path. A file that only
-//! root may read stays so, unless it is named: then the program gets a copy.
+//! The program runs as another user, who may not enter root's directories. A path that it needs,
+//! below a directory that others may not enter, is made visible by itself: an empty directory
+//! covers the closed one, and holds nothing but this path. A file that only root may read stays so,
+//! unless it is named: then the program gets a copy.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, File};
@@ -44,7 +45,8 @@ struct Held {
     attributes: u64,
 }
 
-/// Replaces the view of this process. `others`: the program runs as a user to whom the rights of others apply.
+/// Replaces the view of this process. `others`: the program runs as a user to whom the rights of
+/// others apply.
 pub(crate) fn enter(confinement: &Confinement, others: bool) -> Result<()> {
     let root = |cause| Error::new("/", "take its mounts for ourselves", cause);
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(root)?;
@@ -146,7 +148,8 @@ fn make_dir(path: &Path) -> Result<()> {
     made.map_err(|cause| failed(path, "create", cause))
 }
 
-/// Names (empty for a file) and bytes of a file, or of the files of a directory, and whether each can be executed.
+/// Names (empty for a file) and bytes of a file, or of the files of a directory, and whether each
+/// can be executed.
 type Contents = Vec<(PathBuf, Vec<u8>, bool)>;
 
 fn contents(path: &Path) -> io::Result<Contents> {
@@ -186,7 +189,8 @@ fn make_dir_if_empty(top: &Path, contents: &Contents) -> Result<()> {
     if contents.is_empty() { make_dir(top) } else { Ok(()) }
 }
 
-/// Makes a place for a path below a directory that others may not enter; returns what covers the directory from now on.
+/// Makes a place for a path below a directory that others may not enter; returns what covers the
+/// directory from now on.
 fn uncover(held: &Held, others: bool) -> Result<Option<PathBuf>> {
     let path = &held.path;
     let cover = if others { closed_to_others(path) } else { None };

@@ -1,4 +1,5 @@
-//! Programs with a configuration of their own that write the same attributes, after udev has done so.
+//! Programs with a configuration of their own that write the same attributes, after udev has done
+//! so.
 
 use std::path::PathBuf;
 

@@ -37,7 +37,8 @@ pub struct Conflict {
 pub enum Precedence {
     /// It writes before our rule: ours wins.
     Before,
-    /// It writes before our rule when the device appears, and again at every later event, at which ours is silent.
+    /// It writes before our rule when the device appears, and again at every later event, at which
+    /// ours is silent.
     AtChanges,
     /// It writes after our rule: it wins.
     After,
@@ -81,7 +82,8 @@ impl Question<'_> {
         self.attributes.iter().any(|asked| asked == attribute)
     }
 
-    /// Whether a path or command names an attribute that is asked about: `…/queue/scheduler`, `blockdev --setra`.
+    /// Whether a path or command names an attribute that is asked about: `…/queue/scheduler`,
+    /// `blockdev --setra`.
     pub(super) fn is_named_in(&self, text: &str) -> bool {
         let ends = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let names = |attribute: &str| {
@@ -97,7 +99,8 @@ impl Question<'_> {
             || (sets_read_ahead && self.asks("read_ahead_kb"))
     }
 
-    /// Whether a path or command may mean the device: it names it, by pattern or in full, or names no device of /sys/block at all.
+    /// Whether a path or command may mean the device: it names it, by pattern or in full, or names
+    /// no device of /sys/block at all.
     pub(super) fn may_mean(&self, text: &str) -> bool {
         let mut named = text
             .split("block/")
@@ -116,8 +119,9 @@ pub(super) fn lines(root: &Root, path: &str) -> Vec<(usize, String)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line.trim().to_string())).collect()
 }
 
-/// The files of a configuration that is spread over directories: in order of their names; of files with one name that of the first
-/// directory counts, and an empty one or a link to nothing stands for none.
+/// The files of a configuration that is spread over directories: in order of their names; of files
+/// with one name that of the first directory counts, and an empty one or a link to nothing stands
+/// for none.
 pub(super) fn spread(root: &Root, dirs: &[&str], suffix: &str) -> Vec<String> {
     let mut all = std::collections::BTreeMap::new();
     for dir in dirs {

@@ -1,4 +1,5 @@
-//! What a device holds, as far as it can be found: partitions, signatures, and otherwise a sample of its blocks.
+//! What a device holds, as far as it can be found: partitions, signatures, and otherwise a sample
+//! of its blocks.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -11,7 +12,8 @@ use crate::error::Error;
 use crate::root::Root;
 use rustix::fs::{Advice, fadvise};
 
-/// How long the search for data may take: 512 random reads of a disk, and of flash as many as it has time for.
+/// How long the search for data may take: 512 random reads of a disk, and of flash as many as it
+/// has time for.
 const ROTATIONAL_LIMIT: Duration = Duration::from_secs(5);
 const FLASH_LIMIT: Duration = Duration::from_millis(500);
 

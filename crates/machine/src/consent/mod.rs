@@ -1,10 +1,12 @@
 //! Consent: whether a workload may write to a device.
 //!
-//! One rule: schedlab writes to a device that it made itself, or that `--destroy-data` names. What a device *holds* is the user's to give
-//! away, and no look at it replaces the word: a signature proves data, the lack of one proves nothing. What *uses* the device is not: consent
-//! does not help there, and the user reads what to stop first. The device is opened exclusively (`O_EXCL`), which fails while a mount or
-//! another device holds it, also in another container, and prevents both as long as the [`Claim`] lives. The open descriptor is compared
-//! with the device that was described, here and before each later write (`device/opened.rs`).
+//! One rule: schedlab writes to a device that it made itself, or that `--destroy-data` names. What
+//! a device *holds* is the user's to give away, and no look at it replaces the word: a signature
+//! proves data, the lack of one proves nothing. What *uses* the device is not: consent does not
+//! help there, and the user reads what to stop first. The device is opened exclusively (`O_EXCL`),
+//! which fails while a mount or another device holds it, also in another container, and prevents
+//! both as long as the [`Claim`] lives. The open descriptor is compared with the device that was
+//! described, here and before each later write (`device/opened.rs`).
 
 mod content;
 mod sample;
@@ -32,11 +34,13 @@ use crate::root::Root;
 pub enum Authority<'a> {
     /// schedlab made the device for this experiment.
     Made,
-    /// The device that the user named in `--destroy-data`, if any: its name, its node or a symbolic link to it.
+    /// The device that the user named in `--destroy-data`, if any: its name, its node or a symbolic
+    /// link to it.
     Named(Option<&'a str>),
 }
 
-/// The right to write to a device: while it lives, nothing can mount it, swap on it or stack a device on it.
+/// The right to write to a device: while it lives, nothing can mount it, swap on it or stack a
+/// device on it.
 #[derive(Debug)]
 pub struct Claim {
     /// Open exclusively.
@@ -55,7 +59,8 @@ impl Claim {
         &self.content
     }
 
-    /// Processes, NAME (PID), that root may not examine here: whether they use the device is unknown.
+    /// Processes, NAME (PID), that root may not examine here: whether they use the device is
+    /// unknown.
     pub fn hidden(&self) -> &[String] {
         &self.hidden
     }
@@ -72,13 +77,14 @@ impl Claim {
         self.check_unused(root, device, None)
     }
 
-    /// Ends the exclusive use, for mkfs and the mount that follows. The file behind a loop device stays locked.
+    /// Ends the exclusive use, for mkfs and the mount that follows. The file behind a loop device
+    /// stays locked.
     pub fn release_device(&mut self) {
         self.exclusive = None;
     }
 
-    /// Checks again that nothing uses the device, except a mount of schedlab's at `mounted_at`. A device that schedlab made has nothing to
-    /// lose.
+    /// Checks again that nothing uses the device, except a mount of schedlab's at `mounted_at`. A
+    /// device that schedlab made has nothing to lose.
     ///
     /// # Errors
     /// [`Error::InUse`].
@@ -102,7 +108,8 @@ impl Claim {
 }
 
 impl Drop for Claim {
-    /// A child of this process that has not reached its program yet holds copies of the descriptors: it must not keep the lock.
+    /// A child of this process that has not reached its program yet holds copies of the
+    /// descriptors: it must not keep the lock.
     fn drop(&mut self) {
         if let Some(backing) = &self.backing {
             let _ = flock(backing, FlockOperation::Unlock);
@@ -110,12 +117,13 @@ impl Drop for Claim {
     }
 }
 
-/// Gives the right to write to the device, or the reasons against it. `progress` receives steps done and their total while the device is
-/// searched for data, and may break that off.
+/// Gives the right to write to the device, or the reasons against it. `progress` receives steps
+/// done and their total while the device is searched for data, and may break that off.
 ///
 /// # Errors
-/// Whatever the consent: [`Error::InUse`], [`Error::ReadOnly`], [`Error::ContentUnknown`]; [`Error::Session`] without CAP_SYS_PTRACE;
-/// [`Error::Replaced`] when another device has its name by now. [`Error::Refused`] without consent; [`Error::ConsentForOther`], [`Error::Partition`] or
+/// Whatever the consent: [`Error::InUse`], [`Error::ReadOnly`], [`Error::ContentUnknown`];
+/// [`Error::Session`] without CAP_SYS_PTRACE; [`Error::Replaced`] when another device has its name
+/// by now. [`Error::Refused`] without consent; [`Error::ConsentForOther`], [`Error::Partition`] or
 /// [`Error::UnknownDevice`] when the consent names another device, a partition or nothing.
 pub fn check_writable(
     root: &Root,

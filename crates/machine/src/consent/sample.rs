@@ -1,8 +1,10 @@
-//! A look at what a device holds where no program knows the format: both ends and random blocks are read.
+//! A look at what a device holds where no program knows the format: both ends and random blocks are
+//! read.
 //!
-//! A sample proves that there is data, never that there is none. The reads go through the page cache, which has what another program wrote
-//! a moment ago. Block positions are stratified (one random position in each of 512 equal parts) and read in random order, so that a
-//! look that the time limit ends has seen all parts of the device alike.
+//! A sample proves that there is data, never that there is none. The reads go through the page
+//! cache, which has what another program wrote a moment ago. Block positions are stratified (one
+//! random position in each of 512 equal parts) and read in random order, so that a look that the
+//! time limit ends has seen all parts of the device alike.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -29,8 +31,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Reads blocks of a device of `size` bytes until `limit` has passed; `progress` receives the blocks read and their total. None if
-    /// `progress` breaks it off.
+    /// Reads blocks of a device of `size` bytes until `limit` has passed; `progress` receives the
+    /// blocks read and their total. None if `progress` breaks it off.
     pub(super) fn read(
         device: &File,
         size: u64,
@@ -99,7 +101,8 @@ fn offsets(size: u64, random: &dyn Fn(u64) -> u64) -> Vec<u64> {
     blocks.into_iter().map(|block| block * BLOCK).collect()
 }
 
-/// Index of the first byte other than 0. Pages of zeros are compared by `memcmp`, which is fast in every build.
+/// Index of the first byte other than 0. Pages of zeros are compared by `memcmp`, which is fast in
+/// every build.
 fn first_data(bytes: &[u8]) -> Option<usize> {
     let mut pages = bytes.chunks(ZEROS.len());
     let page = pages.position(|page| *page != ZEROS[..page.len()])? * ZEROS.len();

@@ -1,9 +1,12 @@
-//! Who uses a device: mounts, swap and stacked devices, loop devices over the same file, processes with it open for writing.
+//! Who uses a device: mounts, swap and stacked devices, loop devices over the same file, processes
+//! with it open for writing.
 //!
-//! A loop device writes to its file, so what uses the file uses the device: another loop device over it (a file system mounted through
-//! that one is invisible here), or a program that has the image open. A file that is a block device is looked at as the device itself.
-//! Descriptors are examined without asking a file system that may not respond (`AT_STATX_DONT_SYNC`). Threads with a descriptor table
-//! of their own and registered files of io_uring are not listed by /proc/PID/fd; see SECURITY.md.
+//! A loop device writes to its file, so what uses the file uses the device: another loop device
+//! over it (a file system mounted through that one is invisible here), or a program that has the
+//! image open. A file that is a block device is looked at as the device itself. Descriptors are
+//! examined without asking a file system that may not respond (`AT_STATX_DONT_SYNC`). Threads with
+//! a descriptor table of their own and registered files of io_uring are not listed by /proc/PID/fd;
+//! see SECURITY.md.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -24,10 +27,12 @@ use crate::processes;
 use crate::root::Root;
 use crate::sys::block::{self, Backing};
 
-/// A program that has the device open for less than this does not use it: losetup opens a device that another losetup has just attached.
+/// A program that has the device open for less than this does not use it: losetup opens a device
+/// that another losetup has just attached.
 pub(super) const MOMENT: Duration = Duration::from_millis(500);
 
-/// What a write to the device changes: block devices by their numbers, and the file behind a loop device.
+/// What a write to the device changes: block devices by their numbers, and the file behind a loop
+/// device.
 #[derive(Debug, Default)]
 struct Target {
     /// Kernel names of disks, each with those of its partitions that count.
@@ -116,7 +121,8 @@ impl Target {
         over.map(|device| Use::SharedByLoop { device }).collect()
     }
 
-    /// Mounts in other mount namespaces, and processes that can write: not this one and its descendants.
+    /// Mounts in other mount namespaces, and processes that can write: not this one and its
+    /// descendants.
     fn add_processes(&self, root: &Root, users: &mut Users) {
         let all = processes::all(root);
         let mut own = BTreeSet::from([i32::try_from(std::process::id()).unwrap_or_default()]);
@@ -173,7 +179,8 @@ impl Target {
             }
         }
         match File::open(dir.join("maps")) {
-            // Line by line: a process can have 65,530 mappings with paths of 4 KiB. What ends the lines early is the end of the process.
+            // Line by line: a process can have 65,530 mappings with paths of 4 KiB. What ends the
+            // lines early is the end of the process.
             Ok(maps) => {
                 let mut lines = BufReader::new(maps).split(b'\n').map_while(Result::ok);
                 Ok(lines.find_map(|line| self.mapped(dir, &String::from_utf8_lossy(&line))))

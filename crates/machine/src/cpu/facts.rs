@@ -22,7 +22,8 @@ const RECORDED: [&str; 6] = [
     "min_granularity_ns",
 ];
 
-/// The facts: each sysctl, and where they are exposed the features, the preemption model, slices, governors, boost and sched_ext.
+/// The facts: each sysctl, and where they are exposed the features, the preemption model, slices,
+/// governors, boost and sched_ext.
 pub fn facts(root: &Root) -> BTreeMap<String, String> {
     let or = |text: Option<String>| text.unwrap_or_else(|| NOT_EXPOSED.to_string());
     let mut facts: BTreeMap<String, String> = sysctls(root)
@@ -52,7 +53,8 @@ pub fn facts(root: &Root) -> BTreeMap<String, String> {
     facts
 }
 
-/// The preemption model as the kernel's version tells it, where debugfs does not: it says that the model can be chosen, not which is.
+/// The preemption model as the kernel's version tells it, where debugfs does not: it says that the
+/// model can be chosen, not which is.
 fn model(root: &Root) -> Option<String> {
     let version = root.read_optional(root.proc("sys/kernel/version"))?;
     version.split_whitespace().find(|word| word.starts_with("PREEMPT")).map(str::to_string)

@@ -1,7 +1,8 @@
 //! The machine's CPUs in the hands of one experiment, with a way back.
 //!
-//! An arm brings up to four things: values that are written to the machine, a scheduler that a program loads, CPUs that others leave,
-//! and a placement, which is the program's own. [`Guard::apply`] first ends what the arm before had and this one has not, then writes, then
+//! An arm brings up to four things: values that are written to the machine, a scheduler that a
+//! program loads, CPUs that others leave, and a placement, which is the program's own.
+//! [`Guard::apply`] first ends what the arm before had and this one has not, then writes, then
 //! loads, then empties, so that what is started in between leaves the emptied CPUs as well.
 
 use std::fmt;
@@ -28,7 +29,8 @@ const WHAT: &str = "the setting of the machine's CPUs";
 pub struct Guard {
     root: Root,
     _locks: [Lock; 2],
-    /// The same for every schedlab on the machine, whatever its state directory; taken when something of the machine is to be written.
+    /// The same for every schedlab on the machine, whatever its state directory; taken when
+    /// something of the machine is to be written.
     machine: Mutex<[Option<OwnLock>; 2]>,
     ledger: Ledger,
     isolation: Option<Isolation>,
@@ -40,13 +42,15 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Takes hold of the CPUs' settings, and puts back what a dead owner left; nothing else is changed yet.
+    /// Takes hold of the CPUs' settings, and puts back what a dead owner left; nothing else is
+    /// changed yet.
     ///
     /// # Errors
     /// [`Error::Busy`] when another experiment has them; [`Error::Io`]; the errors of putting back.
     pub fn begin(root: &Root) -> Result<Guard, Error> {
         let locks = [Lock::take(root, KEY, WHAT)?, Lock::take(root, PREVIOUS, WHAT)?];
-        // An entry under our own lock is a dead owner's: what the machine shows now is not how it was.
+        // An entry under our own lock is a dead owner's: what the machine shows now is not how it
+        // was.
         for key in [KEY, PREVIOUS] {
             if let Some(entry) = journal::read(root, key)? {
                 undo(root, key, &entry)?;
@@ -66,11 +70,12 @@ impl Guard {
         })
     }
 
-    /// Refuses a setting that can be known to be impossible here, or that could lock up the machine.
+    /// Refuses a setting that can be known to be impossible here, or that could lock up the
+    /// machine.
     ///
     /// # Errors
-    /// [`Error::Cpu`] with what is missing or refused, and what to do; [`Error::Busy`] when another schedlab with another state
-    /// directory writes settings of the CPUs.
+    /// [`Error::Cpu`] with what is missing or refused, and what to do; [`Error::Busy`] when another
+    /// schedlab with another state directory writes settings of the CPUs.
     pub fn admit(&self, setting: &Setting) -> Result<(), Error> {
         attributes::admit(&self.root, &setting.attributes)?;
         setting.placement.admit(&self.root, setting.isolate.as_ref())?;
@@ -84,11 +89,12 @@ impl Guard {
         self.take_machine(setting)
     }
 
-    /// Brings a setting into effect, and takes back what the one before had and this one has not. The placement is the program's.
+    /// Brings a setting into effect, and takes back what the one before had and this one has not.
+    /// The placement is the program's.
     ///
     /// # Errors
-    /// [`Error::Io`] when the journal cannot be written; what cannot be taken back of the setting before. What the kernel refuses are
-    /// problems.
+    /// [`Error::Io`] when the journal cannot be written; what cannot be taken back of the setting
+    /// before. What the kernel refuses are problems.
     pub fn apply(&mut self, setting: &Setting, session: &Session) -> Result<Vec<Problem>, Error> {
         self.watch = None;
         // Until this has succeeded nothing is in effect that could be checked.
@@ -154,8 +160,8 @@ impl Guard {
         self.isolation.iter().flat_map(Isolation::unmovable).collect()
     }
 
-    /// Puts everything back. The scheduler that a program has loaded is ended first: call this before the session is ended, which would kill
-    /// the program.
+    /// Puts everything back. The scheduler that a program has loaded is ended first: call this
+    /// before the session is ended, which would kill the program.
     ///
     /// # Errors
     /// What could not be put back; the journal keeps it then, for `schedlab restore`.
@@ -180,7 +186,8 @@ impl Guard {
         undone.and(unloaded).and(isolated)
     }
 
-    /// Makes sure that no schedlab with another state directory writes to the machine at the same time.
+    /// Makes sure that no schedlab with another state directory writes to the machine at the same
+    /// time.
     fn take_machine(&self, setting: &Setting) -> Result<(), Error> {
         if setting.attributes.is_empty() && setting.sched_ext.is_none() {
             return Ok(());
@@ -240,8 +247,9 @@ fn undo(root: &Root, key: &str, entry: &Entry) -> Result<Vec<String>, Error> {
     put_back(root, key, &entry.expect(root, entry.kind(), key)?, &entry.boot_id)
 }
 
-/// Puts back what the journal says, and gives what was done. A restart has put everything back by itself. Tasks that cannot be moved back do
-/// not keep values from being put back, nor the other way round.
+/// Puts back what the journal says, and gives what was done. A restart has put everything back by
+/// itself. Tasks that cannot be moved back do not keep values from being put back, nor the other
+/// way round.
 fn put_back(root: &Root, key: &str, made: &Made, boot_id: &str) -> Result<Vec<String>, Error> {
     let mut done = Vec::new();
     if boot_id == root.boot_id()? {

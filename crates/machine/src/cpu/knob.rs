@@ -1,6 +1,7 @@
 //! Settings that are numbers in a range: what a sweep can turn.
 //!
-//! A realtime priority is none of them: it is a part of `policy`, and only its order among realtime tasks matters.
+//! A realtime priority is none of them: it is a part of `policy`, and only its order among realtime
+//! tasks matters.
 
 use crate::Root;
 
@@ -87,7 +88,8 @@ impl Knob {
 
     /// A value as an arm has it.
     pub fn text(&self, value: i64) -> String {
-        // Only a time of the program's own is read with its unit; the kernel's files hold bare numbers.
+        // Only a time of the program's own is read with its unit; the kernel's files hold bare
+        // numbers.
         if self.is_of_program() { format!("{value}{}", self.scale.unit) } else { value.to_string() }
     }
 }
@@ -105,7 +107,8 @@ pub fn knobs(root: &Root) -> Vec<Knob> {
     SCALES.iter().filter_map(present).collect()
 }
 
-/// The sysctls that hold one number and are not in the table, as keys of settings, each with its present value.
+/// The sysctls that hold one number and are not in the table, as keys of settings, each with its
+/// present value.
 pub fn other_numbers(root: &Root) -> Vec<(String, i64)> {
     let keys = attributes::sysctls(root).into_iter().map(|name| format!("sysctl:{name}"));
     let others = keys.filter(|key| SCALES.iter().all(|scale| scale.name != key));

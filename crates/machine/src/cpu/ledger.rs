@@ -13,7 +13,8 @@ use crate::cpu::isolate::Moved;
 /// The entry's kind and its key: one experiment at a time has the settings of the CPU scheduler.
 pub(crate) const KEY: &str = "cpu";
 
-/// The same in the previous build: its interrupted experiments are undone and its running ones respected. Goes with the next build.
+/// The same in the previous build: its interrupted experiments are undone and its running ones
+/// respected. Goes with the next build.
 pub(crate) const PREVIOUS: &str = "processors";
 
 /// What was changed on the machine, as the journal has it.
@@ -32,7 +33,8 @@ impl Payload for Made {
     }
 }
 
-/// The journal entry: what is noted in it is on the disk before it is done. Shared with the thread that keeps CPUs empty.
+/// The journal entry: what is noted in it is on the disk before it is done. Shared with the thread
+/// that keeps CPUs empty.
 #[derive(Debug, Clone)]
 pub(super) struct Ledger {
     root: Root,
@@ -44,7 +46,8 @@ impl Ledger {
         Ledger { root: root.clone(), made: Arc::default() }
     }
 
-    /// Changes what is noted; when this returns, it survives a loss of power. What could not be written down is not noted.
+    /// Changes what is noted; when this returns, it survives a loss of power. What could not be
+    /// written down is not noted.
     pub(super) fn note(&self, change: impl FnOnce(&mut Made)) -> Result<(), Error> {
         let mut made = self.made.lock().expect("no thread panics while it holds this");
         let mut next = made.clone();

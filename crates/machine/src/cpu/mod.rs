@@ -1,7 +1,9 @@
-//! The machine's CPU scheduler: what of it is changed for an experiment ([`Guard`]), and what it is like ([`facts`]).
+//! The machine's CPU scheduler: what of it is changed for an experiment ([`Guard`]), and what it is
+//! like ([`facts`]).
 //!
-//! What is changed on the machine (sysctls, features, governors, other tasks' masks) goes through the guard, whose journal entry says
-//! before each change what to put back. What belongs to the measured program alone goes with it ([`crate::placement`]) and needs no journal.
+//! What is changed on the machine (sysctls, features, governors, other tasks' masks) goes through
+//! the guard, whose journal entry says before each change what to put back. What belongs to the
+//! measured program alone goes with it ([`crate::placement`]) and needs no journal.
 
 mod attributes;
 mod facts;

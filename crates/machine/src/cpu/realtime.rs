@@ -1,8 +1,10 @@
-//! Keeping a realtime program from taking the machine away from everybody else, the one who could stop it included.
+//! Keeping a realtime program from taking the machine away from everybody else, the one who could
+//! stop it included.
 //!
-//! Linux leaves 5 % of each second to ordinary tasks (`kernel.sched_rt_runtime_us` of `kernel.sched_rt_period_us`), and from 6.12 on a server
-//! of the fair class does (`fair_server` in debugfs). With that switched off, a program that computes under fifo on every CPU can be
-//! stopped by no process: not by the watchdog of an experiment either, where that is an ordinary process.
+//! Linux leaves 5 % of each second to ordinary tasks (`kernel.sched_rt_runtime_us` of
+//! `kernel.sched_rt_period_us`), and from 6.12 on a server of the fair class does (`fair_server` in
+//! debugfs). With that switched off, a program that computes under fifo on every CPU can be stopped
+//! by no process: not by the watchdog of an experiment either, where that is an ordinary process.
 
 use super::attributes::sysctl_path;
 use super::setting::{Attribute, Setting};

@@ -1,8 +1,9 @@
 //! A CPU scheduler that a program loads: sched_ext, from Linux 6.12 on.
 //!
-//! The scheduler is in effect as long as its program runs; when the program ends, however it ends, or when the kernel finds that the scheduler
-//! forgets a task, the kernel's own is back. So there is nothing for the journal: the program belongs to the session, whose entry ends it.
-//! What has to be looked at is that the scheduler is still there, since the kernel takes it out silently.
+//! The scheduler is in effect as long as its program runs; when the program ends, however it ends,
+//! or when the kernel finds that the scheduler forgets a task, the kernel's own is back. So there
+//! is nothing for the journal: the program belongs to the session, whose entry ends it. What has to
+//! be looked at is that the scheduler is still there, since the kernel takes it out silently.
 //!
 //! Source: Documentation/scheduler/sched-ext.rst (`/sys/kernel/sched_ext/state`, `root/ops`).
 
@@ -46,7 +47,8 @@ fn dir(root: &Root) -> PathBuf {
     root.sys("kernel/sched_ext")
 }
 
-/// What the kernel says: `enabled`, `enabling`, `disabling`, `disabled`; none where it has no sched_ext.
+/// What the kernel says: `enabled`, `enabling`, `disabling`, `disabled`; none where it has no
+/// sched_ext.
 pub(super) fn state(root: &Root) -> Option<String> {
     root.read_optional(dir(root).join("state"))
 }
@@ -103,7 +105,8 @@ fn may_load(root: &Root) -> bool {
         .is_none_or(|set| set & MAY_LOAD != 0)
 }
 
-/// The program: a path, or a name that is looked for where programs are, and never in the current directory.
+/// The program: a path, or a name that is looked for where programs are, and never in the current
+/// directory.
 fn find(root: &Root, binary: &Path) -> Result<PathBuf, Error> {
     let name = binary.to_str().filter(|_| binary.components().count() == 1);
     let path = match name {

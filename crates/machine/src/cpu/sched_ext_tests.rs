@@ -1,4 +1,5 @@
-//! A scheduler that a program loads, on a fake machine: shell scripts stand in for the program and for the kernel's side of it.
+//! A scheduler that a program loads, on a fake machine: shell scripts stand in for the program and
+//! for the kernel's side of it.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,8 @@ use crate::crashpoints::install_script;
 use crate::session::Session;
 use crate::settings::Problem;
 
-/// Loads as its program begins, and unloads when that gets SIGTERM, as the kernel does when the program's last handle is closed.
+/// Loads as its program begins, and unloads when that gets SIGTERM, as the kernel does when the
+/// program's last handle is closed.
 const LOADS: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/sys/kernel/sched_ext" || exit 1
 mkdir -p root

@@ -1,6 +1,8 @@
-//! A command on a fake machine, cut at each of its steps: killed, killed again while recovering, and power lost.
+//! A command on a fake machine, cut at each of its steps: killed, killed again while recovering,
+//! and power lost.
 //!
-//! After recovery the machine is as before a command that was cut and as after one that ended, and the journal is empty.
+//! After recovery the machine is as before a command that was cut and as after one that ended, and
+//! the journal is empty.
 
 use std::fmt::Debug;
 use std::fs;
@@ -27,7 +29,8 @@ pub(crate) trait Machine {
 pub(crate) enum Effects {
     /// In the kernel: a restart undoes them, and recovery leaves the restarted machine alone.
     Kernel,
-    /// In files: they outlive a restart, so that a command which is cut may also turn out to be complete.
+    /// In files: they outlive a restart, so that a command which is cut may also turn out to be
+    /// complete.
     Files,
 }
 
@@ -47,9 +50,11 @@ pub(crate) trait Cut {
     fn name(&self) -> &'static str;
     /// Kills the command after each step; gives how many times something was left to undo.
     fn killed_at_every_step(&self) -> usize;
-    /// Kills the command after every `stride`th step, and the recovery after each of `seconds` steps.
+    /// Kills the command after every `stride`th step, and the recovery after each of `seconds`
+    /// steps.
     fn killed_again_in_recovery(&self, stride: usize, seconds: &[usize]);
-    /// Cuts the power after each step, with and without the names of files that were not synced, and restarts.
+    /// Cuts the power after each step, with and without the names of files that were not synced,
+    /// and restarts.
     fn power_lost_at_every_step(&self);
 }
 
@@ -145,7 +150,8 @@ impl<M: Machine, E: Debug> Case<M, E> {
         (steps, machine.state())
     }
 
-    /// Kills the command after every `stride`th step; `next` is a command that recovers by itself and leaves what is `expected`.
+    /// Kills the command after every `stride`th step; `next` is a command that recovers by itself
+    /// and leaves what is `expected`.
     pub(crate) fn next_command_recovers(
         &self,
         stride: usize,
@@ -162,7 +168,8 @@ impl<M: Machine, E: Debug> Case<M, E> {
         }
     }
 
-    /// A machine on which the command was cut: it, its state before, and whether the command ended well.
+    /// A machine on which the command was cut: it, its state before, and whether the command ended
+    /// well.
     fn cut(&self, step: usize) -> (M, M::State, bool) {
         let machine = (self.machine)();
         let before = machine.state();

@@ -1,4 +1,5 @@
-//! For tests: the file operations of a kernel that dies or loses power at a chosen step, and commands that are cut at each step.
+//! For tests: the file operations of a kernel that dies or loses power at a chosen step, and
+//! commands that are cut at each step.
 
 mod driver;
 
@@ -61,7 +62,8 @@ impl FakeKernel {
         self.state.lock().expect("no test panics while it holds this").volatile.clear();
     }
 
-    /// The power goes: what is not durable is lost, either every name and content (`names_survive` false) or the contents only.
+    /// The power goes: what is not durable is lost, either every name and content (`names_survive`
+    /// false) or the contents only.
     pub(crate) fn lose_power(&self, names_survive: bool) {
         let mut state = self.state.lock().expect("no test panics while it holds this");
         for volatile in std::mem::take(&mut state.volatile).into_iter().rev() {
@@ -170,8 +172,8 @@ impl Files for FakeKernel {
     }
 }
 
-/// Installs a shell script as a program. Written by another process: a write handle of ours that a thread's child inherits
-/// for a moment would make the kernel refuse to run the file.
+/// Installs a shell script as a program. Written by another process: a write handle of ours that a
+/// thread's child inherits for a moment would make the kernel refuse to run the file.
 pub(crate) fn install_script(path: &Path, script: &str) {
     let install = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
     let status = Command::new("/bin/sh").args(["-c", install, "sh", script]).arg(path).status();

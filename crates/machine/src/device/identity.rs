@@ -1,14 +1,15 @@
 //! What a device is and what tells it from every other.
 //!
 //! # Identity
-//! The journal of settings must find the same device again after names have moved (`sda` and `sdb` swap places on a reboot or
-//! a replug). In order of preference: the world-wide name; serial number and model; and for devices that have neither (loop,
-//! zram, md, many virtual disks) name and device number, which are good for one boot, and the journal keeps the boot's id beside
-//! it. For a loop device that is the *gendisk*, not the backing file, on purpose: a scheduler set on `loop0` stays on `loop0` after
-//! its file is detached, and the file takes no setting along.
+//! The journal of settings must find the same device again after names have moved (`sda` and `sdb`
+//! swap places on a reboot or a replug). In order of preference: the world-wide name; serial number
+//! and model; and for devices that have neither (loop, zram, md, many virtual disks) name and
+//! device number, which are good for one boot, and the journal keeps the boot's id beside it. For a
+//! loop device that is the *gendisk*, not the backing file, on purpose: a scheduler set on `loop0`
+//! stays on `loop0` after its file is detached, and the file takes no setting along.
 //!
-//! Makers and hypervisors hand out the same serial number twice, and the paths of a multipath device share one name, so an
-//! identity that two disks have is made unique with name and number.
+//! Makers and hypervisors hand out the same serial number twice, and the paths of a multipath
+//! device share one name, so an identity that two disks have is made unique with name and number.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,8 +56,8 @@ pub(super) fn all(root: &Root, names: &[String]) -> BTreeMap<String, String> {
     names.iter().map(|name| (name.clone(), unique(name))).collect()
 }
 
-/// The disk with this identity. A twin may have come or gone since the identity was taken, so both forms are tried; where two
-/// disks have it now, the one with the name of then is meant.
+/// The disk with this identity. A twin may have come or gone since the identity was taken, so both
+/// forms are tried; where two disks have it now, the one with the name of then is meant.
 pub(super) fn find(
     root: &Root,
     names: &[String],

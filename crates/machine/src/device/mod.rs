@@ -1,8 +1,9 @@
 //! Block devices: what they are, what they can be set to, and who uses them.
 //!
-//! Read from sysfs and procfs rather than through a library or `lsblk`: the facts that matter here (attributes of the queue,
-//! which schedulers the kernel offers, who holds the disk) are single files there, and a test can lay out a fake tree. Only the
-//! signature comes from a program, `blkid`, which knows a hundred formats.
+//! Read from sysfs and procfs rather than through a library or `lsblk`: the facts that matter here
+//! (attributes of the queue, which schedulers the kernel offers, who holds the disk) are single
+//! files there, and a test can lay out a fake tree. Only the signature comes from a program,
+//! `blkid`, which knows a hundred formats.
 
 mod identity;
 mod kind;
@@ -47,10 +48,11 @@ pub struct Device {
     /// The firmware's revision.
     pub firmware: Option<String>,
     pub serial: Option<String>,
-    /// What tells this device from every other, whatever it is called: world-wide name, else serial number and model, else name
-    /// and device number, which are good for one boot.
+    /// What tells this device from every other, whatever it is called: world-wide name, else serial
+    /// number and model, else name and device number, which are good for one boot.
     pub identity: String,
-    /// The kernel's count of media that appeared; changes when another medium or file is behind the same name.
+    /// The kernel's count of media that appeared; changes when another medium or file is behind the
+    /// same name.
     pub diskseq: Option<u64>,
     /// Whether the medium can be taken out.
     pub removable: bool,
@@ -92,7 +94,8 @@ pub struct Attribute {
     pub writable: bool,
 }
 
-/// Every disk, sorted by name; loop devices without a file behind them are left out, since there is nothing to measure.
+/// Every disk, sorted by name; loop devices without a file behind them are left out, since there is
+/// nothing to measure.
 ///
 /// # Errors
 /// [`Error::Io`] when /sys/block cannot be read.
@@ -103,7 +106,8 @@ pub fn list(root: &Root) -> Result<Vec<Device>, Error> {
     Ok(there.map(|name| describe(root, name, &identities[name])).collect())
 }
 
-/// The schedulers that this kernel offers any disk, those of modules that are not loaded included; empty where there is no disk to ask.
+/// The schedulers that this kernel offers any disk, those of modules that are not loaded included;
+/// empty where there is no disk to ask.
 pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     let devices = list(root).unwrap_or_default();
     let all: BTreeSet<String> = devices
@@ -113,7 +117,8 @@ pub fn schedulers_of_kernel(root: &Root) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// The disk that a user's word means: `vda`, `/dev/vda`, or any path that leads to its node (`/dev/disk/by-id/…`).
+/// The disk that a user's word means: `vda`, `/dev/vda`, or any path that leads to its node
+/// (`/dev/disk/by-id/…`).
 ///
 /// # Errors
 /// [`Error::UnknownDevice`] with the nearest name, [`Error::Partition`] with the partition's disk.
@@ -158,7 +163,8 @@ pub fn find_extent(root: &Root, word: &str) -> Result<Extent, Error> {
     })
 }
 
-/// Whether a disk has requests of its own: those that are bio-based (device-mapper, md) pass on what they get.
+/// Whether a disk has requests of its own: those that are bio-based (device-mapper, md) pass on
+/// what they get.
 pub fn has_requests(root: &Root, name: &str) -> bool {
     root.sys("block").join(name).join("mq").is_dir()
 }
@@ -166,7 +172,8 @@ pub fn has_requests(root: &Root, name: &str) -> bool {
 /// The disk with this identity, whatever its name is now; `word` is what the user called it.
 ///
 /// # Errors
-/// [`Error::DeviceGone`] when no disk has it: it was removed, or replaced by another under its name.
+/// [`Error::DeviceGone`] when no disk has it: it was removed, or replaced by another under its
+/// name.
 pub fn find_by_identity(root: &Root, identity: &str, word: &str) -> Result<Device, Error> {
     let last_name = kernel_name(root, word).unwrap_or_default();
     match name_by_identity(root, identity, &last_name)? {
@@ -194,7 +201,8 @@ pub(crate) fn disk_name(root: &Root, word: &str) -> Result<String, Error> {
     Err(Error::UnknownDevice { word: word.into(), known })
 }
 
-/// The name of the disk that has this identity now, if it is there; `last_name` is what it was called.
+/// The name of the disk that has this identity now, if it is there; `last_name` is what it was
+/// called.
 pub(crate) fn name_by_identity(
     root: &Root,
     identity: &str,
@@ -203,8 +211,8 @@ pub(crate) fn name_by_identity(
     Ok(identity::find(root, &disk_names(root)?, identity, last_name))
 }
 
-/// The tags of a disk's hardware: how many requests its first hardware queue takes at once, and all take as many. None where the driver
-/// is bio-based.
+/// The tags of a disk's hardware: how many requests its first hardware queue takes at once, and all
+/// take as many. None where the driver is bio-based.
 pub fn tags(root: &Root, name: &str) -> Option<u64> {
     root.read_optional(queue_dir(root, name).join("../mq/0/nr_tags"))?.parse().ok()
 }
@@ -217,7 +225,8 @@ pub(crate) fn why_no_scheduler(root: &Root, name: &str) -> String {
     if below.is_empty() { why } else { format!("{why}: {}", below.join(", ")) }
 }
 
-/// Whether there is something to measure: the kernel keeps loop devices without a file behind them in stock.
+/// Whether there is something to measure: the kernel keeps loop devices without a file behind them
+/// in stock.
 fn is_there(root: &Root, name: &str) -> bool {
     !name.starts_with("loop") || usage::backing_file(root, name).is_some()
 }
@@ -225,14 +234,15 @@ fn is_there(root: &Root, name: &str) -> bool {
 fn disk_names(root: &Root) -> Result<Vec<String>, Error> {
     let dir = root.sys("block");
     fs::read_dir(&dir).map_err(Error::io("read", &dir))?;
-    // A hidden disk is one path of a multipath NVMe name space: it cannot be opened, and I/O goes to the visible one.
+    // A hidden disk is one path of a multipath NVMe name space: it cannot be opened, and I/O goes
+    // to the visible one.
     let visible =
         |name: &String| root.read_optional(dir.join(name).join("hidden")).as_deref() != Some("1");
     Ok(root.names(&dir).into_iter().filter(visible).collect())
 }
 
-/// What the kernel calls the node that `word` leads to, whether disk or partition; by device number where `word` is a node
-/// somewhere else than in /dev.
+/// What the kernel calls the node that `word` leads to, whether disk or partition; by device number
+/// where `word` is a node somewhere else than in /dev.
 fn kernel_name(root: &Root, word: &str) -> Option<String> {
     if !word.contains('/') {
         return Some(word.to_string());

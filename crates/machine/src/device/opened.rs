@@ -1,13 +1,16 @@
 //! Whether an open device is the one that was described.
 //!
 //! # The rule of identity
-//! A name such as /dev/sdb means whatever the kernel gives it at the moment: another disk after a replug, another file after a loop device was
-//! detached and attached. What the user consented to was described minutes before the first write. So whatever is about to be written
-//! to is opened first, and the *open descriptor* is compared with the description: number, size, the kernel's count of media, and what the
-//! device calls itself. A device that differs is left alone, and both are named.
+//! A name such as /dev/sdb means whatever the kernel gives it at the moment: another disk after a
+//! replug, another file after a loop device was detached and attached. What the user consented to
+//! was described minutes before the first write. So whatever is about to be written to is opened
+//! first, and the *open descriptor* is compared with the description: number, size, the kernel's
+//! count of media, and what the device calls itself. A device that differs is left alone, and both
+//! are named.
 //!
-//! A descriptor that stays open keeps the kernel from giving the number to another device: a removed disk keeps it, and a loop device its file.
-//! So while one is held, a program that opens the node by its path (mkfs, mount, fio) opens this device.
+//! A descriptor that stays open keeps the kernel from giving the number to another device: a
+//! removed disk keeps it, and a loop device its file. So while one is held, a program that opens
+//! the node by its path (mkfs, mount, fio) opens this device.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -18,7 +21,8 @@ use crate::root::Root;
 use crate::sys::block;
 
 impl Device {
-    /// Opens it for reading and checks that it is still this device; see the head of this file for what holding it prevents.
+    /// Opens it for reading and checks that it is still this device; see the head of this file for
+    /// what holding it prevents.
     ///
     /// # Errors
     /// [`Error::Replaced`] naming both, [`Error::Io`].

@@ -10,7 +10,8 @@ use crate::root::Root;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoScheduler {
-    /// Its driver takes bios as they come (zram, md, most of device-mapper): what schedules is the device below, if any.
+    /// Its driver takes bios as they come (zram, md, most of device-mapper): what schedules is the
+    /// device below, if any.
     BioBased,
     NoQueue,
 }
@@ -28,8 +29,9 @@ impl fmt::Display for NoScheduler {
 
 /// Why the device has no scheduler, if it has none.
 ///
-/// The kernel's own answer differs by version: since 6.11 or so a bio-based device has no `queue/scheduler`; before, the file says
-/// `none` without brackets, where a device that merely runs without a scheduler says `[none] mq-deadline …`.
+/// The kernel's own answer differs by version: since 6.11 or so a bio-based device has no
+/// `queue/scheduler`; before, the file says `none` without brackets, where a device that merely
+/// runs without a scheduler says `[none] mq-deadline …`.
 pub(super) fn no_scheduler(root: &Root, name: &str) -> Option<NoScheduler> {
     if !queue_dir(root, name).exists() {
         return Some(NoScheduler::NoQueue);

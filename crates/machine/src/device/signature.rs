@@ -1,8 +1,10 @@
-//! What is written on a device: file system, RAID member, encryption, LVM label, swap, partition table.
+//! What is written on a device: file system, RAID member, encryption, LVM label, swap, partition
+//! table.
 //!
-//! Found by `blkid -p`, which probes the device itself and trusts no cache. No signature does not mean no data: pages of a database,
-//! archives and images have none that blkid knows. blkid's exit status 2 means "nothing found" as well as "could not read", so the places
-//! where signatures lie are read here first.
+//! Found by `blkid -p`, which probes the device itself and trusts no cache. No signature does not
+//! mean no data: pages of a database, archives and images have none that blkid knows. blkid's exit
+//! status 2 means "nothing found" as well as "could not read", so the places where signatures lie
+//! are read here first.
 
 use std::fmt;
 use std::fs::File;
@@ -14,7 +16,8 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::root::Root;
 
-/// Signatures live in the first and last part of a device; the farthest common one is 64 KiB + a superblock in (btrfs).
+/// Signatures live in the first and last part of a device; the farthest common one is 64 KiB + a
+/// superblock in (btrfs).
 const PROBED_BYTES: u64 = 256 * 1024;
 
 /// What is written on a device, as far as its known places tell.
@@ -70,7 +73,8 @@ fn blkid(root: &Root, node: &Path) -> Result<Signature, Error> {
     }
 }
 
-/// The formats in blkid's `KEY=VALUE` lines; a success without a known key still counts as something.
+/// The formats in blkid's `KEY=VALUE` lines; a success without a known key still counts as
+/// something.
 fn formats(export: &str) -> Vec<String> {
     let value =
         |key: &str| export.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));

@@ -1,6 +1,7 @@
 //! Who uses a disk: mounts, swap, stacked devices, partitions, the file behind a loop device.
 //!
-//! This is what a device is described with: one mount namespace. Whether a device may be written to takes more (`consent/users.rs`).
+//! This is what a device is described with: one mount namespace. Whether a device may be written to
+//! takes more (`consent/users.rs`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,7 +43,8 @@ pub(crate) fn of(root: &Root, name: &str, partitions: Vec<String>) -> Usage {
     }
 }
 
-/// The disks at the bottom of a stacked device (device-mapper, md), whatever is between; empty where it is stacked on nothing.
+/// The disks at the bottom of a stacked device (device-mapper, md), whatever is between; empty
+/// where it is stacked on nothing.
 pub(super) fn below(root: &Root, name: &str) -> BTreeSet<String> {
     let disks = root.names(root.sys("block"));
     let whole = |part: String| {
@@ -73,7 +75,8 @@ pub(super) fn mounts(root: &Root, name: &str, partitions: &[String]) -> Vec<Moun
     mounts_in(root, &root.proc("self/mountinfo"), name, partitions)
 }
 
-/// The same by another table of mounts; by device number, and by name for file systems that show another number.
+/// The same by another table of mounts; by device number, and by name for file systems that show
+/// another number.
 pub(crate) fn mounts_in(
     root: &Root,
     table: &Path,
@@ -92,8 +95,8 @@ pub(crate) fn mounts_in(
             let right: Vec<&str> = right.split(' ').collect();
             let (Some(at), Some(source)) = (left.get(4), right.get(1)) else { continue };
             let same_number = number.is_some() && number.as_deref() == left.get(2).copied();
-            // Any user can mount a file system with any source in a namespace of theirs: what is not in /dev is not looked up, since the
-            // look-up could mount or wait for a server.
+            // Any user can mount a file system with any source in a namespace of theirs: what is
+            // not in /dev is not looked up, since the look-up could mount or wait for a server.
             let is_source =
                 || source.starts_with("/dev/") && real_path(root, &unescape(source)) == node;
             if same_number || is_source() {

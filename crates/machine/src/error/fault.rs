@@ -1,4 +1,5 @@
-//! What can go wrong with the programs and the file system of an experiment, each with the next step.
+//! What can go wrong with the programs and the file system of an experiment, each with the next
+//! step.
 
 use std::path::PathBuf;
 

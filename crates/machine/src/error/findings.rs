@@ -1,4 +1,5 @@
-//! What speaks against writing to a device: its content, which consent gives away, and its uses, which consent does not cover.
+//! What speaks against writing to a device: its content, which consent gives away, and its uses,
+//! which consent does not cover.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! What can go wrong with the machine, in words that name the device or path and the next step.
 //!
-//! One type for the crate: a caller wants to print it or to match on a few cases (`Busy`, `Refused`, `UnknownTunable`), and
-//! every variant carries the facts that its message needs, so that a test can look at facts instead of prose.
+//! One type for the crate: a caller wants to print it or to match on a few cases (`Busy`,
+//! `Refused`, `UnknownTunable`), and every variant carries the facts that its message needs, so
+//! that a test can look at facts instead of prose.
 
 use std::io;
 use std::path::{Path, PathBuf};

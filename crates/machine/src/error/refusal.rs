@@ -1,4 +1,5 @@
-//! Why a setting cannot be kept or forgotten, in words that name the file or device and the next step.
+//! Why a setting cannot be kept or forgotten, in words that name the file or device and the next
+//! step.
 
 use std::io;
 use std::path::PathBuf;

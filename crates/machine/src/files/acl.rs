@@ -1,8 +1,8 @@
 //! POSIX access control lists: whether one lets another user write.
 //!
-//! The kernel shows a list's mask as the group bits of the mode (acl(5)), so with a list the bits do not say who may write. The attribute
-//! has a version and 8 bytes an entry, little-endian (`include/uapi/linux/posix_acl_xattr.h`). Lists of NFS 4 are other attributes, and
-//! are not read.
+//! The kernel shows a list's mask as the group bits of the mode (acl(5)), so with a list the bits
+//! do not say who may write. The attribute has a version and 8 bytes an entry, little-endian
+//! (`include/uapi/linux/posix_acl_xattr.h`). Lists of NFS 4 are other attributes, and are not read.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
@@ -42,8 +42,8 @@ enum Tag {
     InMode,
 }
 
-/// The subjects that a list permits to write, but for the owner and all others, whom the mode shows; `group` is the file's own. None: there
-/// is no list.
+/// The subjects that a list permits to write, but for the owner and all others, whom the mode
+/// shows; `group` is the file's own. None: there is no list.
 pub(crate) fn writers(
     fd: impl AsFd,
     list: List,

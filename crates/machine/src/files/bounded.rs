@@ -40,7 +40,8 @@ pub trait Bounded {
         self.read_text(open_input(path.as_ref())?)
     }
 
-    /// Reads one line with its end into `line`, which is emptied first; the number of its bytes, 0 at the end of the file.
+    /// Reads one line with its end into `line`, which is emptied first; the number of its bytes, 0
+    /// at the end of the file.
     ///
     /// # Errors
     /// As [`Bounded::read`].

@@ -16,7 +16,8 @@ use crate::files::error::Error;
 use crate::files::trust::{Lookup, Trust, check_plain, mode};
 use crate::files::walk::{enter, walk};
 
-/// A directory that was checked when it was opened. Names in it are single components, and no symbolic link is followed below it.
+/// A directory that was checked when it was opened. Names in it are single components, and no
+/// symbolic link is followed below it.
 #[derive(Debug)]
 pub struct Dir {
     fd: OwnedFd,
@@ -31,7 +32,8 @@ impl Dir {
     /// Opens a directory that exists.
     ///
     /// # Errors
-    /// [`Error::Refused`] when another user decides over it or a parent (see [`Trust`]); [`Error::Io`].
+    /// [`Error::Refused`] when another user decides over it or a parent (see [`Trust`]);
+    /// [`Error::Io`].
     pub fn open(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let trust = Trust::current();
         let place = walk(path.as_ref(), false, trust)?;
@@ -60,11 +62,13 @@ impl Dir {
         parent.create_subdir(&name, 0o755).map(|made| Dir { path: path.to_path_buf(), ..made })
     }
 
-    /// Opens or makes a directory of this user alone: mode 0700 whatever the umask, and its files 0600. Parents are made where they are
-    /// missing. One of this user's that others can read but not write is closed to them.
+    /// Opens or makes a directory of this user alone: mode 0700 whatever the umask, and its files 0600.
+    /// Parents are made where they are missing. One of this user's that others can read but not
+    /// write is closed to them.
     ///
     /// # Errors
-    /// [`Error::Refused`] when it belongs to another user, or others can write it or replace a parent; [`Error::Io`].
+    /// [`Error::Refused`] when it belongs to another user, or others can write it or replace a
+    /// parent; [`Error::Io`].
     pub fn private(path: impl AsRef<Path>) -> Result<Dir, Error> {
         let (parent, name) = Dir::of_file_in(path.as_ref(), true)?;
         let dir = parent.private_subdir(&name)?;
@@ -84,8 +88,8 @@ impl Dir {
         }
     }
 
-    /// The directory of a file that the user has named, and the file's name in it. A sticky directory such as /tmp will do: files are made
-    /// anew in it, or belong to this user.
+    /// The directory of a file that the user has named, and the file's name in it. A sticky
+    /// directory such as /tmp will do: files are made anew in it, or belong to this user.
     ///
     /// # Errors
     /// As [`Dir::open`], and [`Error::Name`] when the path ends with no name.
@@ -139,7 +143,8 @@ impl Dir {
         let path = self.file(component(name)?);
         mkdirat(&self.fd, name, Mode::from_raw_mode(mode)).map_err(Error::io("create", &path))?;
         let place = enter(&self.fd, OsStr::new(name), path.clone())?;
-        // Made by this process; in a directory of several users another may have been quicker to replace it.
+        // Made by this process; in a directory of several users another may have been quicker to
+        // replace it.
         self.trust.check_private(&path, &place)?;
         Dir::at(place, &path, self.trust, self.is_private)
     }
@@ -203,7 +208,8 @@ impl Dir {
     /// Opens a file for reading and appending, which is made if it is missing.
     ///
     /// # Errors
-    /// [`Error::Refused`] when it is a link or no regular file, has a second name, or another user owns or can write it; [`Error::Io`].
+    /// [`Error::Refused`] when it is a link or no regular file, has a second name, or another user
+    /// owns or can write it; [`Error::Io`].
     pub fn append(&self, name: &str) -> Result<File, Error> {
         self.open_checked(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE, true)
     }
@@ -219,7 +225,8 @@ impl Dir {
     /// A file's content; none if there is no such file.
     ///
     /// # Errors
-    /// [`Error::Refused`] when it is a link or no regular file, or another user owns or can write it; [`Error::Io`].
+    /// [`Error::Refused`] when it is a link or no regular file, or another user owns or can write
+    /// it; [`Error::Io`].
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         let Some(mut file) = self.open_if_there(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -228,7 +235,8 @@ impl Dir {
         Ok(Some(bytes))
     }
 
-    /// Opens a file for reading, for content that is large or bounded; none if there is no such file.
+    /// Opens a file for reading, for content that is large or bounded; none if there is no such
+    /// file.
     ///
     /// # Errors
     /// As [`Dir::read`].
@@ -264,7 +272,8 @@ impl Dir {
         Ok(File::from(fd))
     }
 
-    /// Makes or replaces a file in place of what has the name. Not atomic and not durable: for a file that grows for a long time.
+    /// Makes or replaces a file in place of what has the name. Not atomic and not durable: for a
+    /// file that grows for a long time.
     ///
     /// # Errors
     /// [`Error::Io`].

@@ -1,11 +1,13 @@
 //! Locks that end with their owner, whatever programs the owner was starting at that moment.
 //!
-//! A lock of `flock` belongs to the open file, and a child inherits it between `fork` and `exec`. A POSIX record lock ([`OwnLock`]) belongs to
-//! the process: no child has it, and the kernel drops it when the process dies. Two properties of record locks need care. They do not exclude
-//! the threads of one process, and closing any descriptor of the file drops the lock. So a table of the files that this process has
-//! locked is consulted before such a file is opened.
+//! A lock of `flock` belongs to the open file, and a child inherits it between `fork` and `exec`. A
+//! POSIX record lock ([`OwnLock`]) belongs to the process: no child has it, and the kernel drops it
+//! when the process dies. Two properties of record locks need care. They do not exclude the threads
+//! of one process, and closing any descriptor of the file drops the lock. So a table of the files
+//! that this process has locked is consulted before such a file is opened.
 //!
-//! A file of data is opened to be read while it is locked, so its lock is one of `flock` ([`DataLock`]), which is released explicitly.
+//! A file of data is opened to be read while it is locked, so its lock is one of `flock`
+//! ([`DataLock`]), which is released explicitly.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -28,7 +30,8 @@ type Id = (u64, u64);
 /// What this process has locked.
 static LOCKED: Mutex<BTreeSet<Id>> = Mutex::new(BTreeSet::new());
 
-/// Exclusive ownership of a lock file by this process, until it is dropped. Nothing else may open the file.
+/// Exclusive ownership of a lock file by this process, until it is dropped. Nothing else may open
+/// the file.
 #[derive(Debug)]
 pub struct OwnLock {
     /// Always there until the lock is dropped.
@@ -40,7 +43,8 @@ pub struct OwnLock {
 #[derive(Debug)]
 pub enum Attempt {
     Locked(OwnLock),
-    /// Another owner has it: this process, or the one that the kernel names. None: one of another PID namespace.
+    /// Another owner has it: this process, or the one that the kernel names. None: one of another
+    /// PID namespace.
     Taken {
         pid: Option<u32>,
     },
@@ -127,7 +131,8 @@ fn table() -> MutexGuard<'static, BTreeSet<Id>> {
     LOCKED.lock().expect("no thread panics while it holds this")
 }
 
-/// A file of data that only its owner writes. Dropped, it is unlocked even if a child has a copy of the descriptor.
+/// A file of data that only its owner writes. Dropped, it is unlocked even if a child has a copy of
+/// the descriptor.
 #[derive(Debug)]
 pub struct DataLock(File);
 
@@ -200,7 +205,8 @@ mod tests {
         }
     }
 
-    /// Another process that tries to lock the file, with an heir if it succeeds, and waits to be killed; what it wrote.
+    /// Another process that tries to lock the file, with an heir if it succeeds, and waits to be
+    /// killed; what it wrote.
     fn start_other(path: &Path) -> (Child, String) {
         let test = "lock::tests::another_process_locks_a_file_and_waits";
         let mut child = Command::new(env::current_exe().expect("this program"))

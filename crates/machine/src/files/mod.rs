@@ -1,8 +1,9 @@
-//! Directories held by descriptor ([`Dir`]), and the file operations that change something ([`Files`]), each one step that a crash can come
-//! before or after.
+//! Directories held by descriptor ([`Dir`]), and the file operations that change something
+//! ([`Files`]), each one step that a crash can come before or after.
 //!
-//! A crate of its own so that the fake kernels of tests can replace the steps without knowing the machine, and so that every crate that writes
-//! a file writes it in the same manner: `docs/decisions/0016-files-as-root.md` has the rule and the reasons.
+//! A crate of its own so that the fake kernels of tests can replace the steps without knowing the
+//! machine, and so that every crate that writes a file writes it in the same manner:
+//! `docs/decisions/0016-files-as-root.md` has the rule and the reasons.
 
 mod acl;
 mod bounded;

@@ -1,4 +1,5 @@
-//! The file operations that change something, each one step, and the one way in which a whole file is written.
+//! The file operations that change something, each one step, and the one way in which a whole file
+//! is written.
 
 use std::fmt::Debug;
 use std::fs::OpenOptions;
@@ -11,7 +12,8 @@ use crate::files::error::Error;
 use crate::files::lock::DataLock;
 use crate::files::unfinished;
 
-/// The operations that change something, each one step that a crash can come before or after. Names are those of a [`Dir`].
+/// The operations that change something, each one step that a crash can come before or after. Names
+/// are those of a [`Dir`].
 pub trait Files: Debug + Send + Sync {
     /// Writes an attribute of sysfs with a single `write`, as the kernel expects.
     fn write_attribute(&self, path: &Path, value: &str) -> io::Result<()>;
@@ -60,7 +62,8 @@ impl Files for RealFiles {
     }
 }
 
-/// The same, with a lock on the file that is made, which tells the unfinished file of a process from one that was abandoned.
+/// The same, with a lock on the file that is made, which tells the unfinished file of a process
+/// from one that was abandoned.
 #[derive(Debug, Default)]
 struct Locking {
     held: Mutex<Option<DataLock>>,
@@ -81,8 +84,9 @@ impl Files for Locking {
     }
 }
 
-/// Writes a file so that a crash leaves the former one or the new one, and a loss of power after the return only the new one: the bytes go to
-/// `unfinished` in the same directory, are flushed, and get the file's name; then the directory is flushed.
+/// Writes a file so that a crash leaves the former one or the new one, and a loss of power after
+/// the return only the new one: the bytes go to `unfinished` in the same directory, are flushed,
+/// and get the file's name; then the directory is flushed.
 ///
 /// # Errors
 /// That of the step which failed; the former file is there then.
@@ -106,8 +110,9 @@ pub fn replace(
 }
 
 impl Dir {
-    /// Gives a file this content: whole, or as it was before. What had the name, be it a link, is replaced and not written to. Unfinished
-    /// files of processes that were killed at it are removed from the directory first.
+    /// Gives a file this content: whole, or as it was before. What had the name, be it a link, is
+    /// replaced and not written to. Unfinished files of processes that were killed at it are
+    /// removed from the directory first.
     ///
     /// # Errors
     /// [`Error::Io`]; the former file is there then.
@@ -119,7 +124,8 @@ impl Dir {
     }
 }
 
-/// Replaces or makes the file at a path that the user has named; see [`Dir::of_file`] and [`Dir::replace`].
+/// Replaces or makes the file at a path that the user has named; see [`Dir::of_file`] and
+/// [`Dir::replace`].
 ///
 /// # Errors
 /// As these.

@@ -78,7 +78,8 @@ fn set_list(path: &Path, which: &str, entries: &[(u16, u16, u32)]) -> bool {
     true
 }
 
-/// A list: the owner and others as in mode 0755, the owning group's permissions, more entries, and the mask.
+/// A list: the owner and others as in mode 0755, the owning group's permissions, more entries, and
+/// the mask.
 fn with(group: u16, more: &[(u16, u16, u32)], mask: u16) -> Vec<(u16, u16, u32)> {
     let unnamed = u32::MAX;
     let mut all =

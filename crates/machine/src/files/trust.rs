@@ -1,11 +1,12 @@
 //! Whose files a process may obey and write.
 //!
-//! Root must not write where another user decides what a name means: a link planted there leads the write to any file of the machine. So for
-//! root every directory on the way belongs to root, or under sudo to the user who called sudo (who is root already), and others cannot write
-//! it. A sticky directory such as /tmp is passed, since others cannot replace in it what is not theirs.
+//! Root must not write where another user decides what a name means: a link planted there leads the
+//! write to any file of the machine. So for root every directory on the way belongs to root, or
+//! under sudo to the user who called sudo (who is root already), and others cannot write it. A
+//! sticky directory such as /tmp is passed, since others cannot replace in it what is not theirs.
 //!
-//! A process of another user loses its own files only; it follows no link that another user has planted in a sticky directory, as the kernel
-//! does with `fs.protected_symlinks`.
+//! A process of another user loses its own files only; it follows no link that another user has
+//! planted in a sticky directory, as the kernel does with `fs.protected_symlinks`.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -122,7 +123,8 @@ impl Trust {
         Ok(())
     }
 
-    /// Whether others than the owner and root may write. With a list its mask is what the group bits show.
+    /// Whether others than the owner and root may write. With a list its mask is what the group
+    /// bits show.
     fn check_writers(self, path: &Path, fd: impl AsFd, stat: &Stat) -> Result<(), Error> {
         let shared =
             || Error::refused(path, Refusal::Shared { owner: stat.st_uid, mode: mode(stat) });
@@ -205,7 +207,8 @@ fn is_own_group(group: u32, owner: u32) -> bool {
     group == 0 || (group == owner && is_alone(owner, &read("/etc/passwd"), &read("/etc/group")))
 }
 
-/// Whether the user with this number is alone in the group with the same number, by the files of passwd(5) and group(5).
+/// Whether the user with this number is alone in the group with the same number, by the files of
+/// passwd(5) and group(5).
 fn is_alone(user: u32, passwd: &str, group: &str) -> bool {
     let number = user.to_string();
     let fields = |line: &'_ str| line.split(':').map(str::to_owned).collect::<Vec<_>>();

@@ -1,7 +1,9 @@
-//! Files that are being written, before they have their names: what those are called, and how those of killed processes are removed.
+//! Files that are being written, before they have their names: what those are called, and how those
+//! of killed processes are removed.
 //!
-//! One is removed if it is proven to be nobody's: a regular file of this user's with schedlab's form of name and no second one, no process
-//! with the number in the name, and no lock. The lock tells the number's process in another container, or on another machine, from none.
+//! One is removed if it is proven to be nobody's: a regular file of this user's with schedlab's
+//! form of name and no second one, no process with the number in the name, and no lock. The lock
+//! tells the number's process in another container, or on another machine, from none.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;

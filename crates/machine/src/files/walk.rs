@@ -1,7 +1,8 @@
-//! From a path to an open directory, one component at a time, each checked on its descriptor before the next is looked up in it.
+//! From a path to an open directory, one component at a time, each checked on its descriptor before
+//! the next is looked up in it.
 //!
-//! `openat2` with RESOLVE_NO_SYMLINKS would do it in one call, but refuses the links that an administrator has made (/var/run, /home on
-//! another disk) and checks no owner.
+//! `openat2` with RESOLVE_NO_SYMLINKS would do it in one call, but refuses the links that an
+//! administrator has made (/var/run, /home on another disk) and checks no owner.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};

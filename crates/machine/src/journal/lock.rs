@@ -1,16 +1,19 @@
-//! Exclusive ownership of an entry's key: a file next to the entry that its owner keeps locked ([`OwnLock`]).
+//! Exclusive ownership of an entry's key: a file next to the entry that its owner keeps locked
+//! ([`OwnLock`]).
 //!
-//! The kernel drops the lock when the owner dies, however it dies and whatever it was starting, so "is the owner still alive?" needs no
-//! guess about process ids. The lock file of a device is never deleted, since deleting one that another process is about to lock would
-//! give two owners; that of a key which is used once goes with its entry. A process that locks a file which is no longer the one of that
-//! name tries again with the new one.
+//! The kernel drops the lock when the owner dies, however it dies and whatever it was starting, so
+//! "is the owner still alive?" needs no guess about process ids. The lock file of a device is never
+//! deleted, since deleting one that another process is about to lock would give two owners; that of
+//! a key which is used once goes with its entry. A process that locks a file which is no longer the
+//! one of that name tries again with the new one.
 
 use crate::files::{Attempt, Dir, OwnLock};
 
 use crate::error::Error;
 use crate::root::Root;
 
-/// In the state directory, which no other user can enter: a process that can open a lock file can hold its lock.
+/// In the state directory, which no other user can enter: a process that can open a lock file can
+/// hold its lock.
 pub(super) const DIR: &str = "lock";
 
 /// Exclusive ownership of an entry's name, for as long as it lives.
@@ -35,8 +38,8 @@ impl Lock {
         }
     }
 
-    /// Deletes the lock file of a key that is used once; for the end of its entry, under the lock. An empty file that stays does no
-    /// harm, so nothing fails for it.
+    /// Deletes the lock file of a key that is used once; for the end of its entry, under the lock.
+    /// An empty file that stays does no harm, so nothing fails for it.
     pub fn retire(&self) {
         let _ = self.dir.remove(&self.name);
     }
@@ -60,8 +63,9 @@ pub(super) fn keys(root: &Root) -> Vec<String> {
     names.iter().filter_map(|name| name.strip_suffix(".lock")).map(str::to_string).collect()
 }
 
-/// Locks what every schedlab on the machine shares, whatever its state directory; `name` is the device's or that of the CPUs. A directory of
-/// /sys would do for that as well, but every user can open those, and hold the lock.
+/// Locks what every schedlab on the machine shares, whatever its state directory; `name` is the
+/// device's or that of the CPUs. A directory of /sys would do for that as well, but every user can
+/// open those, and hold the lock.
 ///
 /// # Errors
 /// [`Error::Busy`] when another schedlab has it; the errors of making the directory as root.

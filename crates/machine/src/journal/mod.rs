@@ -1,7 +1,8 @@
 //! The journal: what has to be undone, written down and made durable before it is done.
 //!
-//! It knows no domain. An entry is a kind and a payload; each owner of a kind ([`Kind`]) says how its entries are undone, and
-//! [`restore`] walks the entries of dead owners. `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
+//! It knows no domain. An entry is a kind and a payload; each owner of a kind ([`Kind`]) says how
+//! its entries are undone, and [`restore`] walks the entries of dead owners.
+//! `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
 
 mod lock;
 pub mod payload;

@@ -1,7 +1,8 @@
 //! What an entry may name.
 //!
-//! An entry is obeyed by root, who writes what it says. The state directory keeps other users from writing one, and this keeps an entry from
-//! leading anywhere but to what schedlab itself changes: attributes of a device's queue, settings of CPUs, files and units with its own names.
+//! An entry is obeyed by root, who writes what it says. The state directory keeps other users from
+//! writing one, and this keeps an entry from leading anywhere but to what schedlab itself changes:
+//! attributes of a device's queue, settings of CPUs, files and units with its own names.
 
 use std::path::Path;
 
@@ -33,7 +34,8 @@ pub fn expect(
     }
 }
 
-/// Whether a word is one component of a path that leads nowhere else: letters, digits and a few signs, no dot in front.
+/// Whether a word is one component of a path that leads nowhere else: letters, digits and a few
+/// signs, no dot in front.
 pub fn is_name(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-+!:,@%".contains(c);
     !word.is_empty() && word.len() <= 255 && !word.starts_with('.') && word.chars().all(plain)

@@ -15,11 +15,13 @@ pub struct Kind {
     /// As entries name it.
     pub name: &'static str,
     pub stage: Stage,
-    /// What keys begin with that one process makes and uses once: their lock files go with the entry.
+    /// What keys begin with that one process makes and uses once: their lock files go with the
+    /// entry.
     pub single_use: Option<&'static str>,
     /// The user's name for what an entry is about.
     pub subject: fn(&Entry) -> Option<String>,
-    /// Undoes an entry and removes it. Every step may already have been done: a crash can come between any two.
+    /// Undoes an entry and removes it. Every step may already have been done: a crash can come
+    /// between any two.
     pub undo: Undo,
 }
 
@@ -57,7 +59,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the owner of the entry is dead, i.e. an earlier run ended uncleanly; false for a run that is going on.
+    /// Whether the owner of the entry is dead, i.e. an earlier run ended uncleanly; false for a run
+    /// that is going on.
     pub fn owner_is_dead(&self) -> bool {
         !matches!(self, Outcome::Busy { .. })
     }
@@ -90,8 +93,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Undoes everything in the journal whose owner is dead, in the order of [`Stage`]. One entry that fails does not keep the others from
-/// being undone.
+/// Undoes everything in the journal whose owner is dead, in the order of [`Stage`]. One entry that
+/// fails does not keep the others from being undone.
 ///
 /// # Errors
 /// [`Error::Io`] when the journal's directory exists and cannot be read.
@@ -152,7 +155,8 @@ fn is_single_use(kinds: &[Kind], key: &str) -> bool {
     kinds.iter().filter_map(|kind| kind.single_use).any(|prefix| key.starts_with(prefix))
 }
 
-/// Removes unfinished entries of dead owners, and the locks of those who died before they had an entry.
+/// Removes unfinished entries of dead owners, and the locks of those who died before they had an
+/// entry.
 fn sweep(root: &Root, kinds: &[Kind]) {
     let journal = store::dir(root).ok().flatten();
     let has_entry = |key: &str| journal.as_ref().is_some_and(|dir| dir.has(&store::name(key)));

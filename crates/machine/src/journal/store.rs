@@ -1,7 +1,8 @@
 //! The entries: one small JSON file each, whole or absent whatever the moment of a crash.
 //!
-//! On the disk an entry is `{"schema", "build", "boot_id", "pid", "undo": {"what": KIND, …}}`; what stands beside `what` belongs to the owner of the
-//! kind. A log with many entries would need a reader that copes with a torn tail.
+//! On the disk an entry is `{"schema", "build", "boot_id", "pid", "undo": {"what": KIND, …}}`; what
+//! stands beside `what` belongs to the owner of the kind. A log with many entries would need a
+//! reader that copes with a torn tail.
 
 use std::path::PathBuf;
 
@@ -36,7 +37,8 @@ pub struct Entry {
     pub boot_id: String,
     /// The process that wrote it; for people, the lock is what counts.
     pub pid: u32,
-    /// How long its owner will hold the change, where that is known in advance; for people, the lock is what counts.
+    /// How long its owner will hold the change, where that is known in advance; for people, the
+    /// lock is what counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasting: Option<Lasting>,
     undo: Undo,
@@ -101,7 +103,8 @@ impl Entry {
     /// What its owner wrote under this key, checked: what is obeyed comes from here.
     ///
     /// # Errors
-    /// [`Error::Journal`] if the entry is of another kind, does not read as that owner's, or names what schedlab never changes.
+    /// [`Error::Journal`] if the entry is of another kind, does not read as that owner's, or names
+    /// what schedlab never changes.
     pub fn expect<T: Payload>(&self, root: &Root, kind: &str, key: &str) -> Result<T, Error> {
         let payload =
             self.decode(kind).and_then(|payload: T| payload.check(root, key).map(|()| payload));
@@ -116,7 +119,8 @@ impl Entry {
     }
 }
 
-/// The name of an entry: the identity with everything but letters, digits, `.`, `_` and `-` written as %XX.
+/// The name of an entry: the identity with everything but letters, digits, `.`, `_` and `-` written
+/// as %XX.
 pub fn key(identity: &str) -> String {
     let mut key = String::new();
     for byte in identity.bytes() {
@@ -153,8 +157,8 @@ pub fn write(root: &Root, key: &str, entry: &Entry) -> Result<(), Error> {
     .map_err(Error::io("write the journal entry", dir.file(&name)))
 }
 
-/// Removes an entry. Not made durable, which would cost as much as a switch of the scheduler: what a loss of power brings back
-/// is an entry of another boot, and that is dropped unread.
+/// Removes an entry. Not made durable, which would cost as much as a switch of the scheduler: what
+/// a loss of power brings back is an entry of another boot, and that is dropped unread.
 pub fn remove(root: &Root, key: &str) -> Result<(), Error> {
     removed(root, key).map(drop)
 }
@@ -178,7 +182,8 @@ pub fn read(root: &Root, key: &str) -> Result<Option<Entry>, Error> {
     Entry::from_json(&text).map(Some).map_err(|why| Error::Journal { path, why })
 }
 
-/// The keys of all entries, sorted. Unfinished entries are not among them: nothing was changed under those.
+/// The keys of all entries, sorted. Unfinished entries are not among them: nothing was changed
+/// under those.
 pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
     let Some(dir) = dir(root)? else { return Ok(Vec::new()) };
     Ok(dir

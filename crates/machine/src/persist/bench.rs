@@ -104,7 +104,8 @@ impl Bench {
         super::keep(&self.root, &self.propose(setting), false)
     }
 
-    /// Everything that `keep` and `forget` could change: all but the kernel's files, and the empty directories of locks and journal.
+    /// Everything that `keep` and `forget` could change: all but the kernel's files, and the empty
+    /// directories of locks and journal.
     pub(super) fn tree(&self) -> Tree {
         let mut all = Tree::new();
         let base = self.root.path("");

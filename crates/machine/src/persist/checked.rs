@@ -1,7 +1,8 @@
 //! A setting, checked against the device and put into the order in which it must be written.
 //!
-//! An invalid rule fails silently at the next restart. So the setting is checked before anything is written, as if it were to be applied
-//! now ([`Change::plan`]), and each value for characters that have a meaning in a rule.
+//! An invalid rule fails silently at the next restart. So the setting is checked before anything is
+//! written, as if it were to be applied now ([`Change::plan`]), and each value for characters that
+//! have a meaning in a rule.
 
 use elevator::Build;
 
@@ -26,7 +27,8 @@ pub(super) struct CheckedSetting {
 }
 
 impl CheckedSetting {
-    /// Every value under its path below the device's directory in sysfs, in the order in which they are written.
+    /// Every value under its path below the device's directory in sysfs, in the order in which they
+    /// are written.
     pub(super) fn writes(&self) -> Vec<(String, &str)> {
         let scheduler =
             self.scheduler.iter().map(|name| ("queue/scheduler".to_string(), name.as_str()));
@@ -40,8 +42,8 @@ impl CheckedSetting {
     }
 }
 
-/// Checks a setting and sorts its values into attributes and tunables. Tunables belong to a scheduler: where none is named, the one in
-/// effect is persisted too.
+/// Checks a setting and sorts its values into attributes and tunables. Tunables belong to a
+/// scheduler: where none is named, the one in effect is persisted too.
 pub(super) fn check(
     root: &Root,
     device: &Device,
@@ -59,7 +61,8 @@ pub(super) fn check(
         && setting.tunables.keys().all(|name| now.queue.contains_key(name));
     let (mut queue, mut tunables) = (Vec::new(), Vec::new());
     if now.scheduler.is_none() && only_queue {
-        // Nothing to be switched, and no table knows more of a bio-based device than its attributes themselves.
+        // Nothing to be switched, and no table knows more of a bio-based device than its attributes
+        // themselves.
         queue.extend(setting.tunables.clone());
     } else {
         for write in Change::plan(root, device, setting)?.writes() {
@@ -84,8 +87,9 @@ pub(super) fn check(
     Ok(CheckedSetting { scheduler, queue, tunables, module })
 }
 
-/// The setting that a device has now, as far as it is not what the kernel would choose anyway: the scheduler, and those of its tunables
-/// that differ from the defaults. The second list names what was left out because its default is unknown.
+/// The setting that a device has now, as far as it is not what the kernel would choose anyway: the
+/// scheduler, and those of its tunables that differ from the defaults. The second list names what
+/// was left out because its default is unknown.
 pub fn current(root: &Root, device: &Device) -> (Setting, Vec<String>) {
     let now = Snapshot::take(root, &device.name);
     let Some(scheduler) = now.scheduler.clone() else { return (Setting::default(), Vec::new()) };
@@ -114,8 +118,8 @@ pub fn current(root: &Root, device: &Device) -> (Setting, Vec<String>) {
     (setting, left_out)
 }
 
-/// bfq shows its idling twice, in milliseconds and in microseconds; the finer one says something of its own only between two of the
-/// former.
+/// bfq shows its idling twice, in milliseconds and in microseconds; the finer one says something of
+/// its own only between two of the former.
 fn is_finer_twin(name: &str, value: &str, now: &Snapshot) -> bool {
     let coarse = name.strip_suffix("_us").and_then(|coarse| now.tunables.get(coarse));
     let number = |text: &str| text.parse::<u64>().ok();

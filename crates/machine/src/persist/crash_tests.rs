@@ -1,4 +1,5 @@
-//! `keep` and `forget` that are killed, as rows of the matrix of crashes, and what comes after a crash.
+//! `keep` and `forget` that are killed, as rows of the matrix of crashes, and what comes after a
+//! crash.
 
 use crate::crashpoints::{Case, Effects};
 

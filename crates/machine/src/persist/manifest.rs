@@ -1,4 +1,5 @@
-//! What is kept: one file a device in the state directory, written and removed in the same transaction as the files that it lists.
+//! What is kept: one file a device in the state directory, written and removed in the same
+//! transaction as the files that it lists.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -124,7 +125,8 @@ pub(super) fn keys(root: &Root) -> Result<Vec<String>, Error> {
         .collect())
 }
 
-/// The lines in which a file differs from what was written: at most six of each, `-` for what is missing, `+` for what is new.
+/// The lines in which a file differs from what was written: at most six of each, `-` for what is
+/// missing, `+` for what is new.
 pub(super) fn difference(written: &str, found: Option<&str>) -> String {
     const MOST: usize = 6;
     let Some(found) = found else { return "  it is gone".to_string() };

@@ -1,9 +1,10 @@
 //! Settings that last: `schedlab keep` and `schedlab forget`.
 //!
-//! The kernel forgets every setting at a restart. What brings it back is a udev rule that finds the device by its identity; the
-//! alternatives are worse for a single setting (a service of our own that runs at boot is one more thing to break, and comes after the
-//! device is in use) or belong to programs that may not be there (tuned). What is written is listed in a manifest with its full text, so
-//! that `forget` removes exactly that and nothing that somebody has edited since.
+//! The kernel forgets every setting at a restart. What brings it back is a udev rule that finds the
+//! device by its identity; the alternatives are worse for a single setting (a service of our own
+//! that runs at boot is one more thing to break, and comes after the device is in use) or belong to
+//! programs that may not be there (tuned). What is written is listed in a manifest with its full
+//! text, so that `forget` removes exactly that and nothing that somebody has edited since.
 //!
 //! - `udev`: who the device is to udev, and what udev says of a rule;
 //! - `checked`: the setting, checked and in order;
@@ -82,7 +83,8 @@ pub struct Done {
 /// Checks a request and says what would be written; nothing is changed.
 ///
 /// # Errors
-/// [`Refusal::OutOfRange`], [`Refusal::NoSuchScheduler`], [`Error::UnknownTunable`] … for a setting that the device cannot have.
+/// [`Refusal::OutOfRange`], [`Refusal::NoSuchScheduler`], [`Error::UnknownTunable`] … for a setting
+/// that the device cannot have.
 pub fn propose(root: &Root, request: &Request<'_>, form: Form) -> Result<Proposal, Error> {
     let checked = checked::check(root, request.device, request.setting)?;
     let key = match form {
@@ -145,7 +147,8 @@ pub fn as_boot_parameter(
     Ok(texts::boot(&root.kernel_release(), checked.scheduler.as_deref()))
 }
 
-/// The scheduler as the parameter of a kernel before 5.0, whatever this machine's kernel offers; otherwise why there is none.
+/// The scheduler as the parameter of a kernel before 5.0, whatever this machine's kernel offers;
+/// otherwise why there is none.
 pub fn as_boot_parameter_of_an_older_kernel(setting: &Setting) -> Result<String, String> {
     texts::old_boot(setting.scheduler.as_deref())
 }
@@ -153,8 +156,9 @@ pub fn as_boot_parameter_of_an_older_kernel(setting: &Setting) -> Result<String,
 /// Writes what was proposed, all or nothing. An earlier setting of the same device is replaced.
 ///
 /// # Errors
-/// [`Refusal::Edited`] and [`Refusal::NotOurs`] without `force`; [`Refusal::BadRule`] when udev does not understand it; [`Error::Busy`];
-/// [`Refusal::CannotWrite`]. After any of them, everything is as it was before.
+/// [`Refusal::Edited`] and [`Refusal::NotOurs`] without `force`; [`Refusal::BadRule`] when udev
+/// does not understand it; [`Error::Busy`]; [`Refusal::CannotWrite`]. After any of them, everything
+/// is as it was before.
 pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error> {
     let mut kept = proposal.kept.clone();
     let claim = Claim::take(root, &kept.key, &kept.device)?;
@@ -232,8 +236,8 @@ pub fn keep(root: &Root, proposal: &Proposal, force: bool) -> Result<Done, Error
 /// Removes everything of one entry and puts back what its files had replaced.
 ///
 /// # Errors
-/// [`Refusal::NothingKept`]; [`Refusal::Edited`] without `force`; [`Error::Busy`]; [`Refusal::CannotWrite`]. After any of them,
-/// everything is as it was before.
+/// [`Refusal::NothingKept`]; [`Refusal::Edited`] without `force`; [`Error::Busy`];
+/// [`Refusal::CannotWrite`]. After any of them, everything is as it was before.
 pub fn forget(root: &Root, key: &str, force: bool) -> Result<Done, Error> {
     let claim = Claim::take(root, key, key)?;
     let Some(kept) = manifest::read(root, key)? else {

@@ -221,7 +221,8 @@ fn stacked_devices_wait_until_they_have_a_table_or_are_assembled() {
 fn a_serial_number_with_wildcards_means_itself() {
     assert_eq!(pattern("plain\\x20"), "plain\\x20");
     assert_eq!(pattern("a*b?c[d\\e"), "a\\*b\\?c\\[d\\\\e");
-    // A backslash before the closing quote would make it part of the value; the line would end at a carriage return.
+    // A backslash before the closing quote would make it part of the value; the line would end at a
+    // carriage return.
     assert_eq!(pattern("d\\e\\"), "d\\\\e?");
     assert_eq!(pattern("a\rb\\\\"), "a?b??");
     assert_eq!(pattern("a|b\"c"), "a?b?c");

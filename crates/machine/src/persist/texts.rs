@@ -1,19 +1,23 @@
 //! The files that make a setting last, as texts.
 //!
 //! # Why 90
-//! Rules are read in the order of their files' names, and each assignment to an attribute is written at once, so the last one wins. Ours
-//! must come after those that find out who the device is (60-persistent-storage, 60-persistent-storage-dm, 63-md-raid-arrays), and after
-//! those with which distributions choose schedulers by kind of disk (60-…). 90 is after both, and before the 99- of an administrator who
-//! wants the last word.
+//! Rules are read in the order of their files' names, and each assignment to an attribute is
+//! written at once, so the last one wins. Ours must come after those that find out who the device
+//! is (60-persistent-storage, 60-persistent-storage-dm, 63-md-raid-arrays), and after those with
+//! which distributions choose schedulers by kind of disk (60-…). 90 is after both, and before the
+//! 99- of an administrator who wants the last word.
 //!
 //! # One assignment a line
-//! udev writes assignments as it reads them, and the order matters (decision 2): the scheduler, which sets everything of its own anew;
-//! the attributes of the queue, `read_ahead_kb` last of them; the scheduler's tunables. A tunable is written only where it exists: were the
-//! scheduler not to be had after an upgrade of the kernel, its tunables would be errors in the log, or meant for another one.
+//! udev writes assignments as it reads them, and the order matters (decision 2): the scheduler,
+//! which sets everything of its own anew; the attributes of the queue, `read_ahead_kb` last of
+//! them; the scheduler's tunables. A tunable is written only where it exists: were the scheduler
+//! not to be had after an upgrade of the kernel, its tunables would be errors in the log, or meant
+//! for another one.
 //!
 //! # When
-//! At `add` only, with exceptions. udev makes a `change` whenever a program that wrote to the device closes it (`OPTIONS+="watch"`), so a
-//! rule for `change` would take back what `schedlab set` or an experiment has just written. `docs/decisions/0008-keep.md` has the rest.
+//! At `add` only, with exceptions. udev makes a `change` whenever a program that wrote to the
+//! device closes it (`OPTIONS+="watch"`), so a rule for `change` would take back what
+//! `schedlab set` or an experiment has just written. `docs/decisions/0008-keep.md` has the rest.
 
 use super::checked::CheckedSetting;
 use super::udev::{Address, By, When, pattern};
@@ -155,8 +159,8 @@ pub(super) fn module_list(subject: &Subject<'_>, setting: &CheckedSetting) -> Op
     Some(format!("{}{module}\n", subject.comment(setting)))
 }
 
-/// A profile for tuned. Its disk plugin finds devices by udev's properties; for what it has no option for there is its sysfs plugin, which
-/// knows paths only.
+/// A profile for tuned. Its disk plugin finds devices by udev's properties; for what it has no
+/// option for there is its sysfs plugin, which knows paths only.
 pub(super) fn tuned(
     subject: &Subject<'_>,
     setting: &CheckedSetting,
@@ -281,7 +285,8 @@ pub(super) fn old_boot(scheduler: Option<&str>) -> Result<String, String> {
     }
 }
 
-/// A regular expression of Python's that matches `value`; a control character, which could end the line, is "any character".
+/// A regular expression of Python's that matches `value`; a control character, which could end the
+/// line, is "any character".
 fn regex(value: &str) -> String {
     let each = |c: char| match c {
         c if c.is_control() || text::steers(c) => ".".to_string(),
@@ -306,7 +311,8 @@ mod tests {
 
     use super::*;
 
-    /// Words in which everything that has a meaning in one of the formats is more likely than chance.
+    /// Words in which everything that has a meaning in one of the formats is more likely than
+    /// chance.
     fn hostile() -> impl Strategy<Value = String> {
         proptest::collection::vec(
             prop_oneof![
@@ -364,7 +370,8 @@ mod tests {
                 let continued = |text: &str| text.lines().filter(|line| line.ends_with('\\')).count();
                 prop_assert_eq!(continued(text), continued(like), "{}", text);
             }
-            // Each line of the rule has its quotes in pairs, none of them taken back by a backslash.
+            // Each line of the rule has its quotes in pairs, none of them taken back by a
+            // backslash.
             for line in rule_of(&serial).lines().filter(|line| !line.starts_with('#')) {
                 prop_assert!(line.matches('"').count() % 2 == 0 && !line.contains("\\\""), "{line}");
             }

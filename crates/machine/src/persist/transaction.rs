@@ -1,12 +1,13 @@
 //! Several files changed as one: all of them or none, whatever happens meanwhile.
 //!
-//! Before the first byte is written, a journal entry is durable that holds every file as it was and as it is to become. Each file is
-//! written beside its place, flushed, renamed over it, and its directory flushed. The entry is removed last, and durably: files outlive a
-//! restart, so an entry that a loss of power brought back would undo what was reported as kept. For the same reason an entry of
-//! another boot is undone like any other.
+//! Before the first byte is written, a journal entry is durable that holds every file as it was and
+//! as it is to become. Each file is written beside its place, flushed, renamed over it, and its
+//! directory flushed. The entry is removed last, and durably: files outlive a restart, so an entry
+//! that a loss of power brought back would undo what was reported as kept. For the same reason an
+//! entry of another boot is undone like any other.
 //!
-//! Undoing looks before it writes: a file that is neither as it was nor as it was to become has been edited by somebody since, and is
-//! left alone.
+//! Undoing looks before it writes: a file that is neither as it was nor as it was to become has
+//! been edited by somebody since, and is left alone.
 
 use std::fmt;
 use std::fs;
@@ -80,7 +81,8 @@ struct Changes {
 }
 
 impl Payload for Changes {
-    /// Every file is one that schedlab writes, and gives nobody more than reading it and root writing it.
+    /// Every file is one that schedlab writes, and gives nobody more than reading it and root
+    /// writing it.
     fn check(&self, root: &Root, key: &str) -> Result<(), String> {
         expect(key.starts_with(KEYS), "key", key, "schedlab-kept-...")?;
         for FileChange { path, before, after } in &self.files {
@@ -218,8 +220,9 @@ pub(super) fn missing_directories<'a>(
     missing
 }
 
-/// Makes the changes, then removes those of `emptied` directories (the innermost first) that are empty. `check` is asked before the
-/// point of no return. The caller has the lock of `key`, and no entry is under it.
+/// Makes the changes, then removes those of `emptied` directories (the innermost first) that are
+/// empty. `check` is asked before the point of no return. The caller has the lock of `key`, and no
+/// entry is under it.
 ///
 /// # Errors
 /// What went wrong; everything is as it was before then, or [`Refusal::HalfDone`].

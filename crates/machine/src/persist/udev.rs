@@ -1,13 +1,15 @@
 //! The device as udev knows it: what a rule can match, and what udev says of a rule.
 //!
-//! The identity comes from udev's own properties, not from sysfs: a rule matches those and nothing else, and udev reads serial numbers
-//! in ways of its own (blanks become `_`, odd bytes are escaped, the model is put in front).
+//! The identity comes from udev's own properties, not from sysfs: a rule matches those and nothing
+//! else, and udev reads serial numbers in ways of its own (blanks become `_`, odd bytes are
+//! escaped, the model is put in front).
 //!
 //! # `udevadm test` is no dry run
-//! systemd 252 writes every `ATTR{…}=` of the rules that match, makes symbolic links and an entry of udev's database; newer ones do
-//! less. So a rule is only ever checked for being understood: by `udevadm verify` where there is one (systemd 254), else by
-//! `udevadm test` of a device that does not exist, which reads all rules, complains, and stops there. That the rule means this device and
-//! no other is established from the properties.
+//! systemd 252 writes every `ATTR{…}=` of the rules that match, makes symbolic links and an entry
+//! of udev's database; newer ones do less. So a rule is only ever checked for being understood: by
+//! `udevadm verify` where there is one (systemd 254), else by `udevadm test` of a device that does
+//! not exist, which reads all rules, complains, and stops there. That the rule means this device
+//! and no other is established from the properties.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -75,7 +77,8 @@ impl Address {
             let property = key.strip_prefix("ENV{").and_then(|key| key.strip_suffix('}'));
             match property {
                 None => name == value,
-                // As the rule's pattern compares: a character that cannot stand in it is any character.
+                // As the rule's pattern compares: a character that cannot stand in it is any
+                // character.
                 Some(property) => properties.get(property).is_some_and(|found| alike(value, found)),
             }
         })
@@ -236,8 +239,9 @@ pub(super) fn properties(root: &Root, name: &str) -> Result<Properties, Error> {
 
 const PURPOSE: &str = "to know what a rule can tell the device by";
 
-/// The pattern of a rule that matches `value` and as little else as possible: udev takes `*`, `?` and `[` as wildcards, parts at
-/// `|`, ends at `"`, unless a backslash stands before it, and its line at a control character. What cannot be written is "any character".
+/// The pattern of a rule that matches `value` and as little else as possible: udev takes `*`, `?`
+/// and `[` as wildcards, parts at `|`, ends at `"`, unless a backslash stands before it, and its
+/// line at a control character. What cannot be written is "any character".
 pub(super) fn pattern(value: &str) -> String {
     let inner = value.trim_end_matches('\\');
     let has_wildcards =
@@ -268,7 +272,8 @@ fn alike(value: &str, found: &str) -> bool {
 /// What udev has to say against a file of rules that is in place; empty: it is understood.
 pub(super) fn complaints(root: &Root, rule: &Path) -> Result<Vec<String>, Error> {
     if root.tool("udevadm").is_none() {
-        // Without it the device's identity would not be known; where that comes from elsewhere there is no udev to ask.
+        // Without it the device's identity would not be known; where that comes from elsewhere
+        // there is no udev to ask.
         return Ok(Vec::new());
     }
     let run = |args: &[&str]| root.run("udevadm", args, "udev", "to check the rule");
@@ -295,7 +300,8 @@ fn about(stderr: &[u8], file: &str) -> Vec<String> {
         .collect()
 }
 
-/// Tells a running udevd to read its rules again; the reason why it could not, if there is one to tell.
+/// Tells a running udevd to read its rules again; the reason why it could not, if there is one to
+/// tell.
 pub(super) fn reload(root: &Root) -> Option<String> {
     if !root.path("/run/udev/control").exists() {
         return Some("udevd is not running here: it reads the rules when it starts".to_string());

@@ -1,6 +1,8 @@
-//! Files of the administration other than rules, installed and removed as one: the units of a watch.
+//! Files of the administration other than rules, installed and removed as one: the units of a
+//! watch.
 //!
-//! The transaction is that of persisted settings: all files or none, and `schedlab restore` undoes one that a crash has interrupted.
+//! The transaction is that of persisted settings: all files or none, and `schedlab restore` undoes
+//! one that a crash has interrupted.
 
 use std::path::PathBuf;
 
@@ -12,7 +14,8 @@ use crate::root::Root;
 /// Writes new files, all or none. `key` is one of the caller's own, `about` what the user calls it.
 ///
 /// # Errors
-/// [`Refusal::NotOurs`] for a file that is there and says something else; [`Error::Busy`]; [`Refusal::CannotWrite`].
+/// [`Refusal::NotOurs`] for a file that is there and says something else; [`Error::Busy`];
+/// [`Refusal::CannotWrite`].
 pub fn install_files(
     root: &Root,
     key: &str,
@@ -32,7 +35,8 @@ pub fn install_files(
     transaction::commit(root, &claim.key, about, changes, &[], || Ok(()))
 }
 
-/// Removes files, all or none; those that are gone already are left so. A file with a text must still have it, unless `force`.
+/// Removes files, all or none; those that are gone already are left so. A file with a text must
+/// still have it, unless `force`.
 ///
 /// # Errors
 /// [`Refusal::Edited`] without `force`; [`Error::Busy`]; [`Refusal::CannotWrite`].

@@ -39,7 +39,8 @@ impl Attributes {
         Attributes { flags: self.flags | RESET_ON_FORK, ..self }
     }
 
-    /// Whether both have the same policy, with what belongs to it. The kernel reports a slice for fair tasks whose slice was never set.
+    /// Whether both have the same policy, with what belongs to it. The kernel reports a slice for
+    /// fair tasks whose slice was never set.
     pub(super) fn is_same_policy(&self, other: &Attributes) -> bool {
         // Of a deadline task that has ended and was not reaped the kernel tells no times any more.
         let has_times = |of: &Attributes| {

@@ -2,8 +2,8 @@
 
 use crate::root::Root;
 
-/// What a task has had from the scheduler since it began. Of a program that has ended and was not reaped it can still be read, of its
-/// first thread.
+/// What a task has had from the scheduler since it began. Of a program that has ended and was not
+/// reaped it can still be read, of its first thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TaskCounters {
     /// Time on a CPU, in nanoseconds.

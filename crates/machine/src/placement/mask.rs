@@ -1,5 +1,6 @@
-//! A set of CPUs as the system calls take it: bits in a place of fixed size, so that it can be handed over between fork and exec,
-//! where nothing may be allocated. The C library's own set ends at 1024 CPUs, the kernel's at 8192.
+//! A set of CPUs as the system calls take it: bits in a place of fixed size, so that it can be
+//! handed over between fork and exec, where nothing may be allocated. The C library's own set ends
+//! at 1024 CPUs, the kernel's at 8192.
 
 use std::io;
 

@@ -1,6 +1,7 @@
 //! How a process is placed among others on the CPUs: nice level, policy, and which CPUs it may use.
 //!
-//! Given to a process between fork and exec, so that no child of it can escape, and read back from the kernel.
+//! Given to a process between fork and exec, so that no child of it can escape, and read back from
+//! the kernel.
 
 use std::io;
 
@@ -35,7 +36,8 @@ pub struct Placement {
     pub nice: Option<i32>,
     pub policy: Option<Policy>,
     pub affinity: Option<CpuList>,
-    /// How long it may run before another of the fair shares gets its turn, in nanoseconds, from 0.1 to 100 ms (Linux 6.12 or later).
+    /// How long it may run before another of the fair shares gets its turn, in nanoseconds, from
+    /// 0.1 to 100 ms (Linux 6.12 or later).
     pub slice: Option<u64>,
 }
 
@@ -45,7 +47,8 @@ impl Placement {
         *self == Placement::default()
     }
 
-    /// Gives it to the calling process: between fork and exec, where nothing may be allocated. Err names what was refused.
+    /// Gives it to the calling process: between fork and exec, where nothing may be allocated. Err
+    /// names what was refused.
     pub(crate) fn take(&self, mask: &Mask) -> Result<(), (&'static str, io::Error)> {
         if self.affinity.is_some() {
             mask.give(0).map_err(|cause| (AFFINITY, cause))?;
@@ -74,7 +77,8 @@ impl Placement {
         Mask::of(&self.affinity.clone().unwrap_or_else(every))
     }
 
-    /// What of it a process does not have: what was asked for, what it was, what is found. Nothing for a process that is gone.
+    /// What of it a process does not have: what was asked for, what it was, what is found. Nothing
+    /// for a process that is gone.
     pub fn missing(&self, pid: Pid) -> Vec<(&'static str, String, String)> {
         let mut missing = Vec::new();
         let Ok(found) = Attributes::of_task(pid.as_raw_nonzero().get()) else { return missing };
@@ -112,8 +116,8 @@ pub fn read_slice(text: &str) -> Result<u64, String> {
     ns.ok_or_else(|| "a slice is a time from 100us to 100ms, e.g. 3ms".to_string())
 }
 
-/// The slice of this process in nanoseconds, which programs inherit; none where the kernel has no slices of a task's own, or for a policy
-/// without slices.
+/// The slice of this process in nanoseconds, which programs inherit; none where the kernel has no
+/// slices of a task's own, or for a policy without slices.
 pub fn own_slice() -> Option<u64> {
     let own = Attributes::of_task(0).ok()?;
     (own.is_fair() && own.runtime != 0).then_some(own.runtime)
@@ -129,7 +133,8 @@ pub fn affinity_of(pid: Pid) -> Option<CpuList> {
     Mask::of_task(u32::try_from(pid.as_raw_nonzero().get()).ok()?).ok()?.list()
 }
 
-/// In what this process is not placed as programs usually are, which everything that it starts inherits: what, the usual, what it is.
+/// In what this process is not placed as programs usually are, which everything that it starts
+/// inherits: what, the usual, what it is.
 pub fn own_place(root: &Root) -> Vec<(&'static str, String, String)> {
     let (nice, policy, affinity) = (Some(0), Some(Policy::Other), CpuList::online(root));
     let usual = Placement { nice, policy, affinity, ..Placement::default() };

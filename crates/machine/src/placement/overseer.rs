@@ -1,10 +1,12 @@
 //! Realtime programs cannot lock up the machine.
 //!
-//! A realtime task that never sleeps keeps everything of fair shares off its CPU, the one that should end it included. Three things
-//! hold against that, each by itself: the waiting thread goes before every program that is started ([`Overseer`]), so that the deadline of
-//! a trial is kept even when every CPU is taken; the kernel ends a program of fifo or rr that does not sleep for longer than its
-//! deadline (RLIMIT_RTTIME); and a program dies with the thread that has started it (PR_SET_PDEATHSIG). Deadline tasks need less: the kernel
-//! admits no more of them than leave time for others.
+//! A realtime task that never sleeps keeps everything of fair shares off its CPU, the one that
+//! should end it included. Three things hold against that, each by itself: the waiting thread goes
+//! before every program that is started ([`Overseer`]), so that the deadline of a trial is kept
+//! even when every CPU is taken; the kernel ends a program of fifo or rr that does not sleep for
+//! longer than its deadline (RLIMIT_RTTIME); and a program dies with the thread that has started it
+//! (PR_SET_PDEATHSIG). Deadline tasks need less: the kernel admits no more of them than leave time
+//! for others.
 
 use std::io;
 use std::time::Duration;
@@ -19,13 +21,15 @@ use super::{Placement, Policy};
 /// How long a realtime program may run without sleeping before it is known when it has to end.
 const UNTIL_KNOWN: Duration = Duration::from_secs(60);
 
-/// What the kernel gives a program over its deadline before it kills it: that is the waiting thread's.
+/// What the kernel gives a program over its deadline before it kills it: that is the waiting
+/// thread's.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The waiting thread's priority: that of no program.
 const HIGHEST: u8 = 99;
 
-/// Bounds the calling process, if it is a realtime program: between fork and exec, where nothing may be allocated.
+/// Bounds the calling process, if it is a realtime program: between fork and exec, where nothing
+/// may be allocated.
 pub(crate) fn bound_realtime(placement: &Placement) -> io::Result<()> {
     if !placement.policy.is_some_and(Policy::is_realtime) {
         return Ok(());
@@ -41,7 +45,8 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The calling thread before every program, for as long as this lives; nothing, where that is not permitted or not needed.
+/// The calling thread before every program, for as long as this lives; nothing, where that is not
+/// permitted or not needed.
 #[derive(Debug)]
 pub(crate) struct Overseer {
     before: Option<Attributes>,
@@ -74,7 +79,8 @@ impl Overseer {
 }
 
 impl Drop for Overseer {
-    /// As it was before. Without CAP_SYS_NICE a thread cannot take back that its children are reset.
+    /// As it was before. Without CAP_SYS_NICE a thread cannot take back that its children are
+    /// reset.
     fn drop(&mut self) {
         if let Some(before) = self.before {
             let _ = before.give(0).or_else(|_| before.reset_on_fork().give(0));

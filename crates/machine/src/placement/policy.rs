@@ -15,9 +15,9 @@ pub enum Policy {
     Fifo(u8),
     /// SCHED_RR with a priority from 1 to 98: the same in turns.
     Rr(u8),
-    /// SCHED_DEADLINE: so much time in each period, each time before the deadline; in nanoseconds. It is the first thread's alone: the
-    /// kernel refuses to start further ones with the same, so those that it starts, threads and processes, get fair shares
-    /// (SCHED_FLAG_RESET_ON_FORK).
+    /// SCHED_DEADLINE: so much time in each period, each time before the deadline; in nanoseconds.
+    /// It is the first thread's alone: the kernel refuses to start further ones with the same, so
+    /// those that it starts, threads and processes, get fair shares (SCHED_FLAG_RESET_ON_FORK).
     Deadline {
         /// CPU time in each period.
         runtime: u64,
@@ -34,7 +34,8 @@ impl Policy {
     }
 }
 
-/// The highest priority of fifo and rr: 99 is left to the kernel's own threads and to what watches over the experiment.
+/// The highest priority of fifo and rr: 99 is left to the kernel's own threads and to what watches
+/// over the experiment.
 const HIGHEST: u8 = 98;
 
 impl FromStr for Policy {

@@ -1,4 +1,5 @@
-//! Why a placement cannot be had, and what to do about it: before it is tried, and when the kernel refuses it.
+//! Why a placement cannot be had, and what to do about it: before it is tried, and when the kernel
+//! refuses it.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,8 +17,8 @@ impl Placement {
     /// Refuses what can be known to be impossible here, together with the CPUs that others leave.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the setting and what would do: CPUs that are not there, a program that would be moved off its own
-    /// CPUs, a deadline on some of the CPUs only.
+    /// [`Error::Session`] naming the setting and what would do: CPUs that are not there, a program
+    /// that would be moved off its own CPUs, a deadline on some of the CPUs only.
     pub fn admit(&self, root: &Root, isolate: Option<&CpuList>) -> Result<(), Error> {
         let Some(affinity) = &self.affinity else { return Ok(()) };
         check_online(root, affinity)?;
@@ -106,7 +107,8 @@ fn realtime(root: &Root, priority: u8) -> String {
     }
 }
 
-/// The file of a v1 control group that permits no realtime: a kernel with CONFIG_RT_GROUP_SCHED gives new groups none.
+/// The file of a v1 control group that permits no realtime: a kernel with CONFIG_RT_GROUP_SCHED
+/// gives new groups none.
 fn group_without_realtime(root: &Root) -> Option<PathBuf> {
     let groups = root.read_optional(root.proc("self/cgroup"))?;
     let of_cpu = |line: &str| -> Option<String> {

@@ -1,5 +1,5 @@
-//! A block device's own counters: `stat` of its directory in /sys (Documentation/block/stat.rst), and the errors that a SCSI
-//! or ATA disk reports.
+//! A block device's own counters: `stat` of its directory in /sys (Documentation/block/stat.rst),
+//! and the errors that a SCSI or ATA disk reports.
 
 use std::path::Path;
 
@@ -66,8 +66,8 @@ impl DeviceCounters {
         })
     }
 
-    /// What was counted since `earlier`. A counter that ran backwards (the device was replaced, or a 32-bit kernel's wrapped)
-    /// gives 0, which shows as I/O that never reached the device.
+    /// What was counted since `earlier`. A counter that ran backwards (the device was replaced, or
+    /// a 32-bit kernel's wrapped) gives 0, which shows as I/O that never reached the device.
     pub fn since(&self, earlier: &DeviceCounters) -> DeviceDelta {
         DeviceDelta {
             reads: self.reads.saturating_sub(earlier.reads),
@@ -102,8 +102,8 @@ pub struct DeviceDelta {
     pub flushes: u64,
     /// Time with at least one request at the device, in milliseconds.
     pub busy_ms: u64,
-    /// Sum over requests of their time in the queue and at the device, in milliseconds; divided by the elapsed time it is the mean
-    /// number of requests in flight.
+    /// Sum over requests of their time in the queue and at the device, in milliseconds; divided by
+    /// the elapsed time it is the mean number of requests in flight.
     pub queue_ms: u64,
     /// Errors that a SCSI or ATA disk reported.
     pub device_errors: u64,

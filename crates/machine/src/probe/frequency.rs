@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-/// The mean current frequency of the CPUs in MHz, from `devices/system/cpu/cpuN/cpufreq/scaling_cur_freq` below `sys` (usually /sys),
-/// else from the lines `cpu MHz` of `cpuinfo` below `proc` (usually /proc).
+/// The mean current frequency of the CPUs in MHz, from
+/// `devices/system/cpu/cpuN/cpufreq/scaling_cur_freq` below `sys` (usually /sys), else from the
+/// lines `cpu MHz` of `cpuinfo` below `proc` (usually /proc).
 ///
-/// None where the machine does not tell: without cpufreq and without the flag `aperfmperf` in `cpuinfo`, as in most virtual machines,
-/// `cpu MHz` is a constant from the time of boot, which says nothing about the present.
+/// None where the machine does not tell: without cpufreq and without the flag `aperfmperf` in
+/// `cpuinfo`, as in most virtual machines, `cpu MHz` is a constant from the time of boot, which
+/// says nothing about the present.
 pub fn frequency_mhz(proc: &Path, sys: &Path) -> Option<f64> {
     of_cpufreq(&sys.join("devices/system/cpu")).or_else(|| {
         let text = std::fs::read_to_string(proc.join("cpuinfo")).ok()?;

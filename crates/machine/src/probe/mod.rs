@@ -1,12 +1,13 @@
 //! Probes: what the device and the system counted while a workload ran.
 //!
-//! A load engine knows what it asked for; only the kernel's counters know what happened. They tell whether the requests reached
-//! the device at all, whether somebody else used it, whether the hypervisor or the heat took the CPU away. Everything
-//! here is plain data, taken before and after a *whole* drive (warm-up included, since the device counts that too) and
-//! subtracted. What follows from a difference is the arena's matter.
+//! A load engine knows what it asked for; only the kernel's counters know what happened. They tell
+//! whether the requests reached the device at all, whether somebody else used it, whether the
+//! hypervisor or the heat took the CPU away. Everything here is plain data, taken before and after
+//! a *whole* drive (warm-up included, since the device counts that too) and subtracted. What
+//! follows from a difference is the arena's matter.
 //!
-//! Paths are parameters (the device's directory such as `/sys/block/loop0`, and the roots of /proc and /sys), so that every
-//! reading can be tested on files.
+//! Paths are parameters (the device's directory such as `/sys/block/loop0`, and the roots of /proc
+//! and /sys), so that every reading can be tested on files.
 
 mod device;
 mod frequency;

@@ -17,7 +17,8 @@ pub struct SystemCounters {
 }
 
 impl SystemCounters {
-    /// Reads `stat` below `proc` (usually /proc) and the CPUs' throttle counters below `sys` (usually /sys).
+    /// Reads `stat` below `proc` (usually /proc) and the CPUs' throttle counters below `sys`
+    /// (usually /sys).
     ///
     /// # Errors
     /// `stat` cannot be read or understood.
@@ -25,7 +26,8 @@ impl SystemCounters {
         let path = proc.join("stat");
         let text = read(&path)?;
         let first = text.lines().next().unwrap_or_default();
-        // user nice system idle iowait irq softirq steal; guest time behind them is counted in user already.
+        // user nice system idle iowait irq softirq steal; guest time behind them is counted in user
+        // already.
         let n = numbers(first);
         if !first.starts_with("cpu ") || n.len() < 8 {
             return Err(ProbeError::Malformed {

@@ -1,9 +1,11 @@
 //! A file system on the device under test, for the time of an experiment.
 //!
-//! It gets a random UUID of ours, by which it is known again after a crash: only a file system that has this UUID is ever taken off a device. mkfs
-//! works in full (ext4 without lazy initialisation, which would go on during trials), and gives a real device's blocks back to it (discard) as
-//! each mkfs does by default. A loop device's blocks are kept: giving them back would make holes in its file, whose reads then need no disk,
-//! and whose first writes need more than a write. `-E discard` in the options of mkfs.ext4 asks for it all the same.
+//! It gets a random UUID of ours, by which it is known again after a crash: only a file system that
+//! has this UUID is ever taken off a device. mkfs works in full (ext4 without lazy initialisation,
+//! which would go on during trials), and gives a real device's blocks back to it (discard) as each
+//! mkfs does by default. A loop device's blocks are kept: giving them back would make holes in its
+//! file, whose reads then need no disk, and whose first writes need more than a write. `-E discard`
+//! in the options of mkfs.ext4 asks for it all the same.
 
 use std::fs;
 use std::io;
@@ -24,7 +26,8 @@ use crate::error::Error;
 use crate::journal::payload::{expect, is_name, name_in};
 use crate::root::Root;
 
-/// How long somebody who looks at the mount (a virus scanner, an indexer, a dying process) is waited for.
+/// How long somebody who looks at the mount (a virus scanner, an indexer, a dying process) is
+/// waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long somebody may have the device who only asks whether it is free.
@@ -57,7 +60,8 @@ struct Maker {
     package: &'static str,
     /// What the smallest device has, in bytes.
     needs_bytes: u64,
-    /// Quiet, and not refusing a device that somebody consented to overwrite; a mounted one is refused all the same.
+    /// Quiet, and not refusing a device that somebody consented to overwrite; a mounted one is
+    /// refused all the same.
     always: &'static [&'static str],
     /// Leaves the blocks of the device where they are.
     keep_blocks: &'static [&'static str],
@@ -133,7 +137,8 @@ impl MadeFiles {
         }
     }
 
-    /// Takes it off the device, if it is on it: the name of the device then. A device that has something else, or is gone, is left alone.
+    /// Takes it off the device, if it is on it: the name of the device then. A device that has
+    /// something else, or is gone, is left alone.
     pub(super) fn wipe(&self, root: &Root) -> Result<Option<String>, Error> {
         let Some(name) = device::name_by_identity(root, &self.identity, &self.device)? else {
             return Ok(None);
@@ -216,7 +221,8 @@ fn mounts_elsewhere(option: &str) -> bool {
 pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result<(), Error> {
     let maker = maker(wanted)?;
     for word in wanted.mkfs.split_whitespace() {
-        // One more word is one more device to some, and a journal on another device, a prototype or a directory to others.
+        // One more word is one more device to some, and a journal on another device, a prototype or
+        // a directory to others.
         let leads_away = word.contains('/')
             || ["device=", "dev=", "UUID=", "LABEL="].iter().any(|name| word.contains(name));
         if leads_away {
@@ -262,8 +268,8 @@ pub(super) fn check(root: &Root, device: &Device, wanted: &FileSystem) -> Result
     Ok(())
 }
 
-/// Makes the file system and mounts it; the journal has it already. Nothing is done between the release of the device and mkfs, which opens it
-/// exclusively again.
+/// Makes the file system and mounts it; the journal has it already. Nothing is done between the
+/// release of the device and mkfs, which opens it exclusively again.
 pub(super) fn make(
     root: &Root,
     key: &str,
@@ -296,7 +302,8 @@ fn maker(wanted: &FileSystem) -> Result<&'static Maker, Error> {
     Ok(MAKERS.iter().find(|maker| maker.kind == wanted.kind).ok_or_else(unknown)?)
 }
 
-/// The extended options of mke2fs are one list, of which only the last counts, so ours and the user's are joined.
+/// The extended options of mke2fs are one list, of which only the last counts, so ours and the
+/// user's are joined.
 fn options_of_mkfs(
     maker: &Maker,
     wanted: &FileSystem,
@@ -383,7 +390,8 @@ fn mounted_at(root: &Root, at: &Path) -> Vec<PathBuf> {
     points.map(PathBuf::from).filter(|point| point.starts_with(at)).collect()
 }
 
-/// Runs a program that has to succeed. The moment for which losetup claims a device while it looks for a free one can fall here, too.
+/// Runs a program that has to succeed. The moment for which losetup claims a device while it looks
+/// for a free one can fall here, too.
 fn run(root: &Root, key: &str, dir: &Path, tool: &str, args: &[&str]) -> Result<Output, Error> {
     let since = Instant::now();
     loop {

@@ -39,7 +39,8 @@ pub(super) fn give_v2(dir: &Path, limits: &Limits, device: &str) -> Result<(), R
         give_bfq(dir, "io.bfq.weight", weight)?;
     }
     let Some(weight) = limits.weight else { return Ok(()) };
-    // The cost model and bfq each have a weight of their own; which of them works is the device's matter.
+    // The cost model and bfq each have a weight of their own; which of them works is the device's
+    // matter.
     let has = |name: &str| dir.join(name).exists();
     if !has("io.weight") && !has("io.bfq.weight") {
         return give(
@@ -119,8 +120,8 @@ fn give(dir: &Path, file: &str, value: &str, advice: &str) -> Result<(), Refused
     Err((file.to_string(), why))
 }
 
-/// Whether a file of a control group shows what was written to it: on one of its lines all words, which it may show among others, and
-/// without `default`.
+/// Whether a file of a control group shows what was written to it: on one of its lines all words,
+/// which it may show among others, and without `default`.
 fn is_shown(value: &str, found: &str) -> bool {
     let shows = |line: &str| {
         let has =
@@ -130,7 +131,8 @@ fn is_shown(value: &str, found: &str) -> bool {
     found.lines().any(shows)
 }
 
-/// Writes to a file of the kernel, which must be there: a new one would be a plain file of ours on a fake machine.
+/// Writes to a file of the kernel, which must be there: a new one would be a plain file of ours on
+/// a fake machine.
 pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
     io::Write::write_all(&mut OpenOptions::new().write(true).open(path)?, value.as_bytes())
 }

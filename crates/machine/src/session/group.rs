@@ -1,10 +1,13 @@
-//! Control groups of a session: what holds its programs together, and what gives them their share of the device.
+//! Control groups of a session: what holds its programs together, and what gives them their share
+//! of the device.
 //!
-//! A program is always in a group of its own in hierarchy v2, where there is one that can be written: no process leaves it by forking, and the
-//! kernel kills all of it at once. No controller is switched on for that, so nothing is scheduled otherwise. Only a program with a share gets
-//! controllers: `io` (and `memory`, without which the kernel does not know whose written pages it writes back) in v2, or a group of v1's `blkio`.
-//! All groups of a session lie in one directory that has the session's key for a name, at the root of the hierarchy: beside this process's
-//! own group the kernel would not allow controllers.
+//! A program is always in a group of its own in hierarchy v2, where there is one that can be
+//! written: no process leaves it by forking, and the kernel kills all of it at once. No controller
+//! is switched on for that, so nothing is scheduled otherwise. Only a program with a share gets
+//! controllers: `io` (and `memory`, without which the kernel does not know whose written pages it
+//! writes back) in v2, or a group of v1's `blkio`. All groups of a session lie in one directory
+//! that has the session's key for a name, at the root of the hierarchy: beside this process's own
+//! group the kernel would not allow controllers.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -42,7 +45,8 @@ impl Enabled {
         expect(is_name(controller), "controller", controller, "a name")
     }
 
-    /// Switches it off again. Where somebody else has begun to use it, the kernel refuses, and it stays.
+    /// Switches it off again. Where somebody else has begun to use it, the kernel refuses, and it
+    /// stays.
     pub(super) fn put_back(&self) {
         let _ = fs::write(&self.file, format!("-{}", self.controller));
     }
@@ -57,7 +61,8 @@ pub(super) struct Group {
     account: Option<(PathBuf, String)>,
 }
 
-/// Bytes that a program's group has moved to and from the device, as the kernel's control groups count it.
+/// Bytes that a program's group has moved to and from the device, as the kernel's control groups
+/// count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Io {
     pub read_bytes: u64,
@@ -69,7 +74,8 @@ pub(super) fn is_io_in_v2(root: &Root) -> bool {
     Hierarchies::of(root).io().is_some()
 }
 
-/// Makes the groups of a program; `enable` is called before a controller is switched on at the root.
+/// Makes the groups of a program; `enable` is called before a controller is switched on at the
+/// root.
 pub(super) fn make(
     root: &Root,
     key: &str,
@@ -99,7 +105,8 @@ fn fill(
     enable: &mut dyn FnMut(Enabled) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let refuse = |why: String| Error::from(Fault::Share { what: limits.text(), why });
-    // Without permission, or in a container, there is none: what is started is found by its mark then.
+    // Without permission, or in a container, there is none: what is started is found by its mark
+    // then.
     let v2 = found.v2.as_ref().and_then(|v2| Some((v2, group.enter(v2.join(name)).ok()?)));
     if !limits.needs_group()
         && !(limits.own_group && (found.io().is_some() || found.blkio.is_some()))
@@ -190,7 +197,8 @@ impl Group {
     }
 }
 
-/// What the kernel counted on a device: `7:0 rbytes=1 wbytes=2 …` (v2), or `7:0 Read 1` and `7:0 Write 2` (v1). No line: nothing was moved.
+/// What the kernel counted on a device: `7:0 rbytes=1 wbytes=2 …` (v2), or `7:0 Read 1` and
+/// `7:0 Write 2` (v1). No line: nothing was moved.
 fn read_io(text: &str, device: &str) -> Io {
     let mut io = Io::default();
     for line in text.lines() {

@@ -1,8 +1,10 @@
-//! What an experiment with real programs makes on a machine beside settings: processes, and a file system with its mount.
+//! What an experiment with real programs makes on a machine beside settings: processes, and a file
+//! system with its mount.
 //!
-//! Everything is made through a [`Session`], which knows how to end it: programs with all that they have started, then the mount, then
-//! the directory, then the file system itself. The same after a crash, from the journal: an entry is there before anything else is, and names
-//! mount point, device and UUID before the file system is made.
+//! Everything is made through a [`Session`], which knows how to end it: programs with all that they
+//! have started, then the mount, then the directory, then the file system itself. The same after a
+//! crash, from the journal: an entry is there before anything else is, and names mount point,
+//! device and UUID before the file system is made.
 
 mod files;
 mod give;
@@ -39,7 +41,8 @@ use group::Enabled;
 use scan::Whose;
 use share::Limits;
 
-/// What a session has made, as its journal entry has it. Programs and control groups are found by the session's key.
+/// What a session has made, as its journal entry has it. Programs and control groups are found by
+/// the session's key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Made {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -160,12 +163,14 @@ impl Session {
         })
     }
 
-    /// Makes a file system on a claimed device and mounts it. The claim ends its exclusive use of the device for that.
+    /// Makes a file system on a claimed device and mounts it. The claim ends its exclusive use of
+    /// the device for that.
     ///
     /// # Errors
-    /// Before anything is written: [`Error::ToolMissing`] with the package, [`Error::InUse`], and [`Error::Session`] for a file system that the
-    /// kernel does not have, a device that is too small, options that lead elsewhere. [`Error::ToolFailed`] with what mkfs or mount said;
-    /// the end of the session takes away what was made by then.
+    /// Before anything is written: [`Error::ToolMissing`] with the package, [`Error::InUse`], and
+    /// [`Error::Session`] for a file system that the kernel does not have, a device that is too
+    /// small, options that lead elsewhere. [`Error::ToolFailed`] with what mkfs or mount said; the
+    /// end of the session takes away what was made by then.
     pub fn make_files(
         &mut self,
         device: &Device,
@@ -242,10 +247,12 @@ impl Session {
         self.files.as_ref().map(files::Mounted::at)
     }
 
-    /// Unmounts and mounts again: everything is on the device, and nothing of it in memory. Nothing else of the machine's caches is touched.
+    /// Unmounts and mounts again: everything is on the device, and nothing of it in memory. Nothing
+    /// else of the machine's caches is touched.
     ///
     /// # Errors
-    /// [`Error::Session`] naming who still works in it after 5 s; [`Error::ToolFailed`] when mount fails.
+    /// [`Error::Session`] naming who still works in it after 5 s; [`Error::ToolFailed`] when mount
+    /// fails.
     pub fn cool(&mut self) -> Result<(), Error> {
         match &self.files {
             Some(files) => files.remount(&self.root, &self.key),
@@ -253,9 +260,11 @@ impl Session {
         }
     }
 
-    /// Whether a program can be given this share of the device here: a program that does nothing is given it. Later programs of the session
-    /// get their shares of this device. A weight counts only where the device's scheduler is bfq, or where a cost model is at work
-    /// (`io.cost.qos`); bounds hold with every scheduler, but under control groups v1 not for what is written through the page cache.
+    /// Whether a program can be given this share of the device here: a program that does nothing is
+    /// given it. Later programs of the session get their shares of this device. A weight counts
+    /// only where the device's scheduler is bfq, or where a cost model is at work (`io.cost.qos`);
+    /// bounds hold with every scheduler, but under control groups v1 not for what is written
+    /// through the page cache.
     ///
     /// # Errors
     /// [`Error::Session`] naming the part of the share, the controller and the reason.
@@ -266,7 +275,8 @@ impl Session {
         ended.wait(Duration::from_secs(30), &AtomicBool::new(false)).map(drop)
     }
 
-    /// Whether `io_max` bounds what a program writes through the page cache: v1 counts that as the kernel's own.
+    /// Whether `io_max` bounds what a program writes through the page cache: v1 counts that as the
+    /// kernel's own.
     pub fn bounds_hold_for_the_page_cache(&self) -> bool {
         group::is_io_in_v2(&self.root)
     }
@@ -274,7 +284,8 @@ impl Session {
     /// Starts a program of this session.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the program that cannot be started, its user or its share; [`Error::Io`].
+    /// [`Error::Session`] naming the program that cannot be started, its user or its share;
+    /// [`Error::Io`].
     pub fn start(&self, launch: &Launch) -> Result<Running, Error> {
         let limits = Limits::read(&launch.share)?;
         let mut state = self.state();
@@ -302,7 +313,8 @@ impl Session {
         start::start(launch, place)
     }
 
-    /// Journals that a program will become this user by itself (`setpriv`): what it starts is found again by its mark only then.
+    /// Journals that a program will become this user by itself (`setpriv`): what it starts is found
+    /// again by its mark only then.
     ///
     /// # Errors
     /// [`Error::Io`] when the journal cannot be written.
@@ -330,11 +342,12 @@ impl Session {
         })
     }
 
-    /// Ends all programs of the session, unmounts, and leaves the device without the file system that it got. Gives the names of programs that
-    /// were still there.
+    /// Ends all programs of the session, unmounts, and leaves the device without the file system
+    /// that it got. Gives the names of programs that were still there.
     ///
     /// # Errors
-    /// [`Error::Session`] when a program or the mount stays; the journal keeps it then, for `schedlab restore`.
+    /// [`Error::Session`] when a program or the mount stays; the journal keeps it then, for
+    /// `schedlab restore`.
     pub fn end(mut self) -> Result<Vec<String>, Error> {
         self.ended = true;
         self.finish()
@@ -376,8 +389,9 @@ impl Drop for Session {
     }
 }
 
-/// Ends a session: programs, control groups, mount, directory, file system, journal entry and its `lock`. Every step may already have been
-/// done: a crash can come between any two. Of an earlier boot only the file system can be there.
+/// Ends a session: programs, control groups, mount, directory, file system, journal entry and its
+/// `lock`. Every step may already have been done: a crash can come between any two. Of an earlier
+/// boot only the file system can be there.
 fn undo(root: &Root, key: &str, made: &Made, boot_id: &str, lock: &Lock) -> Result<Cleanup, Error> {
     let mut left = Cleanup { at: made.mount_point(), ..Cleanup::default() };
     if boot_id == root.boot_id()? {

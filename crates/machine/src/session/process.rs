@@ -1,4 +1,5 @@
-//! Programs that belong to an experiment: started apart, fed, waited for within a deadline, and ended with all that they have started.
+//! Programs that belong to an experiment: started apart, fed, waited for within a deadline, and
+//! ended with all that they have started.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -31,7 +32,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long what a program has started may outlive it before it counts as left behind.
 const FAREWELL: Duration = Duration::from_millis(100);
 
-/// How often a running program is looked after: whether its deadline is over, and how much it has printed.
+/// How often a running program is looked after: whether its deadline is over, and how much it has
+/// printed.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How much of what a program prints is kept, in bytes; of more, the end.
@@ -45,21 +47,25 @@ pub struct Launch {
     pub env: Vec<(String, OsString)>,
     /// Its working directory; `/` if none is named.
     pub dir: PathBuf,
-    /// The user that it runs as, by name, with that user's groups; this process's own if none is named. Such a program is also `apart`.
+    /// The user that it runs as, by name, with that user's groups; this process's own if none is
+    /// named. Such a program is also `apart`.
     pub user: Option<String>,
-    /// It has a session of its own without a terminal, only the standard descriptors, and cannot gain rights by executing a file.
+    /// It has a session of its own without a terminal, only the standard descriptors, and cannot
+    /// gain rights by executing a file.
     pub apart: bool,
     pub share: Share,
     pub placement: Placement,
     /// What it reads on standard input.
     pub input: Vec<u8>,
-    /// Where it prints to instead of memory, for a reader that needs it at once; [`Ended::stdout`] is empty then.
+    /// Where it prints to instead of memory, for a reader that needs it at once; [`Ended::stdout`]
+    /// is empty then.
     pub stdout: Option<Arc<OwnedFd>>,
 }
 
 /// A program on its way; dropped, it is ended with all that it has started.
 ///
-/// What it prints is kept in memory, the last 64 MiB of it while it is waited for or looked at: nothing is written to any file system.
+/// What it prints is kept in memory, the last 64 MiB of it while it is waited for or looked at:
+/// nothing is written to any file system.
 #[derive(Debug)]
 pub struct Running {
     pub(super) root: Root,
@@ -89,7 +95,8 @@ pub struct Ended {
     pub too_long: bool,
     /// It was ended by us: the experiment was interrupted.
     pub stopped: bool,
-    /// Names of processes that it had started and that were still there 100 ms after its end; they were killed.
+    /// Names of processes that it had started and that were still there 100 ms after its end; they
+    /// were killed.
     pub left: Vec<String>,
     /// CPU time that this process itself has used from the program's start to its end.
     pub own_cpu: Duration,
@@ -97,8 +104,9 @@ pub struct Ended {
     pub task: TaskCounters,
     /// What of its placement it did not have at its end: what, wanted, found.
     pub displaced: Vec<(&'static str, String, String)>,
-    /// What its control group moved to and from the device; known only of a program with a weight or bounds, since only such a one is in a
-    /// group that the kernel counts for. What it wrote through the page cache may be missing: v1 does not know whose pages it writes back.
+    /// What its control group moved to and from the device; known only of a program with a weight
+    /// or bounds, since only such a one is in a group that the kernel counts for. What it wrote
+    /// through the page cache may be missing: v1 does not know whose pages it writes back.
     pub io: Option<Io>,
 }
 
@@ -140,11 +148,12 @@ impl Running {
         };
     }
 
-    /// Waits for its end; when the deadline is over or `stop` is set, it gets SIGTERM, and SIGKILL after 5 s. Then everything that it has left
-    /// behind is killed.
+    /// Waits for its end; when the deadline is over or `stop` is set, it gets SIGTERM, and SIGKILL
+    /// after 5 s. Then everything that it has left behind is killed.
     ///
     /// # Errors
-    /// [`Error::Io`] when it cannot be waited for, [`Error::Session`] when what it has left behind does not die.
+    /// [`Error::Io`] when it cannot be waited for, [`Error::Session`] when what it has left behind
+    /// does not die.
     pub fn wait(mut self, deadline: Duration, stop: &AtomicBool) -> Result<Ended, Error> {
         let _overseer = Overseer::of(&self.placement, self.id(), deadline);
         let (mut too_long, mut stopped) = (false, false);

@@ -1,15 +1,19 @@
-//! Finding and ending what a session has started, in /proc: by the mark in the environment, by control group, and by descent.
+//! Finding and ending what a session has started, in /proc: by the mark in the environment, by
+//! control group, and by descent.
 //!
-//! The three complete each other. A control group holds whatever is started in it, but there is none in many containers, and a program can leave
-//! it. The mark is inherited by everything, but a program may overwrite its environment (PostgreSQL's processes do, for their titles), and then
-//! it is found as the child of one that has not. Whatever a signal is sent to is held by a pidfd and looked at again first, since numbers of
-//! processes are used again.
+//! The three complete each other. A control group holds whatever is started in it, but there is
+//! none in many containers, and a program can leave it. The mark is inherited by everything, but a
+//! program may overwrite its environment (PostgreSQL's processes do, for their titles), and then it
+//! is found as the child of one that has not. Whatever a signal is sent to is held by a pidfd and
+//! looked at again first, since numbers of processes are used again.
 //!
-//! Every user can put any mark into the environment of a process. So a mark counts only where the process's *real* user is one whose programs
-//! the session has started: this process's own user, and those that were journaled before a program ran as them. Not the effective user and
-//! not the owner of /proc/PID: a setuid program and one that cannot be dumped belong to root there, with the environment of the user
-//! who started them. What another user has marked is neither killed nor waited for. A program that becomes a further user by itself (sudo, su)
-//! belongs to the session by its control group and by descent.
+//! Every user can put any mark into the environment of a process. So a mark counts only where the
+//! process's *real* user is one whose programs the session has started: this process's own user,
+//! and those that were journaled before a program ran as them. Not the effective user and not the
+//! owner of /proc/PID: a setuid program and one that cannot be dumped belong to root there, with
+//! the environment of the user who started them. What another user has marked is neither killed nor
+//! waited for. A program that becomes a further user by itself (sudo, su) belongs to the session by
+//! its control group and by descent.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,8 +28,8 @@ use crate::error::Error;
 use crate::processes;
 use crate::root::Root;
 
-/// By this variable of the environment everything that a session has started is found again; its value is the session's key, a slash, and
-/// the program's number.
+/// By this variable of the environment everything that a session has started is found again; its
+/// value is the session's key, a slash, and the program's number.
 pub(super) const MARK: &str = "SCHEDLAB_SESSION";
 
 /// How long a killed process may take to be gone: it can be waiting for a device.
@@ -108,12 +112,13 @@ impl Whose {
         ours.into_iter().filter_map(of).collect()
     }
 
-    /// Waits until nothing of it is left, kills what is still there after `patience`, again and again, and gives the names of what it killed,
-    /// each once.
+    /// Waits until nothing of it is left, kills what is still there after `patience`, again and
+    /// again, and gives the names of what it killed, each once.
     pub(super) fn end(&self, root: &Root, patience: Duration) -> Result<Vec<String>, Error> {
         let since = Instant::now();
         let mut names = BTreeSet::new();
-        // No process leaves a control group by forking. Without one, a process that forks while the list is read may be missed once.
+        // No process leaves a control group by forking. Without one, a process that forks while the
+        // list is read may be missed once.
         let mut looks = if self.groups.is_empty() { 2 } else { 1 };
         let mut killed = false;
         while looks > 0 {

@@ -12,9 +12,11 @@ const WEIGHTS: std::ops::RangeInclusive<u32> = 1..=10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Share {
-    /// Weight of its control group for I/O, 1 to 10000, where 100 is what everybody has. bfq takes up to 1000.
+    /// Weight of its control group for I/O, 1 to 10000, where 100 is what everybody has. bfq takes
+    /// up to 1000.
     pub io_weight: Option<u32>,
-    /// Bounds of its control group: `rbps`, `wbps` (bytes a second), `riops`, `wiops` (requests a second), e.g. `wbps=10M wiops=100`.
+    /// Bounds of its control group: `rbps`, `wbps` (bytes a second), `riops`, `wiops` (requests a
+    /// second), e.g. `wbps=10M wiops=100`.
     pub io_max: Option<String>,
     /// `idle`, `best-effort:0…7` or `realtime:0…7`, 0 being the highest.
     pub ioprio: Option<String>,
@@ -24,9 +26,11 @@ pub struct Share {
     pub bfq_weight: Option<u32>,
     /// The latency in microseconds that its siblings are throttled for.
     pub latency_us: Option<u64>,
-    /// The class that all of its requests get: `no-change`, `none-to-rt`, `promote-to-rt`, `restrict-to-be` or `idle`.
+    /// The class that all of its requests get: `no-change`, `none-to-rt`, `promote-to-rt`,
+    /// `restrict-to-be` or `idle`.
     pub prio_class: Option<String>,
-    /// Whether it has a control group of its own even where nothing is asked of that, so that it competes as the others do.
+    /// Whether it has a control group of its own even where nothing is asked of that, so that it
+    /// competes as the others do.
     pub own_group: bool,
 }
 

@@ -1,8 +1,9 @@
 //! Starting a program: what it finds around itself, and what is done between fork and exec.
 //!
-//! A program joins its control groups and gets its priority and its user before it executes its first instruction, so no child of it can
-//! escape. This is done in the forked process itself rather than by a chain of wrapper programs (sh, ionice, setpriv), each of which would cost
-//! an exec inside the measured time, and could be missing.
+//! A program joins its control groups and gets its priority and its user before it executes its
+//! first instruction, so no child of it can escape. This is done in the forked process itself
+//! rather than by a chain of wrapper programs (sh, ionice, setpriv), each of which would cost an
+//! exec inside the measured time, and could be missing.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -68,7 +69,8 @@ pub(super) fn start(launch: &Launch, mut place: LaunchContext<'_>) -> Result<Run
     })
 }
 
-/// Files without a name or a place: standard output, standard error, standard input with its content.
+/// Files without a name or a place: standard output, standard error, standard input with its
+/// content.
 fn memory_files(input: &[u8]) -> Result<[File; 3], Error> {
     let new = |name: &str| -> Result<File, Error> {
         let made = memfd_create(name, MemfdFlags::CLOEXEC);

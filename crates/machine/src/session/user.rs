@@ -1,6 +1,7 @@
 //! The user that a program runs as: the numbers of a name, and the home directory.
 //!
-//! `id` and `getent` are asked, since they know users of directory services as well, which /etc/passwd does not.
+//! `id` and `getent` are asked, since they know users of directory services as well, which
+//! /etc/passwd does not.
 
 use rustix::process::{Gid, Uid};
 

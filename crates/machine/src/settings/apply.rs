@@ -18,9 +18,9 @@ pub(super) struct Write {
     pub(super) value: String,
 }
 
-/// Puts writes into the order that the kernel needs: the device's attributes first (switching a cost model on moves write-back
-/// throttling), the queue's before the scheduler's tunables (`nr_requests` resets mq-deadline's `async_depth`), and `read_ahead_kb`
-/// last of the queue's.
+/// Puts writes into the order that the kernel needs: the device's attributes first (switching a
+/// cost model on moves write-back throttling), the queue's before the scheduler's tunables
+/// (`nr_requests` resets mq-deadline's `async_depth`), and `read_ahead_kb` last of the queue's.
 pub(super) fn in_order(writes: impl Iterator<Item = Write>) -> impl Iterator<Item = Write> {
     let mut all: Vec<Write> = writes.collect();
     all.sort_by(|a, b| rank(a).cmp(&rank(b)));
@@ -55,7 +55,8 @@ pub(super) fn verify(root: &Root, device: &str, write: &Write) -> Option<Problem
     })
 }
 
-/// Makes `scheduler` the scheduler of the device, loading its module if the kernel does not offer it yet.
+/// Makes `scheduler` the scheduler of the device, loading its module if the kernel does not offer
+/// it yet.
 pub(super) fn switch(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
     let wanted = scheduler.to_string();
     let attribute = "scheduler".to_string();
@@ -77,8 +78,9 @@ pub(super) fn switch(root: &Root, device: &str, scheduler: &str) -> Result<(), P
     }
 }
 
-/// A mark of this activation of the scheduler: the kernel makes the directory of tunables anew at each switch, so a switch there
-/// and back shows in its inode number. None for `none`, which has no tunables.
+/// A mark of this activation of the scheduler: the kernel makes the directory of tunables anew at
+/// each switch, so a switch there and back shows in its inode number. None for `none`, which has no
+/// tunables.
 pub(super) fn activation(root: &Root, device: &str) -> Option<u64> {
     fs::metadata(queue_dir(root, device).join("iosched")).ok().map(|meta| meta.ino())
 }

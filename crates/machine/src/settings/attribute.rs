@@ -1,4 +1,5 @@
-//! Attributes of a queue, its scheduler and its device: where they are, how their texts compare, and which belong to the scheduler.
+//! Attributes of a queue, its scheduler and its device: where they are, how their texts compare,
+//! and which belong to the scheduler.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,8 +8,9 @@ use super::device_attributes::{self, Row};
 use crate::device::queue_dir;
 use crate::root::Root;
 
-/// Queue attributes that the kernel sets anew when the scheduler changes: the size of the scheduler's window, its share for
-/// asynchronous requests, and write-back throttling, which bfq switches off.
+/// Queue attributes that the kernel sets anew when the scheduler changes: the size of the
+/// scheduler's window, its share for asynchronous requests, and write-back throttling, which bfq
+/// switches off.
 const SCHEDULERS_OWN: [&str; 3] = ["async_depth", "nr_requests", "wbt_lat_usec"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +72,8 @@ pub(crate) fn is_schedulers_own(name: &str) -> bool {
     SCHEDULERS_OWN.contains(&name)
 }
 
-/// Attributes that the kernel keeps apart from the limits of the queue: writing them moves no read-ahead.
+/// Attributes that the kernel keeps apart from the limits of the queue: writing them moves no
+/// read-ahead.
 const NO_LIMITS: [&str; 8] = [
     "async_depth",
     "io_poll",
@@ -87,9 +90,10 @@ pub(crate) fn is_limit(name: &str) -> bool {
     name != "read_ahead_kb" && !NO_LIMITS.contains(&name)
 }
 
-/// The order in which attributes are written: `read_ahead_kb` last, because the kernel computes it anew when a limit of the
-/// queue (`max_sectors_kb`, `rotational`) is written, whatever it was before; `async_depth`, which from Linux 7.0 on is beside
-/// `nr_requests`, after that, which resets it; bfq's `strict_guarantees` before `slice_idle`, which it may raise.
+/// The order in which attributes are written: `read_ahead_kb` last, because the kernel computes it
+/// anew when a limit of the queue (`max_sectors_kb`, `rotational`) is written, whatever it was
+/// before; `async_depth`, which from Linux 7.0 on is beside `nr_requests`, after that, which resets
+/// it; bfq's `strict_guarantees` before `slice_idle`, which it may raise.
 pub(crate) fn order(name: &str) -> (u8, &str) {
     let rank = match name {
         "strict_guarantees" => 0,
@@ -106,9 +110,10 @@ pub fn same(wanted: &str, found: &str) -> bool {
         || number(wanted).is_some_and(|value| number(found) == Some(value))
 }
 
-/// Whether what was read back is what was written as nearly as the kernel can keep it: times are kept in ticks of up to 10 ms
-/// (`read_expire` 501 reads 504 at 250 Hz), read-ahead in pages. A clamped value (`nr_requests` 1 reads 4) is not: the user
-/// asked for something else than what is measured.
+/// Whether what was read back is what was written as nearly as the kernel can keep it: times are
+/// kept in ticks of up to 10 ms (`read_expire` 501 reads 504 at 250 Hz), read-ahead in pages. A
+/// clamped value (`nr_requests` 1 reads 4) is not: the user asked for something else than what is
+/// measured.
 pub fn same_as_kernel_keeps(name: &str, wanted: &str, found: &str) -> bool {
     if let Some(row) = device_attributes::row(name) {
         return row.same(wanted, found);

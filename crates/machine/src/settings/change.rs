@@ -1,14 +1,18 @@
-//! A change of a device's settings that stays: planned, carried out whole or not at all, and then let go of, or held for a while.
+//! A change of a device's settings that stays: planned, carried out whole or not at all, and then
+//! let go of, or held for a while.
 //!
-//! An experiment puts its arms into effect with a [`Guard`], which gives every arm the same start. A change is what a user asks for:
-//! only what is named is touched. If it names another scheduler than the present one, the kernel's fresh defaults hold for what is
-//! not named; if it names the present one, nothing else of it is touched. What the kernel ties to a named attribute moves along and is
-//! reported (`nr_requests` moves mq-deadline's `async_depth`), with one exception: read-ahead, which the kernel computes anew whenever
-//! a limit of the queue is written, is written back as it was, since a request for smaller requests does not ask for that.
+//! An experiment puts its arms into effect with a [`Guard`], which gives every arm the same start.
+//! A change is what a user asks for: only what is named is touched. If it names another scheduler
+//! than the present one, the kernel's fresh defaults hold for what is not named; if it names the
+//! present one, nothing else of it is touched. What the kernel ties to a named attribute moves
+//! along and is reported (`nr_requests` moves mq-deadline's `async_depth`), with one exception:
+//! read-ahead, which the kernel computes anew whenever a limit of the queue is written, is written
+//! back as it was, since a request for smaller requests does not ask for that.
 //!
 //! # Promises
-//! Old values are durable before the first write, and their entry goes when everything named has been read back. So after a crash at any
-//! point between, restoring brings back exactly the state before. What fails, or has no effect, takes everything back.
+//! Old values are durable before the first write, and their entry goes when everything named has
+//! been read back. So after a crash at any point between, restoring brings back exactly the state
+//! before. What fails, or has no effect, takes everything back.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -71,8 +75,8 @@ pub struct Changed {
     pub named: bool,
 }
 
-/// A change that is in force for a while. It ends by [`Held::end`], by dropping it, or after a crash by
-/// [`restore_all`](super::restore_all); [`end`](super::end) ends that of another process.
+/// A change that is in force for a while. It ends by [`Held::end`], by dropping it, or after a
+/// crash by [`restore_all`](super::restore_all); [`end`](super::end) ends that of another process.
 #[derive(Debug)]
 pub struct Held {
     guard: Guard,
@@ -97,12 +101,13 @@ impl Held {
 }
 
 impl Change {
-    /// Checks what is asked for against the device and the tables, and puts the writes into the order that the kernel needs. Reads
-    /// only, and needs no privileges.
+    /// Checks what is asked for against the device and the tables, and puts the writes into the
+    /// order that the kernel needs. Reads only, and needs no privileges.
     ///
     /// # Errors
-    /// [`Error::NoScheduler`], [`Error::UnknownScheduler`], [`Error::UnknownTunable`], [`Error::TunableOfOther`], [`Error::NotShown`],
-    /// [`Error::ReadOnlyAttribute`], [`Error::OutOfRange`], [`Error::NoWayBack`].
+    /// [`Error::NoScheduler`], [`Error::UnknownScheduler`], [`Error::UnknownTunable`],
+    /// [`Error::TunableOfOther`], [`Error::NotShown`], [`Error::ReadOnlyAttribute`],
+    /// [`Error::OutOfRange`], [`Error::NoWayBack`].
     pub fn plan(root: &Root, device: &Device, setting: &Setting) -> Result<Change, Error> {
         let now = Snapshot::take(root, &device.name);
         let Some(present) = &now.scheduler else {
@@ -125,7 +130,8 @@ impl Change {
         Ok(Change { root, device, setting, switch_to, writes, keeps_read_ahead })
     }
 
-    /// What would be written, in this order. A value that is in effect already is not written again.
+    /// What would be written, in this order. A value that is in effect already is not written
+    /// again.
     pub fn writes(&self) -> Vec<PlannedWrite> {
         let queue = queue_dir(&self.root, &self.device.name);
         let now = Snapshot::take(&self.root, &self.device.name);
@@ -165,18 +171,21 @@ impl Change {
         all
     }
 
-    /// Carries the change out for good, i.e. until somebody changes it again or the machine is restarted.
+    /// Carries the change out for good, i.e. until somebody changes it again or the machine is
+    /// restarted.
     ///
     /// # Errors
-    /// [`Error::NotSet`] when a write fails or has no effect: everything is as before then. [`Error::Busy`], [`Error::Held`],
-    /// [`Error::Io`] when the journal cannot be written: nothing was written then.
+    /// [`Error::NotSet`] when a write fails or has no effect: everything is as before then.
+    /// [`Error::Busy`], [`Error::Held`], [`Error::Io`] when the journal cannot be written: nothing
+    /// was written then.
     pub fn carry_out(self) -> Result<Done, Error> {
         let (guard, done) = self.begin(None)?;
         guard.keep()?;
         Ok(done)
     }
 
-    /// Carries the change out for a while: the journal goes on knowing the old values, with this process as their owner.
+    /// Carries the change out for a while: the journal goes on knowing the old values, with this
+    /// process as their owner.
     pub fn hold(self, duration: Duration) -> Result<Held, Error> {
         let lasting = Lasting::of(duration);
         let (guard, done) = self.begin(Some(lasting))?;
@@ -185,7 +194,8 @@ impl Change {
 
     fn begin(self, lasting: Option<Lasting>) -> Result<(Guard, Done), Error> {
         let guard = Guard::begin_lasting(&self.root, &self.device, lasting)?;
-        // The guard may have undone what a dead owner left, and the name may have become another disk's since it was looked up.
+        // The guard may have undone what a dead owner left, and the name may have become another
+        // disk's since it was looked up.
         let is_same =
             device::name_by_identity(&self.root, &self.device.identity, &self.device.name)?;
         if is_same.as_ref() != Some(&self.device.name) {

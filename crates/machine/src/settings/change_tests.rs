@@ -1,4 +1,5 @@
-//! Laws of a change that stays, on the fake machine. The same on a real loop device: `tests/it/settings.rs`.
+//! Laws of a change that stays, on the fake machine. The same on a real loop device:
+//! `tests/it/settings.rs`.
 
 use std::fs;
 use std::sync::Arc;

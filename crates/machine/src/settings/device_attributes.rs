@@ -1,14 +1,19 @@
-//! Attributes of a device that are not in its queue: the cost model of the io controller, and switches of a drive.
+//! Attributes of a device that are not in its queue: the cost model of the io controller, and
+//! switches of a drive.
 //!
-//! `io.cost.qos` and `io.cost.model` are files of the root of control groups v2 with one line for each device, which begins with the
-//! device's number. The number is never part of a value here: it is read when a line is read or written, so that neither a plan nor a
-//! forged journal can name another device. A device that has had no model has no line; the state that a line can be put back to is
-//! then `enable=0 ctrl=auto`, the kernel's own ([`Row::unset`]). With `ctrl=auto` the kernel chooses the numbers itself and may change
-//! them, and a number that is written ends `ctrl=auto`: so of such a line only `enable` and `ctrl` are kept.
+//! `io.cost.qos` and `io.cost.model` are files of the root of control groups v2 with one line for
+//! each device, which begins with the device's number. The number is never part of a value here: it
+//! is read when a line is read or written, so that neither a plan nor a forged journal can name
+//! another device. A device that has had no model has no line; the state that a line can be put
+//! back to is then `enable=0 ctrl=auto`, the kernel's own ([`Row::unset`]). With `ctrl=auto` the
+//! kernel chooses the numbers itself and may change them, and a number that is written ends
+//! `ctrl=auto`: so of such a line only `enable` and `ctrl` are kept.
 //!
-//! `cdl_enable` and `ncq_prio_enable` are files in `device/`, which libata and the SCSI disk driver make.
+//! `cdl_enable` and `ncq_prio_enable` are files in `device/`, which libata and the SCSI disk driver
+//! make.
 //!
-//! Source: Documentation/admin-guide/cgroup-v2.rst and block/blk-iocost.c of Linux 6.1; Documentation/ABI/testing/sysfs-block-device.
+//! Source: Documentation/admin-guide/cgroup-v2.rst and block/blk-iocost.c of Linux 6.1;
+//! Documentation/ABI/testing/sysfs-block-device.
 
 use std::io;
 use std::path::PathBuf;
@@ -123,8 +128,8 @@ pub fn has_cost_model(root: &Root) -> bool {
     Hierarchies::of(root).io().is_some_and(|v2| v2.join("io.cost.qos").exists())
 }
 
-/// The order in which they are written: what is switched off first, since command duration limits and priorities exclude each other; and
-/// the model before what switches it on.
+/// The order in which they are written: what is switched off first, since command duration limits
+/// and priorities exclude each other; and the model before what switches it on.
 pub(super) fn order<'a>(name: &'a str, value: &str) -> (u8, &'a str) {
     (u8::from(value != "0"), name)
 }

@@ -1,4 +1,5 @@
-//! What an arm sets of a device beside its queue, on the fake machine, which has control groups v2 with the io controller.
+//! What an arm sets of a device beside its queue, on the fake machine, which has control groups v2
+//! with the io controller.
 
 use std::fs;
 

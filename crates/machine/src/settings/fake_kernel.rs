@@ -1,8 +1,10 @@
-//! A machine for tests: a tree of files that answers writes as a kernel does, and that dies or loses power at a chosen step.
+//! A machine for tests: a tree of files that answers writes as a kernel does, and that dies or
+//! loses power at a chosen step.
 //!
-//! The behaviour is what Linux 6.18 showed on a loop device: a switch makes the scheduler's directory anew with defaults and chooses
-//! `nr_requests` and `wbt_lat_usec`; a limit of the queue moves read-ahead; `nr_requests` moves mq-deadline's `async_depth`; throttling
-//! written by hand is left alone by bfq. The tests on a real loop device hold the same laws against the real thing.
+//! The behaviour is what Linux 6.18 showed on a loop device: a switch makes the scheduler's
+//! directory anew with defaults and chooses `nr_requests` and `wbt_lat_usec`; a limit of the queue
+//! moves read-ahead; `nr_requests` moves mq-deadline's `async_depth`; throttling written by hand is
+//! left alone by bfq. The tests on a real loop device hold the same laws against the real thing.
 
 use std::fs;
 use std::io;
@@ -43,7 +45,8 @@ impl Machine {
         machine
     }
 
-    /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to be restored.
+    /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to
+    /// be restored.
     pub(crate) fn tuned() -> Machine {
         let machine = Machine::booted();
         for (attribute, value) in [
@@ -125,7 +128,8 @@ impl Machine {
         self.dir.path().join("sys/fs/cgroup").join(name)
     }
 
-    /// What the device has beside its queue; a line of the cost model that is as the kernel makes it is the same as none.
+    /// What the device has beside its queue; a line of the cost model that is as the kernel makes
+    /// it is the same as none.
     fn beside_the_queue(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for (name, unset) in
@@ -251,8 +255,8 @@ fn write_attribute(path: &Path, value: &str) -> io::Result<()> {
     RealFiles.write_attribute(path, value)
 }
 
-/// One line for the only disk; what is not written stays, and `ctrl=auto` gives the kernel's own numbers. A cost model at work switches
-/// throttling off, as from Linux 6.6 on.
+/// One line for the only disk; what is not written stays, and `ctrl=auto` gives the kernel's own
+/// numbers. A cost model at work switches throttling off, as from Linux 6.6 on.
 fn write_cost(path: &Path, name: &str, value: &str) -> io::Result<()> {
     let refused = || io::Error::from(rustix::io::Errno::INVAL);
     let presets: &[(&str, &str)] = match name {

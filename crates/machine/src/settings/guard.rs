@@ -1,22 +1,28 @@
-//! The guard of a device's settings: owns the device for an experiment, gives every arm the same start, puts everything back.
+//! The guard of a device's settings: owns the device for an experiment, gives every arm the same
+//! start, puts everything back.
 //!
 //! # What "the same start" means
-//! An arm must not inherit anything from the arm before it, or the order of arms would be part of the result. After
-//! [`Guard::apply`], whatever came before:
-//! - the scheduler's tunables have the kernel's defaults, as a fresh switch gives them, except those that the arm names;
-//! - the queue attributes that belong to the scheduler (`nr_requests`, `async_depth`, `wbt_lat_usec`: the kernel chooses them anew at a
-//!   switch) have what the kernel chose for this scheduler, except those that the arm names;
-//! - every other attribute of the queue and of the device has the value that it had before the experiment, except those that the arm
-//!   names; the device's are taken back before the scheduler is switched, since a cost model at work switches throttling off.
+//! An arm must not inherit anything from the arm before it, or the order of arms would be part of
+//! the result. After [`Guard::apply`], whatever came before:
+//! - the scheduler's tunables have the kernel's defaults, as a fresh switch gives them, except
+//!   those that the arm names;
+//! - the queue attributes that belong to the scheduler (`nr_requests`, `async_depth`,
+//!   `wbt_lat_usec`: the kernel chooses them anew at a switch) have what the kernel chose for this
+//!   scheduler, except those that the arm names;
+//! - every other attribute of the queue and of the device has the value that it had before the
+//!   experiment, except those that the arm names; the device's are taken back before the scheduler
+//!   is switched, since a cost model at work switches throttling off.
 //!
-//! A switch gives fresh defaults for free. When the device already runs the arm's scheduler, the defaults recorded at an earlier
-//! switch are written back; the first time there is no such record, so the device is switched away and back (two switches, about
-//! twice 25 ms). An arm without a scheduler starts from the device as it was found, its tuning included.
+//! A switch gives fresh defaults for free. When the device already runs the arm's scheduler, the
+//! defaults recorded at an earlier switch are written back; the first time there is no such record,
+//! so the device is switched away and back (two switches, about twice 25 ms). An arm without a
+//! scheduler starts from the device as it was found, its tuning included.
 //!
 //! # Limits
-//! A scheduler keeps what it learned about the device (bfq: the peak rate) when an arm with the same scheduler follows, because a
-//! switch costs a freeze of the queue each time; warm-up is there for that. And once `wbt_lat_usec` has been written by anyone, the
-//! kernel counts it as chosen by hand until the disk is gone: bfq then leaves throttling on. The guard writes it for every arm
+//! A scheduler keeps what it learned about the device (bfq: the peak rate) when an arm with the
+//! same scheduler follows, because a switch costs a freeze of the queue each time; warm-up is there
+//! for that. And once `wbt_lat_usec` has been written by anyone, the kernel counts it as chosen by
+//! hand until the disk is gone: bfq then leaves throttling on. The guard writes it for every arm
 //! from then on, and restores its value; the hidden mark "by hand" has no way back.
 
 use std::collections::BTreeMap;
@@ -38,8 +44,9 @@ use elevator::queue_attribute;
 /// The attribute that counts as chosen by hand once it is written.
 const THROTTLING: &str = "wbt_lat_usec";
 
-/// Ownership of a device's settings. While it lives, no other schedlab changes the device; when it goes, however it goes,
-/// the settings are put back: by [`Guard::restore`], by dropping it, or after a crash by [`restore_all`](crate::restore_all).
+/// Ownership of a device's settings. While it lives, no other schedlab changes the device; when it
+/// goes, however it goes, the settings are put back: by [`Guard::restore`], by dropping it, or
+/// after a crash by [`restore_all`](crate::restore_all).
 #[derive(Debug)]
 pub struct Guard {
     root: Root,
@@ -66,12 +73,12 @@ pub struct Restored {
 }
 
 impl Guard {
-    /// Takes the device: locks it, undoes what a dead owner left, and makes the present settings durable in the journal.
-    /// Nothing on the device is changed.
+    /// Takes the device: locks it, undoes what a dead owner left, and makes the present settings
+    /// durable in the journal. Nothing on the device is changed.
     ///
     /// # Errors
-    /// [`Error::Busy`] and [`Error::Held`] when another schedlab has the device; [`Error::Io`] when the journal cannot be written; the errors of
-    /// restoring a dead owner's settings.
+    /// [`Error::Busy`] and [`Error::Held`] when another schedlab has the device; [`Error::Io`] when
+    /// the journal cannot be written; the errors of restoring a dead owner's settings.
     pub fn begin(root: &Root, device: &Device) -> Result<Guard, Error> {
         Guard::begin_lasting(root, device, None)
     }
@@ -87,7 +94,8 @@ impl Guard {
         let lock =
             Lock::take(root, &key, &path).map_err(|error| holder::explain(root, &key, error))?;
         let queue_lock = journal::lock_machine(root, &device.name, &path)?;
-        // An entry under our own lock is a dead owner's: what the device shows now is not its original state.
+        // An entry under our own lock is a dead owner's: what the device shows now is not its
+        // original state.
         if let Some(entry) = journal::read(root, &key)? {
             recover::undo(root, &Abandoned { key: &key, entry: &entry, lock: &lock })?;
         }
@@ -118,17 +126,19 @@ impl Guard {
         &self.original
     }
 
-    /// Everything that can be set, as read back after the last [`Guard::apply`]: rounded values show here.
+    /// Everything that can be set, as read back after the last [`Guard::apply`]: rounded values
+    /// show here.
     pub fn in_effect(&self) -> Option<&Snapshot> {
         self.applied.as_ref().map(|applied| &applied.snapshot)
     }
 
-    /// Puts a setting into effect: the scheduler first, then what the arm before left behind, then the arm's own values, each
-    /// read back. An empty list is the proof that it is in effect; otherwise the trial is void.
+    /// Puts a setting into effect: the scheduler first, then what the arm before left behind, then
+    /// the arm's own values, each read back. An empty list is the proof that it is in effect;
+    /// otherwise the trial is void.
     ///
     /// # Errors
-    /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that no repetition can make work;
-    /// [`Error::DeviceGone`].
+    /// [`Error::NoScheduler`] and [`Error::UnknownTunable`] for a setting that no repetition can
+    /// make work; [`Error::DeviceGone`].
     pub fn apply(&mut self, setting: &Setting) -> Result<Vec<Problem>, Error> {
         self.applied = None;
         self.there()?;
@@ -157,7 +167,8 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Whether everything still is as [`Guard::apply`] left it; for the end of a trial. A switch away and back shows too.
+    /// Whether everything still is as [`Guard::apply`] left it; for the end of a trial. A switch
+    /// away and back shows too.
     pub fn check(&self) -> Vec<Problem> {
         match &self.applied {
             None => Vec::new(),
@@ -170,10 +181,12 @@ impl Guard {
         Watch::start(self.root.clone(), self.device.clone(), self.applied.clone())
     }
 
-    /// Puts everything back as it was when the guard began, proves it, and removes the journal entry.
+    /// Puts everything back as it was when the guard began, proves it, and removes the journal
+    /// entry.
     ///
     /// # Errors
-    /// [`Error::NotRestored`] with what is not as it was; the journal entry stays then, for `schedlab restore`.
+    /// [`Error::NotRestored`] with what is not as it was; the journal entry stays then, for
+    /// `schedlab restore`.
     pub fn restore(mut self) -> Result<Restored, Error> {
         self.finished = true;
         self.put_back()
@@ -182,7 +195,8 @@ impl Guard {
     /// Lets go of the device as it is now: what has been set stays.
     ///
     /// # Errors
-    /// [`Error::Io`] when the journal entry cannot be removed; everything is put back then, as far as possible.
+    /// [`Error::Io`] when the journal entry cannot be removed; everything is put back then, as far
+    /// as possible.
     pub(super) fn keep(mut self) -> Result<(), Error> {
         journal::remove(&self.root, &self.key)?;
         self.finished = true;
@@ -204,8 +218,8 @@ impl Guard {
         Ok(Restored { changed, device_gone: false })
     }
 
-    /// Makes `scheduler` the scheduler with nothing left of an earlier activation, as far as that takes no extra switch; gives
-    /// the full state that an arm of this scheduler starts from.
+    /// Makes `scheduler` the scheduler with nothing left of an earlier activation, as far as that
+    /// takes no extra switch; gives the full state that an arm of this scheduler starts from.
     fn fresh_start(&mut self, scheduler: &str) -> Result<Result<Snapshot, Problem>, Error> {
         let (root, device) = (&self.root, self.device.as_str());
         let Some(current) = current_scheduler(root, device) else {
@@ -263,7 +277,8 @@ impl Guard {
             self.throttling_written |= write.name == THROTTLING;
             problems.extend(apply::write(&self.root, &self.device, &write).err());
         }
-        // A named limit of the queue may have moved an attribute that is not named (read-ahead): once more.
+        // A named limit of the queue may have moved an attribute that is not named (read-ahead):
+        // once more.
         let others = |place, name: &str| {
             place == Directory::Queue && !is_schedulers_own(name) && !is_named(name)
         };
@@ -282,7 +297,8 @@ impl Guard {
         Ok(problems)
     }
 
-    /// Writes what differs from the state that the arm starts from, among the attributes that `concerns` picks.
+    /// Writes what differs from the state that the arm starts from, among the attributes that
+    /// `concerns` picks.
     pub(super) fn settle(
         &self,
         target: &Snapshot,
@@ -306,7 +322,8 @@ impl Guard {
         self.settle(&self.original, |place, _| place == Directory::Device)
     }
 
-    /// Finds where each named value belongs: the device's own names, then the scheduler's tunables, then the queue's attributes.
+    /// Finds where each named value belongs: the device's own names, then the scheduler's tunables,
+    /// then the queue's attributes.
     fn place(&self, setting: &Setting) -> Result<Vec<Write>, Error> {
         let now = Snapshot::take(&self.root, &self.device);
         let place = |name: &String| {
@@ -344,7 +361,8 @@ impl Guard {
 }
 
 impl Drop for Guard {
-    /// Puts everything back as far as possible; what fails stays in the journal, for `schedlab restore` or the next start.
+    /// Puts everything back as far as possible; what fails stays in the journal, for
+    /// `schedlab restore` or the next start.
     fn drop(&mut self) {
         if !self.finished {
             let _ = self.put_back();
@@ -372,7 +390,8 @@ pub(super) fn changes(root: &Root, device: &str, applied: &Applied) -> Vec<Probl
     problems
 }
 
-/// `none` learns nothing and has no tunables; it is fresh when its window is that of the hardware, and then needs no switch.
+/// `none` learns nothing and has no tunables; it is fresh when its window is that of the hardware,
+/// and then needs no switch.
 fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
     let queue = queue_dir(root, device);
     let window = root.read_optional(queue.join("nr_requests"));
@@ -381,8 +400,9 @@ fn is_fresh_none(root: &Root, device: &str, scheduler: &str) -> bool {
         && window == root.read_optional(queue.join("../mq/0/nr_tags"))
 }
 
-/// Switches to another scheduler and back, which makes the kernel set everything of the scheduler anew. A device that offers one
-/// scheduler only keeps what it has: nothing but that scheduler can run before or after.
+/// Switches to another scheduler and back, which makes the kernel set everything of the scheduler
+/// anew. A device that offers one scheduler only keeps what it has: nothing but that scheduler can
+/// run before or after.
 fn there_and_back(root: &Root, device: &str, scheduler: &str) -> Result<(), Problem> {
     let offered = offered_schedulers(root, device);
     let away = offered.iter().find(|name| *name == "none").filter(|name| *name != scheduler);

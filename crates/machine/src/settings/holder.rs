@@ -12,7 +12,8 @@ use crate::error::Error;
 use crate::journal::{self, Abandoned, Entry, Lasting, Lock};
 use crate::root::Root;
 
-/// How long the owner is given to put everything back: a switch of the scheduler waits for the requests in flight.
+/// How long the owner is given to put everything back: a switch of the scheduler waits for the
+/// requests in flight.
 const ENDED_WITHIN: Duration = Duration::from_secs(60);
 
 /// Somebody who has changed a device's settings and will put them back.
@@ -20,7 +21,8 @@ const ENDED_WITHIN: Duration = Duration::from_secs(60);
 pub struct Holder {
     /// The process that will.
     pub pid: u32,
-    /// Whether there is a process with this number. If not, `schedlab restore` or the next start puts the settings back.
+    /// Whether there is a process with this number. If not, `schedlab restore` or the next start
+    /// puts the settings back.
     pub alive: bool,
     /// Until when, where it is a setting for a while; none: an experiment.
     pub lasting: Option<Lasting>,
@@ -31,7 +33,8 @@ pub struct Holder {
 /// Who has changed the device's settings and will put them back, as the journal knows it.
 ///
 /// # Errors
-/// [`Error::Io`] when the entry cannot be read, which needs root, and [`Error::Journal`] when it cannot be understood.
+/// [`Error::Io`] when the entry cannot be read, which needs root, and [`Error::Journal`] when it
+/// cannot be understood.
 pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
     let Some(entry) = journal::read(root, &journal::key(&device.identity))? else {
         return Ok(None);
@@ -44,8 +47,8 @@ pub fn holder(root: &Root, device: &Device) -> Result<Option<Holder>, Error> {
     Ok(Some(Holder { pid: entry.pid, alive, lasting: entry.lasting, original }))
 }
 
-/// Ends a setting for a while before its time: its owner gets SIGTERM, puts everything back, and is waited for. Where the owner is dead, that is
-/// done here. None: nothing is set for a while.
+/// Ends a setting for a while before its time: its owner gets SIGTERM, puts everything back, and is
+/// waited for. Where the owner is dead, that is done here. None: nothing is set for a while.
 ///
 /// # Errors
 /// [`Error::Busy`] when the device belongs to an experiment; the errors of restoring.
@@ -84,8 +87,9 @@ fn restore_dead(root: &Root, key: &str, lock: &Lock) -> Result<Option<Restoratio
     recover::undo(root, &Abandoned { key, entry: &entry, lock }).map(Some)
 }
 
-/// Asks the owner of an entry to end. Process ids are used again, so the process is taken hold of first; while the same entry is
-/// there under a lock that somebody has, its owner has been alive all the time, and is the one that was taken hold of.
+/// Asks the owner of an entry to end. Process ids are used again, so the process is taken hold of
+/// first; while the same entry is there under a lock that somebody has, its owner has been alive
+/// all the time, and is the one that was taken hold of.
 fn tell(root: &Root, key: &str, what: &str, entry: &Entry) -> Result<(), Error> {
     let pid = i32::try_from(entry.pid).ok().and_then(Pid::from_raw);
     let Some(Ok(process)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) else {

@@ -1,8 +1,10 @@
-//! Whether a device takes what a user asks for: names and values against the tables and the device, before anything is written.
+//! Whether a device takes what a user asks for: names and values against the tables and the device,
+//! before anything is written.
 //!
-//! The kernel answers a wrong value with "Invalid argument" or with another value, and a missing name with "No such file": true, and of no
-//! help at three in the morning. So each error here names the range with its unit, the nearest name, or the scheduler that
-//! a tunable belongs to. What no table knows (a scheduler from outside of Linux) is left to the kernel, and read back.
+//! The kernel answers a wrong value with "Invalid argument" or with another value, and a missing
+//! name with "No such file": true, and of no help at three in the morning. So each error here names
+//! the range with its unit, the nearest name, or the scheduler that a tunable belongs to. What no
+//! table knows (a scheduler from outside of Linux) is left to the kernel, and read back.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +73,8 @@ impl<'a> Asked<'a> {
         Ok(Write { place, name: name.to_string(), value: value.to_string() })
     }
 
-    /// Where a name belongs: the scheduler's tunables first. Those of a scheduler to come are known from its table.
+    /// Where a name belongs: the scheduler's tunables first. Those of a scheduler to come are known
+    /// from its table.
     fn place(&self, name: &str) -> Result<Directory, Error> {
         if device_attributes::row(name).is_some() {
             return Ok(Directory::Device);
@@ -160,7 +163,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// What an attribute will show when the named values are in effect: `nr_requests` is the ceiling of `async_depth`.
+    /// What an attribute will show when the named values are in effect: `nr_requests` is the
+    /// ceiling of `async_depth`.
     fn will_show(&self, name: &str) -> Option<String> {
         let named = self.setting.tunables.get(name).cloned();
         let shown = self.queue.get(name).map(|(text, _)| text.clone());
@@ -171,7 +175,8 @@ impl<'a> Asked<'a> {
         named.or_else(|| queue_attribute(name).and_then(|row| row.default(&facts))).or(shown)
     }
 
-    /// The kernel takes multiples of the granularity only, but starts with what the driver says: from such a start there is no way back.
+    /// The kernel takes multiples of the granularity only, but starts with what the driver says:
+    /// from such a start there is no way back.
     fn check_way_back(&self, name: &str, value: &str) -> Result<(), Error> {
         let number = |of: &str| self.queue.get(of).and_then(|(text, _)| text.parse::<u64>().ok());
         let (Some(present), Some(unit)) = (number(name), number("discard_granularity")) else {

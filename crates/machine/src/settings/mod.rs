@@ -1,8 +1,10 @@
-//! Settings: what an arm asks of a device, putting it into effect, proving that it is, and taking it back.
+//! Settings: what an arm asks of a device, putting it into effect, proving that it is, and taking
+//! it back.
 //!
-//! The faults that this module exists for were published as results: a failed switch after which the old scheduler was
-//! measured under the new name, and a write that changed nothing. So every write is read back, what does not match is data
-//! ([`Problem`]) that voids a trial, and nothing is written before the old values are durable in the journal ([`Guard`]).
+//! The faults that this module exists for were published as results: a failed switch after which
+//! the old scheduler was measured under the new name, and a write that changed nothing. So every
+//! write is read back, what does not match is data ([`Problem`]) that voids a trial, and nothing is
+//! written before the old values are durable in the journal ([`Guard`]).
 //! `docs/decisions/0002-settings-journal.md` has the promises and the reasons.
 
 mod applied;
@@ -49,7 +51,8 @@ pub use crate::journal::Lasting;
 pub struct Setting {
     /// The scheduler by the kernel's own name; none: the device's scheduler, tuned as it was found.
     pub scheduler: Option<String>,
-    /// Tunables of the scheduler, attributes of the queue and of the device, by their names in sysfs or control groups, values as text.
+    /// Tunables of the scheduler, attributes of the queue and of the device, by their names in
+    /// sysfs or control groups, values as text.
     pub tunables: BTreeMap<String, String>,
 }
 

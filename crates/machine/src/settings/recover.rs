@@ -36,7 +36,8 @@ impl Found {
 }
 
 impl Payload for Found {
-    /// Newer kernels have attributes that no table knows, so that a name is bound by its form: a file directly in `queue` or `queue/iosched`.
+    /// Newer kernels have attributes that no table knows, so that a name is bound by its form: a
+    /// file directly in `queue` or `queue/iosched`.
     fn check(&self, _: &Root, key: &str) -> Result<(), String> {
         let Found { identity, device, original } = self;
         expect(journal::key(identity) == key, "identity", identity, "that of the entry's name")?;
@@ -85,7 +86,8 @@ pub enum Restoration {
     },
     /// The machine was restarted since, and the kernel set everything anew.
     OtherBoot { device: String },
-    /// The device is gone, and its settings with it: one that returns comes with the kernel's settings.
+    /// The device is gone, and its settings with it: one that returns comes with the kernel's
+    /// settings.
     Gone { device: String },
 }
 

@@ -11,8 +11,9 @@ use super::device_attributes::ROWS;
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
-/// How often attributes are written until all are as wanted: writing one may change another (limits of the queue change
-/// read-ahead, `nr_requests` changes mq-deadline's `async_depth`), and each such chain is shorter than this.
+/// How often attributes are written until all are as wanted: writing one may change another (limits
+/// of the queue change read-ahead, `nr_requests` changes mq-deadline's `async_depth`), and each
+/// such chain is shorter than this.
 const ROUNDS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -32,7 +33,8 @@ impl Snapshot {
         let queue = queue_dir(root, name);
         let writable = |dir| -> BTreeMap<String, String> {
             let all = root.attributes(dir).into_iter();
-            // An attribute without text cannot be put back by writing text, so it is not ours to keep.
+            // An attribute without text cannot be put back by writing text, so it is not ours to
+            // keep.
             all.filter(|(_, (text, writable))| *writable && !text.is_empty())
                 .map(|(name, (text, _))| (name, text))
                 .collect()
@@ -73,8 +75,8 @@ impl Snapshot {
         all
     }
 
-    /// Puts the disk `name` back to this snapshot: the scheduler first, then what differs, then proof. Gives the names of what
-    /// was written, and what could not be put back.
+    /// Puts the disk `name` back to this snapshot: the scheduler first, then what differs, then
+    /// proof. Gives the names of what was written, and what could not be put back.
     pub(crate) fn put_back(&self, root: &Root, name: &str) -> (Vec<String>, Vec<Problem>) {
         let mut changed = Vec::new();
         let mut now = Snapshot::take(root, name);
@@ -82,7 +84,8 @@ impl Snapshot {
         {
             changed.push("scheduler".to_string());
             if let Err(problem) = apply::switch(root, name, scheduler) {
-                // Its tunables do not exist under another scheduler, and the queue's attributes would not be its own.
+                // Its tunables do not exist under another scheduler, and the queue's attributes
+                // would not be its own.
                 return (changed, vec![problem]);
             }
             now = Snapshot::take(root, name);

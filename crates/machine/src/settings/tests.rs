@@ -1,4 +1,5 @@
-//! Laws of applying and restoring, on the fake machine. The same laws on a real loop device: `tests/it/settings.rs`.
+//! Laws of applying and restoring, on the fake machine. The same laws on a real loop device:
+//! `tests/it/settings.rs`.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,8 +1,10 @@
-//! What takes a change back: a setting that, carried out after it, leaves the device as it was before.
+//! What takes a change back: a setting that, carried out after it, leaves the device as it was
+//! before.
 //!
-//! Where the scheduler stays that is every old value that is another now. Where it changed, a switch back gives most old values for
-//! free, and only those are named that it would not give. Whether it would is known from the tables; where they leave a doubt (a scheduler
-//! from outside, `async_depth`, whose default has changed twice) the value is named.
+//! Where the scheduler stays that is every old value that is another now. Where it changed, a
+//! switch back gives most old values for free, and only those are named that it would not give.
+//! Whether it would is known from the tables; where they leave a doubt (a scheduler from outside,
+//! `async_depth`, whose default has changed twice) the value is named.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +53,8 @@ impl SwitchBack<'_> {
         }
     }
 
-    /// Write-back throttling after a switch back: bfq switches it off, and leaving bfq switches it on, by what the disk says of itself.
+    /// Write-back throttling after a switch back: bfq switches it off, and leaving bfq switches it
+    /// on, by what the disk says of itself.
     fn throttling_after(&self) -> String {
         let shown = |name: &str| self.new.queue.get(name).cloned().unwrap_or_default();
         let now = shown("wbt_lat_usec");

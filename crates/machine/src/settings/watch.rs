@@ -1,8 +1,9 @@
 //! Watching a device's settings during a trial.
 //!
-//! A check at the end does not see a change that was taken back: a switch away and back to `none`, which has no tunables and so
-//! leaves no mark, or a tunable that was another for a while. A look every 20 ms at everything that can be set sees any visit that
-//! lasts longer. Udev or inotify would miss it: the kernel announces neither a change of scheduler nor one of an attribute.
+//! A check at the end does not see a change that was taken back: a switch away and back to `none`,
+//! which has no tunables and so leaves no mark, or a tunable that was another for a while. A look
+//! every 20 ms at everything that can be set sees any visit that lasts longer. Udev or inotify
+//! would miss it: the kernel announces neither a change of scheduler nor one of an attribute.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,8 +21,8 @@ use super::attribute::Directory;
 use crate::device::{current_scheduler, queue_dir};
 use crate::root::Root;
 
-/// The time between two looks: two orders of magnitude below a trial. A look at 16 to 23 attributes takes 30 to 80 µs (Linux
-/// 6.18), below half a percent of one CPU.
+/// The time between two looks: two orders of magnitude below a trial. A look at 16 to 23 attributes
+/// takes 30 to 80 µs (Linux 6.18), below half a percent of one CPU.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// A thread that looks at the scheduler, its tunables and the queue's attributes every 20 ms.
@@ -33,7 +34,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts watching for anything else than what was applied; without it there is nothing to compare with.
+    /// Starts watching for anything else than what was applied; without it there is nothing to
+    /// compare with.
     pub(super) fn start(root: Root, device: String, applied: Option<Applied>) -> Watch {
         let (stop, stopped) = mpsc::channel();
         let looks = Arc::new(AtomicU64::new(0));
@@ -58,8 +60,8 @@ impl Watch {
         Watch { stop, thread, looks }
     }
 
-    /// Number of finished looks. A change that stays until this has grown by two was seen: the look that was under way may have passed
-    /// it, the next one began after it.
+    /// Number of finished looks. A change that stays until this has grown by two was seen: the look
+    /// that was under way may have passed it, the next one began after it.
     pub fn looks(&self) -> u64 {
         self.looks.load(Ordering::Acquire)
     }
@@ -91,8 +93,8 @@ impl Drop for Watch {
     }
 }
 
-/// What is compared at each look. The files are opened once: opening costs more than reading, and the kernel computes an
-/// attribute's text anew whenever it is read from its beginning.
+/// What is compared at each look. The files are opened once: opening costs more than reading, and
+/// the kernel computes an attribute's text anew whenever it is read from its beginning.
 struct View {
     root: Root,
     device: String,
@@ -124,8 +126,9 @@ impl View {
         View { attributes: watched.collect(), root, device, applied, buffer: [0; 4096] }
     }
 
-    /// What differs now. A change of scheduler is reported alone, since it brings other tunables with it; it is looked for last, so
-    /// that attributes missing because of a switch are not taken for changes of their own.
+    /// What differs now. A change of scheduler is reported alone, since it brings other tunables
+    /// with it; it is looked for last, so that attributes missing because of a switch are not taken
+    /// for changes of their own.
     fn look(&mut self) -> Vec<Problem> {
         if !queue_dir(&self.root, &self.device).exists() {
             return vec![Problem::DeviceGone { device: self.device.clone() }];

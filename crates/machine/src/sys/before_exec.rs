@@ -1,7 +1,8 @@
-//! What the forked process does to itself before it becomes the program: it joins its control groups, and gets its priority, its
-//! placement and its user.
+//! What the forked process does to itself before it becomes the program: it joins its control
+//! groups, and gets its priority, its placement and its user.
 //!
-//! All of it is in this file, as far as it is not a system call, because the argument of its one unsafe block is about all of it.
+//! All of it is in this file, as far as it is not a system call, because the argument of its one
+//! unsafe block is about all of it.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +16,8 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use super::{apart, set_ioprio};
 use crate::placement::{Mask, Placement, bound_realtime};
 
-/// The steps, in this order, each left out where it is empty. What fails is written to standard error, which the caller reads.
+/// The steps, in this order, each left out where it is empty. What fails is written to standard
+/// error, which the caller reads.
 pub(crate) struct BeforeExec {
     /// The files of the control groups to which a process that joins writes its number.
     pub(crate) doors: Vec<File>,
@@ -32,9 +34,10 @@ pub(crate) struct BeforeExec {
 impl BeforeExec {
     /// Has `command` do it when it is spawned.
     pub(crate) fn arrange(self, command: &mut Command) {
-        // SAFETY: between fork and exec only system calls are made, on files and numbers that the closure owns; nothing is allocated (an
-        // error is made of its number), locked or read from the environment, and the forked process has one thread, so that its user is
-        // that thread's.
+        // SAFETY: between fork and exec only system calls are made, on files and numbers that the
+        // closure owns; nothing is allocated (an error is made of its number), locked or read from
+        // the environment, and the forked process has one thread, so that its user is that
+        // thread's.
         unsafe { command.pre_exec(move || self.take()) };
     }
 

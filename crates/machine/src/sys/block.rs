@@ -62,13 +62,16 @@ pub(crate) struct LoopOptions {
 
 /// Size of a block device in bytes.
 pub(crate) fn size_bytes(device: &File) -> io::Result<u64> {
-    // SAFETY: BLKGETSIZE64 writes a 64-bit number, for which `u64` has room; another file refuses it.
+    // SAFETY: BLKGETSIZE64 writes a 64-bit number, for which `u64` has room; another file refuses
+    // it.
     Ok(unsafe { ioctl(device, Getter::<BLKGETSIZE64, u64>::new()) }?)
 }
 
-/// The kernel's count of media at the moment when this device got its medium; none before Linux 5.15.
+/// The kernel's count of media at the moment when this device got its medium; none before Linux
+/// 5.15.
 pub(crate) fn diskseq(device: &File) -> Option<u64> {
-    // SAFETY: BLKGETDISKSEQ writes a 64-bit number, for which `u64` has room; another file or kernel refuses it.
+    // SAFETY: BLKGETDISKSEQ writes a 64-bit number, for which `u64` has room; another file or
+    // kernel refuses it.
     unsafe { ioctl(device, Getter::<BLKGETDISKSEQ, u64>::new()) }.ok()
 }
 
@@ -99,7 +102,8 @@ pub(crate) fn attach_loop(device: &File, backing: &File, options: LoopOptions) -
     };
     let config =
         LoopConfig { fd, block_size: options.block_size.unwrap_or(0), info, reserved: [0; 8] };
-    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, which `config` is laid out as, and keeps nothing of it but the file.
+    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, which `config` is laid out as, and keeps
+    // nothing of it but the file.
     match unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, LoopConfig>::new(config)) } {
         // Linux before 5.8 has it in several steps.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTTY) => {
@@ -142,7 +146,8 @@ pub(crate) struct Backing {
 
 /// The file behind a loop device; none if it has no file.
 pub(crate) fn loop_backing(device: &File) -> io::Result<Option<Backing>> {
-    // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, which `LoopInfo` is laid out as; every value is one of its numbers.
+    // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, which `LoopInfo` is laid out as;
+    // every value is one of its numbers.
     match unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) } {
         Ok(info) => {
             Ok(Some(Backing { device: info.device, inode: info.inode, number: info.rdevice }))

@@ -1,4 +1,5 @@
-//! The unsafe code of this crate: system calls that rustix does not have, and what a program does between fork and exec.
+//! The unsafe code of this crate: system calls that rustix does not have, and what a program does
+//! between fork and exec.
 
 mod apart;
 mod before_exec;

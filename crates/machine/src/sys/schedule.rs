@@ -1,4 +1,5 @@
-//! System calls of scheduling: policy, CPUs, nice level and I/O priority of a task. None of them allocates.
+//! System calls of scheduling: policy, CPUs, nice level and I/O priority of a task. None of them
+//! allocates.
 
 use std::io;
 
@@ -29,7 +30,8 @@ impl SchedAttr {
     /// Of a task, 0 for the calling one.
     pub(crate) fn of_task(task: i32) -> io::Result<SchedAttr> {
         let mut found = SchedAttr::default();
-        // SAFETY: the structure lives as long as the call, which writes at most SIZE bytes: those that it has.
+        // SAFETY: the structure lives as long as the call, which writes at most SIZE bytes: those
+        // that it has.
         let done = unsafe { libc::syscall(libc::SYS_sched_getattr, task, &raw mut found, SIZE, 0) };
         if done != 0 { Err(io::Error::last_os_error()) } else { Ok(SchedAttr { size: 0, ..found }) }
     }
@@ -37,7 +39,8 @@ impl SchedAttr {
     /// Gives it to a task, 0 for the calling one.
     pub(crate) fn give(&self, task: i32) -> io::Result<()> {
         let given = SchedAttr { size: SIZE, ..*self };
-        // SAFETY: the structure lives as long as the call, which reads as many bytes as its `size` says: those that it has.
+        // SAFETY: the structure lives as long as the call, which reads as many bytes as its `size`
+        // says: those that it has.
         let done = unsafe { libc::syscall(libc::SYS_sched_setattr, task, &raw const given, 0) };
         if done != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -45,7 +48,8 @@ impl SchedAttr {
 
 /// The CPUs of a task (0 for the calling one) that are online, as bits.
 pub(crate) fn sched_getaffinity(task: u32, words: &mut [u64]) -> io::Result<()> {
-    // SAFETY: the words live as long as the call, which writes at most as many bytes as its size says.
+    // SAFETY: the words live as long as the call, which writes at most as many bytes as its size
+    // says.
     let done = unsafe {
         libc::syscall(libc::SYS_sched_getaffinity, task, size_of_val(words), words.as_mut_ptr())
     };
@@ -54,7 +58,8 @@ pub(crate) fn sched_getaffinity(task: u32, words: &mut [u64]) -> io::Result<()> 
 
 /// Gives CPUs to a task, 0 for the calling one.
 pub(crate) fn sched_setaffinity(task: u32, words: &[u64]) -> io::Result<()> {
-    // SAFETY: the words live as long as the call, and their size is given; what is beyond the kernel's own size is not read.
+    // SAFETY: the words live as long as the call, and their size is given; what is beyond the
+    // kernel's own size is not read.
     let done = unsafe {
         libc::syscall(libc::SYS_sched_setaffinity, task, size_of_val(words), words.as_ptr())
     };

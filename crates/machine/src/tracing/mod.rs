@@ -1,8 +1,10 @@
 //! An instance of tracefs for one recording: buffers, events and filters of its own.
 //!
-//! It outlives the process that made it, and its events cost time at each request until they are disabled. So it is journaled before it is
-//! made. An entry holds no path: what is removed is the instance that has the entry's name, if schedlab gives such names and the process in
-//! the name has ended. A recording by BPF needs no entry: programs and maps end with the descriptors of their process.
+//! It outlives the process that made it, and its events cost time at each request until they are
+//! disabled. So it is journaled before it is made. An entry holds no path: what is removed is the
+//! instance that has the entry's name, if schedlab gives such names and the process in the name has
+//! ended. A recording by BPF needs no entry: programs and maps end with the descriptors of their
+//! process.
 
 use std::fmt;
 use std::io;
@@ -156,8 +158,8 @@ impl Drop for TracingInstance {
     }
 }
 
-/// Removes the instance, and drops the journal entry and its `lock`. Every step may already have been done: a crash can come between any
-/// two.
+/// Removes the instance, and drops the journal entry and its `lock`. Every step may already have
+/// been done: a crash can come between any two.
 fn undo(root: &Root, name: &str, boot_id: &str, lock: &Lock) -> Result<(), Error> {
     if boot_id == root.boot_id()? {
         remove(root, name)?;
@@ -202,7 +204,8 @@ fn start_of(root: &Root, pid: u32) -> Option<u64> {
     start_in(&root.read_optional(root.proc(format!("{pid}/stat")))?)
 }
 
-/// The 22nd field of /proc/PID/stat, in ticks after boot; the second is a name in brackets that may have brackets itself.
+/// The 22nd field of /proc/PID/stat, in ticks after boot; the second is a name in brackets that may
+/// have brackets itself.
 pub fn start_in(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }

@@ -1,4 +1,5 @@
-//! Tests of tracing instances on a fake machine; a recording that is killed is a row of the matrix of crashes.
+//! Tests of tracing instances on a fake machine; a recording that is killed is a row of the matrix
+//! of crashes.
 
 use std::fs;
 use std::path::PathBuf;

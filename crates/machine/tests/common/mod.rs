@@ -44,7 +44,8 @@ impl Bench {
     }
 }
 
-/// Runs a program that has to succeed; gives what it wrote. A device that another process has open (udev looks at a new one) is waited for.
+/// Runs a program that has to succeed; gives what it wrote. A device that another process has open
+/// (udev looks at a new one) is waited for.
 pub(crate) fn run(program: &str, args: &[&str]) -> String {
     let mut output = None;
     eventually(&format!("{program} {} finds the device unused", args.join(" ")), || {

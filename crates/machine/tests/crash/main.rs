@@ -1,10 +1,12 @@
-//! `kill -9` at real system calls of a real process on a real loop device: afterwards, `restore_all` leaves everything as before.
+//! `kill -9` at real system calls of a real process on a real loop device: afterwards,
+//! `restore_all` leaves everything as before.
 //!
-//! strace kills the victim, which is this program started again, when it enters its n-th call of one kind. The state of the machine changes
-//! only at calls that have an effect (write, rename, fsync, unlink …), so a kill at each of those covers every state there is. With
-//! SCHEDLAB_SOAK=1, kills at the calls after them and at others in between are added, in case the list of such calls is not complete. This
-//! test has a `main` of its own because the victim must have one thread: strace counts calls per thread, and the standard harness would
-//! make the count vary.
+//! strace kills the victim, which is this program started again, when it enters its n-th call of
+//! one kind. The state of the machine changes only at calls that have an effect (write, rename,
+//! fsync, unlink …), so a kill at each of those covers every state there is. With SCHEDLAB_SOAK=1,
+//! kills at the calls after them and at others in between are added, in case the list of such calls
+//! is not complete. This test has a `main` of its own because the victim must have one thread:
+//! strace counts calls per thread, and the standard harness would make the count vary.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -101,7 +103,8 @@ fn main() {
     }
 }
 
-/// Starts this program once for each test: they wait for the disk and for the kernel to switch schedulers, each on a device of its own.
+/// Starts this program once for each test: they wait for the disk and for the kernel to switch
+/// schedulers, each on a device of its own.
 fn side_by_side(tests: &[&(&str, fn())]) {
     let program = env::current_exe().expect("this program");
     let one = |name: &str| Command::new(&program).arg(name).output().expect("this program starts");
@@ -159,7 +162,8 @@ fn be_killed(victim: &str) {
     }
 }
 
-/// A change that touches everything: the scheduler, a tunable, and attributes that the kernel ties to others.
+/// A change that touches everything: the scheduler, a tunable, and attributes that the kernel ties
+/// to others.
 fn change(root: &Root, device: &str) -> Change {
     let device = machine::device::find(root, device).expect("the loop device is there");
     let setting = Setting::of("bfq")
@@ -184,7 +188,8 @@ struct Call {
 }
 
 impl Experiment {
-    /// Runs the victim under strace, with a kill when it enters `call` if one is given; whether it ended in good order.
+    /// Runs the victim under strace, with a kill when it enters `call` if one is given; whether it
+    /// ended in good order.
     fn run(&self, call: Option<&Call>) -> bool {
         let mut strace = Command::new("strace");
         // The list of points tells processes apart by their numbers.
@@ -203,8 +208,9 @@ impl Experiment {
         output.status.success()
     }
 
-    /// The calls at which to kill, beginning with the first call that concerns the state directory: those with an effect; in a soak the
-    /// one after each of them as well, and an even choice of the others.
+    /// The calls at which to kill, beginning with the first call that concerns the state directory:
+    /// those with an effect; in a soak the one after each of them as well, and an even choice of
+    /// the others.
     fn points(&self, state: &Path) -> Vec<Call> {
         // The first time makes directories that are there afterwards.
         for _ in 0..2 {
@@ -263,7 +269,8 @@ fn recover(root: &Root, call: &Call) {
     assert!(left.is_empty(), "killed at {call:?}: {left:?}");
 }
 
-/// The points of a victim that changes the settings of a tuned loop device, after it has run without a kill.
+/// The points of a victim that changes the settings of a tuned loop device, after it has run
+/// without a kill.
 struct Kills {
     /// Before `bench`, whose directory has its file: fields are dropped in this order.
     blank: Loop,
@@ -290,8 +297,8 @@ impl Kills {
         Some(Kills { blank, bench, before, experiment, points })
     }
 
-    /// Kills the victim at every point, and requires the device as before after each recovery; how often the kill hit, and how often
-    /// it found the device changed.
+    /// Kills the victim at every point, and requires the device as before after each recovery; how
+    /// often the kill hit, and how often it found the device changed.
     fn device_is_as_before(&self) -> (usize, usize) {
         let (mut killed, mut undone) = (0, 0);
         for call in &self.points {

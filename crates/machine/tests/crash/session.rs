@@ -1,4 +1,5 @@
-//! The death of an experiment with programs and a file system: whatever the moment, recovery leaves the machine as before.
+//! The death of an experiment with programs and a file system: whatever the moment, recovery leaves
+//! the machine as before.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use testbed::Loop;
 use crate::common::{self, Bench, try_run};
 use crate::{Experiment, is_soak, recover};
 
-/// What the victim is given beside the state directory: the device or directory, and what its sleeping programs have for an argument.
+/// What the victim is given beside the state directory: the device or directory, and what its
+/// sleeping programs have for an argument.
 pub(crate) fn be_killed(root: &Root, what: &str, at: &str, sleep: &str) {
     fs::write(root.state("../victim.pid"), std::process::id().to_string()).expect("own directory");
     match what {

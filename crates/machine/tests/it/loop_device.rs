@@ -1,4 +1,5 @@
-//! Temporary loop devices: made in full, with direct I/O, and gone without a trace, whatever happens on the way.
+//! Temporary loop devices: made in full, with direct I/O, and gone without a trace, whatever
+//! happens on the way.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -154,7 +155,8 @@ fn a_directory_in_which_another_user_decides_is_refused_before_anything_is_made(
         .expect("unused");
 }
 
-/// The name is renamed and given to another file while the device is there: what is detached and deleted is what was made.
+/// The name is renamed and given to another file while the device is there: what is detached and
+/// deleted is what was made.
 #[test]
 fn a_file_that_has_taken_the_name_is_not_deleted_and_the_device_is_detached() {
     let Some(bench) = Bench::set_up(&[]) else { return };

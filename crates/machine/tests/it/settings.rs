@@ -185,7 +185,8 @@ fn a_value_changed_during_a_trial_and_put_back_before_its_end_is_seen_by_the_wat
     blank.set("nomerges", "0");
     let mut guard = begin(&bench, &blank);
     let deadline = Setting::of("mq-deadline").with("fifo_batch", "2");
-    // A value that the arm names, one that it leaves to the kernel, and one that it leaves as it was found.
+    // A value that the arm names, one that it leaves to the kernel, and one that it leaves as it
+    // was found.
     for (setting, path, wanted, visit) in [
         (&deadline, "iosched/fifo_batch", "2", "64"),
         (&deadline, "iosched/writes_starved", "2", "50"),

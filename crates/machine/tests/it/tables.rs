@@ -1,5 +1,5 @@
-//! The tables of attributes and tunables against this machine's kernel: names, whether they can be written, defaults, and the edges of
-//! ranges, on a loop device of the test's own.
+//! The tables of attributes and tunables against this machine's kernel: names, whether they can be
+//! written, defaults, and the edges of ranges, on a loop device of the test's own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,9 +1,10 @@
 //! A corpus: scripts, and digests of what the original did with each.
 //!
-//! The first line names the columns, a scheduler at so many ticks a second each. Every other line has a digest for each column, with
-//! `-` where the original faulted, then a colon and the script. A digest is FNV-1a over the dispatches as they are printed, in eight
-//! hexadecimal digits: the dispatches themselves would be five times as long, and `selfbench oracle` prints them for a user who has
-//! the original.
+//! The first line names the columns, a scheduler at so many ticks a second each. Every other line
+//! has a digest for each column, with `-` where the original faulted, then a colon and the script.
+//! A digest is FNV-1a over the dispatches as they are printed, in eight hexadecimal digits: the
+//! dispatches themselves would be five times as long, and `selfbench oracle` prints them for a user
+//! who has the original.
 
 use std::fmt;
 

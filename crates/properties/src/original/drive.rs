@@ -1,7 +1,8 @@
 //! A script on a scheduler of ours, in its queue.
 //!
-//! The driver is that of the oracle: it takes requests as long as the device has room, when the queue runs it; that is on a
-//! submission if the scheduler was empty, on a completion, on a timer, and when the scheduler itself says so. Plugs are pulled at once.
+//! The driver is that of the oracle: it takes requests as long as the device has room, when the
+//! queue runs it; that is on a submission if the scheduler was empty, on a completion, on a timer,
+//! and when the scheduler itself says so. Plugs are pulled at once.
 
 use std::fmt::{self, Write};
 

@@ -1,8 +1,8 @@
 //! Scripts from seeds.
 //!
-//! Each seed draws a manner first (how far apart sectors are, whether pieces touch or overlap, how many processes there are, what
-//! happens besides) and then the events. A test freezes the scripts of some seeds: a corpus names its scripts by their text, but
-//! reports name seeds.
+//! Each seed draws a manner first (how far apart sectors are, whether pieces touch or overlap, how
+//! many processes there are, what happens besides) and then the events. A test freezes the scripts
+//! of some seeds: a corpus names its scripts by their text, but reports name seeds.
 
 use elevator::{PrioClass, Priority};
 
@@ -40,7 +40,8 @@ struct Manner {
     region: u64,
     grain: u64,
     lengths: &'static [u64],
-    /// Of a hundred submissions: those that continue where the process stopped, that end where one began, and that are writes.
+    /// Of a hundred submissions: those that continue where the process stopped, that end where one
+    /// began, and that are writes.
     continues: u64,
     precedes: u64,
     writes: u64,

@@ -1,8 +1,10 @@
-//! Delta debugging: the shortest script that still shows something, by taking out ever smaller parts.
+//! Delta debugging: the shortest script that still shows something, by taking out ever smaller
+//! parts.
 
 use super::script::{Event, Script};
 
-/// Takes events out of `script` as long as `shows` holds for what is left, then makes numbers smaller.
+/// Takes events out of `script` as long as `shows` holds for what is left, then makes numbers
+/// smaller.
 pub fn minimise(script: &Script, mut shows: impl FnMut(&Script) -> bool) -> Script {
     let mut least = script.clone();
     let mut part = least.events.len().next_power_of_two() / 2;

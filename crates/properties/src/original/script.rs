@@ -11,7 +11,8 @@
 //! | `p1=r0` | the I/O priority of process 1 is realtime 0; `b` best effort, `i` idle |
 //! | `kquantum=2` | a tunable is set; schedulers without one of that name ignore it |
 //!
-//! Two numbers lead a script: the requests that the device takes at once, and the sectors of the largest request.
+//! Two numbers lead a script: the requests that the device takes at once, and the sectors of the
+//! largest request.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +21,8 @@ use elevator::{PrioClass, Priority};
 
 /// Processes of a script are below this number.
 pub(crate) const PROCESSES: u32 = 64;
-/// Ticks that pass at once, events of a script, and sectors and bytes of a submission, at most: a script is small.
+/// Ticks that pass at once, events of a script, and sectors and bytes of a submission, at most: a
+/// script is small.
 const TICKS: u32 = 100_000;
 const EVENTS: usize = 10_000;
 const SECTORS: u64 = 1 << 40;

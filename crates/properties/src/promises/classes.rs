@@ -1,4 +1,5 @@
-//! The law of the real-time class: what is in the device when a request of it arrives is all that it waits for.
+//! The law of the real-time class: what is in the device when a request of it arrives is all that
+//! it waits for.
 
 use elevator::{ElevatorKind, PrioClass, Promise};
 
@@ -8,8 +9,8 @@ use crate::promises::scenario::Scenario;
 /// Requests that the device takes, more than the tunable allows.
 const DEPTH: u32 = 64;
 
-/// No request of a lower class is dispatched while one of the real-time class is held, and no more are in the device than the tunable
-/// allows.
+/// No request of a lower class is dispatched while one of the real-time class is held, and no more
+/// are in the device than the tunable allows.
 pub(crate) fn real_time_first(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
     let bounds = kind.promises.iter().filter_map(|promise| match promise {
         Promise::RealTimeBehind { tunable } => Some(*tunable),

@@ -1,7 +1,8 @@
-//! Drives an elevator with flows in virtual time, in front of a device whose service times are known.
+//! Drives an elevator with flows in virtual time, in front of a device whose service times are
+//! known.
 //!
-//! The elevator is driven without a queue: a merge would charge one flow for what another asked for, and a promise of flows is
-//! about what the scheduler does with the requests that it gets.
+//! The elevator is driven without a queue: a merge would charge one flow for what another asked
+//! for, and a promise of flows is about what the scheduler does with the requests that it gets.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,8 @@ use crate::promises::scenario::{MAX_FLOWS, MAX_WINDOW, Scenario};
 
 /// Events after which a drive does not end.
 const MAX_EVENTS: u32 = 2_000_000;
-/// Nanoseconds without a dispatch, while requests are held, after which an elevator idles endlessly.
+/// Nanoseconds without a dispatch, while requests are held, after which an elevator idles
+/// endlessly.
 const ENDLESS_NS: u64 = 20_000_000_000;
 
 /// When a flow hands over its next request.
@@ -194,7 +196,8 @@ impl Drive<'_> {
         Client { next_sector: first, left, arrivals }
     }
 
-    /// Arrivals as bursty as a token bucket allows: after a pause, as many as there are tokens for, and then as fast as they come.
+    /// Arrivals as bursty as a token bucket allows: after a pause, as many as there are tokens for,
+    /// and then as fast as they come.
     fn within_curve(&mut self, flow: usize, start: Time, requests: u32) -> VecDeque<Time> {
         let spec = self.world.specs[flow];
         let rate = u128::from(spec.rate.expect("a flow with an arrival curve has a rate").max(1));
@@ -238,7 +241,8 @@ impl Drive<'_> {
         } else if sector + u64::from(nr_sectors) > first + length {
             sector = first;
         }
-        // No two that are held begin at the same sector, which legacy Linux treats in a way of its own.
+        // No two that are held begin at the same sector, which legacy Linux treats in a way of its
+        // own.
         while self.bare.held().values().any(|held| held.sector == sector) {
             sector += 1;
         }

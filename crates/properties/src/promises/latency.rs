@@ -7,7 +7,8 @@ use elevator::{ElevatorKind, Promise};
 use crate::promises::drive::{Demand, What, World, run};
 use crate::promises::scenario::Scenario;
 
-/// Nanoseconds by which a bound may be missed: schedulers count in microseconds and whole bytes per second.
+/// Nanoseconds by which a bound may be missed: schedulers count in microseconds and whole bytes per
+/// second.
 const ROUNDING_NS: u64 = 20_000;
 
 /// Every request of a flow inside its arrival curve completes within the flow's latency bound.

@@ -1,7 +1,9 @@
-//! The laws of schedulers that promise something to flows: shares, latency bounds, insulation, classes.
+//! The laws of schedulers that promise something to flows: shares, latency bounds, insulation,
+//! classes.
 //!
-//! They are a table of their own because their input is a [`Scenario`] of flows: what a share of, how long and among whom cannot be
-//! read out of a list of single requests. A row without the promise passes.
+//! They are a table of their own because their input is a [`Scenario`] of flows: what a share of,
+//! how long and among whom cannot be read out of a list of single requests. A row without the
+//! promise passes.
 
 mod classes;
 mod drive;

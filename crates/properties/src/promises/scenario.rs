@@ -1,7 +1,9 @@
-//! The input of a law of flows: who shares the device, what each flow is promised and how it behaves.
+//! The input of a law of flows: who shares the device, what each flow is promised and how it
+//! behaves.
 //!
-//! One type serves all of these laws, and each uses the part that its promise is about. Counter-examples shrink to few flows with
-//! few requests of 4 KiB, so that they can be followed by hand.
+//! One type serves all of these laws, and each uses the part that its promise is about.
+//! Counter-examples shrink to few flows with few requests of 4 KiB, so that they can be followed by
+//! hand.
 
 use std::fmt;
 
@@ -31,7 +33,8 @@ pub struct Flow {
     pub window: u32,
     /// Requests of the burst of its arrival curve.
     pub burst: u32,
-    /// It does not keep to its arrival curve; for the law of classes: it is not of the real-time class.
+    /// It does not keep to its arrival curve; for the law of classes: it is not of the real-time
+    /// class.
     pub greedy: bool,
     /// Percent by which its latency bound exceeds the smallest that is feasible.
     pub slack_percent: u32,
@@ -67,10 +70,12 @@ impl Scenario {
         bytes * 1_000_000 / CAPACITY
     }
 
-    /// The flows' arrival curves and latency bounds: the load divided by weight, and the smallest feasible bounds plus slack.
+    /// The flows' arrival curves and latency bounds: the load divided by weight, and the smallest
+    /// feasible bounds plus slack.
     ///
-    /// In ascending order of bounds d, the curves (σ, ρ) are feasible for service by earliest deadline if for each i
-    /// Σ_{j≤i} (σ_j + ρ_j (d_i - d_j)) + B ≤ C d_i, where B is the largest request, which may have been begun before.
+    /// In ascending order of bounds d, the curves (σ, ρ) are feasible for service by earliest
+    /// deadline if for each i Σ_{j≤i} (σ_j + ρ_j (d_i - d_j)) + B ≤ C d_i, where B is the largest
+    /// request, which may have been begun before.
     pub(crate) fn reservations(&self) -> Vec<FlowSpec> {
         let weights: u64 = self.flows.iter().map(|flow| u64::from(flow.weight)).sum();
         let begun = self.flows.iter().map(Flow::bytes).max().unwrap_or(0);
@@ -145,7 +150,8 @@ mod tests {
         let scenario =
             Scenario { flows: vec![flow(2), flow(3)], depth: 1, load_percent: 50, seed: 0 };
         let specs = scenario.reservations();
-        // 2 of its own and 1 that was begun take 3 ms; then 3 more beside a quarter of the device: (6 - 0.25 * 3) / 0.75 = 7 ms.
+        // 2 of its own and 1 that was begun take 3 ms; then 3 more beside a quarter of the device:
+        // (6 - 0.25 * 3) / 0.75 = 7 ms.
         let bounds: Vec<u64> = specs.iter().map(|spec| spec.latency_ns.expect("a bound")).collect();
         assert_eq!(bounds, [3_000_000, 7_000_000]);
         assert_eq!(specs[0].rate, Some(16_384_000));

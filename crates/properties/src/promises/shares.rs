@@ -5,8 +5,8 @@ use elevator::{ElevatorKind, Promise, Time};
 use crate::promises::drive::{Event, What, World, run};
 use crate::promises::scenario::Scenario;
 
-/// While two flows are backlogged, their service by weight differs by no more than promised, whether a flow is one process or one of
-/// its own for each request.
+/// While two flows are backlogged, their service by weight differs by no more than promised,
+/// whether a flow is one process or one of its own for each request.
 pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
     let bounds = kind.promises.iter().filter_map(|promise| match promise {
         Promise::LagAtMost { costs, slack_kib } => Some((*costs, *slack_kib)),
@@ -38,14 +38,16 @@ pub(crate) fn lag_at_most(kind: &ElevatorKind, scenario: &Scenario) -> Result<()
     Ok(())
 }
 
-/// The scenario with flows that hold two requests at least: with one, the scheduler holds none between a dispatch and the next arrival.
+/// The scenario with flows that hold two requests at least: with one, the scheduler holds none
+/// between a dispatch and the next arrival.
 fn backlogged(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.flows.iter_mut().for_each(|flow| flow.window = flow.window.max(2));
     scenario
 }
 
-/// The largest change of the difference between two flows' service by weight while both were backlogged, and when it was reached.
+/// The largest change of the difference between two flows' service by weight while both were
+/// backlogged, and when it was reached.
 fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Time) {
     let (mut held, mut served) = ([0u32; 2], [0i64; 2]);
     // The smallest and the largest difference since both are backlogged.
@@ -57,7 +59,8 @@ fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Ti
     {
         match event.what {
             What::Inserted => held[which] += 1,
-            // A backlogged flow asks anew when one is dispatched: the insertion that follows at the same time counts first.
+            // A backlogged flow asks anew when one is dispatched: the insertion that follows at the
+            // same time counts first.
             What::Dispatched => held[which] -= 1,
             What::Completed => {
                 served[which] +=
@@ -79,7 +82,8 @@ fn largest_lag(scenario: &Scenario, log: &[Event], pair: [usize; 2]) -> (u64, Ti
     largest
 }
 
-/// Over every window of the promised length in which all flows are backlogged, the flows' shares are those of their weights.
+/// Over every window of the promised length in which all flows are backlogged, the flows' shares
+/// are those of their weights.
 pub(crate) fn share_within(kind: &ElevatorKind, scenario: &Scenario) -> Result<(), String> {
     let bounds = kind.promises.iter().filter_map(|promise| match promise {
         Promise::ShareWithin { percent, over_ms } => Some((*percent, *over_ms)),

@@ -43,7 +43,8 @@ struct Sample {
     depth: u64,
 }
 
-/// Nanoseconds of the device of a quantum of a flow of weight 100, beside which positioning is short.
+/// Nanoseconds of the device of a quantum of a flow of weight 100, beside which positioning is
+/// short.
 const QUANTUM: i64 = 100_000_000;
 
 impl Sample {
@@ -76,7 +77,8 @@ impl Sample {
                     (bytes * 1_000_000_000).div_ceil(rate),
                     u128::from(spec.burst) * 1_000_000_000 / rate,
                 );
-                // `next` is when the bucket will be full again: the request conforms if it fits before.
+                // `next` is when the bucket will be full again: the request conforms if it fits
+                // before.
                 let full = next.max(now) + cost;
                 let start = now.max(full.saturating_sub(burst));
                 (start + u128::from(spec.latency_ns.unwrap_or(1_000_000_000)), full)

@@ -11,8 +11,8 @@ use elevator::{
 
 pub use flows::{BOUNDS, CLASSES, FAIR, QUANTA};
 
-/// A one-way elevator that waits for a bounded time after each synchronous request for the next one of the same process, and serves
-/// the oldest request after a number of others.
+/// A one-way elevator that waits for a bounded time after each synchronous request for the next one
+/// of the same process, and serves the oldest request after a number of others.
 #[derive(Debug)]
 struct Sample {
     sorted: BTreeMap<(u64, u64), BlockRequest>,
@@ -197,7 +197,8 @@ pub const SWEEP: ElevatorKind = ElevatorKind {
     build: |_: &Build| Box::new(Sample::new(None, 10_000)),
 };
 
-/// One that idles and bounds the waiting time: 63 older and 6 younger requests, with 2 ms of idling each, take 1.5 s.
+/// One that idles and bounds the waiting time: 63 older and 6 younger requests, with 2 ms of idling
+/// each, take 1.5 s.
 pub const IDLER: ElevatorKind = ElevatorKind {
     name: "sample-idler",
     help: "one-way elevator that waits for readers",

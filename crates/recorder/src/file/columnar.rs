@@ -1,8 +1,9 @@
 //! Recordings as Apache Parquet: a row for each request, in groups, and the tables in the footer.
 //!
-//! Times are nanoseconds. `queued_ns` counts from the beginning of the recording; the other stages count from `queued_ns` and are null
-//! where they are unknown. Columns are delta-encoded, so that a request takes some twenty bytes. The tables of processes, disks and
-//! schedulers are JSON under the key `schedlab.recording` of the file's metadata.
+//! Times are nanoseconds. `queued_ns` counts from the beginning of the recording; the other stages
+//! count from `queued_ns` and are null where they are unknown. Columns are delta-encoded, so that a
+//! request takes some twenty bytes. The tables of processes, disks and schedulers are JSON under
+//! the key `schedlab.recording` of the file's metadata.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,5 @@
-//! What takes a library of its own: Parquet, the traces of Perfetto, packed files. The minimal build has `minimal.rs` in place of it.
+//! What takes a library of its own: Parquet, the traces of Perfetto, packed files. The minimal
+//! build has `minimal.rs` in place of it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};

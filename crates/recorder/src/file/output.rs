@@ -1,7 +1,8 @@
 //! The file that a recording is written to while it grows.
 //!
-//! What was written is a valid recording also if the file system becomes full: before the requests of a group are accepted, the blocks that
-//! they and the end of the file can take are allocated. Where that fails, [`Output::push`] says so, and [`Output::finish`] still succeeds.
+//! What was written is a valid recording also if the file system becomes full: before the requests
+//! of a group are accepted, the blocks that they and the end of the file can take are allocated.
+//! Where that fails, [`Output::push`] says so, and [`Output::finish`] still succeeds.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;
@@ -62,8 +63,9 @@ fn remove_abandoned(path: &Path, dir: &Dir, name: &str) -> Result<()> {
 }
 
 impl Output {
-    /// Makes a file that did not exist, for this user alone; its name ends in `.parquet`. An empty file of this user's that no process
-    /// records into is replaced: a recording that is killed early leaves one.
+    /// Makes a file that did not exist, for this user alone; its name ends in `.parquet`. An empty
+    /// file of this user's that no process records into is replaced: a recording that is killed
+    /// early leaves one.
     ///
     /// # Errors
     /// Another format, a file that is there, a directory that is not safe to write to.
@@ -80,7 +82,8 @@ impl Output {
             }
             made => made?,
         };
-        // Held until the end, so that another recording does not take this one for abandoned while it is empty.
+        // Held until the end, so that another recording does not take this one for abandoned while
+        // it is empty.
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !dir.is(&name, &file) {
             bail!("{}: another process records into it; name another file", path.display());
         }
@@ -153,7 +156,8 @@ impl Output {
         self.requests
     }
 
-    /// Whether blocks can be allocated ahead, without which a full file system ends in a damaged file.
+    /// Whether blocks can be allocated ahead, without which a full file system ends in a damaged
+    /// file.
     pub fn is_reserved(&self) -> bool {
         self.allocated.is_some()
     }

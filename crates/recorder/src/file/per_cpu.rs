@@ -1,7 +1,8 @@
 //! blktrace's files, one for each CPU, as one stream of events in the order of time.
 //!
-//! The files of the CPUs are merged by the times of their records. Within a file, and in one that holds all CPUs, records may be out of
-//! order, since an interrupt may write between a record's time and its place: a window of [`WINDOW`] records is put in order [P].
+//! The files of the CPUs are merged by the times of their records. Within a file, and in one that
+//! holds all CPUs, records may be out of order, since an interrupt may write between a record's
+//! time and its place: a window of [`WINDOW`] records is put in order [P].
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -73,7 +74,8 @@ pub(super) fn of_one(reader: impl Read) -> Result<Recording> {
     merged(vec![Source::new(reader)])
 }
 
-/// The files that are read with this one: NAME.blktrace.0, NAME.blktrace.1 and so on; a file of another name is alone.
+/// The files that are read with this one: NAME.blktrace.0, NAME.blktrace.1 and so on; a file of
+/// another name is alone.
 pub fn parts(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

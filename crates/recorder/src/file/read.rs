@@ -1,7 +1,8 @@
-//! Any file of any format, found by its contents: text, CSV, blktrace's binaries, Parquet, Perfetto's; packed by gzip or zstd.
+//! Any file of any format, found by its contents: text, CSV, blktrace's binaries, Parquet,
+//! Perfetto's; packed by gzip or zstd.
 //!
-//! A file is read in pieces, so that what is in memory is the recording alone, and it is bounded by what it unpacks to: a small
-//! file may unpack to any size.
+//! A file is read in pieces, so that what is in memory is the recording alone, and it is bounded by
+//! what it unpacks to: a small file may unpack to any size.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};

@@ -154,7 +154,8 @@ fn a_recording_is_found_by_its_contents() {
     assert_eq!(read(&path, &ReadOptions::default()).expect("Parquet"), recording);
 }
 
-/// Written by Linux 6.18's tracer `blk` (its option `bin`) for fio on a loop device, and by blkparse 1.3.0 from these files.
+/// Written by Linux 6.18's tracer `blk` (its option `bin`) for fio on a loop device, and by
+/// blkparse 1.3.0 from these files.
 #[test]
 fn what_a_kernel_wrote_is_read_as_blkparse_reads_it() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/file/data");

@@ -20,7 +20,8 @@ pub fn is_perfetto(path: &Path) -> bool {
 /// That a file of this name can be written.
 ///
 /// # Errors
-/// No format has such an ending, or this build does not write it; the error names those that it does.
+/// No format has such an ending, or this build does not write it; the error names those that it
+/// does.
 pub fn can_write(path: &Path) -> Result<()> {
     format_of(path).map(drop)
 }

@@ -41,7 +41,8 @@ impl Cgroups {
         groups
     }
 
-    /// The path of a group below the hierarchy; empty for number 0. A group that is gone, or was not found, has its number.
+    /// The path of a group below the hierarchy; empty for number 0. A group that is gone, or was
+    /// not found, has its number.
     pub(crate) fn path(&mut self, number: u64) -> String {
         if number == 0 || self.hierarchy.is_none() {
             return String::new();
@@ -55,7 +56,8 @@ impl Cgroups {
     fn refresh(&mut self) {
         self.read = Some(Instant::now());
         let Some(top) = self.hierarchy.clone() else { return };
-        // The kernel gives the root of a hierarchy the number 1. Old paths stay: a group may be gone whose requests come yet.
+        // The kernel gives the root of a hierarchy the number 1. Old paths stay: a group may be
+        // gone whose requests come yet.
         self.paths.insert(1, "/".to_owned());
         let mut left = MOST_GROUPS;
         walk(&top, "", MOST_DEPTH, &mut left, &mut self.paths);

@@ -1,7 +1,7 @@
 //! The clocks of a recording.
 //!
-//! Requests are timed by CLOCK_MONOTONIC, which setting the time of day does not move; the wall clock is read once, at the beginning.
-//! Processes began at times of CLOCK_BOOTTIME.
+//! Requests are timed by CLOCK_MONOTONIC, which setting the time of day does not move; the wall
+//! clock is read once, at the beginning. Processes began at times of CLOCK_BOOTTIME.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -16,7 +16,8 @@ pub(super) trait Events {
     /// Events that the kernel dropped, and requests that are missing or incomplete for it.
     fn lost(&self) -> u64;
 
-    /// Ends the recording of new requests; [`Events::drain`] still gives what has completed. Returns how many have not.
+    /// Ends the recording of new requests; [`Events::drain`] still gives what has completed.
+    /// Returns how many have not.
     fn stop(&mut self) -> Result<u64>;
 
     /// Whether all of this works for a process without rights, once the recording has begun.

@@ -1,7 +1,8 @@
 //! Recording of live disks.
 //!
-//! [`Live`] hands over requests as they complete. Where they come from is a source: BPF, with one record a request, or the events of
-//! tracefs, which cost more and say less, but need neither BPF nor the kernel's type information.
+//! [`Live`] hands over requests as they complete. Where they come from is a source: BPF, with one
+//! record a request, or the events of tracefs, which cost more and say less, but need neither BPF
+//! nor the kernel's type information.
 
 #[cfg(feature = "full")]
 mod bpf;
@@ -56,7 +57,8 @@ impl Live {
     /// Begins to record. What outlives this process is in the journal.
     ///
     /// # Errors
-    /// An unknown device, process or control group; a source that cannot be had, with what it lacks.
+    /// An unknown device, process or control group; a source that cannot be had, with what it
+    /// lacks.
     pub fn start(root: &Root, options: &Options) -> Result<Live> {
         let targets = Target::all(root, &options.devices)?;
         let filter = Filter::new(root, options)?;
@@ -84,7 +86,8 @@ impl Live {
         self.fallback.as_deref()
     }
 
-    /// Hands over the requests that have completed since the last call, in the order of completion; their times count from the beginning.
+    /// Hands over the requests that have completed since the last call, in the order of completion;
+    /// their times count from the beginning.
     ///
     /// # Errors
     /// The source fails.
@@ -95,7 +98,8 @@ impl Live {
         Ok(())
     }
 
-    /// The tables that the numbers of requests point into, and what is known of the recording so far; without requests. It grows.
+    /// The tables that the numbers of requests point into, and what is known of the recording so
+    /// far; without requests. It grows.
     pub fn tables(&self) -> &Recording {
         self.tables.recording()
     }
@@ -113,7 +117,8 @@ impl Live {
             .map(|target| target.device.name.clone())
     }
 
-    /// Disks without requests of their own, which are recorded by what they are asked for, above the disks below them.
+    /// Disks without requests of their own, which are recorded by what they are asked for, above
+    /// the disks below them.
     pub fn above_requests(&self) -> impl Iterator<Item = &trace::Device> {
         self.targets.iter().filter(|target| target.bio_based).map(|target| &target.device)
     }

@@ -17,7 +17,8 @@ pub struct Options {
     pub devices: Vec<String>,
     /// Only what processes with these numbers ask for.
     pub pids: Vec<u32>,
-    /// Only what processes of these control groups and those below ask for: paths below the hierarchy, or below /sys/fs/cgroup.
+    /// Only what processes of these control groups and those below ask for: paths below the
+    /// hierarchy, or below /sys/fs/cgroup.
     pub cgroups: Vec<String>,
     pub source: Source,
 }

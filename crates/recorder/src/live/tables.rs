@@ -1,4 +1,5 @@
-//! The tables of a recording while it grows: processes, schedulers, and what is known of the recording.
+//! The tables of a recording while it grows: processes, schedulers, and what is known of the
+//! recording.
 
 use std::collections::HashMap;
 
@@ -43,7 +44,8 @@ pub(crate) struct Tables {
     numbers: Vec<u32>,
     /// The index of the process that is not known.
     unknown: Option<u32>,
-    /// Our numbers of I/O contexts by the kernel's. An address of the kernel says where it has its memory, and is not passed on.
+    /// Our numbers of I/O contexts by the kernel's. An address of the kernel says where it has its
+    /// memory, and is not passed on.
     contexts: HashMap<u64, u64>,
     last_context: u64,
 }
@@ -190,7 +192,8 @@ impl Tables {
         u32::try_from(self.recording.processes.len() - 1).unwrap_or(NO_INDEX - 1)
     }
 
-    /// Our number of an I/O context. One with a single user that has the address of an earlier one is another one.
+    /// Our number of an I/O context. One with a single user that has the address of an earlier one
+    /// is another one.
     fn io_context(&mut self, context: Option<Context>) -> u64 {
         let Some(context) = context else { return 0 };
         let known = self.contexts.get(&context.number).copied();

@@ -1,11 +1,14 @@
-//! ftrace's events of the block layer as Perfetto has them, one by one, and the recording that follows from all of them.
+//! ftrace's events of the block layer as Perfetto has them, one by one, and the recording that
+//! follows from all of them.
 //!
-//! Perfetto writes what each CPU saw in bundles, one after another: events are brought into the order of time when all are known.
+//! Perfetto writes what each CPU saw in bundles, one after another: events are brought into the
+//! order of time when all are known.
 //!
-//! A request is what was queued (`block_bio_queue`). Where a trace has no such event of a disk, it is what was inserted or issued, by
-//! the process that did so. A bio of a partition has the partition's number and the disk's sectors: it goes to the disk with the same
-//! major number and the next lower minor number among those that complete requests [H]. A number of which no request is completed is
-//! a volume, whose bios are its requests.
+//! A request is what was queued (`block_bio_queue`). Where a trace has no such event of a disk, it
+//! is what was inserted or issued, by the process that did so. A bio of a partition has the
+//! partition's number and the disk's sectors: it goes to the disk with the same major number and
+//! the next lower minor number among those that complete requests [H]. A number of which no request
+//! is completed is a volume, whose bios are its requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +31,8 @@ enum What {
     BioComplete,
 }
 
-/// A kind of event: its field in `FtraceEvent`, what it says, and the fields of its letters, its process's name and its error.
+/// A kind of event: its field in `FtraceEvent`, what it says, and the fields of its letters, its
+/// process's name and its error.
 struct Row {
     field: u32,
     what: What,

@@ -1,6 +1,8 @@
-//! Traces of Perfetto: recordings written as tracks for ui.perfetto.dev, and traces with ftrace's events of the block layer read.
+//! Traces of Perfetto: recordings written as tracks for ui.perfetto.dev, and traces with ftrace's
+//! events of the block layer read.
 //!
-//! The format is protocol buffers; its messages are in `proto`, and a test compares their numbers with Perfetto's own schema.
+//! The format is protocol buffers; its messages are in `proto`, and a test compares their numbers
+//! with Perfetto's own schema.
 
 mod events;
 mod proto;

@@ -12,7 +12,8 @@ use crate::file::{ReadOptions, read};
 
 const PYTHON: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools/perfetto/bin/python");
 
-/// What the tests write by Perfetto's own schema: two CPUs' bundles, of which the later one has earlier events.
+/// What the tests write by Perfetto's own schema: two CPUs' bundles, of which the later one has
+/// earlier events.
 const SCRIPT: &str = r"
 import os, sys, zlib
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket

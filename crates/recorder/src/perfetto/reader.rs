@@ -1,8 +1,9 @@
 //! Reads the events of the block layer in a trace of Perfetto, piece by piece.
 //!
-//! A trace is a sequence of packets. Those with bundles of ftrace's events, with names of processes, and with packets inside
-//! (compressed) are looked into; all others are passed over. The file may come from anywhere: a packet is held in memory one at a
-//! time, and its size, what compressed ones unpack to and the number of events are bounded.
+//! A trace is a sequence of packets. Those with bundles of ftrace's events, with names of
+//! processes, and with packets inside (compressed) are looked into; all others are passed over. The
+//! file may come from anywhere: a packet is held in memory one at a time, and its size, what
+//! compressed ones unpack to and the number of events are bounded.
 
 use std::io::{ErrorKind, Read};
 
@@ -20,15 +21,18 @@ const FTRACE: u32 = 1;
 const PROCESS_TREE: u32 = 2;
 const COMPRESSED: u32 = 50;
 
-/// Whether a file begins as a trace of Perfetto does; `begin` has at least its first 32 bytes, if there are so many.
+/// Whether a file begins as a trace of Perfetto does; `begin` has at least its first 32 bytes, if
+/// there are so many.
 ///
-/// Text may begin with the same byte, which is the end of a line; but it has no other control characters.
+/// Text may begin with the same byte, which is the end of a line; but it has no other control
+/// characters.
 pub(crate) fn is_perfetto(begin: &[u8]) -> bool {
     let begin = &begin[..begin.len().min(32)];
     let is_binary = |byte: &u8| (*byte < b' ' && !b"\n\r\t".contains(byte)) || *byte >= 0x80;
     let Some((&PACKET, mut rest)) = begin.split_first() else { return false };
     let is_long_enough = matches!(length(&mut rest), Ok(Some((2.., _))));
-    // The key of the packet's first field: a number, and one of four ways in which its value is written.
+    // The key of the packet's first field: a number, and one of four ways in which its value is
+    // written.
     let is_field = rest.first().is_some_and(|key| key >> 3 > 0 && matches!(key & 7, 0 | 1 | 2 | 5));
     is_long_enough && is_field && begin.iter().any(is_binary)
 }
@@ -36,7 +40,8 @@ pub(crate) fn is_perfetto(begin: &[u8]) -> bool {
 /// Reads the recording. A packet that is cut off at the end is counted as lost.
 ///
 /// # Errors
-/// It is no trace of Perfetto, has no events of the block layer, or is larger than a recording may be.
+/// It is no trace of Perfetto, has no events of the block layer, or is larger than a recording may
+/// be.
 pub(crate) fn read(mut trace: impl Read) -> Result<Recording> {
     let mut events = Events::default();
     packets(&mut trace, &mut events, true)?;

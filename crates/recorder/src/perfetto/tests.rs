@@ -132,7 +132,8 @@ fn of_project(path: &str) -> std::path::PathBuf {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
 }
 
-/// Perfetto's own schema, UI and query engine, in packages of Python; `scripts/need test` installs them.
+/// Perfetto's own schema, UI and query engine, in packages of Python; `scripts/need test` installs
+/// them.
 fn is_perfetto_here() -> bool {
     let is_here = of_project("target/tools/perfetto/done-2").exists();
     if !is_here {
@@ -171,7 +172,8 @@ print(unknown(trace), begins, 'postgres' in names, 'actuator: last sector served
     assert_eq!(said.trim(), "0 10 True True", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What Perfetto shows is what its query engine has: every slice on its track, no overlap, and each request joined by flows.
+/// What Perfetto shows is what its query engine has: every slice on its track, no overlap, and each
+/// request joined by flows.
 #[test]
 fn perfettos_own_query_engine_has_every_slice_and_joins_each_request_by_flows() {
     if !is_perfetto_here() {

@@ -1,4 +1,5 @@
-//! Fields of protocol buffers one by one: a message as a whole could take a thousand times its bytes in memory.
+//! Fields of protocol buffers one by one: a message as a whole could take a thousand times its
+//! bytes in memory.
 
 use anyhow::{Result, bail};
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};

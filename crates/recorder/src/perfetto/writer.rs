@@ -1,10 +1,12 @@
 //! Writes a recording as a trace of Perfetto.
 //!
-//! Each process has a track of its requests from queue to completion; each disk has the requests in its scheduler (queue to issue), the
-//! waits of the scheduler (the disk is idle while requests wait), the requests that the disk has, and counters: requests in the scheduler
-//! and at the disk, and the sector that was served last, which is where a hard disk's actuator is. A flow leads from a request's
-//! slice of its process through the scheduler to the disk. Slices of one track must not overlap: requests outstanding together are on
-//! lanes, tracks of the same name that Perfetto's UI shows as one.
+//! Each process has a track of its requests from queue to completion; each disk has the requests in
+//! its scheduler (queue to issue), the waits of the scheduler (the disk is idle while requests
+//! wait), the requests that the disk has, and counters: requests in the scheduler and at the disk,
+//! and the sector that was served last, which is where a hard disk's actuator is. A flow leads from
+//! a request's slice of its process through the scheduler to the disk. Slices of one track must not
+//! overlap: requests outstanding together are on lanes, tracks of the same name that Perfetto's UI
+//! shows as one.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,7 +20,8 @@ use super::proto::{
     TrackDescriptor, TrackEvent, Type,
 };
 
-/// Waits of the scheduler that are shown are at least as long, in nanoseconds: the way of a request to an idle disk is none.
+/// Waits of the scheduler that are shown are at least as long, in nanoseconds: the way of a request
+/// to an idle disk is none.
 const WAIT: u64 = 10_000;
 
 /// The sequence of our packets, and the flag that it begins anew.
@@ -113,7 +116,8 @@ impl<W: Write> Writer<W> {
         };
         let (track, busy_until) = &mut lanes.lanes[lane];
         let track = *track;
-        // A slice takes time: one that ends where it begins would end before it begins where packets are sorted.
+        // A slice takes time: one that ends where it begins would end before it begins where
+        // packets are sorted.
         *busy_until = until.max(from + 1);
         let until = *busy_until;
         let flow = io.map(|(number, _)| number as u64 + 1).into_iter().collect::<Vec<_>>();
@@ -241,7 +245,8 @@ impl<W: Write> Writer<W> {
         let actuator = counter("actuator: last sector served", "sector", 6)?;
         let mut waits =
             Lanes { parent, name: "waits of the scheduler", rank: 2, lanes: Vec::new() };
-        // Time; by how much the two counters change; where the actuator is then. Completions come before issues of the same time.
+        // Time; by how much the two counters change; where the actuator is then. Completions come
+        // before issues of the same time.
         let mut changes: Vec<(u64, u8, i64, i64, Option<u64>)> = Vec::new();
         for (_, io) in ios {
             let (Some(issued), Some(completed)) = (io.issued.get(), io.completed.get()) else {

@@ -44,7 +44,8 @@ impl Disk {
         self.device.detach();
     }
 
-    /// Reads `count` blocks of 4 KiB, one after another, past the page cache, by a process of its own; returns its number.
+    /// Reads `count` blocks of 4 KiB, one after another, past the page cache, by a process of its
+    /// own; returns its number.
     pub(crate) fn read(&self, skip: u64, count: u64) -> u32 {
         let words = [format!("if={}", self.path), format!("skip={skip}"), format!("count={count}")];
         let mut child = Command::new("dd")
@@ -105,8 +106,8 @@ impl Recorded {
         Some(Recorded { about, tables, ios })
     }
 
-    /// A recording of which nothing is missing. On a busy machine the kernel leaves out single calls of a BPF program, which are counted:
-    /// then it is tried again.
+    /// A recording of which nothing is missing. On a busy machine the kernel leaves out single
+    /// calls of a BPF program, which are counted: then it is tried again.
     pub(crate) fn whole(
         source: Source,
         mut once: impl FnMut() -> Option<Recorded>,

@@ -1,4 +1,5 @@
-//! What both sources have in common: each request once, with its place, process, stages and scheduler.
+//! What both sources have in common: each request once, with its place, process, stages and
+//! scheduler.
 
 use std::fs;
 use std::process::{Command, Stdio};

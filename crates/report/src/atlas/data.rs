@@ -1,4 +1,5 @@
-//! atlas.csv: one row for each cell and scheduler that has evidence. Its columns are described in the book's howto.
+//! atlas.csv: one row for each cell and scheduler that has evidence. Its columns are described in
+//! the book's howto.
 
 use experiment::atlas::{Aspect, Atlas, Cell, Entry, Factor};
 
@@ -40,7 +41,8 @@ pub(super) fn csv(atlas: &Atlas) -> crate::Result<String> {
     table.finish()
 }
 
-/// Mean, blocks, whether it starved, the factors against the baseline, and the regret: of who starved `inf` without ends.
+/// Mean, blocks, whether it starved, the factors against the baseline, and the regret: of who
+/// starved `inf` without ends.
 fn of(aspect: Option<&Aspect>, arm: &str) -> (String, String, bool, [String; 3], [String; 3]) {
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let parts = |of: Option<Factor>| {

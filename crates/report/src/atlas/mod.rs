@@ -1,7 +1,7 @@
 //! An atlas as a page to browse, as tables for the terminal and the book, and as data.
 //!
-//! All tables are made once, in `rows`; the renderers turn them into text. The page has no script: sections fold by themselves, and every
-//! name of a cell leads to its section.
+//! All tables are made once, in `rows`; the renderers turn them into text. The page has no script:
+//! sections fold by themselves, and every name of a cell leads to its section.
 
 mod data;
 mod html;

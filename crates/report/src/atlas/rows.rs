@@ -117,7 +117,8 @@ pub(super) fn regret(atlas: &Atlas, arena: &str) -> Table {
     }
 }
 
-/// Workloads down, devices across: the best, and how many times better than the baseline the first of them is.
+/// Workloads down, devices across: the best, and how many times better than the baseline the first
+/// of them is.
 pub(super) fn winners(atlas: &Atlas, arena: &str) -> Table {
     let devices = atlas.names(arena, |key| &key.device);
     let row = |workload: &&str| {

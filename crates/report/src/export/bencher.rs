@@ -1,8 +1,9 @@
 //! Bencher Metric Format: benchmark → measure → value with lower and upper value.
 //!
-//! Source: <https://bencher.dev/docs/reference/bencher-metric-format> and its JSON schema, `bmf.json`. A benchmark's name may have 1024
-//! characters, a measure's 64. A name that ends with `-bencher-ignore` suppresses alerts: a plan must not be able to do that, so such a
-//! name gets a mark behind it.
+//! Source: <https://bencher.dev/docs/reference/bencher-metric-format> and its JSON schema,
+//! `bmf.json`. A benchmark's name may have 1024 characters, a measure's 64. A name that ends with
+//! `-bencher-ignore` suppresses alerts: a plan must not be able to do that, so such a name gets a
+//! mark behind it.
 
 use serde_json::{Map, Value, json};
 

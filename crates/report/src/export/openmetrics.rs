@@ -1,8 +1,9 @@
 //! OpenMetrics text: values, effects and verdicts as gauges.
 //!
-//! Source: <https://prometheus.io/docs/specs/om/open_metrics_spec/>. What node_exporter's textfile collector reads is the older text format of
-//! Prometheus; a text that is valid as both has only types that both know (no `info`, no `stateset`), no timestamps, `# EOF` at the end,
-//! which the older one takes for a comment, and only `\`, `"` and line ends escaped in label values.
+//! Source: <https://prometheus.io/docs/specs/om/open_metrics_spec/>. What node_exporter's textfile
+//! collector reads is the older text format of Prometheus; a text that is valid as both has only
+//! types that both know (no `info`, no `stateset`), no timestamps, `# EOF` at the end, which the
+//! older one takes for a comment, and only `\`, `"` and line ends escaped in label values.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,7 +24,8 @@ const VERDICTS: [(Verdict, &str); 5] = [
 
 pub(crate) type Labels = Vec<(&'static str, String)>;
 
-/// The text while it is written. A family's samples stand together, and no two samples of a family have the same labels.
+/// The text while it is written. A family's samples stand together, and no two samples of a family
+/// have the same labels.
 #[derive(Default)]
 pub(crate) struct Text(String);
 
@@ -165,8 +167,8 @@ fn shown(labels: &Labels) -> String {
         .join(",")
 }
 
-/// A label value: what ends it or the line is escaped. A NUL and what steers a terminal are valid here, but taken out all the same: these
-/// formats have no escape for them.
+/// A label value: what ends it or the line is escaped. A NUL and what steers a terminal are valid
+/// here, but taken out all the same: these formats have no escape for them.
 fn escaped(value: &str) -> String {
     let mut text = String::new();
     for c in value.chars() {

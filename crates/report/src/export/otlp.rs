@@ -1,11 +1,12 @@
 //! The trials of a record as spans of OpenTelemetry: experiment ⊃ block ⊃ trial, in OTLP's JSON.
 //!
-//! Source: opentelemetry-proto, trace/v1, and the OTLP specification's mapping to JSON (identifiers in hexadecimal, 64-bit integers as
-//! text). The text is the body of a request to /v1/traces. Sending it is left to a program that is made for it: the process that measures
-//! has given up its right to connect, and a collector that does not answer would take its time.
+//! Source: opentelemetry-proto, trace/v1, and the OTLP specification's mapping to JSON (identifiers
+//! in hexadecimal, 64-bit integers as text). The text is the body of a request to /v1/traces.
+//! Sending it is left to a program that is made for it: the process that measures has given up its
+//! right to connect, and a collector that does not answer would take its time.
 //!
-//! Identifiers are hashes of the plan, its start and the place of the span, so that the same record gives the same spans, however often
-//! it is exported and however far it has come.
+//! Identifiers are hashes of the plan, its start and the place of the span, so that the same record
+//! gives the same spans, however often it is exported and however far it has come.
 
 use experiment::record::{Record, Trial};
 use serde_json::{Value, json};

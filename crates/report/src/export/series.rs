@@ -1,4 +1,5 @@
-//! What is exported: a record with its study, and the values that are followed over time: each arm's geometric mean on the metric that decides for a workload.
+//! What is exported: a record with its study, and the values that are followed over time: each
+//! arm's geometric mean on the metric that decides for a workload.
 
 use experiment::metric::{self, Direction};
 use experiment::record::Record;

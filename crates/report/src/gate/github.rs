@@ -1,9 +1,10 @@
 //! Annotations for GitHub Actions, and text that is not one.
 //!
-//! The runner takes a line of a step's output that begins with `::` (after spaces) for a command, and `##[` anywhere in a line for one of
-//! the older form (actions/runner, ActionCommand.cs). A pull request chooses the names in a plan, so a name could stop later commands, hide
-//! text in the log (`add-mask`) or forge annotations. In an annotation of ours `%`, line ends and, in its title, `:` and `,` are escaped;
-//! all other output goes through [`defanged`].
+//! The runner takes a line of a step's output that begins with `::` (after spaces) for a command,
+//! and `##[` anywhere in a line for one of the older form (actions/runner, ActionCommand.cs). A
+//! pull request chooses the names in a plan, so a name could stop later commands, hide text in the
+//! log (`add-mask`) or forge annotations. In an annotation of ours `%`, line ends and, in its
+//! title, `:` and `,` are escaped; all other output goes through [`defanged`].
 
 use experiment::study::Verdict;
 

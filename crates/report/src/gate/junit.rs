@@ -1,7 +1,8 @@
 //! A gate as JUnit XML: one test case a comparison. Jenkins, GitLab and Azure read it.
 //!
-//! There is no standard; elements and attributes here are those that all three know. XML 1.0 cannot hold control characters even as
-//! references, so they are taken out; everything else is escaped by the template.
+//! There is no standard; elements and attributes here are those that all three know. XML 1.0 cannot
+//! hold control characters even as references, so they are taken out; everything else is escaped by
+//! the template.
 
 use experiment::study::Verdict;
 use minijinja::{Value, context};

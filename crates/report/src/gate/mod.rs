@@ -1,7 +1,8 @@
 //! What a gate says: one line, JUnit XML for Jenkins and GitLab, annotations for GitHub.
 //!
-//! Names of arms and workloads come from a plan, which in CI is whatever a pull request holds. A line is one line whatever is in them; in
-//! XML and in annotations they are escaped by the rules of those formats.
+//! Names of arms and workloads come from a plan, which in CI is whatever a pull request holds. A
+//! line is one line whatever is in them; in XML and in annotations they are escaped by the rules of
+//! those formats.
 
 mod github;
 mod junit;

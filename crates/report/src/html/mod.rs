@@ -1,7 +1,8 @@
 //! report.html: one file, nothing from outside, the answer on the first screen.
 //!
-//! The template escapes everything that it is given; only the plots, which escape for themselves, are let through. There is no
-//! script and no address of another machine: the page can be kept for ten years, mailed, and opened without a network.
+//! The template escapes everything that it is given; only the plots, which escape for themselves,
+//! are let through. There is no script and no address of another machine: the page can be kept for
+//! ten years, mailed, and opened without a network.
 
 use experiment::record::Trial;
 use experiment::study::{Judgement, Study, Summary};
@@ -75,7 +76,8 @@ pub(crate) fn render(page: &Page<'_>) -> crate::Result<String> {
     template::fill(&templates, filled)
 }
 
-/// The address of a workload's section within the page: letters, digits and dashes, whatever its name.
+/// The address of a workload's section within the page: letters, digits and dashes, whatever its
+/// name.
 fn anchor(place: usize, name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let word: String = name.chars().take(40).map(plain).collect();

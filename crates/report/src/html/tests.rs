@@ -1,4 +1,5 @@
-//! The page: well-formed, nothing from outside, nothing that runs; the answer first and every judgement in it.
+//! The page: well-formed, nothing from outside, nothing that runs; the answer first and every
+//! judgement in it.
 
 use super::*;
 use crate::fixture::Lab;
@@ -6,8 +7,8 @@ use experiment::study::Verdict;
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'&";
 
-/// Every element that is opened is closed, in order; returns how many there were. Enough of a parser for a page whose
-/// attributes are all quoted.
+/// Every element that is opened is closed, in order; returns how many there were. Enough of a
+/// parser for a page whose attributes are all quoted.
 fn well_formed(page: &str) -> usize {
     const EMPTY: [&str; 4] = ["meta", "br", "!DOCTYPE", "hr"];
     let mut open: Vec<&str> = Vec::new();

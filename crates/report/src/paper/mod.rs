@@ -1,8 +1,10 @@
-//! What a paper takes from a study: figures as files, tables for LaTeX and Markdown, a paragraph on the method, and its references.
+//! What a paper takes from a study: figures as files, tables for LaTeX and Markdown, a paragraph on
+//! the method, and its references.
 //!
-//! The figures are those of report.html with fixed colours, each a whole SVG file. The tables have a row for each arm on a deciding
-//! metric. The paragraph says what was done here, from the plan and the record, and cites by the keys of references.bib. Text from
-//! outside is escaped in each format.
+//! The figures are those of report.html with fixed colours, each a whole SVG file. The tables have
+//! a row for each arm on a deciding metric. The paragraph says what was done here, from the plan
+//! and the record, and cites by the keys of references.bib. Text from outside is escaped in each
+//! format.
 
 use experiment::plan::Method;
 use experiment::study::{Judgement, Study};
@@ -81,7 +83,8 @@ fn figures(page: &Page<'_>) -> crate::Result<Vec<(String, String)>> {
         .collect())
 }
 
-/// A name for files: letters, digits and dashes, whatever the workload is called, with its number so that no two are alike.
+/// A name for files: letters, digits and dashes, whatever the workload is called, with its number
+/// so that no two are alike.
 fn file_name(place: usize, workload: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let word: String = workload.chars().take(40).map(plain).collect();
@@ -179,7 +182,8 @@ fn markdown_table(page: &Page<'_>) -> String {
     out + &super::markdown::paragraph(&caption(page)) + "\n"
 }
 
-/// How a paragraph is written in one format: our own words, in which `[@KEY]` is a citation, and texts from outside.
+/// How a paragraph is written in one format: our own words, in which `[@KEY]` is a citation, and
+/// texts from outside.
 struct Prose {
     own: fn(&str) -> String,
     theirs: fn(&str) -> String,

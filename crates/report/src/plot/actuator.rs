@@ -1,6 +1,7 @@
 //! The position of a disk's actuator over time: one plot for each arm, all with the same axes.
 //!
-//! Dots are requests, in the colour of their client; the line between them is the path of the actuator.
+//! Dots are requests, in the colour of their client; the line between them is the path of the
+//! actuator.
 
 use plotters::prelude::*;
 
@@ -52,7 +53,8 @@ pub(crate) fn plot(
     Ok(Some(drawn))
 }
 
-/// The requests as points; of a run of requests of one client that would be drawn over each other, the first.
+/// The requests as points; of a run of requests of one client that would be drawn over each other,
+/// the first.
 fn thinned(excerpt: &Excerpt<'_>, x: &Axis, y: &Axis) -> Vec<((f64, f64), Option<u32>)> {
     let pixel =
         |axis: &Axis, pixels: i32| (axis.range.end - axis.range.start) / f64::from(pixels) * CLOSE;

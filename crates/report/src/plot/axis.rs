@@ -1,8 +1,8 @@
 //! Axes: where the ticks stand and what they say.
 //!
-//! A position is what the plotting library maps in a straight line to pixels: the value itself, its logarithm, or the
-//! logarithm of a ratio. So one kind of chart serves linear, logarithmic and relative axes, and the ticks are always round
-//! numbers in the reader's unit.
+//! A position is what the plotting library maps in a straight line to pixels: the value itself, its
+//! logarithm, or the logarithm of a ratio. So one kind of chart serves linear, logarithmic and
+//! relative axes, and the ticks are always round numbers in the reader's unit.
 
 use std::ops::Range;
 
@@ -60,8 +60,8 @@ impl ValueFormatter<f64> for Axis {
 }
 
 impl Axis {
-    /// An axis for values: logarithmic when they span more than a factor of 20, and from 0 when that costs little room.
-    /// None without a finite value.
+    /// An axis for values: logarithmic when they span more than a factor of 20, and from 0 when
+    /// that costs little room. None without a finite value.
     pub(crate) fn of_values(values: impl IntoIterator<Item = f64>) -> Option<Axis> {
         let (low, high) = extent(values)?;
         if low > 0.0 && high / low > 20.0 {
@@ -78,7 +78,8 @@ impl Axis {
         })
     }
 
-    /// A linear axis from `low` to `high` with some room at both ends; `None` when they are not finite or in the wrong order.
+    /// A linear axis from `low` to `high` with some room at both ends; `None` when they are not
+    /// finite or in the wrong order.
     pub(crate) fn linear(low: f64, high: f64) -> Option<Axis> {
         let (low, high) = extent([low, high]).filter(|_| low <= high)?;
         let pad = ((high - low) * 0.08).max(high.abs() * 1e-3).max(1e-9);
@@ -109,7 +110,8 @@ impl Axis {
         Axis { ticks: linear_ticks(0.0, range.end, 8), range, log: false, names: false }
     }
 
-    /// An axis of changes; positions are natural logarithms of ratios, ticks are percent or factors.
+    /// An axis of changes; positions are natural logarithms of ratios, ticks are percent or
+    /// factors.
     pub(crate) fn of_changes(range: Range<f64>) -> Axis {
         let (low, high) = (range.start.exp(), range.end.exp());
         let ticks = if low > 0.4 && high < 2.5 {
@@ -150,8 +152,9 @@ impl Axis {
         }
     }
 
-    /// The axis on `pixels` shown pixels, without the ticks whose labels would touch others: those at 0, where nothing changes, go
-    /// first, then the others from the start. `size` is how much of the axis a label takes.
+    /// The axis on `pixels` shown pixels, without the ticks whose labels would touch others: those
+    /// at 0, where nothing changes, go first, then the others from the start. `size` is how much of
+    /// the axis a label takes.
     pub(crate) fn thinned(&self, pixels: i32, size: impl Fn(&str) -> f64) -> Axis {
         let mut axis = self.clone();
         if self.names {
@@ -216,7 +219,8 @@ fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Round values inside of a range of log10 positions: powers of ten when there are enough, else 1, 2, 5, else more.
+/// Round values inside of a range of log10 positions: powers of ten when there are enough, else 1,
+/// 2, 5, else more.
 fn log_ticks(range: &Range<f64>) -> Vec<f64> {
     let (first, last) = (range.start.floor() as i32, range.end.ceil() as i32);
     let apart = ((last - first) / 7).max(1);

@@ -1,7 +1,8 @@
 //! What every plot is drawn with: the canvas as inline SVG, colours, text, axes and marks.
 //!
-//! A plot is drawn at twice its size, because the SVG backend knows whole pixels only and a point must not move by half of one.
-//! The colours are those of Okabe and Ito, which colour-blind readers can distinguish; shapes repeat them for black and white.
+//! A plot is drawn at twice its size, because the SVG backend knows whole pixels only and a point
+//! must not move by half of one. The colours are those of Okabe and Ito, which colour-blind readers
+//! can distinguish; shapes repeat them for black and white.
 
 use experiment::stats::describe;
 use experiment::study::Verdict;
@@ -40,8 +41,8 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0xb8, 0xa6, 0x00),
 ];
 
-/// The colour of an arm by its place; the baseline, always first, is grey. Green and vermilion come last: they also mean
-/// better and worse.
+/// The colour of an arm by its place; the baseline, always first, is grey. Green and vermilion come
+/// last: they also mean better and worse.
 pub(crate) fn colour(arm: usize) -> RGBColor {
     COLOURS[arm % COLOURS.len()]
 }
@@ -57,8 +58,8 @@ pub(crate) const fn verdict_colour(verdict: Verdict) -> RGBColor {
     }
 }
 
-/// Draws on a canvas of `size` shown pixels and wraps the SVG up for a page: it scales with its column and has `label` as
-/// its text for those who do not see it.
+/// Draws on a canvas of `size` shown pixels and wraps the SVG up for a page: it scales with its
+/// column and has `label` as its text for those who do not see it.
 pub(crate) fn svg(
     label: &str,
     size: (i32, i32),
@@ -72,7 +73,8 @@ pub(crate) fn svg(
         draw(&canvas)?;
         canvas.present()?;
     }
-    // The library's own opening tag fixes the size and names a namespace, which inside of a page is noise.
+    // The library's own opening tag fixes the size and names a namespace, which inside of a page is
+    // noise.
     let body = text.split_once('>').expect("a plot begins with its <svg> tag").1;
     Ok(format!(
         "<svg role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {width} {height}\" style=\"max-width:{}px\">{body}",
@@ -103,7 +105,8 @@ pub(crate) const THEME: [(RGBColor, &str); 18] = [
     (verdict_colour(Verdict::Void), "--void"),
 ];
 
-/// A plot with the colours of its page instead of fixed ones. A file of its own keeps the fixed ones.
+/// A plot with the colours of its page instead of fixed ones. A file of its own keeps the fixed
+/// ones.
 pub(crate) fn themed(svg: &str) -> String {
     THEME.iter().fold(svg.to_owned(), |svg, (RGBColor(r, g, b), name)| {
         let fixed = format!("=\"#{r:02X}{g:02X}{b:02X}\"");
@@ -111,7 +114,8 @@ pub(crate) fn themed(svg: &str) -> String {
     })
 }
 
-/// A plot as a file of its own: with the namespace and the size that a page does without, and a background.
+/// A plot as a file of its own: with the namespace and the size that a page does without, and a
+/// background.
 pub(crate) fn whole_file(svg: &str) -> String {
     let size = |at: usize| {
         svg.split("viewBox=\"0 0 ").nth(1)?.split(['"', ' ']).nth(at)?.parse::<i32>().ok()
@@ -233,7 +237,8 @@ pub(crate) fn legend_mark(arm: usize) -> crate::Result<String> {
     })
 }
 
-/// The geometric mean of the positive values, which are those that verdicts are made of; none without any.
+/// The geometric mean of the positive values, which are those that verdicts are made of; none
+/// without any.
 pub(crate) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let logs: Vec<f64> =
         values.iter().filter(|v| v.is_finite() && **v > 0.0).map(|v| v.ln()).collect();

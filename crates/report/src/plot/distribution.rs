@@ -1,7 +1,7 @@
 //! Every trial of one metric: a column for each arm, and in it the blocks from first to last.
 //!
-//! Points instead of a box or a violin: with a dozen trials they show what a summary hides, such as two clusters, an outlier or a
-//! drift. Void trials are crossed out and stay visible.
+//! Points instead of a box or a violin: with a dozen trials they show what a summary hides, such as
+//! two clusters, an outlier or a drift. Void trials are crossed out and stay visible.
 
 use experiment::record::Trial;
 use plotters::prelude::*;
@@ -45,7 +45,8 @@ impl Subject<'_> {
             .collect()
     }
 
-    /// Half the width of a mark in shown pixels: smaller where there are many, so that they do not overlap.
+    /// Half the width of a mark in shown pixels: smaller where there are many, so that they do not
+    /// overlap.
     pub(crate) fn mark_size(&self, room: i32) -> i32 {
         let each = self.trials.len() / self.arms.len().max(1);
         if each > 200 {

@@ -1,8 +1,9 @@
 //! The effect of each arm with its interval: the plot that a verdict can be read from.
 //!
-//! The margin is a shaded band. An interval wholly beside it is a difference, wholly inside it is equivalence, and anything
-//! else is inconclusive. The small dots are the blocks. The axis is logarithmic in the
-//! ratio, so that ×2 and ÷2 are equally long; an interval that leaves the plot ends in an arrow.
+//! The margin is a shaded band. An interval wholly beside it is a difference, wholly inside it is
+//! equivalence, and anything else is inconclusive. The small dots are the blocks. The axis is
+//! logarithmic in the ratio, so that ×2 and ÷2 are equally long; an interval that leaves the plot
+//! ends in an arrow.
 
 use std::ops::Range;
 
@@ -103,8 +104,8 @@ pub(crate) fn bar(judgement: &Judgement, range: &Range<f64>, margin: f64) -> cra
     })
 }
 
-/// The logarithms of ratios that a plot of these judgements shows: the band, every estimate and block, and of the intervals
-/// as much as leaves the rest readable.
+/// The logarithms of ratios that a plot of these judgements shows: the band, every estimate and
+/// block, and of the intervals as much as leaves the rest readable.
 pub(crate) fn span(judgements: &[&Judgement], margin: f64) -> Range<f64> {
     let log = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln();
     let sane = |x: &f64| x.is_finite() && x.abs() < 60.0;

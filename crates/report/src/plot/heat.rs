@@ -1,7 +1,8 @@
 //! A heat map: cells of time and another quantity, darker where there were more requests.
 //!
-//! The hue says whether most of a cell's requests read; the shade is the logarithm of their number, so that few are seen beside many.
-//! Cells of a shade are one path, which keeps a map of thousands of cells small.
+//! The hue says whether most of a cell's requests read; the shade is the logarithm of their number,
+//! so that few are seen beside many. Cells of a shade are one path, which keeps a map of thousands
+//! of cells small.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

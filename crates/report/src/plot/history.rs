@@ -1,7 +1,8 @@
 //! Effects from test to test of a watch: whether last month's best arm still is the best.
 //!
-//! One line an arm: its change against the baseline with the interval of each test. Where the intervals of two tests lie apart the
-//! machine, the disk or the workload has changed; where they overlap, no change is shown.
+//! One line an arm: its change against the baseline with the interval of each test. Where the
+//! intervals of two tests lie apart the machine, the disk or the workload has changed; where they
+//! overlap, no change is shown.
 
 use std::ops::Range;
 
@@ -25,8 +26,8 @@ pub(crate) struct Point {
     pub(crate) high: f64,
 }
 
-/// The plot; `arms` are the points of each arm in the order of time, the baseline's place (the first) being empty. `days` has the
-/// tick of each test that gets one. None without points.
+/// The plot; `arms` are the points of each arm in the order of time, the baseline's place (the
+/// first) being empty. `days` has the tick of each test that gets one. None without points.
 pub(crate) fn plot(
     label: &str,
     baseline: &str,

@@ -1,8 +1,8 @@
 //! Latency by percentile: the whole distribution with its tail, one line for each arm.
 //!
-//! x is stretched by 1/(1-p), so that each nine takes as much room as the one before: on a linear axis the tail would be
-//! in the last pixel. A line is the median of the trials' curves, its band their middle half: a
-//! curve of the requests of all trials would have the tail of the worst trial.
+//! x is stretched by 1/(1-p), so that each nine takes as much room as the one before: on a linear
+//! axis the tail would be in the last pixel. A line is the median of the trials' curves, its band
+//! their middle half: a curve of the requests of all trials would have the tail of the worst trial.
 
 use experiment::record::{LatencyCurve, Trial};
 use plotters::prelude::*;
@@ -19,10 +19,12 @@ const GRID: [f64; 16] = [
     99.999, 99.9999,
 ];
 
-/// One arm's line: position of the percentile, and low quarter, median and high quarter of the latency in ns.
+/// One arm's line: position of the percentile, and low quarter, median and high quarter of the
+/// latency in ns.
 type Line = Vec<(f64, [f64; 3])>;
 
-/// The percentile curves of the requests of one kind (`all`, `read`, `write`); none when no valid trial has a curve.
+/// The percentile curves of the requests of one kind (`all`, `read`, `write`); none when no valid
+/// trial has a curve.
 pub(crate) fn plot(
     label: &str,
     trials: &[&Trial],
@@ -79,7 +81,8 @@ pub(crate) fn kinds(trials: &[&Trial]) -> Vec<&'static str> {
     ["all", "read", "write"].into_iter().filter(|op| has(op)).collect()
 }
 
-/// The line of one arm: a percentile is on it when at least half of the arm's valid trials reach it.
+/// The line of one arm: a percentile is on it when at least half of the arm's valid trials reach
+/// it.
 fn line(trials: &[&Trial], arm: &str, op: &str) -> Line {
     let valid = trials
         .iter()
@@ -103,7 +106,8 @@ fn partial(reason: &experiment::record::VoidReason) -> bool {
     matches!(reason, experiment::record::VoidReason::TooFewIos { .. })
 }
 
-/// The latency at a percentile in ns, between the curve's points on a straight line as it will be drawn.
+/// The latency at a percentile in ns, between the curve's points on a straight line as it will be
+/// drawn.
 fn latency_at(curve: &LatencyCurve, percentile: f64) -> Option<f64> {
     // Beyond this a percentile is not even one request.
     if (curve.count as f64 * (1.0 - percentile / 100.0)) < 1.0 - 1e-9 {

@@ -1,6 +1,7 @@
 //! The plots of a report, as inline SVG that needs nothing from another address.
 //!
-//! Every plot returns `None` when there is nothing to draw, and accepts one block, no valid trial and open intervals.
+//! Every plot returns `None` when there is nothing to draw, and accepts one block, no valid trial
+//! and open intervals.
 
 pub(crate) mod actuator;
 pub(crate) mod axis;

@@ -1,9 +1,10 @@
 //! Response curves: a metric over the values of one tunable.
 //!
-//! Across: the values tried, and the default as a ring; logarithmic where they differ by ratios, with 0, which has no logarithm, at a place of its own at the
-//! left. Up: the ratio to the default, on the scale and with the shaded margin of the forest, so that the same rule can be read
-//! off: an interval wholly beside the band is a difference, one wholly inside it is none. All curves of a workload have one scale, so
-//! that the tunable that matters can be seen at once.
+//! Across: the values tried, and the default as a ring; logarithmic where they differ by ratios,
+//! with 0, which has no logarithm, at a place of its own at the left. Up: the ratio to the default,
+//! on the scale and with the shaded margin of the forest, so that the same rule can be read off: an
+//! interval wholly beside the band is a difference, one wholly inside it is none. All curves of a
+//! workload have one scale, so that the tunable that matters can be seen at once.
 
 use std::ops::Range;
 
@@ -112,8 +113,8 @@ fn log_of(ratio: f64) -> f64 {
     ratio.max(f64::MIN_POSITIVE).ln()
 }
 
-/// One value: the vertical interval, with caps where it ends and arrows where it continues, and the estimate on it; a cross at the bottom
-/// where there is no evidence.
+/// One value: the vertical interval, with caps where it ends and arrows where it continues, and the
+/// estimate on it; a cross at the bottom where there is no evidence.
 fn mark(
     chart: &mut canvas::Chart<'_, '_>,
     judgement: &Judgement,

@@ -7,11 +7,12 @@ use super::canvas::{self, FINE, INK, colour, svg};
 
 /// Shown size.
 const SIZE: (i32, i32) = (1000, 360);
-/// Changes of more than this log ratio are drawn at the edge: a setting that is ten times worse must not flatten the others.
+/// Changes of more than this log ratio are drawn at the edge: a setting that is ten times worse
+/// must not flatten the others.
 const FAR: f64 = 0.5;
 
-/// The plot: `dots` are (trials before, effect, holds the constraints), `line` is (trials, effect of the best so far), effects as log
-/// ratios to the default. None without a dot.
+/// The plot: `dots` are (trials before, effect, holds the constraints), `line` is (trials, effect
+/// of the best so far), effects as log ratios to the default. None without a dot.
 ///
 /// # Errors
 /// When the plot cannot be drawn, which no input should cause.

@@ -1,7 +1,9 @@
-//! A piece of a recording, request by request: who waited for what, what the disk did, and where it was.
+//! A piece of a recording, request by request: who waited for what, what the disk did, and where it
+//! was.
 //!
-//! Above, a stripe for each process: its requests from the time at which they were queued, pale while they wait and full while the
-//! disk has them. Below, the disk, in the colour of the process it works for, hatched pale while it is idle; and the sectors that it visits.
+//! Above, a stripe for each process: its requests from the time at which they were queued, pale
+//! while they wait and full while the disk has them. Below, the disk, in the colour of the process
+//! it works for, hatched pale while it is idle; and the sectors that it visits.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

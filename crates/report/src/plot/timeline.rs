@@ -1,7 +1,7 @@
 //! The trials in the order in which they ran: drift, warm-up and interference by other programs.
 //!
-//! If a line climbs or falls, the machine changed during the experiment. The blocks cancel what affects all arms alike. A rise of
-//! one arm only is an effect of that arm.
+//! If a line climbs or falls, the machine changed during the experiment. The blocks cancel what
+//! affects all arms alike. A rise of one arm only is an effect of that arm.
 
 use plotters::prelude::*;
 

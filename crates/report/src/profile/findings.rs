@@ -1,4 +1,5 @@
-//! What a profile says in plain words: who uses the disk, where requests spend their time, and whether waiting would pay.
+//! What a profile says in plain words: who uses the disk, where requests spend their time, and
+//! whether waiting would pay.
 
 use trace::profile::{Actor, DeviceProfile, Waits};
 
@@ -36,7 +37,8 @@ fn who(device: &DeviceProfile) -> Option<String> {
     ))
 }
 
-/// How a process asks: `reads of 8 KiB, one after the other, 93 % sequential, thinking 0.4 ms between them`.
+/// How a process asks:
+/// `reads of 8 KiB, one after the other, 93 % sequential, thinking 0.4 ms between them`.
 pub(super) fn pattern(actor: &Actor) -> String {
     let data = (actor.reads + actor.writes).max(1);
     let kind = match actor.reads as f64 / data as f64 {

@@ -1,6 +1,7 @@
 //! A profile of recorded requests, in a terminal and as a page with plots.
 //!
-//! Names of processes and control groups come from outside: control characters are replaced here, and a page escapes what is left.
+//! Names of processes and control groups come from outside: control characters are replaced here,
+//! and a page escapes what is left.
 
 mod findings;
 mod html;

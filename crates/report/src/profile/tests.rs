@@ -7,7 +7,8 @@ use super::{Excerpt, findings, page, render};
 
 const MS: u64 = 1_000_000;
 
-/// Two sequential readers, far apart, between whom the disk goes to and fro: a seek takes 10 ms, a read in sequence 1 ms.
+/// Two sequential readers, far apart, between whom the disk goes to and fro: a seek takes 10 ms, a
+/// read in sequence 1 ms.
 fn deceived(name: &str) -> Recording {
     let read = |queued: u64, issued: u64, completed: u64, sector, process| Io {
         inserted: At::ns(queued),

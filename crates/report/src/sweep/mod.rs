@@ -1,7 +1,8 @@
 //! Sweeps: a table before and after, and one line for each tunable.
 //!
-//! Nothing is computed here: estimates, intervals and verdicts are those of the study's responses and judgements. Where every arm is a
-//! point of the sweep, the table takes the place of the usual one, which would say the same once more.
+//! Nothing is computed here: estimates, intervals and verdicts are those of the study's responses
+//! and judgements. Where every arm is a point of the sweep, the table takes the place of the usual
+//! one, which would say the same once more.
 
 use experiment::plan::Method;
 use experiment::study::{Judgement, Study, Verdict};
@@ -41,7 +42,8 @@ pub(crate) struct SweepView<'a> {
     pub(crate) complete: bool,
 }
 
-/// The sweep that a metric of a workload has; none where the experiment is no sweep, or the metric does not decide.
+/// The sweep that a metric of a workload has; none where the experiment is no sweep, or the metric
+/// does not decide.
 pub(crate) fn of<'a>(
     study: &'a Study,
     workload: &str,

@@ -9,7 +9,8 @@ use crate::fixture::Lab;
 use crate::page::Page;
 use crate::view;
 
-/// A sweep of mq-deadline as it may come out: one tunable that helps, one that hurts, one that does nothing, one that is not known.
+/// A sweep of mq-deadline as it may come out: one tunable that helps, one that hurts, one that does
+/// nothing, one that is not known.
 pub(crate) fn swept() -> Record {
     let words = [
         "default=mq-deadline",

@@ -1,7 +1,8 @@
 //! The report in a terminal: the answer in the first lines, then the evidence for it.
 //!
-//! In this order: what to do, one table per workload for the deciding metric, warnings, how many more blocks would decide the rest,
-//! where the files are. Everything else is printed only with `verbose`.
+//! In this order: what to do, one table per workload for the deciding metric, warnings, how many
+//! more blocks would decide the rest, where the files are. Everything else is printed only with
+//! `verbose`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -26,7 +27,8 @@ pub struct Options {
     pub colour: bool,
     /// All metrics and all remarks, not only those that decide.
     pub verbose: bool,
-    /// The schedulers that the reader's kernel offers: the headline says whether the recommended one is among them. Empty: not known.
+    /// The schedulers that the reader's kernel offers: the headline says whether the recommended
+    /// one is among them. Empty: not known.
     pub offered: Vec<String>,
 }
 
@@ -120,7 +122,8 @@ impl Printed<'_> {
         }
     }
 
-    /// Before and after, value by value. Where it is too wide, estimate and interval stand below each other, then the blocks go.
+    /// Before and after, value by value. Where it is too wide, estimate and interval stand below
+    /// each other, then the blocks go.
     fn sweep_table(&mut self, sweep: &SweepView<'_>, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];
@@ -155,7 +158,8 @@ impl Printed<'_> {
         }
     }
 
-    /// Each arm against the baseline. Where it is too wide, estimate and interval stand below each other, then the blocks go.
+    /// Each arm against the baseline. Where it is too wide, estimate and interval stand below each
+    /// other, then the blocks go.
     fn comparison(&mut self, metric: &MetricView<'_>) {
         let width = self.options.width.into();
         let layouts = [(false, true), (true, true), (true, false)];

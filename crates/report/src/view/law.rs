@@ -1,4 +1,5 @@
-//! One centre: the value shown beside a change is the one that the change is computed from, in every row of every format.
+//! One centre: the value shown beside a change is the one that the change is computed from, in
+//! every row of every format.
 
 use experiment::record::VoidReason;
 use experiment::samples::Sample;

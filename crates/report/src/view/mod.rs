@@ -1,6 +1,8 @@
-//! What all renderers show, arranged once: workloads, metrics and arms in the order in which a reader needs them.
+//! What all renderers show, arranged once: workloads, metrics and arms in the order in which a
+//! reader needs them.
 //!
-//! Pure arrangement and wording. Borrowed from the study, so that a renderer cannot change a number on its way.
+//! Pure arrangement and wording. Borrowed from the study, so that a renderer cannot change a number
+//! on its way.
 
 use experiment::metric::{self, Direction};
 use experiment::record::VoidReason;
@@ -34,7 +36,8 @@ pub(crate) struct MetricView<'a> {
     pub(crate) baseline: Option<&'a str>,
     /// Unit of all values.
     pub(crate) scale: Scale,
-    /// The baseline's geometric mean: over the blocks of every comparison where all have the same, else over all its valid trials.
+    /// The baseline's geometric mean: over the blocks of every comparison where all have the same,
+    /// else over all its valid trials.
     pub(crate) baseline_mean: Option<f64>,
     /// One per arm, the baseline first.
     pub(crate) rows: Vec<RowView<'a>>,
@@ -86,8 +89,8 @@ impl RowView<'_> {
         }
     }
 
-    /// The value that the change beside it is computed from: the geometric mean over the blocks that count. Of a metric that is
-    /// not judged, which may be 0, the median.
+    /// The value that the change beside it is computed from: the geometric mean over the blocks
+    /// that count. Of a metric that is not judged, which may be 0, the median.
     fn centre(&self, metric: &MetricView<'_>) -> Option<f64> {
         match self.judgement {
             _ if !metric.is_judged() => self.summary.map(|summary| summary.median),
@@ -106,8 +109,8 @@ impl RowView<'_> {
         self.centre(metric).map_or_else(|| "-".into(), |value| metric.scale.with_unit(value))
     }
 
-    /// The baseline's geometric mean in the blocks of this comparison, without its unit, where it is not the one in the baseline's
-    /// own row: the arm was not measured in every block.
+    /// The baseline's geometric mean in the blocks of this comparison, without its unit, where it
+    /// is not the one in the baseline's own row: the arm was not measured in every block.
     pub(crate) fn own_baseline(&self, metric: &MetricView<'_>) -> Option<String> {
         let shown = |mean: f64| metric.scale.bare(mean);
         let own = self.judgement.and_then(|judgement| judgement.baseline_mean).map(shown)?;

@@ -43,11 +43,12 @@ impl From<AdviseArena> for ArenaKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct AdviseArgs {
-    /// A recording in any format that schedlab reads, or a disk, which is recorded and fitted first.
+    /// A recording in any format that schedlab reads, or a disk, which is recorded and fitted
+    /// first.
     #[arg(value_name = "TRACE|DEVICE")]
     pub(crate) subject: String,
-    /// Model of the disk: a file of `schedlab fit`, or a name of `schedlab list devices` [default: one that is fitted
-    /// to the recording, or to DEVICE where it is a hard disk].
+    /// Model of the disk: a file of `schedlab fit`, or a name of `schedlab list devices` [default:
+    /// one that is fitted to the recording, or to DEVICE where it is a hard disk].
     #[arg(long, value_name = "FILE.toml|NAME")]
     pub(crate) model: Option<String>,
     /// Record DEVICE for this time.
@@ -56,7 +57,8 @@ pub(crate) struct AdviseArgs {
     /// Replay in this arena [default: kernel where a kernel is built, else sim].
     #[arg(long, value_enum)]
     pub(crate) arena: Option<AdviseArena>,
-    /// Compare these schedulers: NAME[:TUNABLE=VALUE]…, as for `compare` [default: those of Linux, with the tunables that matter].
+    /// Compare these schedulers: NAME[:TUNABLE=VALUE]…, as for `compare` [default: those of Linux,
+    /// with the tunables that matter].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) schedulers: Vec<String>,
     /// Keep the recorded times, instead of what each request waited for.
@@ -65,7 +67,8 @@ pub(crate) struct AdviseArgs {
     /// Confirm on this device [default: the one that was recorded].
     #[arg(long, value_name = "DEVICE")]
     pub(crate) confirm_on: Option<String>,
-    /// Write recording, model, report and plan into this directory [default: schedlab-out/advice-UTC time].
+    /// Write recording, model, report and plan into this directory [default:
+    /// schedlab-out/advice-UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Find built kernels in this directory [default: ~/.cache/schedlab].

@@ -62,11 +62,12 @@ pub(crate) struct AtlasArgs {
     /// Measure in these arenas [default: sim].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) arenas: Vec<AtlasArena>,
-    /// Measure on these devices: names of `schedlab list devices`, `*` in them, or files that describe one [default: 5 disks, sata-ssd,
-    /// nvme].
+    /// Measure on these devices: names of `schedlab list devices`, `*` in them, or files that
+    /// describe one [default: 5 disks, sata-ssd, nvme].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) devices: Vec<String>,
-    /// Measure these schedulers, `*` in a name; `none` is always one of them, since the others are compared with it [default: all].
+    /// Measure these schedulers, `*` in a name; `none` is always one of them, since the others are
+    /// compared with it [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) schedulers: Vec<String>,
     /// Measure these of the workloads of record, `*` in a name [default: all].
@@ -75,7 +76,8 @@ pub(crate) struct AtlasArgs {
     /// Measure a rough map: 3 blocks of short trials for a cell in place of 8.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Kernel arena: use this kernel, as `schedlab kernel build --source` takes it [default: debian:6.1].
+    /// Kernel arena: use this kernel, as `schedlab kernel build --source` takes it [default:
+    /// debian:6.1].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
     /// Measure only part K of N of the cells, for machines that share the work.

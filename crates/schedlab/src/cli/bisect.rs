@@ -43,10 +43,12 @@ when compared with each other.";
 
 #[derive(Debug, Args)]
 pub(crate) struct BisectArgs {
-    /// Plan of every experiment: device, workload, criteria, and the scheduler of its baseline; its arena is the kernel arena.
+    /// Plan of every experiment: device, workload, criteria, and the scheduler of its baseline; its
+    /// arena is the kernel arena.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: PathBuf,
-    /// Search these steps: a directory or list of patches, git:DIR, or versions of Debian's kernels.
+    /// Search these steps: a directory or list of patches, git:DIR, or versions of Debian's
+    /// kernels.
     #[arg(long, value_name = "SOURCE")]
     pub(crate) source: String,
     /// Begin at this step, which is known to be good [default: the first].
@@ -61,7 +63,8 @@ pub(crate) struct BisectArgs {
     /// Decide by this workload of the plan [default: its only one].
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
-    /// Write the log, the patches and the records into this directory [default: schedlab-out/bisect-UTC time].
+    /// Write the log, the patches and the records into this directory [default:
+    /// schedlab-out/bisect-UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Continue the interrupted bisection whose log is in --out.
@@ -70,7 +73,8 @@ pub(crate) struct BisectArgs {
     /// Store built kernels in this directory, about 300 MB each [default: ~/.cache/schedlab].
     #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Leave the kernels of all steps in the cache [default: those of the ends and of the two sides of what was found].
+    /// Leave the kernels of all steps in the cache [default: those of the ends and of the two sides
+    /// of what was found].
     #[arg(long)]
     pub(crate) keep_kernels: bool,
     #[command(flatten)]

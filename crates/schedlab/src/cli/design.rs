@@ -1,4 +1,5 @@
-//! Flags that several commands share: what is measured, where and by which rules, and how it is carried out.
+//! Flags that several commands share: what is measured, where and by which rules, and how it is
+//! carried out.
 
 use std::path::PathBuf;
 
@@ -13,7 +14,8 @@ use super::monitor::MonitorArgs;
 /// How an experiment is carried out: shared by `compare` and `run`.
 #[derive(Debug, Args)]
 pub(crate) struct ConductArgs {
-    /// Write plan.toml, record.jsonl, study.json and the reports into this directory [default: schedlab-out/UTC time].
+    /// Write plan.toml, record.jsonl, study.json and the reports into this directory [default:
+    /// schedlab-out/UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Continue the interrupted experiment whose record is in --out.
@@ -22,17 +24,20 @@ pub(crate) struct ConductArgs {
     /// Allow workloads that write to this device: all data on it is lost.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) destroy_data: Option<String>,
-    /// Create the backing file of loop:SIZE in this directory; its disk is the one that is measured.
+    /// Create the backing file of loop:SIZE in this directory; its disk is the one that is
+    /// measured.
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
     /// Kernel arena: store built kernels in this directory [default: ~/.cache/schedlab].
     #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Virtual arenas: write the events of the first trial of each workload and arm to the directory `traces` in --out; the kernel
-    /// arena writes perfetto, of a trial that is measured once more for it.
+    /// Virtual arenas: write the events of the first trial of each workload and arm to the
+    /// directory `traces` in --out; the kernel arena writes perfetto, of a trial that is measured
+    /// once more for it.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) trace: Option<FormatArg>,
-    /// Run the programs that workloads name as this user: without root's rights, terminal and open files.
+    /// Run the programs that workloads name as this user: without root's rights, terminal and open
+    /// files.
     #[arg(long = "as", value_name = "USER")]
     pub(crate) run_as: Option<String>,
     /// Print study.json instead of the table.
@@ -68,8 +73,9 @@ impl ConductArgs {
 /// Consent to what a plan from a file starts.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ConsentArgs {
-    /// Start the programs that the plan names as root: commands, programs with their arguments, scripts, schedulers that a program
-    /// loads, kernels with patches; without root no flag is needed.
+    /// Start the programs that the plan names as root: commands, programs with their arguments,
+    /// scripts, schedulers that a program loads, kernels with patches; without root no flag is
+    /// needed.
     #[arg(long)]
     pub(crate) allow_commands: bool,
 }
@@ -106,10 +112,12 @@ pub(crate) enum ArenaArg {
     Disk,
     /// The CPU scheduler of this machine's kernel; takes no --device.
     Cpu,
-    /// schedlab's own schedulers on a modelled device, in virtual time: needs no root, changes nothing, repeatable bit for bit.
+    /// schedlab's own schedulers on a modelled device, in virtual time: needs no root, changes
+    /// nothing, repeatable bit for bit.
     Sim,
-    /// The schedulers of a real Linux kernel that runs as a process, on a modelled device, in virtual time: needs no root,
-    /// changes nothing, repeatable bit for bit. The first use builds the kernel, which takes minutes.
+    /// The schedulers of a real Linux kernel that runs as a process, on a modelled device, in
+    /// virtual time: needs no root, changes nothing, repeatable bit for bit. The first use builds
+    /// the kernel, which takes minutes.
     Kernel,
 }
 
@@ -133,12 +141,13 @@ impl DesignArgs {
 /// The file system under the workload, and the load beside it.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct PlaceArgs {
-    /// Run these background loads during every workload, separated by commas: schedlab's own workloads, optionally with
-    /// io_weight, io_max or ioprio; with --arena cpu: spin, memory, forks or io.
+    /// Run these background loads during every workload, separated by commas: schedlab's own
+    /// workloads, optionally with io_weight, io_max or ioprio; with --arena cpu: spin, memory,
+    /// forks or io.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) background: Vec<String>,
-    /// Make this file system on the device and run the workloads on its files [default: none; ext4 for programs, which need
-    /// files].
+    /// Make this file system on the device and run the workloads on its files [default: none; ext4
+    /// for programs, which need files].
     #[arg(long, value_name = "KIND")]
     pub(crate) fs: Option<FsArg>,
     /// Pass further options to mkfs, e.g. --mkfs-options="-O ^has_journal".
@@ -155,7 +164,8 @@ pub(crate) struct DesignArgs {
     /// Measure in this arena.
     #[arg(long, default_value = "disk")]
     pub(crate) arena: ArenaArg,
-    /// Measure this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device; not used by --arena cpu.
+    /// Measure this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device; not used
+    /// by --arena cpu.
     #[arg(
         long,
         required_unless_present = "arena",
@@ -165,26 +175,30 @@ pub(crate) struct DesignArgs {
         hide_default_value = true
     )]
     pub(crate) device: String,
-    /// Kernel arena: compare the schedulers of this kernel, named as for `schedlab kernel build --source` [default: debian:6.1].
+    /// Kernel arena: compare the schedulers of this kernel, named as for
+    /// `schedlab kernel build --source` [default: debian:6.1].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// Run these workloads, separated by commas [default: oltp,mixed; on a device that may not be written to:
-    /// randread,dss; with --arena cpu: linpack; for a watch: randread].
+    /// Run these workloads, separated by commas [default: oltp,mixed; on a device that may not be
+    /// written to: randread,dss; with --arena cpu: linpack; for a watch: randread].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) workload: Vec<String>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// Set the number of clients of every workload that has clients and does not set clients=N itself (1 to 1024).
+    /// Set the number of clients of every workload that has clients and does not set clients=N
+    /// itself (1 to 1024).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) clients: Option<u32>,
-    /// Limit the time of measuring, all workloads together [default: 60s; with --blocks N: the time of N blocks; in the
-    /// simulator, in virtual time: enough for 30 blocks].
+    /// Limit the time of measuring, all workloads together [default: 60s; with --blocks N: the time
+    /// of N blocks; in the simulator, in virtual time: enough for 30 blocks].
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
-    /// Measure this number of blocks per workload: N for exactly N, auto to stop when every verdict is reached.
+    /// Measure this number of blocks per workload: N for exactly N, auto to stop when every verdict
+    /// is reached.
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     pub(crate) blocks: String,
-    /// Measure although there are fewer blocks than an interval takes: for figures and traces, without verdicts.
+    /// Measure although there are fewer blocks than an interval takes: for figures and traces,
+    /// without verdicts.
     #[arg(long)]
     pub(crate) figures_only: bool,
     /// Seed every random choice with this number.
@@ -196,22 +210,25 @@ pub(crate) struct DesignArgs {
     /// Limit the probability of a false verdict, over all arms of one metric.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) alpha: String,
-    /// Compute intervals with this method; `fixed` and `three-sigma` serve comparison with older studies.
+    /// Compute intervals with this method; `fixed` and `three-sigma` serve comparison with older
+    /// studies.
     #[arg(long, value_name = "METHOD", default_value = "spending")]
     pub(crate) method: MethodArg,
-    /// Compute intervals that stay valid if the experiment goes on beyond its budget (--method anytime): fewer verdicts in the
-    /// same time, and --resume with a larger budget any number of times.
+    /// Compute intervals that stay valid if the experiment goes on beyond its budget (--method
+    /// anytime): fewer verdicts in the same time, and --resume with a larger budget any number of
+    /// times.
     #[arg(long, conflicts_with = "method")]
     pub(crate) open_ended: bool,
-    /// Set the length of one trial [default: a length of which about a dozen blocks fit into the budget, or in the simulator one
-    /// that suits the device; longer where a trial would hold too few requests for the metric that decides].
+    /// Set the length of one trial [default: a length of which about a dozen blocks fit into the
+    /// budget, or in the simulator one that suits the device; longer where a trial would hold too
+    /// few requests for the metric that decides].
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_time: Option<String>,
     /// Run the workload for this time before each trial, uncounted [default: a fifth of the trial].
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<String>,
-    /// Print the plan as TOML, for `schedlab run`, with what it can find as a comment, and measure nothing; with --json both as
-    /// JSON.
+    /// Print the plan as TOML, for `schedlab run`, with what it can find as a comment, and measure
+    /// nothing; with --json both as JSON.
     #[arg(long)]
     pub(crate) plan_only: bool,
 }

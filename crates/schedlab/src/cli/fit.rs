@@ -46,7 +46,8 @@ pub(crate) enum FitKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
-    /// Device to measure: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device with --arena sim; or the file of a recording.
+    /// Device to measure: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device with
+    /// --arena sim; or the file of a recording.
     #[arg(value_name = "DEVICE|TRACE")]
     pub(crate) device: String,
     /// Write the model to this file [default: print it].
@@ -58,7 +59,8 @@ pub(crate) struct FitArgs {
     /// Take the device for this [default: what it says of itself].
     #[arg(long = "as", value_enum, value_name = "KIND")]
     pub(crate) kind: Option<FitKind>,
-    /// Learn the latencies of writes, and how they slow reads, from this recording [default: writes count as reads].
+    /// Learn the latencies of writes, and how they slow reads, from this recording [default: writes
+    /// count as reads].
     #[arg(long, value_name = "TRACE")]
     pub(crate) writes_from: Option<PathBuf>,
     /// Create the backing file of loop:SIZE in this directory.

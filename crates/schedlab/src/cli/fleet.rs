@@ -60,25 +60,29 @@ pub(crate) enum FleetCommand {
     /// Send records to the fleet, each as one file of Parquet that is named after its content.
     #[command(after_help = "Example:\n  schedlab fleet push results --fleet /srv/fleet")]
     Push(FleetPushArgs),
-    /// Show what is there: drives, machines, results, and files or results that something is wrong with.
+    /// Show what is there: drives, machines, results, and files or results that something is wrong
+    /// with.
     #[command(after_help = "Example:\n  schedlab fleet report --fleet /srv/fleet")]
     Report(FleetStudyArgs),
     /// Judge the arms of each question over all machines with one kind of drive.
     ///
-    /// An arm's effect on a machine is the mean of its results. The interval is for the mean over machines; beside it stands what one
-    /// further machine will measure, and how much of the spread is between machines.
+    /// An arm's effect on a machine is the mean of its results. The interval is for the mean over
+    /// machines; beside it stands what one further machine will measure, and how much of the spread
+    /// is between machines.
     #[command(
         after_help = "Example:\n  schedlab fleet verdict --fleet /srv/fleet --model 980 --workload randread"
     )]
     Verdict(FleetStudyArgs),
     /// Judge the values under a second kernel, firmware or model against those under a first one.
     ///
-    /// Machines that were measured under both are compared with themselves; otherwise the two groups of machines are compared.
+    /// Machines that were measured under both are compared with themselves; otherwise the two
+    /// groups of machines are compared.
     #[command(
         after_help = "Example:\n  schedlab fleet compare --fleet /srv/fleet --by kernel 6.1 6.12"
     )]
     Compare(FleetCompareArgs),
-    /// Ask by SQL, through DuckDB: the program duckdb, or Python's module of that name. The view is `results`.
+    /// Ask by SQL, through DuckDB: the program duckdb, or Python's module of that name. The view is
+    /// `results`.
     #[command(
         after_help = "Example:\n  schedlab fleet query --fleet /srv/fleet \\\n      'SELECT arm, median(value) FROM results GROUP BY 1'"
     )]
@@ -108,7 +112,8 @@ pub(crate) struct FleetPushArgs {
     /// Send the records of this machine's watches, too, as far as their reports are kept.
     #[arg(long)]
     pub(crate) watched: bool,
-    /// Call the machine that measured by this name [default: a hash of this machine's /etc/machine-id].
+    /// Call the machine that measured by this name [default: a hash of this machine's
+    /// /etc/machine-id].
     #[arg(long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
     /// Print JSON.
@@ -145,7 +150,8 @@ pub(crate) struct FleetSelectArgs {
     /// Call differences below this equivalent.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) margin: String,
-    /// Accept this probability that any verdict on a question is wrong, and of a machine outside its interval.
+    /// Accept this probability that any verdict on a question is wrong, and of a machine outside
+    /// its interval.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) alpha: String,
 }
@@ -166,7 +172,8 @@ pub(crate) struct FleetStudyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetCompareArgs {
-    /// The first group: a kernel's series such as 6.1, a firmware, a model, as `fleet report --by` shows it.
+    /// The first group: a kernel's series such as 6.1, a firmware, a model, as `fleet report --by`
+    /// shows it.
     pub(crate) first: String,
     /// The second group, which is judged against the first.
     pub(crate) second: String,
@@ -184,7 +191,8 @@ pub(crate) struct FleetCompareArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetQueryArgs {
-    /// SQL, of the view `results`: a row for each value, with the columns of docs/src/howto/fleet.md.
+    /// SQL, of the view `results`: a row for each value, with the columns of
+    /// docs/src/howto/fleet.md.
     #[arg(value_name = "SQL")]
     pub(crate) sql: String,
     #[command(flatten)]

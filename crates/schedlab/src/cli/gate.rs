@@ -36,17 +36,19 @@ pub(crate) struct GateArgs {
     /// Measure this plan.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: PathBuf,
-    /// Compare with this record (the directory of an experiment, or a record.jsonl), or with the last good one in --state.
+    /// Compare with this record (the directory of an experiment, or a record.jsonl), or with the
+    /// last good one in --state.
     #[arg(long, value_name = "RECORD|last-good")]
     pub(crate) against: String,
-    /// Keep last good records in this directory, one for each plan's file name [default: `gate` in the state directory].
+    /// Keep last good records in this directory, one for each plan's file name [default: `gate` in
+    /// the state directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Compare this arm only.
     #[arg(long, value_name = "NAME")]
     pub(crate) arm: Option<String>,
-    /// Compare the ratios to the baseline of the two records instead of the values: robust to a machine that drifts, and blind to what
-    /// slows down every arm.
+    /// Compare the ratios to the baseline of the two records instead of the values: robust to a
+    /// machine that drifts, and blind to what slows down every arm.
     #[arg(long)]
     pub(crate) ratios: bool,
     /// Measure this number of blocks [default: the plan's, or as many as the earlier record has].
@@ -61,7 +63,8 @@ pub(crate) struct GateArgs {
     /// Write the comparisons into this file as JUnit XML.
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Print annotations for GitHub Actions on standard error [default: where GITHUB_ACTIONS is true].
+    /// Print annotations for GitHub Actions on standard error [default: where GITHUB_ACTIONS is
+    /// true].
     #[arg(long)]
     pub(crate) github: bool,
     #[command(flatten)]

@@ -42,27 +42,32 @@ impl From<IocostArena> for ArenaKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct IocostArgs {
-    /// Device to measure: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device with --arena sim.
+    /// Device to measure: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device with
+    /// --arena sim.
     pub(crate) device: String,
     /// Measure in this arena.
     #[arg(long, value_enum, default_value = "disk")]
     pub(crate) arena: IocostArena,
-    /// Measure reads only: nothing is written, and the lines leave the coefficients of writes to the kernel's preset.
+    /// Measure reads only: nothing is written, and the lines leave the coefficients of writes to
+    /// the kernel's preset.
     #[arg(long, conflicts_with = "destroy_data")]
     pub(crate) reads_only: bool,
     /// Allow writes to this device: all data on it is lost.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) destroy_data: Option<String>,
-    /// Create the backing file of loop:SIZE in this directory; its disk is the one that is measured.
+    /// Create the backing file of loop:SIZE in this directory; its disk is the one that is
+    /// measured.
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
     /// Measure every load this many times; the median counts.
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: u32,
-    /// Measure each load for this time, after a warm-up of a fifth of it [default: 10s; with --arena sim: that of the model].
+    /// Measure each load for this time, after a warm-up of a fifth of it [default: 10s; with
+    /// --arena sim: that of the model].
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_time: Option<String>,
-    /// Submit with this many clients, each with 64 requests open; more than one where one CPU cannot keep the device busy.
+    /// Submit with this many clients, each with 64 requests open; more than one where one CPU
+    /// cannot keep the device busy.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) clients: u32,
     /// Choose the offsets of random requests by this seed.

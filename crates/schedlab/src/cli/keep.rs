@@ -41,8 +41,8 @@ pub(crate) struct KeepArgs {
     /// Setting to persist: scheduler=NAME, and tunables or queue attributes as NAME=VALUE.
     #[arg(value_name = "NAME=VALUE", conflicts_with = "from")]
     pub(crate) settings: Vec<String>,
-    /// Persist the recommendation of the experiment in this directory (of `compare`, `run` or `tune`); refused unless the verdict
-    /// is better.
+    /// Persist the recommendation of the experiment in this directory (of `compare`, `run` or
+    /// `tune`); refused unless the verdict is better.
     #[arg(long, value_name = "DIR")]
     pub(crate) from: Option<PathBuf>,
     /// Write the setting in this form.
@@ -51,11 +51,13 @@ pub(crate) struct KeepArgs {
     /// Match the device by its slot: another device in that slot gets the setting too.
     #[arg(long, conflicts_with = "by_name")]
     pub(crate) by_path: bool,
-    /// Match the device by the kernel's name: any device that gets this name later gets the setting.
+    /// Match the device by the kernel's name: any device that gets this name later gets the
+    /// setting.
     #[arg(long)]
     pub(crate) by_name: bool,
-    /// Apply the setting at every event of the device, not only when it appears, to override rules that do the same. This also
-    /// reverts what `schedlab set` or an experiment has written as soon as a program that wrote to the device closes it.
+    /// Apply the setting at every event of the device, not only when it appears, to override rules
+    /// that do the same. This also reverts what `schedlab set` or an experiment has written as soon
+    /// as a program that wrote to the device closes it.
     #[arg(long)]
     pub(crate) insist: bool,
     /// Apply the setting immediately as well, as `schedlab set` does.
@@ -70,8 +72,9 @@ pub(crate) struct KeepArgs {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Replace files that were edited or that schedlab did not write; persist results of another machine or of a simulator; with
-    /// --as boot, print the line of a kernel before 5.0 although another one runs.
+    /// Replace files that were edited or that schedlab did not write; persist results of another
+    /// machine or of a simulator; with --as boot, print the line of a kernel before 5.0 although
+    /// another one runs.
     #[arg(long)]
     pub(crate) force: bool,
     /// List persisted settings and their conflicts with other programs.

@@ -38,7 +38,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct KernelArgs {
-    /// Store kernels in this directory, about 300 MB each [default: $XDG_CACHE_HOME/schedlab, else ~/.cache/schedlab].
+    /// Store kernels in this directory, about 300 MB each [default: $XDG_CACHE_HOME/schedlab, else
+    /// ~/.cache/schedlab].
     #[arg(
         long,
         global = true,
@@ -55,19 +56,22 @@ pub(crate) struct KernelArgs {
 pub(crate) enum KernelCommand {
     /// Build and cache a kernel for the kernel arena; returns immediately if it is cached.
     ///
-    /// The source is Debian's package linux-source-X.Y: the installed one, or one that apt fetches (needs no root, checks
-    /// signatures). The kernel is User-mode Linux with the block layer, all its schedulers and ext4. The first build takes
-    /// minutes; one with a further patch takes seconds, since only the changed files are compiled.
+    /// The source is Debian's package linux-source-X.Y: the installed one, or one that apt fetches
+    /// (needs no root, checks signatures). The kernel is User-mode Linux with the block layer, all
+    /// its schedulers and ext4. The first build takes minutes; one with a further patch takes
+    /// seconds, since only the changed files are compiled.
     #[command(after_help = KERNEL_HELP)]
     Build {
-        /// Build this source: debian:6.1, debian:6.12, debian:newest, or the directory of a kernel tree, which is only read.
+        /// Build this source: debian:6.1, debian:6.12, debian:newest, or the directory of a kernel
+        /// tree, which is only read.
         #[arg(long, value_name = "WORD", default_value = "debian:6.1")]
         source: String,
-        /// Apply this patch, as `patch -p1` does; several are applied in order. Every context line must match the source. Options
-        /// that the patch adds to a Kconfig are enabled.
+        /// Apply this patch, as `patch -p1` does; several are applied in order. Every context line
+        /// must match the source. Options that the patch adds to a Kconfig are enabled.
         #[arg(long, value_name = "FILE")]
         patch: Vec<PathBuf>,
-        /// Enable KASAN, lockdep, sleep-in-atomic checks and fault injection: to find bugs, not to measure.
+        /// Enable KASAN, lockdep, sleep-in-atomic checks and fault injection: to find bugs, not to
+        /// measure.
         #[arg(long)]
         debug: bool,
         /// Print JSON.
@@ -86,14 +90,17 @@ pub(crate) enum KernelCommand {
     },
     /// Run a program in a guest: on a modelled disk, under a chosen scheduler, in virtual time.
     ///
-    /// The guest sees this machine's files read-only; /tmp, /var/tmp, /run and /dev/shm are writable and discarded at the end.
-    /// The modelled disk is /dev/disk0 ($SCHEDLAB_DEVICE) and is held in the guest's memory; with --fs it is mounted on
-    /// /tmp/disk0 ($SCHEDLAB_DIR). Standard output, standard error and the exit status are the program's (125: the program could
-    /// not be run, or the guest failed); what of its output would steer a terminal is shown there as \uXXXX, and passed on
-    /// as it is into a pipe or file. Standard input is empty, and there is no network.
+    /// The guest sees this machine's files read-only; /tmp, /var/tmp, /run and /dev/shm are
+    /// writable and discarded at the end. The modelled disk is /dev/disk0 ($SCHEDLAB_DEVICE) and is
+    /// held in the guest's memory; with --fs it is mounted on /tmp/disk0 ($SCHEDLAB_DIR). Standard
+    /// output, standard error and the exit status are the program's (125: the program could not be
+    /// run, or the guest failed); what of its output would steer a terminal is shown there as
+    /// \uXXXX, and passed on as it is into a pipe or file. Standard input is empty, and there is no
+    /// network.
     #[command(after_help = EXEC_HELP)]
     Exec(ExecArgs),
-    /// Remove one cached kernel, or all of them with their sources; without either, remove the remains of interrupted builds.
+    /// Remove one cached kernel, or all of them with their sources; without either, remove the
+    /// remains of interrupted builds.
     #[command(after_help = "Example:\n  schedlab kernel clean --all")]
     Clean {
         /// Key of the kernel to remove, from `schedlab kernel list`.
@@ -108,18 +115,22 @@ pub(crate) enum KernelCommand {
 /// How time passes in a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeTravelArg {
-    /// Computing takes no virtual time, so that a program gives the same result each time; a program that polls the clock hangs.
+    /// Computing takes no virtual time, so that a program gives the same result each time; a
+    /// program that polls the clock hangs.
     InfCpu,
-    /// Computing takes real time and waiting takes none: for fio and other programs that poll the clock; not repeatable.
+    /// Computing takes real time and waiting takes none: for fio and other programs that poll the
+    /// clock; not repeatable.
     Plain,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// Attach this modelled disk, as for `compare --arena kernel`: hp97560, null:service_ns=50000, FILE.toml [default: none].
+    /// Attach this modelled disk, as for `compare --arena kernel`: hp97560, null:service_ns=50000,
+    /// FILE.toml [default: none].
     #[arg(long, value_name = "MODEL")]
     pub(crate) device: Option<String>,
-    /// Use this scheduler and these tunables: NAME[:TUNABLE=VALUE]…; NAME@PATCH for the scheduler of a patched kernel.
+    /// Use this scheduler and these tunables: NAME[:TUNABLE=VALUE]…; NAME@PATCH for the scheduler
+    /// of a patched kernel.
     #[arg(long, value_name = "SPEC", default_value = "none")]
     pub(crate) scheduler: String,
     /// Make this file system on the disk and mount it.

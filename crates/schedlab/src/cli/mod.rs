@@ -1,6 +1,7 @@
 //! The command line: every flag with its manual.
 //!
-//! The doc comment of an option is what `--help` prints, so it says what the option is for, its unit and its default.
+//! The doc comment of an option is what `--help` prints, so it says what the option is for, its
+//! unit and its default.
 
 mod advise;
 mod atlas;
@@ -71,18 +72,22 @@ use self::synthesize::SYNTHESIZE_HELP;
 
 /// Find the best Linux scheduler, and its settings, for a disk and a workload.
 ///
-/// schedlab measures a disk under each scheduler in randomised blocks, stops as soon as the verdict is reached, states its confidence,
-/// and restores every setting. `--arena sim` runs the schedulers of Linux since 2.4, and those of the literature, on modelled disks;
-/// `--arena kernel` runs the schedulers of a real Linux kernel in virtual time; `--arena cpu` compares settings of the CPU scheduler.
+/// schedlab measures a disk under each scheduler in randomised blocks, stops as soon as the verdict
+/// is reached, states its confidence, and restores every setting. `--arena sim` runs the schedulers
+/// of Linux since 2.4, and those of the literature, on modelled disks; `--arena kernel` runs the
+/// schedulers of a real Linux kernel in virtual time; `--arena cpu` compares settings of the CPU
+/// scheduler.
 #[derive(Debug, Parser)]
 #[command(version = crate::version::VERSION, propagate_version = true, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// With --version: print the build, whose results alone this program continues or joins, as JSON.
+    /// With --version: print the build, whose results alone this program continues or joins, as
+    /// JSON.
     #[arg(long, requires = "version")]
     pub(crate) json: bool,
-    /// Store the journal of changed settings in this directory, from which they are restored after a crash.
+    /// Store the journal of changed settings in this directory, from which they are restored after
+    /// a crash.
     #[arg(
         long,
         global = true,
@@ -138,7 +143,8 @@ pub(crate) enum Command {
     /// Show block devices: kind, identity, scheduler, tunables, contents.
     #[command(after_help = "Example:\n  schedlab devices sda")]
     Devices(DevicesArgs),
-    /// List schedulers, modelled devices, workloads, metrics, CPU settings, formats of other programs or of traces.
+    /// List schedulers, modelled devices, workloads, metrics, CPU settings, formats of other
+    /// programs or of traces.
     #[command(after_help = "Example:\n  schedlab list workloads")]
     List(ListArgs),
     /// Compare I/O schedulers on a device and write a report.
@@ -147,16 +153,20 @@ pub(crate) enum Command {
     /// Run the experiment of a plan file.
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
-    /// Measure a plan and judge it against an earlier record of the same plan: for CI of kernels, drivers, file systems, databases.
+    /// Measure a plan and judge it against an earlier record of the same plan: for CI of kernels,
+    /// drivers, file systems, databases.
     #[command(after_help = GATE_HELP)]
     Gate(Box<GateArgs>),
-    /// Measure some blocks of a plan of virtual time, for a batch system that spreads a study over machines.
+    /// Measure some blocks of a plan of virtual time, for a batch system that spreads a study over
+    /// machines.
     #[command(after_help = SHARD_HELP)]
     Shard(ShardArgs),
-    /// Judge segments of `shard` as the experiment that they are of: the record and the study of one machine.
+    /// Judge segments of `shard` as the experiment that they are of: the record and the study of
+    /// one machine.
     #[command(after_help = MERGE_HELP)]
     Merge(MergeArgs),
-    /// Map which scheduler is best where: every scheduler, the workloads of record and many devices, in virtual time.
+    /// Map which scheduler is best where: every scheduler, the workloads of record and many
+    /// devices, in virtual time.
     #[command(after_help = ATLAS_HELP)]
     Atlas(AtlasArgs),
     /// Vary one tunable at a time and measure its effect.
@@ -167,7 +177,8 @@ pub(crate) enum Command {
     /// Show every setting of a device: value, default, range, meaning.
     #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
-    /// Set a device's scheduler, tunables and queue attributes until the next boot or for a limited time.
+    /// Set a device's scheduler, tunables and queue attributes until the next boot or for a limited
+    /// time.
     #[command(after_help = SET_HELP)]
     Set(SetArgs),
     /// Persist a setting across reboots.
@@ -176,16 +187,20 @@ pub(crate) enum Command {
     /// Remove what `keep` wrote.
     #[command(after_help = FORGET_HELP)]
     Forget(ForgetArgs),
-    /// Measure the cost model of a device for io.cost: six coefficients and the QoS, as lines for the kernel and for systemd.
+    /// Measure the cost model of a device for io.cost: six coefficients and the QoS, as lines for
+    /// the kernel and for systemd.
     #[command(after_help = IOCOST_HELP)]
     Iocost(IocostArgs),
-    /// Advise on a scheduler: replay recorded work under each on a model of the disk, in virtual time, and say why.
+    /// Advise on a scheduler: replay recorded work under each on a model of the disk, in virtual
+    /// time, and say why.
     #[command(after_help = ADVISE_HELP)]
     Advise(AdviseArgs),
-    /// Measure a device by reads and write a model of it for --arena sim and kernel, with its error on reads that were held out.
+    /// Measure a device by reads and write a model of it for --arena sim and kernel, with its error
+    /// on reads that were held out.
     #[command(after_help = FIT_HELP)]
     Fit(FitArgs),
-    /// Gather results of many machines in a directory or bucket, and judge them together: by drive model, firmware, kernel.
+    /// Gather results of many machines in a directory or bucket, and judge them together: by drive
+    /// model, firmware, kernel.
     #[command(after_help = FLEET_HELP)]
     Fleet(FleetArgs),
     /// Make an anonymised line of a result, for a public list of drives: shown, never sent.
@@ -200,13 +215,16 @@ pub(crate) enum Command {
     /// Record what a live disk is asked for, at negligible overhead.
     #[command(after_help = RECORD_HELP)]
     Record(RecordArgs),
-    /// Show who asks a disk for what, how it answers and whether waiting would pay: of a recording, a trace or a live device.
+    /// Show who asks a disk for what, how it answers and whether waiting would pay: of a recording,
+    /// a trace or a live device.
     #[command(after_help = PROFILE_HELP)]
     Profile(Box<ProfileArgs>),
-    /// Summarize or convert a trace: a recording of real work, of any format, or the events of a simulated trial.
+    /// Summarize or convert a trace: a recording of real work, of any format, or the events of a
+    /// simulated trial.
     #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),
-    /// Make a workload of a few parameters that does what a recording's processes do, and say how far it is from it.
+    /// Make a workload of a few parameters that does what a recording's processes do, and say how
+    /// far it is from it.
     #[command(after_help = SYNTHESIZE_HELP)]
     Synthesize(SynthesizeArgs),
     /// Judge a record of schedlab, a table, or the output of another program.
@@ -215,20 +233,22 @@ pub(crate) enum Command {
     /// Show how far an experiment is, from its record: blocks, verdicts so far, time left.
     #[command(after_help = status::STATUS_HELP)]
     Status(StatusArgs),
-    /// Write the reports of a record again (report.html, report.md, study.json, CSV), or figures and tables for a paper.
+    /// Write the reports of a record again (report.html, report.md, study.json, CSV), or figures
+    /// and tables for a paper.
     #[command(after_help = REPORT_HELP)]
     Report(ReportArgs),
     /// Restore settings that a crash left changed.
     ///
-    /// schedlab writes the old values to disk before it changes anything. This command reads them, restores every value that
-    /// still differs, reads it back, and removes leftover temporary loop devices. `compare` and `run` do the same when they
-    /// start.
+    /// schedlab writes the old values to disk before it changes anything. This command reads them,
+    /// restores every value that still differs, reads it back, and removes leftover temporary loop
+    /// devices. `compare` and `run` do the same when they start.
     #[command(after_help = RESTORE_HELP)]
     Restore(RestoreArgs),
     /// Find the patch, commit or version of a kernel that made a workload worse.
     #[command(after_help = BISECT_HELP)]
     Bisect(BisectArgs),
-    /// Build, list, run or remove the Linux kernels of the kernel arena, which run as ordinary processes.
+    /// Build, list, run or remove the Linux kernels of the kernel arena, which run as ordinary
+    /// processes.
     #[command(after_help = KERNEL_HELP)]
     Kernel(KernelArgs),
     /// Write the manual pages and completions that packages install into a directory.
@@ -327,7 +347,8 @@ pub(crate) struct DevicesArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Listing {
-    /// I/O schedulers: of the literature and of every Linux in the simulator, and which of them this kernel offers.
+    /// I/O schedulers: of the literature and of every Linux in the simulator, and which of them
+    /// this kernel offers.
     Schedulers,
     /// Modelled devices of the simulator.
     Devices,
@@ -339,7 +360,8 @@ pub(crate) enum Listing {
     Settings,
     /// Formats of other programs that `study --from` reads.
     Formats,
-    /// Formats of traces of requests, read by replay:file=, trace, profile; and which of them are written.
+    /// Formats of traces of requests, read by replay:file=, trace, profile; and which of them are
+    /// written.
     Traces,
 }
 
@@ -354,11 +376,13 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Compare these schedulers, separated by commas [default: every scheduler that the device offers; in virtual time: those of
-    /// current Linux]; with --arena cpu: settings of the CPU scheduler.
+    /// Compare these schedulers, separated by commas [default: every scheduler that the device
+    /// offers; in virtual time: those of current Linux]; with --arena cpu: settings of the CPU
+    /// scheduler.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
-    /// Compare the others with this arm [default: the device's current scheduler if it is among them, else the first].
+    /// Compare the others with this arm [default: the device's current scheduler if it is among
+    /// them, else the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     #[command(flatten)]
@@ -389,11 +413,12 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
-    /// Trace to read, in any format of `schedlab list traces`, also packed by gzip or zstd; or a .parquet or .csv file that
-    /// `compare --trace` wrote.
+    /// Trace to read, in any format of `schedlab list traces`, also packed by gzip or zstd; or a
+    /// .parquet or .csv file that `compare --trace` wrote.
     pub(crate) file: PathBuf,
-    /// Write the same to this new file, in the format of its extension: of a recording .parquet, .iolog (fio) or .blkparse; of
-    /// events .parquet or .csv; of both .perfetto-trace, for ui.perfetto.dev.
+    /// Write the same to this new file, in the format of its extension: of a recording .parquet,
+    /// .iolog (fio) or .blkparse; of events .parquet or .csv; of both .perfetto-trace, for
+    /// ui.perfetto.dev.
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
     /// Read the trace as this format, of `schedlab list traces`.
@@ -418,8 +443,8 @@ fn formats() -> PossibleValuesParser {
 pub(crate) struct ReportArgs {
     /// Directory of the experiment.
     pub(crate) dir: PathBuf,
-    /// Write what a paper takes into this directory, and no reports: each figure as a file, tables for LaTeX (booktabs) and
-    /// Markdown, a paragraph on the method, and its references as BibTeX.
+    /// Write what a paper takes into this directory, and no reports: each figure as a file, tables
+    /// for LaTeX (booktabs) and Markdown, a paragraph on the method, and its references as BibTeX.
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
     /// Write figures in these formats, separated by commas; PDF needs rsvg-convert.
@@ -431,7 +456,8 @@ pub(crate) struct ReportArgs {
         requires = "figures"
     )]
     pub(crate) format: Vec<FigureFormat>,
-    /// Print the deciding metric of each arm in this format, for a service that follows it over time, and write no report.
+    /// Print the deciding metric of each arm in this format, for a service that follows it over
+    /// time, and write no report.
     #[arg(long, value_name = "FORMAT", value_parser = formats(), conflicts_with = "figures")]
     pub(crate) export: Option<String>,
     /// With --export openmetrics: the label `experiment` [default: the title of the plan].
@@ -473,7 +499,8 @@ mod tests {
         command.get_subcommands().for_each(|command| collect_texts(command, found));
     }
 
-    /// clap wraps a line that is too long and indents its rest as far, so a paragraph is one line and a command is a short one.
+    /// clap wraps a line that is too long and indents its rest as far, so a paragraph is one line
+    /// and a command is a short one.
     #[test]
     fn help_texts_wrap_at_any_width() {
         let mut texts = Vec::new();

@@ -11,9 +11,10 @@ use crate::failure::usage;
 /// How often, and how far apart: shared by `compare` and `run`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OccasionArgs {
-    /// Measure on this number of occasions, each with the whole budget and none ended early, and pool them: the first now, the others by
-    /// a timer of systemd. OUT/occasion-K has the record of each; the same command continues where a timer did not. In virtual time
-    /// all are measured now, with other seeds.
+    /// Measure on this number of occasions, each with the whole budget and none ended early, and
+    /// pool them: the first now, the others by a timer of systemd. OUT/occasion-K has the record of
+    /// each; the same command continues where a timer did not. In virtual time all are measured
+    /// now, with other seeds.
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) occasions: Option<u32>,
     /// Wait for this time between the end of an occasion and the next.

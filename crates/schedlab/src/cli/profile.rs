@@ -62,7 +62,8 @@ pub(crate) struct ProfileArgs {
     /// A device: profile only what these processes and their threads ask for, separated by commas.
     #[arg(long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
     pub(crate) pid: Vec<u32>,
-    /// A device: profile only what processes of these control groups and of those below ask for: paths below /sys/fs/cgroup.
+    /// A device: profile only what processes of these control groups and of those below ask for:
+    /// paths below /sys/fs/cgroup.
     #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
     pub(crate) cgroup: Vec<String>,
     /// A device: get events from here.
@@ -74,7 +75,8 @@ pub(crate) struct ProfileArgs {
 }
 
 impl ProfileArgs {
-    /// The file, if it is one. A device is a node below /dev or a bare name of which there is no file.
+    /// The file, if it is one. A device is a node below /dev or a bare name of which there is no
+    /// file.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         let path = PathBuf::from(&self.what);
         let is_device = path.starts_with("/dev")

@@ -32,9 +32,11 @@ before its time: it is valid up to there; 2 wrong usage.";
 pub(crate) enum SourceArg {
     /// BPF; tracefs where BPF cannot be had.
     Auto,
-    /// BPF: one record a request. Needs Linux 5.16 or later with type information (CONFIG_DEBUG_INFO_BTF).
+    /// BPF: one record a request. Needs Linux 5.16 or later with type information
+    /// (CONFIG_DEBUG_INFO_BTF).
     Bpf,
-    /// The events of /sys/kernel/tracing: more overhead, and without I/O contexts, control groups and the times of tags.
+    /// The events of /sys/kernel/tracing: more overhead, and without I/O contexts, control groups
+    /// and the times of tags.
     Tracefs,
 }
 
@@ -50,7 +52,8 @@ impl From<SourceArg> for Source {
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
-    /// Disks or partitions to record, at most 8: sda, /dev/sda2, /dev/disk/by-id/…; of a partition, its disk's requests within it.
+    /// Disks or partitions to record, at most 8: sda, /dev/sda2, /dev/disk/by-id/…; of a partition,
+    /// its disk's requests within it.
     #[arg(required = true, value_name = "DEVICE")]
     pub(crate) devices: Vec<String>,
     /// Record for this time [default: until Ctrl-C].
@@ -59,10 +62,12 @@ pub(crate) struct RecordArgs {
     /// Record only what these processes and their threads ask for, separated by commas.
     #[arg(long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
     pub(crate) pid: Vec<u32>,
-    /// Record only what processes of these control groups and of those below ask for: paths below /sys/fs/cgroup.
+    /// Record only what processes of these control groups and of those below ask for: paths below
+    /// /sys/fs/cgroup.
     #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
     pub(crate) cgroup: Vec<String>,
-    /// Write the recording to this new file: .parquet. With .perfetto-trace also tracks for ui.perfetto.dev, made of FILE.parquet at the end.
+    /// Write the recording to this new file: .parquet. With .perfetto-trace also tracks for
+    /// ui.perfetto.dev, made of FILE.parquet at the end.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Get events from here.

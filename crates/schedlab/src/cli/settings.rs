@@ -1,4 +1,5 @@
-//! Flags of `schedlab show` and `schedlab set`, and of the process that holds a setting for a while.
+//! Flags of `schedlab show` and `schedlab set`, and of the process that holds a setting for a
+//! while.
 
 use clap::Args;
 
@@ -43,12 +44,12 @@ pub(crate) struct ShowArgs {
 pub(crate) struct SetArgs {
     /// Device to change: /dev/NAME, NAME, or /dev/disk/by-id/….
     pub(crate) device: String,
-    /// Values to set: scheduler=NAME, tunables of that scheduler, or queue attributes; others stay as they are. If the scheduler
-    /// changes, its other tunables get their defaults.
+    /// Values to set: scheduler=NAME, tunables of that scheduler, or queue attributes; others stay
+    /// as they are. If the scheduler changes, its other tunables get their defaults.
     #[arg(value_name = "NAME=VALUE", required_unless_present = "end")]
     pub(crate) values: Vec<String>,
-    /// Restore the former values after this time, e.g. 90s, 10m, 2h. A background process does so even if the terminal is closed;
-    /// the time continues while the machine sleeps.
+    /// Restore the former values after this time, e.g. 90s, 10m, 2h. A background process does so
+    /// even if the terminal is closed; the time continues while the machine sleeps.
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasting: Option<String>,
     /// Restore now what `--for` has changed.

@@ -37,7 +37,8 @@ Examples:
 pub(crate) struct ShardArgs {
     /// Plan file of virtual time (arena sim or kernel).
     pub(crate) plan: PathBuf,
-    /// Measure these blocks of every workload: the first is 0, the end is not measured. Those that the plan does not have are left out.
+    /// Measure these blocks of every workload: the first is 0, the end is not measured. Those that
+    /// the plan does not have are left out.
     #[arg(long, value_name = "A..B", value_parser = range, requires = "out")]
     pub(crate) blocks: Option<Range<u32>>,
     /// Write the trials into this file.

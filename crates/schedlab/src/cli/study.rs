@@ -37,60 +37,70 @@ pub(super) fn study_help() -> String {
 
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
-    /// Evidence to judge: the directory of an experiment, a record.jsonl, tables (.csv, .tsv, any file with --arm, or - for standard input);
-    /// with --from files or directories of another program.
+    /// Evidence to judge: the directory of an experiment, a record.jsonl, tables (.csv, .tsv, any
+    /// file with --arm, or - for standard input); with --from files or directories of another
+    /// program.
     #[arg(required = true)]
     pub(crate) sources: Vec<PathBuf>,
-    /// Judge the sources together, as occasions of one experiment: the interval holds for the effect on any such day, and is made of
-    /// what differs between them.
+    /// Judge the sources together, as occasions of one experiment: the interval holds for the
+    /// effect on any such day, and is made of what differs between them.
     #[arg(long, conflicts_with = "from")]
     pub(crate) pool: bool,
     /// Read the sources, all of them together, as the output of this program.
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|row| row.name)))]
     pub(crate) from: Option<String>,
-    /// Take the arm from this column of a table; with --from: from this label [default with --from: the name of the file without the number of
-    /// a trial, else a label of the format].
+    /// Take the arm from this column of a table; with --from: from this label [default with --from:
+    /// the name of the file without the number of a trial, else a label of the format].
     #[arg(long, value_name = "COL")]
     pub(crate) arm: Option<String>,
-    /// With --from: take the arm from the first group of this regular expression, in the path of a file, else in a label.
+    /// With --from: take the arm from the first group of this regular expression, in the path of a
+    /// file, else in a label.
     #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "arm")]
     pub(crate) arm_pattern: Option<String>,
-    /// Judge the numbers of this column or metric; may be repeated, the first one decides [default with --from: those of the format].
+    /// Judge the numbers of this column or metric; may be repeated, the first one decides [default
+    /// with --from: those of the format].
     #[arg(long, value_name = "COL")]
     pub(crate) metric: Vec<String>,
-    /// Take the block from this column or label: trials measured together, one per arm [default: no blocks].
+    /// Take the block from this column or label: trials measured together, one per arm [default: no
+    /// blocks].
     #[arg(long, value_name = "COL")]
     pub(crate) block: Option<String>,
-    /// With --from: take the block from the first group of this regular expression, as --arm-pattern.
+    /// With --from: take the block from the first group of this regular expression, as
+    /// --arm-pattern.
     #[arg(long, value_name = "REGEX", requires = "from", conflicts_with = "block")]
     pub(crate) block_pattern: Option<String>,
-    /// Take the workload (or machine) from this column or label; each is judged separately [default with --from: all labels that differ
-    /// besides the arm].
+    /// Take the workload (or machine) from this column or label; each is judged separately [default
+    /// with --from: all labels that differ besides the arm].
     #[arg(long, value_name = "COL")]
     pub(crate) workload: Option<String>,
     /// Treat rows of a table with text in this column as void; the text is the reason.
     #[arg(long, value_name = "COL", conflicts_with = "from")]
     pub(crate) void_if: Option<String>,
-    /// Treat smaller values of this metric as better [default: by its name, if it tells]; may be repeated.
+    /// Treat smaller values of this metric as better [default: by its name, if it tells]; may be
+    /// repeated.
     #[arg(long, value_name = "COL")]
     pub(crate) lower_is_better: Vec<String>,
-    /// Treat larger values of this metric as better [default: by its name, if it tells]; may be repeated.
+    /// Treat larger values of this metric as better [default: by its name, if it tells]; may be
+    /// repeated.
     #[arg(long, value_name = "COL")]
     pub(crate) higher_is_better: Vec<String>,
-    /// Compare the others with this arm of a table [default: `default` or `none`, if an arm is called so].
+    /// Compare the others with this arm of a table [default: `default` or `none`, if an arm is
+    /// called so].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Treat differences smaller than this as equivalent [default: the plan's, or 1%].
     #[arg(long, value_name = "PERCENT")]
     pub(crate) margin: Option<String>,
-    /// Limit the probability of a false verdict, over all arms of one metric [default: the plan's, or 5%].
+    /// Limit the probability of a false verdict, over all arms of one metric [default: the plan's,
+    /// or 5%].
     #[arg(long, value_name = "PERCENT")]
     pub(crate) alpha: Option<String>,
-    /// Compute intervals with this method [default: the plan's; for a table, which is looked at once, fixed].
+    /// Compute intervals with this method [default: the plan's; for a table, which is looked at
+    /// once, fixed].
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<MethodArg>,
-    /// With --method spending: look after each block, in the table's order, as an experiment with a budget of N blocks would have
-    /// done, and stop where it would have stopped.
+    /// With --method spending: look after each block, in the table's order, as an experiment with a
+    /// budget of N blocks would have done, and stop where it would have stopped.
     #[arg(long, value_name = "N")]
     pub(crate) planned: Option<u32>,
     /// Print study.json instead of the table.

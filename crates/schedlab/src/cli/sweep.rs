@@ -39,16 +39,18 @@ effect and response curves.";
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Sweep the tunables of this scheduler; tunables that it sets itself (NAME:TUNABLE=VALUE) are part of the baseline. In the cpu arena:
-    /// settings that every arm has [default there: default].
+    /// Sweep the tunables of this scheduler; tunables that it sets itself (NAME:TUNABLE=VALUE) are
+    /// part of the baseline. In the cpu arena: settings that every arm has [default there:
+    /// default].
     #[arg(long, value_name = "SPEC")]
     pub(crate) scheduler: Option<String>,
-    /// Sweep these tunables, separated by commas: tunables of the scheduler, `all` of them, nr_requests, and in the disk arena
-    /// read_ahead_kb; in the cpu arena nice, slice, `all` for both, sysctl:NAME and debug:base_slice_ns [default: all, or those of
-    /// --values].
+    /// Sweep these tunables, separated by commas: tunables of the scheduler, `all` of them,
+    /// nr_requests, and in the disk arena read_ahead_kb; in the cpu arena nice, slice, `all` for
+    /// both, sysctl:NAME and debug:base_slice_ns [default: all, or those of --values].
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub(crate) tunables: Vec<String>,
-    /// Sweep one tunable over these values instead of schedlab's own; may be repeated for other tunables.
+    /// Sweep one tunable over these values instead of schedlab's own; may be repeated for other
+    /// tunables.
     #[arg(long, value_name = "NAME=V,V…")]
     pub(crate) values: Vec<String>,
     #[command(flatten)]

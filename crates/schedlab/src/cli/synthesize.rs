@@ -28,8 +28,8 @@ pub(crate) struct SynthesizeArgs {
     /// Recording in any format that schedlab reads; see schedlab list traces.
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
-    /// Try the workload on this modelled disk: a name of schedlab list devices or a file of schedlab fit [default: wd4tb7200, or
-    /// 970pro-like if the recorded disk does not rotate].
+    /// Try the workload on this modelled disk: a name of schedlab list devices or a file of
+    /// schedlab fit [default: wd4tb7200, or 970pro-like if the recorded disk does not rotate].
     #[arg(long, value_name = "NAME|FILE.toml")]
     pub(crate) device: Option<String>,
     /// Try the workload under this scheduler [default: the recording's, else none].

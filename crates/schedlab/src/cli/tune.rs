@@ -52,28 +52,31 @@ pub(crate) struct TuneArgs {
     /// Search on this device: /dev/NAME, /dev/disk/by-id/…, loop:SIZE, or a modelled device.
     #[arg(long)]
     pub(crate) device: String,
-    /// Kernel arena: search the schedulers of this kernel, named as for `schedlab kernel build --source` [default: debian:6.1].
+    /// Kernel arena: search the schedulers of this kernel, named as for
+    /// `schedlab kernel build --source` [default: debian:6.1].
     #[arg(long, value_name = "SOURCE")]
     pub(crate) kernel: Option<String>,
-    /// Run these workloads, separated by commas; several are combined by the geometric mean of their ratios to the default.
+    /// Run these workloads, separated by commas; several are combined by the geometric mean of
+    /// their ratios to the default.
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…", default_value = "oltp")]
     pub(crate) workload: Vec<String>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
-    /// Set the number of clients of every workload that has clients and does not set clients=N itself (1 to 1024).
+    /// Set the number of clients of every workload that has clients and does not set clients=N
+    /// itself (1 to 1024).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) clients: Option<u32>,
-    /// Optimize this metric or expression: throughput, iops, tps, latency, p50, p99, p999, any metric of `schedlab list metrics`,
-    /// or arithmetic over them, e.g. 'iops / p99', which is maximized (min:EXPR is minimized) [default: the workload's primary
-    /// metric].
+    /// Optimize this metric or expression: throughput, iops, tps, latency, p50, p99, p999, any
+    /// metric of `schedlab list metrics`, or arithmetic over them, e.g. 'iops / p99', which is
+    /// maximized (min:EXPR is minimized) [default: the workload's primary metric].
     #[arg(long, value_name = "METRIC|EXPR")]
     pub(crate) objective: Option<String>,
-    /// Require this of the result, e.g. 'p99<20ms' or 'iops>500'; may be repeated. A setting is recommended only if the
-    /// confirmation shows that the constraint holds.
+    /// Require this of the result, e.g. 'p99<20ms' or 'iops>500'; may be repeated. A setting is
+    /// recommended only if the confirmation shows that the constraint holds.
     #[arg(long, value_name = "METRIC<VALUE")]
     pub(crate) constraint: Vec<String>,
-    /// Choose from these schedulers, separated by commas [default: every scheduler that the device offers; in virtual time: those
-    /// of current Linux].
+    /// Choose from these schedulers, separated by commas [default: every scheduler that the device
+    /// offers; in virtual time: those of current Linux].
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub(crate) schedulers: Vec<String>,
     /// Search only these tunables and queue attributes, separated by commas [default: all].
@@ -82,16 +85,16 @@ pub(crate) struct TuneArgs {
     /// Set this tunable or attribute in every candidate instead of searching it; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) fix: Vec<String>,
-    /// Compare the winner with this scheduler at its defaults [default: the device's current scheduler; in virtual time:
-    /// mq-deadline if it is among the schedulers, else the first].
+    /// Compare the winner with this scheduler at its defaults [default: the device's current
+    /// scheduler; in virtual time: mq-deadline if it is among the schedulers, else the first].
     #[arg(long, value_name = "SCHEDULER")]
     pub(crate) baseline: Option<String>,
-    /// Limit the time of search and confirmation together, in wall-clock or virtual time [default: 10m on the host; in virtual
-    /// time set by --trials].
+    /// Limit the time of search and confirmation together, in wall-clock or virtual time [default:
+    /// 10m on the host; in virtual time set by --trials].
     #[arg(long, value_name = "TIME", conflicts_with = "trials")]
     pub(crate) budget: Option<String>,
-    /// Limit the number of trials of search and confirmation together [default in virtual time: a quarter of what sweeps of each
-    /// tunable would need, plus those of the confirmation].
+    /// Limit the number of trials of search and confirmation together [default in virtual time: a
+    /// quarter of what sweeps of each tunable would need, plus those of the confirmation].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) trials: Option<u32>,
     /// Seed every random choice with this number.
@@ -103,8 +106,8 @@ pub(crate) struct TuneArgs {
     /// Limit the probability of a false recommendation.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub(crate) alpha: String,
-    /// Set the length of one trial [default: a length of which about 150 trials fit into the budget; in virtual time: a length
-    /// that suits the device].
+    /// Set the length of one trial [default: a length of which about 150 trials fit into the
+    /// budget; in virtual time: a length that suits the device].
     #[arg(long, value_name = "TIME")]
     pub(crate) trial_time: Option<String>,
     /// Run the workload for this time before each trial, uncounted [default: a fifth of the trial].
@@ -113,7 +116,8 @@ pub(crate) struct TuneArgs {
     /// Print the search space, its size and the number of trials, and measure nothing.
     #[arg(long)]
     pub(crate) space: bool,
-    /// Write tune.json, tune.html, search.jsonl and confirm/ into this directory [default: schedlab-out/tune-UTC time].
+    /// Write tune.json, tune.html, search.jsonl and confirm/ into this directory [default:
+    /// schedlab-out/tune-UTC time].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Continue the interrupted search in --out; repeat its other options.
@@ -122,13 +126,15 @@ pub(crate) struct TuneArgs {
     /// Allow workloads that write to this device: all data on it is lost.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) destroy_data: Option<String>,
-    /// Create the backing file of loop:SIZE in this directory; its disk is the one that is measured.
+    /// Create the backing file of loop:SIZE in this directory; its disk is the one that is
+    /// measured.
     #[arg(long, value_name = "DIR", default_value = "/var/tmp")]
     pub(crate) loop_dir: PathBuf,
     /// Kernel arena: store built kernels in this directory [default: ~/.cache/schedlab].
     #[arg(long, value_name = "DIR", env = "SCHEDLAB_CACHE_DIR", hide_env_values = true)]
     pub(crate) cache_dir: Option<PathBuf>,
-    /// Run the programs that workloads name as this user: without root's rights, terminal and open files.
+    /// Run the programs that workloads name as this user: without root's rights, terminal and open
+    /// files.
     #[arg(long = "as", value_name = "USER")]
     pub(crate) run_as: Option<String>,
     /// Print tune.json instead of the summary.

@@ -58,7 +58,8 @@ pub(crate) enum WatchCommand {
         now: bool,
         #[command(flatten)]
         consent: ConsentArgs,
-        /// Run the programs that workloads name as this user: without root's rights, terminal and open files.
+        /// Run the programs that workloads name as this user: without root's rights, terminal and
+        /// open files.
         #[arg(long = "as", value_name = "USER")]
         run_as: Option<String>,
     },
@@ -88,10 +89,12 @@ pub(crate) struct WatchAddArgs {
     /// Name the watch [default: the device's name].
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Compare these schedulers, separated by commas [default: every scheduler that the device offers].
+    /// Compare these schedulers, separated by commas [default: every scheduler that the device
+    /// offers].
     #[arg(long, value_delimiter = ',', value_name = "SPEC,…")]
     pub(crate) schedulers: Vec<String>,
-    /// Compare the others with this scheduler [default: the device's current scheduler if it is among them, else the first].
+    /// Compare the others with this scheduler [default: the device's current scheduler if it is
+    /// among them, else the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
     /// Test within these hours, local time.
@@ -115,13 +118,15 @@ pub(crate) struct WatchAddArgs {
     /// Allow workloads that write to this device, at every test: all data on it is lost.
     #[arg(long, value_name = "DEVICE")]
     pub(crate) destroy_data: Option<String>,
-    /// Write the result of each test into this file as OpenMetrics, e.g. for node_exporter's textfile collector; it must end in .prom.
+    /// Write the result of each test into this file as OpenMetrics, e.g. for node_exporter's
+    /// textfile collector; it must end in .prom.
     #[arg(long, value_name = "FILE.prom")]
     pub(crate) textfile: Option<PathBuf>,
     /// Retain the reports of this number of tests; the table of verdicts retains all.
     #[arg(long, value_name = "N", default_value_t = 52, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep_reports: u32,
-    /// Run the programs that workloads name as this user: without root's rights, terminal and open files.
+    /// Run the programs that workloads name as this user: without root's rights, terminal and open
+    /// files.
     #[arg(long = "as", value_name = "USER")]
     pub(crate) run_as: Option<String>,
     /// Print the files that would be written, and write none.
@@ -133,12 +138,14 @@ pub(crate) struct WatchAddArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
-    /// Device to show: /dev/NAME, NAME, or /dev/disk/by-id/… [default: every device with a history].
+    /// Device to show: /dev/NAME, NAME, or /dev/disk/by-id/… [default: every device with a
+    /// history].
     pub(crate) device: Option<String>,
     /// Write an HTML page that plots each scheduler's effect over the tests.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) out: Option<PathBuf>,
-    /// Find changes with one false alarm in this number of tests of a watch, on average; fewer finds changes sooner.
+    /// Find changes with one false alarm in this number of tests of a watch, on average; fewer
+    /// finds changes sooner.
     #[arg(long, value_name = "TESTS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(20..))]
     pub(crate) false_alarm_every: u32,
     /// Print JSON: the tests (`entries`) and what changed (`changes`).

@@ -56,7 +56,8 @@ fn cells(device: &Device) -> [String; 7] {
     ]
 }
 
-/// A table where one fits into `width` columns, else some lines for each device: a scheduler's name is never broken.
+/// A table where one fits into `width` columns, else some lines for each device: a scheduler's name
+/// is never broken.
 fn listed(devices: &[Device], width: usize) -> String {
     let all: Vec<[String; 7]> = devices.iter().map(cells).collect();
     let mut table = Table::new();

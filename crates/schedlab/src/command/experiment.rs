@@ -96,12 +96,14 @@ fn print_plan(plan: &Plan, programs: &ProgramOptions, json: bool) -> Result<u8> 
     Ok(REACHED)
 }
 
-/// The checked plan of a design: with a number of blocks and no budget, it is as long as these blocks take.
+/// The checked plan of a design: with a number of blocks and no budget, it is as long as these
+/// blocks take.
 pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
     locate_files(&mut plan, None);
     let mut plan = checked(plan)?;
     if design.budget.is_none() && plan.budget.blocks.is_some() {
-        // The usual budget has set the length of a trial; that many blocks are measured, however long they take.
+        // The usual budget has set the length of a trial; that many blocks are measured, however
+        // long they take.
         plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
     }
     Ok(plan)
@@ -343,7 +345,8 @@ pub(super) fn conclude_record(dir: &Path, record: &Record, shown: &Shown<'_>) ->
     })
 }
 
-/// The command that repeats the experiment, quoted so that a shell reads it back; without the place of this one's results.
+/// The command that repeats the experiment, quoted so that a shell reads it back; without the place
+/// of this one's results.
 pub(super) fn repeat_command() -> String {
     repeat_command_without(&[])
 }

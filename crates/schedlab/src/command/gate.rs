@@ -85,7 +85,8 @@ fn parent(args: &GateArgs) -> Option<&Path> {
     Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
 }
 
-/// Where the last good record is kept, and the record to compare with; none where there is no last good one yet.
+/// Where the last good record is kept, and the record to compare with; none where there is no last
+/// good one yet.
 fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<Reference>)> {
     if args.against == LAST_GOOD {
         let kept = LastGood::of(state, &args.plan)?;
@@ -103,7 +104,8 @@ fn reference(args: &GateArgs, state: &Path) -> Result<(Option<LastGood>, Option<
     Ok((None, Some(Reference { record, from })))
 }
 
-/// The checked plan with as many blocks as the gate measures, all of them, in trials as long as the reference's.
+/// The checked plan with as many blocks as the gate measures, all of them, in trials as long as the
+/// reference's.
 fn designed(mut plan: Plan, args: &GateArgs, reference: Option<&Reference>) -> Result<Plan> {
     if args.kernel.is_some() {
         plan.kernel.clone_from(&args.kernel);

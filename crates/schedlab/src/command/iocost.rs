@@ -1,4 +1,5 @@
-//! `schedlab iocost`: the cost model of a device, as a table and as the lines that give it to a kernel or to systemd.
+//! `schedlab iocost`: the cost model of a device, as a table and as the lines that give it to a
+//! kernel or to systemd.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! `schedlab list`: schedulers, workloads, metrics, settings — straight from the tables that the rest of the program reads.
+//! `schedlab list`: schedulers, workloads, metrics, settings — straight from the tables that the
+//! rest of the program reads.
 
 use anyhow::Result;
 use comfy_table::presets::NOTHING;

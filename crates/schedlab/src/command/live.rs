@@ -32,8 +32,8 @@ pub(super) fn length(word: &str, such_as: &str) -> Result<Duration> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Begins to follow a disk, and gives up the rights that this took, but for writing the results and removing what it has made. What
-/// earlier processes left changed is restored first.
+/// Begins to follow a disk, and gives up the rights that this took, but for writing the results and
+/// removing what it has made. What earlier processes left changed is restored first.
 ///
 /// # Errors
 /// The disk cannot be followed, or the kernel refuses.

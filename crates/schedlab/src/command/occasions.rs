@@ -1,4 +1,5 @@
-//! `--occasions N` of `compare` and `run`: one plan measured now, tonight and tomorrow, and the pool of what is there.
+//! `--occasions N` of `compare` and `run`: one plan measured now, tonight and tomorrow, and the
+//! pool of what is there.
 
 use std::path::Path;
 
@@ -62,8 +63,8 @@ pub(crate) fn run(root: &Root, args: &RunArgs, several: &Several) -> Result<u8> 
     measure(root, &checked(plan)?, &asked, several, &args.conduct, args.consent.agreement())
 }
 
-/// Measures the next occasion of a checked plan (in virtual time: all that are missing), pools what is there, and starts the next one
-/// later.
+/// Measures the next occasion of a checked plan (in virtual time: all that are missing), pools what
+/// is there, and starts the next one later.
 fn measure(
     root: &Root,
     plan: &Plan,
@@ -90,7 +91,8 @@ fn measure(
         done = true;
         let own = own_args(args, &dir, number, resume);
         let mut of_occasion = occasions::plan_of(plan, number);
-        // What the first occasion found to be long enough holds for all; a torn occasion goes on as it began.
+        // What the first occasion found to be long enough holds for all; a torn occasion goes on as
+        // it began.
         let length = occasions::trial_length(dir.path(), if resume { number } else { 1 })?;
         let asked = length.as_ref().unwrap_or(asked);
         of_occasion.trial = length.clone().unwrap_or(of_occasion.trial);

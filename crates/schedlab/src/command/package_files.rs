@@ -1,5 +1,5 @@
-//! `schedlab package-files`: manual pages and completions, generated from the command line's own definition when a package is
-//! built.
+//! `schedlab package-files`: manual pages and completions, generated from the command line's own
+//! definition when a package is built.
 
 use std::fs;
 

@@ -40,8 +40,8 @@ impl From<MethodArg> for Method {
     }
 }
 
-/// The plan that compares schedulers, all that there are if none is named, not yet checked. Unless a baseline is named, it is what
-/// the device has now.
+/// The plan that compares schedulers, all that there are if none is named, not yet checked. Unless
+/// a baseline is named, it is what the device has now.
 pub(super) fn plan_of(
     root: &Root,
     design: &DesignArgs,
@@ -67,8 +67,8 @@ pub(super) fn plan_of(
     Ok(plan)
 }
 
-/// The plan that the flags of a design describe, with these arms, not yet checked; its baseline is the first of them. `destroy_data` is
-/// the device that may be written to.
+/// The plan that the flags of a design describe, with these arms, not yet checked; its baseline is
+/// the first of them. `destroy_data` is the device that may be written to.
 pub(super) fn designed(
     design: &DesignArgs,
     arms: Vec<Arm>,
@@ -150,7 +150,8 @@ pub(super) fn designed(
     })
 }
 
-/// A device of the user's is only read unless the flags allow more; `--fs` without consent is refused when the device is opened.
+/// A device of the user's is only read unless the flags allow more; `--fs` without consent is
+/// refused when the device is opened.
 fn default_workloads(design: &DesignArgs, destroy_data: Option<&str>) -> Result<[&'static str; 2]> {
     let is_users = design.arena_kind() == ArenaKind::Disk && !Target::is_temporary(&design.device)?;
     let only_reads = is_users && destroy_data.is_none() && design.place.fs.is_none();
@@ -188,7 +189,8 @@ fn is_plain(arm: &Arm, scheduler: &str) -> bool {
     name == scheduler && arm.tunables.is_empty()
 }
 
-/// The scheduler that the device has now; a temporary loop device has none yet, and starts with `none`.
+/// The scheduler that the device has now; a temporary loop device has none yet, and starts with
+/// `none`.
 pub(super) fn present_scheduler(root: &Root, word: &str) -> Result<Option<String>> {
     if Target::is_temporary(word)? {
         return Ok(Some("none".to_owned()));
@@ -196,8 +198,9 @@ pub(super) fn present_scheduler(root: &Root, word: &str) -> Result<Option<String
     Ok(device::find(root, word).map_err(|e| usage(e.to_string()))?.scheduler)
 }
 
-/// Every scheduler that there is to choose from: on the host those that the device offers (for the device behind loop:SIZE, which is
-/// not made yet, those that it will offer), in virtual time those of current Linux.
+/// Every scheduler that there is to choose from: on the host those that the device offers (for the
+/// device behind loop:SIZE, which is not made yet, those that it will offer), in virtual time those
+/// of current Linux.
 pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<String>> {
     let word = design.device.as_str();
     if design.arena_kind().is_virtual() {
@@ -216,7 +219,8 @@ pub(super) fn every_scheduler(root: &Root, design: &DesignArgs) -> Result<Vec<St
     Ok(device.available_schedulers.into_iter().chain(device.unloaded_schedulers).collect())
 }
 
-/// The schedulers that the user names to choose from, by their present names; each must be one of those that there are.
+/// The schedulers that the user names to choose from, by their present names; each must be one of
+/// those that there are.
 pub(super) fn named_schedulers(
     root: &Root,
     design: &DesignArgs,
@@ -241,7 +245,8 @@ pub(super) fn named_schedulers(
     words.iter().map(one).collect()
 }
 
-/// The same for the machine's CPUs: the baseline is the first arm, and the default workload is LINPACK.
+/// The same for the machine's CPUs: the baseline is the first arm, and the default workload is
+/// LINPACK.
 fn plan_of_cpu(design: &DesignArgs, arms: &[String], baseline: Option<&str>) -> Result<Plan> {
     if arms.is_empty() {
         return Err(usage(

@@ -1,8 +1,9 @@
 //! `schedlab report`: the reports of a record again, or what a paper takes from it.
 //!
-//! A figure is SVG. PDF is made of it by `rsvg-convert` (package librsvg2-bin), which embeds the fonts: a library that does the same
-//! would be the largest part of the program. It gets the figure on its standard input and returns the PDF on its standard output; as root it
-//! has no capability, reads the system's programs and fonts, and writes nothing.
+//! A figure is SVG. PDF is made of it by `rsvg-convert` (package librsvg2-bin), which embeds the
+//! fonts: a library that does the same would be the largest part of the program. It gets the figure
+//! on its standard input and returns the PDF on its standard output; as root it has no capability,
+//! reads the system's programs and fonts, and writes nothing.
 
 use std::io::Write;
 use std::path::Path;

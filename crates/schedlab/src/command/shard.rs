@@ -1,4 +1,5 @@
-//! `schedlab shard` and `schedlab merge`: an experiment of virtual time in pieces, on machines that some batch system chooses.
+//! `schedlab shard` and `schedlab merge`: an experiment of virtual time in pieces, on machines that
+//! some batch system chooses.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -201,7 +202,8 @@ fn lacks(missing: &Missing, args: &MergeArgs) -> Result<u8> {
     Ok(INCOMPLETE)
 }
 
-/// The plan that a command names, if it is a plain word: the command is the segment's, and what is printed may be pasted into a shell.
+/// The plan that a command names, if it is a plain word: the command is the segment's, and what is
+/// printed may be pasted into a shell.
 fn plan_word(command: &str) -> &str {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,+@".contains(c);
     let word = command.strip_prefix("schedlab run ").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! `schedlab synthesize`: a workload of a few parameters with a recording's profile, and the distance between both.
+//! `schedlab synthesize`: a workload of a few parameters with a recording's profile, and the
+//! distance between both.
 
 use anyhow::Result;
 use comfy_table::presets::NOTHING;

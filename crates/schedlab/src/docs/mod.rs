@@ -1,5 +1,6 @@
-//! The book against the program: its commands are parsed by the real command line, and its reference pages are rendered from the tables
-//! that the program itself reads. `make docs` (or `UPDATE_DOCS=1 cargo test -p schedlab docs`) writes the reference pages anew.
+//! The book against the program: its commands are parsed by the real command line, and its
+//! reference pages are rendered from the tables that the program itself reads. `make docs` (or
+//! `UPDATE_DOCS=1 cargo test -p schedlab docs`) writes the reference pages anew.
 
 mod cli;
 mod commands;

@@ -4,7 +4,8 @@ use experiment::plan::Plan;
 
 use super::sheet::{Sheet, code};
 
-/// A table of the plan, with its keys: name, default, meaning. `within` is a plan in which the table is the last one.
+/// A table of the plan, with its keys: name, default, meaning. `within` is a plan in which the
+/// table is the last one.
 struct Part {
     title: &'static str,
     introduction: &'static str,

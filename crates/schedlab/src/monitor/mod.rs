@@ -1,6 +1,8 @@
-//! An experiment in progress for programs that watch it: a textfile that is replaced, and a page on a port.
+//! An experiment in progress for programs that watch it: a textfile that is replaced, and a page on
+//! a port.
 //!
-//! The page is served by a thread without rights ([`server`]). The thread that measures only writes down numbers.
+//! The page is served by a thread without rights ([`server`]). The thread that measures only writes
+//! down numbers.
 
 #[cfg(feature = "full")]
 mod server;
@@ -117,7 +119,8 @@ impl Monitor {
         self.file.as_ref().map(|(dir, _)| dir.path())
     }
 
-    /// From now on the experiment is shown; the thread that serves begins, with the rights that are left.
+    /// From now on the experiment is shown; the thread that serves begins, with the rights that are
+    /// left.
     pub(crate) fn serve(&self, plan: &Plan) -> Result<()> {
         let mut running = self.lock();
         plan.name.clone_into(&mut running.name);
@@ -171,7 +174,8 @@ impl Monitor {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the textfile. That it cannot be written is no reason to end an experiment: it is said once.
+    /// Writes the textfile. That it cannot be written is no reason to end an experiment: it is said
+    /// once.
     fn write(&self, now: bool) {
         let Some((dir, name)) = &self.file else { return };
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! What the end-to-end tests share: the built binary, a place for its files, and what else they need of the machine.
+//! What the end-to-end tests share: the built binary, a place for its files, and what else they
+//! need of the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use testbed::{Directory, skip};
 
-/// The program under test: the built one, or the one that `SCHEDLAB_UNDER_ATTACK` names (see the tests in `attacks`).
+/// The program under test: the built one, or the one that `SCHEDLAB_UNDER_ATTACK` names (see the
+/// tests in `attacks`).
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("SCHEDLAB_UNDER_ATTACK")
         .unwrap_or_else(|| env!("CARGO_BIN_EXE_schedlab").into())
@@ -31,7 +33,8 @@ impl Lab {
         self.path("state")
     }
 
-    /// The built binary with this lab's state directory; the words are split at white space, see [`word`].
+    /// The built binary with this lab's state directory; the words are split at white space, see
+    /// [`word`].
     pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(binary());
         command
@@ -54,7 +57,8 @@ impl Lab {
 /// Stands for a space in a word.
 const SPACE: &str = "\u{1}";
 
-/// A path outside of the lab, such as one in the repository, as one of the words of [`Lab::command`]: it can have spaces.
+/// A path outside of the lab, such as one in the repository, as one of the words of
+/// [`Lab::command`]: it can have spaces.
 pub(crate) fn word(path: &Path) -> String {
     path.display().to_string().replace(' ', SPACE)
 }
@@ -89,8 +93,9 @@ impl Ran {
         self
     }
 
-    /// Asserts that the experiment was carried out. On a machine whose disk stalls for a tenth of a second some of a test's few
-    /// short trials can be void, and the verdict with them (3): that is another test's matter.
+    /// Asserts that the experiment was carried out. On a machine whose disk stalls for a tenth of a
+    /// second some of a test's few short trials can be void, and the verdict with them (3): that is
+    /// another test's matter.
     #[track_caller]
     pub(crate) fn expect_measured(self) -> Ran {
         assert!(
@@ -122,7 +127,8 @@ impl Ran {
     }
 }
 
-/// A study.json that the published schema allows, read. Without Python's jsonschema it is only read, which is said aloud.
+/// A study.json that the published schema allows, read. Without Python's jsonschema it is only
+/// read, which is said aloud.
 #[track_caller]
 pub(crate) fn valid_study(file: &Path) -> serde_json::Value {
     let complaints = against_schema(file);
@@ -135,7 +141,8 @@ pub(crate) fn valid_study(file: &Path) -> serde_json::Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// Debian's own, for which scripts/need installs modules; another one that comes first in PATH lacks them.
+/// Debian's own, for which scripts/need installs modules; another one that comes first in PATH
+/// lacks them.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
 /// Whether Python has this module; skips this part of the test otherwise.
@@ -164,8 +171,9 @@ pub(crate) fn against_schema(file: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The cache with the laboratory's kernel: `$SCHEDLAB_CACHE_DIR`, the user's own, or the one that the tests of `guest` build into. A
-/// test that needs it is skipped with a message where there is none yet; where every test must run, it fails.
+/// The cache with the laboratory's kernel: `$SCHEDLAB_CACHE_DIR`, the user's own, or the one that
+/// the tests of `guest` build into. A test that needs it is skipped with a message where there is
+/// none yet; where every test must run, it fails.
 #[must_use]
 pub(crate) fn kernel_cache() -> Option<PathBuf> {
     let own = std::env::var_os("SCHEDLAB_CACHE_DIR").map(PathBuf::from);

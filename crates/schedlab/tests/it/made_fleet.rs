@@ -108,7 +108,8 @@ pub(crate) fn file(number: u64, ratio: f64, blocks: u32) -> (String, Vec<u8>) {
         .expect("a result")
 }
 
-/// A fleet in a directory: mean effect −20 %, 6 % between machines; of the first machines so many claim the opposite.
+/// A fleet in a directory: mean effect −20 %, 6 % between machines; of the first machines so many
+/// claim the opposite.
 pub(crate) fn fleet(dir: &Path, machines: u64, liars: u64, blocks: u32) {
     fs::create_dir_all(dir.join("results")).expect("made");
     for number in 0..machines {

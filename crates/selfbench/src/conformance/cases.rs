@@ -18,8 +18,8 @@ pub(super) struct Work {
     seconds: u64,
     /// Whether it belongs to the quick table.
     quick: bool,
-    /// Schedulers that are left out because their difference is known: none (the simulator has no plugs) and bfq (merges before the
-    /// first dispatch).
+    /// Schedulers that are left out because their difference is known: none (the simulator has no
+    /// plugs) and bfq (merges before the first dispatch).
     without: &'static [&'static str],
 }
 

@@ -109,9 +109,11 @@ pub(crate) struct Metric {
     pub(super) name: &'static str,
     pub(super) sim: f64,
     pub(super) kernel: f64,
-    /// By how much the kernel's is larger, in percent of the simulator's; of counts, per 100 requests.
+    /// By how much the kernel's is larger, in percent of the simulator's; of counts, per 100
+    /// requests.
     pub(super) difference: f64,
-    /// By how much the simulator's own figures are apart from seed to seed, the largest from the smallest, in the same unit.
+    /// By how much the simulator's own figures are apart from seed to seed, the largest from the
+    /// smallest, in the same unit.
     pub(super) spread: f64,
     /// The most that is allowed, either way.
     pub(super) bound: f64,

@@ -1,9 +1,10 @@
-//! The simulator and the kernel arena held against each other: the same trials in both, figure by figure, and for every trial of
-//! the kernel the disk's own log against the model.
+//! The simulator and the kernel arena held against each other: the same trials in both, figure by
+//! figure, and for every trial of the kernel the disk's own log against the model.
 //!
-//! A trial is compared three ways. The log of the guest's disk is replayed through the model: every request must be done at the
-//! same nanosecond, given when it was sent; that holds for every scheduler. Under `none` the order of completions and the end
-//! must be the simulator's as well. And the figures of both arenas are set side by side, each difference against its bound
+//! A trial is compared three ways. The log of the guest's disk is replayed through the model: every
+//! request must be done at the same nanosecond, given when it was sent; that holds for every
+//! scheduler. Under `none` the order of completions and the end must be the simulator's as well.
+//! And the figures of both arenas are set side by side, each difference against its bound
 //! ([`lab::arena::agreement`]).
 
 mod cases;
@@ -33,8 +34,9 @@ use lab::signals::Stop;
 const LOG: u32 = 400_000;
 /// The seed of both arenas' trial.
 const SEED: u64 = 7;
-/// More seeds, for the simulator alone: how far its own figures are apart where nothing but the clients' choices and turnarounds
-/// differs. A figure that no two seeds agree on is none that two arenas could agree on.
+/// More seeds, for the simulator alone: how far its own figures are apart where nothing but the
+/// clients' choices and turnarounds differs. A figure that no two seeds agree on is none that two
+/// arenas could agree on.
 const MORE_SEEDS: std::ops::Range<u64> = 100..106;
 
 #[derive(Debug, Default)]

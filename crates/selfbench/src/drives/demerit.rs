@@ -1,11 +1,13 @@
-//! The demerit figure: the root mean square of the horizontal distance of two distributions of response times.
+//! The demerit figure: the root mean square of the horizontal distance of two distributions of
+//! response times.
 //!
-//! Problem: two lists of response times are to be compared as distributions, in the unit of the times.
-//! Approach: the inverse distribution functions are subtracted at the middle of each of n equal steps of probability, n being the
-//! longer list; with lists of equal length these are the differences of the sorted times.
-//! Source: Ruemler & Wilkes, IEEE Computer 27(3), 1994.
-//! Departures: DiskSim's own program (rms) takes the same distance from histograms whose classes grow by a microsecond each, by
-//! interpolation; of its drives its figures and these differ by at most 0.02 ms.
+//! Problem: two lists of response times are to be compared as distributions, in the unit of the
+//! times. Approach: the inverse distribution functions are subtracted at the middle of each of n
+//! equal steps of probability, n being the longer list; with lists of equal length these are the
+//! differences of the sorted times. Source: Ruemler & Wilkes, IEEE Computer 27(3), 1994.
+//! Departures: DiskSim's own program (rms) takes the same distance from histograms whose classes
+//! grow by a microsecond each, by interpolation; of its drives its figures and these differ by at
+//! most 0.02 ms.
 
 /// The figure in the unit of the times; None where a list is empty.
 pub(super) fn demerit(measured: &[f64], modelled: &[f64]) -> Option<f64> {

@@ -1,12 +1,16 @@
-//! The modelled disks held against real ones: DiskSim's validation traces replayed through the presets.
+//! The modelled disks held against real ones: DiskSim's validation traces replayed through the
+//! presets.
 //!
-//! Each trace has the response times of a real drive. Its requests are given to the model as they were given to the drive: the next
-//! one follows the completion of the one before after the recorded pause. Compared are the two distributions (`demerit`), not
-//! request by request, since a model that differs once by part of a revolution is out of phase from there on. The drives were
-//! measured at hosts slower than their buses, so the presets are used through these (`through_host`).
+//! Each trace has the response times of a real drive. Its requests are given to the model as they
+//! were given to the drive: the next one follows the completion of the one before after the
+//! recorded pause. Compared are the two distributions (`demerit`), not request by request, since a
+//! model that differs once by part of a revolution is out of phase from there on. The drives were
+//! measured at hosts slower than their buses, so the presets are used through these
+//! (`through_host`).
 //!
-//! Where a request meets the platter is not in a trace. A model whose layout is the drive's keeps the drive's phases; of all others
-//! the demerit of one replay is one draw. So each trace is replayed with drawn pauses as well.
+//! Where a request meets the platter is not in a trace. A model whose layout is the drive's keeps
+//! the drive's phases; of all others the demerit of one replay is one draw. So each trace is
+//! replayed with drawn pauses as well.
 //!
 //! Traces and parameters are data of others: they are read from the user's own tree of DiskSim 4.0.
 
@@ -43,8 +47,8 @@ struct Drive {
     preset: &'static str,
     name: &'static str,
     trace: &'static str,
-    /// The demerit of DiskSim's own model in microseconds: as its script runvalid states it, and the mean of six replays with drawn
-    /// pauses as here, measured with DiskSim.
+    /// The demerit of DiskSim's own model in microseconds: as its script runvalid states it, and
+    /// the mean of six replays with drawn pauses as here, measured with DiskSim.
     disksim_us: [u32; 2],
 }
 
@@ -57,7 +61,8 @@ const fn drive(
     Drive { preset, name, trace, disksim_us }
 }
 
-/// Replays with drawn pauses, and how much longer a pause is at most: more than a revolution of each drive.
+/// Replays with drawn pauses, and how much longer a pause is at most: more than a revolution of
+/// each drive.
 const DRAWS: u64 = 12;
 const LONGER_NS: u64 = 12_000_000;
 

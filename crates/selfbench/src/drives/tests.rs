@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A drive's trace of our own: random reads, runs of neighbours and writes, with its times made by a model.
+/// A drive's trace of our own: random reads, runs of neighbours and writes, with its times made by
+/// a model.
 fn synthetic(specification: &str) -> Vec<Request> {
     let mut random = sim::stream(17, "requests");
     let mut model = device(specification, 1).unwrap();

@@ -1,7 +1,9 @@
-//! DiskSim's validation traces: one request a line, as a client sent it to the real drive once the one before was done.
+//! DiskSim's validation traces: one request a line, as a client sent it to the real drive once the
+//! one before was done.
 //!
-//! `R|W ACTION SECTOR SECTORS SERVICE_US THINK_US`: direction, what the tracer held the drive to have done (not used), first sector
-//! and length in sectors of 512 bytes, the drive's response time, and the time from this completion to the next request.
+//! `R|W ACTION SECTOR SECTORS SERVICE_US THINK_US`: direction, what the tracer held the drive to
+//! have done (not used), first sector and length in sectors of 512 bytes, the drive's response
+//! time, and the time from this completion to the next request.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The case of `selfbench kernel` inside a guest: one disk, one scheduler after another, the same clients under each.
+//! The case of `selfbench kernel` inside a guest: one disk, one scheduler after another, the same
+//! clients under each.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;

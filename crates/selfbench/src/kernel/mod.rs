@@ -1,12 +1,16 @@
-//! `selfbench kernel`: how fast the kernel arena is, against real time and against the plain way to do the same.
+//! `selfbench kernel`: how fast the kernel arena is, against real time and against the plain way to
+//! do the same.
 //!
-//! The case: 40 clients with 500 direct reads of 4 KiB each and 1 ms of thinking after each read, on a `null_blk` that takes one request
-//! at a time and completes it after 8 ms, under none, mq-deadline, kyber and bfq in turn: 80,000 reads, 640 s of virtual time, in one
-//! boot. The plain way is Debian's 6.1, whose processes are traced (ptrace), with a process for each client; ours has the arena's clients,
-//! threads of the guest's kernel. Kernel, disk, schedulers, places and think times are the same on both sides, and the boot is counted in.
+//! The case: 40 clients with 500 direct reads of 4 KiB each and 1 ms of thinking after each read,
+//! on a `null_blk` that takes one request at a time and completes it after 8 ms, under none,
+//! mq-deadline, kyber and bfq in turn: 80,000 reads, 640 s of virtual time, in one boot. The plain
+//! way is Debian's 6.1, whose processes are traced (ptrace), with a process for each client; ours
+//! has the arena's clients, threads of the guest's kernel. Kernel, disk, schedulers, places and
+//! think times are the same on both sides, and the boot is counted in.
 //!
-//! Sides are measured in turn, and who is first changes from round to round, so that a machine that is shared hits all alike; what is
-//! printed is the median, and for the ratio the median of the rounds' own ratios.
+//! Sides are measured in turn, and who is first changes from round to round, so that a machine that
+//! is shared hits all alike; what is printed is the median, and for the ratio the median of the
+//! rounds' own ratios.
 
 mod inside;
 
@@ -278,7 +282,8 @@ fn almost_empty(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Real seconds of a whole comparison by `schedlab`, which is built into the same directory as this program.
+/// Real seconds of a whole comparison by `schedlab`, which is built into the same directory as this
+/// program.
 fn verdict(options: &Options, stop: &AtomicBool) -> Result<f64> {
     let own = std::env::current_exe().context("this program's own file is not to be found")?;
     let exe = own.with_file_name("schedlab");

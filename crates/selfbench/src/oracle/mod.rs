@@ -1,11 +1,13 @@
 //! Our schedulers of Linux 2.6.20 against the original, script by script.
 //!
-//! The original is a program of the user's, built from a kernel tree that he has: it reads a scheduler and a script a line, and prints
-//! a line of dispatches for each; an empty line asks it to write what it has. Nothing of a kernel is in this repository, nor what
-//! would build it. The program's first line says which kernel it is and how often that ticks, and another version than the one that
-//! the schedulers follow is refused by name.
+//! The original is a program of the user's, built from a kernel tree that he has: it reads a
+//! scheduler and a script a line, and prints a line of dispatches for each; an empty line asks it
+//! to write what it has. Nothing of a kernel is in this repository, nor what would build it. The
+//! program's first line says which kernel it is and how often that ticks, and another version than
+//! the one that the schedulers follow is refused by name.
 //!
-//! A script that shows a difference is minimised and printed with both answers, in the format of `properties::original`.
+//! A script that shows a difference is minimised and printed with both answers, in the format of
+//! `properties::original`.
 
 mod program;
 

@@ -6,8 +6,8 @@ pub(crate) fn selfbench(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_selfbench")).args(words).output().expect("the binary runs")
 }
 
-/// Whether debian:6.1 without patches is in the cache. A test that needs it says that it is skipped; where every test must run, it
-/// fails.
+/// Whether debian:6.1 without patches is in the cache. A test that needs it says that it is
+/// skipped; where every test must run, it fails.
 pub(crate) fn kernel_is_built() -> bool {
     let cache = guest::Cache::default_dir()
         .map(|dir| guest::Cache::open(&dir).expect("the cache can be opened"));

@@ -1,5 +1,6 @@
-//! The simulator and the kernel arena held against each other, in real guests: two workloads of `selfbench conformance` on all disks
-//! under all schedulers, or with `SCHEDLAB_SOAK` set its whole table.
+//! The simulator and the kernel arena held against each other, in real guests: two workloads of
+//! `selfbench conformance` on all disks under all schedulers, or with `SCHEDLAB_SOAK` set its whole
+//! table.
 //!
 //! It needs a built kernel (`schedlab kernel build`).
 

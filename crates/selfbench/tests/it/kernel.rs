@@ -1,4 +1,5 @@
-//! `selfbench kernel` on a case that is small enough for a test. No time is asserted: a test machine has many users.
+//! `selfbench kernel` on a case that is small enough for a test. No time is asserted: a test
+//! machine has many users.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! `selfbench linpack`: LINPACK beside the same in C, in one run. It needs a C compiler, as building schedlab's tests does.
+//! `selfbench linpack`: LINPACK beside the same in C, in one run. It needs a C compiler, as
+//! building schedlab's tests does.
 
 use serde_json::Value;
 

@@ -1,7 +1,8 @@
-//! Whether a disk outside of the simulator did what the model does: its log is replayed through the model, and every time must be the same.
+//! Whether a disk outside of the simulator did what the model does: its log is replayed through the
+//! model, and every time must be the same.
 //!
-//! The log is that of the kernel arena's block driver; its layout stands in kernel/modeldisk.h. It begins with the disk's first
-//! command, because a model can only repeat a history from the start.
+//! The log is that of the kernel arena's block driver; its layout stands in kernel/modeldisk.h. It
+//! begins with the disk's first command, because a model can only repeat a history from the start.
 
 use elevator::{Op, Time};
 
@@ -12,14 +13,16 @@ const VERSION: u32 = 1;
 const HEAD_BYTES: usize = 32;
 const RECORD_BYTES: usize = 48;
 
-/// A command as the disk was given it, and what became of it. Times are nanoseconds since the disk's epoch.
+/// A command as the disk was given it, and what became of it. Times are nanoseconds since the
+/// disk's epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// When the model was given it.
     pub submit_ns: u64,
     /// When the model had done it; None: it was still inside when the log was read.
     pub done_ns: Option<u64>,
-    /// When the driver of the model observed that, not before `done_ns`; without meaning while that is None.
+    /// When the driver of the model observed that, not before `done_ns`; without meaning while that
+    /// is None.
     pub completed_ns: u64,
     /// The command.
     pub command: Command,
@@ -144,8 +147,9 @@ fn number(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
 }
 
-/// Gives a device that is as it was made what the log says, when the log says, and demands that every command is done at the very
-/// same time; those of the same time in any order of tags. Returns how many commands were compared.
+/// Gives a device that is as it was made what the log says, when the log says, and demands that
+/// every command is done at the very same time; those of the same time in any order of tags.
+/// Returns how many commands were compared.
 ///
 /// # Errors
 /// The first [`Difference`], in the order of the model's completions.
@@ -206,7 +210,8 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// What the log saw done by then, the model must have done too; where it has not, it goes on until it shows when it would have.
+    /// What the log saw done by then, the model must have done too; where it has not, it goes on
+    /// until it shows when it would have.
     fn until_all_seen_by(
         &mut self,
         by_ns: u64,

@@ -115,7 +115,8 @@ fn a_command_that_the_log_forgets_is_a_difference() {
 fn an_unobserved_completion_does_not_explain_a_late_one() {
     let read = |tag, sector| Command::Transfer { tag, op: Op::Read, sector, nr_sectors: 8 };
     let record = |command, done_ns| Record { submit_ns: 0, done_ns, completed_ns: 10, command };
-    // By the model the near one is done first; the log ends long before both and says that the far one was done.
+    // By the model the near one is done first; the log ends long before both and says that the far
+    // one was done.
     let log = Log {
         records: vec![record(read(0, 8), None), record(read(1, 2_000_000), Some(10))],
         lost: 0,

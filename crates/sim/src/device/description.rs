@@ -1,7 +1,9 @@
-//! Reads the description of a device: TOML with whole numbers, flattened to dotted keys, with `KEY=VALUE` changes on top.
+//! Reads the description of a device: TOML with whole numbers, flattened to dotted keys, with
+//! `KEY=VALUE` changes on top.
 //!
-//! By hand rather than by serde, because an error shall name the key, its line and the range, an unknown key shall find its
-//! nearest neighbour, and a changed value shall go through the very same checks. Nothing here can panic on any text.
+//! By hand rather than by serde, because an error shall name the key, its line and the range, an
+//! unknown key shall find its nearest neighbour, and a changed value shall go through the very same
+//! checks. Nothing here can panic on any text.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +42,8 @@ struct Entry {
     asked: bool,
 }
 
-/// A description while a model reads it. Every key that the model knows is asked for once; what is left is unknown.
+/// A description while a model reads it. Every key that the model knows is asked for once; what is
+/// left is unknown.
 #[derive(Debug)]
 pub(super) struct Description {
     entries: BTreeMap<String, Entry>,

@@ -1,4 +1,5 @@
-//! Why there is no such device: each error names the key, the line where there is one, and what would be right.
+//! Why there is no such device: each error names the key, the line where there is one, and what
+//! would be right.
 
 use super::table::DEVICES;
 

@@ -14,12 +14,13 @@ struct Published {
     single: f64,
     /// The distance of the full stroke, as measured, and its time.
     full: (u64, f64),
-    /// The outermost zone: sectors per track, heads, skews, and the spare sectors of a cylinder (those of the whole disk that are
-    /// not among its blocks, spread evenly).
+    /// The outermost zone: sectors per track, heads, skews, and the spare sectors of a cylinder
+    /// (those of the whole disk that are not among its blocks, spread evenly).
     outer: [u64; 5],
 }
 
-/// From algorithms.md §3.6 and §3.7 (and DiskSim's tables for c2490a and c3323a), typed in again: not read from the presets.
+/// From algorithms.md §3.6 and §3.7 (and DiskSim's tables for c2490a and c3323a), typed in again:
+/// not read from the presets.
 const PUBLISHED: &[Published] = &[
     Published {
         name: "hp97560",
@@ -161,7 +162,8 @@ fn capacity_and_seeks_are_the_published_ones_within_one_percent() {
         near(&format!("{name}, one cylinder"), ms(1), *single);
         near(&format!("{name}, full stroke"), ms(full.0), full.1);
         let cylinders = geometry.cylinders;
-        // Weighted by the number of pairs at each distance; every distance up to 2000, then one in so many.
+        // Weighted by the number of pairs at each distance; every distance up to 2000, then one in
+        // so many.
         let (mut sum, mut weight) = (0.0, cylinders as f64);
         let step = |d: u64| if d < 2000 { 1 } else { d / 1000 };
         let mut d = 1;

@@ -6,8 +6,9 @@ use super::model::DeviceModel;
 use super::table::DEVICES;
 use super::{flash, hdd, measured, null};
 
-/// Makes the device that a specification names: `NAME`, or `NAME:KEY=VALUE:KEY=VALUE` with keys of its description changed
-/// (`hp97560:queue_depth=8`, `hp97560:seek.knee=400`). `seed` is the trial's; a device draws from its own named stream.
+/// Makes the device that a specification names: `NAME`, or `NAME:KEY=VALUE:KEY=VALUE` with keys of
+/// its description changed (`hp97560:queue_depth=8`, `hp97560:seek.knee=400`). `seed` is the
+/// trial's; a device draws from its own named stream.
 ///
 /// # Errors
 /// [`DeviceError`] names what is wrong and what would be right.
@@ -26,7 +27,8 @@ pub fn device(specification: &str, seed: u64) -> Result<Box<dyn DeviceModel>, De
     device_from_toml(row.toml, &changes, seed)
 }
 
-/// Makes the device that a user's own description (TOML) gives, with `KEY=VALUE` pairs of a specification on top.
+/// Makes the device that a user's own description (TOML) gives, with `KEY=VALUE` pairs of a
+/// specification on top.
 ///
 /// # Errors
 /// [`DeviceError`], with the line.

@@ -1,19 +1,25 @@
-//! A device by its measured latencies: a request takes a time drawn from those that were measured for its size and for as many requests
-//! inside. What `schedlab fit` writes of a device without a spindle.
+//! A device by its measured latencies: a request takes a time drawn from those that were measured
+//! for its size and for as many requests inside. What `schedlab fit` writes of a device without a
+//! spindle.
 //!
-//! Terms: the *depth* of a request is the number of transfers inside when it arrives, itself included. A table has, for each size and
-//! depth, the latencies below which given shares of the measured ones lie. One draw gives a share; the latency is read off between
-//! the two nearest shares, sizes and depths. Beyond the largest size or depth it grows in proportion: the throughput of there stays.
+//! Terms: the *depth* of a request is the number of transfers inside when it arrives, itself
+//! included. A table has, for each size and depth, the latencies below which given shares of the
+//! measured ones lie. One draw gives a share; the latency is read off between the two nearest
+//! shares, sizes and depths. Beyond the largest size or depth it grows in proportion: the
+//! throughput of there stays.
 //!
-//! Why no servers: which stages a device has, and how long each takes, does not follow from its latencies. A closed loop of n clients draws
-//! at depth n, so median, tail and throughput at that depth are those that were measured there.
+//! Why no servers: which stages a device has, and how long each takes, does not follow from its
+//! latencies. A closed loop of n clients draws at depth n, so median, tail and throughput at that
+//! depth are those that were measured there.
 //!
-//! Departures: latencies are independent of each other and of the place, so there are neither good and bad phases nor sequential reads that
-//! are faster; a burst into an empty device overlaps as it would in a steady state of that depth.
+//! Departures: latencies are independent of each other and of the place, so there are neither good
+//! and bad phases nor sequential reads that are faster; a burst into an empty device overlaps as it
+//! would in a steady state of that depth.
 //!
-//! Keys: `sectors`, `queue_depth`, `trial_ms`, `shares_ppm`, `sizes` (sectors), `depths`, `read_ns` and `write_ns` (a row for each size and,
-//! within it, each depth, of a time for each share), `flush_ns` (0), `beside_writes_percent` (what a read's latency is multiplied by with 0,
-//! 1, 2 … writes inside; the last one holds for more).
+//! Keys: `sectors`, `queue_depth`, `trial_ms`, `shares_ppm`, `sizes` (sectors), `depths`, `read_ns`
+//! and `write_ns` (a row for each size and, within it, each depth, of a time for each share),
+//! `flush_ns` (0), `beside_writes_percent` (what a read's latency is multiplied by with 0, 1, 2 …
+//! writes inside; the last one holds for more).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -191,7 +197,8 @@ impl Latencies {
     }
 }
 
-/// The value at `x`: between those at the two nearest of `at`, that of the first below it, in proportion beyond the last.
+/// The value at `x`: between those at the two nearest of `at`, that of the first below it, in
+/// proportion beyond the last.
 fn along(at: &[u64], x: u64, value: impl Fn(usize) -> u64) -> u64 {
     let above = at.partition_point(|known| *known < x);
     let last = at.len() - 1;

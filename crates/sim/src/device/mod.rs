@@ -1,4 +1,5 @@
-//! Modelled devices: the queue submits commands, and the model completes each at the time that it computes.
+//! Modelled devices: the queue submits commands, and the model completes each at the time that it
+//! computes.
 
 mod description;
 mod error;

@@ -16,8 +16,8 @@ pub enum Command {
         /// Length in sectors.
         nr_sectors: u32,
     },
-    /// Bring everything that is in the write cache to the medium. `tag` comes back when it is done; such tags are above those of
-    /// requests.
+    /// Bring everything that is in the write cache to the medium. `tag` comes back when it is done;
+    /// such tags are above those of requests.
     Flush {
         /// The caller's tag.
         tag: u32,
@@ -57,8 +57,8 @@ pub struct DeviceStats {
     pub suspends: u64,
 }
 
-/// A modelled device. It owns no clock: [`DeviceModel::advance`] is called at the time that [`DeviceModel::next_event`] named,
-/// or at any earlier time at which something else happens.
+/// A modelled device. It owns no clock: [`DeviceModel::advance`] is called at the time that
+/// [`DeviceModel::next_event`] named, or at any earlier time at which something else happens.
 pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// Commands that it takes at once in each of its queues.
     fn queue_depth(&self) -> u32;
@@ -68,8 +68,8 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
         1
     }
 
-    /// The host uses this many of them, one at least and [`DeviceModel::queues`] at most; said before the first command. Without
-    /// it the host uses one.
+    /// The host uses this many of them, one at least and [`DeviceModel::queues`] at most; said
+    /// before the first command. Without it the host uses one.
     fn use_queues(&mut self, _nr: u32) {}
 
     /// How often it suspends one program and one erase at most.
@@ -88,37 +88,42 @@ pub trait DeviceModel: std::fmt::Debug + Send + Disk {
     /// What a scheduler can be configured with; no cylinders for devices without an arm.
     fn geometry(&self) -> Geometry;
 
-    /// Whether it is flash, so fast that the host's CPU time for a request decides which scheduler is faster.
+    /// Whether it is flash, so fast that the host's CPU time for a request decides which scheduler
+    /// is faster.
     fn is_flash(&self) -> bool {
         false
     }
 
-    /// Whether what it reports as written may still be in a cache that loses it: else a flush asks nothing of it, and the block layer
-    /// answers without it.
+    /// Whether what it reports as written may still be in a cache that loses it: else a flush asks
+    /// nothing of it, and the block layer answers without it.
     fn has_volatile_cache(&self) -> bool {
         true
     }
 
-    /// Takes a command. It completes at a later call of [`DeviceModel::advance`], never in this one.
+    /// Takes a command. It completes at a later call of [`DeviceModel::advance`], never in this
+    /// one.
     fn submit(&mut self, now: Time, command: Command);
 
     /// The next time at which something happens inside; None: nothing will without another command.
     fn next_event(&self) -> Option<Time>;
 
-    /// Lets everything happen that is due at `now`; tags of commands that are done are appended to `done`, in order.
+    /// Lets everything happen that is due at `now`; tags of commands that are done are appended to
+    /// `done`, in order.
     fn advance(&mut self, now: Time, done: &mut Vec<u32>);
 
     /// What it has done since it was made.
     fn stats(&self) -> DeviceStats;
 
-    /// The same device with another trial's seed, where copying one is much cheaper than making it; what was done to it before its
-    /// first command (preconditioning) is then the same for every seed. None: make a new one.
+    /// The same device with another trial's seed, where copying one is much cheaper than making it;
+    /// what was done to it before its first command (preconditioning) is then the same for every
+    /// seed. None: make a new one.
     fn copy(&self, _seed: u64) -> Option<Box<dyn DeviceModel>> {
         None
     }
 
-    /// The model as the block driver of the kernel arena reads it (the layout stands in kernel/core/disk-model.h), as it was made:
-    /// without what was done to it since. None: that driver has no such model.
+    /// The model as the block driver of the kernel arena reads it (the layout stands in
+    /// kernel/core/disk-model.h), as it was made: without what was done to it since. None: that
+    /// driver has no such model.
     fn tables(&self) -> Option<Vec<u8>> {
         None
     }

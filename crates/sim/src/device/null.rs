@@ -1,8 +1,10 @@
-//! The null device: a given time for everything, from a given number of servers. With time 0 it costs nothing but the queue;
-//! with one server, fixed or exponential times and a queue in front it is M/D/1 or M/M/1, for which theory has the answer.
+//! The null device: a given time for everything, from a given number of servers. With time 0 it
+//! costs nothing but the queue; with one server, fixed or exponential times and a queue in front it
+//! is M/D/1 or M/M/1, for which theory has the answer.
 //!
-//! Keys: `service_ns` (0), `distribution` (fixed, exponential), `servers` (1), `queue_depth` (1), `sectors` (2³¹), `trial_ms`
-//! (100). Commands are served in order of arrival by the first free server.
+//! Keys: `service_ns` (0), `distribution` (fixed, exponential), `servers` (1), `queue_depth` (1),
+//! `sectors` (2³¹), `trial_ms` (100). Commands are served in order of arrival by the first free
+//! server.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,7 +28,8 @@ pub(super) struct Null {
     random: Option<Stream>,
     /// When each server is free.
     servers: BinaryHeap<Reverse<u64>>,
-    /// Commands inside: when they are done, in what order they came, and their tags; whether they are transfers.
+    /// Commands inside: when they are done, in what order they came, and their tags; whether they
+    /// are transfers.
     inside: BinaryHeap<Reverse<(u64, u64, u32, bool)>>,
     transfers: u32,
     arrivals: u64,

@@ -1,6 +1,8 @@
-//! Writes a model as the kernel's block driver reads it: little-endian numbers behind a head with magic, version and length.
+//! Writes a model as the kernel's block driver reads it: little-endian numbers behind a head with
+//! magic, version and length.
 //!
-//! The layout stands in kernel/core/disk-model.h, next to the code that reads and checks it. Raise [`VERSION`] with it.
+//! The layout stands in kernel/core/disk-model.h, next to the code that reads and checks it. Raise
+//! [`VERSION`] with it.
 
 /// "SLDM".
 const MAGIC: u32 = 0x4d44_4c53;

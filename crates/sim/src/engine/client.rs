@@ -1,17 +1,20 @@
 //! What a client does, from its own point of view: steps, waiting, copying, flushing, ending.
 //!
-//! The same as the load engine of `load` does with threads and rings. A client with iodepth 1 waits for each request; one with
-//! more is woken by a completion and looks once for all that have come until then, so its next requests come together. A client
-//! is woken `turnaround_ns` after the completion.
+//! The same as the load engine of `load` does with threads and rings. A client with iodepth 1 waits
+//! for each request; one with more is woken by a completion and looks once for all that have come
+//! until then, so its next requests come together. A client is woken `turnaround_ns` after the
+//! completion.
 //!
-//! A client is one thread: where a request of direct I/O finds no tag, the thread sleeps in submit_bio (blk_mq_get_tag) and submits
-//! nothing more until it has one, whatever its iodepth. So does a program with io_submit. Completions that come while it sleeps are
-//! seen afterwards.
+//! A client is one thread: where a request of direct I/O finds no tag, the thread sleeps in
+//! submit_bio (blk_mq_get_tag) and submits nothing more until it has one, whatever its iodepth. So
+//! does a program with io_submit. Completions that come while it sleeps are seen afterwards.
 //!
-//! Buffered I/O [P]: there is no page cache and no read-ahead. A buffered read goes to the queue as it is. A buffered write is a
-//! copy into memory, after which the client goes on; the piece is handed to the queue at once as an asynchronous request
-//! (write-back without the kernel's delay of seconds) until so much is under way that the client has to wait. What is written is
-//! flushed before the client ends. Where no I/O reaches the device, each request is a copy and nothing else.
+//! Buffered I/O [P]: there is no page cache and no read-ahead. A buffered read goes to the queue as
+//! it is. A buffered write is a copy into memory, after which the client goes on; the piece is
+//! handed to the queue at once as an asynchronous request (write-back without the kernel's delay of
+//! seconds) until so much is under way that the client has to wait. What is written is flushed
+//! before the client ends. Where no I/O reaches the device, each request is a copy and nothing
+//! else.
 
 use crate::workload::{Lived, Step};
 use elevator::{Completion, Entry, Op, Piece, Request, Time};
@@ -125,7 +128,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// The client goes on after a completion; where some have come while it was blocked, after these.
+    /// The client goes on after a completion; where some have come while it was blocked, after
+    /// these.
     fn await_completion(&mut self, number: u32, state: ClientState) {
         let client = &mut self.clients[number as usize];
         if client.unseen == 0 {
@@ -137,7 +141,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.wake_at(number, turned.max(self.now));
     }
 
-    /// Whether the request that the client has just submitted waits for a tag. With an iodepth of 1 there is nothing else to submit.
+    /// Whether the request that the client has just submitted waits for a tag. With an iodepth of 1
+    /// there is nothing else to submit.
     fn is_blocked(&mut self, number: u32) -> bool {
         let client = &mut self.clients[number as usize];
         let blocked = client.waiting_parts > 0 && client.depth > 1;
@@ -160,7 +165,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// A CPU has done a client's part of a request, which goes to the block layer now; the client goes on.
+    /// A CPU has done a client's part of a request, which goes to the block layer now; the client
+    /// goes on.
     pub(super) fn submitted(&mut self, number: u32, request: Request, asked: Time) {
         if !self.is_over() {
             self.clients[number as usize].in_flight += 1;
@@ -321,7 +327,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         }
     }
 
-    /// A client starts nothing any more: it waits for what is in flight, flushes where that belongs to it, and ends.
+    /// A client starts nothing any more: it waits for what is in flight, flushes where that belongs
+    /// to it, and ends.
     fn close(&mut self, number: u32) {
         let client = &mut self.clients[number as usize];
         client.wake = 0;
@@ -343,7 +350,8 @@ impl<O: Observer + ?Sized> Engine<'_, O> {
         self.queue.exited(self.now, number);
     }
 
-    /// A first client has finished: clients that think or wait for room end now, the others after what they have open.
+    /// A first client has finished: clients that think or wait for room end now, the others after
+    /// what they have open.
     fn stop_others(&mut self) {
         self.stopping = true;
         for number in 0..self.clients.len() as u32 {

@@ -1,7 +1,9 @@
-//! The CPUs: each does one thing after another, interrupts before what clients ask for; one lock is shared by all.
+//! The CPUs: each does one thing after another, interrupts before what clients ask for; one lock is
+//! shared by all.
 //!
-//! The CPU time of a request is the host's ([`crate::host`]). A CPU that waits for the lock is busy; the lock is given in order of arrival.
-//! Where requests cost nothing, nothing comes here, and the event loop is as without CPUs.
+//! The CPU time of a request is the host's ([`crate::host`]). A CPU that waits for the lock is
+//! busy; the lock is given in order of arrival. Where requests cost nothing, nothing comes here,
+//! and the event loop is as without CPUs.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,4 +1,5 @@
-//! What is counted while a trial runs: integrals over time, and the differences between the opening and the end of the window.
+//! What is counted while a trial runs: integrals over time, and the differences between the opening
+//! and the end of the window.
 
 use elevator::{Anticipation, BlockRequest, Time};
 
@@ -27,7 +28,8 @@ pub(crate) struct Mark {
 /// Integrals and marks of a trial.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// When the window of this pass opens, and when it closes at the latest; MAX for both: no window.
+    /// When the window of this pass opens, and when it closes at the latest; MAX for both: no
+    /// window.
     open: Time,
     close: Time,
     /// Nanoseconds of the windows in which the device had a command.
@@ -36,7 +38,8 @@ pub(crate) struct Ledger {
     pub(crate) idle_holding_ns: u64,
     /// Nanoseconds of the windows in which it had none and none was held.
     pub(crate) idle_empty_ns: u64,
-    /// Nanoseconds that pieces spent in the system, by integrating their number over time; of the whole trial.
+    /// Nanoseconds that pieces spent in the system, by integrating their number over time; of the
+    /// whole trial.
     pub(crate) piece_time: u128,
     /// The same, by adding up the latency of each.
     pub(crate) latency_sum: u128,
@@ -115,8 +118,8 @@ pub(crate) fn between(before: &Anticipation, after: &Anticipation) -> Anticipati
     }
 }
 
-/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything; None for fewer than two, or if no client has
-/// anything.
+/// Jain's index of fairness: 1 if all have the same, 1/n if one has everything; None for fewer than
+/// two, or if no client has anything.
 pub fn jain(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

@@ -1,17 +1,20 @@
 //! The event loop: clients × queue × device in virtual time.
 //!
-//! Three things can make something happen: the device (its next event), the scheduler (its timer), and the clients (their
-//! wake-ups). The loop goes to the earliest of them. At one instant the order is fixed: the device's completions, which are passed to
-//! the scheduler; a dispatch is offered; the scheduler's timer; a dispatch is offered; then the clients whose time has come,
-//! one after another, each followed by an offer. So a synchronous reader's next request arrives after the device has been
-//! offered something else: that is what makes its idleness deceptive.
+//! Three things can make something happen: the device (its next event), the scheduler (its timer),
+//! and the clients (their wake-ups). The loop goes to the earliest of them. At one instant the
+//! order is fixed: the device's completions, which are passed to the scheduler; a dispatch is
+//! offered; the scheduler's timer; a dispatch is offered; then the clients whose time has come, one
+//! after another, each followed by an offer. So a synchronous reader's next request arrives after
+//! the device has been offered something else: that is what makes its idleness deceptive.
 //!
-//! Nothing is allocated for a request: tables grow to the number of pieces that are open at once and stay.
+//! Nothing is allocated for a request: tables grow to the number of pieces that are open at once
+//! and stay.
 //!
-//! While it runs it checks: time never goes back; every piece is done once; the device never has more than it takes; with
-//! nothing at the device, a scheduler that holds requests has promised that it may, and has a timer if it promised one; at the
-//! end nothing is left, and the time that pieces spent in the system is the sum of their latencies to the nanosecond
-//! (Little's law). A violation is a mistake in the laboratory: a panic that names scheduler, seed and state.
+//! While it runs it checks: time never goes back; every piece is done once; the device never has
+//! more than it takes; with nothing at the device, a scheduler that holds requests has promised
+//! that it may, and has a timer if it promised one; at the end nothing is left, and the time that
+//! pieces spent in the system is the sum of their latencies to the nanosecond (Little's law). A
+//! violation is a mistake in the laboratory: a panic that names scheduler, seed and state.
 
 mod client;
 mod cpus;
@@ -39,8 +42,8 @@ use wakes::Wakes;
 
 /// The tag of a flush, of which the device has one at most: above those of all requests.
 const FLUSH_TAG: u32 = 1 << 20;
-/// How much may happen without time going on. A closed loop needs a few events for each open piece, of which there are 65,536
-/// at most.
+/// How much may happen without time going on. A closed loop needs a few events for each open piece,
+/// of which there are 65,536 at most.
 const STANDSTILL: u32 = 10_000_000;
 /// The caller is asked whether to stop once in so many turns of the loop.
 const STOP_EVERY: u32 = 1 << 6;
@@ -62,8 +65,9 @@ pub(crate) struct Rules {
     pub(crate) flushes_at_end: bool,
     /// Whether the first client that has done its work stops the others.
     pub(crate) first_stops_all: bool,
-    /// Whether a thread of the kernel's own asks the scheduler, after all clients of an instant: so blk-mq with a scheduler (Linux 6.1
-    /// blk_mq_submit_bio, which runs the queue asynchronously; confirmed). Else the client itself does.
+    /// Whether a thread of the kernel's own asks the scheduler, after all clients of an instant: so
+    /// blk-mq with a scheduler (Linux 6.1 blk_mq_submit_bio, which runs the queue asynchronously;
+    /// confirmed). Else the client itself does.
     pub(crate) dispatched_aside: bool,
     /// CPU time of a request.
     pub(crate) cpu_cost: CpuCost,
@@ -85,8 +89,9 @@ pub(crate) struct Engine<'a, O: Observer + ?Sized> {
     flushing: Vec<u32>,
     /// It waits until the device takes another command.
     flush_waits: bool,
-    /// The clients that the next flush will be for, all of them together: the kernel has one flush at the device at most
-    /// (Linux 6.1 block/blk-flush.c; confirmed), and older kernels one barrier.
+    /// The clients that the next flush will be for, all of them together: the kernel has one flush
+    /// at the device at most (Linux 6.1 block/blk-flush.c; confirmed), and older kernels one
+    /// barrier.
     to_flush: Vec<u32>,
     clients: Vec<RunningClient>,
     /// Clients that have not ended.
@@ -161,7 +166,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         Engine { flows, ..self }
     }
 
-    /// Runs clients once, from now on: until the window has opened and closed, and everything that they began has ended.
+    /// Runs clients once, from now on: until the window has opened and closed, and everything that
+    /// they began has ended.
     pub(crate) fn pass(
         &mut self,
         members: Vec<Member>,
@@ -348,7 +354,8 @@ impl<'a, O: Observer + ?Sized> Engine<'a, O> {
         }
     }
 
-    /// Gives the device what it takes: flushes first, which no scheduler sees, then what the elevator gives.
+    /// Gives the device what it takes: flushes first, which no scheduler sees, then what the
+    /// elevator gives.
     fn offer(&mut self) {
         let now = self.now;
         while self.in_device < self.device_depth {

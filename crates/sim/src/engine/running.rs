@@ -16,7 +16,8 @@ pub(super) enum ClientState {
     Full,
     /// Goes on when at most so many of its requests are open.
     Awaiting(u32),
-    /// One of its requests waits for a tag, and its thread with it; goes on when the request has one.
+    /// One of its requests waits for a tag, and its thread with it; goes on when the request has
+    /// one.
     Blocked,
     /// Its CPU hands a request to the queue; goes on when that is done.
     Submitting,
@@ -52,7 +53,8 @@ pub(super) struct RunningClient {
     pub(super) in_flight: u32,
     /// Parts of the request that is being submitted that wait for a tag.
     pub(super) waiting_parts: u32,
-    /// Completions that came while the client was blocked: they make room when it has submitted everything else and looks for them.
+    /// Completions that came while the client was blocked: they make room when it has submitted
+    /// everything else and looks for them.
     pub(super) unseen: u32,
     /// When the first of them came.
     pub(super) first_unseen: Time,

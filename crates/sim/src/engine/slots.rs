@@ -1,4 +1,5 @@
-//! The pieces that are open: handed over and not done. The number of a slot is the piece's name in the queue.
+//! The pieces that are open: handed over and not done. The number of a slot is the piece's name in
+//! the queue.
 
 use elevator::{Request, Time};
 

@@ -1,7 +1,8 @@
 //! When clients want to be asked again: a heap of times.
 //!
-//! A client has one wake-up at most. One that is called off stays in the heap and is known by its number to be void when its time
-//! comes. Wake-ups of one instant come in the order in which they were asked for.
+//! A client has one wake-up at most. One that is called off stays in the heap and is known by its
+//! number to be void when its time comes. Wake-ups of one instant come in the order in which they
+//! were asked for.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,7 +23,8 @@ pub(super) struct Wakes {
 }
 
 impl Wakes {
-    /// The client wants to be asked at this time; the number by which [`Wakes::pop`] names this wake-up, never 0.
+    /// The client wants to be asked at this time; the number by which [`Wakes::pop`] names this
+    /// wake-up, never 0.
     pub(super) fn push(&mut self, at: Time, client: u32) -> u64 {
         self.asked += 1;
         debug_assert!(

@@ -1,8 +1,10 @@
 //! How far a model's latencies are from a device's.
 //!
-//! Source: Ruemler & Wilkes, An Introduction to Disk Drive Modeling, IEEE Computer 27(3), 1994: the demerit figure is the root mean
-//! square of the horizontal distance between the two distributions of latency, as a share of the device's mean. 0 is a perfect model;
-//! that article reaches 0.02 to 0.05 for a drive of which everything is modelled, and 0.35 to 1.12 for models with a constant time.
+//! Source: Ruemler & Wilkes, An Introduction to Disk Drive Modeling, IEEE Computer 27(3), 1994: the
+//! demerit figure is the root mean square of the horizontal distance between the two distributions
+//! of latency, as a share of the device's mean. 0 is a perfect model; that article reaches 0.02 to
+//! 0.05 for a drive of which everything is modelled, and 0.35 to 1.12 for models with a constant
+//! time.
 
 use serde::Serialize;
 
@@ -76,7 +78,8 @@ fn sorted(latencies: &[u64]) -> Vec<u64> {
     sorted
 }
 
-/// The value below which this share lies, between two values where it falls between them; the values are sorted and not none.
+/// The value below which this share lies, between two values where it falls between them; the
+/// values are sorted and not none.
 pub(crate) fn quantile(sorted: &[u64], p: f64) -> f64 {
     let at = (p * sorted.len() as f64 - 0.5).clamp(0.0, (sorted.len() - 1) as f64);
     let (low, rest) = (at.floor() as usize, at.fract());

@@ -1,7 +1,8 @@
 //! What a fit asks of a drive: single reads at chosen times, and many reads with several open.
 //!
-//! A real device and a model answer the same questions, so that a fit is tested on models whose parameters are known, and a fitted
-//! model is measured by the very reads that the device was measured by.
+//! A real device and a model answer the same questions, so that a fit is tested on models whose
+//! parameters are known, and a fitted model is measured by the very reads that the device was
+//! measured by.
 
 use crate::DeviceModel;
 use crate::device::Command;
@@ -73,7 +74,8 @@ pub trait Drive {
     /// [`FitError::Device`], [`FitError::Stopped`].
     fn read(&mut self, read: Read, not_before: u64) -> Result<Timed, FitError>;
 
-    /// Reads all of them in this order with `depth` open, each new one as soon as one has completed; answers in the order of the reads.
+    /// Reads all of them in this order with `depth` open, each new one as soon as one has
+    /// completed; answers in the order of the reads.
     ///
     /// # Errors
     /// As [`Drive::read`].

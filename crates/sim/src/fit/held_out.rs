@@ -12,7 +12,8 @@ const SINGLE: usize = 2000;
 /// Longest pause before one.
 const PAUSE_NS: u64 = 12_000_000;
 
-/// One read at a time: two of three anywhere, the others near or right behind the one before; 1 to 128 units.
+/// One read at a time: two of three anywhere, the others near or right behind the one before; 1 to
+/// 128 units.
 pub fn single_reads(facts: &crate::fit::drive::Facts, seed: u64) -> Vec<(u64, Read)> {
     let mut random = stream(seed, "held-out");
     let unit = u64::from(facts.unit);

@@ -1,13 +1,16 @@
-//! The requests of a recording as their disk sees them: when each was issued, how long it took, and what was inside.
+//! The requests of a recording as their disk sees them: when each was issued, how long it took, and
+//! what was inside.
 //!
-//! Only requests of one disk whose issue and completion are known. What went along in another's request is that one's.
+//! Only requests of one disk whose issue and completion are known. What went along in another's
+//! request is that one's.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use trace::{Flags, Io, Kind};
 
-/// Larger requests, later times and places further out are those of a damaged or made-up recording: 32 MiB, a hundred years, 64 PiB.
+/// Larger requests, later times and places further out are those of a damaged or made-up recording:
+/// 32 MiB, a hundred years, 64 PiB.
 const MOST_SECTORS: u32 = 1 << 16;
 const LATEST_NS: u64 = 1 << 62;
 const LAST_SECTOR: u64 = 1 << 47;

@@ -1,11 +1,12 @@
 //! The model of a device without a spindle: its latencies by size and depth.
 //!
-//! Every cell of sizes and depths is read in several rounds, in an order that is drawn anew for each, so that what changes meanwhile falls on
-//! all cells alike. Every third round is held out: the fit does not see it. Further cells, of sizes and depths between those of the grid,
-//! are held out altogether.
+//! Every cell of sizes and depths is read in several rounds, in an order that is drawn anew for
+//! each, so that what changes meanwhile falls on all cells alike. Every third round is held out:
+//! the fit does not see it. Further cells, of sizes and depths between those of the grid, are held
+//! out altogether.
 //!
-//! A device is not constant either. The rounds of the fit, taken as two halves, show by how much it differs from itself; no model can be
-//! expected to do better.
+//! A device is not constant either. The rounds of the fit, taken as two halves, show by how much it
+//! differs from itself; no model can be expected to do better.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,8 +25,8 @@ const SIZES: [u32; 4] = [8, 32, 128, 512];
 const DEPTHS: [u32; 10] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32];
 const BETWEEN_SIZES: [u32; 2] = [24, 80];
 const BETWEEN_DEPTHS: [u32; 2] = [5, 20];
-/// Rounds; of three the last is held out. Many short ones: a spell in which the device is slow lasts for tens of milliseconds, and is to
-/// fall on all cells.
+/// Rounds; of three the last is held out. Many short ones: a spell in which the device is slow
+/// lasts for tens of milliseconds, and is to fall on all cells.
 pub const ROUNDS: usize = 30;
 /// Reads of a cell in a round, without those of its beginning and end.
 const READS: usize = 160;
@@ -64,7 +65,8 @@ pub struct CellError {
     pub in_grid: bool,
     #[serde(flatten)]
     pub error: Error,
-    /// By how much the device's median and 99th percentile differ between two halves of its own rounds, as shares; grid only.
+    /// By how much the device's median and 99th percentile differ between two halves of its own
+    /// rounds, as shares; grid only.
     pub own_median: Option<f64>,
     pub own_p99: Option<f64>,
 }
@@ -138,7 +140,8 @@ fn shuffle(cells: &mut [Cell], random: &mut Stream) {
     }
 }
 
-/// Latencies of random reads of one size with so many open. The first ones find fewer open, and so do those beside the last ones.
+/// Latencies of random reads of one size with so many open. The first ones find fewer open, and so
+/// do those beside the last ones.
 fn batch(
     drive: &mut dyn Drive,
     (size, depth): Cell,
@@ -201,7 +204,8 @@ impl Latency {
         self.writes = Writes::of(&all, &|sectors, depth| self.median(sectors, depth));
     }
 
-    /// Measures a description on the reads that were held out: at each size and depth as many random reads with as many open.
+    /// Measures a description on the reads that were held out: at each size and depth as many
+    /// random reads with as many open.
     ///
     /// # Errors
     /// The description is refused.

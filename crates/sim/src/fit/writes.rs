@@ -1,7 +1,9 @@
-//! Writes, from a recording: a fit does not write. Their latencies, and by how much reads are slower beside them.
+//! Writes, from a recording: a fit does not write. Their latencies, and by how much reads are
+//! slower beside them.
 //!
-//! From issue to completion, as the device sees them. A recording of little variety tells little: sizes and depths that it does not have get
-//! the reads' times, multiplied by how writes compare to reads in it.
+//! From issue to completion, as the device sees them. A recording of little variety tells little:
+//! sizes and depths that it does not have get the reads' times, multiplied by how writes compare to
+//! reads in it.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +33,8 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// Of a disk's requests in the order in which it got them; `read_ns` is the median of reads of a size and depth. None where there are
-    /// too few writes.
+    /// Of a disk's requests in the order in which it got them; `read_ns` is the median of reads of
+    /// a size and depth. None where there are too few writes.
     pub(crate) fn of(all: &[Served], read_ns: &dyn Fn(u32, u32) -> f64) -> Option<Writes> {
         let (mut cells, mut ratios) = (BTreeMap::<_, Vec<u64>>::new(), Vec::new());
         let (mut beside, mut flushes) = (vec![Vec::new(); BESIDE], Vec::new());

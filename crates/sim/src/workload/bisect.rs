@@ -1,7 +1,8 @@
 //! Bisection: the largest number for which something still holds.
 
-/// The largest of `lo..=hi` that is feasible, where every number up to it is and none beyond; None if `lo` is not. `feasible` is asked
-/// at most ⌈log₂(hi − lo + 2)⌉ times, and never twice for the same number.
+/// The largest of `lo..=hi` that is feasible, where every number up to it is and none beyond; None
+/// if `lo` is not. `feasible` is asked at most ⌈log₂(hi − lo + 2)⌉ times, and never twice for the
+/// same number.
 ///
 /// # Errors
 /// The first one of `feasible`.

@@ -1,8 +1,10 @@
-//! The contract of a client with a latency bound: which of its requests are inside the arrival curve, and when they are due.
+//! The contract of a client with a latency bound: which of its requests are inside the arrival
+//! curve, and when they are due.
 //!
-//! An arrival curve (σ, ρ) allows a burst of σ bytes and ρ bytes a second beyond it: a token bucket that starts full. A request that
-//! finds tokens for all of its bytes takes them and is inside; its deadline is its submission plus the bound. A request that does
-//! not is outside of the curve: it takes no tokens, is promised nothing, and has no deadline of the contract.
+//! An arrival curve (σ, ρ) allows a burst of σ bytes and ρ bytes a second beyond it: a token bucket
+//! that starts full. A request that finds tokens for all of its bytes takes them and is inside; its
+//! deadline is its submission plus the bound. A request that does not is outside of the curve: it
+//! takes no tokens, is promised nothing, and has no deadline of the contract.
 //!
 //! A flow of several clients divides its curve among them equally, since clients share no state.
 

@@ -1,11 +1,13 @@
-//! `dss`: decision support, several long scans at once, in requests of 32 to 256 KiB [C, RHEL 4 study].
+//! `dss`: decision support, several long scans at once, in requests of 32 to 256 KiB [C, RHEL 4
+//! study].
 //!
-//! The source gives the range of sizes and says sequential and read-only. Filled in here [P]: each request's size is drawn
-//! with equal chances from block_size, twice that, … up to block_size_max; each client is one stream with its own start,
-//! at equal distances; at the end of the region a stream goes on from the beginning.
+//! The source gives the range of sizes and says sequential and read-only. Filled in here [P]: each
+//! request's size is drawn with equal chances from block_size, twice that, … up to block_size_max;
+//! each client is one stream with its own start, at equal distances; at the end of the region a
+//! stream goes on from the beginning.
 //!
-//! Parameters: clients (streams), block_size (smallest), block_size_max (largest; block_size times a power of two),
-//! file_size, iodepth, direct, think_time, amount.
+//! Parameters: clients (streams), block_size (smallest), block_size_max (largest; block_size times
+//! a power of two), file_size, iodepth, direct, think_time, amount.
 
 use elevator::{Op, Request};
 

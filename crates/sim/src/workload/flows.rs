@@ -1,16 +1,19 @@
-//! `flows`: several flows at once, each a workload of this table with a contract: weight, arrival curve, latency bound, priority.
+//! `flows`: several flows at once, each a workload of this table with a contract: weight, arrival
+//! curve, latency bound, priority.
 //!
-//! A flow is what a scheduler shares or reserves for: a process, a group of processes, a virtual machine, a tenant. Its part of the
-//! trial is measured by itself, so that a report can hold what each flow got against what it was promised.
+//! A flow is what a scheduler shares or reserves for: a process, a group of processes, a virtual
+//! machine, a tenant. Its part of the trial is measured by itself, so that a report can hold what
+//! each flow got against what it was promised.
 //!
-//! Each flow works on an equal part of the device, in the order in which the flows are given; a flow's own `file_size` makes its
-//! region smaller. In a directory each flow has its own files.
+//! Each flow works on an equal part of the device, in the order in which the flows are given; a
+//! flow's own `file_size` makes its region smaller. In a directory each flow has its own files.
 //!
-//! A flow with a latency bound gives each request that keeps to the flow's arrival curve a deadline: its submission plus the bound
-//! ([`Contract`]). So a violation of a latency bound is a missed deadline, in every arena.
+//! A flow with a latency bound gives each request that keeps to the flow's arrival curve a
+//! deadline: its submission plus the bound ([`Contract`]). So a violation of a latency bound is a
+//! missed deadline, in every arena.
 //!
-//! Without flows of its own the workload is one random reader beside sixteen random writers of 64 KiB, the case of the
-//! ICPE 2024 study of schedulers on NVMe drives.
+//! Without flows of its own the workload is one random reader beside sixteen random writers of 64
+//! KiB, the case of the ICPE 2024 study of schedulers on NVMe drives.
 
 use crate::workload::client::Client;
 use crate::workload::param_table::ParamError;

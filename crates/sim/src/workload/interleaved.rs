@@ -1,15 +1,19 @@
 //! `interleaved`: N readers that together read one region in order, each every Nth block.
 //!
-//! Problem. Threads of one program share a sequential scan. Each of them alone looks as if it jumped; together they are one stream.
-//! A scheduler that waits for the next request of each, or seeks between them, loses the throughput that a merged stream has.
+//! Problem. Threads of one program share a sequential scan. Each of them alone looks as if it
+//! jumped; together they are one stream. A scheduler that waits for the next request of each, or
+//! seeks between them, loses the throughput that a merged stream has.
 //!
-//! Source. The interleaved I/O benchmark of the S suite [C]: reader i starts at i · 16 KiB, reads 16 KiB, skips (N − 1) · 16 KiB and,
-//! by an oddity of its script, one byte more; synchronous. The byte makes the readers drift apart and their blocks unaligned: it is
-//! left out unless `skip_extra=1:direct=false` asks for it.
+//! Source. The interleaved I/O benchmark of the S suite [C]: reader i starts at i · 16 KiB, reads
+//! 16 KiB, skips (N − 1) · 16 KiB and, by an oddity of its script, one byte more; synchronous. The
+//! byte makes the readers drift apart and their blocks unaligned: it is left out unless
+//! `skip_extra=1:direct=false` asks for it.
 //!
-//! Parameters: clients (5), block_size (16 KiB), skip_extra (0), file_size, iodepth, direct, think_time, amount.
+//! Parameters: clients (5), block_size (16 KiB), skip_extra (0), file_size, iodepth, direct,
+//! think_time, amount.
 //!
-//! Departures: at the end of the region a reader begins again where it started; the suite's runs end before that.
+//! Departures: at the end of the region a reader begins again where it started; the suite's runs
+//! end before that.
 
 use elevator::{Op, Request};
 

@@ -1,17 +1,20 @@
 //! `iozone`: the throughput mode of IOzone (`-t N`), one phase at a time [C iozone.c 3.465].
 //!
-//! N clients, each with its own file of file_size, in records of block_size. Sequential phases do the records in order;
-//! random phases do a permutation of all records, each exactly once. The permutation comes from a fixed seed and is the same
-//! in every client and every trial, as in the source; the trial's seed has no part in it. The first client that finishes
-//! stops the others, and the figure is the sum of the clients' own rates.
+//! N clients, each with its own file of file_size, in records of block_size. Sequential phases do
+//! the records in order; random phases do a permutation of all records, each exactly once. The
+//! permutation comes from a fixed seed and is the same in every client and every trial, as in the
+//! source; the trial's seed has no part in it. The first client that finishes stops the others, and
+//! the figure is the sum of the clients' own rates.
 //!
-//! Where the source is silent or needs a file system [P]: on a device, files lie one after another with 1 MiB between them.
-//! `rewrite` and `reread` are preceded by one uncounted pass of `write` and `read`; `write` differs from `rewrite` only on a
-//! file system, where it starts from empty files.
+//! Where the source is silent or needs a file system [P]: on a device, files lie one after another
+//! with 1 MiB between them. `rewrite` and `reread` are preceded by one uncounted pass of `write`
+//! and `read`; `write` differs from `rewrite` only on a file system, where it starts from empty
+//! files.
 //!
-//! Departures: the permutation is ours (same law, other order); no fsync or close is timed (the source's -e and -c), except
-//! that buffered writes end with one; one phase is one workload, since a trial has one figure; a pass of 512 KiB lasts
-//! milliseconds, so the load engine repeats passes until the trial's time is up and reports all of them together.
+//! Departures: the permutation is ours (same law, other order); no fsync or close is timed (the
+//! source's -e and -c), except that buffered writes end with one; one phase is one workload, since
+//! a trial has one figure; a pass of 512 KiB lasts milliseconds, so the load engine repeats passes
+//! until the trial's time is up and reports all of them together.
 //!
 //! Parameters: clients, file_size, block_size, phase, direct.
 

@@ -1,6 +1,8 @@
-//! What a row of the workload table is, and what follows from it: parsing, checks, layout, clients, description.
+//! What a row of the workload table is, and what follows from it: parsing, checks, layout, clients,
+//! description.
 //!
-//! Everything that is true of all workloads is a method here, derived from the row; nothing matches on a workload's name.
+//! Everything that is true of all workloads is a method here, derived from the row; nothing matches
+//! on a workload's name.
 
 use serde::Serialize;
 
@@ -40,7 +42,8 @@ impl WorkloadKind {
     /// Reads parameters on top of the row's defaults and checks them. Later pairs win.
     ///
     /// # Errors
-    /// A key that this workload does not accept, a text that cannot be read, a value that cannot be.
+    /// A key that this workload does not accept, a text that cannot be read, a value that cannot
+    /// be.
     pub fn params<'a>(
         &'static self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -65,7 +68,8 @@ impl WorkloadKind {
         Ok(params)
     }
 
-    /// The parameters that this workload accepts, with their values as text: what a record should hold.
+    /// The parameters that this workload accepts, with their values as text: what a record should
+    /// hold.
     pub fn show(&self, params: &Params) -> Vec<(&'static str, String)> {
         self.accepts
             .iter()
@@ -125,11 +129,13 @@ impl WorkloadKind {
         self.own((self.possible)(params))
     }
 
-    /// Checks what depends on the target, and says where each client works. `target_len` is the length of the device or shared
-    /// file in bytes, `logical_block` its smallest addressable unit in bytes.
+    /// Checks what depends on the target, and says where each client works. `target_len` is the
+    /// length of the device or shared file in bytes, `logical_block` its smallest addressable unit
+    /// in bytes.
     ///
     /// # Errors
-    /// [`ParamError::Impossible`] if requests do not fit the target's units or clients do not fit into it.
+    /// [`ParamError::Impossible`] if requests do not fit the target's units or clients do not fit
+    /// into it.
     pub fn extents(
         &self,
         params: &Params,
@@ -163,11 +169,12 @@ impl WorkloadKind {
         Ok(extents)
     }
 
-    /// The sizes of the files that clients need in a directory: one for all, or one each. `logical_block` as in
-    /// [`WorkloadKind::extents`].
+    /// The sizes of the files that clients need in a directory: one for all, or one each.
+    /// `logical_block` as in [`WorkloadKind::extents`].
     ///
     /// # Errors
-    /// [`ParamError::Impossible`], also where file_size is `all`: a directory has no size of its own.
+    /// [`ParamError::Impossible`], also where file_size is `all`: a directory has no size of its
+    /// own.
     pub fn file_sizes(&self, params: &Params, logical_block: u32) -> Result<Vec<u64>, ParamError> {
         self.check(params)?;
         self.check_alignment(params, logical_block)?;
@@ -200,18 +207,20 @@ impl WorkloadKind {
         (self.writing)(params)
     }
 
-    /// Whether its clients go by the time or by what has completed: their steps cannot be generated ahead.
+    /// Whether its clients go by the time or by what has completed: their steps cannot be generated
+    /// ahead.
     pub fn is_timed(&self, params: &Params) -> bool {
         (self.timed)(params) || params.contract.is_some()
     }
 
-    /// Real-time tasks that it makes, each with its name: those that have the least time for their bytes. Empty for most rows.
+    /// Real-time tasks that it makes, each with its name: those that have the least time for their
+    /// bytes. Empty for most rows.
     pub fn tightest_tasks(&self, params: &Params) -> Vec<(String, Task)> {
         if self.takes("deadline_min") { tightest(params) } else { Vec::new() }
     }
 
-    /// Whether a warm-up is observed: not by one-time passes (a pass has no steady state), not by a given amount per client,
-    /// not by buffered writes ([`WorkloadKind::flushes_at_end`]).
+    /// Whether a warm-up is observed: not by one-time passes (a pass has no steady state), not by a
+    /// given amount per client, not by buffered writes ([`WorkloadKind::flushes_at_end`]).
     pub fn warms_up_with(&self, params: &Params) -> bool {
         self.warms_up && params.amount.is_none() && !self.flushes_at_end(params)
     }
@@ -221,8 +230,9 @@ impl WorkloadKind {
         !params.direct && self.writes_with(params)
     }
 
-    /// Whether it replays a trace. The caller then reads the file that `params.replay.file` names into a recording, makes a
-    /// [`trace::replay::Replay`] of it with `params.replay.options()` and hands it over by [`Params::with_trace`], before [`WorkloadKind::extents`] or
+    /// Whether it replays a trace. The caller then reads the file that `params.replay.file` names
+    /// into a recording, makes a [`trace::replay::Replay`] of it with `params.replay.options()` and
+    /// hands it over by [`Params::with_trace`], before [`WorkloadKind::extents`] or
     /// [`WorkloadKind::file_sizes`] are asked and clients are made: this crate reads no files.
     pub fn needs_trace(&self) -> bool {
         self.takes("file")
@@ -251,8 +261,9 @@ impl WorkloadKind {
         (0..self.clients(params)).map(of).fold(0, u64::saturating_add)
     }
 
-    /// Makes client `seat.index`. Parameters and the region must have passed [`WorkloadKind::extents`] or
-    /// [`WorkloadKind::file_sizes`]; the same arguments give the same steps.
+    /// Makes client `seat.index`. Parameters and the region must have passed
+    /// [`WorkloadKind::extents`] or [`WorkloadKind::file_sizes`]; the same arguments give the same
+    /// steps.
     pub fn client(&self, params: &Params, seat: Seat) -> Box<dyn Client + Send> {
         assert!(seat.index < seat.count, "client {} of {}", seat.index, seat.count);
         assert!(

@@ -1,4 +1,5 @@
-//! The clients of a trial at their places, and the passes that they make: the same in every arena that executes steps itself.
+//! The clients of a trial at their places, and the passes that they make: the same in every arena
+//! that executes steps itself.
 
 use std::fmt;
 
@@ -13,7 +14,8 @@ pub struct Member {
     pub program: Box<dyn Client + Send>,
     /// First byte of its region on the device.
     pub base: u64,
-    /// Requests that it may have open at once; at least 1. One that thinks between requests and has always room is an open loop.
+    /// Requests that it may have open at once; at least 1. One that thinks between requests and has
+    /// always room is an open loop.
     pub iodepth: u32,
     /// The I/O priority of its requests.
     pub priority: Priority,
@@ -72,11 +74,12 @@ impl WorkloadKind {
             .collect()
     }
 
-    /// Makes the passes of a trial, one after another; `pass` returns how many nanoseconds one took, what was waited for after its
-    /// window included.
+    /// Makes the passes of a trial, one after another; `pass` returns how many nanoseconds one
+    /// took, what was waited for after its window included.
     ///
-    /// A workload that has passes is repeated until the duration is used up, after one uncounted pass where its phase needs one; the
-    /// last pass is cut. Others run once: warm-up where it has a meaning, then the window.
+    /// A workload that has passes is repeated until the duration is used up, after one uncounted
+    /// pass where its phase needs one; the last pass is cut. Others run once: warm-up where it has
+    /// a meaning, then the window.
     ///
     /// # Errors
     /// The first one of `pass`.

@@ -1,12 +1,14 @@
 //! `mixed`: sequential writers against one random reader, the case in which schedulers differ most.
 //!
-//! One process copies a large file while another waits for a page: without a scheduler the reader queues behind megabytes of
-//! writes. The reader is synchronous (one small read at a time, think time if given); the writers keep iodepth large writes
-//! in flight each. 4 × 64 writes of 128 KiB by default: more than a queue of 128 requests takes, so that requests wait in the
-//! scheduler, where order can be chosen, and not in the device. The primary metric is what the reader gets; what the writers get is reported beside it. [P]
+//! One process copies a large file while another waits for a page: without a scheduler the reader
+//! queues behind megabytes of writes. The reader is synchronous (one small read at a time, think
+//! time if given); the writers keep iodepth large writes in flight each. 4 × 64 writes of 128 KiB
+//! by default: more than a queue of 128 requests takes, so that requests wait in the scheduler,
+//! where order can be chosen, and not in the device. The primary metric is what the reader gets;
+//! what the writers get is reported beside it. [P]
 //!
-//! Parameters: writers, write_size, iodepth (of each writer), block_size (the reader's), think_time (the reader's),
-//! file_size, direct.
+//! Parameters: writers, write_size, iodepth (of each writer), block_size (the reader's), think_time
+//! (the reader's), file_size, direct.
 
 use elevator::Op;
 

@@ -13,7 +13,8 @@ pub(crate) trait Pattern {
     fn pick(&mut self) -> Option<Request>;
 }
 
-/// A client made of a pattern: think time after each request, a sync after every so many writes, an end after so many bytes.
+/// A client made of a pattern: think time after each request, a sync after every so many writes, an
+/// end after so many bytes.
 #[derive(Debug)]
 pub(crate) struct Paced<P> {
     pattern: P,

@@ -1,7 +1,7 @@
 //! The one table of parameters, from which parsing, help and messages follow.
 //!
-//! Parameters arrive as (key, text) because plans and command lines hold text, and a misspelt key is answered with the nearest
-//! one instead of being ignored.
+//! Parameters arrive as (key, text) because plans and command lines hold text, and a misspelt key
+//! is answered with the nearest one instead of being ignored.
 
 use crate::workload::param::{BOOL_FORM, COUNT_FORM, PERCENT_FORM, Param, percent, put, size32};
 use crate::workload::phase::Phase;

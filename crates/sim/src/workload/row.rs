@@ -1,8 +1,8 @@
-//! What a row of the workload table is made of: the row itself, the values of its parameters, the flows among them, and the seat of a
-//! client.
+//! What a row of the workload table is made of: the row itself, the values of its parameters, the
+//! flows among them, and the seat of a client.
 //!
-//! They stand in one file because they contain each other: a row makes clients from parameters, parameters can hold flows, and a flow
-//! is a row with parameters.
+//! They stand in one file because they contain each other: a row makes clients from parameters,
+//! parameters can hold flows, and a flow is a row with parameters.
 
 use std::fmt;
 
@@ -43,9 +43,11 @@ pub struct WorkloadKind {
     pub primary: &'static str,
     /// Where clients work.
     pub layout: Layout,
-    /// False if it has to be measured from its first request on: a one-time pass has no steady state to wait for.
+    /// False if it has to be measured from its first request on: a one-time pass has no steady
+    /// state to wait for.
     pub warms_up: bool,
-    /// Whether the first client that ends stops the others, and passes are repeated until the trial's time is up.
+    /// Whether the first client that ends stops the others, and passes are repeated until the
+    /// trial's time is up.
     pub pass_based: bool,
     /// The parameters that it accepts.
     pub accepts: &'static [&'static str],
@@ -138,7 +140,8 @@ impl FlowWork {
         }
     }
 
-    /// The seed of the flow with this number in a trial: flows of the same kind draw different numbers.
+    /// The seed of the flow with this number in a trial: flows of the same kind draw different
+    /// numbers.
     pub fn seed(trial: u64, number: usize) -> u64 {
         trial.wrapping_add((number as u64) << 32)
     }
@@ -189,7 +192,8 @@ pub struct Params {
     pub block_size_max: u32,
     /// Bytes of a write of `mixed`.
     pub write_size: u32,
-    /// Bytes of the region that is used, or of each client's own file; None: the whole device or file.
+    /// Bytes of the region that is used, or of each client's own file; None: the whole device or
+    /// file.
     pub file_size: Option<u64>,
     /// Nanoseconds of thinking after each request.
     pub think_time_ns: u64,

@@ -1,10 +1,13 @@
-//! `seqread`, `seqwrite`: a stream through the region, block after block, from the first again when the end is reached.
+//! `seqread`, `seqwrite`: a stream through the region, block after block, from the first again when
+//! the end is reached.
 //!
-//! Backups, scans, logs, copies. Several clients share the region and start at equal distances from each other, so that N
-//! clients are N streams: that is what a scheduler has to keep apart. (With one common start, as some load generators have
-//! it, the second client reads what the first has just read.) [P]
+//! Backups, scans, logs, copies. Several clients share the region and start at equal distances from
+//! each other, so that N clients are N streams: that is what a scheduler has to keep apart. (With
+//! one common start, as some load generators have it, the second client reads what the first has
+//! just read.) [P]
 //!
-//! Parameters: clients, block_size, file_size, iodepth, direct, think_time, rate (unlimited), amount; seqwrite also sync_every.
+//! Parameters: clients, block_size, file_size, iodepth, direct, think_time, rate (unlimited),
+//! amount; seqwrite also sync_every.
 
 use elevator::{Op, Request};
 

@@ -1,7 +1,8 @@
 //! The table of workloads: one self-describing row each.
 //!
-//! Defaults are chosen so that a workload without parameters is the plain case of its kind: 4 KiB for random work, 1 MiB for
-//! streams, direct, because what a scheduler does is blurred by a page cache in front of it.
+//! Defaults are chosen so that a workload without parameters is the plain case of its kind: 4 KiB
+//! for random work, 1 MiB for streams, direct, because what a scheduler does is blurred by a page
+//! cache in front of it.
 
 use elevator::{FlowSpec, Op, Priority};
 

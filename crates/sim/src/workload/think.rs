@@ -1,13 +1,14 @@
 //! Think times: how long a client waits after a request before it makes the next one.
 //!
-//! All distributions have the mean that the parameter think_time gives. They are computed with integers only, so that think
-//! times are the same on every platform.
+//! All distributions have the mean that the parameter think_time gives. They are computed with
+//! integers only, so that think times are the same on every platform.
 
 use crate::workload::rng::{Rng, exponential};
 
 /// The longest mean: an hour. A think time then fits into 64 bits with room to spare.
 const MAX_MEAN_NS: u64 = 3_600_000_000_000;
-/// Think times have random numbers of their own, so that another distribution leaves offsets as they are.
+/// Think times have random numbers of their own, so that another distribution leaves offsets as
+/// they are.
 const THINK_STREAM: u64 = 1 << 32;
 
 /// How think times are spread around their mean.

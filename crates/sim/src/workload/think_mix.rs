@@ -1,18 +1,22 @@
-//! `think-mix`: synchronous clients that think after each request, each of them sequential or random: what anticipation is about.
+//! `think-mix`: synchronous clients that think after each request, each of them sequential or
+//! random: what anticipation is about.
 //!
-//! A scheduler that waits for a process's next request gains if the process reads on nearby and comes back soon. Which clients
-//! are sequential and how long they think are therefore the two things to vary. All of it is ours [P]: no source gives such a
-//! generator; two sequential synchronous readers, the case of the anticipatory scheduling paper, are the defaults.
+//! A scheduler that waits for a process's next request gains if the process reads on nearby and
+//! comes back soon. Which clients are sequential and how long they think are therefore the two
+//! things to vary. All of it is ours [P]: no source gives such a generator; two sequential
+//! synchronous readers, the case of the anticipatory scheduling paper, are the defaults.
 //!
-//! Random clients are spread evenly over the clients: of each hundred, random_share. A sequential client walks through its own
-//! file and wraps around; a random one draws blocks of it. Read or write is drawn for each request.
+//! Random clients are spread evenly over the clients: of each hundred, random_share. A sequential
+//! client walks through its own file and wraps around; a random one draws blocks of it. Read or
+//! write is drawn for each request.
 //!
-//! Think times, all with the mean think_time: `fixed`; `uniform` between 0 and twice the mean; `exponential`; `bimodal`, nine of
-//! ten times half the mean, else five and a half times the mean (a process that mostly computes a little and sometimes waits
-//! for its user). Integers only, so that think times are the same on every platform.
+//! Think times, all with the mean think_time: `fixed`; `uniform` between 0 and twice the mean;
+//! `exponential`; `bimodal`, nine of ten times half the mean, else five and a half times the mean
+//! (a process that mostly computes a little and sometimes waits for its user). Integers only, so
+//! that think times are the same on every platform.
 //!
-//! Parameters: clients, random_share (percent of the clients), block_size, file_size (of each client), think_time (mean),
-//! think_dist, read_share, direct, amount. iodepth is 1.
+//! Parameters: clients, random_share (percent of the clients), block_size, file_size (of each
+//! client), think_time (mean), think_dist, read_share, direct, amount. iodepth is 1.
 
 use elevator::{Op, Request};
 

@@ -1,17 +1,21 @@
 //! `virtual-machines`: guests with an image each, that jump about in it, go on in order, and think.
 //!
-//! Problem. A host of virtual machines sees from each guest what is left after the guest's own page cache and scheduler: short runs in
-//! order, between them jumps, reads and writes mixed, a few at a time, with pauses. The guests know nothing of each other, and the
-//! host is to share its disk among them.
+//! Problem. A host of virtual machines sees from each guest what is left after the guest's own page
+//! cache and scheduler: short runs in order, between them jumps, reads and writes mixed, a few at a
+//! time, with pauses. The guests know nothing of each other, and the host is to share its disk
+//! among them.
 //!
-//! Approach. Guest i of n has the i-th part of the region as its image. Each request goes on where the last one ended, or with
-//! `jump_share` percent to a random block; `read_share` percent are reads; after each request the guest thinks. The sizes of runs are
-//! then geometric, of mean 100 / jump_share.
+//! Approach. Guest i of n has the i-th part of the region as its image. Each request goes on where
+//! the last one ended, or with `jump_share` percent to a random block; `read_share` percent are
+//! reads; after each request the guest thinks. The sizes of runs are then geometric, of mean 100 /
+//! jump_share.
 //!
-//! Source. All of it is ours [P]: studies of schedulers for virtual machines (DVT, SoCC'10) run programs in real guests.
+//! Source. All of it is ours [P]: studies of schedulers for virtual machines (DVT, SoCC'10) run
+//! programs in real guests.
 //!
-//! Parameters: clients (4), block_size (16 KiB), jump_share (50), read_share (70), think_time (2 ms, mean), think_dist (exponential),
-//! iodepth (4), file_size (of all images together), direct, amount.
+//! Parameters: clients (4), block_size (16 KiB), jump_share (50), read_share (70), think_time (2
+//! ms, mean), think_dist (exponential), iodepth (4), file_size (of all images together), direct,
+//! amount.
 
 use elevator::{Op, Request};
 
@@ -48,7 +52,8 @@ struct Guest {
 
 impl Pattern for Guest {
     fn pick(&mut self) -> Option<Request> {
-        // All three numbers are drawn in any case: another share leaves the others' numbers as they are.
+        // All three numbers are drawn in any case: another share leaves the others' numbers as they
+        // are.
         let (jumps, to, reads) =
             (self.rng.below(100), self.rng.below(self.blocks), self.rng.below(100));
         let block = if jumps < u64::from(self.jump_percent) { to } else { self.next };
@@ -108,7 +113,8 @@ mod tests {
             let in_order =
                 |pair: &[Request]| pair[1].offset == pair[0].offset + u64::from(pair[0].len);
             let jumps = made.windows(2).filter(|pair| !in_order(pair)).count() as f64 / 3999.0;
-            // The image wraps around after 1024 blocks, and one jump of 1024 goes to the next block.
+            // The image wraps around after 1024 blocks, and one jump of 1024 goes to the next
+            // block.
             assert!((jumps - wanted).abs() < 0.03, "{jump_share}: {jumps}");
         }
     }

@@ -1,13 +1,14 @@
-//! Sequential synchronous readers, end to end: bfq, cfq and the anticipatory scheduler wait for them, on disks with and without
-//! a queue of their own, and bfq shares by weight.
+//! Sequential synchronous readers, end to end: bfq, cfq and the anticipatory scheduler wait for
+//! them, on disks with and without a queue of their own, and bfq shares by weight.
 //!
-//! Under bfq readers have ten seconds before they are measured. A queue of bfq that was preempted may preempt in its turn while it has
-//! budget left, so readers that fall into step at the start send each other away, request by request, until their first budgets are
-//! used up; the rules are the kernel's. Afterwards each has its turns.
+//! Under bfq readers have ten seconds before they are measured. A queue of bfq that was preempted
+//! may preempt in its turn while it has budget left, so readers that fall into step at the start
+//! send each other away, request by request, until their first budgets are used up; the rules are
+//! the kernel's. Afterwards each has its turns.
 //!
-//! Claims: bfq gives sequential readers about what cfq does; two readers get nine tenths of what one gets. The second is put lower
-//! here: the one reader has the fastest zone to itself, the two read there and half a disk away, and a turn is 100 ms of cfq and
-//! 125 ms of bfq.
+//! Claims: bfq gives sequential readers about what cfq does; two readers get nine tenths of what
+//! one gets. The second is put lower here: the one reader has the fastest zone to itself, the two
+//! read there and half a disk away, and a turn is 100 ms of cfq and 125 ms of bfq.
 #![allow(missing_docs)]
 
 use elevator::{Build, Elevator, ElevatorKind, FlowSpec};

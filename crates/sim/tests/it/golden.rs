@@ -1,17 +1,19 @@
-//! Golden traces: what each scheduler makes of one scripted scenario, event by event, to be read beside its rules.
+//! Golden traces: what each scheduler makes of one scripted scenario, event by event, to be read
+//! beside its rules.
 //!
-//! A change of a scheduler, of the queue or of the HP 97560 that alters a decision shows here as a difference that a person can
-//! judge. Nothing in the scenario is drawn: the seed does not matter.
+//! A change of a scheduler, of the queue or of the HP 97560 that alters a decision shows here as a
+//! difference that a person can judge. Nothing in the scenario is drawn: the seed does not matter.
 //!
-//! Four processes on an HP 97560 (1,368 sectors a cylinder, one request at a time), writes through the page cache:
-//! * `A` and `B` read 4 KiB blocks in order, from cylinders 100 and 1700, each block 0.3 ms after the one before: deceptive
-//!   idleness. `A` stops for 20 ms after its third block.
+//! Four processes on an HP 97560 (1,368 sectors a cylinder, one request at a time), writes through
+//! the page cache:
+//! * `A` and `B` read 4 KiB blocks in order, from cylinders 100 and 1700, each block 0.3 ms after
+//!   the one before: deceptive idleness. `A` stops for 20 ms after its third block.
 //! * `R` keeps two reads of 8 KiB open, far from each other.
-//! * `W` writes back at once, asynchronously: blocks that merge backwards, one that merges forwards, one that joins two
-//!   requests into one, and a far one.
+//! * `W` writes back at once, asynchronously: blocks that merge backwards, one that merges
+//!   forwards, one that joins two requests into one, and a far one.
 //!
-//! A line: time in µs, event, process, tag, direction, first sector + sectors, cylinder. What a client submits and what it receives
-//! (done) is left out.
+//! A line: time in µs, event, process, tag, direction, first sector + sectors, cylinder. What a
+//! client submits and what it receives (done) is left out.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -101,7 +103,8 @@ fn trace(elevator: &'static ElevatorKind) -> String {
         tunables: Vec::new(),
         hz: 1000,
         host: sim::Host::default(),
-        // So many that no client has to wait for one: a drive with one request at a time would have two in Linux today.
+        // So many that no client has to wait for one: a drive with one request at a time would have
+        // two in Linux today.
         nr_requests: Some(32),
         queue_depth: None,
         device: device("hp97560", 1).expect("there is such a drive"),

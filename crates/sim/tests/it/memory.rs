@@ -1,8 +1,9 @@
-//! Memory is constant: a trial of ten times as many requests needs not a byte more for each of them.
+//! Memory is constant: a trial of ten times as many requests needs not a byte more for each of
+//! them.
 //!
-//! An allocator that counts what a thread holds stands under the whole test program, so everything is in it: engine, queue, scheduler,
-//! disk, clients and measures. `cargo bench -p sim -- --memory` shows the
-//! same for 100 million requests by what the kernel says.
+//! An allocator that counts what a thread holds stands under the whole test program, so everything
+//! is in it: engine, queue, scheduler, disk, clients and measures. `cargo bench -p sim -- --memory`
+//! shows the same for 100 million requests by what the kernel says.
 
 use elevator::{ELEVATORS, ElevatorKind};
 use sim::{Trial, Unobserved, device, run};
@@ -11,8 +12,8 @@ use testbed::allocator::{Counting, count_held};
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// What may come and go with the random choices of a longer trial: nodes of trees, a table that doubles. Far less than a byte for
-/// each of the requests that the longer trial has more.
+/// What may come and go with the random choices of a longer trial: nodes of trees, a table that
+/// doubles. Far less than a byte for each of the requests that the longer trial has more.
 const SLACK: isize = 4096;
 
 /// Requests of a trial of so many simulated seconds, and the most that it held at once, in bytes.
@@ -43,7 +44,8 @@ fn peak(elevator: &'static ElevatorKind, workload: &str, seconds: u64) -> (u64, 
 
 #[test]
 fn ten_times_as_many_requests_need_no_more_memory() {
-    // The simulated disk does some tens of random requests a second, and some hundreds of sequential ones.
+    // The simulated disk does some tens of random requests a second, and some hundreds of
+    // sequential ones.
     let all = ELEVATORS.iter().map(|row| (row, "randread", 200));
     let long = ELEVATORS.iter().filter(|row| row.name == "none").map(|row| (row, "randread", 2000));
     let sequential = ELEVATORS

@@ -1,7 +1,8 @@
-//! The search for the nearest request by bounds chooses what asking about every request would choose: over the models of disks, while
-//! they read on, cache writes and are busy.
+//! The search for the nearest request by bounds chooses what asking about every request would
+//! choose: over the models of disks, while they read on, cache writes and are busy.
 //!
-//! `crates/elevator/src/nearest.rs` holds the same over a disk in a few lines, and finds a bound that is too tight.
+//! `crates/elevator/src/nearest.rs` holds the same over a disk in a few lines, and finds a bound
+//! that is too tight.
 
 use elevator::testing::request;
 use elevator::{BlockRequest, Build, Disk, Elevator, Finished, InsertAt, Op, Time, find};
@@ -17,15 +18,16 @@ impl Disk for Unbounded<'_> {
     }
 }
 
-/// What a request is, in parts: its sector in millionths of the disk, whether it goes on after the last one, whether it is a
-/// write, its length, and the pause before it in µs.
+/// What a request is, in parts: its sector in millionths of the disk, whether it goes on after the
+/// last one, whether it is a write, its length, and the pause before it in µs.
 type Drawn = (u64, bool, bool, u32, u64);
 
 fn drawn() -> impl Strategy<Value = Drawn> {
     (0u64..1_000_000, prop::bool::weighted(0.3), prop::bool::weighted(0.3), 1u32..64, 0u64..30_000)
 }
 
-/// A scheduler beside itself over the same device: one bounded, one linear. Up to 24 requests are held.
+/// A scheduler beside itself over the same device: one bounded, one linear. Up to 24 requests are
+/// held.
 fn in_lockstep(specification: &str, name: &str, set: &[(&str, u64)], drawn: &[Drawn]) {
     let mut disk = device(specification, 1).expect("the device is in the table");
     let row = find(name).expect("the scheduler is in the table");

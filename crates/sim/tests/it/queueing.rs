@@ -1,8 +1,9 @@
-//! Queueing theory: with arrivals that know nothing of each other and one server, the engine's mean waiting times are those of
-//! the formulas, within 1 %.
+//! Queueing theory: with arrivals that know nothing of each other and one server, the engine's mean
+//! waiting times are those of the formulas, within 1 %.
 //!
-//! M/M/1: W = ρ/(1 − ρ) · 1/μ. M/D/1: half of that. For n arrivals the standard error of the mean wait of M/M/1 at ρ = 0.5 is
-//! √(29/n) of the mean: 0.27 % at four million. The seed is fixed, so that the test does not depend on luck.
+//! M/M/1: W = ρ/(1 − ρ) · 1/μ. M/D/1: half of that. For n arrivals the standard error of the mean
+//! wait of M/M/1 at ρ = 0.5 is √(29/n) of the mean: 0.27 % at four million. The seed is fixed, so
+//! that the test does not depend on luck.
 
 use std::collections::VecDeque;
 

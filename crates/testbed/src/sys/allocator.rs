@@ -1,4 +1,5 @@
-//! An allocator that counts what each thread holds. A test program installs it with `#[global_allocator]`.
+//! An allocator that counts what each thread holds. A test program installs it with
+//! `#[global_allocator]`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -9,7 +10,8 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, with counters of its own for each thread: tests that run next to each other do not disturb the count.
+/// The system's allocator, with counters of its own for each thread: tests that run next to each
+/// other do not disturb the count.
 #[derive(Debug)]
 pub struct Counting;
 
@@ -29,19 +31,22 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: the pointer came from `alloc` above with this layout, so from the system's allocator.
+        // SAFETY: the pointer came from `alloc` above with this layout, so from the system's
+        // allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// Bytes that this thread allocated during a call and still holds after it, and the maximum during it.
+/// Bytes that this thread allocated during a call and still holds after it, and the maximum during
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     pub now: isize,
     pub peak: isize,
 }
 
-/// What a call allocates, if the program's allocator is [`Counting`]. Its value is dropped after the count.
+/// What a call allocates, if the program's allocator is [`Counting`]. Its value is dropped after
+/// the count.
 pub fn count_held<T>(call: impl FnOnce() -> T) -> (T, Held) {
     let before = HELD.get();
     PEAK.set(before);

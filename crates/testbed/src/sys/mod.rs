@@ -90,13 +90,15 @@ pub(crate) fn attach_loop(device: &File, backing: &File, options: LoopOptions) -
     };
     let fd = u32::try_from(backing.as_raw_fd()).expect("open descriptors are not negative");
     let config = LoopConfig { fd, block_size, info, reserved: [0; 8] };
-    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, which `config` is laid out as, and keeps nothing of it but the file.
+    // SAFETY: LOOP_CONFIGURE reads a `struct loop_config`, which `config` is laid out as, and keeps
+    // nothing of it but the file.
     Ok(unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, LoopConfig>::new(config)) }?)
 }
 
 /// Device and inode of the file behind a loop device.
 pub(crate) fn loop_backing(device: &File) -> Option<(u64, u64)> {
-    // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, which `LoopInfo` is laid out as; every value is one of its numbers.
+    // SAFETY: LOOP_GET_STATUS64 writes a `struct loop_info64`, which `LoopInfo` is laid out as;
+    // every value is one of its numbers.
     let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }.ok()?;
     Some((info.device, info.inode))
 }

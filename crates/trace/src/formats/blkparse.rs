@@ -1,12 +1,16 @@
 //! The text that blkparse prints by default [C, blkparse(1) and blkparse_fmt.c].
 //!
-//! A line is `major,minor cpu sequence seconds.nanoseconds pid action rwbs sector + sectors [command]`, sectors being 512 bytes.
-//! An event Q is a request: what a process asked for, before merging and scheduling. Its later stages are joined to it by
-//! [`super::join`], as far as the text holds them. rwbs begins with F for a flush that goes first; then R, W, D (discard) or N
-//! (nothing: a flush alone), then letters that say more: F (force unit access), A (read-ahead), S (synchronous), M (metadata).
+//! A line is
+//! `major,minor cpu sequence seconds.nanoseconds pid action rwbs sector + sectors [command]`,
+//! sectors being 512 bytes. An event Q is a request: what a process asked for, before merging and
+//! scheduling. Its later stages are joined to it by [`super::join`], as far as the text holds them.
+//! rwbs begins with F for a flush that goes first; then R, W, D (discard) or N (nothing: a flush
+//! alone), then letters that say more: F (force unit access), A (read-ahead), S (synchronous), M
+//! (metadata).
 //!
-//! Each device is a disk of the recording; a remap (A) names the device above. What follows the events, per-CPU and total counts,
-//! begins with a line "CPU…" or "Total (…" and is not read. A process is a pid with the command's name.
+//! Each device is a disk of the recording; a remap (A) names the device above. What follows the
+//! events, per-CPU and total counts, begins with a line "CPU…" or "Total (…" and is not read. A
+//! process is a pid with the command's name.
 
 use super::builder::{Builder, Extent, SECOND_NS};
 use super::join::{Action, Event, Joiner};
@@ -104,7 +108,8 @@ impl Reader for Events {
     }
 }
 
-/// The name between brackets at the end of a line; it may hold anything. blkparse writes `(null)` where it knows none.
+/// The name between brackets at the end of a line; it may hold anything. blkparse writes `(null)`
+/// where it knows none.
 fn command(line: &str) -> &str {
     let (Some(from), Some(to)) = (line.find('['), line.rfind(']')) else { return "" };
     line.get(from + 1..to).filter(|name| *name != "(null)").unwrap_or("")
@@ -118,7 +123,8 @@ fn device_of(name: &str, major: u32, minor: u32, to: &mut Builder) -> u16 {
     number
 }
 
-/// `A rwbs sector + sectors <- (major,minor) sector`: the device in parentheses lies above this one.
+/// `A rwbs sector + sectors <- (major,minor) sector`: the device in parentheses lies above this
+/// one.
 fn remap(below: &str, numbers: (u32, u32), rest: &[&str], to: &mut Builder) {
     let Some(above) = rest.iter().skip_while(|word| **word != "<-").nth(1) else { return };
     let above = above.trim_start_matches('(').trim_end_matches(')');
@@ -161,7 +167,8 @@ fn marks(rwbs: &str) -> Result<(Kind, Flags), String> {
     Ok((kind, waited_for(kind, flags)))
 }
 
-/// The same with the mark of what somebody waits for: reads but read-ahead, and writes that must reach the medium.
+/// The same with the mark of what somebody waits for: reads but read-ahead, and writes that must
+/// reach the medium.
 pub(super) fn waited_for(kind: Kind, flags: Flags) -> Flags {
     let durable = flags.has(Flags::FUA) || flags.has(Flags::PREFLUSH);
     let waited = kind == Kind::Flush || kind == Kind::Read && !flags.has(Flags::AHEAD) || durable;

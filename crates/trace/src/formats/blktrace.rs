@@ -1,11 +1,14 @@
-//! blktrace's binary files, version 7 [C, include/uapi/linux/blktrace_api.h and blktrace's blkparse.c].
+//! blktrace's binary files, version 7 [C, include/uapi/linux/blktrace_api.h and blktrace's
+//! blkparse.c].
 //!
-//! A file is a sequence of `struct blk_io_trace`, 48 bytes in the byte order of the machine that wrote it, each followed by so many
-//! bytes as its last field says. There is a file for each CPU, NAME.blktrace.CPU; what `blkparse -d` writes is one file of all.
-//! [`Decoder`] takes the bytes of one file as they come; [`Stream`] takes the decoded events of all in the order of time.
+//! A file is a sequence of `struct blk_io_trace`, 48 bytes in the byte order of the machine that
+//! wrote it, each followed by so many bytes as its last field says. There is a file for each CPU,
+//! NAME.blktrace.CPU; what `blkparse -d` writes is one file of all. [`Decoder`] takes the bytes of
+//! one file as they come; [`Stream`] takes the decoded events of all in the order of time.
 //!
-//! The low 16 bits of the action say what happened, the high ones which kind of request it is. Notes have the names of processes and
-//! the wall clock. Times are those of the machine's monotonic clock.
+//! The low 16 bits of the action say what happened, the high ones which kind of request it is.
+//! Notes have the names of processes and the wall clock. Times are those of the machine's monotonic
+//! clock.
 
 use std::collections::BTreeMap;
 
@@ -252,7 +255,8 @@ fn device(number: u32, to: &mut Builder) -> u16 {
     index
 }
 
-/// What follows a remap: the device above, the device to which it goes, the sector above, all in the network's byte order.
+/// What follows a remap: the device above, the device to which it goes, the sector above, all in
+/// the network's byte order.
 fn remap(record: &Record, to: &mut Builder) {
     let skip = if record.action & CGROUP != 0 { 8 } else { 0 };
     let Some(above) =

@@ -49,7 +49,8 @@ impl Extent {
     }
 }
 
-/// A recording while it is read. Times count from wherever the trace counts; [`Builder::finish`] counts them from the first.
+/// A recording while it is read. Times count from wherever the trace counts; [`Builder::finish`]
+/// counts them from the first.
 #[derive(Debug, Default)]
 pub struct Builder {
     recording: Recording,

@@ -1,15 +1,15 @@
 //! The CSV of three collections from clouds.
 //!
-//! **Alibaba** [C, github.com/alibaba/block-traces]: `device_id,opcode,offset,length,timestamp`, opcode R or W, bytes, microseconds
-//! since 1970.
-//! **Tencent** [C, the README of the CBS traces, SNIA IOTTA]: `Timestamp,Offset,Size,IOType,VolumeID`, seconds since 1970, sectors of
-//! 512 bytes, 0 for a read and 1 for a write.
-//! **CloudPhysics** has two forms. `ts,lba,op,size` [C, as Cydonia reads it]: microseconds, sectors of 512 bytes, r or w, bytes.
-//! `version,time,op,size,lbn` [C, libCacheSim's sample]: seconds, the SCSI command in hexadecimal, bytes, sectors; that its times
+//! **Alibaba** [C, github.com/alibaba/block-traces]: `device_id,opcode,offset,length,timestamp`,
+//! opcode R or W, bytes, microseconds since 1970. **Tencent** [C, the README of the CBS traces,
+//! SNIA IOTTA]: `Timestamp,Offset,Size,IOType,VolumeID`, seconds since 1970, sectors of 512 bytes,
+//! 0 for a read and 1 for a write. **CloudPhysics** has two forms. `ts,lba,op,size` [C, as Cydonia
+//! reads it]: microseconds, sectors of 512 bytes, r or w, bytes. `version,time,op,size,lbn` [C,
+//! libCacheSim's sample]: seconds, the SCSI command in hexadecimal, bytes, sectors; that its times
 //! are seconds is taken from their distances [P].
 //!
-//! None of them knows processes: each volume counts as one [P]. None has a header in its own files; one with these names is passed
-//! over. The lines may be in another order than their times.
+//! None of them knows processes: each volume counts as one [P]. None has a header in its own files;
+//! one with these names is passed over. The lines may be in another order than their times.
 
 use super::builder::{Builder, Extent, SECOND_NS, asked};
 use super::lines::{Next, Reader, cells, excerpt, number, times};

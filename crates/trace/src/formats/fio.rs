@@ -1,11 +1,13 @@
 //! fio's iolog, versions 2 and 3 [C, fio 3.33: HOWTO, "Trace file format", and logs written by it].
 //!
-//! The first line names the version. Then `filename action` (add, open, close) or `filename action offset length` (read, write,
-//! and others); in version 3 each line begins with a time in microseconds. Version 2 has no times: `wait` advances the clock
-//! by as many microseconds as its offset says (fewer than 100 are discarded), and all else happens as soon as possible.
+//! The first line names the version. Then `filename action` (add, open, close) or
+//! `filename action offset length` (read, write, and others); in version 3 each line begins with a
+//! time in microseconds. Version 2 has no times: `wait` advances the clock by as many microseconds
+//! as its offset says (fewer than 100 are discarded), and all else happens as soon as possible.
 //!
-//! A log is what one thread of fio did, so it is one process, however many files it names [P]; a file counts as a disk. sync and
-//! datasync are flushes, trim is a discard. Whether a file was added and opened before is not checked: it does not matter here.
+//! A log is what one thread of fio did, so it is one process, however many files it names [P]; a
+//! file counts as a disk. sync and datasync are flushes, trim is a discard. Whether a file was
+//! added and opened before is not checked: it does not matter here.
 
 use super::builder::{Builder, Extent, asked};
 use super::lines::{Next, Reader, excerpt, number, times};

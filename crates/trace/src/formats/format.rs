@@ -26,7 +26,8 @@ pub struct FormatRow {
     pub what: &'static str,
     /// What a reader knows of a request beside time, place, length and direction.
     pub knows: &'static str,
-    /// The endings of names by which a file to be written is recognised; empty where the format is not written.
+    /// The endings of names by which a file to be written is recognised; empty where the format is
+    /// not written.
     pub endings: &'static [&'static str],
 }
 

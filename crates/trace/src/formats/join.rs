@@ -1,15 +1,20 @@
-//! From events of the block layer to requests: what blktrace, its text and other tracers give one by one.
+//! From events of the block layer to requests: what blktrace, its text and other tracers give one
+//! by one.
 //!
-//! Problem: a tracer has one event for each stage, and no number says which of them belong together. A piece that a process asked for
-//! may be merged into another's request, and a request may be issued and completed in parts.
+//! Problem: a tracer has one event for each stage, and no number says which of them belong
+//! together. A piece that a process asked for may be merged into another's request, and a request
+//! may be issued and completed in parts.
 //!
-//! Approach [P; btt matches by sector as well]: each event Q makes an [`Io`], and stays open at its place until that has completed.
-//! An event of a later stage covers sectors: it goes through the open ones of the same disk and direction from its first sector to
-//! its end, taking one for each sector, and gives each its time. So merged pieces get the times of the request that carried them
-//! ([`Flags::MERGED`] where the trace says so), and a piece that is completed in part stays open with what is left of it.
+//! Approach [P; btt matches by sector as well]: each event Q makes an [`Io`], and stays open at its
+//! place until that has completed. An event of a later stage covers sectors: it goes through the
+//! open ones of the same disk and direction from its first sector to its end, taking one for each
+//! sector, and gives each its time. So merged pieces get the times of the request that carried them
+//! ([`Flags::MERGED`] where the trace says so), and a piece that is completed in part stays open
+//! with what is left of it.
 //!
-//! Departures: two pieces at the same place at the same time are distinguished by their age alone. Events of different CPUs may be a
-//! little out of order: a stage never gets a time before the one that precedes it.
+//! Departures: two pieces at the same place at the same time are distinguished by their age alone.
+//! Events of different CPUs may be a little out of order: a stage never gets a time before the one
+//! that precedes it.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +53,8 @@ pub struct Event {
     pub device: u16,
 }
 
-/// Open pieces at one place among which one is looked for: a trace without completions has ever more of them.
+/// Open pieces at one place among which one is looked for: a trace without completions has ever
+/// more of them.
 const MOST_ALIKE: usize = 1024;
 
 /// Where an open piece begins: disk, direction, sector; and its number, which is its age.
@@ -129,7 +135,8 @@ impl Joiner {
     }
 }
 
-/// Whether an open piece takes an event of this action; one that comes after a later stage is another's, or of a damaged trace.
+/// Whether an open piece takes an event of this action; one that comes after a later stage is
+/// another's, or of a damaged trace.
 fn is_wanted(action: Action, io: &Io) -> bool {
     match action {
         Action::Issue => io.issued == At::UNKNOWN || io.flags.has(Flags::REQUEUED),

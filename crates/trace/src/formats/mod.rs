@@ -1,11 +1,14 @@
-//! Formats of traces: what others have recorded, read into a [`crate::Recording`], and recordings written for other tools.
+//! Formats of traces: what others have recorded, read into a [`crate::Recording`], and recordings
+//! written for other tools.
 //!
-//! [`FORMATS`] is the table. A reader of text is one file with a [`lines::Reader`], which is called with one line at a time, so that a file
-//! is never in memory as a whole ([`Parser::feed`]). blktrace's binary files are decoded by [`blktrace`]. Parquet, compression and
-//! everything else that needs a file are in crate `recorder`.
+//! [`FORMATS`] is the table. A reader of text is one file with a [`lines::Reader`], which is called
+//! with one line at a time, so that a file is never in memory as a whole ([`Parser::feed`]).
+//! blktrace's binary files are decoded by [`blktrace`]. Parquet, compression and everything else
+//! that needs a file are in crate `recorder`.
 //!
-//! Traces come from elsewhere and may be damaged: any bytes give a recording or an error that names the line and what was expected
-//! there, never a panic. With `skip_bad` broken lines are counted and passed over instead.
+//! Traces come from elsewhere and may be damaged: any bytes give a recording or an error that names
+//! the line and what was expected there, never a panic. With `skip_bad` broken lines are counted
+//! and passed over instead.
 
 mod blkparse;
 pub mod blktrace;

@@ -1,9 +1,10 @@
 //! The CSV of the MSR Cambridge traces [C, the collection's README].
 //!
-//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: the time of issue and how long it took in units of 100 ns
-//! (Windows file time), type Read or Write, offset and size in bytes. Processes are not recorded: each disk of each host
-//! counts as one [P]. A header line with these names is passed over. The lines may be in another order than their times: they
-//! were written at completion.
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: the time of issue and how long it
+//! took in units of 100 ns (Windows file time), type Read or Write, offset and size in bytes.
+//! Processes are not recorded: each disk of each host counts as one [P]. A header line with these
+//! names is passed over. The lines may be in another order than their times: they were written at
+//! completion.
 
 use super::builder::{Builder, Extent, asked};
 use super::lines::{Next, Reader, cells, excerpt, number};

@@ -1,4 +1,5 @@
-//! From bytes to a recording: lines, the format, and everything that is checked alike in all formats.
+//! From bytes to a recording: lines, the format, and everything that is checked alike in all
+//! formats.
 
 use text::limits::TRACE_LINE;
 
@@ -11,7 +12,8 @@ use crate::Recording;
 /// Reads a trace of text.
 ///
 /// # Errors
-/// The first line that is broken (unless they are skipped), or that the trace holds no request at all.
+/// The first line that is broken (unless they are skipped), or that the trace holds no request at
+/// all.
 pub fn parse(format: Format, bytes: &[u8], options: Options) -> Result<Recording, TraceError> {
     let mut parser = Parser::new(format, options);
     parser.feed(bytes)?;

@@ -1,8 +1,10 @@
 //! Recordings as text for other tools: fio's iolog, version 3, and what blkparse prints.
 //!
-//! An iolog has reads, writes, trims and flushes in the order of time, in microseconds, each disk as a file of its own; fio replays it
-//! as one thread, so that who asked is lost. blkparse's text has an event for each stage that is known: Q, G, I (M for a piece that was
-//! merged), D and C; the time at which a request entered the queue has none, and control groups, priorities and schedulers have no place.
+//! An iolog has reads, writes, trims and flushes in the order of time, in microseconds, each disk
+//! as a file of its own; fio replays it as one thread, so that who asked is lost. blkparse's text
+//! has an event for each stage that is known: Q, G, I (M for a piece that was merged), D and C; the
+//! time at which a request entered the queue has none, and control groups, priorities and
+//! schedulers have no place.
 //!
 //! Names are written without what would end a word or a line, whatever the recording says.
 
@@ -14,7 +16,8 @@ use super::format::Format;
 use crate::io::{Flags, Io, Kind};
 use crate::recording::{Device, Recording};
 
-/// The lines of a recording in this format, each without its end; None if it is not written as text.
+/// The lines of a recording in this format, each without its end; None if it is not written as
+/// text.
 pub fn lines(
     format: Format,
     recording: &Recording,
@@ -83,7 +86,8 @@ fn time_of(io: &Io, stage: usize) -> Option<u64> {
     }
 }
 
-/// Events in the order of time: a heap holds the later stages of what was asked for, until their time has come.
+/// Events in the order of time: a heap holds the later stages of what was asked for, until their
+/// time has come.
 fn events(recording: &Recording) -> impl Iterator<Item = String> + '_ {
     let mut heap: BinaryHeap<Reverse<(u64, usize, usize)>> = BinaryHeap::new();
     let (mut next, mut sequence) = (0usize, 0u64);

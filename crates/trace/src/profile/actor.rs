@@ -44,7 +44,8 @@ impl Actor {
         Actor { threads: 1, ..Actor::default() }
     }
 
-    /// A request at the time at which it was queued. Those that are never known to complete are not outstanding.
+    /// A request at the time at which it was queued. Those that are never known to complete are not
+    /// outstanding.
     pub(super) fn asks(&mut self, io: &Io) {
         let kind = match io.kind {
             Kind::Read => 0,
@@ -193,7 +194,8 @@ fn wider(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64
     }
 }
 
-/// Whether somebody waits for it: as the kernel counts it, a read, or a write of fsync, O_DIRECT or with FUA or a flush.
+/// Whether somebody waits for it: as the kernel counts it, a read, or a write of fsync, O_DIRECT or
+/// with FUA or a flush.
 pub(super) fn is_sync(io: &Io) -> bool {
     let marks = [Flags::SYNC, Flags::FUA, Flags::PREFLUSH];
     (io.kind == Kind::Read && !io.flags.has(Flags::AHEAD))

@@ -1,22 +1,26 @@
 //! What anticipation would have waited and gained on recorded work.
 //!
-//! Problem: a process that reads one request after the other has none in the queue when its last one completes. A scheduler that never
-//! waits takes another's request then, and seeks there and back (deceptive idleness). Whether a wait would have paid is known
-//! afterwards: a recording says when the process asked again, how far away, and what was served instead.
+//! Problem: a process that reads one request after the other has none in the queue when its last
+//! one completes. A scheduler that never waits takes another's request then, and seeks there and
+//! back (deceptive idleness). Whether a wait would have paid is known afterwards: a recording says
+//! when the process asked again, how far away, and what was served instead.
 //!
-//! Approach: a chance is a completion after which its process has nothing outstanding while another's request waits in the scheduler.
-//! The candidate is the first of those that the disk gets afterwards. With the think time T, and the service times S of this
-//! recording by distance, a wait of at most P gains S(candidate) − S(own) − T if T ≤ P, and −P otherwise. This is WPCAS's
-//! Δ = p_s·(T^s − T_s) − p_f·P with what happened in the place of what is expected.
+//! Approach: a chance is a completion after which its process has nothing outstanding while
+//! another's request waits in the scheduler. The candidate is the first of those that the disk gets
+//! afterwards. With the think time T, and the service times S of this recording by distance, a wait
+//! of at most P gains S(candidate) − S(own) − T if T ≤ P, and −P otherwise. This is WPCAS's Δ =
+//! p_s·(T^s − T_s) − p_f·P with what happened in the place of what is expected.
 //!
-//! Rules: `always` waits 6 ms unless the process thinks longer on average (the anticipatory scheduler of Linux 2.6.20 without its exit
-//! statistics); `wpcas` is the classifier and the service time evaluation of our scheduler of this name, by intervals that it
-//! knew then; `best` waits exactly where it pays, and is the bound.
+//! Rules: `always` waits 6 ms unless the process thinks longer on average (the anticipatory
+//! scheduler of Linux 2.6.20 without its exit statistics); `wpcas` is the classifier and the
+//! service time evaluation of our scheduler of this name, by intervals that it knew then; `best`
+//! waits exactly where it pays, and is the bound.
 //!
-//! A recording in which no request is served near the one before does not say what one takes: such waits have a bound instead of a gain.
+//! A recording in which no request is served near the one before does not say what one takes: such
+//! waits have a bound instead of a gain.
 //!
-//! Limits: each chance is judged by itself, one step ahead; after a wait the rest of the recording would have been another. Only a
-//! replay says what that comes to.
+//! Limits: each chance is judged by itself, one step ahead; after a wait the rest of the recording
+//! would have been another. Only a replay says what that comes to.
 
 use elevator::wpcas_rule::{Classes, Intervals, Point, Region, Times, Waits as Counters};
 
@@ -61,7 +65,8 @@ pub(super) struct Chance {
     pub(super) at: u64,
     /// The end of the request that completed.
     pub(super) head: u64,
-    /// P of the rules `always` and `wpcas` then; None: it does not wait (before STE, for the latter).
+    /// P of the rules `always` and `wpcas` then; None: it does not wait (before STE, for the
+    /// latter).
     always: Option<u64>,
     wpcas: Option<u64>,
     /// What was served instead.
@@ -98,7 +103,8 @@ struct Rule {
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     pub(super) totals: Totals,
-    /// Its last completion at which another could have been preferred, until it is known how that went.
+    /// Its last completion at which another could have been preferred, until it is known how that
+    /// went.
     pub(super) chance: Option<Chance>,
     wpcas: Option<Box<Wpcas>>,
 }
@@ -195,7 +201,8 @@ impl Totals {
     }
 }
 
-/// What the disk takes for the candidate, and less for the process's own request; None: the recording does not say.
+/// What the disk takes for the candidate, and less for the process's own request; None: the
+/// recording does not say.
 #[derive(Debug, Clone, Copy)]
 struct Price {
     candidate: u64,
@@ -203,7 +210,8 @@ struct Price {
 }
 
 impl Rule {
-    /// A wait of at most `period` for a request that came after `think`, or never. Returns whether it succeeded.
+    /// A wait of at most `period` for a request that came after `think`, or never. Returns whether
+    /// it succeeded.
     fn wait(&mut self, period: u64, think: Option<u64>, price: Price) -> bool {
         self.waits += 1;
         match think.filter(|think| *think <= period) {
@@ -229,7 +237,8 @@ impl Rule {
     }
 }
 
-/// Counts how a chance went: its candidate is known, and the process's next request, unless it never came.
+/// Counts how a chance went: its candidate is known, and the process's next request, unless it
+/// never came.
 pub(super) fn resolve(history: &mut History, chance: &Chance, service: &ServiceTable) {
     let Some(candidate) = chance.candidate else {
         history.totals.open += 1;

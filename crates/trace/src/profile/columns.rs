@@ -1,4 +1,5 @@
-//! Columns of time whose number is bounded: when a time does not fit, neighbours are merged and each column is twice as long.
+//! Columns of time whose number is bounded: when a time does not fit, neighbours are merged and
+//! each column is twice as long.
 
 /// Columns, at most; at least half as many are used once the first merge has happened.
 pub(super) const COLUMNS: usize = 256;

@@ -1,8 +1,10 @@
-//! Counts of values by size, and what is said of them: the shape in which every distribution of a profile is given.
+//! Counts of values by size, and what is said of them: the shape in which every distribution of a
+//! profile is given.
 //!
-//! Values are counted in steps of three percent, so that a percentile is within two percent of its value, and memory does not grow with the
-//! number of values. The sum is exact, and the mean with it. hdrhistogram does the same and took two fifths of the time of a profile,
-//! which counts some fourteen values of each request.
+//! Values are counted in steps of three percent, so that a percentile is within two percent of its
+//! value, and memory does not grow with the number of values. The sum is exact, and the mean with
+//! it. hdrhistogram does the same and took two fifths of the time of a profile, which counts some
+//! fourteen values of each request.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,12 +27,14 @@ pub struct Distribution {
     pub p99: u64,
     pub p999: u64,
     pub max: u64,
-    /// The greatest value of a bucket, and how many values are in it; four buckets for each doubling.
+    /// The greatest value of a bucket, and how many values are in it; four buckets for each
+    /// doubling.
     pub buckets: Vec<(u64, u64)>,
 }
 
 impl Distribution {
-    /// The greatest difference between the cumulative shares of both, 0 to 1, as far as the buckets tell. None if one has no values.
+    /// The greatest difference between the cumulative shares of both, 0 to 1, as far as the buckets
+    /// tell. None if one has no values.
     pub fn ks(&self, other: &Distribution) -> Option<f64> {
         if self.count == 0 || other.count == 0 {
             return None;
@@ -178,7 +182,8 @@ impl Counts {
     }
 }
 
-/// The bucket of a value where there are four for each doubling: 0 for 0, then by the two bits after the first.
+/// The bucket of a value where there are four for each doubling: 0 for 0, then by the two bits
+/// after the first.
 pub(super) fn quarter_of(value: u64) -> usize {
     if value < 4 {
         return value as usize;

@@ -1,8 +1,9 @@
 //! One disk while its requests are counted: what is queued, what it has, who is about to ask.
 //!
-//! Requests come in the order in which they were queued, each with all its times. Their issues and completions are events in a heap,
-//! handled up to the time of the next request; so everything happens in the order in which it happened, and memory is that of the
-//! requests outstanding at a time. At equal times a completion comes before an issue, and both before a request.
+//! Requests come in the order in which they were queued, each with all its times. Their issues and
+//! completions are events in a heap, handled up to the time of the next request; so everything
+//! happens in the order in which it happened, and memory is that of the requests outstanding at a
+//! time. At equal times a completion comes before an issue, and both before a request.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -280,7 +281,8 @@ impl State {
         }
     }
 
-    /// The disk gets a request: it is the candidate of others' chances, if it waited when they came about.
+    /// The disk gets a request: it is the candidate of others' chances, if it waited when they came
+    /// about.
     fn decide(&mut self, io: &Io, number: u32) {
         for at in (0..self.undecided.len()).rev() {
             let other = self.undecided[at];

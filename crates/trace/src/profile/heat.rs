@@ -1,7 +1,8 @@
 //! Heat maps: requests by time and sector, and by time and latency.
 //!
-//! Both are counted while requests come, without knowing how long the recording is or which part of the disk it uses: columns grow as
-//! in `columns.rs`, and rows of sectors are powers of two that double whenever the range in use does not fit.
+//! Both are counted while requests come, without knowing how long the recording is or which part of
+//! the disk it uses: columns grow as in `columns.rs`, and rows of sectors are powers of two that
+//! double whenever the range in use does not fit.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,8 @@ const ROWS: u64 = 128;
 pub struct HeatMap {
     /// How long a column is; the first begins at time 0.
     pub column_ns: u64,
-    /// Where each row begins, the lowest first, and where the last one ends: one more than there are rows.
+    /// Where each row begins, the lowest first, and where the last one ends: one more than there
+    /// are rows.
     pub edges: Vec<u64>,
     /// Each column's counts, by row; rows after the last count are left out.
     pub reads: Vec<Vec<u32>>,
@@ -105,7 +107,8 @@ impl SectorMap {
         if fits {
             return;
         }
-        // Room is left on the side to which the range grows, so that it is not moved for each request.
+        // Room is left on the side to which the range grows, so that it is not moved for each
+        // request.
         let (bottom, top) = (lowest >> shift, highest >> shift);
         let low = if grows_down { (top + 1).saturating_sub(ROWS) } else { bottom };
         let by = shift - self.shift;

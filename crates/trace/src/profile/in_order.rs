@@ -1,4 +1,5 @@
-//! Requests of a live disk in the order in which they were queued: they are handed over as they complete.
+//! Requests of a live disk in the order in which they were queued: they are handed over as they
+//! complete.
 
 use std::collections::BTreeMap;
 

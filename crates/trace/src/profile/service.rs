@@ -1,8 +1,9 @@
 //! What a disk takes for a request, by its distance from the one before.
 //!
-//! A request's service time is from when the disk got it or completed the one before, whichever is later, to its completion. On a disk
-//! that does one request at a time this is the time that it took; on one that does several at once it is the time that it added.
-//! Its distance is from the end of the request that was completed before it.
+//! A request's service time is from when the disk got it or completed the one before, whichever is
+//! later, to its completion. On a disk that does one request at a time this is the time that it
+//! took; on one that does several at once it is the time that it added. Its distance is from the
+//! end of the request that was completed before it.
 
 use super::shape::Service;
 use super::terms::NEAR;
@@ -34,8 +35,9 @@ impl ServiceTable {
         *sum = sum.saturating_add(ns.min(1 << 50));
     }
 
-    /// The mean at a distance; where there was none, that of the nearest distance on the same side of [`NEAR`], and of the other direction at
-    /// last. A recording without near requests does not say what one takes.
+    /// The mean at a distance; where there was none, that of the nearest distance on the same side
+    /// of [`NEAR`], and of the other direction at last. A recording without near requests does not
+    /// say what one takes.
     pub(super) fn mean_ns(&self, is_read: bool, distance: u64) -> Option<u64> {
         let at = bucket_of(distance);
         let nearest = |kind: usize| {

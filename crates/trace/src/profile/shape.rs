@@ -1,4 +1,5 @@
-//! What a profile says. Times are nanoseconds and distances sectors of 512 bytes, unless a name says otherwise.
+//! What a profile says. Times are nanoseconds and distances sectors of 512 bytes, unless a name
+//! says otherwise.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,8 @@ pub struct Profile {
     pub devices: Vec<DeviceProfile>,
     /// Requests of disks beyond the number that is profiled.
     pub beyond: u64,
-    /// Requests that were not in the order of their time; their stages count, the state of the disk around them may be wrong.
+    /// Requests that were not in the order of their time; their stages count, the state of the disk
+    /// around them may be wrong.
     pub out_of_order: u64,
 }
 
@@ -34,7 +36,8 @@ pub struct DeviceProfile {
     /// When the first request was queued and the last known stage of any was reached.
     pub first_ns: u64,
     pub last_ns: u64,
-    /// All requests. Its distances are those between requests in the order in which the disk was asked.
+    /// All requests. Its distances are those between requests in the order in which the disk was
+    /// asked.
     pub total: Actor,
     /// Each process, the one that used the disk longest first; threads of a process are one.
     pub processes: Vec<Actor>,
@@ -46,7 +49,8 @@ pub struct DeviceProfile {
     pub anticipation: Anticipation,
     /// What the disk took for a request, by its distance from the one before.
     pub service: Vec<Service>,
-    /// From the end of each request to the beginning of the next, in the order in which the disk got them.
+    /// From the end of each request to the beginning of the next, in the order in which the disk
+    /// got them.
     pub seeks: Distribution,
     /// Requests that begin where the one that the disk got before ends.
     pub seeks_none: u64,
@@ -100,7 +104,8 @@ pub struct Actor {
     pub highest_sector: u64,
     pub first_ns: u64,
     pub last_ns: u64,
-    /// How long the disk worked for it: for each request from when the disk got it or completed the one before.
+    /// How long the disk worked for it: for each request from when the disk got it or completed the
+    /// one before.
     pub device_ns: u64,
     /// From the completion of its last outstanding request to its next one.
     pub think_ns: Distribution,
@@ -129,7 +134,8 @@ impl Actor {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    /// Requests with data that follow one of the same process: what `sequential`, `near` and `backward` are parts of.
+    /// Requests with data that follow one of the same process: what `sequential`, `near` and
+    /// `backward` are parts of.
     pub fn steps(&self) -> u64 {
         self.distance_sectors.count
     }
@@ -168,43 +174,50 @@ pub struct Depth {
 pub struct Idle {
     pub busy_ns: u64,
     pub idle_ns: u64,
-    /// The part of it during which requests waited: the scheduler, its tags or a plug kept them back.
+    /// The part of it during which requests waited: the scheduler, its tags or a plug kept them
+    /// back.
     pub held_ns: u64,
     /// Idle periods.
     pub periods: u64,
-    /// Those that ended with a request of the process that was served last, near its last one: the disk was idle only because the
-    /// process had not asked yet.
+    /// Those that ended with a request of the process that was served last, near its last one: the
+    /// disk was idle only because the process had not asked yet.
     pub deceptive: u64,
     pub deceptive_ns: u64,
-    /// Periods of at least [`super::HELD`] in which requests waited, and those of them that ended with a request of the process
-    /// that was served last: waits of the scheduler in effect, and their successes.
+    /// Periods of at least [`super::HELD`] in which requests waited, and those of them that ended
+    /// with a request of the process that was served last: waits of the scheduler in effect, and
+    /// their successes.
     pub held: u64,
     pub held_for_last: u64,
 }
 
-/// Waits for the process that was served last: what was possible, and what each rule would have done.
+/// Waits for the process that was served last: what was possible, and what each rule would have
+/// done.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Anticipation {
-    /// Completions after which the process had nothing outstanding while a request of another waited in the scheduler.
+    /// Completions after which the process had nothing outstanding while a request of another
+    /// waited in the scheduler.
     pub chances: u64,
     /// Those at which all others were at the disk already: a scheduler cannot wait.
     pub too_late: u64,
-    /// Chances at which the disk was given a request farther away than the one that the process made within 20 ms, near its last.
+    /// Chances at which the disk was given a request farther away than the one that the process
+    /// made within 20 ms, near its last.
     pub deceived: u64,
-    /// From the completion to that request, and what the two seeks took more than the process's own request.
+    /// From the completion to that request, and what the two seeks took more than the process's own
+    /// request.
     pub deceived_think_ns: u64,
     pub deceived_loss_ns: u64,
     /// The completion after which most was lost so, and how much: where to look in the recording.
     pub worst_at_ns: u64,
     pub worst_loss_ns: u64,
-    /// Chances of which the outcome is not known: the recording ended, or nothing else was served before the process completed
-    /// another request.
+    /// Chances of which the outcome is not known: the recording ended, or nothing else was served
+    /// before the process completed another request.
     pub open: u64,
     pub rules: Vec<Waits>,
 }
 
-/// What a rule of anticipation would have done. Each chance is judged by itself, as it came about under the scheduler in effect.
+/// What a rule of anticipation would have done. Each chance is judged by itself, as it came about
+/// under the scheduler in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Waits {
@@ -213,10 +226,12 @@ pub struct Waits {
     pub successes: u64,
     pub success_ns: u64,
     pub failure_ns: u64,
-    /// Time of the disk that it saves by service times of this recording: in each success the candidate's less the process's own
-    /// and the wait, in each failure less the wait. Below 0 it costs.
+    /// Time of the disk that it saves by service times of this recording: in each success the
+    /// candidate's less the process's own and the wait, in each failure less the wait. Below 0 it
+    /// costs.
     pub gain_ns: i64,
-    /// Successes that are not in the gain, because the recording did not say until then what a request like the process's own takes.
+    /// Successes that are not in the gain, because the recording did not say until then what a
+    /// request like the process's own takes.
     pub unpriced: u64,
     /// What these would gain if the process's own requests took no time: the bound.
     pub bound_ns: u64,

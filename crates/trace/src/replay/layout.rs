@@ -15,7 +15,8 @@ const ALL: &str = "all";
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) bases: Vec<Option<u64>>,
-    /// Where the disks end: their size where it is known and there is one disk, else what was used of them.
+    /// Where the disks end: their size where it is known and there is one disk, else what was used
+    /// of them.
     pub(super) span: u64,
     /// Disks with reads or writes that are left out.
     pub(super) others: Vec<String>,
@@ -64,8 +65,9 @@ impl Layout {
 
 /// The disks that are replayed, of those that have reads or writes.
 ///
-/// Disks of one kernel may lie below each other, so that one's requests are another's again: where nothing is said, the one with the
-/// first request is taken. The files or volumes of other formats are all taken.
+/// Disks of one kernel may lie below each other, so that one's requests are another's again: where
+/// nothing is said, the one with the first request is taken. The files or volumes of other formats
+/// are all taken.
 fn chosen(
     recording: &Recording,
     only: Option<&str>,

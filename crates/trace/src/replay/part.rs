@@ -1,11 +1,14 @@
 //! A part of a recording that stands for the whole: shorter, and as alike as any.
 //!
-//! **Problem.** A day of work cannot be replayed under ten schedulers. Its first minute may be idle, and its busiest one is not the rule.
+//! **Problem.** A day of work cannot be replayed under ten schedulers. Its first minute may be
+//! idle, and its busiest one is not the rule.
 //!
-//! **Approach** [P]. Windows of the wanted length are compared with the whole by what a scheduler reacts to: requests a second, bytes a
-//! second, share of reads, mean length, share of requests that follow their predecessor on the disk, mean logarithm of the distance to it,
-//! processes at work. Each is measured in standard deviations over all windows, so that none rules by its unit; the nearest window in
-//! the mean of the squares is taken, the first of equals. Windows begin at every half of their length, and are at most [`WINDOWS`].
+//! **Approach** [P]. Windows of the wanted length are compared with the whole by what a scheduler
+//! reacts to: requests a second, bytes a second, share of reads, mean length, share of requests
+//! that follow their predecessor on the disk, mean logarithm of the distance to it, processes at
+//! work. Each is measured in standard deviations over all windows, so that none rules by its unit;
+//! the nearest window in the mean of the squares is taken, the first of equals. Windows begin at
+//! every half of their length, and are at most [`WINDOWS`].
 
 use std::collections::BTreeSet;
 

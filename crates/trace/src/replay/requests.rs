@@ -21,7 +21,8 @@ pub struct Lane {
     to: usize,
     /// Requests that it had open at most.
     pub depth: u16,
-    /// Its requests are made at their recorded times: nobody waits for them, so that a slower disk has more of them open.
+    /// Its requests are made at their recorded times: nobody waits for them, so that a slower disk
+    /// has more of them open.
     pub by_time: bool,
     /// Bytes of its largest request.
     pub largest: u32,
@@ -245,7 +246,8 @@ fn request(
     })
 }
 
-/// The client of each process, in order of appearance. Where there are too many, one that has ended gives its client to the next.
+/// The client of each process, in order of appearance. Where there are too many, one that has ended
+/// gives its client to the next.
 fn lanes<'a>(
     ios: impl Iterator<Item = &'a Io> + Clone,
     maker: impl Fn(&Io) -> Maker,

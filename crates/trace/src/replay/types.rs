@@ -24,8 +24,8 @@ impl LoopMode {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     pub loop_mode: LoopMode,
-    /// One disk alone, by its name or its numbers, like 8,0; or all. Where nothing is said: of the disks of a kernel the one with the
-    /// first request, of files and volumes all.
+    /// One disk alone, by its name or its numbers, like 8,0; or all. Where nothing is said: of the
+    /// disks of a kernel the one with the first request, of files and volumes all.
     pub device: Option<String>,
     /// Writes are left out.
     pub reads_only: bool,

@@ -12,8 +12,9 @@ pub enum Measure {
     Points,
     /// The difference in percent of the recording's figure.
     Percent,
-    /// Of two distributions: the greatest difference of their cumulative shares, 0 to 1 (Kolmogorov and Smirnov), as far as buckets of
-    /// a quarter of a doubling tell. The figures beside it are the medians.
+    /// Of two distributions: the greatest difference of their cumulative shares, 0 to 1 (Kolmogorov
+    /// and Smirnov), as far as buckets of a quarter of a doubling tell. The figures beside it are
+    /// the medians.
     Ks,
 }
 

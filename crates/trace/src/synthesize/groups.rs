@@ -12,8 +12,8 @@ const MOST: u64 = 128;
 /// Bytes of a request, and of all open requests of a group, at most.
 const LARGEST_BLOCK: u64 = 4 << 20;
 const MOST_OPEN: u64 = 128 << 20;
-/// A group of which a smaller share of requests overlaps others is synchronous; of those that ask for several at once, one of which a
-/// smaller share of requests comes after a pause never thinks.
+/// A group of which a smaller share of requests overlaps others is synchronous; of those that ask
+/// for several at once, one of which a smaller share of requests comes after a pause never thinks.
 const FEW: f64 = 0.05;
 
 /// What bounds the groups.
@@ -21,7 +21,8 @@ const FEW: f64 = 0.05;
 pub struct Limits {
     /// How many there are at most; the busiest.
     pub groups: usize,
-    /// What the arena takes from a completion until the client goes on: a part of every recorded think time that it adds itself.
+    /// What the arena takes from a completion until the client goes on: a part of every recorded
+    /// think time that it adds itself.
     pub turnaround_ns: u64,
 }
 
@@ -41,7 +42,8 @@ pub struct Group {
     pub jump_share: u32,
     /// Requests that a client keeps open.
     pub iodepth: u32,
-    /// The mean pause: from a completion to the next request, or with several open from one request to the next.
+    /// The mean pause: from a completion to the next request, or with several open from one request
+    /// to the next.
     pub think_ns: u64,
     pub think_dist: Spread,
     /// Bytes from the first place in use to the last one.

@@ -1,12 +1,15 @@
 //! Processes that do more than one thing, as several that do one each.
 //!
-//! Problem. A database's process reads pages here and there, appends to its log and waits for it, and writes pages back for which nobody
-//! waits. One group with the mean of these asks for none of them.
+//! Problem. A database's process reads pages here and there, appends to its log and waits for it,
+//! and writes pages back for which nobody waits. One group with the mean of these asks for none of
+//! them.
 //!
-//! Approach [P]. Requests of processes of one name fall into classes: read or write, whether a process waits for it, and size by factors
-//! of four. A class with at least [`LEAST`] of the name's requests is a pattern, any other joins the nearest one of its kind. Where
-//! a name has several patterns, each process becomes one process a pattern; what one pattern waits for in another is lost. Reads and
-//! writes of one size that are all waited for are one pattern: a group has a share of reads.
+//! Approach [P]. Requests of processes of one name fall into classes: read or write, whether a
+//! process waits for it, and size by factors of four. A class with at least [`LEAST`] of the name's
+//! requests is a pattern, any other joins the nearest one of its kind. Where a name has several
+//! patterns, each process becomes one process a pattern; what one pattern waits for in another is
+//! lost. Reads and writes of one size that are all waited for are one pattern: a group has a share
+//! of reads.
 
 use std::collections::BTreeMap;
 

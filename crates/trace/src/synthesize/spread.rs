@@ -42,7 +42,8 @@ impl Spread {
         }
     }
 
-    /// The one that is nearest: of the least mean distance between quantiles. Without values: fixed.
+    /// The one that is nearest: of the least mean distance between quantiles. Without values:
+    /// fixed.
     pub fn nearest(to: &Distribution) -> Spread {
         let sum: f64 = to.buckets.iter().map(|(value, count)| *value as f64 * *count as f64).sum();
         let mean = sum / to.count.max(1) as f64;

@@ -1,29 +1,34 @@
-//! adios: earliest deadline first in small batches whose predicted latency fits a window; predictions are learned.
+//! adios: earliest deadline first in small batches whose predicted latency fits a window;
+//! predictions are learned.
 //!
-//! Problem: a queue in the device that is too deep makes everybody wait, one that is too shallow wastes the device, and the right
-//! depth differs by operation and size.
+//! Problem: a queue in the device that is too deep makes everybody wait, one that is too shallow
+//! wastes the device, and the right depth differs by operation and size.
 //!
-//! Approach: the latency of a request is predicted by a model of its operation (`model.rs`). Requests are sorted by deadline, reads
-//! and others apart: a synchronous request is due when it arrives, an asynchronous one after the target of its operation and its
-//! prediction. A batch takes the earliest deadlines until the predictions of what is in flight fill the window; reads may run ahead
-//! of earlier deadlines on a loan that is paid back (`read_priority`). Until the first small read and the first small write have
-//! completed, requests are served in order of arrival.
+//! Approach: the latency of a request is predicted by a model of its operation (`model.rs`).
+//! Requests are sorted by deadline, reads and others apart: a synchronous request is due when it
+//! arrives, an asynchronous one after the target of its operation and its prediction. A batch takes
+//! the earliest deadlines until the predictions of what is in flight fill the window; reads may run
+//! ahead of earlier deadlines on a loan that is paid back (`read_priority`). Until the first small
+//! read and the first small write have completed, requests are served in order of arrival.
 //!
 //! Source: firelzrd/adios 3.2.0, patch for Linux 6.12.44; confirmed.
 //!
-//! Parameters: see `tunables.rs`; window 16 ms (22 ms on disks), batches of 36 reads and 72 writes, targets 2 ms and 2 s.
+//! Parameters: see `tunables.rs`; window 16 ms (22 ms on disks), batches of 36 reads and 72 writes,
+//! targets 2 ms and 2 s.
 //!
-//! Derived from the source: of the two priority queues the second is served before the first, against its own comment. A latency is
-//! the gap since the previous completion on this CPU, so that it is about k service times where completions spread over k CPUs.
-//! With `batch_order` 1 the asynchronous requests of a batch are sorted only if it has two writes. Synchronous writes are due on
-//! arrival, as reads are.
+//! Derived from the source: of the two priority queues the second is served before the first,
+//! against its own comment. A latency is the gap since the previous completion on this CPU, so that
+//! it is about k service times where completions spread over k CPUs. With `batch_order` 1 the
+//! asynchronous requests of a batch are sorted only if it has two writes. Synchronous writes are
+//! due on arrival, as reads are.
 //!
-//! It is work-conserving: a batch takes one request at least. The bound on waits in the row is derived, for predictions that are
-//! right: 63 requests with earlier deadlines, each with a loan to reads of a prediction's 1024/172, 20 ms each: 8.8 s; what was in
-//! batches, 64 requests, 1.3 s.
+//! It is work-conserving: a batch takes one request at least. The bound on waits in the row is
+//! derived, for predictions that are right: 63 requests with earlier deadlines, each with a loan to
+//! reads of a prediction's 1024/172, 20 ms each: 8.8 s; what was in batches, 64 requests, 1.3 s.
 //!
-//! Departures: operations are reads and writes; flushes, barriers and discards do not exist. A CPU is a process unless there are
-//! fewer CPUs (`cpus`). lat_model_*, reset_lat_model and the statistics are left out. Requeued requests go to the first priority queue.
+//! Departures: operations are reads and writes; flushes, barriers and discards do not exist. A CPU
+//! is a process unless there are fewer CPUs (`cpus`). lat_model_*, reset_lat_model and the
+//! statistics are left out. Requeued requests go to the first priority queue.
 
 mod batches;
 mod model;
@@ -285,7 +290,8 @@ impl Adios {
         self.pages[self.front].pop()
     }
 
-    /// What a completion says of latencies: the gap since the one before, weighted by the distance on a disk.
+    /// What a completion says of latencies: the gap since the one before, weighted by the distance
+    /// on a disk.
     fn sample(&mut self, now: Time, done: &Finished, predicted: u64) -> Sample {
         let process = self.topology.cpu(done.request.process) as usize;
         if self.cpus.len() <= process {

@@ -1,8 +1,10 @@
-//! The latency model of one kind of operation: a base, and a slope for what is above 4 KiB, learned from the gaps between completions.
+//! The latency model of one kind of operation: a base, and a slope for what is above 4 KiB, learned
+//! from the gaps between completions.
 //!
-//! Source: ADIOS 3.2.0 (confirmed). Consequences of it that are kept (derived): the base is subtracted once for each update and not
-//! for each sample, so that the slope is too steep when many large samples come together; the slope is fitted over the whole
-//! size, but applied to what is above 4 KiB.
+//! Source: ADIOS 3.2.0 (confirmed). Consequences of it that are kept (derived): the base is
+//! subtracted once for each update and not for each sample, so that the slope is too steep when
+//! many large samples come together; the slope is fitted over the whole size, but applied to what
+//! is above 4 KiB.
 
 use crate::vocabulary::Time;
 

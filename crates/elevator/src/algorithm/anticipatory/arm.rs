@@ -1,4 +1,5 @@
-//! The actuator as a scheduler in the host knows it: cylinders and a seek curve, with the times that were asked for kept.
+//! The actuator as a scheduler in the host knows it: cylinders and a seek curve, with the times
+//! that were asked for kept.
 //!
 //! A square root would take most of the time of a decision, and distances repeat.
 
@@ -47,8 +48,8 @@ impl Actuator {
         }
     }
 
-    /// Nanoseconds for a mean distance of `sum / count` cylinders: between two whole distances in proportion, so that an actuator
-    /// that moves one time in ten takes a tenth of a seek.
+    /// Nanoseconds for a mean distance of `sum / count` cylinders: between two whole distances in
+    /// proportion, so that an actuator that moves one time in ten takes a tenth of a seek.
     pub(crate) fn mean_seek_ns(&mut self, sum: u64, count: u64) -> u64 {
         let Some(whole) = sum.checked_div(count) else { return 0 };
         let rest = sum % count;
@@ -56,7 +57,8 @@ impl Actuator {
         if rest == 0 {
             return below;
         }
-        // What the next cylinder takes more (or less, where a curve is not smooth) for the share of a cylinder that is left.
+        // What the next cylinder takes more (or less, where a curve is not smooth) for the share of
+        // a cylinder that is left.
         let above = self.seek_ns(whole + 1);
         let share = |more: u64| more.saturating_mul(rest) / count;
         if above >= below { below + share(above - below) } else { below - share(below - above) }

@@ -1,7 +1,8 @@
 //! The choice of the next request: alternating batches of synchronous and asynchronous requests.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c; confirmed, with its oddities: a batch whose beginning waits for the device to
-//! drain starts with the deadline of the batch before (`drain`), and the first write is not the oldest (`first_write`).
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed, with its oddities: a batch whose beginning
+//! waits for the device to drain starts with the deadline of the batch before (`drain`), and the
+//! first write is not the oldest (`first_write`).
 
 use crate::request::BlockRequest;
 
@@ -12,7 +13,8 @@ use super::trees::{ASYNC, SYNC};
 use super::waiting::Verdict;
 
 impl<R: Rule> Machine<R> {
-    /// The request to move to the dispatch list; None: nothing there, waiting for a process, or for the device to drain.
+    /// The request to move to the dispatch list; None: nothing there, waiting for a process, or for
+    /// the device to drain.
     pub(super) fn choose_next(&mut self, now: Moment) -> Option<BlockRequest> {
         let [writes, reads] = [ASYNC, SYNC].map(|of| !self.classes[of].fifo.is_empty());
         if self.dir == ASYNC && !reads && (self.writes_left == 0 || !writes) {
@@ -47,7 +49,8 @@ impl<R: Rule> Machine<R> {
         self.unless_expired(now, first)
     }
 
-    /// Called on a completion. When the device has drained the new batch begins, and its first completion sets its deadline.
+    /// Called on a completion. When the device has drained the new batch begins, and its first
+    /// completion sets its deadline.
     pub(super) fn batch_completed(&mut self, now: Moment, class: usize) {
         if self.changed && self.nr_dispatched == 1 {
             self.changed = false;
@@ -83,7 +86,8 @@ impl<R: Rule> Machine<R> {
         self.write_idled = false;
         match self.settings.first_write {
             true => self.oldest(ASYNC).map(|(first, _)| first),
-            // A front merge that displaces another request leaves none; the source then needs an expired one, or fails.
+            // A front merge that displaces another request leaves none; the source then needs an
+            // expired one, or fails.
             false => {
                 self.classes[ASYNC].next.or_else(|| self.oldest(ASYNC).map(|(first, _)| first))
             }
@@ -118,8 +122,8 @@ impl<R: Rule> Machine<R> {
             && (now.jiffies > self.batch_expires || (self.dir == ASYNC && self.writes_left == 0))
     }
 
-    /// Whether the oldest request of a class is too old. Looks once in an expiry interval at most: seeks to old requests cost
-    /// so much that a crowd of them must not decide everything.
+    /// Whether the oldest request of a class is too old. Looks once in an expiry interval at most:
+    /// seeks to old requests cost so much that a crowd of them must not decide everything.
     fn fifo_expired(&mut self, now: Moment, class: usize) -> bool {
         let recently = |last| now.jiffies - last < self.settings.fifo_expire[class];
         if self.classes[class].last_check.is_some_and(recently) {
@@ -136,8 +140,8 @@ impl<R: Rule> Machine<R> {
             && self.judge(now, next, Asked::ToBegin) == Verdict::Wait
     }
 
-    /// Fits the number of writes in a batch to what the last one took: measured when the first synchronous request after it
-    /// has completed.
+    /// Fits the number of writes in a batch to what the last one took: measured when the first
+    /// synchronous request after it has completed.
     fn update_write_count(&mut self, now: Moment) {
         let batch = self.settings.batch_expire[ASYNC];
         let took = (now.jiffies + batch).saturating_sub(self.batch_expires);

@@ -1,7 +1,7 @@
 //! The history of each process, and the averages used for processes without history.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Departure: none. A record is the process's; it would be shared by all
-//! disks of the machine, which shows only where there are several.
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Departure: none. A record is the process's;
+//! it would be shared by all disks of the machine, which shows only where there are several.
 
 use crate::decay::{DecayingMean, Rounding};
 use crate::request::BlockRequest;
@@ -64,10 +64,12 @@ pub(crate) struct Newcomers {
     pub(crate) seek_mean: u64,
 }
 
-/// A synchronous request with the history of its process, for rules that have a history of their own.
+/// A synchronous request with the history of its process, for rules that have a history of their
+/// own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
-    /// Whose history it belongs to; a close request of somebody else counts as the awaited process's.
+    /// Whose history it belongs to; a close request of somebody else counts as the awaited
+    /// process's.
     pub(crate) process: u32,
     pub(crate) now: Moment,
     /// First sector.
@@ -107,7 +109,8 @@ impl Default for History {
 }
 
 impl History {
-    /// Learns from a synchronous request that arrives, before it is counted. `max_think` is the cap in jiffies.
+    /// Learns from a synchronous request that arrives, before it is counted. `max_think` is the cap
+    /// in jiffies.
     pub(crate) fn arrive(
         &mut self,
         now: Moment,
@@ -173,7 +176,8 @@ mod tests {
         Moment { time: Time::from_ns(ms * 1_000_000), jiffies: ms }
     }
 
-    /// A process that sends a request, has it done 1 ms later and thinks for `think` ms, ten times and more.
+    /// A process that sends a request, has it done 1 ms later and thinks for `think` ms, ten times
+    /// and more.
     fn after(thinks: &[u64], newcomers: &mut Newcomers) -> History {
         let mut history = History::default();
         let mut ms = 100;

@@ -1,12 +1,14 @@
-//! The machine that the anticipatory family shares: batches, the dispatch list, the accounts of processes, and the hooks.
+//! The machine that the anticipatory family shares: batches, the dispatch list, the accounts of
+//! processes, and the hooks.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c and block/elevator.c; confirmed. `trees.rs` holds the requests, `dispatching.rs` decides what goes next,
-//! `waiting.rs` whether to wait instead, `history.rs` learns, and a [`Rule`] says what the members differ in.
+//! Source: Linux 2.6.20 block/as-iosched.c and block/elevator.c; confirmed. `trees.rs` holds the
+//! requests, `dispatching.rs` decides what goes next, `waiting.rs` whether to wait instead,
+//! `history.rs` learns, and a [`Rule`] says what the members differ in.
 //!
-//! Departures: plugging is the queue's affair. A request that is dispatched goes to the device at once, so a process has
-//! requests in the dispatch list only between an alias that was pushed out and the next dispatch. A process always has a
-//! record, so rule 3 (no record: go on waiting) never applies. There is no forced dispatch, as elevators are not switched
-//! while they hold requests.
+//! Departures: plugging is the queue's affair. A request that is dispatched goes to the device at
+//! once, so a process has requests in the dispatch list only between an alias that was pushed out
+//! and the next dispatch. A process always has a record, so rule 3 (no record: go on waiting) never
+//! applies. There is no forced dispatch, as elevators are not switched while they hold requests.
 
 use crate::choose::BackSeek;
 use crate::clock::Clock;
@@ -138,8 +140,8 @@ impl<R: Rule> Machine<R> {
         &mut self.processes[process as usize]
     }
 
-    /// The record of a process. A request of a number whose process has ended is a new process's, of which nothing is known and
-    /// which has nothing to do with the old one.
+    /// The record of a process. A request of a number whose process has ended is a new process's,
+    /// of which nothing is known and which has nothing to do with the old one.
     fn record(&mut self, number: u32) -> u32 {
         let at = number as usize;
         if at >= self.numbers.len() {
@@ -165,7 +167,8 @@ impl<R: Rule> Machine<R> {
         record
     }
 
-    /// A synchronous request joins what is known of a process: its own, or the one that it works together with.
+    /// A synchronous request joins what is known of a process: its own, or the one that it works
+    /// together with.
     pub(super) fn learn(&mut self, now: Moment, process: u32, request: &BlockRequest) {
         let max_think = (self.ticker.clock().hz() / 50).saturating_sub(1);
         let history = &mut self.processes[process as usize];
@@ -184,7 +187,8 @@ impl<R: Rule> Machine<R> {
         self.slot(tag).map(|slot| (slot.request, slot.expires))
     }
 
-    /// A request that does not pass through the trees: one that the device gave back, or one that must go first.
+    /// A request that does not pass through the trees: one that the device gave back, or one that
+    /// must go first.
     fn insert_at_head(&mut self, request: &BlockRequest) {
         let given_back = self
             .slot(request.tag)
@@ -209,7 +213,8 @@ impl<R: Rule> Trees for Machine<R> {
     }
 
     fn front(&self, piece: &BlockRequest) -> Option<u32> {
-        // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the direction, write = 1.
+        // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the
+        // direction, write = 1.
         let index = if self.settings.front_merge { piece.sync } else { piece.op == Op::Write };
         self.classes[usize::from(index)].tree.at(piece.end())
     }
@@ -317,7 +322,8 @@ impl<R: Rule> Elevator for Machine<R> {
         if how == Merge::Back || self.settings.front_merge || self.last_merge == Some(request.tag) {
             return true;
         }
-        // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the direction, write = 1.
+        // Trees are indexed by sync = 1, but the kernel looks into the one indexed by the
+        // direction, write = 1.
         request.sync == (piece.op == Op::Write)
     }
 

@@ -1,15 +1,17 @@
-//! anticipatory: batches of reads and of writes in one-way order, and a short wait for the process that was served
-//! last.
+//! anticipatory: batches of reads and of writes in one-way order, and a short wait for the process
+//! that was served last.
 //!
-//! Problem: a synchronous reader issues its next request just after the scheduler has sent the actuator away (deceptive
-//! idleness).
+//! Problem: a synchronous reader issues its next request just after the scheduler has sent the
+//! actuator away (deceptive idleness).
 //!
-//! Approach: after a synchronous request the device is left idle for a few milliseconds if the process is likely to
-//! issue a close request; its think times and seek distances are tracked as decaying means. The common part of
-//! antic-95, wpcas and this one is in `anticipatory/`. This file has the rule of this scheduler: the wait is the
-//! tunable `antic_expire`, and a process is waited for unless its mean think time exceeds it.
+//! Approach: after a synchronous request the device is left idle for a few milliseconds if the
+//! process is likely to issue a close request; its think times and seek distances are tracked as
+//! decaying means. The common part of antic-95, wpcas and this one is in `anticipatory/`. This file
+//! has the rule of this scheduler: the wait is the tunable `antic_expire`, and a process is waited
+//! for unless its mean think time exceeds it.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c, block/elevator.c; confirmed, and compared with the files a second time.
+//! Source: Linux 2.6.20 block/as-iosched.c, block/elevator.c; confirmed, and compared with the
+//! files a second time.
 //!
 //! Parameters (ms; ticks in brackets where they are not whole milliseconds):
 //!
@@ -25,8 +27,8 @@
 //! | back seek, fixed | 1,048,576 sectors, counted twice | | | | |
 //!
 //! Switches, each 0 for the behaviour of 2.6.20: `drain`, `front_merge`, `first_write` (see
-//! `anticipatory/tunables.rs`). With `drain` 0 a device that queues gets hardly any writes while reads are waiting;
-//! later kernels behave as with 1.
+//! `anticipatory/tunables.rs`). With `drain` 0 a device that queues gets hardly any writes while
+//! reads are waiting; later kernels behave as with 1.
 //!
 //! Departures: see `anticipatory/machine.rs`.
 

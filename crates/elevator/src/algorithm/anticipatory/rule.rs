@@ -1,4 +1,5 @@
-//! Where the members of the anticipatory family differ: how long to wait for a process, and whether it is worth it.
+//! Where the members of the anticipatory family differ: how long to wait for a process, and whether
+//! it is worth it.
 
 use std::fmt;
 
@@ -49,7 +50,8 @@ pub(crate) enum Ending {
     CalledOff,
 }
 
-/// The part of an anticipatory scheduler that its authors changed. Rules 1 to 7 and all the rest are the machine's.
+/// The part of an anticipatory scheduler that its authors changed. Rules 1 to 7 and all the rest
+/// are the machine's.
 pub(crate) trait Rule: fmt::Debug + Send {
     /// Whether it waits at all.
     fn is_on(&self) -> bool;
@@ -60,12 +62,14 @@ pub(crate) trait Rule: fmt::Debug + Send {
     /// Rule 8: whether waiting is not worth it.
     fn refuses(&mut self, see: &Outlook<'_>) -> bool;
 
-    /// Whether a request also counts as close that is nearer than the mean seek of the process waited for.
+    /// Whether a request also counts as close that is nearer than the mean seek of the process
+    /// waited for.
     fn mean_seek_is_close(&self) -> bool {
         true
     }
 
-    /// Whether a wait that has begun lasts as long as was said then, whatever is learned or set meanwhile.
+    /// Whether a wait that has begun lasts as long as was said then, whatever is learned or set
+    /// meanwhile.
     fn fixes_period(&self) -> bool {
         true
     }
@@ -86,8 +90,8 @@ pub(crate) trait Rule: fmt::Debug + Send {
     fn set(&mut self, clock: Clock, tunable: &str, value: u64) -> bool;
 }
 
-/// Rule 8 of Linux 2.6.20, which also serves others until they know a process: it thinks too long, or is new and new ones
-/// do, or is new and new ones end.
+/// Rule 8 of Linux 2.6.20, which also serves others until they know a process: it thinks too long,
+/// or is new and new ones do, or is new and new ones end.
 pub(crate) fn thinks_too_long(see: &Outlook<'_>, antic_expire: u64) -> bool {
     let newcomers = see.newcomers;
     if see.history.think.samples == 0 {

@@ -1,5 +1,5 @@
-//! Shared by the tests of the anticipatory schedulers: a device with a constant service time, a geometry, and scripted
-//! clients.
+//! Shared by the tests of the anticipatory schedulers: a device with a constant service time, a
+//! geometry, and scripted clients.
 
 use std::collections::BTreeMap;
 
@@ -106,8 +106,8 @@ impl Bench {
         self.complete(now, got);
     }
 
-    /// `process` reads `count` times 8 sectors from `sector` on, each done at once, and thinks for `think_us` in between.
-    /// The moment of the last completion, which is that of the last request.
+    /// `process` reads `count` times 8 sectors from `sector` on, each done at once, and thinks for
+    /// `think_us` in between. The moment of the last completion, which is that of the last request.
     pub(crate) fn stream(
         &mut self,
         from: Time,
@@ -152,8 +152,8 @@ impl Client {
     }
 }
 
-/// Runs clients against a device of `depth` that takes `service_ns(from, to)` for a request that starts at `to` after one that
-/// ended at `from`, until `requests` are done.
+/// Runs clients against a device of `depth` that takes `service_ns(from, to)` for a request that
+/// starts at `to` after one that ended at `from`, until `requests` are done.
 pub(crate) fn closed_loop(
     bench: &mut Bench,
     clients: &[Client],

@@ -1,4 +1,5 @@
-//! The anticipatory scheduler as a whole: defaults, timing, batches and their quirks, exits, merges, extremes.
+//! The anticipatory scheduler as a whole: defaults, timing, batches and their quirks, exits,
+//! merges, extremes.
 
 use crate::algorithm::{antic_95, wpcas};
 use crate::kind::{Build, ElevatorKind};
@@ -310,7 +311,8 @@ fn writes_in_a_batch_adapt_to_what_they_take() {
     assert!((50..=75).contains(&fast), "125 ms hold 62 writes of 2 ms, not {fast}");
 }
 
-/// Writes among the first 4000 requests of endless readers and writers, 5 ms each, without anticipation.
+/// Writes among the first 4000 requests of endless readers and writers, 5 ms each, without
+/// anticipation.
 fn writes_served(drain: u64, depth: usize, readers: u32) -> u64 {
     let mut bench = at_hz(1000);
     bench.set("antic_expire", 0);
@@ -343,7 +345,8 @@ fn the_first_write_of_a_batch_is_next_in_order_or_the_oldest() {
         bench.set("first_write", first_write);
         bench.write(ms(1), 0, 9000);
         bench.write(ms(1), 0, 5000);
-        // The scheduler starts in the asynchronous class: a batch of reads must come before one of writes begins.
+        // The scheduler starts in the asynchronous class: a batch of reads must come before one of
+        // writes begins.
         bench.read(ms(1), 1, 0);
         bench.set("antic_expire", 0);
         let first = bench.dispatch(ms(2)).unwrap();

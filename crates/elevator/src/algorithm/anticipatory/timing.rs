@@ -3,8 +3,8 @@
 use crate::clock::Clock;
 use crate::vocabulary::Time;
 
-/// A clock that remembers the present tick: most questions fall into the tick of the one before, and a comparison is
-/// cheaper than a division.
+/// A clock that remembers the present tick: most questions fall into the tick of the one before,
+/// and a comparison is cheaper than a division.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticker {
     clock: Clock,

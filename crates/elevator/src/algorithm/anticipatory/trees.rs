@@ -1,4 +1,5 @@
-//! Where the requests of an anticipatory scheduler are: trees and FIFOs, and the way from there to the dispatch list.
+//! Where the requests of an anticipatory scheduler are: trees and FIFOs, and the way from there to
+//! the dispatch list.
 //!
 //! Source: Linux 2.6.20 block/as-iosched.c; confirmed.
 
@@ -126,8 +127,9 @@ impl<R: Rule> Machine<R> {
         }
     }
 
-    /// The one to serve after `request`, which is in the tree: its successor (or the lowest, where there is none) against its
-    /// predecessor, from where its class was served last. Also for a request that was joined to another.
+    /// The one to serve after `request`, which is in the tree: its successor (or the lowest, where
+    /// there is none) against its predecessor, from where its class was served last. Also for a
+    /// request that was joined to another.
     fn next_after(&self, request: &BlockRequest) -> Option<BlockRequest> {
         let Class { order, last_sector, .. } = &self.classes[usize::from(request.sync)];
         let held = |tag| self.slot(tag).map(|slot| slot.request);

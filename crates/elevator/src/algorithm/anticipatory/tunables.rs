@@ -1,4 +1,5 @@
-//! The tunables that every member of the family has: those of 2.6.20, and switches for what 2.6.20 does oddly.
+//! The tunables that every member of the family has: those of 2.6.20, and switches for what 2.6.20
+//! does oddly.
 
 use crate::clock::Clock;
 use crate::kind::{Evidence, Role, Tunable};

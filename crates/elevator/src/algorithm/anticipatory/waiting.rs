@@ -1,12 +1,12 @@
 //! Anticipation: when to wait for the process that was served last, and when that is over.
 //!
-//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Rules 1 to 7 of breaking a wait are here, with what is close; rule 8
-//! is the member's. The mixed units of close() are kept: it compares milliseconds with jiffies, so that at HZ 250
-//! everything is close after the first tick.
+//! Source: Linux 2.6.20 block/as-iosched.c; confirmed. Rules 1 to 7 of breaking a wait are here,
+//! with what is close; rule 8 is the member's. The mixed units of close() are kept: it compares
+//! milliseconds with jiffies, so that at HZ 250 everything is close after the first tick.
 //!
-//! Counting is ours: a wait that an arrival ends by rules 1, 4, 5 or 6 is a success, one that its time ends (also by rule 2)
-//! a failure, and one that was called off, because the process is not worth it any more or because an alias was pushed out,
-//! is neither.
+//! Counting is ours: a wait that an arrival ends by rules 1, 4, 5 or 6 is a success, one that its
+//! time ends (also by rule 2) a failure, and one that was called off, because the process is not
+//! worth it any more or because an alias was pushed out, is neither.
 
 use crate::request::BlockRequest;
 
@@ -174,7 +174,8 @@ impl<R: Rule> Machine<R> {
         })
     }
 
-    /// Whether a request is about as good as one of the awaited process; the longer the wait, the further off it may be.
+    /// Whether a request is about as good as one of the awaited process; the longer the wait, the
+    /// further off it may be.
     fn is_close(&mut self, now: Moment, who: u32, request: &BlockRequest) -> bool {
         let clock = self.ticker.clock();
         let delay_ms = match self.antic {
@@ -186,7 +187,8 @@ impl<R: Rule> Machine<R> {
         let window = if delay_ms == 0 {
             CLOSE
         } else if delay_ms <= 20 && delay_ms <= self.rule.period(clock, who).in_ticks(clock) {
-            // The source shifts an int, which from 18 ms on overflows: to almost everything, then to nothing.
+            // The source shifts an int, which from 18 ms on overflows: to almost everything, then
+            // to nothing.
             i64::from((CLOSE as i32) << delay_ms) as u64
         } else {
             return true;

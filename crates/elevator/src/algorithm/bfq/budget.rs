@@ -1,8 +1,8 @@
 //! Budgets: what a request is charged, when a queue's turn is over, and how much it gets next time.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. A queue that is slow, or that used up its time long before its sectors, is
-//! charged by time: as if it had moved what the device moves in that time. Otherwise scattered I/O of few sectors would have
-//! the device for most of the time.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. A queue that is slow, or that used up
+//! its time long before its sectors, is charged by time: as if it had moved what the device moves
+//! in that time. Otherwise scattered I/O of few sectors would have the device for most of the time.
 
 use super::rate::MIN_IDLE_NS;
 use super::settings::{DEFAULT_SLICE_IDLE_NS, Settings};
@@ -14,7 +14,8 @@ use crate::vocabulary::Time;
 pub(super) const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
 /// The counter of budgets passes this at the eleventh.
 const ENOUGH_BUDGETS: u64 = 194;
-/// Asynchronous requests are charged this many times their sectors: writes are slow, and block reads.
+/// Asynchronous requests are charged this many times their sectors: writes are slow, and block
+/// reads.
 const ASYNC_CHARGE: u64 = 3;
 
 /// Why the turn of a queue is over.
@@ -106,14 +107,15 @@ impl Bfq {
         self.variant.times_out() && self.queue(id).budget_timeout <= self.jiffies
     }
 
-    /// Whether the queue in service shall go because its time is over. While it is waited for, only if much of its budget is
-    /// left: then it is slow.
+    /// Whether the queue in service shall go because its time is over. While it is waited for, only
+    /// if much of its budget is left: then it is slow.
     pub(super) fn may_expire_for_timeout(&self, id: u32) -> bool {
         let entity = self.tree.get(id);
         (self.timer.is_none() || entity.left() >= entity.budget / 3) && self.is_timed_out(id)
     }
 
-    /// An idle queue gets its first request. Returns true if it continues with the budget of its last service.
+    /// An idle queue gets its first request. Returns true if it continues with the budget of its
+    /// last service.
     pub(super) fn budget_for_activation(&mut self, id: u32, in_time: bool) -> bool {
         let charge = self.next_charge(id).expect("the queue has got a request");
         let queue = &mut self.queues[id as usize];
@@ -127,7 +129,8 @@ impl Bfq {
         goes_on
     }
 
-    /// The turn of the queue in service is over. `idled`: it ended by idling, which does not count as service time.
+    /// The turn of the queue in service is over. `idled`: it ended by idling, which does not count
+    /// as service time.
     pub(super) fn expire(&mut self, now: Time, idled: bool, why: Expiry) {
         let id = self.in_service.expect("a queue is in service");
         self.timer = None;
@@ -147,7 +150,8 @@ impl Bfq {
         }
         let queue = &mut self.queues[id as usize];
         queue.merging.parts |= queue.merging.shared && queue.is_seeky();
-        // Preempted while it was waited for to keep its share, it keeps its place among those that have requests.
+        // Preempted while it was waited for to keep its share, it keeps its place among those that
+        // have requests.
         let keeps_place = why == Expiry::Preempted && self.idling_keeps_guarantees(id);
         if self.queue(id).sorted.is_empty() && !keeps_place {
             let queue = self.queue_mut(id);
@@ -176,7 +180,8 @@ impl Bfq {
         self.release_forgotten();
     }
 
-    /// A turn is over: when raising of its queue was last considered, and when it may be soft real time.
+    /// A turn is over: when raising of its queue was last considered, and when it may be soft real
+    /// time.
     fn note_end_of_turn(&mut self, id: u32) {
         let (jiffies, raised) = (self.jiffies, self.tree.get(id).coefficient > 1);
         let queue = self.queue_mut(id);

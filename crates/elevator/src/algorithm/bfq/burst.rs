@@ -1,8 +1,11 @@
-//! Bursts: many queues created at once belong to the threads of one program and are not interactive.
+//! Bursts: many queues created at once belong to the threads of one program and are not
+//! interactive.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_handle_burst); confirmed. Eight queues of one group created within 180 ms of one
-//! another, the first of them on an idle device, are a large burst: none of them is raised, nor those that follow within 180 ms. A queue
-//! leaves the burst when it had nothing to do for ten seconds. The switch `burst` is ours; in the kernel this is always on.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_handle_burst); confirmed. Eight queues of
+//! one group created within 180 ms of one another, the first of them on an idle device, are a large
+//! burst: none of them is raised, nor those that follow within 180 ms. A queue leaves the burst
+//! when it had nothing to do for ten seconds. The switch `burst` is ours; in the kernel this is
+//! always on.
 
 use super::Bfq;
 
@@ -50,8 +53,8 @@ impl Bfq {
         self.settings.burst && self.queue(id).in_large_burst
     }
 
-    /// A queue that has not been busy yet gets a request: it may be one of a burst. With other queues busy and no burst on,
-    /// there are others to protect it from, so it may be raised.
+    /// A queue that has not been busy yet gets a request: it may be one of a burst. With other
+    /// queues busy and no burst on, there are others to protect it from, so it may be raised.
     pub(super) fn observe_burst(&mut self, id: u32) {
         let idle = self.busy == [0; 3];
         let queue = &self.queues[id as usize];

@@ -1,12 +1,16 @@
-//! Limits of depth: how many tags writes may have, and how many a process that has more than its share.
+//! Limits of depth: how many tags writes may have, and how many a process that has more than its
+//! share.
 //!
-//! Problem: requests that have all tags keep those out that shall go first; raising a weight is no use to a process without a tag.
+//! Problem: requests that have all tags keep those out that shall go first; raising a weight is no
+//! use to a process without a tag.
 //!
-//! Approach: asynchronous requests and synchronous writes may use a part of the tags only, a smaller one while somebody is raised. And a
-//! process, or a group, that has as many requests as its weight entitles it to is left one tag of each word of the bitmap.
+//! Approach: asynchronous requests and synchronous writes may use a part of the tags only, a
+//! smaller one while somebody is raised. And a process, or a group, that has as many requests as
+//! its weight entitles it to is left one tag of each word of the bitmap.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_limit_depth, bfqq_request_over_limit, bfq_update_depths); confirmed. While raised
-//! queues are busy the share of another rounds to nothing: it waits for one of those few tags though it has no request.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_limit_depth, bfqq_request_over_limit,
+//! bfq_update_depths); confirmed. While raised queues are busy the share of another rounds to
+//! nothing: it waits for one of those few tags though it has no request.
 
 use super::Bfq;
 use crate::request::BlockRequest;
@@ -39,7 +43,8 @@ impl Bfq {
         (sixteenths < 16).then_some(depth as u32)
     }
 
-    /// Whether the queue of a request, or its group, has as many requests as its weight entitles it to, of `limit`.
+    /// Whether the queue of a request, or its group, has as many requests as its weight entitles it
+    /// to, of `limit`.
     fn is_over_limit(&self, request: &BlockRequest, mut limit: u64) -> bool {
         let Some(id) = self.find_queue(request) else { return false };
         let entity = self.tree.get(id);

@@ -1,7 +1,9 @@
-//! Idling: whether to keep the device for a queue that has no request at the moment, and for how long.
+//! Idling: whether to keep the device for a queue that has no request at the moment, and for how
+//! long.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. It pays for throughput if the queue's next request is near and soon; and
-//! it is needed for the shares if queues differ, because a synchronous queue that loses its turn whenever it thinks gets less.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. It pays for throughput if the queue's
+//! next request is near and soon; and it is needed for the shares if queues differ, because a
+//! synchronous queue that loses its turn whenever it thinks gets less.
 
 use super::budget::Expiry;
 use super::rate::MIN_IDLE_NS;
@@ -31,7 +33,8 @@ impl Default for Queueing {
 }
 
 impl Bfq {
-    /// Looks whether the device queues; at each completion, the completed request counted as still there.
+    /// Looks whether the device queues; at each completion, the completed request counted as still
+    /// there.
     pub(super) fn observe_queueing(&mut self) {
         let queueing = &mut self.queueing;
         queueing.most_in_driver = queueing.most_in_driver.max(self.in_driver);
@@ -54,7 +57,8 @@ impl Bfq {
         }
     }
 
-    /// Whether queues differ so much that shares need idling. A queue of the smallest weight needs none for that reason.
+    /// Whether queues differ so much that shares need idling. A queue of the smallest weight needs
+    /// none for that reason.
     pub(super) fn is_asymmetric(&self, id: Option<u32>) -> bool {
         let weights = &self.tree.weights;
         let smallest = id.and_then(|id| self.tree.get(id).counted);

@@ -1,17 +1,22 @@
-//! Injection: requests of other queues that the device gets while the queue in service is waited for.
+//! Injection: requests of other queues that the device gets while the queue in service is waited
+//! for.
 //!
-//! Problem: idling preserves shares and sequences, but the device has nothing to do meanwhile; and a process that waits for another's
-//! I/O (a journal, a database's writer) is idled for in vain until that I/O is done.
+//! Problem: idling preserves shares and sequences, but the device has nothing to do meanwhile; and
+//! a process that waits for another's I/O (a journal, a database's writer) is idled for in vain
+//! until that I/O is done.
 //!
-//! Approach: while the queue in service has no request but is waited for, these are served instead, the first that there is: its own
-//! process's asynchronous requests; those of its waker, the queue whose completions were three times in a row soon followed by its own
-//! requests although it thinks for long; those of the queue that it wakes; and those of any other queue, as long as fewer requests than
-//! a limit are in the device. The limit of a queue follows from measurements: the time from an arrival at an empty device to the
-//! completion is its baseline; with injection, half as much again lowers the limit by one and anything less raises it.
+//! Approach: while the queue in service has no request but is waited for, these are served instead,
+//! the first that there is: its own process's asynchronous requests; those of its waker, the queue
+//! whose completions were three times in a row soon followed by its own requests although it thinks
+//! for long; those of the queue that it wakes; and those of any other queue, as long as fewer
+//! requests than a limit are in the device. The limit of a queue follows from measurements: the
+//! time from an arrival at an empty device to the completion is its baseline; with injection, half
+//! as much again lowers the limit by one and anything less raises it.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_check_waker, bfq_select_queue, bfq_choose_bfqq_for_injection,
-//! bfq_update_inject_limit); confirmed. Queues are tried in the order in which they came into their trees, the last first. A limit of
-//! 0 should count as 1 after a long idle time, but the source adds nanoseconds to jiffies there, so that it hardly ever does.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_check_waker, bfq_select_queue,
+//! bfq_choose_bfqq_for_injection, bfq_update_inject_limit); confirmed. Queues are tried in the
+//! order in which they came into their trees, the last first. A limit of 0 should count as 1 after
+//! a long idle time, but the source adds nanoseconds to jiffies there, so that it hardly ever does.
 
 use super::{Bfq, MS};
 use crate::vocabulary::Time;

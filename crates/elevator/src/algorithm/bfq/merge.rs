@@ -1,18 +1,24 @@
-//! Merging queues: processes that read the same part of the disk in turn share a queue, for a while or for good.
+//! Merging queues: processes that read the same part of the disk in turn share a queue, for a while
+//! or for good.
 //!
-//! Problem: several processes that read one file interleaved (dump, the threads of a hypervisor) are each random and together
-//! sequential. Served one after the other they cost a seek for each request.
+//! Problem: several processes that read one file interleaved (dump, the threads of a hypervisor)
+//! are each random and together sequential. Served one after the other they cost a seek for each
+//! request.
 //!
-//! Approach: early queue merge: when a piece of I/O arrives whose position is within 8192 sectors of where the queue in service is, or
-//! of the next request of another queue, the arriving process is moved to that queue. Both must be synchronous, of one class and group,
-//! not seeky, and at the beginning of their activity (100 ms). A shared queue that turns out to be seeky is parted again: each process
-//! gets a queue of its own and what was saved of its habits. Stable merge: queues created within 180 ms of the last that was not merged
-//! are merged for good: at once on a device without a geometry that queues, elsewhere 600 ms later if idling for them would not pay.
+//! Approach: early queue merge: when a piece of I/O arrives whose position is within 8192 sectors
+//! of where the queue in service is, or of the next request of another queue, the arriving process
+//! is moved to that queue. Both must be synchronous, of one class and group, not seeky, and at the
+//! beginning of their activity (100 ms). A shared queue that turns out to be seeky is parted again:
+//! each process gets a queue of its own and what was saved of its habits. Stable merge: queues
+//! created within 180 ms of the last that was not merged are merged for good: at once on a device
+//! without a geometry that queues, elsewhere 600 ms later if idling for them would not pay.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_setup_cooperator, bfq_merge_bfqqs, bfq_do_or_sched_stable_merge); confirmed.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_setup_cooperator, bfq_merge_bfqqs,
+//! bfq_do_or_sched_stable_merge); confirmed.
 //!
-//! Departures: of two queues that are both close, the one above the position is taken; in the kernel it depends on the shape of its
-//! tree. A position is kept as it is now; in the kernel's tree it may be that before a front merge.
+//! Departures: of two queues that are both close, the one above the position is taken; in the
+//! kernel it depends on the shape of its tree. A position is kept as it is now; in the kernel's
+//! tree it may be that before a front merge.
 
 use super::Bfq;
 use super::process::Saved;
@@ -60,7 +66,8 @@ impl Default for Merging {
 }
 
 impl Bfq {
-    /// Whether a device without a geometry queues: there position is nothing, and queues are merged for good at once.
+    /// Whether a device without a geometry queues: there position is nothing, and queues are merged
+    /// for good at once.
     pub(super) fn is_fast(&self) -> bool {
         !self.rotational && self.queueing.detected
     }
@@ -267,7 +274,8 @@ impl Bfq {
         self.process(owner).saved = Some(saved);
     }
 
-    /// A process leaves a shared queue that has become seeky. Its queue, and whether it is the old one: it was the last that used it.
+    /// A process leaves a shared queue that has become seeky. Its queue, and whether it is the old
+    /// one: it was the last that used it.
     pub(super) fn part(&mut self, now: Time, id: u32, request: &BlockRequest) -> (u32, bool) {
         let owner = request.process;
         let waker = self.living_waker(id);
@@ -388,8 +396,8 @@ impl Bfq {
         }
     }
 
-    /// A piece of I/O is about to look for a request to join. If the kernel's one-hit cache holds a request of its kind, the piece's
-    /// process is merged now.
+    /// A piece of I/O is about to look for a request to join. If the kernel's one-hit cache holds a
+    /// request of its kind, the piece's process is merged now.
     pub(super) fn merge_before_joining(&mut self, piece: &BlockRequest) {
         let Some(last) = self.last_merge else { return };
         let cached = self.slot(last).request;

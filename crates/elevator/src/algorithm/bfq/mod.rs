@@ -1,33 +1,39 @@
-//! bfq: shares the device's sectors among processes by weight, in budgets, and favours interactive processes.
+//! bfq: shares the device's sectors among processes by weight, in budgets, and favours interactive
+//! processes.
 //!
-//! Problem: time slices give a process with random I/O a smaller share of throughput than one with sequential I/O, and
-//! programs start slowly under load.
+//! Problem: time slices give a process with random I/O a smaller share of throughput than one with
+//! sequential I/O, and programs start slowly under load.
 //!
-//! Approach: B-WF2Q+ over three classes and over groups (`wf2q`, `groups`), budgets with feedback, charging and expiration (`budget`),
-//! the choice of queue and request (`select`), idling (`idle`) and what is served meanwhile (`inject`), raising the weight of
-//! interactive, of soft real-time and of rare asynchronous queues (`raising`) unless they are created in a burst (`burst`), merging of
-//! queues (`merge`) and what processes take along (`process`), the peak rate (`rate`), detection of a device that queues, depth limits,
-//! strict_guarantees.
+//! Approach: B-WF2Q+ over three classes and over groups (`wf2q`, `groups`), budgets with feedback,
+//! charging and expiration (`budget`), the choice of queue and request (`select`), idling (`idle`)
+//! and what is served meanwhile (`inject`), raising the weight of interactive, of soft real-time
+//! and of rare asynchronous queues (`raising`) unless they are created in a burst (`burst`),
+//! merging of queues (`merge`) and what processes take along (`process`), the peak rate (`rate`),
+//! detection of a device that queues, depth limits, strict_guarantees.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, one actuator; confirmed, and held against Linux 6.1
-//! request by request (docs/src/explanation/conformance.md).
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c, bfq-wf2q.c and bfq-cgroup.c, one actuator;
+//! confirmed, and held against Linux 6.1 request by request (docs/src/explanation/conformance.md).
 //!
-//! Parameters (default): fifo_expire_sync 125 ms, fifo_expire_async 250 ms, back_seek_max 16384 KiB, back_seek_penalty
-//! 2, slice_idle 8 ms (slice_idle_us is the same in µs), max_budget 0 sectors (automatic: peak rate × timeout_sync),
-//! timeout_sync HZ / 8 jiffies (125 ms), low_latency 1, strict_guarantees 0; added here: burst 1, linux 612, still_clock 0. Weights are
-//! 10·(8 − level) of the I/O priority; flows are groups with the promised weight, or 100.
+//! Parameters (default): fifo_expire_sync 125 ms, fifo_expire_async 250 ms, back_seek_max 16384
+//! KiB, back_seek_penalty 2, slice_idle 8 ms (slice_idle_us is the same in µs), max_budget 0
+//! sectors (automatic: peak rate × timeout_sync), timeout_sync HZ / 8 jiffies (125 ms), low_latency
+//! 1, strict_guarantees 0; added here: burst 1, linux 612, still_clock 0. Weights are 10·(8 −
+//! level) of the I/O priority; flows are groups with the promised weight, or 100.
 //!
-//! Consequence of the source: sequential readers that start together get little throughput. All are raised, and while a raised queue is
-//! busy the scheduler does not idle to gain throughput, nor for equal shares (idling_boosts_thr_without_issues,
-//! idling_needed_for_service_guarantees). Because idling does not pay meanwhile, those that were created within 180 ms are merged
-//! 600 ms later, for good: they share a queue, in which the one-way elevator goes from one to the other at each request. With
-//! low_latency 0 they are not merged, and each is idled for until its budget or time is used up.
+//! Consequence of the source: sequential readers that start together get little throughput. All are
+//! raised, and while a raised queue is busy the scheduler does not idle to gain throughput, nor for
+//! equal shares (idling_boosts_thr_without_issues, idling_needed_for_service_guarantees). Because
+//! idling does not pay meanwhile, those that were created within 180 ms are merged 600 ms later,
+//! for good: they share a queue, in which the one-way elevator goes from one to the other at each
+//! request. With low_latency 0 they are not merged, and each is idled for until its budget or time
+//! is used up.
 //!
 //! Not implemented: several actuators; groups in groups.
 //!
-//! Departures: those of `wf2q`, `merge`, `process` and `groups`; an in-service queue that got a single small request waits only until the
-//! next dispatch call, which this queue makes at once (in the kernel, too, the block layer decides when); a budget is unsigned (it
-//! does not become negative in the kernel either).
+//! Departures: those of `wf2q`, `merge`, `process` and `groups`; an in-service queue that got a
+//! single small request waits only until the next dispatch call, which this queue makes at once (in
+//! the kernel, too, the block layer decides when); a budget is unsigned (it does not become
+//! negative in the kernel either).
 
 mod budget;
 mod burst;

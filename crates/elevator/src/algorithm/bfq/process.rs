@@ -1,8 +1,10 @@
-//! Processes: which queues each uses, and what it takes along when its queue is merged and parted again.
+//! Processes: which queues each uses, and what it takes along when its queue is merged and parted
+//! again.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (struct bfq_io_cq, bfq_init_rq); confirmed.
 //!
-//! Departures: a process that exits is forgotten at once; in the kernel its state lives until its last request is completed.
+//! Departures: a process that exits is forgotten at once; in the kernel its state lives until its
+//! last request is completed.
 
 use super::queue::{BfqQueue, Habits, LONG_AGO, class_and_weight};
 use super::raising::Raising;
@@ -92,7 +94,8 @@ impl Bfq {
         id
     }
 
-    /// A process may have got another priority. Its asynchronous requests belong to another queue then; its own queue follows.
+    /// A process may have got another priority. Its asynchronous requests belong to another queue
+    /// then; its own queue follows.
     fn observe_priority(&mut self, request: &BlockRequest) {
         let process = self.process(request.process);
         let seen = process.priority.replace(request.priority);

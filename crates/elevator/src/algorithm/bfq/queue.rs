@@ -1,10 +1,11 @@
-//! A queue of bfq: the synchronous requests of a process, or of several that were merged, or the asynchronous ones of one priority,
-//! and what was learnt of their process.
+//! A queue of bfq: the synchronous requests of a process, or of several that were merged, or the
+//! asynchronous ones of one priority, and what was learnt of their process.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. There a new queue's last completion is a nanosecond after its creation:
-//! its first request counts as thought of for no time, or, where the clock stands still meanwhile, for the longest time that there
-//! is, since the difference is minus one. As idle time the kernel adds the same, and has a process that does nothing but I/O for one
-//! that idles all the time until it does so for a nanosecond.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed. There a new queue's last completion
+//! is a nanosecond after its creation: its first request counts as thought of for no time, or,
+//! where the clock stands still meanwhile, for the longest time that there is, since the difference
+//! is minus one. As idle time the kernel adds the same, and has a process that does nothing but I/O
+//! for one that idles all the time until it does so for a nanosecond.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,8 @@ pub(super) struct BfqQueue {
     pub(super) sync: bool,
     /// The only process that it belongs to; None: several, or asynchronous requests.
     pub(super) owner: Option<u32>,
-    /// Processes that use it, or will once they are merged into it; asynchronous queues have one more.
+    /// Processes that use it, or will once they are merged into it; asynchronous queues have one
+    /// more.
     pub(super) users: u32,
     /// Processes that may be merged into it for good, later.
     pub(super) stable_users: u32,
@@ -57,9 +59,11 @@ pub(super) struct BfqQueue {
     /// Requests held or in flight, those inserted at the head too.
     pub(super) pins: u32,
 
-    /// It was expired without requests, and not for time or budget: it may go on with its budget if it comes back soon.
+    /// It was expired without requests, and not for time or budget: it may go on with its budget if
+    /// it comes back soon.
     pub(super) left_willingly: bool,
-    /// In service: the jiffy at which its time is over. Otherwise: since when it has had nothing held or in flight.
+    /// In service: the jiffy at which its time is over. Otherwise: since when it has had nothing
+    /// held or in flight.
     pub(super) budget_timeout: i64,
     pub(super) just_created: bool,
     pub(super) created: i64,
@@ -159,7 +163,8 @@ impl BfqQueue {
         if self.habits.completed { now - self.habits.last_end } else { first_ns }
     }
 
-    /// Learns from a request that arrives how long its process thinks. Only the time during which it had nothing outstanding counts.
+    /// Learns from a request that arrives how long its process thinks. Only the time during which
+    /// it had nothing outstanding counts.
     pub(super) fn learn_think_time(&mut self, now: Time, slice_idle_ns: u64, first_ns: u64) {
         if self.dispatched == 0 && !self.busy {
             self.habits.think_time.add(self.since_last_end(now, first_ns).min(2 * slice_idle_ns));
@@ -178,7 +183,8 @@ impl BfqQueue {
         self.last_position = request.end();
     }
 
-    /// Learns from a request that arrives how much of the time there is I/O. The sum wraps, as the kernel's does.
+    /// Learns from a request that arrives how much of the time there is I/O. The sum wraps, as the
+    /// kernel's does.
     pub(super) fn learn_intensity(&mut self, now: Time, first_ns: u64) {
         let idle_ns = self.since_last_end(now, first_ns);
         let habits = &mut self.habits;

@@ -1,14 +1,19 @@
-//! Weight raising: for a while, queues that somebody probably waits at get thirty times their weight, or three thousand times.
+//! Weight raising: for a while, queues that somebody probably waits at get thirty times their
+//! weight, or three thousand times.
 //!
 //! Problem: programs start slowly, and players stutter, while others use the disk.
 //!
-//! Approach: *interactive* is a synchronous queue of the default weight that had nothing to do for two seconds: a program that starts,
-//! or a user's next click. How long it is raised depends on how long the loading of a large program takes on this device; it ends after
-//! 120000 sectors, too. *Soft real time* is one that asks for no more than 7000 sectors a second and has nothing outstanding when it
-//! asks again: a player. It is raised for 300 ms, again and again, and a hundred times as much; if an interactive queue becomes one, it
-//! goes back to what is left of the interactive period. An asynchronous queue is raised if half a second passed between its requests.
+//! Approach: *interactive* is a synchronous queue of the default weight that had nothing to do for
+//! two seconds: a program that starts, or a user's next click. How long it is raised depends on how
+//! long the loading of a large program takes on this device; it ends after 120000 sectors, too.
+//! *Soft real time* is one that asks for no more than 7000 sectors a second and has nothing
+//! outstanding when it asks again: a player. It is raised for 300 ms, again and again, and a
+//! hundred times as much; if an interactive queue becomes one, it goes back to what is left of the
+//! interactive period. An asynchronous queue is raised if half a second passed between its
+//! requests.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_bfqq_handle_idle_busy_switch, bfq_update_wr_data); confirmed.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c (bfq_bfqq_handle_idle_busy_switch,
+//! bfq_update_wr_data); confirmed.
 
 use super::queue::{DEFAULT_WEIGHT, LONG_AGO};
 use super::rate::Rate;
@@ -61,7 +66,8 @@ impl Raising {
         }
     }
 
-    /// A period of soft real time that began at a jiffy of a millisecond each, in an interactive one or not.
+    /// A period of soft real time that began at a jiffy of a millisecond each, in an interactive
+    /// one or not.
     #[cfg(test)]
     pub(super) fn soft(mark: i64, interactive_mark: i64) -> Raising {
         Raising { duration: SOFT_MS as i64, mark, interactive_mark, ..Raising::new(0) }
@@ -106,8 +112,8 @@ impl Bfq {
             .clamp(self.ticks(MIN_DURATION_MS), self.ticks(MAX_DURATION_MS))
     }
 
-    /// The weight of a queue is to be raised by this. It follows when the queue is sorted in or served; if it is busy, those that are
-    /// raised are counted.
+    /// The weight of a queue is to be raised by this. It follows when the queue is sorted in or
+    /// served; if it is busy, those that are raised are counted.
     pub(super) fn set_coefficient(&mut self, id: u32, coefficient: u64) {
         let entity = self.tree.get_mut(id);
         let old = std::mem::replace(&mut entity.coefficient, coefficient);
@@ -117,8 +123,8 @@ impl Bfq {
         }
     }
 
-    /// An idle queue has got a request. It is raised if it deserves it, sorted in, and may end the turn of the queue in service.
-    /// Says whether it looks interactive.
+    /// An idle queue has got a request. It is raised if it deserves it, sorted in, and may end the
+    /// turn of the queue in service. Says whether it looks interactive.
     pub(super) fn becomes_busy(&mut self, now: Time, id: u32, owner: u32) -> bool {
         let jiffies = self.jiffies;
         let (queue, entity) = (self.queue(id), self.tree.get(id));
@@ -244,7 +250,8 @@ impl Bfq {
         }
     }
 
-    /// The period of a raised queue is over: a soft real-time one may go back to its interactive period.
+    /// The period of a raised queue is over: a soft real-time one may go back to its interactive
+    /// period.
     fn end_period(&mut self, id: u32) {
         let duration = self.raising_duration();
         let raising = &self.queue(id).raising;
@@ -272,7 +279,8 @@ impl Bfq {
         self.set_coefficient(id, 1);
     }
 
-    /// What a process takes up again when its queue is parted may be over by now. Whether it is counted as raised is the caller's.
+    /// What a process takes up again when its queue is parted may be over by now. Whether it is
+    /// counted as raised is the caller's.
     pub(super) fn end_stale_raising(&mut self, id: u32) {
         let (duration, jiffies) = (self.raising_duration(), self.jiffies);
         let (in_burst, soft) = (self.in_large_burst(id), self.is_soft(id));
@@ -325,7 +333,8 @@ impl Bfq {
         }
     }
 
-    /// Switching off ends all raising at once; weights follow when a queue is next sorted in or served.
+    /// Switching off ends all raising at once; weights follow when a queue is next sorted in or
+    /// served.
     pub(super) fn set_low_latency(&mut self, on: bool) {
         if self.settings.low_latency && !on {
             for id in 0..self.queues.len() as u32 {

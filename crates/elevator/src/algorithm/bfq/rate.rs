@@ -1,7 +1,8 @@
 //! How fast the device is at its best: sizes budgets and the duration of weight raising.
 //!
-//! Source: Linux 6.12 block/bfq-iosched.c; confirmed. Rates are sectors per microsecond in fixed point with 16 fractional
-//! bits. Observations last a second; each moves the estimate the more, the more sequential and the longer it was.
+//! Source: Linux 6.12 block/bfq-iosched.c; confirmed. Rates are sectors per microsecond in fixed
+//! point with 16 fractional bits. Observations last a second; each moves the estimate the more, the
+//! more sequential and the longer it was.
 
 use crate::request::BlockRequest;
 use crate::vocabulary::Time;
@@ -11,7 +12,8 @@ const MIN_SAMPLES: u64 = 32;
 const MIN_INTERVAL_NS: u64 = 300_000_000;
 const REFERENCE_INTERVAL_NS: u64 = 1_000_000_000;
 const LONG_SILENCE_NS: u64 = 100_000_000;
-/// The shortest time that idling is done for; requests that follow a completion within it keep the device busy.
+/// The shortest time that idling is done for; requests that follow a completion within it keep the
+/// device busy.
 pub(super) const MIN_IDLE_NS: u64 = 2_000_000;
 /// A faster device does not exist: sectors per microsecond.
 const UNREASONABLE: u64 = 20;
@@ -20,7 +22,8 @@ const SEEKY_DISTANCE: u64 = 800;
 /// On a device without a geometry only requests below this many sectors are seeky.
 const SEEKY_SECTORS: u32 = 64;
 
-/// Whether a request is far from the end of the one before it; the start of the disk counts as "none before".
+/// Whether a request is far from the end of the one before it; the start of the disk counts as
+/// "none before".
 pub(super) fn is_seeky(rotational: bool, last: u64, request: &BlockRequest) -> bool {
     last != 0
         && last.abs_diff(request.sector) > SEEKY_DISTANCE
@@ -73,7 +76,8 @@ impl Rate {
         (self.peak * 1000 * ms) >> RATE_BITS
     }
 
-    /// A request is dispatched while `in_driver` others are. Returns true if the estimate has changed.
+    /// A request is dispatched while `in_driver` others are. Returns true if the estimate has
+    /// changed.
     pub(super) fn dispatched(&mut self, now: Time, request: &BlockRequest, in_driver: u32) -> bool {
         let mut changed = false;
         if self.samples == 0 {
@@ -98,8 +102,8 @@ impl Rate {
         self.last_completion.map_or(u64::MAX, |last| now - last)
     }
 
-    /// The device has finished a request. A completion that came so late that the device must have been slow for other reasons
-    /// ends the observation. True if the estimate has changed.
+    /// The device has finished a request. A completion that came so late that the device must have
+    /// been slow for other reasons ends the observation. True if the estimate has changed.
     pub(super) fn completed(&mut self, now: Time) -> bool {
         let since_us = self.since_completion(now) / 1000;
         let slow = since_us > MIN_IDLE_NS / 1000

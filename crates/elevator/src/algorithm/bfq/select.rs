@@ -7,7 +7,8 @@ use crate::request::BlockRequest;
 use crate::sorted::by_sector;
 use crate::vocabulary::Time;
 
-/// After a change of the limit of injection, the least time until a change of the think time sets it anew.
+/// After a change of the limit of injection, the least time until a change of the think time sets
+/// it anew.
 const BREVITY_MS: u64 = 100;
 
 impl Bfq {
@@ -68,7 +69,8 @@ impl Bfq {
         }
     }
 
-    /// The queue that a request for this one goes to: that of a cooperator, which its process is moved to.
+    /// The queue that a request for this one goes to: that of a cooperator, which its process is
+    /// moved to.
     fn redirect(&mut self, id: u32, request: &BlockRequest) -> u32 {
         if !self.variant.is_linux() {
             return id;
@@ -147,8 +149,8 @@ impl Bfq {
         }
     }
 
-    /// The request to serve after `request`, which is still in the tree: the oldest one if it has waited too long and was not
-    /// looked at before in this turn, else the nearest.
+    /// The request to serve after `request`, which is still in the tree: the oldest one if it has
+    /// waited too long and was not looked at before in this turn, else the nearest.
     fn next_after(&mut self, id: u32, request: &BlockRequest) -> Option<u32> {
         let queue = &mut self.queues[id as usize];
         if !queue.fifo_checked {
@@ -311,7 +313,8 @@ impl Bfq {
         self.refresh_woken(id);
     }
 
-    /// A queue waits again, or with another budget. `served`: it is the one in service, whose turn is over. It may change its class.
+    /// A queue waits again, or with another budget. `served`: it is the one in service, whose turn
+    /// is over. It may change its class.
     pub(super) fn requeue(&mut self, id: u32, served: bool) {
         let class = self.tree.get(id).class;
         self.tree.requeue(id, served, served);

@@ -1,7 +1,8 @@
 //! The tunables of bfq: rows, values, and what setting one changes.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed: names and units are those of sysfs. Values are kept as they were set,
-//! not rounded to jiffies, so that they read back; the default of timeout_sync is HZ / 8 jiffies, 120 ms with 100 of them a second.
+//! Source: Linux 6.1 and 6.12 block/bfq-iosched.c; confirmed: names and units are those of sysfs.
+//! Values are kept as they were set, not rounded to jiffies, so that they read back; the default of
+//! timeout_sync is HZ / 8 jiffies, 120 ms with 100 of them a second.
 
 use super::{Bfq, MS};
 use crate::choose::BackSeek;

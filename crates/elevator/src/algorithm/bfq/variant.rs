@@ -1,11 +1,12 @@
 //! Which scheduler of the family this is: Linux's bfq, or the core that it grew from.
 //!
-//! The core is B-WF2Q+ over flows with budgets in sectors, each flow alone with the device while it is in service, and waited for. A
-//! flow is what [`crate::Flows`] says, of all its requests, synchronous or not, in one class. Without: raised weights, bursts,
-//! classes, preemption, charges for asynchronous or scattered requests, limits of depth, and idling where it pays.
+//! The core is B-WF2Q+ over flows with budgets in sectors, each flow alone with the device while it
+//! is in service, and waited for. A flow is what [`crate::Flows`] says, of all its requests,
+//! synchronous or not, in one class. Without: raised weights, bursts, classes, preemption, charges
+//! for asynchronous or scattered requests, limits of depth, and idling where it pays.
 //!
-//! `bfq-2010` has the feedback on budgets and a time limit for a turn, after which the whole budget is charged (recalled).
-//! `hybrid` has neither (proposed).
+//! `bfq-2010` has the feedback on budgets and a time limit for a turn, after which the whole budget
+//! is charged (recalled). `hybrid` has neither (proposed).
 
 use super::{Bfq, budget};
 use crate::kind::Build;
@@ -56,7 +57,8 @@ impl Variant {
 }
 
 impl Bfq {
-    /// The number under which the core keeps the queue of a request's flow; None: the flow is not known yet.
+    /// The number under which the core keeps the queue of a request's flow; None: the flow is not
+    /// known yet.
     pub(super) fn flow_of(&self, request: &BlockRequest) -> Option<u32> {
         self.flows.known(request.process).map(|flow| flow as u32)
     }
@@ -88,7 +90,8 @@ impl Bfq {
             .then_some(self.settings.max_budget)
     }
 
-    /// What the core charges for a turn besides its sectors: a turn that took its whole time is charged its whole budget.
+    /// What the core charges for a turn besides its sectors: a turn that took its whole time is
+    /// charged its whole budget.
     pub(super) fn charge_core(&mut self, id: u32, why: budget::Expiry) {
         if why == budget::Expiry::Timeout {
             self.charge(id, self.tree.get(id).left());

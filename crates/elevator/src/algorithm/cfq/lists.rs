@@ -1,7 +1,8 @@
 //! The lists in which cfq's queues wait for their slices, and the walk over the priority levels.
 //!
-//! Levels are served 0; 0, 1; 0, 1, 2; … 0 to 7, and again: level 0 comes eight times as often as level 7. A level that has its
-//! turn is moved as a whole to the current list, which is served to its end before the next level is looked for.
+//! Levels are served 0; 0, 1; 0, 1, 2; … 0 to 7, and again: level 0 comes eight times as often as
+//! level 7. A level that has its turn is moved as a whole to the current list, which is served to
+//! its end before the next level is looked for.
 
 use crate::fifo::Fifo;
 
@@ -27,7 +28,8 @@ pub(super) enum Rank {
     Last,
     /// New or preempted, as the source's comment says: first, but behind other new ones.
     NewFirst,
-    /// New or preempted, as the source's code does: before the last of the new ones that lead the list; last if none does.
+    /// New or preempted, as the source's code does: before the last of the new ones that lead the
+    /// list; last if none does.
     NewAsInSource,
 }
 

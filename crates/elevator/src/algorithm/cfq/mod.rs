@@ -1,10 +1,11 @@
-//! cfq: completely fair queueing: time slices for processes, and idling for the process whose slice it is.
+//! cfq: completely fair queueing: time slices for processes, and idling for the process whose slice
+//! it is.
 //!
-//! Problem: a process with many requests gets most of the disk, and one that issues its next request after the last has
-//! completed loses its turn to others.
+//! Problem: a process with many requests gets most of the disk, and one that issues its next
+//! request after the last has completed loses its turn to others.
 //!
-//! Approach: every process has a queue, queues get time slices in turn, and the disk idles for the next request of the
-//! process whose slice it is.
+//! Approach: every process has a queue, queues get time slices in turn, and the disk idles for the
+//! next request of the process whose slice it is.
 //!
 //! Source: Linux 2.6.20 block/cfq-iosched.c; confirmed.
 //!
@@ -22,32 +23,37 @@
 //! | `preempt_slip` | switch | 1 | see below |
 //! | `new_queue_slip` | switch | 1 | see below |
 //!
-//! Fixed: the idle class is served 100 ms after the last completion of another; a seeking process (mean distance above 64 MiB) is
-//! waited for 2 ms; once more than 4 requests are in the driver, the device counts as one that queues, permanently.
+//! Fixed: the idle class is served 100 ms after the last completion of another; a seeking process
+//! (mean distance above 64 MiB) is waited for 2 ms; once more than 4 requests are in the driver,
+//! the device counts as one that queues, permanently.
 //!
 //! Bugs of the source, retained by default (the conclusions are derived):
-//! * a queue preempts another only if it is itself waited for, which only the queue in service can be: only the idle class
-//!   is preempted, and since that has no slice beyond a round, only after a change of class. `preempt_slip` 0 removes that
-//!   condition, as later kernels did.
-//! * two requests that are joined: the survivor should take the older one's place in the FIFO, but the caller has already given it
-//!   the older one's age, so that the comparison never holds.
-//! * a new or preempted queue is meant to be first in its list but behind other new ones; the code inserts it *before the
-//!   last* of them, and at the end if there is none. `new_queue_slip` 0 does what the comment in the source says.
-//! * the wait is bounded by the absolute end of the slice instead of what is left of it, so it may reach beyond the slice.
+//! * a queue preempts another only if it is itself waited for, which only the queue in service can
+//!   be: only the idle class is preempted, and since that has no slice beyond a round, only after a
+//!   change of class. `preempt_slip` 0 removes that condition, as later kernels did.
+//! * two requests that are joined: the survivor should take the older one's place in the FIFO, but
+//!   the caller has already given it the older one's age, so that the comparison never holds.
+//! * a new or preempted queue is meant to be first in its list but behind other new ones; the code
+//!   inserts it *before the last* of them, and at the end if there is none. `new_queue_slip` 0 does
+//!   what the comment in the source says.
+//! * the wait is bounded by the absolute end of the slice instead of what is left of it, so it may
+//!   reach beyond the slice.
 //! * the remainder of a slice (`slice_left`) is stored and then discarded when the queue is chosen.
 //!
-//! Cost: logarithmic, with one exception. If no process is to be waited for, one round moves all held requests to the
-//! dispatch list, as in the source; with requests all over the disk, sorting it then takes time in its length.
+//! Cost: logarithmic, with one exception. If no process is to be waited for, one round moves all
+//! held requests to the dispatch list, as in the source; with requests all over the disk, sorting
+//! it then takes time in its length.
 //!
 //! Departures:
 //! * A process may exceed the pool while it is waited for; the source allows one request per slice.
-//! * No boost for holders of file system locks; no forced dispatch, because schedulers are not switched while requests are
-//!   held.
-//! * If the next request of a queue is displaced by a front merge of another, the source has no next one, and follows a null pointer
-//!   if it is then to dispatch; here it dispatches the lowest.
-//! * A process without an explicit priority has the default as if it had been set. In the source it also finds any shared queue,
-//!   whatever the priority.
-//! * A priority is that of the requests: setting the one that a process has already is no event here, and files no queue again.
+//! * No boost for holders of file system locks; no forced dispatch, because schedulers are not
+//!   switched while requests are held.
+//! * If the next request of a queue is displaced by a front merge of another, the source has no
+//!   next one, and follows a null pointer if it is then to dispatch; here it dispatches the lowest.
+//! * A process without an explicit priority has the default as if it had been set. In the source it
+//!   also finds any shared queue, whatever the priority.
+//! * A priority is that of the requests: setting the one that a process has already is no event
+//!   here, and files no queue again.
 
 mod lists;
 mod owners;
@@ -374,7 +380,8 @@ impl Elevator for Cfq {
         self.held -= 1;
         let (old, young) = (*self.slot(gone.tag), *self.slot(survivor.tag));
         if old.stage == Stage::Sorted {
-            // The survivor is as old as the older one, but stays where it is in the FIFO: the source compares after it has changed.
+            // The survivor is as old as the older one, but stays where it is in the FIFO: the
+            // source compares after it has changed.
             self.slot(survivor.tag).start = old.start.min(young.start);
             self.remove_sorted(old.queue, gone);
         } else {

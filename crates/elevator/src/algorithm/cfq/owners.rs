@@ -1,9 +1,11 @@
 //! Processes and their queues: which queue a request belongs to, and how long a queue lives.
 //!
-//! A queue of the source is referenced by the processes that use it and by their requests, and dies with the last of them; then a new
-//! one starts without history, first in its list. That matters for the shared queues of asynchronous requests: they are as young as
-//! the last process that brought requests. Queues are looked up by number of the process (none for shared ones) and priority; a
-//! process that has changed its priority finds its own queue again with its next request only.
+//! A queue of the source is referenced by the processes that use it and by their requests, and dies
+//! with the last of them; then a new one starts without history, first in its list. That matters
+//! for the shared queues of asynchronous requests: they are as young as the last process that
+//! brought requests. Queues are looked up by number of the process (none for shared ones) and
+//! priority; a process that has changed its priority finds its own queue again with its next
+//! request only.
 
 use super::process::Process;
 use super::{Cfq, Now, ProcessQueue, is_sync};
@@ -20,7 +22,8 @@ fn effective(priority: Priority) -> Priority {
 }
 
 impl Cfq {
-    /// The queue that a request of this kind would be put into, if there is one of its process's priority.
+    /// The queue that a request of this kind would be put into, if there is one of its process's
+    /// priority.
     pub(super) fn known_queue(&self, request: &BlockRequest) -> Option<u32> {
         let number = is_sync(request).then_some(request.process);
         self.look_up(number, effective(request.priority))
@@ -108,7 +111,8 @@ impl Cfq {
         record
     }
 
-    /// A process has another priority: it takes the shared queue of that, and its own queue is marked.
+    /// A process has another priority: it takes the shared queue of that, and its own queue is
+    /// marked.
     fn change_priority(&mut self, now: Now, record: u32, priority: Priority) {
         let process = &mut self.processes[record as usize];
         if process.priority == priority {
@@ -139,7 +143,8 @@ impl Cfq {
         }
     }
 
-    /// The queue of a number (or a shared one) and priority, created if there is none, with a reference more.
+    /// The queue of a number (or a shared one) and priority, created if there is none, with a
+    /// reference more.
     fn get_queue(&mut self, number: Option<u32>, priority: Priority) -> u32 {
         let queue =
             self.look_up(number, priority).unwrap_or_else(|| self.new_queue(number, priority));

@@ -46,10 +46,12 @@ impl Process {
         }
     }
 
-    /// Records a synchronous request for the sectors from `sector` to `end`. `longest` bounds think times, in jiffies.
+    /// Records a synchronous request for the sectors from `sector` to `end`. `longest` bounds think
+    /// times, in jiffies.
     pub(super) fn asked(&mut self, now: u64, sector: u64, end: u64, longest: u64) {
         self.think.add((now - self.last_end).min(longest));
-        // The odd far request shall not outweigh all others: more is let in while there are few samples.
+        // The odd far request shall not outweigh all others: more is let in while there are few
+        // samples.
         let slack = if self.seek.samples <= 60 { 2 * 1024 * 1024 } else { 2 * 1024 * 64 };
         let distance = self.last_sector.abs_diff(sector).min(4 * self.seek.mean + slack);
         self.seek.add(distance.min(FARTHEST));

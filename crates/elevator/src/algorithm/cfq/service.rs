@@ -82,7 +82,8 @@ impl Cfq {
         arm.choose(Some(one), Some(two), self.last_sector).map(|first| first.tag)
     }
 
-    /// The request to serve after one that is about to leave the tree. The actuator is taken to be where it was before that one.
+    /// The request to serve after one that is about to leave the tree. The actuator is taken to be
+    /// where it was before that one.
     fn next_after(&self, queue: u32, request: &BlockRequest) -> Option<u32> {
         let sorted = &self.queues[queue as usize].sorted;
         let wrapped = || sorted.first().filter(|first| *first != request.tag);
@@ -104,7 +105,8 @@ impl Cfq {
         let place = match this.priority.class {
             PrioClass::RealTime => Position::Current,
             PrioClass::Idle => Position::Idle,
-            // Not to be chosen before its requests are back: who has much outstanding shall not come before who has not.
+            // Not to be chosen before its requests are back: who has much outstanding shall not
+            // come before who has not.
             PrioClass::BestEffort if this.in_flight > 0 => Position::Busy,
             PrioClass::BestEffort => Position::Level(this.priority.level),
         };

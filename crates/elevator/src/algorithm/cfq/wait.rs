@@ -15,7 +15,8 @@ impl Cfq {
         let next = self.choose(self.queues[queue as usize].next, Some(request.tag));
         self.queue(queue).next = next;
         if !is_sync(request) {
-            // The process that is waited for has done something else, so it will not be reading next.
+            // The process that is waited for has done something else, so it will not be reading
+            // next.
             if self.active_process == Some(process) && self.idle_timer.take().is_some() {
                 self.expire(now, false);
                 self.runs = true;
@@ -38,7 +39,8 @@ impl Cfq {
         }
     }
 
-    /// Waits are for processes that think shortly, and do not make a device seek that could sort by itself.
+    /// Waits are for processes that think shortly, and do not make a device seek that could sort by
+    /// itself.
     fn update_idle_window(&mut self, queue: u32, process: u32) {
         let (slice_idle, device_queues) = (self.tunables.slice_idle, self.device_queues);
         let record = &self.processes[process as usize];
@@ -178,8 +180,8 @@ impl Cfq {
         self.runs |= !self.lists.is_empty();
     }
 
-    /// When the idle class may be served: so long after the last completion of another class, in jiffies.
-    /// None: at once.
+    /// When the idle class may be served: so long after the last completion of another class, in
+    /// jiffies. None: at once.
     pub(super) fn idle_class_from(&self) -> Option<u64> {
         self.last_end.map(|end| end + self.clock.hz() / IDLE_GRACE)
     }

@@ -1,8 +1,11 @@
-//! deadline: one sorted list and one FIFO for each direction; prefers reads without starving writes. Linux 2.6.
+//! deadline: one sorted list and one FIFO for each direction; prefers reads without starving
+//! writes. Linux 2.6.
 //!
-//! Problem: sorting by sector starves requests far away, and writes delay the reads that programs wait for.
+//! Problem: sorting by sector starves requests far away, and writes delay the reads that programs
+//! wait for.
 //!
-//! Approach: batches from the sorted list of a direction, started at the oldest request if that has expired.
+//! Approach: batches from the sorted list of a direction, started at the oldest request if that has
+//! expired.
 //!
 //! Source: Linux 2.6.20 block/deadline-iosched.c; confirmed.
 //!
@@ -16,17 +19,21 @@
 //! | `fifo_batch` | requests | 16 | length of a contiguous batch |
 //! | `front_merges` | switch | 1 | whether pieces join at a request's start |
 //!
-//! A direction is a data direction, synchronous or not. Consequences of the source (derived): a batch continues without a
-//! decision only for strictly contiguous requests, so that under random I/O the direction is decided for each request (read
-//! read write …) and `fifo_batch` has no effect; each decision discards the other direction's position, so that a switch
-//! starts at the lowest sector, and under a mixed random backlog high sectors are reached by expiry only; expiry is checked
-//! between batches only. A request that starts where a younger one arrives is dispatched at once, before any decision: a
-//! process that writes one sector repeatedly monopolises the device.
+//! A direction is a data direction, synchronous or not. Consequences of the source (derived): a
+//! batch continues without a decision only for strictly contiguous requests, so that under random
+//! I/O the direction is decided for each request (read read write …) and `fifo_batch` has no
+//! effect; each decision discards the other direction's position, so that a switch starts at the
+//! lowest sector, and under a mixed random backlog high sectors are reached by expiry only; expiry
+//! is checked between batches only. A request that starts where a younger one arrives is dispatched
+//! at once, before any decision: a process that writes one sector repeatedly monopolises the
+//! device.
 //!
-//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each after two of the other, each turn
-//! at most a batch of 16, 20 ms per request. It does not hold against a stream of requests to one sector.
+//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each
+//! after two of the other, each turn at most a batch of 16, 20 ms per request. It does not hold
+//! against a stream of requests to one sector.
 //!
-//! Departures: none known. `writes_starved` below 0, which sysfs accepts and which acts as 0, is out of range here.
+//! Departures: none known. `writes_starved` below 0, which sysfs accepts and which acts as 0, is
+//! out of range here.
 
 use crate::clock::Clock;
 use crate::dispatch_list::DispatchList;
@@ -180,7 +187,8 @@ impl Deadline {
         self.held[request.tag as usize] = None;
     }
 
-    /// Moves to the dispatch list; the sweep of its direction continues behind it, that of the other is discarded.
+    /// Moves to the dispatch list; the sweep of its direction continues behind it, that of the
+    /// other is discarded.
     fn send(&mut self, tag: u32) {
         let (request, _) = self.held(tag);
         (self.reads.next, self.writes.next) = (None, None);
@@ -213,7 +221,8 @@ impl Deadline {
         let tag = if expired {
             oldest
         } else if let Some(next) = next {
-            // The batch continues to count: its sweep is not contiguous, and is decided for each request.
+            // The batch continues to count: its sweep is not contiguous, and is decided for each
+            // request.
             self.batching = self.batching.saturating_add(1);
             self.send(next);
             return Some(());

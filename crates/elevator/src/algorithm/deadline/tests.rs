@@ -1,4 +1,5 @@
-//! Tests of the deadline scheduler: its order, its expiry, and the consequences that were derived from the source.
+//! Tests of the deadline scheduler: its order, its expiry, and the consequences that were derived
+//! from the source.
 
 use super::*;
 use crate::scheduler::NoDisk;
@@ -181,8 +182,9 @@ fn a_front_merge_moves_the_request_and_a_joined_one_takes_the_earlier_expiry() {
     assert!(!deadline.allow_merge(&request(5, 100), &request(6, 92), Merge::Front));
 }
 
-/// Share of dispatches that took an expired request out of order, in per mille: random reads and writes, so many of each always
-/// outstanding, from an empty start as in the derivation. (In the steady state it is 756 and 69.)
+/// Share of dispatches that took an expired request out of order, in per mille: random reads and
+/// writes, so many of each always outstanding, from an empty start as in the derivation. (In the
+/// steady state it is 756 and 69.)
 fn expired_per_mille(outstanding: u32) -> u64 {
     let mut deadline = made(1000);
     let mut seed = 1_u64;

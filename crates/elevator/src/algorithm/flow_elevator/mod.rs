@@ -1,4 +1,5 @@
-//! An elevator around a [`FlowRule`], over the queues of [`FlowQueues`]: all that the schedulers of flows have in common.
+//! An elevator around a [`FlowRule`], over the queues of [`FlowQueues`]: all that the schedulers of
+//! flows have in common.
 
 use crate::algorithm::flow_queues::{FlowQueues, Position};
 use crate::algorithm::flow_rule::FlowRule;

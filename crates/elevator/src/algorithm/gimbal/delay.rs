@@ -1,6 +1,8 @@
-//! The delay control of Gimbal: a mean latency against a moving threshold says how the target rate changes.
+//! The delay control of Gimbal: a mean latency against a moving threshold says how the target rate
+//! changes.
 //!
-//! Source: the released SPDK 19.10 of Gimbal (confirmed). The mean is rounded half up, which gives the specification's vector.
+//! Source: the released SPDK 19.10 of Gimbal (confirmed). The mean is rounded half up, which gives
+//! the specification's vector.
 
 /// What a completion says of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

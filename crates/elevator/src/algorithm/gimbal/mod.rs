@@ -1,24 +1,29 @@
 //! gimbal: a storage switch for several tenants on one NVMe device.
 //!
-//! Problem: tenants of a fast device cannot see its load; too many requests in it make all of them slow, and writes cost more than
-//! reads by a factor that changes with the state of the device.
+//! Problem: tenants of a fast device cannot see its load; too many requests in it make all of them
+//! slow, and writes cost more than reads by a factor that changes with the state of the device.
 //!
-//! Approach: the latency of completions steers a target rate (`delay.rs`), which fills one bucket of tokens for reads and one for writes,
-//! apart by the learned cost of writes (`rate.rs`). Tenants take turns by deficit round robin, writes weighted by their cost. A
-//! tenant puts requests of 128 KiB in a virtual slot and has as many slots as there are for each tenant; a slot is free again when
-//! all of its requests have completed.
+//! Approach: the latency of completions steers a target rate (`delay.rs`), which fills one bucket
+//! of tokens for reads and one for writes, apart by the learned cost of writes (`rate.rs`). Tenants
+//! take turns by deficit round robin, writes weighted by their cost. A tenant puts requests of 128
+//! KiB in a virtual slot and has as many slots as there are for each tenant; a slot is free again
+//! when all of its requests have completed.
 //!
-//! Source: Min, Liu, Chugh, Zhao, Wei, Doh, Krishnamurthy, "Gimbal: Enabling Multi-tenant Storage Disaggregation on SmartNIC JBOFs",
-//! SIGCOMM 2021 (its abstract); the rules are those of the released SPDK 19.10 (confirmed).
+//! Source: Min, Liu, Chugh, Zhao, Wei, Doh, Krishnamurthy, "Gimbal: Enabling Multi-tenant Storage
+//! Disaggregation on SmartNIC JBOFs", SIGCOMM 2021 (its abstract); the rules are those of the
+//! released SPDK 19.10 (confirmed).
 //!
-//! Parameters: latency_min 250 µs, latency_max 1500 µs, slots 8, quantum 128 KiB. `as_released` 1 has the cost of writes as released,
-//! where a count is divided by itself, so that the cost only falls.
+//! Parameters: latency_min 250 µs, latency_max 1500 µs, slots 8, quantum 128 KiB. `as_released` 1
+//! has the cost of writes as released, where a count is divided by itself, so that the cost only
+//! falls.
 //!
-//! Derived from the source: what lacks tokens waits in one queue, so that a write without tokens holds reads up.
+//! Derived from the source: what lacks tokens waits in one queue, so that a write without tokens
+//! holds reads up.
 //!
-//! Departures: a tenant is a flow, and weights mean nothing. Credits to clients are left out: the block layer has no way to hand them
-//! over. While nothing is dispatched for lack of tokens and at most 128 KiB are in the device, a timer looks again after 1 ms, as the
-//! source polls. Cost: constant for each request.
+//! Departures: a tenant is a flow, and weights mean nothing. Credits to clients are left out: the
+//! block layer has no way to hand them over. While nothing is dispatched for lack of tokens and at
+//! most 128 KiB are in the device, a timer looks again after 1 ms, as the source polls. Cost:
+//! constant for each request.
 
 mod delay;
 mod rate;
@@ -145,7 +150,8 @@ impl Gimbal {
         (self.nr_slots as usize / self.nr_active.max(1)).max(1)
     }
 
-    /// The slot of a tenant that takes its next request; None: all of its slots wait for completions.
+    /// The slot of a tenant that takes its next request; None: all of its slots wait for
+    /// completions.
     fn slot(&mut self, tenant: usize) -> Option<usize> {
         let share = self.share();
         let tenant = &mut self.tenants[tenant];

@@ -1,7 +1,8 @@
-//! The rate of Gimbal: tokens for reads and for writes from one target rate, split by the cost of writes.
+//! The rate of Gimbal: tokens for reads and for writes from one target rate, split by the cost of
+//! writes.
 //!
-//! Source: the released SPDK 19.10 of Gimbal (confirmed). Departure: a request longer than a bucket needs a full one; the released
-//! code meets none.
+//! Source: the released SPDK 19.10 of Gimbal (confirmed). Departure: a request longer than a bucket
+//! needs a full one; the released code meets none.
 
 use super::delay::{Load, Range};
 use crate::vocabulary::{Op, Time};

@@ -49,7 +49,8 @@ impl IoCost {
         self.groups[flow].in_use = in_use;
     }
 
-    /// Pays for a request by virtual time, if there is enough. A group that runs short takes back what it lent.
+    /// Pays for a request by virtual time, if there is enough. A group that runs short takes back
+    /// what it lent.
     pub(super) fn pay(&mut self, now: Time, flow: usize, cost: u64) -> bool {
         let virtual_now = self.clock.now(now);
         let low = self.margin(MARGIN_LOW);
@@ -73,7 +74,8 @@ impl IoCost {
         true
     }
 
-    /// A request goes that nobody may wait for: it is paid later, and until then all of the share is lent.
+    /// A request goes that nobody may wait for: it is paid later, and until then all of the share
+    /// is lent.
     pub(super) fn borrow(&mut self, flow: usize, cost: u64) {
         self.groups[flow].debt += cost;
         self.set_in_use(flow, 1);
@@ -101,7 +103,8 @@ impl IoCost {
         }
     }
 
-    /// Pays a group's debt, then lets its requests go as far as virtual time reaches, and sets the timer for the next.
+    /// Pays a group's debt, then lets its requests go as far as virtual time reaches, and sets the
+    /// timer for the next.
     pub(super) fn kick(&mut self, now: Time, flow: usize) {
         self.kicks.remove(flow as u32);
         let virtual_now = self.clock.now(now);

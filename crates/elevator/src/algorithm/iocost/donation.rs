@@ -1,4 +1,5 @@
-//! Hierarchical weights of one level, and what flows that do not use their share lend to the others.
+//! Hierarchical weights of one level, and what flows that do not use their share lend to the
+//! others.
 //!
 //! Source: Linux 6.1 block/blk-iocost.c; confirmed.
 
@@ -12,12 +13,14 @@ pub(super) struct Member {
     pub(super) needs: Option<u64>,
 }
 
-/// The share that a donor keeps: `usage` of the device in the last period, `ahead` of the period's virtual time in hand.
+/// The share that a donor keeps: `usage` of the device in the last period, `ahead` of the period's
+/// virtual time in hand.
 pub(super) fn share_after_donation(usage: u64, ahead: u64, share: u64) -> u64 {
     (usage * ONE / (ONE / 2 + ahead)).clamp(1, share.max(1))
 }
 
-/// The weights in use of the next period. Donors keep the share that they need, the others' shares grow in proportion.
+/// The weights in use of the next period. Donors keep the share that they need, the others' shares
+/// grow in proportion.
 pub(super) fn in_use(members: &[Member]) -> Vec<u64> {
     let kept: u64 = members.iter().filter_map(|member| member.needs).sum();
     let others: u64 =

@@ -1,20 +1,23 @@
 //! iocost: Linux's io.cost controller as a scheduler: flows share modelled device time by weight.
 //!
-//! Problem: neither bytes nor operations say how much of a device a group uses, and a group's unused share should serve the others.
+//! Problem: neither bytes nor operations say how much of a device a group uses, and a group's
+//! unused share should serve the others.
 //!
-//! Approach: a model says what device time a request takes (`model.rs`). Each flow has a virtual time that its requests take, divided by
-//! its share; a request goes if that stays behind the global virtual time, else it waits. Once a period flows that use less than
-//! their share lend the rest (`donation.rs`), and the rate of global virtual time follows what requests met (`rate.rs`).
+//! Approach: a model says what device time a request takes (`model.rs`). Each flow has a virtual
+//! time that its requests take, divided by its share; a request goes if that stays behind the
+//! global virtual time, else it waits. Once a period flows that use less than their share lend the
+//! rest (`donation.rs`), and the rate of global virtual time follows what requests met (`rate.rs`).
 //!
-//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Heo et al., "IOCost: Block I/O Control for Containers in Datacenters", ASPLOS 2022
-//! (its abstract).
+//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Heo et al., "IOCost: Block I/O Control for
+//! Containers in Datacenters", ASPLOS 2022 (its abstract).
 //!
-//! Parameters: the keys of io.cost.model and io.cost.qos (`settings.rs`); by default the preset of the device, without percentiles.
-//! Weights are those of flows, 100 by default.
+//! Parameters: the keys of io.cost.model and io.cost.qos (`settings.rs`); by default the preset of
+//! the device, without percentiles. Weights are those of flows, 100 by default.
 //!
-//! Departures: one level of groups, each flow a leaf of the root, so that nothing is free as the root's own I/O is. Below it is no
-//! scheduler: what may go, goes in that order. A waiting request holds a tag here, and pieces can join it. Debt is made by
-//! metadata only, as there is no swap; the delay of a process on its return from the kernel is left out, and so is lagging I/O.
+//! Departures: one level of groups, each flow a leaf of the root, so that nothing is free as the
+//! root's own I/O is. Below it is no scheduler: what may go, goes in that order. A waiting request
+//! holds a tag here, and pieces can join it. Debt is made by metadata only, as there is no swap;
+//! the delay of a process on its return from the kernel is left out, and so is lagging I/O.
 //!
 //! Cost: O(1) for a request, O(flows) for a period.
 

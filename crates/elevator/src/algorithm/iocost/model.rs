@@ -1,4 +1,5 @@
-//! The cost model of io.cost: device time of a request from six figures of the device, and the presets.
+//! The cost model of io.cost: device time of a request from six figures of the device, and the
+//! presets.
 //!
 //! Source: Linux 6.1 block/blk-iocost.c; confirmed.
 

@@ -1,7 +1,8 @@
-//! How fast virtual time goes: the rate that the latencies of requests and their waits for the device steer.
+//! How fast virtual time goes: the rate that the latencies of requests and their waits for the
+//! device steer.
 //!
-//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Departure: that old I/O lags behind, for which the kernel does not speed up, is
-//! left out.
+//! Source: Linux 6.1 block/blk-iocost.c; confirmed. Departure: that old I/O lags behind, for which
+//! the kernel does not speed up, is left out.
 
 use super::model::SECOND;
 
@@ -46,7 +47,8 @@ impl Rate {
         self.units * 100 / FULL
     }
 
-    /// A period is over. `percentiles`: of reads and writes that shall meet the target, 0: latencies do not count.
+    /// A period is over. `percentiles`: of reads and writes that shall meet the target, 0:
+    /// latencies do not count.
     pub(super) fn period(&mut self, seen: &Observed, period_ns: u64, percentiles: [u64; 2]) {
         let waited = seen.waited_ns * 100 / period_ns;
         let (mut busy, mut free) =

@@ -1,4 +1,5 @@
-//! The tunables of iocost, named as the keys of io.cost.model and io.cost.qos, and the preset that fills what is not set.
+//! The tunables of iocost, named as the keys of io.cost.model and io.cost.qos, and the preset that
+//! fills what is not set.
 
 use super::model::{Costs, Figures, HDD, Preset, SSD, SSD_FAST, SSD_QD1};
 use super::rate::Rate;
@@ -115,7 +116,8 @@ impl Settings {
         (multiple * self.latency_us(direction)).clamp(1000, 1_000_000) * 1000
     }
 
-    /// A device that is far faster or slower than its preset gets the other one. True if it has changed.
+    /// A device that is far faster or slower than its preset gets the other one. True if it has
+    /// changed.
     pub(super) fn follow(&mut self, rate: &Rate, period_ns: u64) -> bool {
         let fast = *self.by_device == SSD_FAST;
         let beyond = match (self.model == 0 && self.figures == [NONE; 2], fast) {

@@ -19,7 +19,8 @@ fn iocost(weights: &[u32]) -> Box<dyn Elevator> {
     iocost
 }
 
-/// Random reads of these processes with 16 waiting each, on a device that is never the bottleneck: reads of each in a time.
+/// Random reads of these processes with 16 waiting each, on a device that is never the bottleneck:
+/// reads of each in a time.
 fn served(iocost: &mut dyn Elevator, processes: &[u32], duration_ms: u64) -> Vec<u64> {
     let mut at = 1u64;
     let mut read = |process: u32, tag: u32| {

@@ -2,30 +2,33 @@
 //!
 //! Problem: a fast device with many requests in flight exceeds the latencies that reads need.
 //!
-//! Approach: each kind of request (a domain) has tokens, one for each request in flight: at most 256 for reads, 128 for
-//! writes. 100 ms after a completion a timer compares latencies with the targets, and adjusts the numbers of tokens.
+//! Approach: each kind of request (a domain) has tokens, one for each request in flight: at most
+//! 256 for reads, 128 for writes. 100 ms after a completion a timer compares latencies with the
+//! targets, and adjusts the numbers of tokens.
 //!
 //! Source: Linux 6.12 block/kyber-iosched.c; confirmed.
 //!
 //! Parameters (default): read_lat_nsec 2 ms, write_lat_nsec 10 ms.
 //!
-//! Derived from the source: the two percentiles of a domain share one timeout of a second. The check of the I/O latency
-//! clears the timeout that the check of the total latency would use, so under steady traffic the total latency is
-//! evaluated after 500 samples only, never after a second.
+//! Derived from the source: the two percentiles of a domain share one timeout of a second. The
+//! check of the I/O latency clears the timeout that the check of the total latency would use, so
+//! under steady traffic the total latency is evaluated after 500 samples only, never after a
+//! second.
 //!
-//! The bound on waits in the row is derived: a request waits for those that were taken out of the software queues
-//! before it and with it, 126 of its domain at most; at worst each is alone in flight, with 16 of the other domain and
-//! the return of the one token before it, 20 ms each.
+//! The bound on waits in the row is derived: a request waits for those that were taken out of the
+//! software queues before it and with it, 126 of its domain at most; at worst each is alone in
+//! flight, with 16 of the other domain and the return of the one token before it, 20 ms each.
 //!
-//! Software queues belong to CPUs, and each hardware queue empties those of its own CPUs, with batches of its own; tokens and
-//! histograms are the device's.
+//! Software queues belong to CPUs, and each hardware queue empties those of its own CPUs, with
+//! batches of its own; tokens and histograms are the device's.
 //!
-//! Departures: only the domains of reads and writes exist. A process is on a CPU of its own unless there are fewer (`cpus`).
-//! Hardware queues are asked in turn, one request each (proposed; the kernel asks that of the CPU that submits, and one that
-//! waits for a token when one is returned). After the number of tokens has shrunk, none is given until fewer are in use
-//! (the kernel ignores those in use whose number is beyond the new end of its bitmap). The kernel compares an arriving
-//! piece with the last eight requests of its software queue, the queue here with all of them. As there, pieces are
-//! merged into requests, but requests are not merged with each other.
+//! Departures: only the domains of reads and writes exist. A process is on a CPU of its own unless
+//! there are fewer (`cpus`). Hardware queues are asked in turn, one request each (proposed; the
+//! kernel asks that of the CPU that submits, and one that waits for a token when one is returned).
+//! After the number of tokens has shrunk, none is given until fewer are in use (the kernel ignores
+//! those in use whose number is beyond the new end of its bitmap). The kernel compares an arriving
+//! piece with the last eight requests of its software queue, the queue here with all of them. As
+//! there, pieces are merged into requests, but requests are not merged with each other.
 
 mod domain;
 
@@ -79,8 +82,8 @@ const ASYNC_PERCENT: u64 = 75;
 /// A hardware queue's requests of one domain.
 #[derive(Debug, Default)]
 struct Held {
-    /// By software queue, then in order of arrival; what was inserted at the head has a negative number. In any order: they are sorted
-    /// when the software queues are emptied.
+    /// By software queue, then in order of arrival; what was inserted at the head has a negative
+    /// number. In any order: they are sorted when the software queues are emptied.
     queued: Vec<((u32, i64), u32)>,
     /// Taken out of the software queues; dispatched first, and not merged any more.
     flushed: VecDeque<u32>,
@@ -174,8 +177,9 @@ impl Kyber {
         self.slots[tag as usize].as_mut().expect("the tag belongs to a request of the elevator")
     }
 
-    /// The next request of a hardware queue's current domain, if there is one and a token for it. The software queues are
-    /// emptied only when there is a token: what waits in them can still merge.
+    /// The next request of a hardware queue's current domain, if there is one and a token for it.
+    /// The software queues are emptied only when there is a token: what waits in them can still
+    /// merge.
     fn serve_current(&mut self, queue: usize) -> Option<BlockRequest> {
         let queue = &mut self.queues[queue];
         let domain = &mut self.domains[queue.current];
@@ -351,7 +355,8 @@ impl Elevator for Kyber {
     }
 
     fn coalesced(&mut self, _now: Time, survivor: &BlockRequest, gone: &BlockRequest) {
-        // The queue does not call this (see `coalesces`); the merged request gets the older one's position.
+        // The queue does not call this (see `coalesces`); the merged request gets the older one's
+        // position.
         let places = [survivor, gone].map(|request| self.slot(request.tag).place);
         self.remove(gone.tag);
         if let [State::Queued(own), State::Queued(other)] = places

@@ -27,7 +27,8 @@ fn write(tag: u32) -> BlockRequest {
     BlockRequest { op: Op::Write, ..request(tag, u64::from(tag) * 8) }
 }
 
-/// Sends 500 requests one by one, each with this I/O latency and this total one, and lets the timer fire.
+/// Sends 500 requests one by one, each with this I/O latency and this total one, and lets the timer
+/// fire.
 fn window(kyber: &mut Kyber, start: Time, op: Op, io_ns: u64, total_ns: u64) -> Time {
     let mut now = start;
     for _ in 0..500 {

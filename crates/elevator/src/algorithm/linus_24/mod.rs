@@ -1,10 +1,10 @@
-//! linus-2.4: one roughly sorted list in which each request may be passed a limited number of times, as set by elvtune.
-//! Linux 2.4.
+//! linus-2.4: one roughly sorted list in which each request may be passed a limited number of
+//! times, as set by elvtune. Linux 2.4.
 //!
 //! Problem: a list sorted by sector starves requests far away.
 //!
-//! Approach: insertion scans the list from its end for a position by sector; each request counts how often it may be
-//! passed.
+//! Approach: insertion scans the list from its end for a position by sector; each request counts
+//! how often it may be passed.
 //!
 //! Source: Linux 2.4.32 drivers/block/elevator.c; confirmed. The rules of 2.4.18 are a switch.
 //!
@@ -17,21 +17,24 @@
 //! | `max_bomb_segments` | weighted writes | 4 | 6 | writes that stay ahead of a new read; 0: the rule is off |
 //! | `variant_2_4_18` | switch | 0 | 1 | selects the kernel's rules |
 //!
-//! elvtune's manual calls the first two latencies; they are counts, and a request gets its count when it is created.
-//! The switch changes the rules only; for 2.4.18 set all four. Its rules: every request that the scan visits loses one
-//! from its count, whether it is passed or not; a used-up count (or one below the piece's sectors) allows merges only,
-//! and the scan continues; a new read is inserted before writes even if it has passed a read.
+//! elvtune's manual calls the first two latencies; they are counts, and a request gets its count
+//! when it is created. The switch changes the rules only; for 2.4.18 set all four. Its rules: every
+//! request that the scan visits loses one from its count, whether it is passed or not; a used-up
+//! count (or one below the piece's sectors) allows merges only, and the scan continues; a new read
+//! is inserted before writes even if it has passed a read.
 //!
-//! Cost: insertion scans the list, so its time grows with the number of held requests. Not suited to 4096.
+//! Cost: insertion scans the list, so its time grows with the number of held requests. Not suited
+//! to 4096.
 //!
-//! The bound in the row is derived for the usual pool of 128 requests in each direction: 256 counted passings of a
-//! write at most, and reads inserted near the head by `max_bomb_segments`, which no count covers: one for each older
-//! write ahead (127), and as many as the pool holds (128) while a used-up write hides the reads before it.
+//! The bound in the row is derived for the usual pool of 128 requests in each direction: 256
+//! counted passings of a write at most, and reads inserted near the head by `max_bomb_segments`,
+//! which no count covers: one for each older write ahead (127), and as many as the pool holds (128)
+//! while a used-up write hides the reads before it.
 //!
-//! Departures: requests of one device only. The source keeps the request that the drive serves at the head of the list
-//! and excludes it from the scan; here it has left the list, which is equivalent. The source merges two requests only
-//! if they are neighbours in the list; here the queue merges any two that are contiguous, and the survivor keeps its
-//! position.
+//! Departures: requests of one device only. The source keeps the request that the drive serves at
+//! the head of the list and excludes it from the scan; here it has left the list, which is
+//! equivalent. The source merges two requests only if they are neighbours in the list; here the
+//! queue merges any two that are contiguous, and the survivor keeps its position.
 
 use std::collections::VecDeque;
 
@@ -122,7 +125,8 @@ impl Held {
     fn precedes(&self, sector: u64, next: Option<u64>) -> bool {
         let Some(next) = next else { return false };
         let this = self.sector;
-        // In ascending order strictly between; where the order wraps, above this one or below the next.
+        // In ascending order strictly between; where the order wraps, above this one or below the
+        // next.
         (this < sector && sector < next) || (next <= this && (sector > this || sector < next))
     }
 }
@@ -177,7 +181,8 @@ impl Linus {
         self.requests[at] = Some(request);
     }
 
-    /// Scans from the tail for a request to join and for the place of a new one, and counts who is passed.
+    /// Scans from the tail for a request to join and for the place of a new one, and counts who is
+    /// passed.
     fn scan(&mut self, piece: &BlockRequest, max_sectors: Option<u32>) -> Found {
         let mut found = Found { join: None, behind: None };
         let mut passed_a_read = false;

@@ -125,7 +125,8 @@ fn a_new_read_has_four_small_writes_ahead_of_it_at_most() {
     assert_eq!(linus.list.back().unwrap().sector, 50, "0: the rule is off");
 }
 
-/// Passes every request's number of dispatches that arrived after it; the largest of reads and of writes.
+/// Passes every request's number of dispatches that arrived after it; the largest of reads and of
+/// writes.
 fn most_passed(linus: &mut Linus, write_percent: u64) -> [u64; 2] {
     let (mut seed, mut most) = (7_u64, [0, 0]);
     let mut draw = |below: u64| {

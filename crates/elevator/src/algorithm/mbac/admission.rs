@@ -1,7 +1,7 @@
 //! Admission by measured use: who may reserve, and what the device does.
 //!
-//! The inequality is the source's (measured use + nominal rate ≤ (1 − margin) · capacity), second-hand; windows, the measure of the
-//! capacity and the second chance are proposed.
+//! The inequality is the source's (measured use + nominal rate ≤ (1 − margin) · capacity),
+//! second-hand; windows, the measure of the capacity and the second chance are proposed.
 
 use crate::flows::Flows;
 use crate::vocabulary::Time;
@@ -65,7 +65,8 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// Whether a flow that has a request may reserve. A flow that asks for the first time is decided upon.
+    /// Whether a flow that has a request may reserve. A flow that asks for the first time is
+    /// decided upon.
     pub(super) fn is_admitted(&mut self, flows: &Flows, flow: usize) -> bool {
         self.reach(flow);
         self.flows[flow].asks = true;
@@ -109,7 +110,8 @@ impl Admission {
         self.bytes += bytes;
     }
 
-    /// The window may be over: use and capacity are what it was, and those that were refused get another chance.
+    /// The window may be over: use and capacity are what it was, and those that were refused get
+    /// another chance.
     pub(super) fn roll(&mut self, now: Time, flows: &Flows) {
         let length = now - self.window_start;
         if length < self.window_ms * MS {

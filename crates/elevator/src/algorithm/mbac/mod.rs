@@ -1,20 +1,25 @@
 //! mbac: reserves bandwidth for flows that measured use leaves room for, in front of a dual queue.
 //!
-//! Problem: admission by worst cases leaves most of a disk unused, and without admission no promise holds.
+//! Problem: admission by worst cases leaves most of a disk unused, and without admission no promise
+//! holds.
 //!
-//! Approach: a flow that asks for a rate is admitted if what admitted flows have used in the last `window`, plus its rate, is
-//! at most (1 − `margin`) of the capacity. A flow that has had no whole window counts with its rate. A flow that is not admitted is
-//! demoted to what is left over, [`Elevator::demoted`] names it, and it is considered again after each window, as long as it asks.
-//! Behind that, a dual queue: requests of admitted flows go in order of sectors, or, once the time to the earliest deadline is
-//! less than the time for all of them, by deadline; the others go in order of sectors when no admitted flow has a request.
+//! Approach: a flow that asks for a rate is admitted if what admitted flows have used in the last
+//! `window`, plus its rate, is at most (1 − `margin`) of the capacity. A flow that has had no whole
+//! window counts with its rate. A flow that is not admitted is demoted to what is left over,
+//! [`Elevator::demoted`] names it, and it is considered again after each window, as long as it
+//! asks. Behind that, a dual queue: requests of admitted flows go in order of sectors, or, once the
+//! time to the earliest deadline is less than the time for all of them, by deadline; the others go
+//! in order of sectors when no admitted flow has a request.
 //!
-//! Source: Peng, Chiueh and others: measurement-based admission control (ICDCS 2008) and the dual queue of Stonehenge; second-hand in
-//! part, the rest proposed.
+//! Source: Peng, Chiueh and others: measurement-based admission control (ICDCS 2008) and the dual
+//! queue of Stonehenge; second-hand in part, the rest proposed.
 //!
-//! Parameters: `capacity` (KiB/s, default 0: what the device does while busy, 65536 before anything is measured), `margin` (percent,
-//! 10), `window` (ms, 1000), `default_latency` (ms, 100); proposed.
+//! Parameters: `capacity` (KiB/s, default 0: what the device does while busy, 65536 before anything
+//! is measured), `margin` (percent, 10), `window` (ms, 1000), `default_latency` (ms, 100);
+//! proposed.
 //!
-//! Departures: everything beyond the inequality is proposed. A flow without a rate asks for nothing and has what is left.
+//! Departures: everything beyond the inequality is proposed. A flow without a rate asks for nothing
+//! and has what is left.
 //!
 //! Cost: O(log n) for each request, O(flows) for each window and each new flow.
 

@@ -6,7 +6,8 @@ use super::{MqDeadline, READ, Slot, State, WRITE, direction};
 use crate::request::BlockRequest;
 
 impl MqDeadline {
-    /// Whether a request came later than `latest`, which is in jiffies. The kernel derives the arrival from the expiry.
+    /// Whether a request came later than `latest`, which is in jiffies. The kernel derives the
+    /// arrival from the expiry.
     fn came_after(&self, slot: &Slot, latest: Option<i128>) -> bool {
         let expire = self.clock.from_ms(self.expire_ms[direction(slot.request.op)]);
         latest.is_some_and(|latest| i128::from(slot.expires) - i128::from(expire) > latest)

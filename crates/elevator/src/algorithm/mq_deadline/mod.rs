@@ -1,26 +1,30 @@
-//! mq-deadline: sorts by sector in batches, prefers reads, and bounds waiting times by deadlines; three priority
-//! classes served strictly, except for aging.
+//! mq-deadline: sorts by sector in batches, prefers reads, and bounds waiting times by deadlines;
+//! three priority classes served strictly, except for aging.
 //!
-//! Problem: sorting by sector starves requests far away, and writes delay the reads that programs wait for.
+//! Problem: sorting by sector starves requests far away, and writes delay the reads that programs
+//! wait for.
 //!
-//! Approach: per class and direction a sorted list and a FIFO; batches from the sorted list, started at the oldest
-//! request if that has expired.
+//! Approach: per class and direction a sorted list and a FIFO; batches from the sorted list,
+//! started at the oldest request if that has expired.
 //!
-//! Source: Linux 6.12 block/mq-deadline.c; confirmed. The differences of 6.1 (switch `linux`) are confirmed, too.
+//! Source: Linux 6.12 block/mq-deadline.c; confirmed. The differences of 6.1 (switch `linux`) are
+//! confirmed, too.
 //!
-//! Parameters (default): read_expire 500 ms, write_expire 5000 ms, prio_aging_expire 10000 ms, writes_starved 2,
-//! fifo_batch 16, front_merges 1, async_depth = tags. Times are counted in jiffies, as in the kernel.
+//! Parameters (default): read_expire 500 ms, write_expire 5000 ms, prio_aging_expire 10000 ms,
+//! writes_starved 2, fifo_batch 16, front_merges 1, async_depth = tags. Times are counted in
+//! jiffies, as in the kernel.
 //!
-//! Consequences of the source: a batch continues over gaps; after the highest sector it continues with the oldest
-//! request, not with the lowest sector; a lower class waits while a higher one only has requests in flight; `last_dir`,
-//! `batching` and `starved` are shared by the classes, so that checking a class for aging ends a batch of another.
+//! Consequences of the source: a batch continues over gaps; after the highest sector it continues
+//! with the oldest request, not with the lowest sector; a lower class waits while a higher one only
+//! has requests in flight; `last_dir`, `batching` and `starved` are shared by the classes, so that
+//! checking a class for aging ends a batch of another.
 //!
-//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each after two of the other,
-//! each turn a batch of 16, 20 ms per request.
+//! The bound on waits in the row is derived: 5 s, then at most 64 turns of the direction, each
+//! after two of the other, each turn a batch of 16, 20 ms per request.
 //!
-//! Departures: a dispatch that returns nothing does not change these shared variables (in the kernel it may, so that
-//! calling twice is not the same as calling once). `async_depth` of 6.1 is not scaled to words of the tag bitmap. Zoned
-//! devices are not modelled.
+//! Departures: a dispatch that returns nothing does not change these shared variables (in the
+//! kernel it may, so that calling twice is not the same as calling once). `async_depth` of 6.1 is
+//! not scaled to words of the tag bitmap. Zoned devices are not modelled.
 
 mod choice;
 mod class;
@@ -35,8 +39,8 @@ use class::Class;
 
 const INT_MAX: u64 = i32::MAX as u64;
 
-/// The row of the table. It is not work-conserving: a request of a lower class waits for those of a higher one that are in
-/// flight. With nothing in flight it never refuses, so it needs no timer.
+/// The row of the table. It is not work-conserving: a request of a lower class waits for those of a
+/// higher one that are in flight. With nothing in flight it never refuses, so it needs no timer.
 pub(crate) const ROW: ElevatorKind = ElevatorKind {
     name: "mq-deadline",
     origin: Origin::BlkMq,

@@ -1,12 +1,14 @@
 //! Which request is next, and whether to wait instead.
 //!
-//! Among flows within the slack: what is overdue, every second time at most; then by class; asynchronous requests when nothing else
-//! may go, or for a turn when the flow at virtual time has only such, or others had a slack of occupancy since the last turn. Within a class, the one-way order of sectors where positions
-//! matter or are not known, else the least start tag.
+//! Among flows within the slack: what is overdue, every second time at most; then by class;
+//! asynchronous requests when nothing else may go, or for a turn when the flow at virtual time has
+//! only such, or others had a slack of occupancy since the last turn. Within a class, the one-way
+//! order of sectors where positions matter or are not known, else the least start tag.
 //!
-//! Waiting for the last process, instead of dispatching a request of another flow: where positions matter, it saves the way back;
-//! if the process is on credit or has more weight and is behind, also the time of the other request. It pays if the expected gain
-//! exceeds the expected idle time. While a request of the process is in the device there is nothing to pay. Waits that fail take at
+//! Waiting for the last process, instead of dispatching a request of another flow: where positions
+//! matter, it saves the way back; if the process is on credit or has more weight and is behind,
+//! also the time of the other request. It pays if the expected gain exceeds the expected idle time.
+//! While a request of the process is in the device there is nothing to pay. Waits that fail take at
 //! most 12 % of the time.
 
 use crate::algorithm::occupancy::model::bucket;

@@ -1,7 +1,7 @@
 //! The events of the interface: what each does to requests, shares and the wait.
 //!
-//! A requeued request goes first and is not charged again. Requests of different flows never join, and nothing joins in front: a tree
-//! by ends would serve only that.
+//! A requeued request goes first and is not charged again. Requests of different flows never join,
+//! and nothing joins in front: a tree by ends would serve only that.
 
 use crate::algorithm::occupancy::model::bucket;
 use crate::algorithm::occupancy::requests::Position;

@@ -1,20 +1,25 @@
-//! occupancy: fair queueing by the time that requests occupy the device, learned from its completions.
+//! occupancy: fair queueing by the time that requests occupy the device, learned from its
+//! completions.
 //!
-//! The only scheduler of the table that is the laboratory's own. A flow (a process, or a declared group) has a start tag; each
-//! request moves it by the occupancy that was predicted for it, and its completion by the difference to what was measured. Virtual
-//! time V is the least start tag of flows with requests. A flow may run ahead of V by the slack T. Inside the slack other rules
-//! decide: class, age, and where the device has positions, the one-way order of sectors and waiting for the next request of the
-//! last process. A window bounds the predicted occupancy in the device; the delay of completions steers it towards the target of
-//! the strictest class. Nothing depends on a declaration that the device rotates.
+//! The only scheduler of the table that is the laboratory's own. A flow (a process, or a declared
+//! group) has a start tag; each request moves it by the occupancy that was predicted for it, and
+//! its completion by the difference to what was measured. Virtual time V is the least start tag of
+//! flows with requests. A flow may run ahead of V by the slack T. Inside the slack other rules
+//! decide: class, age, and where the device has positions, the one-way order of sectors and waiting
+//! for the next request of the last process. A window bounds the predicted occupancy in the device;
+//! the delay of completions steers it towards the target of the strictest class. Nothing depends on
+//! a declaration that the device rotates.
 //!
-//! Sources of the parts: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ (one-way order inside budgets,
-//! raising of new processes), the anticipatory scheduler (expected gain), Kyber (targets, delay control), Gimbal (write debt). The
-//! combination is [P]; `docs/src/studies/occupancy.md` says how it was found and what was rejected.
+//! Sources of the parts: start-time fair queueing (SFQ), FlashFQ (throttle, occupancy as cost), BFQ
+//! (one-way order inside budgets, raising of new processes), the anticipatory scheduler (expected
+//! gain), Kyber (targets, delay control), Gimbal (write debt). The combination is [P];
+//! `docs/src/studies/occupancy.md` says how it was found and what was rejected.
 //!
 //! Tunables: a latency target per class; see `settings.rs` for them and for the constants.
 //!
-//! Integers only, and nothing is allocated for an event but for tables by tag, flow and process, so that a module can have the same
-//! rules. Cost: O(log n) for each request; a flow that crosses the slack moves at most 32 requests.
+//! Integers only, and nothing is allocated for an event but for tables by tag, flow and process, so
+//! that a module can have the same rules. Cost: O(log n) for each request; a flow that crosses the
+//! slack moves at most 32 requests.
 
 mod choice;
 mod elevator;
@@ -106,7 +111,8 @@ struct Occupancy {
     idle_tokens: u64,
     idle_since: u64,
     counts: Anticipation,
-    /// The latest time so far, by a clock of its own that never goes back, and what that is ahead of the caller's.
+    /// The latest time so far, by a clock of its own that never goes back, and what that is ahead
+    /// of the caller's.
     latest: u64,
     ahead: u64,
 }
@@ -269,7 +275,8 @@ impl Occupancy {
         self.bound(now, flow);
     }
 
-    /// The largest start tag that may go: virtual time, or the least tag of the flows with a share or credit, and the slack.
+    /// The largest start tag that may go: virtual time, or the least tag of the flows with a share
+    /// or credit, and the slack.
     fn limit(&mut self) -> u64 {
         self.shares.follow(&self.requests);
         let least = self.shares.least_entitled().filter(|_| self.settings.on(Key::Holds));
@@ -278,7 +285,8 @@ impl Occupancy {
         from.saturating_add((self.slack() << VIRTUAL_BITS) / USUAL_WEIGHT)
     }
 
-    /// Throttles a flow that is too far ahead; frees the flows that virtual time has caught up with.
+    /// Throttles a flow that is too far ahead; frees the flows that virtual time has caught up
+    /// with.
     fn bound(&mut self, now: u64, flow: usize) {
         let (most, limit) = (self.most(), self.limit());
         let of = &self.requests.flows[flow];
@@ -372,7 +380,8 @@ impl Occupancy {
         } else {
             self.window.wrote();
         }
-        // Writes have the target of asynchronous requests: caches and garbage collection decide when they complete.
+        // Writes have the target of asynchronous requests: caches and garbage collection decide
+        // when they complete.
         let class = match (usize::from(slot.class), request.op) {
             (REAL_TIME, _) => 0,
             (_, Op::Write) => TARGET_OF[ASYNC],

@@ -1,9 +1,11 @@
 //! What occupancy a request will take: learned from the gaps between completions.
 //!
-//! The gap of a completion is the busy time of the device since the completion before; the sum of all gaps is the busy time, so
-//! that charges by gaps add up to the time that the device worked. A prediction is a base and a slope by size for each direction,
-//! and a part by distance from the request dispatched before, in buckets of powers of two; κ scales all of them by the error of the
-//! last completions. Normalised least mean squares and exponential means, in nanoseconds with 8 fractional bits.
+//! The gap of a completion is the busy time of the device since the completion before; the sum of
+//! all gaps is the busy time, so that charges by gaps add up to the time that the device worked. A
+//! prediction is a base and a slope by size for each direction, and a part by distance from the
+//! request dispatched before, in buckets of powers of two; κ scales all of them by the error of the
+//! last completions. Normalised least mean squares and exponential means, in nanoseconds with 8
+//! fractional bits.
 
 use crate::algorithm::occupancy::settings::{Key, Settings};
 use crate::vocabulary::Op;
@@ -26,7 +28,8 @@ const COLD: i64 = 100_000 << BITS;
 const MIDDLE: i64 = 64;
 /// Sectors beyond which the size counts no more.
 const LARGEST: u32 = 1 << 16;
-/// Nanoseconds of a sector at 100 MB/s, the slowest transfer that is assumed while none was learned.
+/// Nanoseconds of a sector at 100 MB/s, the slowest transfer that is assumed while none was
+/// learned.
 const SLOWEST: i64 = 5_000;
 /// Requests that complete together at most.
 const TOGETHER: usize = 8;
@@ -83,7 +86,8 @@ pub(super) struct Model {
     gaps: u64,
     predicted: u64,
     nr: u32,
-    /// Gaps without the part by size, of reads that continue the one before and of reads far from it.
+    /// Gaps without the part by size, of reads that continue the one before and of reads far from
+    /// it.
     near: Mean,
     far: Mean,
     /// Mean of the gap of far reads without what the slowest transfer takes, in nanoseconds.
@@ -170,8 +174,9 @@ impl Model {
         self.of[side(op)].nr >= 8
     }
 
-    /// A request has completed with this gap; `beside` if it was in the device already when the one before completed. Requests that
-    /// complete together share the time since the completion before them.
+    /// A request has completed with this gap; `beside` if it was in the device already when the one
+    /// before completed. Requests that complete together share the time since the completion before
+    /// them.
     pub(super) fn completed(
         &mut self,
         settings: &Settings,
@@ -254,7 +259,8 @@ impl Model {
         (self.gaps, self.predicted, self.nr) = (0, 0, 0);
     }
 
-    /// A read has completed `response` nanoseconds after it was issued; `alone` if no other was in the device in between.
+    /// A read has completed `response` nanoseconds after it was issued; `alone` if no other was in
+    /// the device in between.
     pub(super) fn respond(&mut self, nr_sectors: u32, bucket: usize, alone: bool, response: u64) {
         let extra = i64::from(nr_sectors.min(LARGEST)).saturating_sub(8).max(0);
         let transfer = ((self.of[0].slope * extra) >> BITS).max(SLOWEST * extra) as u64;
@@ -270,7 +276,8 @@ impl Model {
         self.unloaded_far |= far && alone;
     }
 
-    /// Nanoseconds of a small read that has the device to itself; a millisecond while that is unknown.
+    /// Nanoseconds of a small read that has the device to itself; a millisecond while that is
+    /// unknown.
     #[inline]
     pub(super) fn unloaded_ns(&self) -> u64 {
         if self.unloaded == 0 { 1_000_000 } else { self.unloaded }
@@ -293,7 +300,8 @@ impl Model {
         ((self.all.value >> BITS) as u64).max(LEAST)
     }
 
-    /// Whether far reads take so long that near ones, of which too few were seen, are worth a try: a millisecond alone.
+    /// Whether far reads take so long that near ones, of which too few were seen, are worth a try:
+    /// a millisecond alone.
     pub(super) fn may_have_positions(&self) -> bool {
         self.slow.nr >= ENOUGH
             && self.unloaded >= SECOND / 1000

@@ -1,8 +1,9 @@
 //! The requests that are held, and the flows they belong to.
 //!
-//! Each flow has a FIFO per class. Flows with requests are ordered by start tag, per class; those too far ahead of virtual time are
-//! throttled. Of the others, the oldest requests of each FIFO are exposed: the one-way order of sectors and the list of what is
-//! overdue have these only, so that a flow that crosses the slack moves a bounded number of requests.
+//! Each flow has a FIFO per class. Flows with requests are ordered by start tag, per class; those
+//! too far ahead of virtual time are throttled. Of the others, the oldest requests of each FIFO are
+//! exposed: the one-way order of sectors and the list of what is overdue have these only, so that a
+//! flow that crosses the slack moves a bounded number of requests.
 
 use crate::algorithm::flow_rule::Tags;
 use crate::algorithm::occupancy::model::Mean;
@@ -65,7 +66,8 @@ pub(super) struct Process {
     /// Its requests that wait, and those that are with the device.
     pub(super) queued: u32,
     pub(super) busy: u32,
-    /// The end of its last synchronous request, and when it completed; 0: not yet, or another is on its way.
+    /// The end of its last synchronous request, and when it completed; 0: not yet, or another is on
+    /// its way.
     pub(super) last_end: u64,
     pub(super) done: u64,
     pub(super) thinks: Thinks,

@@ -1,7 +1,9 @@
-//! The settings of `occupancy`: three targets, and every constant and switch of the mechanisms in one table.
+//! The settings of `occupancy`: three targets, and every constant and switch of the mechanisms in
+//! one table.
 //!
-//! A user sets a latency target per class. The other rows have [`Role::Internal`]: a module does not have them, `tune` and `advise`
-//! do not turn them. They exist so that a plan can switch off one mechanism at a time and a search can turn the constants.
+//! A user sets a latency target per class. The other rows have [`Role::Internal`]: a module does
+//! not have them, `tune` and `advise` do not turn them. They exist so that a plan can switch off
+//! one mechanism at a time and a search can turn the constants.
 
 use crate::kind::{Role, Tunable};
 

@@ -1,12 +1,14 @@
 //! Virtual time, weights, and burst credit.
 //!
-//! A flow that returns starts at V, or where it was if it was away for less than the slack, so that it has lost nothing by thinking.
+//! A flow that returns starts at V, or where it was if it was away for less than the slack, so that
+//! it has lost nothing by thinking.
 //!
-//! Credit: a process that starts, or returns after a second, while others have kept the device busy for 1 s gets up to 1000 mean random
-//! requests of occupancy on credit, half of that for each process that started within the last second. While it lasts, all
-//! processes on credit together weigh 7 times as much as all others, so that those keep an eighth. What is granted comes from one
-//! account that earns an eighth of the time, so that processes that keep starting do not keep the device. Flows with a declared
-//! weight have a share instead.
+//! Credit: a process that starts, or returns after a second, while others have kept the device busy
+//! for 1 s gets up to 1000 mean random requests of occupancy on credit, half of that for each
+//! process that started within the last second. While it lasts, all processes on credit together
+//! weigh 7 times as much as all others, so that those keep an eighth. What is granted comes from
+//! one account that earns an eighth of the time, so that processes that keep starting do not keep
+//! the device. Flows with a declared weight have a share instead.
 
 use std::collections::BTreeMap;
 
@@ -260,8 +262,8 @@ impl Shares {
         self.count(flow, of);
     }
 
-    /// The least start tag of active flows that have a share or credit: others do not run ahead of it by more than the slack, even
-    /// while all its requests are in the device.
+    /// The least start tag of active flows that have a share or credit: others do not run ahead of
+    /// it by more than the slack, even while all its requests are in the device.
     pub(super) fn least_entitled(&self) -> Option<u64> {
         self.entitled.first().map(|(start, _)| start)
     }

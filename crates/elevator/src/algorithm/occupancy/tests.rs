@@ -1,4 +1,5 @@
-//! The vectors of the proposal, and bad input: devices that stall, clocks that jump, processes by the thousand, extreme weights.
+//! The vectors of the proposal, and bad input: devices that stall, clocks that jump, processes by
+//! the thousand, extreme weights.
 
 use super::*;
 use crate::algorithm::flow_testing::{Drive, MS, of};
@@ -80,7 +81,8 @@ fn writes_are_charged_more_while_reads_beside_them_miss_their_target() {
     assert_eq!(factors, [10, 14, 16, 15, 14], "5, 7 and 8 times, then less");
 }
 
-/// Process 0 has read in order and process 1 far away, where a far way takes `far_ns`; the last request of process 0 has completed.
+/// Process 0 has read in order and process 1 far away, where a far way takes `far_ns`; the last
+/// request of process 0 has completed.
 fn taught(far_ns: u64) -> (Occupancy, u64) {
     let mut occupancy = bare();
     occupancy.set("anticipation", 0);
@@ -220,8 +222,8 @@ fn a_throttled_flow_goes_on_when_fairness_is_switched_off() {
     assert_eq!(drive.processes(60).len(), 44);
 }
 
-/// Ten readers that always have a request, 10 ms each; after 100 s, when the account is full, a program starts with `nr` reads, one after
-/// another. Its nanoseconds.
+/// Ten readers that always have a request, 10 ms each; after 100 s, when the account is full, a
+/// program starts with `nr` reads, one after another. Its nanoseconds.
 fn start_up(credit: u64, nr: u64) -> u64 {
     let mut occupancy = bare();
     occupancy.set("credit", credit);
@@ -252,7 +254,8 @@ fn a_program_that_starts_beside_ten_readers_has_seven_eighths_of_the_device() {
     assert!(twice >= 90 * SECOND, "{} ms, as credit ends", twice / MS);
 }
 
-/// A stream of reads that never ends, and one request of another process: how many of the stream go before it.
+/// A stream of reads that never ends, and one request of another process: how many of the stream go
+/// before it.
 fn passed_by_stream(other: BlockRequest, set: &[(&str, u64)]) -> u32 {
     let (mut occupancy, mut now) = taught(9 * MS);
     set.iter().for_each(|(name, value)| occupancy.set(name, *value));

@@ -1,7 +1,8 @@
 //! Think times of a process, and how long waiting for its next request pays.
 //!
-//! A histogram with 16 edges, 16 µs and its doubles, halved every 64 samples. The value of waiting until an edge is the saved time
-//! of those that come before, less the time spent until they come, and until the edge for those that do not.
+//! A histogram with 16 edges, 16 µs and its doubles, halved every 64 samples. The value of waiting
+//! until an edge is the saved time of those that come before, less the time spent until they come,
+//! and until the edge for those that do not.
 
 /// The first edge.
 const FIRST_NS: u64 = 16_000;
@@ -34,8 +35,8 @@ impl Thinks {
         self.nr >= ENOUGH
     }
 
-    /// Until how long after the last completion to wait, `elapsed` after it, if a request that comes saves `gain`; None: it does
-    /// not pay.
+    /// Until how long after the last completion to wait, `elapsed` after it, if a request that
+    /// comes saves `gain`; None: it does not pay.
     pub(super) fn best_wait(&self, elapsed: u64, gain: u64) -> Option<u64> {
         let first = (0..EDGES).find(|edge| FIRST_NS << edge > elapsed)?;
         let total: u64 = self.counts[first..].iter().map(|count| u64::from(*count)).sum();

@@ -1,12 +1,15 @@
-//! The window: how much predicted occupancy may be in the device, steered by the delay of completions.
+//! The window: how much predicted occupancy may be in the device, steered by the delay of
+//! completions.
 //!
-//! The strictest class that completed a request within the last second rules. After 16 of its completions and 4 targets: if more
-//! than a tenth of them took longer than the target, the window shrinks; if nine tenths took less than 0.8 of it and the window
-//! has held a request back, it grows, twofold until it was too large for the first time, then by a mean request. A target that is
-//! missed for a second with a window of one request is doubled.
+//! The strictest class that completed a request within the last second rules. After 16 of its
+//! completions and 4 targets: if more than a tenth of them took longer than the target, the window
+//! shrinks; if nine tenths took less than 0.8 of it and the window has held a request back, it
+//! grows, twofold until it was too large for the first time, then by a mean request. A target that
+//! is missed for a second with a window of one request is doubled.
 //!
-//! Write debt: a cache makes writes look short, and reads pay for them later. Every 100 ms in which writes were in the device, the
-//! factor of writes moves halfway to its largest value if reads missed their target, else half a step down to 1.
+//! Write debt: a cache makes writes look short, and reads pay for them later. Every 100 ms in which
+//! writes were in the device, the factor of writes moves halfway to its largest value if reads
+//! missed their target, else half a step down to 1.
 
 use crate::algorithm::occupancy::settings::{Key, Settings};
 
@@ -83,7 +86,8 @@ impl Window {
         if settings.on(Key::Debt) { occupancy.saturating_mul(self.debt) / 2 } else { occupancy }
     }
 
-    /// A request of this class has completed `delay` after it was issued. `least` is the least window.
+    /// A request of this class has completed `delay` after it was issued. `least` is the least
+    /// window.
     pub(super) fn completed(
         &mut self,
         settings: &Settings,

@@ -1,4 +1,5 @@
-//! Orders of real-time requests on one actuator: when they finish, EDF order, and the sweep over a group.
+//! Orders of real-time requests on one actuator: when they finish, EDF order, and the sweep over a
+//! group.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -52,7 +53,8 @@ pub(crate) fn misses(model: &ServiceModel, mut free: Free, jobs: &[Job]) -> usiz
     jobs.iter().filter(late).count()
 }
 
-/// The order in which EDF serves them: at each decision, of those released by then the smallest deadline; of equal ones the older.
+/// The order in which EDF serves them: at each decision, of those released by then the smallest
+/// deadline; of equal ones the older.
 pub(crate) fn edf_order(model: &ServiceModel, mut free: Free, jobs: &mut Vec<Job>) {
     let key = |job: &Job| (job.deadline, job.rank);
     if jobs.iter().all(|job| job.release <= free.now) {
@@ -77,7 +79,8 @@ pub(crate) fn edf_order(model: &ServiceModel, mut free: Free, jobs: &mut Vec<Job
     *jobs = order;
 }
 
-/// Orders a group by SCAN: from its end that is nearer to the head to the other one; upward if both are equally near.
+/// Orders a group by SCAN: from its end that is nearer to the head to the other one; upward if both
+/// are equally near.
 pub(crate) fn sweep(group: &mut [Job], head: u64) {
     let starts = || group.iter().map(|job| job.start);
     let (Some(low), Some(high)) = (starts().min(), starts().max()) else { return };

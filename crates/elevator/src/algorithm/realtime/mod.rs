@@ -1,11 +1,14 @@
-//! What the real-time schedulers have in common, so that the file of each holds its rule: the frame around a [`Rule`].
+//! What the real-time schedulers have in common, so that the file of each holds its rule: the frame
+//! around a [`Rule`].
 //!
-//! The frame keeps requests until their release, requeued requests, the actuator's position, and the requests without a deadline;
-//! the rule orders those with one. Where no request with a deadline is there, the others are served in the order of LOOK; a rule
-//! that knows the slack of its schedule lets them in before ([`Rule::has_slack_for`]).
+//! The frame keeps requests until their release, requeued requests, the actuator's position, and
+//! the requests without a deadline; the rule orders those with one. Where no request with a
+//! deadline is there, the others are served in the order of LOOK; a rule that knows the slack of
+//! its schedule lets them in before ([`Rule::has_slack_for`]).
 //!
-//! Evidence: everything here is proposed; the papers know neither merges nor requeued requests. Requests of different deadlines do not
-//! merge: the earlier deadline would bind both, and the plan would move more sectors than the deadline needs.
+//! Evidence: everything here is proposed; the papers know neither merges nor requeued requests.
+//! Requests of different deadlines do not merge: the earlier deadline would bind both, and the plan
+//! would move more sectors than the deadline needs.
 
 pub(crate) mod jobs;
 pub(crate) mod planned;
@@ -53,12 +56,14 @@ pub(crate) trait Rule: fmt::Debug + Send {
     /// The next request, if one is held. Asking again at the same time changes nothing.
     fn choose(&mut self, view: &View) -> Option<Choice>;
 
-    /// Whether the request without a deadline can be served now and every planned request still meets its deadline.
+    /// Whether the request without a deadline can be served now and every planned request still
+    /// meets its deadline.
     fn has_slack_for(&self, _view: &View, _other: &Held) -> bool {
         false
     }
 
-    /// Whether requests without a deadline wait for slack although the next request with one is not released.
+    /// Whether requests without a deadline wait for slack although the next request with one is not
+    /// released.
     fn guards_the_unreleased(&self) -> bool {
         false
     }
@@ -219,7 +224,8 @@ impl<R: Rule> RealTime<R> {
         }
         let stays = |tag: &u32| *tag == kept_tag || *tag == gone_tag;
         if kept.requeued {
-            // The one nearer to the end of the list is the earlier; both names stand for the survivor from now on.
+            // The one nearer to the end of the list is the earlier; both names stand for the
+            // survivor from now on.
             let later =
                 self.requeued.iter().position(stays).expect("both requests are in the list");
             self.requeued.remove(later);

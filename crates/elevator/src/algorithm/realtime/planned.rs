@@ -1,14 +1,19 @@
-//! A plan over all requests with deadlines, which a [`Planner`] makes: a rule of the frame for dm-scan, rg-scan and gsr.
+//! A plan over all requests with deadlines, which a [`Planner`] makes: a rule of the frame for
+//! dm-scan, rg-scan and gsr.
 //!
-//! Problem: planning looks at every request many times; a scheduler that plans at every arrival serves some thousand requests a
-//! second. Approach: the plan is kept and followed. For each of its requests the latest end is known at which all behind it
-//! still meet their deadlines: LF_k = min(d_k, LF_(k+1) − c_(k+1)). These are points in time, so they stay right when requests are
-//! dispatched from the front, whenever that is, and the slack for a request without a deadline is one comparison.
+//! Problem: planning looks at every request many times; a scheduler that plans at every arrival
+//! serves some thousand requests a second. Approach: the plan is kept and followed. For each of its
+//! requests the latest end is known at which all behind it still meet their deadlines: LF_k =
+//! min(d_k, LF_(k+1) − c_(k+1)). These are points in time, so they stay right when requests are
+//! dispatched from the front, whenever that is, and the slack for a request without a deadline is
+//! one comparison.
 //!
-//! Online (proposed; the papers plan a set that is known): arrivals are taken in when the next dispatch is asked for, at the place
-//! that the planner gives them; when arrivals since the last plan are `replan_percent` of the requests held, a new plan is made.
-//! While the next request of the plan is not released, its release is waited for, unless there were arrivals: then a new plan is made.
-//! With a queue depth above 1 the plan begins at the dispatch, not at the end of what the device has.
+//! Online (proposed; the papers plan a set that is known): arrivals are taken in when the next
+//! dispatch is asked for, at the place that the planner gives them; when arrivals since the last
+//! plan are `replan_percent` of the requests held, a new plan is made. While the next request of
+//! the plan is not released, its release is waited for, unless there were arrivals: then a new plan
+//! is made. With a queue depth above 1 the plan begins at the dispatch, not at the end of what the
+//! device has.
 
 use std::collections::VecDeque;
 
@@ -194,7 +199,8 @@ impl<P: Planner> Planned<P> {
         (before.due, before.latest) != (entry.due, entry.latest)
     }
 
-    /// Leaves the plan; the bounds of those before may be too early until the next plan, never too late.
+    /// Leaves the plan; the bounds of those before may be too early until the next plan, never too
+    /// late.
     fn take(&mut self, tag: u32) {
         if self.plan.front().is_some_and(|entry| entry.job.tag == tag) {
             self.plan.pop_front();

@@ -40,7 +40,8 @@ pub(crate) fn job(rank: u64, release: u64, deadline: u64, at: u64) -> Job {
     }
 }
 
-/// A scheduler and its disk, which serves as the geometry says. Tags count from 0 in order of insertion.
+/// A scheduler and its disk, which serves as the geometry says. Tags count from 0 in order of
+/// insertion.
 pub(crate) struct Bench {
     pub(crate) elevator: Box<dyn Elevator>,
     model: ServiceModel,
@@ -130,7 +131,8 @@ impl Bench {
     }
 }
 
-/// The order in which tasks (release, deadline, cylinder; milliseconds) that are all known at the start are served.
+/// The order in which tasks (release, deadline, cylinder; milliseconds) that are all known at the
+/// start are served.
 pub(crate) fn order(row: &ElevatorKind, head: u64, tasks: &[(u64, u64, u64)]) -> Vec<u32> {
     let mut bench = Bench::new(row, head, &[]);
     tasks.iter().for_each(|(release, deadline, at)| bench.task(*release, *deadline, *at));

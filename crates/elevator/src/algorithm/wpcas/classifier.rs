@@ -1,8 +1,10 @@
-//! PC, the process classifier of WPCAS: where most intervals of a process lie, and so how long to wait for it.
+//! PC, the process classifier of WPCAS: where most intervals of a process lie, and so how long to
+//! wait for it.
 //!
-//! Source: the WPCAS paper's equations 3 to 6 (confirmed); n, γ, the width of the densest interval, resolution and which of its
-//! points to take are not given there, and are ours (resolutions 2 to 7 and 9). Density is counted in bins that are kept up
-//! to date as intervals enter and leave the window; a decision looks, it does not count.
+//! Source: the WPCAS paper's equations 3 to 6 (confirmed); n, γ, the width of the densest interval,
+//! resolution and which of its points to take are not given there, and are ours (resolutions 2 to 7
+//! and 9). Density is counted in bins that are kept up to date as intervals enter and leave the
+//! window; a decision looks, it does not count.
 
 use super::ring::Ring;
 

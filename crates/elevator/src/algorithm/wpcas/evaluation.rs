@@ -1,11 +1,14 @@
-//! STE, the service time evaluation of WPCAS: is the expected time with anticipation shorter than without?
+//! STE, the service time evaluation of WPCAS: is the expected time with anticipation shorter than
+//! without?
 //!
-//! Source: the WPCAS paper's equations 7 to 12; confirmed, with the correct derivation where the paper slips: equation 11 has
-//! p_f twice, and equation 13 divides by what may be negative, which turns its test round. The gain is therefore kept as
-//! a product, Δ = p_s·(seek^s − seek^a − T_as) − p_f·P (derived), and, as only its sign is asked for, multiplied by the common
-//! denominator of p_s and p_f, so that integers are exact. Rotation and transfer are the same in both and cancel.
+//! Source: the WPCAS paper's equations 7 to 12; confirmed, with the correct derivation where the
+//! paper slips: equation 11 has p_f twice, and equation 13 divides by what may be negative, which
+//! turns its test round. The gain is therefore kept as a product, Δ = p_s·(seek^s − seek^a − T_as)
+//! − p_f·P (derived), and, as only its sign is asked for, multiplied by the common denominator of
+//! p_s and p_f, so that integers are exact. Rotation and transfer are the same in both and cancel.
 //!
-//! p_s = (s + 1)/(s + f + 2) of s successes and f failures (proposed): no division by zero, no certainty from nothing.
+//! p_s = (s + 1)/(s + f + 2) of s successes and f failures (proposed): no division by zero, no
+//! certainty from nothing.
 
 /// How waits for a process have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,7 +24,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// A wait of this length that succeeded; all counts are halved when there are so many (0: never).
+    /// A wait of this length that succeeded; all counts are halved when there are so many (0:
+    /// never).
     pub fn succeeded(&mut self, ns: u64, halving: u64) {
         self.successes += 1;
         self.success_ns += ns;

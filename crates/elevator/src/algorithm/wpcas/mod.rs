@@ -1,15 +1,16 @@
-//! wpcas: waits for as long as the most frequent intervals of a process suggest, and only if that shortens the expected
-//! service time.
+//! wpcas: waits for as long as the most frequent intervals of a process suggest, and only if that
+//! shortens the expected service time.
 //!
-//! Problem: anticipatory waits equally long for all processes, and also when the seek that it may save is short.
+//! Problem: anticipatory waits equally long for all processes, and also when the seek that it may
+//! save is short.
 //!
-//! Approach: a classifier (PC) derives the waiting time from the densest range of a process's intervals; a service time
-//! evaluation (STE) compares the expected gain of a wait with its cost. Without a geometry no seek can be saved and it
-//! never waits.
+//! Approach: a classifier (PC) derives the waiting time from the densest range of a process's
+//! intervals; a service time evaluation (STE) compares the expected gain of a wait with its cost.
+//! Without a geometry no seek can be saved and it never waits.
 //!
-//! Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. PC and STE are confirmed in the paper, the base
-//! in the kernel. What the paper leaves open, which includes most of the numbers, is proposed. Its equations 11 and 13 and
-//! its S_0 are wrong; see `wpcas/evaluation.rs`.
+//! Source: the WPCAS paper, on the anticipatory scheduler of Linux 2.6.20. PC and STE are confirmed
+//! in the paper, the base in the kernel. What the paper leaves open, which includes most of the
+//! numbers, is proposed. Its equations 11 and 13 and its S_0 are wrong; see `wpcas/evaluation.rs`.
 //!
 //! Parameters: those of anticipatory, and one for each open question of the paper:
 //!
@@ -41,9 +42,9 @@
 //! | 24 | relearning | after 64 decisions against a process one trial wait | `relearn` |
 //! | 25 | HZ | the arena's, 1000 for the paper | build |
 //!
-//! Departures (proposed): the seek time of a mean distance is interpolated between whole distances. After an arrival that
-//! does not break a wait STE is evaluated again; if it is negative, the wait is cancelled and counts neither as a success
-//! nor as a failure. Integer nanoseconds throughout.
+//! Departures (proposed): the seek time of a mean distance is interpolated between whole distances.
+//! After an arrival that does not break a wait STE is evaluated again; if it is negative, the wait
+//! is cancelled and counts neither as a success nor as a failure. Integer nanoseconds throughout.
 
 use crate::clock::Clock;
 use crate::geometry::Geometry;
@@ -474,7 +475,8 @@ impl Rule for ServiceTime {
     }
 }
 
-/// The actuator with other numbers; distances that a drive's sheet listed go when the curve changes.
+/// The actuator with other numbers; distances that a drive's sheet listed go when the curve
+/// changes.
 fn changed(geometry: &Geometry, change: impl FnOnce(&mut Geometry)) -> Geometry {
     let mut new = geometry.clone();
     change(&mut new);

@@ -1,6 +1,7 @@
 //! The last n numbers.
 
-/// The last n numbers of a process; n is an argument of each push, as the rings of thousands of processes share it.
+/// The last n numbers of a process; n is an argument of each push, as the rings of thousands of
+/// processes share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ring {
     values: Vec<u32>,

@@ -7,7 +7,8 @@ use crate::vocabulary::Time;
 
 const FAR: u64 = 2_000_000;
 
-/// A reader that thinks for 1 ms, and a far request against it; the moment of the reader's last completion.
+/// A reader that thinks for 1 ms, and a far request against it; the moment of the reader's last
+/// completion.
 fn against_far(bench: &mut Bench, requests: u64) -> Time {
     let end = bench.stream(ms(1), 0, 0, requests, 1000);
     bench.read(end, 1, FAR);
@@ -97,7 +98,8 @@ fn without_a_dense_interval_it_waits_for_the_mean_interval_or_literally_for_the_
     for (tas, wait_ns) in [(0, 6_000_000), (1, 3_000_000)] {
         let mut bench = with("tas", tas);
         let mut now = ms(1);
-        // Two intervals each of 1, 4, 7, 10 ms: mean 5.5, so 6 ms. Those of 1 and 4 ms end waits: mean 2.5, so 3 ms.
+        // Two intervals each of 1, 4, 7, 10 ms: mean 5.5, so 6 ms. Those of 1 and 4 ms end waits:
+        // mean 2.5, so 3 ms.
         for (at, think) in (0..).zip([0, 1, 4, 7, 10, 1, 4, 7, 10]) {
             now = now + think * 1_000_000;
             if at == 2 || at == 6 {
@@ -120,8 +122,8 @@ fn without_a_dense_interval_it_waits_for_the_mean_interval_or_literally_for_the_
     }
 }
 
-/// A reader that has thought for `think_us` twenty times, the last time while it was waited for against a write; the
-/// moment of its last completion. It is at `sector` and 168 further.
+/// A reader that has thought for `think_us` twenty times, the last time while it was waited for
+/// against a write; the moment of its last completion. It is at `sector` and 168 further.
 fn after_a_success(bench: &mut Bench, sector: u64, think_us: u64) -> Time {
     let end = bench.stream(ms(1), 0, sector, 20, think_us);
     bench.write(end, 9, if sector < FAR / 2 { FAR } else { 0 });
@@ -135,7 +137,8 @@ fn after_a_success(bench: &mut Bench, sector: u64, think_us: u64) -> Time {
 
 #[test]
 fn it_waits_only_if_the_seek_that_it_saves_is_worth_it() {
-    // 7 cylinders take 4.3 ms, 1462 take 19.7. Without a success T_as is 6 ms, so only the far one is worth it at p_s = 1/2.
+    // 7 cylinders take 4.3 ms, 1462 take 19.7. Without a success T_as is 6 ms, so only the far one
+    // is worth it at p_s = 1/2.
     for (sector, waits) in [(9600, false), (FAR, true)] {
         let mut bench = hp();
         let end = bench.stream(ms(1), 0, 0, 20, 1000);
@@ -261,8 +264,8 @@ fn the_candidate_is_the_next_in_order_or_the_nearest() {
     for (nearest, waits) in [(0, true), (1, false)] {
         let mut bench = with("nearest", nearest);
         let end = after_a_success(&mut bench, 1_500_000, 2800);
-        // The elevator goes 20 cylinders on rather than 10 back, which count twice: 5.0 ms against 4.5. P is 4 ms,
-        // T_as 2.8: 2·(5.0 − 2.8) > 4 and 2·(4.5 − 2.8) < 4.
+        // The elevator goes 20 cylinders on rather than 10 back, which count twice: 5.0 ms against
+        // 4.5. P is 4 ms, T_as 2.8: 2·(5.0 − 2.8) > 4 and 2·(4.5 − 2.8) < 4.
         bench.read(end, 1, 1_500_168 - 13_680);
         bench.read(end, 2, 1_500_168 + 27_000);
         assert_eq!(bench.dispatch(end).is_none(), waits, "nearest {nearest}");
@@ -369,7 +372,8 @@ fn a_smaller_window_forgets_sooner_and_a_turned_knob_forgets_nothing() {
 
 #[test]
 fn what_all_know_together_is_nobodys_own_history() {
-    // Nine requests of process 0 while each has its own history: the class of all is still unknown, and the other way round.
+    // Nine requests of process 0 while each has its own history: the class of all is still unknown,
+    // and the other way round.
     for (class, other) in [(0, 1), (1, 0)] {
         let mut bench = with("class", class);
         let end = against_far(&mut bench, 9);

@@ -1,8 +1,9 @@
 //! Elevators with a planted fault, each with the law that must detect it.
 //!
-//! A mutant is a correct elevator inside a wrapper with one fault. Its law is checked on it, and all laws on elevators without a fault,
-//! with the same inputs; the test fails if a mutant does not break its law, or if an elevator without a fault breaks any. With
-//! `SCHEDLAB_SOAK` set all laws are checked on all mutants, and it prints which others each mutant breaks.
+//! A mutant is a correct elevator inside a wrapper with one fault. Its law is checked on it, and
+//! all laws on elevators without a fault, with the same inputs; the test fails if a mutant does not
+//! break its law, or if an elevator without a fault breaks any. With `SCHEDLAB_SOAK` set all laws
+//! are checked on all mutants, and it prints which others each mutant breaks.
 
 mod mutant;
 

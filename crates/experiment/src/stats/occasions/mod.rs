@@ -1,25 +1,34 @@
-//! Several occasions of one experiment: an interval that holds for the effect on any day, not on one.
+//! Several occasions of one experiment: an interval that holds for the effect on any day, not on
+//! one.
 //!
-//! **Problem.** An interval over the blocks of one occasion covers the effect as it was on that occasion. Temperature, the disk's fill
-//! level, neighbours and the kernel differ from day to day, and shift every block of an occasion alike. Blocks of several occasions in
-//! one list are therefore no independent values: an interval over the list covers the mean effect in 66 to 72 % of the cases where 95 %
-//! are promised, once the effect varies between occasions by twice the standard error of one (8 blocks each, 2 to 10 occasions).
+//! **Problem.** An interval over the blocks of one occasion covers the effect as it was on that
+//! occasion. Temperature, the disk's fill level, neighbours and the kernel differ from day to day,
+//! and shift every block of an occasion alike. Blocks of several occasions in one list are
+//! therefore no independent values: an interval over the list covers the mean effect in 66 to 72 %
+//! of the cases where 95 % are promised, once the effect varies between occasions by twice the
+//! standard error of one (8 blocks each, 2 to 10 occasions).
 //!
-//! **Approach.** The model is that of random effects: y(k) = effect + between(k) + within(k), where y(k) is the mean log ratio of occasion
-//! k. The interval is Student's t over the K means, with K − 1 degrees of freedom. It estimates no weights and no variances, and holds for
-//! independent normal means of *any, also unequal* variances at alpha ≤ 8.3 % (Bakirov & Székely 2005; Ibragimov & Müller 2010, "t-Statistic
-//! Based Correlation and Heterogeneity Robust Inference"): occasions may have different numbers of blocks and different noise. It is never
-//! narrower than the fixed-effect interval, which the scatter within occasions gives alone: occasions that agree by chance prove little.
+//! **Approach.** The model is that of random effects: y(k) = effect + between(k) + within(k), where
+//! y(k) is the mean log ratio of occasion k. The interval is Student's t over the K means, with K −
+//! 1 degrees of freedom. It estimates no weights and no variances, and holds for independent normal
+//! means of *any, also unequal* variances at alpha ≤ 8.3 % (Bakirov & Székely 2005; Ibragimov &
+//! Müller 2010, "t-Statistic Based Correlation and Heterogeneity Robust Inference"): occasions may
+//! have different numbers of blocks and different noise. It is never narrower than the fixed-effect
+//! interval, which the scatter within occasions gives alone: occasions that agree by chance prove
+//! little.
 //!
-//! **Why not Hartung-Knapp-Sidik-Jonkman** with Paule-Mandel's variance, the usual choice of meta-analyses? Its weights are 1/(v + τ²) with
-//! v estimated from a handful of blocks. In 40,000 simulations a cell (95 % promised; K = 3, 5, 10; every other occasion with 7 times the
-//! noise) it covered 91.8 to 99.9 %, this interval 95.3 to 100 %. With equal v both are the same.
+//! **Why not Hartung-Knapp-Sidik-Jonkman** with Paule-Mandel's variance, the usual choice of
+//! meta-analyses? Its weights are 1/(v + τ²) with v estimated from a handful of blocks. In 40,000
+//! simulations a cell (95 % promised; K = 3, 5, 10; every other occasion with 7 times the noise) it
+//! covered 91.8 to 99.9 %, this interval 95.3 to 100 %. With equal v both are the same.
 //!
-//! **Shown beside it.** τ (Paule & Mandel 1982), the standard deviation between occasions that chance within them does not explain; I²
-//! (Higgins & Thompson 2002), its share of the variance; and what the next occasion will probably show.
+//! **Shown beside it.** τ (Paule & Mandel 1982), the standard deviation between occasions that
+//! chance within them does not explain; I² (Higgins & Thompson 2002), its share of the variance;
+//! and what the next occasion will probably show.
 //!
-//! **Limits.** Two occasions bound little: t with one degree of freedom is 12.7 at 95 %. The number of occasions is to be fixed
-//! beforehand. An occasion that stopped at its verdict has a mean that is too far from no effect; occasions of `--occasions` do not stop.
+//! **Limits.** Two occasions bound little: t with one degree of freedom is 12.7 at 95 %. The number
+//! of occasions is to be fixed beforehand. An occasion that stopped at its verdict has a mean that
+//! is too far from no effect; occasions of `--occasions` do not stop.
 
 use super::fixed::critical;
 use super::{Interval, Moments};
@@ -49,7 +58,8 @@ impl Occasion {
 pub struct Pooled {
     /// Number, mean and standard deviation of the occasions' means.
     pub means: Moments,
-    /// Variance of the mean that the scatter within occasions explains; 0 where an occasion's cannot be estimated.
+    /// Variance of the mean that the scatter within occasions explains; 0 where an occasion's
+    /// cannot be estimated.
     within: f64,
     /// Its degrees of freedom.
     degrees: f64,
@@ -69,7 +79,8 @@ impl Pooled {
         }
     }
 
-    /// The interval of the mean effect at confidence 1 − `alpha`; unbounded for fewer than two occasions.
+    /// The interval of the mean effect at confidence 1 − `alpha`; unbounded for fewer than two
+    /// occasions.
     pub fn interval(&self, alpha: f64) -> Interval {
         self.interval_of(self.means.n, alpha)
     }
@@ -86,21 +97,24 @@ impl Pooled {
         Interval::around(self.means.mean, between.max(within))
     }
 
-    /// Where the mean of one further occasion will lie at confidence 1 − `alpha`; unbounded for fewer than two occasions.
+    /// Where the mean of one further occasion will lie at confidence 1 − `alpha`; unbounded for
+    /// fewer than two occasions.
     pub fn next(&self, alpha: f64) -> Interval {
         let n = self.means.n as f64;
         if self.means.n < 2 {
             return Interval::UNBOUNDED;
         }
-        // The scatter within occasions alone: its variance is that of one occasion and that of the mean of n.
+        // The scatter within occasions alone: its variance is that of one occasion and that of the
+        // mean of n.
         let least = critical(self.degrees, alpha) * (self.within * (n + 1.0)).sqrt();
         let seen = critical(n - 1.0, alpha) * self.means.sd * (1.0 + 1.0 / n).sqrt();
         Interval::around(self.means.mean, seen.max(least))
     }
 }
 
-/// The standard deviation between occasions, and its share of the variance of their means (I²): Paule and Mandel's estimates. None with
-/// fewer than two occasions, or where the variance within one is not known.
+/// The standard deviation between occasions, and its share of the variance of their means (I²):
+/// Paule and Mandel's estimates. None with fewer than two occasions, or where the variance within
+/// one is not known.
 pub fn between(occasions: &[Occasion]) -> Option<(f64, f64)> {
     let of: Option<Vec<(f64, f64)>> =
         occasions.iter().map(|o| Some((o.mean, o.variance?))).collect();

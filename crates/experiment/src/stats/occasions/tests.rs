@@ -35,7 +35,8 @@ fn occasions_that_agree_by_chance_are_not_taken_for_certainty() {
     assert!(pooled.interval_of(12, 0.05).high < interval.high);
 }
 
-/// Paule & Mandel's estimate has τ² such that Q is its expectation; I² by hand for equal variances is τ²/(τ² + v).
+/// Paule & Mandel's estimate has τ² such that Q is its expectation; I² by hand for equal variances
+/// is τ²/(τ² + v).
 #[test]
 fn what_varies_between_occasions_is_what_their_own_scatter_does_not_explain() {
     let at = |mean, variance| Occasion { mean, variance: Some(variance), degrees: 7.0 };
@@ -87,8 +88,8 @@ enum Kind {
     HeavyTailed,
 }
 
-/// How often the interval misses the mean effect, in percent of `n` experiments of `k` occasions whose effects vary by `tau` standard
-/// errors of one.
+/// How often the interval misses the mean effect, in percent of `n` experiments of `k` occasions
+/// whose effects vary by `tau` standard errors of one.
 fn misses(rule: Rule, kind: Kind, k: usize, tau: f64, n: u64) -> u64 {
     let mut rng = ChaCha8Rng::seed_from_u64(k as u64 * 1000 + (tau * 10.0) as u64);
     let student = StudentT::new(3.0).unwrap();

@@ -1,22 +1,26 @@
 //! Group-sequential bounds: an experiment with a budget does not pay the price of one without.
 //!
-//! **Problem.** A confidence sequence ([`super::sequence`]) is valid however many looks there are. Nearly every experiment has a budget: its
-//! number of blocks N is known beforehand, and at N the sequence decides far fewer comparisons than one test would.
+//! **Problem.** A confidence sequence ([`super::sequence`]) is valid however many looks there are.
+//! Nearly every experiment has a budget: its number of blocks N is known beforehand, and at N the
+//! sequence decides far fewer comparisons than one test would.
 //!
-//! **Approach.** Alpha spending: of the error alpha, a(f) may have been used when the share f of the budget is used, and the bound
-//! at each look is what leaves exactly a(f) spent. The interval at a look is mean ± bound · sd/√n (the repeated confidence
-//! interval), so that all looks together miss the truth with probability alpha at most, whenever the experiment stops. The
-//! bounds are those of the t statistic itself, for the plan's own N ([`recursion`]): bounds for a known deviation are too narrow
-//! at such N.
+//! **Approach.** Alpha spending: of the error alpha, a(f) may have been used when the share f of
+//! the budget is used, and the bound at each look is what leaves exactly a(f) spent. The interval
+//! at a look is mean ± bound · sd/√n (the repeated confidence interval), so that all looks together
+//! miss the truth with probability alpha at most, whenever the experiment stops. The bounds are
+//! those of the t statistic itself, for the plan's own N ([`recursion`]): bounds for a known
+//! deviation are too narrow at such N.
 //!
-//! **Parameters.** The first look is after block [`FIRST_LOOK`]; then one after each. The spending function is that of the gamma
-//! family with γ = [`GAMMA`]: a(f) = alpha (1 − e^(−γf))/(1 − e^(−γ)), nearly linear for γ near 0 and late for negative γ.
+//! **Parameters.** The first look is after block [`FIRST_LOOK`]; then one after each. The spending
+//! function is that of the gamma family with γ = [`GAMMA`]: a(f) = alpha (1 − e^(−γf))/(1 −
+//! e^(−γ)), nearly linear for γ near 0 and late for negative γ.
 //!
-//! **The last look.** When a budget of time ends before block N, that end was not chosen by the data, and what is left of alpha
-//! is spent at the look there ([`Look::Last`]).
+//! **The last look.** When a budget of time ends before block N, that end was not chosen by the
+//! data, and what is left of alpha is spent at the look there ([`Look::Last`]).
 //!
-//! **Source.** Lan & DeMets 1983 (spending functions), Hwang, Shih & DeCani 1990 (the family), Jennison & Turnbull 1989 (repeated
-//! confidence intervals). **Departures**: the bounds of t instead of z; γ is ours.
+//! **Source.** Lan & DeMets 1983 (spending functions), Hwang, Shih & DeCani 1990 (the family),
+//! Jennison & Turnbull 1989 (repeated confidence intervals). **Departures**: the bounds of t
+//! instead of z; γ is ours.
 
 mod recursion;
 
@@ -29,12 +33,14 @@ use recursion::{Law, State, Step};
 use super::sequence::LEAST_WITHOUT_SPREAD;
 use super::{Interval, Moments};
 
-/// The first look is after this many values: with fewer there is nearly nothing to spend and t has no bounds to speak of.
+/// The first look is after this many values: with fewer there is nearly nothing to spend and t has
+/// no bounds to speak of.
 pub const FIRST_LOOK: usize = 4;
 
-/// The parameter of the spending function. Chosen by power and mean blocks at N = 24 for effects of 0.5, 1 and 2 block
-/// deviations (20,000 experiments each): −1: 56 %, 99 %, 6.6 blocks at 2; −2: 58 %, 99 %, 7.0; −3: 60 %, 99 %, 7.5; −4: 61 %,
-/// 99 %, 8.0. −2 leaves 3 to 7 points of a fixed design's power and decides large effects in a few blocks.
+/// The parameter of the spending function. Chosen by power and mean blocks at N = 24 for effects of
+/// 0.5, 1 and 2 block deviations (20,000 experiments each): −1: 56 %, 99 %, 6.6 blocks at 2; −2: 58
+/// %, 99 %, 7.0; −3: 60 %, 99 %, 7.5; −4: 61 %, 99 %, 8.0. −2 leaves 3 to 7 points of a fixed
+/// design's power and decides large effects in a few blocks.
 pub const GAMMA: f64 = -2.0;
 
 /// Tables of bounds that are kept; beyond, all are computed anew.
@@ -64,8 +70,9 @@ pub fn spent(gamma: f64, f: f64) -> f64 {
     if gamma == 0.0 { f } else { (-gamma * f).exp_m1() / (-gamma).exp_m1() }
 }
 
-/// The |t| that decides at a look after `n` values, at a two-sided level `alpha`; for [`Sides::One`] the t that
-/// decides upwards at the one-sided level `alpha`. None before the first look and after the last.
+/// The |t| that decides at a look after `n` values, at a two-sided level `alpha`; for
+/// [`Sides::One`] the t that decides upwards at the one-sided level `alpha`. None before the first
+/// look and after the last.
 pub fn critical_t(design: Design, n: usize, alpha: f64, sides: Sides) -> Option<f64> {
     let Design { planned, look } = design;
     if n < FIRST_LOOK || n > planned || !(1e-9..1.0).contains(&alpha) {
@@ -80,8 +87,8 @@ pub fn critical_t(design: Design, n: usize, alpha: f64, sides: Sides) -> Option<
     }
 }
 
-/// The repeated confidence interval for a mean after `moments.n` values: two-sided at `alpha`, or both one-sided
-/// bounds at `alpha` each.
+/// The repeated confidence interval for a mean after `moments.n` values: two-sided at `alpha`, or
+/// both one-sided bounds at `alpha` each.
 pub fn interval(moments: &Moments, design: Design, alpha: f64, sides: Sides) -> Interval {
     if moments.n < LEAST_WITHOUT_SPREAD && moments.sd == 0.0 {
         return Interval::UNBOUNDED;
@@ -105,7 +112,8 @@ struct Table {
 
 type Key = (usize, u64, Sides);
 
-/// The table, from the cache: bounds are a function of the key, so that it does not matter who computed them first.
+/// The table, from the cache: bounds are a function of the key, so that it does not matter who
+/// computed them first.
 fn table(planned: usize, alpha: f64, sides: Sides) -> Arc<Mutex<Table>> {
     static TABLES: OnceLock<Mutex<BTreeMap<Key, Arc<Mutex<Table>>>>> = OnceLock::new();
     let tables = TABLES.get_or_init(Mutex::default);

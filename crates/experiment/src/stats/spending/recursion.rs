@@ -1,21 +1,26 @@
 //! The joint law of a statistic at successive looks, in one dimension.
 //!
-//! **Problem.** A bound at look k has to be crossed *for the first time* with a given probability. That needs the joint law of the
-//! statistics of all looks so far, which for a mean of unknown deviation depends on two numbers, the sum and the sum of squares.
+//! **Problem.** A bound at look k has to be crossed *for the first time* with a given probability.
+//! That needs the joint law of the statistics of all looks so far, which for a mean of unknown
+//! deviation depends on two numbers, the sum and the sum of squares.
 //!
-//! **Approach.** Under the null the direction of (x₁ … x_k) in space is uniform and independent of its length. Hence the cosine
-//! between that direction and (1 … 1), ρ = sin φ, which is t in another coordinate (t = √(k − 1) tan φ), is a Markov chain by
-//! itself: one dimension suffices. It is followed backwards. Let H(φ) be the probability that no look so far crossed its bound,
-//! given φ now. One look later the last value, given the new φ', is a coordinate of a uniform direction; with it the former φ
-//! follows, and the new H(φ') is the mean of the former H over that coordinate. H is smooth between the bounds and zero
-//! beyond, so that few points suffice: Gauss–Legendre for the mean, Chebyshev polynomials between. Forwards the same chain has
+//! **Approach.** Under the null the direction of (x₁ … x_k) in space is uniform and independent of
+//! its length. Hence the cosine between that direction and (1 … 1), ρ = sin φ, which is t in
+//! another coordinate (t = √(k − 1) tan φ), is a Markov chain by itself: one dimension suffices. It
+//! is followed backwards. Let H(φ) be the probability that no look so far crossed its bound, given
+//! φ now. One look later the last value, given the new φ', is a coordinate of a uniform direction;
+//! with it the former φ follows, and the new H(φ') is the mean of the former H over that
+//! coordinate. H is smooth between the bounds and zero beyond, so that few points suffice:
+//! Gauss–Legendre for the mean, Chebyshev polynomials between. Forwards the same chain has
 //! densities with poles, which is why it is not followed forwards.
 //!
-//! The probability of a first crossing is the integral of the null density of φ' times that mean, beyond the bound.
+//! The probability of a first crossing is the integral of the null density of φ' times that mean,
+//! beyond the bound.
 //!
-//! **Source.** The recursion over looks is that of Armitage, McPherson & Rowe 1969; its form for t is derived here, from the
-//! spherical symmetry of normal values, and held against simulation below. [`Law::Normal`] is the textbook's case of a known
-//! deviation, for comparison with printed tables.
+//! **Source.** The recursion over looks is that of Armitage, McPherson & Rowe 1969; its form for t
+//! is derived here, from the spherical symmetry of normal values, and held against simulation
+//! below. [`Law::Normal`] is the textbook's case of a known deviation, for comparison with printed
+//! tables.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -97,7 +102,8 @@ impl<'a> Step<'a> {
             return high;
         }
         let target = spend.ln();
-        // The logarithm of the probability is close to a parabola: Newton finds it in a few steps, halving keeps it in bounds.
+        // The logarithm of the probability is close to a parabola: Newton finds it in a few steps,
+        // halving keeps it in bounds.
         let guess = |before: &State| self.coordinate(before.statistic()).min(high * 0.999);
         let mut at = self.before.map_or(high / 2.0, guess);
         for _ in 0..60 {
@@ -224,8 +230,9 @@ impl State {
         (x * b1 - b2 + self.coefficients[0]).clamp(0.0, 1.0)
     }
 
-    /// H one value later, at the angle `at`. The last value over the length of all is v = ρ/√(k+1) + √(1 − ρ²) √(k/(k+1)) w, with w
-    /// a coordinate of a uniform direction in k dimensions; r = √k ρ of before is (r' − v)/√(1 − v²).
+    /// H one value later, at the angle `at`. The last value over the length of all is v = ρ/√(k+1) +
+    /// √(1 − ρ²) √(k/(k+1)) w, with w a coordinate of a uniform direction in k dimensions; r = √k ρ
+    /// of before is (r' − v)/√(1 − v²).
     fn mean_over_the_last_value(&self, at: f64) -> f64 {
         let k = self.n as f64;
         let (rho, rest) = at.sin_cos();
@@ -259,7 +266,8 @@ impl State {
         })
     }
 
-    /// H one value later, at `at`: given z' after k + 1 values, z after k is normal around z' √(k/(k+1)) with variance 1/(k+1).
+    /// H one value later, at `at`: given z' after k + 1 values, z after k is normal around z'
+    /// √(k/(k+1)) with variance 1/(k+1).
     fn mean_over_the_last_increment(&self, at: f64) -> f64 {
         let k = self.n as f64;
         let (centre, deviation) = (at * (k / (k + 1.0)).sqrt(), 1.0 / (k + 1.0).sqrt());
@@ -271,7 +279,8 @@ impl State {
     }
 }
 
-/// The density of the angle whose sine is a coordinate of a uniform direction in n dimensions: proportional to cos^(n−2).
+/// The density of the angle whose sine is a coordinate of a uniform direction in n dimensions:
+/// proportional to cos^(n−2).
 #[derive(Debug, Clone, Copy)]
 struct Cosine {
     log_scale: f64,

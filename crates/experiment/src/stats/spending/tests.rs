@@ -7,8 +7,8 @@ use rand_distr::{Distribution, StandardNormal};
 use super::super::Running;
 use super::*;
 
-/// Critical values of `looks` equally spaced looks at a normal statistic that are crossed with probability `total` in all, if each is
-/// `shape(k)` times one constant.
+/// Critical values of `looks` equally spaced looks at a normal statistic that are crossed with
+/// probability `total` in all, if each is `shape(k)` times one constant.
 fn constant(looks: usize, total: f64, shape: impl Fn(usize) -> f64) -> f64 {
     let crossed = |c: f64| {
         let mut state: Option<State> = None;
@@ -39,7 +39,8 @@ fn pocock_and_obrien_fleming_come_out_as_printed() {
     assert!((obrien - 2.040).abs() < 6e-4, "{obrien}");
 }
 
-/// Critical values of looks at a normal statistic, each after one more of `looks` equal shares of the data.
+/// Critical values of looks at a normal statistic, each after one more of `looks` equal shares of
+/// the data.
 fn by_spending(looks: usize, total: f64, sides: Sides, gamma: f64) -> Vec<f64> {
     let mut states: Vec<State> = Vec::new();
     for k in 1..=looks {
@@ -122,7 +123,8 @@ fn what_is_left_is_spent_at_a_last_look_that_time_set() {
 
 #[test]
 fn bounds_do_not_depend_on_the_number_of_points_that_they_are_computed_with() {
-    // Pinned, so that a change of the quadrature is seen; the simulations above say that they are right.
+    // Pinned, so that a change of the quadrature is seen; the simulations above say that they are
+    // right.
     let found = [4, 12, 24].map(|n| {
         let t =
             critical_t(Design { planned: 24, look: Look::Planned }, n, 0.05, Sides::Two).unwrap();

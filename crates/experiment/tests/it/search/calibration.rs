@@ -1,5 +1,6 @@
-//! What is promised of a recommendation, counted over simulated searches: where nothing is better, something is recommended in at most
-//! alpha of them, and the final interval covers. The same count convicts a rule known to be wrong.
+//! What is promised of a recommendation, counted over simulated searches: where nothing is better,
+//! something is recommended in at most alpha of them, and the final interval covers. The same count
+//! convicts a rule known to be wrong.
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
@@ -10,8 +11,8 @@ use experiment::stats::{Interval, Moments, fixed};
 use rand_distr::{Distribution, StandardNormal};
 
 const ALPHA: f64 = 0.05;
-/// Searches for the right rule, and the 99.99 % point of the binomial distribution at 5 % of them: a rule that errs in 9 % is convicted
-/// with a probability of 99 %.
+/// Searches for the right rule, and the 99.99 % point of the binomial distribution at 5 % of them:
+/// a rule that errs in 9 % is convicted with a probability of 99 %.
 const SEARCHES: u32 = 1500;
 const BOUND: u32 = 108;
 /// The same for the wrong rule, which errs in more than 12 %: 98 %.
@@ -31,7 +32,8 @@ fn space() -> Space {
     Space::new(vec![branch("a"), branch("b")]).unwrap()
 }
 
-/// Effects of the winner: in the search, and in fresh blocks until the rule has decided or twelve are measured.
+/// Effects of the winner: in the search, and in fresh blocks until the rule has decided or twelve
+/// are measured.
 struct Searched {
     search: Vec<f64>,
     fresh: Vec<f64>,
@@ -49,13 +51,15 @@ fn corrected(
     belief::interval(space, winner, search, fresh, ALPHA)
 }
 
-/// The wrong rule: Student's interval over the winner's trials of the search, as if it had not been chosen by them.
+/// The wrong rule: Student's interval over the winner's trials of the search, as if it had not been
+/// chosen by them.
 fn naive(_: &Space, _: &experiment::search::Point, search: &[f64], _: &[f64]) -> Interval {
     fixed::paired_t(&Moments::of(search), ALPHA)
 }
 
-/// One search over candidates that are all `truth` better than the default, and the confirmation of its winner. Of each block a part of
-/// the noise is the default's, and the same for every candidate.
+/// One search over candidates that are all `truth` better than the default, and the confirmation of
+/// its winner. Of each block a part of the noise is the default's, and the same for every
+/// candidate.
 fn searched(seed: u64, mode: Mode, truth: f64, rule: Rule) -> Option<Searched> {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let mut normal = move || -> f64 { StandardNormal.sample(&mut rng) };

@@ -110,7 +110,8 @@ pub fn load(dir: &Path, file: &str, objects: &Objects) -> Cores {
     compile(&arguments);
     let path =
         CString::new(object.into_os_string().into_encoded_bytes()).expect("a path has no zero");
-    // SAFETY: the object was just made of the cores; it has no initialisers, and its symbols are looked up by name only.
+    // SAFETY: the object was just made of the cores; it has no initialisers, and its symbols are
+    // looked up by name only.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     assert!(!handle.is_null(), "the object can be loaded");
     let named = |name: &CStr| {
@@ -120,7 +121,8 @@ pub fn load(dir: &Path, file: &str, objects: &Objects) -> Cores {
         found
     };
     let ops = [c"core_anticipatory", c"core_wpcas", c"core_occupancy"].map(|name| {
-        // SAFETY: the symbol is a constant of the type that elevator.h says, and stays as long as the object.
+        // SAFETY: the symbol is a constant of the type that elevator.h says, and stays as long as
+        // the object.
         unsafe { &*named(name).cast::<Ops>() }
     });
     // SAFETY: a `Seek` is a pointer to a function of the type that this one has in shim.c.

@@ -1,8 +1,10 @@
-//! Instructions of a scheduler for one request, counted by callgrind: what neither the load on the machine nor its clock changes.
+//! Instructions of a scheduler for one request, counted by callgrind: what neither the load on the
+//! machine nor its clock changes.
 //!
-//! A bed keeps the same number of requests in the scheduler. Only the calls of the scheduler count: callgrind collects inside
-//! [`counted`], or for a core in C inside its own functions, so that neither the bed nor the wrapper of the core does. One run of the
-//! program serves all rows and cases: callgrind writes a file at each call of [`mark`], so that the filling does not count.
+//! A bed keeps the same number of requests in the scheduler. Only the calls of the scheduler count:
+//! callgrind collects inside [`counted`], or for a core in C inside its own functions, so that
+//! neither the bed nor the wrapper of the core does. One run of the program serves all rows and
+//! cases: callgrind writes a file at each call of [`mark`], so that the filling does not count.
 #![allow(dead_code, unreachable_pub)]
 
 use std::collections::VecDeque;
@@ -23,7 +25,8 @@ pub struct Case {
     pub flows: u32,
     /// Requests that the device takes.
     pub depth: u32,
-    /// Whether positions matter: flows are sequential, and a far way takes 8 ms. Else all is random and takes 20 µs.
+    /// Whether positions matter: flows are sequential, and a far way takes 8 ms. Else all is random
+    /// and takes 20 µs.
     pub disk: bool,
 }
 
@@ -196,7 +199,8 @@ pub fn run_if_asked(rows: &[&ElevatorKind]) -> bool {
     true
 }
 
-/// Instructions for one request of each row in its case; `own`: the arguments with which this program calls [`run_if_asked`].
+/// Instructions for one request of each row in its case; `own`: the arguments with which this
+/// program calls [`run_if_asked`].
 pub fn instructions(asked: &[(&str, Case)], own: &[&str]) -> Vec<f64> {
     let is_c = |name: &str| name == "c-occupancy";
     let counts = [false, true].map(|of_c| {

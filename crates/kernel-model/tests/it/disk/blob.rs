@@ -1,7 +1,9 @@
-//! Tables that are not as the simulator writes them: refused, or a disk that behaves. Nothing is read or written outside.
+//! Tables that are not as the simulator writes them: refused, or a disk that behaves. Nothing is
+//! read or written outside.
 //!
-//! The C code is compiled to trap at undefined behaviour. For addresses: `CFLAGS=-fsanitize=address cargo rustc -p kernel-model --test
-//! blob -- -C link-arg=-lasan`, then run it with libasan.so preloaded and `ASAN_OPTIONS=detect_leaks=0`.
+//! The C code is compiled to trap at undefined behaviour. For addresses:
+//! `CFLAGS=-fsanitize=address cargo rustc -p kernel-model --test blob -- -C link-arg=-lasan`, then
+//! run it with libasan.so preloaded and `ASAN_OPTIONS=detect_leaks=0`.
 
 use elevator::{Op, Time};
 use kernel_model::disk::CDisk;
@@ -26,7 +28,8 @@ fn tables(of: usize) -> Vec<u8> {
     device(SPECIFICATIONS[of], 1).unwrap().tables().unwrap()
 }
 
-/// A few hundred events of whatever the disk is; it must be done with all that it took, and take no more than it says.
+/// A few hundred events of whatever the disk is; it must be done with all that it took, and take no
+/// more than it says.
 fn exercise(tables: &[u8], seed: u64) {
     let Some(mut disk) = CDisk::new(tables) else { return };
     let (mut random, mut now, mut inside, mut done) = (stream(seed, "commands"), 0, 0, Vec::new());
@@ -111,7 +114,8 @@ proptest! {
     }
 }
 
-/// The numbers of a hard disk's tables that have bounds: their place, and a value just outside of them.
+/// The numbers of a hard disk's tables that have bounds: their place, and a value just outside of
+/// them.
 const BEYOND: [(usize, u64); 57] = [
     (16, 0),
     (16, 1 << 48),
@@ -181,7 +185,8 @@ fn each_number_out_of_its_bounds_is_refused() {
         bad[at..at + 8].copy_from_slice(&value.to_le_bytes());
         assert!(CDisk::new(&bad).is_none(), "{value} at byte {at}");
     }
-    // More sectors than the zones hold, a seek that takes time over no distance, and one over two seconds.
+    // More sectors than the zones hold, a seek that takes time over no distance, and one over two
+    // seconds.
     for (at, value) in [(16, 2_684_017), (384, 1), (392, u64::from(2_000_000_001_u32))] {
         let mut bad = good.clone();
         bad[at..at + 4].copy_from_slice(&(value as u32).to_le_bytes());

@@ -1,4 +1,5 @@
-//! The C disk against the Rust devices: the same commands at the same times have the same outcome, to the nanosecond.
+//! The C disk against the Rust devices: the same commands at the same times have the same outcome,
+//! to the nanosecond.
 
 use elevator::{Op, Time};
 use kernel_model::disk::CDisk;
@@ -45,7 +46,8 @@ fn made(specification: &str, seed: u64) -> Box<dyn DeviceModel> {
     device_from_toml(MEASURED, &changes, seed).unwrap()
 }
 
-/// Sectors of nine nanoseconds, where every rounding shows; tracks of one sector; a slow arm and a late bus.
+/// Sectors of nine nanoseconds, where every rounding shows; tracks of one sector; a slow arm and a
+/// late bus.
 const ODD: [&str; 3] = [
     "hp97560:rpm=100000:zones.0.1=65535:zones.0.2=100:segments=4:segment_sectors=100000:read_ahead=100000:queue_depth=4",
     "hp97560:zones.0.1=1:zones.0.2=1:zones.0.3=0:queue_depth=7:write_cache=99:immediate_reporting=1:segments=3",
@@ -63,7 +65,8 @@ fn specifications() -> Vec<String> {
     .collect()
 }
 
-/// Commands as several clients might give them: streams that go on, neighbours, what was written before, anywhere.
+/// Commands as several clients might give them: streams that go on, neighbours, what was written
+/// before, anywhere.
 struct Commands {
     random: Stream,
     sectors: u64,
@@ -262,7 +265,8 @@ fn every_row_says_whether_the_kernel_has_its_model() {
     }
 }
 
-/// Where rounding decides whether a sector has just been read on: random times hardly ever meet that nanosecond.
+/// Where rounding decides whether a sector has just been read on: random times hardly ever meet
+/// that nanosecond.
 #[test]
 fn a_sector_that_has_passed_at_this_nanosecond_is_in_the_cache_in_both() {
     let specification = format!("{}:bus_bytes_per_s=1000000000000", ODD[0]);
@@ -278,7 +282,8 @@ fn a_sector_that_has_passed_at_this_nanosecond_is_in_the_cache_in_both() {
             c.submit(Time::ZERO, read(0, 0, 5));
             let at = ours.next_event().unwrap().as_ns();
             both_advance(ours.as_mut(), &mut c, at, &mut done, &mut timed);
-            // 600,000 ns a revolution of 65,535 sectors; the sector passes at this nanosecond, one before or one after.
+            // 600,000 ns a revolution of 65,535 sectors; the sector passes at this nanosecond, one
+            // before or one after.
             let passes = at + u64::from(ahead) * 600_000 / 65_535 + late;
             let now = passes.saturating_sub(1).max(at);
             both_advance(ours.as_mut(), &mut c, now, &mut done, &mut timed);

@@ -1,5 +1,5 @@
-//! What happens in the world but dispatches, completions and timers: requests come in, grow and are joined, processes end, and
-//! tunables are turned.
+//! What happens in the world but dispatches, completions and timers: requests come in, grow and are
+//! joined, processes end, and tunables are turned.
 
 use elevator::testing::request;
 use elevator::{BlockRequest, Elevator, InsertAt, Merge, Op, PrioClass, Priority};
@@ -66,7 +66,8 @@ impl World {
 
     pub(super) fn insert_at_head(&mut self) -> Outcome {
         let who = self.random.below(self.clients.len() as u64) as usize;
-        // A process begins with an ordinary request: the Rust elevators take no note of a number that is given anew otherwise.
+        // A process begins with an ordinary request: the Rust elevators take no note of a number
+        // that is given anew otherwise.
         if self.outstanding[self.clients[who].number as usize] == 0 {
             return Ok(());
         }
@@ -130,7 +131,8 @@ impl World {
         self.grow(&request, &piece)
     }
 
-    /// The core finds a request at the piece's front if and only if the Rust elevator would let a queue join it.
+    /// The core finds a request at the piece's front if and only if the Rust elevator would let a
+    /// queue join it.
     fn compare_front(&mut self, piece: &BlockRequest) -> Outcome {
         self.trace.note(Act::AskForFront(*piece, MAX_SECTORS));
         let fits = |known: &Known| {
@@ -206,7 +208,8 @@ impl World {
         self.grow(&one, &two)
     }
 
-    /// A process ends, and another one begins in its place: with a number that was never used, or one that is free again.
+    /// A process ends, and another one begins in its place: with a number that was never used, or
+    /// one that is free again.
     pub(super) fn exit(&mut self) -> Outcome {
         let who = self.random.below(self.clients.len() as u64) as usize;
         let number = self.clients[who].number;

@@ -1,11 +1,12 @@
 //! Two elevators, one of Rust and one of C, with the same input, which must give the same answers.
 //!
-//! Most operations are those of a few processes and a device (requests, think times and close requests; completions;
-//! timers), because only they make waits begin and end. In between there are merges, requeues, exits, changes of tunables
-//! and long pauses. After every operation all queries of the elevators are compared.
+//! Most operations are those of a few processes and a device (requests, think times and close
+//! requests; completions; timers), because only they make waits begin and end. In between there are
+//! merges, requeues, exits, changes of tunables and long pauses. After every operation all queries
+//! of the elevators are compared.
 //!
-//! A number is reused only when no request of its former process is left and it is not waited for: otherwise the two
-//! differ by design (see the head of kernel/core/antic.c).
+//! A number is reused only when no request of its former process is left and it is not waited for:
+//! otherwise the two differ by design (see the head of kernel/core/antic.c).
 #![allow(dead_code, unreachable_pub)]
 
 mod acts;

@@ -1,4 +1,5 @@
-//! Seek times: a nanosecond that is wrong rarely turns a decision, so they are compared by themselves.
+//! Seek times: a nanosecond that is wrong rarely turns a decision, so they are compared by
+//! themselves.
 
 use elevator::SeekCurve;
 use kernel_model::Seek;

@@ -81,7 +81,8 @@ pub struct World {
     pub(super) tally: Tally,
     pub(super) trace: Trace,
     pub(super) looked_at: usize,
-    /// The core learns from a device, so that there must be one: requests take their time by distance, one after another.
+    /// The core learns from a device, so that there must be one: requests take their time by
+    /// distance, one after another.
     pub(super) shares: bool,
     device: Device,
 }
@@ -231,7 +232,8 @@ impl World {
             let of = [self.rust.may_exceed(client.number), self.c.may_exceed(client.number)];
             same("may exceed", of[0], of[1])?;
         }
-        // Tunables change only where they are set, and there all are compared: one after each operation is enough.
+        // Tunables change only where they are set, and there all are compared: one after each
+        // operation is enough.
         self.looked_at = (self.looked_at + 1) % self.kind.len();
         self.compare_tunable(self.kind[self.looked_at].name)
     }
@@ -331,7 +333,8 @@ impl World {
         let chosen = !known.at_head;
         self.in_device += 1;
         self.tally.dispatched += 1;
-        // A request created after the last one of a former process has been chosen: that process is not waited for.
+        // A request created after the last one of a former process has been chosen: that process is
+        // not waited for.
         let outstanding = &self.outstanding;
         let next = self.seq;
         let reusable = &mut self.reusable;

@@ -1,4 +1,5 @@
-//! The process of one work or load: an order on standard input, a report as the last line of standard output.
+//! The process of one work or load: an order on standard input, a report as the last line of
+//! standard output.
 
 use std::io::Read;
 

@@ -1,8 +1,10 @@
-//! The machine's CPUs under test: programs placed on them, and settings of the kernel's CPU scheduler.
+//! The machine's CPUs under test: programs placed on them, and settings of the kernel's CPU
+//! scheduler.
 //!
-//! The same plan, record and verdicts as for devices. What an arm asks for is of two kinds: what goes with the measured program (nice level,
-//! policy, CPUs), which is given to it when it is started and read back from the kernel; and what is changed on the machine, which
-//! goes through the guard of `machine::cpu` and its journal.
+//! The same plan, record and verdicts as for devices. What an arm asks for is of two kinds: what
+//! goes with the measured program (nice level, policy, CPUs), which is given to it when it is
+//! started and read back from the kernel; and what is changed on the machine, which goes through
+//! the guard of `machine::cpu` and its journal.
 
 pub mod background;
 pub mod inside;
@@ -47,7 +49,8 @@ pub fn keys() -> Vec<&'static str> {
 /// The machine's CPUs, ours for the time of an experiment.
 pub struct CpuArena<'a> {
     root: Root,
-    /// In this order when dropped: what was changed on the machine first, since a program of the session may be the scheduler.
+    /// In this order when dropped: what was changed on the machine first, since a program of the
+    /// session may be the scheduler.
     guard: Option<Guard>,
     programs: Programs,
     session: Option<Session>,
@@ -199,7 +202,8 @@ impl Arena for CpuArena<'_> {
         Ok(self.arms.admit(&arm.name, setting))
     }
 
-    /// Looks for the programs, and starts a no-op under every arm, so that a missing permission is reported before the first trial.
+    /// Looks for the programs, and starts a no-op under every arm, so that a missing permission is
+    /// reported before the first trial.
     fn rehearse(&mut self) -> Result<()> {
         let noted = ProcessStats::default();
         let programs = Programs::find(&self.workloads, &self.context(self.session()?, &noted))?;

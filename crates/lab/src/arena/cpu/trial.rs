@@ -1,4 +1,5 @@
-//! One trial on the machine's CPUs: the workload, the counters around it, and the reasons that void it.
+//! One trial on the machine's CPUs: the workload, the counters around it, and the reasons that void
+//! it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -73,7 +74,8 @@ impl CpuArena<'_> {
                 let own = noted.own_cpu.get().as_secs_f64() / seen.window.as_secs_f64().max(1e-9);
                 observation.duration_ns = u64::try_from(seen.window.as_nanos()).unwrap_or(u64::MAX);
                 observation.metrics = seen.metrics;
-                // Works of schedlab's own have counted for themselves, over the measured window and for all of their threads.
+                // Works of schedlab's own have counted for themselves, over the measured window and
+                // for all of their threads.
                 if !seen.counters.contains_key("task_threads") {
                     observation.counters = noted.task.take().counters().collect();
                     let wall_ms = noted.wall.get().as_secs_f64() * 1e3;

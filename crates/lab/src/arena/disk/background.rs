@@ -1,7 +1,9 @@
-//! Load beside the work that is measured: each in a process of its own, so that it can have a share of its own, and be ended by a signal.
+//! Load beside the work that is measured: each in a process of its own, so that it can have a share
+//! of its own, and be ended by a signal.
 //!
-//! The process is this program with a hidden subcommand. It says when its clients have begun, runs until a signal ends it, and then prints what
-//! it has transferred, which the account of the trial needs: what the device counted is the work's and the background's together.
+//! The process is this program with a hidden subcommand. It says when its clients have begun, runs
+//! until a signal ends it, and then prints what it has transferred, which the account of the trial
+//! needs: what the device counted is the work's and the background's together.
 
 use std::io::Read;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
 //! Flows on a real device: each in a process and a control group of its own, begun together.
 //!
-//! A group is called by a number below the session's key, never by the flow's name, and is in the session's journal entry before it is
-//! made: after `kill -9` of this process the next start ends the flows and removes their groups.
+//! A group is called by a number below the session's key, never by the flow's name, and is in the
+//! session's journal entry before it is made: after `kill -9` of this process the next start ends
+//! the flows and removes their groups.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

@@ -1,9 +1,11 @@
 //! The disk arena: the block layer of the machine's own kernel, and a real device.
 //!
-//! Trials are measured by `load`, which knows nothing of plans and records; what it reports is turned into observations and
-//! void reasons here. The order of a trial is the proof that its number belongs to its arm: the setting is written and read
-//! back, counters are read, the engine runs while a thread watches the setting, the counters and the setting are read again (`trial`). Around it
-//! there may be a file system on the device, programs instead of the engine, and load in the background.
+//! Trials are measured by `load`, which knows nothing of plans and records; what it reports is
+//! turned into observations and void reasons here. The order of a trial is the proof that its
+//! number belongs to its arm: the setting is written and read back, counters are read, the engine
+//! runs while a thread watches the setting, the counters and the setting are read again (`trial`).
+//! Around it there may be a file system on the device, programs instead of the engine, and load in
+//! the background.
 
 pub mod background;
 mod check;
@@ -61,7 +63,8 @@ pub struct Consent<'a> {
 pub struct DiskArena<'a> {
     root: Root,
     device: Device,
-    /// In this order when dropped: programs and mounts first, then settings, then the claim, then the device itself.
+    /// In this order when dropped: programs and mounts first, then settings, then the claim, then
+    /// the device itself.
     programs: Programs,
     session: Option<Session>,
     guard: Option<Guard>,
@@ -102,7 +105,8 @@ impl<'a> DiskArena<'a> {
         Ok(())
     }
 
-    /// Finds or makes the device, checks that the plan may run on it, and takes hold of its settings. Nothing is changed yet.
+    /// Finds or makes the device, checks that the plan may run on it, and takes hold of its
+    /// settings. Nothing is changed yet.
     pub fn open(
         root: &Root,
         plan: &Plan,
@@ -206,7 +210,8 @@ impl<'a> DiskArena<'a> {
                     load.work.kind.name
                 )));
             }
-            // Whatever can be known without the file system is asked before anything is overwritten.
+            // Whatever can be known without the file system is asked before anything is
+            // overwritten.
             let noted = ProcessStats::default();
             self.programs = Programs::find(&self.workloads, &self.context(&session, &noted))?;
             if let Some(files) = &self.files {
@@ -238,7 +243,8 @@ impl<'a> DiskArena<'a> {
         Ok(())
     }
 
-    /// Tries what each arm gives each flow, so that what this machine lacks is said before anything is measured.
+    /// Tries what each arm gives each flow, so that what this machine lacks is said before anything
+    /// is measured.
     fn check_flows(&self, session: &Session) -> Result<()> {
         for (_, arm, setting) in self.arms.iter() {
             for flow in self.workloads.flows() {
@@ -307,8 +313,9 @@ impl Arena for DiskArena<'_> {
         Ok(self.arms.admit(&arm.name, setting_of(arm)?))
     }
 
-    /// Tries every arm, and then makes what workloads need, which can take minutes. A value that the kernel refuses is refused here, but for
-    /// one of a sweep: among thirty arms it is data, and the others are measured.
+    /// Tries every arm, and then makes what workloads need, which can take minutes. A value that
+    /// the kernel refuses is refused here, but for one of a sweep: among thirty arms it is data,
+    /// and the others are measured.
     fn rehearse(&mut self) -> Result<()> {
         let guard = self.guard.as_mut().ok_or_else(given_back)?;
         for (arm, name, setting) in self.arms.iter() {
@@ -367,7 +374,8 @@ impl Arena for DiskArena<'_> {
         let ended = self.session.take().map(Session::end).transpose();
         let restored = self.guard.take().map(Guard::restore).transpose();
         (self.claim, self.held) = (None, None);
-        // The loop device goes even if its settings could not be put back: they end with it being reused from scratch.
+        // The loop device goes even if its settings could not be put back: they end with it being
+        // reused from scratch.
         let removed = self.temporary.take().map(LoopDevice::remove).transpose();
         if restored?.is_some_and(|restored| restored.device_gone) {
             words.push(format!(

@@ -14,7 +14,8 @@ use crate::signals::Stop;
 /// How long a user at a terminal can interrupt before the first write.
 const NOTICE: Duration = Duration::from_secs(5);
 
-/// Claims the device for writing. With the user's consent, prints what will be lost, and on a terminal waits before it returns.
+/// Claims the device for writing. With the user's consent, prints what will be lost, and on a
+/// terminal waits before it returns.
 pub(super) fn claim(
     root: &Root,
     device: &Device,

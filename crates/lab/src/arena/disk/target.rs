@@ -1,6 +1,8 @@
-//! The targets of the load engine's clients: the bare device, or files of the file system that was made on it.
+//! The targets of the load engine's clients: the bare device, or files of the file system that was
+//! made on it.
 //!
-//! Files are made once, before the first trial, a directory for each workload and each load, and stay until the file system goes.
+//! Files are made once, before the first trial, a directory for each workload and each load, and
+//! stay until the file system goes.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! One trial on a real device: what is done, what is counted around it, and what speaks against it.
 //!
-//! The work is the load engine's or a program's; the background goes on beside either, and what it has moved is taken off what the device
-//! counted before anything is judged.
+//! The work is the load engine's or a program's; the background goes on beside either, and what it
+//! has moved is taken off what the device counted before anything is judged.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -55,7 +55,8 @@ struct Counted {
 }
 
 impl DiskArena<'_> {
-    /// Measures one trial: everything cold, counters before and after, the setting watched meanwhile.
+    /// Measures one trial: everything cold, counters before and after, the setting watched
+    /// meanwhile.
     pub(super) fn trial(&mut self, spec: &TrialSpec) -> Result<Observation> {
         if let Some(session) = &mut self.session {
             let noted = ProcessStats::default();
@@ -192,7 +193,8 @@ impl DiskArena<'_> {
         let seen = Evidence { measured, device: &alone, system: &system };
         let mut allowance = Allowance::of(params, *nr_clients, measured, &self.sysfs());
         if self.files.is_some() || !done.counters.is_empty() {
-            // A file system reads and writes on its own account, and a load goes on between the reading of two counters.
+            // A file system reads and writes on its own account, and a load goes on between the
+            // reading of two counters.
             allowance = Allowance { read_bytes: u64::MAX >> 1, written_bytes: u64::MAX >> 1 };
         }
         voids.extend(seen.voids(&allowance, &self.limits));

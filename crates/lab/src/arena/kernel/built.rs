@@ -39,7 +39,8 @@ impl Built {
     }
 }
 
-/// Finds or builds the kernel of an arm, and its modules: its key in the cache, and whether it was built now. `source` is the plan's.
+/// Finds or builds the kernel of an arm, and its modules: its key in the cache, and whether it was
+/// built now. `source` is the plan's.
 ///
 /// # Errors
 /// As [`Cache::build`], with [`guest::Error`] as the cause.

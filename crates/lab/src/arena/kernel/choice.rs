@@ -1,9 +1,10 @@
 //! Which kernel an arm runs: the plan's or one of its own, and the patches that are applied to it.
 //!
-//! An arm names patches behind its scheduler: `kyber@my.patch` is one file, `kyber@DIR` a series, `kyber@DIR#3` the first three patches of it.
-//! A series is the `series` file of a directory in the format of quilt (one name a line, `#` begins a comment), else its `*.patch`
-//! files in the order of their names. A whole kernel is named by the attribute `kernel`, so that two kernels can be compared under one
-//! scheduler.
+//! An arm names patches behind its scheduler: `kyber@my.patch` is one file, `kyber@DIR` a series,
+//! `kyber@DIR#3` the first three patches of it. A series is the `series` file of a directory in the
+//! format of quilt (one name a line, `#` begins a comment), else its `*.patch` files in the order
+//! of their names. A whole kernel is named by the attribute `kernel`, so that two kernels can be
+//! compared under one scheduler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +53,8 @@ impl KernelChoice {
     }
 }
 
-/// A source as an arm names it: in a word of the command line, where a colon ends a value, `debian/6.12` stands for `debian:6.12`.
+/// A source as an arm names it: in a word of the command line, where a colon ends a value,
+/// `debian/6.12` stands for `debian:6.12`.
 fn read_source(word: &str) -> Result<Source> {
     let word = word
         .strip_prefix("debian/")

@@ -1,4 +1,5 @@
-//! The modelled disk of a guest: made through configfs, its scheduler and attributes set through sysfs, its counters in debugfs.
+//! The modelled disk of a guest: made through configfs, its scheduler and attributes set through
+//! sysfs, its counters in debugfs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -74,7 +75,8 @@ impl Modelled {
         Ok(sectors * elevator::SECTOR_BYTES)
     }
 
-    /// Lets its life begin anew at this time of the guest's clock, which may be still to come: position of the platters, counters, log.
+    /// Lets its life begin anew at this time of the guest's clock, which may be still to come:
+    /// position of the platters, counters, log.
     pub(super) fn begin_at(&self, ns: u64) -> Result<()> {
         put(&Path::new(CONFIG).join(NAME).join("epoch"), ns.to_string().as_bytes())
     }

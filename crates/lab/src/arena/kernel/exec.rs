@@ -1,7 +1,8 @@
 //! A program of the user's in a guest: what `schedlab kernel exec` does, outside and inside.
 //!
-//! Its output goes through two files of the working directory, which the guest writes to the machine at once and which are read here
-//! while it grows: a pipe into the guest would be drained in real time, and a guest that waits for it would see virtual time pass.
+//! Its output goes through two files of the working directory, which the guest writes to the
+//! machine at once and which are read here while it grows: a pipe into the guest would be drained
+//! in real time, and a guest that waits for it would see virtual time pass.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -28,11 +29,13 @@ use crate::controllers::Control;
 use crate::progress::Progress;
 use crate::signals::Stop;
 
-/// Where the file system is mounted, when there is one; the same in every guest, since a program may show it.
+/// Where the file system is mounted, when there is one; the same in every guest, since a program
+/// may show it.
 pub const FILES_AT: &str = "/tmp/disk0";
 /// Files of the working directory that hold what the program says.
 const STREAMS: [&str; 2] = ["stdout", "stderr"];
-/// The answer for a program that cannot be started, and for one that is not there, as shells have it.
+/// The answer for a program that cannot be started, and for one that is not there, as shells have
+/// it.
 const CANNOT_START: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
@@ -236,7 +239,8 @@ fn command(inside: &Inside) -> Result<u8> {
     }
     std::env::set_current_dir(&order.here)
         .with_context(|| format!("{}: cannot enter", order.here.display()))?;
-    // Below /tmp and others that the guest covers, getcwd(2) gives a name that the machine does not have; shells prefer this one.
+    // Below /tmp and others that the guest covers, getcwd(2) gives a name that the machine does not
+    // have; shells prefer this one.
     command.current_dir(&order.here).env("PWD", &order.here);
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -270,7 +274,8 @@ fn command(inside: &Inside) -> Result<u8> {
     Ok(code.unwrap_or(u8::MAX))
 }
 
-/// The file of a program. Looked for here, since the standard library's search needs a socket, and the guest has none.
+/// The file of a program. Looked for here, since the standard library's search needs a socket, and
+/// the guest has none.
 fn found(program: &str, path: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|file| file.exists());

@@ -1,8 +1,8 @@
 //! Files in a guest: a file system on the modelled disk.
 //!
-//! It is the same in every guest, whatever the machine's configuration of mkfs says and whenever it is made: its features, its
-//! identifier and the seed by which it spreads directories are given, and what Linux would write behind the back of the work, at times
-//! drawn by lot, is left out.
+//! It is the same in every guest, whatever the machine's configuration of mkfs says and whenever it
+//! is made: its features, its identifier and the seed by which it spreads directories are given,
+//! and what Linux would write behind the back of the work, at times drawn by lot, is left out.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,8 +72,8 @@ impl FileSystem {
             let said = String::from_utf8_lossy(&made.stderr);
             bail!("{} in the guest: {}", self.mkfs.display(), said.trim());
         }
-        // Tables of inodes would be zeroed, and bitmaps of blocks read ahead of their use, in the background, beginning at a random
-        // time within five seconds.
+        // Tables of inodes would be zeroed, and bitmaps of blocks read ahead of their use, in the
+        // background, beginning at a random time within five seconds.
         inside.mount(device, at, "ext4", "noinit_itable,no_prefetch_block_bitmaps")?;
         Ok(())
     }

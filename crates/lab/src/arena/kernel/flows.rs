@@ -1,7 +1,9 @@
-//! The flows of a trial in a guest: a control group and a process for each, and the settings of the arm around them.
+//! The flows of a trial in a guest: a control group and a process for each, and the settings of the
+//! arm around them.
 //!
-//! Every group is a leaf below the root, because I/O of the root is throttled and weighed by nobody. All settings are there before the
-//! first process joins its group, and all processes have joined before the first of them begins.
+//! Every group is a leaf below the root, because I/O of the root is throttled and weighed by
+//! nobody. All settings are there before the first process joins its group, and all processes have
+//! joined before the first of them begins.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,8 +28,9 @@ const ITSELF: &str = "/proc/self/exe";
 /// A flow with its number and its files.
 type Numbered<'a> = (usize, &'a FlowWork, &'a [ClientFile]);
 
-/// Runs the flows from one common start on, and before that each of them alone where that is asked for. The disk's time 0 is the start.
-/// Returns also the metrics of the flows held against themselves alone.
+/// Runs the flows from one common start on, and before that each of them alone where that is asked
+/// for. The disk's time 0 is the start. Returns also the metrics of the flows held against
+/// themselves alone.
 pub(super) fn run(
     params: &Params,
     files: &[Vec<ClientFile>],

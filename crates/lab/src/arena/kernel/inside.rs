@@ -1,5 +1,5 @@
-//! The first program of a guest: makes the disk, sets the scheduler, lets the clients work, writes down what they saw, and switches
-//! the guest off.
+//! The first program of a guest: makes the disk, sets the scheduler, lets the clients work, writes
+//! down what they saw, and switches the guest off.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -32,16 +32,20 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// Bytes of the modelled disk's smallest unit.
 pub(super) const LOGICAL_BLOCK: u32 = 512;
 
-/// How far ahead the start of the clients is set: more than it takes to tell the disk and them of it.
+/// How far ahead the start of the clients is set: more than it takes to tell the disk and them of
+/// it.
 const LEAD_NS: u64 = 1_000_000;
-/// By this time the guest has booted and counts its ticks evenly: the first few are counted before they are over.
+/// By this time the guest has booted and counts its ticks evenly: the first few are counted before
+/// they are over.
 const BOOTED_NS: u64 = 100_000_000;
-/// From the start of the clients until all of their first requests are with the scheduler: readings of the guest's clock, which cost
-/// 256 ns each. The disk's life begins then, so that the first request comes at its time 0 as in the simulator: a microsecond
-/// later the first sector of the disk would have passed the head, and everything would happen a revolution later.
+/// From the start of the clients until all of their first requests are with the scheduler: readings
+/// of the guest's clock, which cost 256 ns each. The disk's life begins then, so that the first
+/// request comes at its time 0 as in the simulator: a microsecond later the first sector of the
+/// disk would have passed the head, and everything would happen a revolution later.
 const FIRST_NS: u64 = 4096;
 const FIRST_NS_A_CLIENT: u64 = 1024;
-/// A tick of the guest's clock: the disk's time 0 is the beginning of one, as in the simulator, for schedulers that count ticks.
+/// A tick of the guest's clock: the disk's time 0 is the beginning of one, as in the simulator, for
+/// schedulers that count ticks.
 const TICK_NS: u64 = 10_000_000;
 
 /// Runs the order in `workdir`; comes back only if this is no guest.
@@ -57,7 +61,8 @@ fn trial(inside: &Inside) -> Result<Observation> {
         inside.load(module, parameters)?;
     }
     let disk = Modelled::make(&order.disk, &inside.workdir().join(order::TABLES))?;
-    // Files are made before the scheduler is set: all arms find the same disk, and none has seen how it came to be.
+    // Files are made before the scheduler is set: all arms find the same disk, and none has seen
+    // how it came to be.
     let files =
         order.files.as_ref().map(|files| files_of(&order, files, inside, &disk)).transpose()?;
     disk.apply(&order.scheduler, &order.attributes)?;
@@ -114,8 +119,8 @@ fn work(order: &TrialRequest, disk: &Modelled, files: Option<Placed>) -> Result<
         let TrialRequest {
             seed, warmup_ns, duration_ns, turnaround_ns, turnaround_spread_ns, ..
         } = *order;
-        // The disk's time 0 is the clients': else the platters would stand elsewhere than in the simulator, and wherever the guest's
-        // start has left them.
+        // The disk's time 0 is the clients': else the platters would stand elsewhere than in the
+        // simulator, and wherever the guest's start has left them.
         let clients = u64::from(params.clients);
         let at_start = || {
             let at = (guest::inside::now_ns() + LEAD_NS).max(BOOTED_NS).next_multiple_of(TICK_NS);

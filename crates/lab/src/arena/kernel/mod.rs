@@ -1,8 +1,9 @@
-//! The kernel arena: the schedulers of a real Linux, which runs as a process in virtual time, on a modelled disk.
+//! The kernel arena: the schedulers of a real Linux, which runs as a process in virtual time, on a
+//! modelled disk.
 //!
-//! A trial is one boot of a User-mode Linux (crate `guest`): nothing of an earlier trial can be left in it, and the same trial gives
-//! the same figures, bit for bit. Inside, this same program is the init (`inside`). All arms of a block get the same seed, as in
-//! the simulator.
+//! A trial is one boot of a User-mode Linux (crate `guest`): nothing of an earlier trial can be
+//! left in it, and the same trial gives the same figures, bit for bit. Inside, this same program is
+//! the init (`inside`). All arms of a block get the same seed, as in the simulator.
 
 mod built;
 mod choice;
@@ -130,10 +131,12 @@ struct Booted {
 }
 
 impl KernelArena {
-    /// Opens the arena for a plan whose parts are resolved, and builds the kernels that its arms need.
+    /// Opens the arena for a plan whose parts are resolved, and builds the kernels that its arms
+    /// need.
     ///
     /// # Errors
-    /// Wrong usage: a device, file system or workload that a guest cannot have; or a kernel cannot be built.
+    /// Wrong usage: a device, file system or workload that a guest cannot have; or a kernel cannot
+    /// be built.
     pub fn open(
         plan: &Plan,
         model: Model,
@@ -347,7 +350,8 @@ impl Guests {
     }
 }
 
-/// The directory itself, or / if a guest may not enter it: the guest of root's runs as another user.
+/// The directory itself, or / if a guest may not enter it: the guest of root's runs as another
+/// user.
 fn where_others_may_be(dir: &Path) -> PathBuf {
     let allowed = std::fs::metadata(dir).is_ok_and(|found| found.mode() & 0o005 == 0o005);
     let root = rustix::process::geteuid().is_root();
@@ -423,7 +427,8 @@ fn check_clients(arms: &Arms<Setting>, workloads: &Workloads) -> Result<()> {
     }
 }
 
-/// Whether a workload is served from memory: copying takes no virtual time, so that its trial would never end.
+/// Whether a workload is served from memory: copying takes no virtual time, so that its trial would
+/// never end.
 fn check_reach(workloads: &Workloads) -> Result<()> {
     match workloads.engine().find(|(_, work)| !work.kind.reaches_device) {
         Some((label, _)) => Err(usage(format!(
@@ -474,8 +479,8 @@ fn replay_buffers(kind: &sim::workload::WorkloadKind, params: &sim::workload::Pa
     if params.replay.trace.is_some() { kind.buffer_bytes(params) } else { 0 }
 }
 
-/// Memory of a guest: for a recording that it reads, what its replay has open, and for files as much again as they hold, and again where
-/// they are cached.
+/// Memory of a guest: for a recording that it reads, what its replay has open, and for files as
+/// much again as they hold, and again where they are cached.
 fn memory_mib(files: Option<Files>, work: &Work) -> Result<u32> {
     let flows = u32::try_from(work.params.flows.len()).expect("flows are bounded");
     let replayed: u64 = work

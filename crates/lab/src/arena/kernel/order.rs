@@ -74,7 +74,8 @@ pub struct Answer<T> {
     pub virtual_ns: u64,
 }
 
-/// Carries out a guest's order, writes down what came of it, and switches the guest off; comes back only if this is no guest.
+/// Carries out a guest's order, writes down what came of it, and switches the guest off; comes back
+/// only if this is no guest.
 pub fn answer<T: Serialize>(
     inside: &Inside,
     carry_out: impl FnOnce(&Inside) -> Result<T>,

@@ -1,7 +1,9 @@
-//! What the disk of a guest is asked for, recorded in the guest by the events of its tracefs, for traces of Perfetto.
+//! What the disk of a guest is asked for, recorded in the guest by the events of its tracefs, for
+//! traces of Perfetto.
 //!
-//! An event reads the guest's clock, which takes 256 ns of virtual time where interrupts are enabled. So a trial with a trace is
-//! another one than without, by microseconds; it is measured beside the trial of the record, which has no recording.
+//! An event reads the guest's clock, which takes 256 ns of virtual time where interrupts are
+//! enabled. So a trial with a trace is another one than without, by microseconds; it is measured
+//! beside the trial of the record, which has no recording.
 
 use std::path::Path;
 use std::sync::Arc;

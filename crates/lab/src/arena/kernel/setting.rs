@@ -1,4 +1,5 @@
-//! From an arm of a plan to a scheduler of a real Linux: which kernel it needs, its tunables, and what is around it.
+//! From an arm of a plan to a scheduler of a real Linux: which kernel it needs, its tunables, and
+//! what is around it.
 
 use anyhow::{Context, Result};
 use elevator::{Geometry, Named, Role, Tunable};
@@ -70,7 +71,8 @@ pub struct Setting {
     pub kernel: KernelChoice,
     /// Its tunables, as they are written into sysfs.
     pub tunables: Vec<(String, String)>,
-    /// Settings of the device and of flows that Linux keeps beside the scheduler, in the order in which they are written.
+    /// Settings of the device and of flows that Linux keeps beside the scheduler, in the order in
+    /// which they are written.
     pub controls: Vec<Control>,
     /// Requests that can exist at once, where the arm says so.
     pub nr_requests: Option<u32>,
@@ -122,7 +124,8 @@ impl Setting {
         Ok(setting)
     }
 
-    /// Refuses a scheduler that nobody can have: one that no Linux has may come by a patch, or with a tree of the user's.
+    /// Refuses a scheduler that nobody can have: one that no Linux has may come by a patch, or with
+    /// a tree of the user's.
     pub fn check_known(&self, kernel: Option<&str>) -> Result<()> {
         let of_plan = kernel.is_none_or(|word| word.starts_with("debian:"));
         let plain = self
@@ -200,7 +203,8 @@ impl Setting {
         Ok(())
     }
 
-    /// Tunables of a scheduler that we know are checked before anything is booted; those of a patched one are its own affair.
+    /// Tunables of a scheduler that we know are checked before anything is booted; those of a
+    /// patched one are its own affair.
     fn check_tunable(&self, arm: &str, name: &str, text: &str) -> Result<()> {
         if self.kernel.word.is_some()
             || name == "max_inflight" && MODULES.contains(&self.scheduler.as_str())

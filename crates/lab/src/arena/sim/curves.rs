@@ -1,7 +1,8 @@
 //! Whether what flows are promised fits the modelled device, and by how much it does not.
 //!
-//! The capacity is the throughput of one sequential reader of the simulated device: more than any mix of flows gets. So a promise that
-//! does not fit can be kept by no scheduler; one that fits may still be too much for flows that seek.
+//! The capacity is the throughput of one sequential reader of the simulated device: more than any
+//! mix of flows gets. So a promise that does not fit can be kept by no scheduler; one that fits may
+//! still be too much for flows that seek.
 
 use elevator::curves::{CurveFit, fit};
 use sim::workload::{FlowWork, WorkloadKind};

@@ -1,6 +1,7 @@
 //! The sim arena: our own elevators on a modelled device, in virtual time.
 //!
-//! Nothing of the machine is read or changed. All arms of a block get the same seed, which makes blocks of independent seeds.
+//! Nothing of the machine is read or changed. All arms of a block get the same seed, which makes
+//! blocks of independent seeds.
 
 mod curves;
 mod figures;
@@ -167,7 +168,8 @@ impl Simulator {
         })
     }
 
-    /// Each flow of a workload of flows alone, where that is asked for; None also when the trial is interrupted.
+    /// Each flow of a workload of flows alone, where that is asked for; None also when the trial is
+    /// interrupted.
     fn alone(
         &self,
         key: &Key,

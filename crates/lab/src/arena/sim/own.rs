@@ -1,7 +1,8 @@
 //! Schedulers of the program around this crate: the simulator runs them beside those of the table.
 //!
-//! The table of `elevator` is fixed when it is compiled; a class of Python is not. A plan names both in the same way, and is resolved in one
-//! place, so the names are kept for the process and not handed through every caller.
+//! The table of `elevator` is fixed when it is compiled; a class of Python is not. A plan names
+//! both in the same way, and is resolved in one place, so the names are kept for the process and
+//! not handed through every caller.
 
 use std::sync::{Mutex, PoisonError};
 

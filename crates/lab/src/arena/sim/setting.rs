@@ -1,4 +1,5 @@
-//! From an arm of a plan to a scheduler of the laboratory with its tunables, and the words for what is wrong with one.
+//! From an arm of a plan to a scheduler of the laboratory with its tunables, and the words for what
+//! is wrong with one.
 
 use anyhow::Result;
 use elevator::ElevatorKind;
@@ -58,8 +59,9 @@ pub static ATTRIBUTES: &[Attribute] = &[
     },
 ];
 
-/// Nanoseconds of interrupt, wake-up and system call between a completion and the same client's next request, unless an arm says
-/// otherwise; a proposal: the order of magnitude of a machine of the 2000s.
+/// Nanoseconds of interrupt, wake-up and system call between a completion and the same client's
+/// next request, unless an arm says otherwise; a proposal: the order of magnitude of a machine of
+/// the 2000s.
 pub const TURNAROUND_NS: u64 = 10_000;
 
 /// CPU time of a request on flash unless an arm says otherwise: that of the CPU it was measured on.
@@ -183,7 +185,8 @@ impl Setting {
         let (elevator, limits) = (queue.elevator(), queue.limits());
         let own = self.kind.tunables.iter().map(|row| (row.name, elevator.get(row.name)));
         let hw_queues = queue.topology().hw_queues();
-        // What a device has no use for is not named, as in records of versions that did not know it.
+        // What a device has no use for is not named, as in records of versions that did not know
+        // it.
         let of_host = [
             ("cpus", u64::from(host.cpus), host.cpus > 1),
             ("hw_queues", hw_queues.into(), hw_queues > 1),

@@ -1,7 +1,9 @@
-//! The vector operations of LINPACK in its two forms, as the benchmark defines them: one element a step, and four.
+//! The vector operations of LINPACK in its two forms, as the benchmark defines them: one element a
+//! step, and four.
 //!
-//! Plain scalar code: no intrinsics, no tuned library. The forms differ in the source only; what a compiler makes of either is part of
-//! what is measured. Slices of one length and chunks of four leave no index to be checked in an inner loop.
+//! Plain scalar code: no intrinsics, no tuned library. The forms differ in the source only; what a
+//! compiler makes of either is part of what is measured. Slices of one length and chunks of four
+//! leave no index to be checked in an inner loop.
 
 pub(super) trait Form {
     /// `y += t * x`; nothing is done for `t` = 0.

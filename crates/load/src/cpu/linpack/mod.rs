@@ -1,13 +1,17 @@
-//! LINPACK: systems of linear equations by DGEFA and DGESL, double precision, plain scalar code by definition of the benchmark.
+//! LINPACK: systems of linear equations by DGEFA and DGESL, double precision, plain scalar code by
+//! definition of the benchmark.
 //!
-//! Source: the C version with array size 200 that came with small collections of benchmarks (order = array / 2, leading dimension =
-//! array; MATGEN, DGEFA with partial pivoting, DGESL; each round once with rolled and once with unrolled vector operations; repetitions
-//! double until a round is long enough). The figures of a round are over both forms:
-//! KFLOPS = 2 * reps * (2n³/3 + 2n²) / (1000 * (time in DGEFA + time in DGESL)); OVERHEAD is what is neither, which is MATGEN.
+//! Source: the C version with array size 200 that came with small collections of benchmarks (order =
+//! array / 2, leading dimension = array; MATGEN, DGEFA with partial pivoting, DGESL; each round
+//! once with rolled and once with unrolled vector operations; repetitions double until a round is
+//! long enough). The figures of a round are over both forms: KFLOPS = 2 * reps * (2n³/3 + 2n²) /
+//! (1000 * (time in DGEFA + time in DGESL)); OVERHEAD is what is neither, which is MATGEN.
 //!
-//! The clock is read around each DGEFA and each DGESL as a whole, never inside: four times in a repetition, some 0.1 µs together. That is
-//! 0.1 % of a repetition with array = 200 and much of one below array = 40. Beyond the source, every round's last solution is checked: by
-//! the residual as LINPACK normalises it, of the solution that was timed and of one of the transposed system from the same factors.
+//! The clock is read around each DGEFA and each DGESL as a whole, never inside: four times in a
+//! repetition, some 0.1 µs together. That is 0.1 % of a repetition with array = 200 and much of one
+//! below array = 40. Beyond the source, every round's last solution is checked: by the residual as
+//! LINPACK normalises it, of the solution that was timed and of one of the transposed system from
+//! the same factors.
 
 mod blas;
 mod system;
@@ -25,9 +29,10 @@ use crate::cpu::{Failure, Report};
 
 /// The largest normalised residual of systems of `n` unknowns that passes for rounding.
 ///
-/// Right solutions have 0.3 to 6 for every order from 5 to 300, and up to 14, 23 and 22 at 1000, 1800 and 3000: it grows with the order,
-/// since the largest number of the matrix divides it and not a norm. The limit is twice that and more. Elimination without a search for
-/// pivots gives 38 at order 100, and a solution whose twelfth digit is wrong hundreds.
+/// Right solutions have 0.3 to 6 for every order from 5 to 300, and up to 14, 23 and 22 at 1000,
+/// 1800 and 3000: it grows with the order, since the largest number of the matrix divides it and
+/// not a norm. The limit is twice that and more. Elimination without a search for pivots gives 38
+/// at order 100, and a solution whose twelfth digit is wrong hundreds.
 pub fn residual_limit(n: usize) -> f64 {
     (n as f64 / 20.0).max(10.0)
 }
@@ -120,7 +125,8 @@ pub fn run(spec: &Spec, stop: &AtomicBool) -> Result<Report, Failure> {
     })
 }
 
-/// The same, telling each round; the last one is returned. When `stop` is set, the round on its way is dropped, except the first.
+/// The same, telling each round; the last one is returned. When `stop` is set, the round on its way
+/// is dropped, except the first.
 pub fn rounds(spec: &Spec, stop: &AtomicBool, mut each: impl FnMut(&Row)) -> Result<Row, Failure> {
     check(spec.array).map_err(|what| Failure::Wrong { what })?;
     let mut system = System::new(spec.array);
@@ -164,7 +170,8 @@ fn round(
 }
 
 impl Row {
-    /// The row of `reps` repetitions of both forms that took so many seconds in DGEFA, in DGESL, and in all.
+    /// The row of `reps` repetitions of both forms that took so many seconds in DGEFA, in DGESL,
+    /// and in all.
     pub fn of(
         array: u32,
         reps: u64,

@@ -1,4 +1,5 @@
-//! A system of linear equations as LINPACK makes, factors and solves it: MATGEN, DGEFA, DGESL, and how wrong the solution is.
+//! A system of linear equations as LINPACK makes, factors and solves it: MATGEN, DGEFA, DGESL, and
+//! how wrong the solution is.
 //!
 //! Columns stand one after the other, `lda` numbers apart, and every inner loop goes down a column.
 
@@ -18,7 +19,8 @@ pub(super) struct System {
     pivots: Vec<usize>,
 }
 
-/// Whether the matrix of this order can be solved: the generator repeats, and then two columns can be the same.
+/// Whether the matrix of this order can be solved: the generator repeats, and then two columns can
+/// be the same.
 pub(super) fn has_equal_columns(n: usize) -> bool {
     let common = n.trailing_zeros().min(PERIOD.trailing_zeros());
     PERIOD >> common < n
@@ -31,8 +33,8 @@ impl System {
         System { n, lda, a: vec![0.0; lda * n], b: vec![0.0; n], pivots: vec![0; n] }
     }
 
-    /// MATGEN: numbers between -2 and 2 by a congruential generator; each right side is the sum of its row, so that the solution is
-    /// 1 everywhere.
+    /// MATGEN: numbers between -2 and 2 by a congruential generator; each right side is the sum of
+    /// its row, so that the solution is 1 everywhere.
     pub(super) fn generate(&mut self) {
         let mut init = 1325;
         for column in self.a.chunks_exact_mut(self.lda) {
@@ -113,8 +115,9 @@ impl System {
         }
     }
 
-    /// How wrong the solution in `b` is, and one of the transposed system from the same factors: the larger normalised residual. 1
-    /// means an error of the order of the rounding of one operation on the largest numbers.
+    /// How wrong the solution in `b` is, and one of the transposed system from the same factors:
+    /// the larger normalised residual. 1 means an error of the order of the rounding of one
+    /// operation on the largest numbers.
     pub(super) fn residual<F: Form>(&mut self) -> f64 {
         let solution = self.b.clone();
         let matrix = vec![0.0; self.a.len()];
@@ -154,7 +157,8 @@ impl System {
             .collect()
     }
 
-    /// Largest error / (n * largest of the matrix * largest of the solution * the distance of 1 to the next number).
+    /// Largest error / (n * largest of the matrix * largest of the solution * the distance of 1 to
+    /// the next number).
     fn normalised(&self, rest: &[f64], x: &[f64]) -> f64 {
         let norm = |values: &[f64]| {
             values

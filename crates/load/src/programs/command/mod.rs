@@ -1,7 +1,8 @@
 //! Any program as a workload: what it takes, and figures from what it prints.
 //!
-//! The command line is given to /bin/sh, as users know it from everywhere else. A program that writes through the page cache ends when its data
-//! are in memory, so the time until they are on the device is a metric of its own beside the program's time: `wall_synced_s`.
+//! The command line is given to /bin/sh, as users know it from everywhere else. A program that
+//! writes through the page cache ends when its data are in memory, so the time until they are on
+//! the device is a metric of its own beside the program's time: `wall_synced_s`.
 
 mod extract;
 

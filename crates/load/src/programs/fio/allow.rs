@@ -1,9 +1,11 @@
 //! Which options of a job file may be given to fio.
 //!
-//! An allow list, not a deny list. fio has 250 options and every version and engine adds some; many of them name files, start programs, switch the
-//! scheduler or send requests to another machine. A deny list is safe for the versions that its author has read, an allow list for the next one as
-//! well: what is not known to keep to the device under test is refused, and the worst that can happen is that a harmless option has to be added
-//! here. The same holds for engines and for the characters of a value.
+//! An allow list, not a deny list. fio has 250 options and every version and engine adds some; many
+//! of them name files, start programs, switch the scheduler or send requests to another machine. A
+//! deny list is safe for the versions that its author has read, an allow list for the next one as
+//! well: what is not known to keep to the device under test is refused, and the worst that can
+//! happen is that a harmless option has to be added here. The same holds for engines and for the
+//! characters of a value.
 //!
 //! [C: HOWTO and options.c of fio 3.33; aliases are those of options.c]
 
@@ -13,7 +15,8 @@ pub(super) enum Fate {
     Given,
     /// It changes only what fio prints, which is set here anyway; it is left out.
     LeftOut,
-    /// It names a file: a plain name in the directory under test is given to fio, on a file system only.
+    /// It names a file: a plain name in the directory under test is given to fio, on a file system
+    /// only.
     FileName,
     /// It is refused, for this reason and with this advice.
     Refused(&'static str),
@@ -274,7 +277,8 @@ pub(super) fn nearest(option: &str) -> Option<&'static str> {
     )
 }
 
-/// Whether a value has only characters by which fio can neither start a shell (`$`, from which it computes with bc) nor read a file (quotes).
+/// Whether a value has only characters by which fio can neither start a shell (`$`, from which it
+/// computes with bc) nor read a file (quotes).
 pub(super) fn is_plain(value: &str) -> bool {
     value.chars().all(|c| c.is_ascii_alphanumeric() || " _.,:%/+*()=-".contains(c))
 }

@@ -1,9 +1,12 @@
-//! fio's job files: reading one, judging whether it keeps to the device under test, and writing the copy that fio gets.
+//! fio's job files: reading one, judging whether it keeps to the device under test, and writing the
+//! copy that fio gets.
 //!
-//! The dialect is fio's own, and no INI crate reads it: options without a value, `#` and `;` anywhere in a line, several sections called `global`
-//! that hold for the jobs *below* them, and we need the number of each line. So it is read here, in a stricter form: what fio would take in two ways
-//! or silently is refused. fio never sees the user's text, only what was understood of it and written again, so that a difference between fio's
-//! reader and this one cannot let anything through.
+//! The dialect is fio's own, and no INI crate reads it: options without a value, `#` and `;`
+//! anywhere in a line, several sections called `global` that hold for the jobs *below* them, and we
+//! need the number of each line. So it is read here, in a stricter form: what fio would take in two
+//! ways or silently is refused. fio never sees the user's text, only what was understood of it and
+//! written again, so that a difference between fio's reader and this one cannot let anything
+//! through.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -50,7 +53,8 @@ impl JobFile {
     /// Reads and judges a file; `${NAME}` is taken from this process's environment.
     ///
     /// # Errors
-    /// In words: the file cannot be read, or everything in it that is refused, each with its line and what to do.
+    /// In words: the file cannot be read, or everything in it that is refused, each with its line
+    /// and what to do.
     pub(super) fn open(path: &str) -> Result<JobFile, String> {
         let unreadable = |cause| format!("the job file {path} cannot be read: {cause}");
         let text = JOB_BYTES.read_text_file(path).map_err(unreadable)?;
@@ -110,7 +114,8 @@ impl JobFile {
         self.jobs().iter().any(|job| length.iter().any(|key| job.contains_key(key)))
     }
 
-    /// Whether the device moves exactly the bytes that fio counts: everything past the page cache, nothing outside of the window.
+    /// Whether the device moves exactly the bytes that fio counts: everything past the page cache,
+    /// nothing outside of the window.
     pub(super) fn is_exact(&self) -> bool {
         self.jobs().iter().all(|job| {
             let direct = match (flag(job, "direct"), flag(job, "buffered")) {
@@ -135,7 +140,8 @@ impl JobFile {
         options.clone().find(|option| option.key == "filename").map(|option| option.line)
     }
 
-    /// What fio gets: the same sections, and in each job the target and `forced`. An option of `offered` is given to the jobs that do not have it.
+    /// What fio gets: the same sections, and in each job the target and `forced`. An option of
+    /// `offered` is given to the jobs that do not have it.
     pub(super) fn text(
         &self,
         target: Target<'_>,

@@ -1,15 +1,18 @@
 //! `fio` with a job file of the user's: the program by which administrators measure disks.
 //!
-//! The job file says what is read and written and how; schedlab says where, and nothing else may. So the file is read and judged here
-//! ([`job`], [`allow`]), and fio gets a copy, on standard input, in which the device or a directory on it is named. Where no job writes, fio is
-//! started with `--readonly` besides.
+//! The job file says what is read and written and how; schedlab says where, and nothing else may.
+//! So the file is read and judged here ([`job`], [`allow`]), and fio gets a copy, on standard
+//! input, in which the device or a directory on it is named. Where no job writes, fio is started
+//! with `--readonly` besides.
 //!
-//! Latency is fio's `lat`: from the call to the result, as everywhere in schedlab. fio's percentiles are of `clat` by default, the part from the
-//! submission on; `lat_percentiles=1` makes them those of `lat`, at the same cost (fio fills one histogram instead of the other). They are the
-//! middles of bins that are 1/64 of a power of two wide: within 0.8 %.
+//! Latency is fio's `lat`: from the call to the result, as everywhere in schedlab. fio's
+//! percentiles are of `clat` by default, the part from the submission on; `lat_percentiles=1` makes
+//! them those of `lat`, at the same cost (fio fills one histogram instead of the other). They are
+//! the middles of bins that are 1/64 of a power of two wide: within 0.8 %.
 //!
-//! fio makes its files in [`Runner::prepare`], outside of any window. If a job writes, they are made anew before each trial: a trial that
-//! extends a file and one that overwrites it are not the same work.
+//! fio makes its files in [`Runner::prepare`], outside of any window. If a job writes, they are
+//! made anew before each trial: a trial that extends a file and one that overwrites it are not the
+//! same work.
 
 mod allow;
 mod job;
@@ -32,8 +35,8 @@ const PROGRAM: &str = "fio";
 const PACKAGE: &str = "fio";
 /// The first with latencies in nanoseconds, whose names we read.
 const FIRST_MAJOR: u32 = 3;
-/// Time for fio to print its version or to parse a job file. The user's deadline is for trials: one that is short would end these on a
-/// busy machine.
+/// Time for fio to print its version or to parse a job file. The user's deadline is for trials: one
+/// that is short would end these on a busy machine.
 const CHECK_LIMIT: Duration = Duration::from_secs(120);
 /// Where the files are made on a file system.
 const FILES: &str = "fio";
@@ -113,7 +116,8 @@ impl Runner for Fio {
                 (PROGRAM.into(), "3.0 or later".into(), "install a newer fio".into());
             return Err(RunnerError::Version { program, found, needed, remedy });
         }
-        // What the file and the environment make together is part of what was measured: a record does not go on with another job.
+        // What the file and the environment make together is part of what was measured: a record
+        // does not go on with another job.
         Ok(format!("{found}, job file {}", self.file()?.digest()))
     }
 
@@ -151,7 +155,8 @@ impl Fio {
         self.file.as_ref().map_err(|problem| refused(problem))
     }
 
-    /// What jobs get that do not say it themselves: the seed, and, if none in the file says when it ends, the trial's length.
+    /// What jobs get that do not say it themselves: the seed, and, if none in the file says when it
+    /// ends, the trial's length.
     fn offered(&self, file: &JobFile, trial: &Trial) -> Vec<(&'static str, String)> {
         // fio computes with its seed: zero would make all generators alike.
         let mut offered = vec![("randseed", (trial.seed % (1 << 62) + 1).to_string())];
@@ -165,7 +170,8 @@ impl Fio {
         offered
     }
 
-    /// Makes the files that the jobs read, in an empty directory. On a bare device fio only reads the job file: it says early what is wrong in it.
+    /// Makes the files that the jobs read, in an empty directory. On a bare device fio only reads
+    /// the job file: it says early what is wrong in it.
     fn create(&self, bench: &Bench<'_>) -> Result<(), RunnerError> {
         let file = self.file()?;
         let Some(files) = bench.directory else {
@@ -217,8 +223,8 @@ fn is_new_enough(found: &str) -> Option<bool> {
     Some(major >= FIRST_MAJOR)
 }
 
-/// On a file system the files have to be made, even for jobs that only read. On a bare device fio itself refuses a job that writes although the
-/// file did not when consent was checked.
+/// On a file system the files have to be made, even for jobs that only read. On a bare device fio
+/// itself refuses a job that writes although the file did not when consent was checked.
 fn arguments(writes: bool, on_files: bool) -> Vec<OsString> {
     let readonly = (!writes && !on_files).then_some("--readonly");
     ["--output-format=json+", "--eta=never"]

@@ -1,9 +1,11 @@
 //! What fio says of a trial: its JSON with all histograms (`json+`), as metrics.
 //!
-//! Every job and every clone of one is reported by itself and put together here, exactly: rates of jobs that go on at the same time are added, as fio
-//! does for a group; means are weighted by their requests; percentiles are read off the sum of the histograms, which is what fio does for
-//! a group, too (percentiles cannot be averaged). Jobs that follow each other (`stonewall`) are phases: the rate of the whole is then the mean of
-//! the phases' rates, weighted by their times, so all bytes by all time.
+//! Every job and every clone of one is reported by itself and put together here, exactly: rates of
+//! jobs that go on at the same time are added, as fio does for a group; means are weighted by their
+//! requests; percentiles are read off the sum of the histograms, which is what fio does for a
+//! group, too (percentiles cannot be averaged). Jobs that follow each other (`stonewall`) are
+//! phases: the rate of the whole is then the mean of the phases' rates, weighted by their times, so
+//! all bytes by all time.
 //!
 //! Figures that contradict each other or are missing are an error, never a zero.
 
@@ -87,7 +89,8 @@ pub(super) fn read(stdout: &str) -> Result<Vec<Job>, String> {
     Ok(output.jobs)
 }
 
-/// fio's rates must be what its bytes, requests and milliseconds make: so the units are those that we think.
+/// fio's rates must be what its bytes, requests and milliseconds make: so the units are those that
+/// we think.
 fn check(way: &Direction) -> Result<(), String> {
     let runtime = way.runtime.max(1);
     let bytes = way.io_bytes as f64 * 1000.0 / runtime as f64;
@@ -111,7 +114,8 @@ fn check(way: &Direction) -> Result<(), String> {
     Ok(())
 }
 
-/// What a job of the file is called, and what it does: a job that is starved has rates of 0, one that never reads has none of reads.
+/// What a job of the file is called, and what it does: a job that is starved has rates of 0, one
+/// that never reads has none of reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) name: String,
@@ -120,7 +124,8 @@ pub(super) struct Wanted {
     pub(super) trims: bool,
 }
 
-/// The metrics of a trial. With several jobs in the file, each has its own metrics, `NAME.METRIC`, too.
+/// The metrics of a trial. With several jobs in the file, each has its own metrics, `NAME.METRIC`,
+/// too.
 ///
 /// # Errors
 /// What is missing: a job, or any request at all.
@@ -172,7 +177,8 @@ const READ: Named = ("read_", |job| &job.read, |wanted| wanted.reads);
 const WRITE: Named = ("write_", |job| &job.write, |wanted| wanted.writes);
 const TRIM: Named = ("trim_", |job| &job.trim, |wanted| wanted.trims);
 
-/// Adds the metrics of some jobs together. What moves no data, trims, is by itself and no part of the sums.
+/// Adds the metrics of some jobs together. What moves no data, trims, is by itself and no part of
+/// the sums.
 fn add(seen: &mut Measurement, prefix: &str, jobs: &[&Job], wanted: &[Wanted]) {
     let is_there = |(_, way, is_wanted): &Named| {
         wanted.iter().any(is_wanted) || jobs.iter().any(|job| way(job).total_ios > 0)
@@ -251,7 +257,8 @@ fn latencies(
     }
 }
 
-/// The first bin at which as many as `percent` are reached: fio's own rule [C: stat.c, calc_clat_percentiles].
+/// The first bin at which as many as `percent` are reached: fio's own rule [C: stat.c,
+/// calc_clat_percentiles].
 fn percentile(bins: &BTreeMap<u64, u64>, samples: u64, percent: f64) -> u64 {
     let enough = percent / 100.0 * samples as f64;
     let mut sum = 0;

@@ -17,7 +17,8 @@ use crate::programs::cache;
 use crate::programs::error::RunnerError;
 use crate::programs::kind::Bench;
 
-/// How long the base may take, and each copy of it: a slow disk writes a large database for an hour.
+/// How long the base may take, and each copy of it: a slow disk writes a large database for an
+/// hour.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
 
 /// Base, copy and socket on the file system of the device under test.
@@ -132,7 +133,8 @@ impl Cluster {
             ["--no-sync", "--auth=trust", "--no-locale", "--encoding=UTF8", "--username=postgres"];
         args.extend(how.map(OsString::from));
         run(bench, "initdb", &tools.launch_server("initdb", args), PATIENCE)?;
-        // In the place of initdb's own, which is a page of comments and a few settings that its locale and time zone gave.
+        // In the place of initdb's own, which is a page of comments and a few settings that its
+        // locale and time zone gave.
         let path = self.base.join("postgresql.conf");
         let text = settings.postgresql_conf(&self.socket.display().to_string());
         fs::write(&path, text).map_err(RunnerError::file("write", &path))?;

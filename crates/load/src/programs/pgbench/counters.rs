@@ -1,6 +1,7 @@
 //! What the server has counted: checkpoints, buffers, write-ahead log.
 //!
-//! The views change with the version. What a version does not count is not asked for, and is missing from the record instead of 0.
+//! The views change with the version. What a version does not count is not asked for, and is
+//! missing from the record instead of 0.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -56,7 +57,8 @@ pub(super) fn read(
     })
 }
 
-/// Reads them when every client's connection has ended: a server's process hands in what it has counted when it ends.
+/// Reads them when every client's connection has ended: a server's process hands in what it has
+/// counted when it ends.
 pub(super) fn read_at_rest(
     server: &Server<'_>,
     tools: &Tools,

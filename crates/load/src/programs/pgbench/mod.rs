@@ -1,13 +1,16 @@
 //! PostgreSQL's own benchmark, on a cluster that belongs to the experiment.
 //!
-//! The cluster lives on the file system of the device under test: its data, its write-ahead log, its socket. It is initialised once (the
-//! *base*); every trial works on a copy of the base, so that all begin with the same bytes, the same bloat (none) and the same recycled
-//! segments of the write-ahead log. The copy is a plain one: shared extents (reflinks) would make the first write to each page another
-//! operation than it is in a database's life. To initialise anew for each trial would write everything that the copy writes, the
-//! write-ahead log of the load beside it, and other bytes each time: never faster, and less alike.
+//! The cluster lives on the file system of the device under test: its data, its write-ahead log,
+//! its socket. It is initialised once (the *base*); every trial works on a copy of the base, so
+//! that all begin with the same bytes, the same bloat (none) and the same recycled segments of the
+//! write-ahead log. The copy is a plain one: shared extents (reflinks) would make the first write
+//! to each page another operation than it is in a database's life. To initialise anew for each
+//! trial would write everything that the copy writes, the write-ahead log of the load beside it,
+//! and other bytes each time: never faster, and less alike.
 //!
-//! pgbench writes a line for each transaction. These lines lie in memory, on a tmpfs that no directory shows ([`scratch`]): on the device they
-//! would be part of what is measured, and under a name they would outlive a killed schedlab.
+//! pgbench writes a line for each transaction. These lines lie in memory, on a tmpfs that no
+//! directory shows ([`scratch`]): on the device they would be part of what is measured, and under a
+//! name they would outlive a killed schedlab.
 
 mod cluster;
 mod counters;

@@ -1,8 +1,9 @@
 //! What pgbench prints and logs, as metrics.
 //!
-//! tps is pgbench's own, without the time of making connections, in its six decimals. The mean latency is its own too, printed in
-//! thousandths of a millisecond, and must agree with the log. Percentiles come from the log: one line for each transaction, in whole
-//! microseconds, none left out.
+//! tps is pgbench's own, without the time of making connections, in its six decimals. The mean
+//! latency is its own too, printed in thousandths of a millisecond, and must agree with the log.
+//! Percentiles come from the log: one line for each transaction, in whole microseconds, none left
+//! out.
 
 use std::time::Duration;
 
@@ -67,9 +68,10 @@ pub(super) fn measurement(settings: &Settings, raw: &Raw) -> Result<Measurement,
     Ok(seen)
 }
 
-/// At least these bytes went through the device. The log that was flushed was written. What was read into an empty cache was read from the
-/// device once at least as long as the cache was not full; afterwards the kernel's cache may have answered. Where something is updated,
-/// vacuum may read a page twice within that, so only pure reads are counted.
+/// At least these bytes went through the device. The log that was flushed was written. What was
+/// read into an empty cache was read from the device once at least as long as the cache was not
+/// full; afterwards the kernel's cache may have answered. Where something is updated, vacuum may
+/// read a page twice within that, so only pure reads are counted.
 fn moved(settings: &Settings, raw: &Raw, counted: &counters::Counters) -> Moved {
     let all_read = raw.after.get(BLOCKS_READ).copied().unwrap_or(0.0) - raw.at_start(BLOCKS_READ);
     let read = (all_read * BLOCK).min(settings.shared_buffers as f64);
@@ -81,13 +83,15 @@ fn moved(settings: &Settings, raw: &Raw, counted: &counters::Counters) -> Moved 
 }
 
 impl Raw {
-    /// A counter before the window; what the warm-up has read is missing from the bound, and a bound it stays.
+    /// A counter before the window; what the warm-up has read is missing from the bound, and a
+    /// bound it stays.
     fn at_start(&self, name: &str) -> f64 {
         self.before.get(name).copied().unwrap_or(0.0)
     }
 }
 
-/// The value below which so many thousandths of all lie: the smallest that has at least that share at or below it.
+/// The value below which so many thousandths of all lie: the smallest that has at least that share
+/// at or below it.
 pub(super) fn percentile(sorted: &[u64], per_mille: usize) -> u64 {
     let rank = (sorted.len() * per_mille).div_ceil(1000).max(1);
     sorted[rank - 1]

@@ -1,7 +1,9 @@
-//! A place in memory for pgbench's log that no path leads to and that needs no cleaning: a tmpfs that is mounted nowhere.
+//! A place in memory for pgbench's log that no path leads to and that needs no cleaning: a tmpfs
+//! that is mounted nowhere.
 //!
-//! It is reached through the file descriptor alone, which pgbench inherits; with the last process that holds it, it is gone, also when
-//! schedlab is killed. A directory on /dev/shm would do for the I/O and would be left behind; /run is a disk on some machines.
+//! It is reached through the file descriptor alone, which pgbench inherits; with the last process
+//! that holds it, it is gone, also when schedlab is killed. A directory on /dev/shm would do for
+//! the I/O and would be left behind; /run is a disk on some machines.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,7 +1,8 @@
 //! A server of the cluster: up, asked, and down again, on every path.
 //!
-//! It is started directly and not by `pg_ctl`, so that it is a child of the session and its complaints are ours to read. Its own
-//! children leave its process group; they are found by their working directory, which is the data directory.
+//! It is started directly and not by `pg_ctl`, so that it is a child of the session and its
+//! complaints are ours to read. Its own children leave its process group; they are found by their
+//! working directory, which is the data directory.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -141,8 +142,9 @@ impl<'a> Server<'a> {
         self.running.as_mut().is_some_and(Running::is_alive)
     }
 
-    /// As `pg_ctl` knows it: the server's own note of its state. The file is the database user's, who may write anything there: it is read in
-    /// part, never waited for, and says no more than that; which processes are the server's is asked of the kernel.
+    /// As `pg_ctl` knows it: the server's own note of its state. The file is the database user's,
+    /// who may write anything there: it is read in part, never waited for, and says no more than
+    /// that; which processes are the server's is asked of the kernel.
     fn is_ready(&self) -> bool {
         let mut note = String::new();
         let nofollow = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -231,13 +233,16 @@ pub(super) fn end_processes_in(dir: &Path) {
     }
 }
 
-/// The servers whose working directory is this one or lies below it, and who run as its owner: somebody who looks around there is not meant.
+/// The servers whose working directory is this one or lies below it, and who run as its owner:
+/// somebody who looks around there is not meant.
 ///
-/// Each is held before it is looked at: whatever process has its number by then, the signal reaches the one that was looked at or none.
+/// Each is held before it is looked at: whatever process has its number by then, the signal reaches
+/// the one that was looked at or none.
 pub(super) fn processes_in(dir: &Path) -> Vec<OwnedFd> {
     let Ok(owner) = fs::metadata(dir).map(|meta| meta.uid()) else { return Vec::new() };
     let link = |pid: i32, name: &str| fs::read_link(format!("/proc/{pid}/{name}"));
-    // One that is about to end has a directory still, and holds the mount by it, and no program any more.
+    // One that is about to end has a directory still, and holds the mount by it, and no program any
+    // more.
     let is_server = |pid: i32| link(pid, "exe").map_or(true, |exe| exe.ends_with("postgres"));
     let is_owners = |pid: i32| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

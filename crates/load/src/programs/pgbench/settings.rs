@@ -1,4 +1,5 @@
-//! What the options ask for, read and checked: the arguments of pgbench, and the configuration of the server.
+//! What the options ask for, read and checked: the arguments of pgbench, and the configuration of
+//! the server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -154,8 +155,8 @@ impl Settings {
             Length::Transactions(number) => ("transactions", number),
             Length::Seconds(number) => ("time", number),
         };
-        // --progress makes pgbench measure its average instead of dividing clients by rate, which differs when some clients are done
-        // before others; at this interval it prints none.
+        // --progress makes pgbench measure its average instead of dividing clients by rate, which
+        // differs when some clients are done before others; at this interval it prints none.
         [
             "--no-vacuum".to_string(),
             format!("--client={}", self.clients),
@@ -199,7 +200,8 @@ impl Settings {
         let limit = limit.and_then(|(_, value)| bytes(value, MIB)).unwrap_or(1024 * MIB);
         let data = (15 * self.scale + 32) * MIB;
         let loaded = ((15 * self.scale + 48) * MIB).min(limit.max(64 * MIB));
-        // A transaction writes a few full pages at most to the log, and a few hundred bytes of new rows.
+        // A transaction writes a few full pages at most to the log, and a few hundred bytes of new
+        // rows.
         let (log, growth) = match self.transactions {
             Some(number) => {
                 let all = self.clients * (number + self.warmup_transactions.unwrap_or(0));

@@ -1,6 +1,8 @@
-//! What pgbench, psql and the log say, in the words of several versions; the options; and one real trial whose figures are computed twice.
+//! What pgbench, psql and the log say, in the words of several versions; the options; and one real
+//! trial whose figures are computed twice.
 //!
-//! The words of 15 were printed by 15.18. Those of 12 and 13 (`including`/`excluding connections establishing`) are from their manuals.
+//! The words of 15 were printed by 15.18. Those of 12 and 13
+//! (`including`/`excluding connections establishing`) are from their manuals.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -329,7 +331,8 @@ fn the_place_for_the_log_has_no_name_and_goes_with_its_last_user() {
     assert_eq!(mounts(), before, "no directory shows it");
 }
 
-/// A real trial, whose percentiles are computed a second time in another way: by counting how many are at or below each value.
+/// A real trial, whose percentiles are computed a second time in another way: by counting how many
+/// are at or below each value.
 #[test]
 fn the_figures_of_a_real_trial_are_those_of_its_log_and_its_report() {
     let Some(ground) = Ground::files(512, &["postgres"]) else { return };

@@ -17,7 +17,8 @@ const PURPOSE: &str = "as a workload";
 /// Where Debian keeps each version's programs; they are not in PATH.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// The oldest version whose words are known: what pgbench prints, and the server's views of statistics.
+/// The oldest version whose words are known: what pgbench prints, and the server's views of
+/// statistics.
 const OLDEST: u32 = 12;
 
 /// How long a program may take to say its version.
@@ -90,7 +91,8 @@ impl Tools {
         Launch {
             program: self.setpriv.clone(),
             args: self.as_user(name).into_iter().chain(args).collect(),
-            // pgbench and psql would take the user's name, and -d means different things to them in different versions.
+            // pgbench and psql would take the user's name, and -d means different things to them in
+            // different versions.
             env: vec![("PGDATABASE".to_string(), "postgres".into())],
             dir: PathBuf::from("/"),
             apart: self.apart,
@@ -98,8 +100,9 @@ impl Tools {
         }
     }
 
-    /// The same with System V shared memory of its own: PostgreSQL's segments have no owner that would remove them when it is
-    /// killed, but they vanish with this name space. Only root can make one, hence before the change of user.
+    /// The same with System V shared memory of its own: PostgreSQL's segments have no owner that
+    /// would remove them when it is killed, but they vanish with this name space. Only root can
+    /// make one, hence before the change of user.
     pub(super) fn launch_server(
         &self,
         name: &str,
@@ -125,7 +128,8 @@ impl Tools {
     }
 }
 
-/// Runs a program to its end; in errors it has its own name, not that of the one that changes the user.
+/// Runs a program to its end; in errors it has its own name, not that of the one that changes the
+/// user.
 pub(super) fn run(
     bench: &Bench<'_>,
     name: &str,

@@ -1,7 +1,8 @@
-//! What PostMark must do with given parameters: from our own generator, which issues the same operations (there is a test that traces both).
+//! What PostMark must do with given parameters: from our own generator, which issues the same
+//! operations (there is a test that traces both).
 //!
-//! Two things follow that the program does not print: whether it did what it was asked for, and how many bytes have to reach the device when the
-//! page cache is emptied between its phases.
+//! Two things follow that the program does not print: whether it did what it was asked for, and how
+//! many bytes have to reach the device when the page cache is emptied between its phases.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,8 @@ pub(super) struct Expected {
     pub(super) written_bytes: u64,
     pub(super) transaction_read_bytes: u64,
     pub(super) transaction_written_bytes: u64,
-    /// What the device sees at least when everything is written out after each phase, and dropped from memory after the first.
+    /// What the device sees at least when everything is written out after each phase, and dropped
+    /// from memory after the first.
     pub(super) flushed: Moved,
     /// The most that all files take at a time, in whole blocks.
     pub(super) peak_bytes: u64,

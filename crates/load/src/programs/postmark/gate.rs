@@ -1,8 +1,9 @@
-//! A pipe that the program prints into and that holds one of its writes: as long as that one is not taken out, the program stands still
-//! before its next.
+//! A pipe that the program prints into and that holds one of its writes: as long as that one is not
+//! taken out, the program stands still before its next.
 //!
-//! So it can be halted exactly where two phases meet, without a race: its last word of a phase stays in the pipe, and when the kernel says that
-//! the program waits to write, the phase is over and the next has not begun.
+//! So it can be halted exactly where two phases meet, without a race: its last word of a phase
+//! stays in the pipe, and when the kernel says that the program waits to write, the phase is over
+//! and the next has not begun.
 
 use std::fs;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ pub(super) struct Gate {
 impl Gate {
     /// A gate, and the end that the program prints into. Nothing is waited for after `until`.
     pub(super) fn new(until: Instant) -> Result<(Gate, Arc<OwnedFd>), RunnerError> {
-        // With O_DIRECT each write is a piece of its own; a pipe of one page has room for one piece.
+        // With O_DIRECT each write is a piece of its own; a pipe of one page has room for one
+        // piece.
         let made = || {
             let (reader, writer) = pipe_with(PipeFlags::DIRECT | PipeFlags::CLOEXEC)?;
             fcntl_setpipe_size(&writer, PAGE)?;
@@ -50,7 +52,8 @@ impl Gate {
         Ok((Gate { reader, aside, text: String::new(), until }, Arc::new(writer)))
     }
 
-    /// The next thing that the program has written, which stays in the pipe; None when it has closed its end, or there is no time left.
+    /// The next thing that the program has written, which stays in the pipe; None when it has
+    /// closed its end, or there is no time left.
     pub(super) fn peek(&mut self, bench: &Bench<'_>) -> Option<String> {
         if !self.wait(bench) {
             return None;
@@ -76,9 +79,11 @@ impl Gate {
         while self.take(bench).is_some() {}
     }
 
-    /// Waits until the program stands before its next write; false if it has ended, or there is no time left.
+    /// Waits until the program stands before its next write; false if it has ended, or there is no
+    /// time left.
     pub(super) fn halted(&self, bench: &Bench<'_>, pid: u32) -> bool {
-        // In the words of proc(5): the number of the system call that it waits in, and its first argument.
+        // In the words of proc(5): the number of the system call that it waits in, and its first
+        // argument.
         let waits_to_print = format!("{} 0x1 ", libc::SYS_write);
         while !self.is_over(bench) && !self.is_closed() {
             match fs::read_to_string(format!("/proc/{pid}/syscall")) {

@@ -1,10 +1,13 @@
 //! Debian's `postmark`: many small files, through a file system.
 //!
-//! Its data may never leave memory: files of a few kilobytes that are deleted seconds later are not written at all by any of today's file systems,
-//! and what was just created is read from the page cache. So, unless `flush=false` asks for the program as it is, it stands still where its phases
-//! meet ([`gate`]): what it has written goes to the device, which counts as time of the phase, and after the creation its files are dropped from memory.
+//! Its data may never leave memory: files of a few kilobytes that are deleted seconds later are not
+//! written at all by any of today's file systems, and what was just created is read from the page
+//! cache. So, unless `flush=false` asks for the program as it is, it stands still where its phases
+//! meet ([`gate`]): what it has written goes to the device, which counts as time of the phase, and
+//! after the creation its files are dropped from memory.
 //!
-//! Its own clock counts whole seconds, at least 1; ours sees the phases begin by what it prints, to a millisecond.
+//! Its own clock counts whole seconds, at least 1; ours sees the phases begin by what it prints, to
+//! a millisecond.
 
 mod expected;
 mod gate;
@@ -160,7 +163,8 @@ impl Postmark {
         self.setup.seed.unwrap_or(((trial.seed ^ (trial.seed >> 32)) as u32 & MOST_SEED).max(1))
     }
 
-    /// Follows the program through its phases. Where it prints something else than expected it is let go: its report will tell.
+    /// Follows the program through its phases. Where it prints something else than expected it is
+    /// let go: its report will tell.
     fn follow(&self, bench: &Bench<'_>, pid: u32, gate: &mut Gate) -> Result<Times, RunnerError> {
         let mut times = Times::default();
         let files = Postmark::location(bench);
@@ -335,7 +339,8 @@ impl Runner for Postmark {
         let space = rustix::fs::statvfs(files)
             .map_err(|e| RunnerError::file("find the free space", files)(e.into()))?;
         let free = space.f_bavail * space.f_frsize;
-        // The program does not look at what a write gives back: without room it goes on, and measures nothing.
+        // The program does not look at what a write gives back: without room it goes on, and
+        // measures nothing.
         let needed = expected.peak_bytes + expected.peak_bytes / 8;
         if free < needed {
             let problem = format!(

@@ -1,6 +1,7 @@
 //! What PostMark prints at its end, in its verbose form.
 //!
-//! Times are whole seconds and at least 1, whatever it took; bytes are rounded to two decimals of a unit of 2^10, 2^20 … bytes.
+//! Times are whole seconds and at least 1, whatever it took; bytes are rounded to two decimals of a
+//! unit of 2^10, 2^20 … bytes.
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Report {
@@ -54,7 +55,8 @@ impl Report {
 struct Lines<'a>(Vec<&'a str>);
 
 impl<'a> Lines<'a> {
-    /// What stands before `words` and after them in the line that is a number followed by these words.
+    /// What stands before `words` and after them in the line that is a number followed by these
+    /// words.
     fn around(&self, words: &str) -> Result<(&'a str, &'a str), String> {
         let found = self.0.iter().filter_map(|line| line.split_once(words));
         let mut found =

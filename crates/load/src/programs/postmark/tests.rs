@@ -20,7 +20,8 @@ fn can_run(tool: &str) -> bool {
     found
 }
 
-/// What the program does, from its system calls; a file's number is its name. And the largest read and write.
+/// What the program does, from its system calls; a file's number is its name. And the largest read
+/// and write.
 fn traced(commands: &str, location: &Path) -> (Vec<PostmarkOperation>, [u32; 2]) {
     let (input, trace) = (location.with_extension("in"), location.with_extension("trace"));
     fs::create_dir(location).unwrap();

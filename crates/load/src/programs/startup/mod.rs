@@ -1,10 +1,13 @@
 //! How long a cold start of a program takes: what users feel when a disk is busy.
 //!
-//! The program is copied to the file system under test with its libraries and whatever else it reads, into a small tree of its own, and started
-//! by chroot, so that every page comes from the device. Before each start the pages of the tree are dropped, and it is checked that none is left in
-//! memory; what is in memory afterwards has been read by the start, and is at least what the device has moved.
+//! The program is copied to the file system under test with its libraries and whatever else it
+//! reads, into a small tree of its own, and started by chroot, so that every page comes from the
+//! device. Before each start the pages of the tree are dropped, and it is checked that none is left
+//! in memory; what is in memory afterwards has been read by the start, and is at least what the
+//! device has moved.
 //!
-//! The first start of a trial reads names and inodes too, which later ones find in memory. So that all that count are alike, it does not count.
+//! The first start of a trial reads names and inodes too, which later ones find in memory. So that
+//! all that count are alike, it does not count.
 
 mod tree;
 
@@ -39,7 +42,8 @@ pub(crate) static STARTUP: RunnerKind = RunnerKind {
     make: |options| Box::new(Startup::of(options)),
 };
 
-/// Debian's, not one that stands first in somebody's PATH: a machine's own packages are the same everywhere.
+/// Debian's, not one that stands first in somebody's PATH: a machine's own packages are the same
+/// everywhere.
 const PYTHON: &str = "/usr/bin/python3";
 
 /// Modules of Python's own that a script of some size has: some hundred files.
@@ -75,7 +79,8 @@ const OPTIONS: &[Opt] = &[
     ),
 ];
 
-/// Python with modules of its own is schedlab's choice. Another program, arguments or copied files are the plan's.
+/// Python with modules of its own is schedlab's choice. Another program, arguments or copied files
+/// are the plan's.
 fn starts(options: &Options) -> Vec<String> {
     let named = options.words_of(&["program", "args", "copy"]);
     let is_default = options.text("program") == Some(PYTHON) && named.len() == 1;

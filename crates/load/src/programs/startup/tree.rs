@@ -39,10 +39,12 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Copies everything to a directory that is not there yet. Directories and files called as in `leave_out` are not.
+    /// Copies everything to a directory that is not there yet. Directories and files called as in
+    /// `leave_out` are not.
     ///
     /// # Errors
-    /// A file that cannot be copied, e.g. for want of space; a library that the machine does not have.
+    /// A file that cannot be copied, e.g. for want of space; a library that the machine does not
+    /// have.
     pub(super) fn make(
         bench: &Bench<'_>,
         root: &Path,
@@ -113,7 +115,8 @@ fn inside(path: &Path, root: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Where a path is in the tree, with the directories above it. A link that was copied before must not lead a later file out of the tree.
+/// Where a path is in the tree, with the directories above it. A link that was copied before must
+/// not lead a later file out of the tree.
 fn place(path: &Path, root: &Path) -> Result<PathBuf, RunnerError> {
     let to = inside(path, root);
     let below = to.strip_prefix(root).unwrap_or(&to);

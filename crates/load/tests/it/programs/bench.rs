@@ -205,7 +205,8 @@ fn a_program_starts_cold_each_time_and_from_the_device() {
 fn a_tree_that_is_warm_is_no_cold_start() {
     let Some(ground) = Ground::files(512, &["python3", "chroot", "ldd"]) else { return };
     let mut runner = ground.prepared("startup", &[("starts", "1")]).unwrap();
-    // Pages under write-back or mapped by another process cannot be dropped: as with another program that has them mapped.
+    // Pages under write-back or mapped by another process cannot be dropped: as with another
+    // program that has them mapped.
     let mapped = fs::File::open(ground.directory().join("startup-0/usr/bin/python3")).unwrap();
     // SAFETY: no process changes the file, and the mapping ends with the test.
     let map = unsafe { memmap2::MmapOptions::new().populate().map(&mapped).unwrap() };

@@ -1,4 +1,5 @@
-//! A session on a loop device, for runners without an arena around them. Each program of tests uses a part of it.
+//! A session on a loop device, for runners without an arena around them. Each program of tests uses
+//! a part of it.
 #![allow(dead_code)]
 
 use std::fs;
@@ -31,7 +32,8 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// A device with a file system, or a bare one; None where root or one of the programs is missing, unless every test must run.
+    /// A device with a file system, or a bare one; None where root or one of the programs is
+    /// missing, unless every test must run.
     pub(crate) fn new(mib: u64, needed: &[&str], file_system: Option<&str>) -> Option<Ground> {
         let mkfs = file_system.map(|kind| format!("mkfs.{kind}"));
         let all = needed.iter().copied().chain(["root"]).chain(mkfs.as_deref());

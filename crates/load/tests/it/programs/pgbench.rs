@@ -1,4 +1,5 @@
-//! pgbench on a real loop device with a real file system: what it gives, what its failures say, and that nothing of it stays.
+//! pgbench on a real loop device with a real file system: what it gives, what its failures say, and
+//! that nothing of it stays.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,7 +72,8 @@ fn trial(seed: u64) -> Trial {
     crate::programs::ground::trial(seed, Duration::from_secs(300))
 }
 
-/// The file node of each table, and how many rows the history has, in the copy that the next trial will get.
+/// The file node of each table, and how many rows the history has, in the copy that the next trial
+/// will get.
 fn files_of(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     let mut open = vec![dir.to_path_buf()];
@@ -128,7 +130,8 @@ fn every_trial_starts_from_the_same_bytes_and_reports_what_pgbench_counted() {
         assert!(metric("latency_p99_us") <= metric("latency_p999_us"));
         assert_eq!(seen.counts["latency_p99_us"], 100);
         let moved = seen.moved.unwrap();
-        // Each of 100 transactions writes and commits more than one page's worth of log in the beginning, and some bytes always.
+        // Each of 100 transactions writes and commits more than one page's worth of log in the
+        // beginning, and some bytes always.
         assert!(moved.written_bytes > 100 * 100 && !moved.exact, "{moved:?}");
         assert!(
             seen.counters["wal_sync"] >= 1.0 && seen.counters["wal_bytes"] > 0.0,
@@ -319,7 +322,8 @@ fn a_missing_program_and_a_missing_user_are_named() {
     assert_eq!(servers(&ground), Vec::<String>::new());
 }
 
-/// The server's processes that serve a client of pgbench; psql, which asks for the statistics, changes nothing and is soon gone.
+/// The server's processes that serve a client of pgbench; psql, which asks for the statistics,
+/// changes nothing and is soon gone.
 fn backends_of(at: &Path) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     all.filter(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(at)))

@@ -16,7 +16,8 @@ const EXPERIMENT: Case<FakeCpus, Error> = Case {
     least_steps: 50,
 };
 
-/// Several arms one after another, which touch every kind of value, those that bound and those that move others too.
+/// Several arms one after another, which touch every kind of value, those that bound and those that
+/// move others too.
 fn experiment(machine: &FakeCpus) -> Result<(), Error> {
     let root = machine.root();
     let session = Session::begin(&root)?;

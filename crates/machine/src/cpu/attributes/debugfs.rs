@@ -89,7 +89,8 @@ pub(crate) fn features(root: &Root) -> Result<Vec<(String, bool)>, String> {
     Ok(text.split_whitespace().map(word).collect())
 }
 
-/// The files that can be written, by their paths below the scheduler's directory; `features` has keys of its own.
+/// The files that can be written, by their paths below the scheduler's directory; `features` has
+/// keys of its own.
 pub(crate) fn files(root: &Root) -> Result<Vec<String>, String> {
     fn walk(root: &Root, dir: &Path, begin: &str, depth: u32, all: &mut Vec<String>) {
         for name in root.names(dir) {

@@ -1,8 +1,10 @@
-//! A machine for tests whose CPUs' settings answer writes as Linux does: values that bound or move each other, files that show more
-//! than they take. It dies and loses power at a chosen step (`settings/fake_kernel.rs` has those).
+//! A machine for tests whose CPUs' settings answer writes as Linux does: values that bound or move
+//! each other, files that show more than they take. It dies and loses power at a chosen step
+//! (`settings/fake_kernel.rs` has those).
 //!
-//! From the kernel's sources as of 6.18: `sched_rt_runtime_us` above `sched_rt_period_us` is refused, either way round; 0 as
-//! `sched_rr_timeslice_ms` gives the default; a write of `tunable_scaling` computes the slice anew from its default; `features` takes a word.
+//! From the kernel's sources as of 6.18: `sched_rt_runtime_us` above `sched_rt_period_us` is
+//! refused, either way round; 0 as `sched_rr_timeslice_ms` gives the default; a write of
+//! `tunable_scaling` computes the slice anew from its default; `features` takes a word.
 
 use std::fs;
 use std::io;
@@ -66,7 +68,8 @@ impl FakeCpus {
         machine
     }
 
-    /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to be restored.
+    /// The same, with an administrator's tuning, so that the kernel's defaults are not what has to
+    /// be restored.
     pub(crate) fn tuned() -> FakeCpus {
         let machine = FakeCpus::booted();
         for (file, value) in [

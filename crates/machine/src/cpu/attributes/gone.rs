@@ -1,20 +1,25 @@
-//! Names that Linux has had, or has only where it is built or the machine is made for it: what became of each, and what to say instead.
+//! Names that Linux has had, or has only where it is built or the machine is made for it: what
+//! became of each, and what to say instead.
 //!
-//! Tuning guides outlive the kernels that they were written for. A name that is gone is refused with its successor, because `sysctl -w`
-//! says only "cannot stat", and a script that goes on after that measures nothing.
+//! Tuning guides outlive the kernels that they were written for. A name that is gone is refused
+//! with its successor, because `sysctl -w` says only "cannot stat", and a script that goes on after
+//! that measures nothing.
 //!
-//! Sources: the commits "sched: Move SCHED_DEBUG sysctl to debugfs" and "sched,debug: Convert sysctl sched_domains to debugfs" (5.13),
-//! "sched/fair: Commit to EEVDF" and the one after it that renames min_granularity to base_slice (6.6), "sched: Remove
-//! sysctl.sched_features" (2.6.33), the change of what `sched_energy_aware` reads where it cannot work (October 2023). Marked `recalled` is
-//! what no source was at hand for.
+//! Sources: the commits "sched: Move SCHED_DEBUG sysctl to debugfs" and "sched,debug: Convert
+//! sysctl sched_domains to debugfs" (5.13), "sched/fair: Commit to EEVDF" and the one after it that
+//! renames min_granularity to base_slice (6.6), "sched: Remove sysctl.sched_features" (2.6.33), the
+//! change of what `sched_energy_aware` reads where it cannot work (October 2023). Marked `recalled`
+//! is what no source was at hand for.
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gone {
-    /// The sysctl or, without `kernel.`, the file below /sys/kernel/debug/sched. One that ends with `.` or `_` stands for all that begin so.
+    /// The sysctl or, without `kernel.`, the file below /sys/kernel/debug/sched. One that ends with
+    /// `.` or `_` stands for all that begin so.
     pub(super) name: &'static str,
     /// What became of it, as the second half of a sentence.
     pub(super) what: &'static str,
-    /// The key of a setting that comes nearest to it: before Linux 6.6, and from then on. Empty where there is none.
+    /// The key of a setting that comes nearest to it: before Linux 6.6, and from then on. Empty
+    /// where there is none.
     pub(super) instead: [&'static str; 2],
 }
 

@@ -1,8 +1,10 @@
-//! One thing that can be set: a file of the kernel's, or one word of such a file, with what it shows and what it takes.
+//! One thing that can be set: a file of the kernel's, or one word of such a file, with what it
+//! shows and what it takes.
 //!
-//! Most files show what was written to them. Two do not: `features` takes one word (`NAME` or `NO_NAME`) and shows all of them, and
-//! `preempt` takes one mode and shows all with the present one in brackets. Values are compared by what they mean, so a value is always the
-//! text that would bring it about.
+//! Most files show what was written to them. Two do not: `features` takes one word (`NAME` or
+//! `NO_NAME`) and shows all of them, and `preempt` takes one mode and shows all with the present
+//! one in brackets. Values are compared by what they mean, so a value is always the text that would
+//! bring it about.
 
 use std::io;
 use std::path::PathBuf;
@@ -30,7 +32,8 @@ pub(super) enum Shape {
     Plain,
     /// All values, the present one in brackets.
     Marked,
-    /// Words, of which this one is there with or without `NO_` before it; its values are `on` and `off`.
+    /// Words, of which this one is there with or without `NO_` before it; its values are `on` and
+    /// `off`.
     Word(String),
 }
 

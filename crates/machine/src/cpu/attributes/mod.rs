@@ -1,11 +1,15 @@
-//! Values that are written to the machine: the scheduler's sysctls, its files in debugfs, governors, boost.
+//! Values that are written to the machine: the scheduler's sysctls, its files in debugfs,
+//! governors, boost.
 //!
-//! What an arm must not inherit from the arm before it is here the machine's: so each apply is towards a whole target, the originals of
-//! everything that was ever touched, with the values of this arm over them. What was found is in the journal before the first write, together
-//! with each value that is about to be written, so that recovery after a crash can distinguish our values from another program's.
+//! What an arm must not inherit from the arm before it is here the machine's: so each apply is
+//! towards a whole target, the originals of everything that was ever touched, with the values of
+//! this arm over them. What was found is in the journal before the first write, together with each
+//! value that is about to be written, so that recovery after a crash can distinguish our values
+//! from another program's.
 //!
-//! Some values bound each other (`sched_rt_runtime_us` is at most `sched_rt_period_us`) and some move others (`tunable_scaling` computes
-//! slices anew). No table of orders is needed for that: what does not hold is written again after the others, as long as that helps.
+//! Some values bound each other (`sched_rt_runtime_us` is at most `sched_rt_period_us`) and some
+//! move others (`tunable_scaling` computes slices anew). No table of orders is needed for that:
+//! what does not hold is written again after the others, as long as that helps.
 
 mod check;
 mod debugfs;
@@ -64,8 +68,8 @@ pub(super) fn admit(root: &Root, wanted: &[Attribute]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes these, puts back what an earlier setting wrote and this one does not name, and reads everything back. Gives what the machine is to
-/// be like from now on, and what it is not like.
+/// Writes these, puts back what an earlier setting wrote and this one does not name, and reads
+/// everything back. Gives what the machine is to be like from now on, and what it is not like.
 ///
 /// # Errors
 /// [`Error::Io`] when the journal cannot be written: then nothing was.
@@ -104,7 +108,8 @@ pub(super) fn apply(
     Ok((targets, problems))
 }
 
-/// Makes originals durable, and the values that are about to be written. What cannot be read could not be put back, and is not written.
+/// Makes originals durable, and the values that are about to be written. What cannot be read could
+/// not be put back, and is not written.
 fn note(
     root: &Root,
     ledger: &Ledger,
@@ -200,7 +205,8 @@ fn explain(error: &std::io::Error) -> String {
     }
 }
 
-/// Puts everything back, the last that was touched first; gives what was written, and what could not be.
+/// Puts everything back, the last that was touched first; gives what was written, and what could
+/// not be.
 pub(super) fn put_back(root: &Root, originals: &[Original]) -> (Vec<String>, Vec<Problem>) {
     let mut done = Vec::new();
     let mut targets = Vec::new();

@@ -1,4 +1,5 @@
-//! From a key and a value to what is written where, or to why that cannot be: nothing is written here.
+//! From a key and a value to what is written where, or to why that cannot be: nothing is written
+//! here.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -64,7 +64,8 @@ pub(super) fn autogroup(root: &Root, value: &str) -> Result<Resolved, String> {
     resolve(root, AUTOGROUP, if on { "1" } else { "0" })
 }
 
-/// Why a sysctl is not there: gone, with what is there instead; or unknown, with what is most alike.
+/// Why a sysctl is not there: gone, with what is there instead; or unknown, with what is most
+/// alike.
 fn missing(root: &Root, name: &str) -> String {
     let release = root.kernel_release();
     let kernel = if release.is_empty() {

@@ -21,7 +21,8 @@ pub(super) fn switch(value: &str) -> Result<bool, String> {
     }
 }
 
-/// Whether a value is of the kind that a file holds: where it shows numbers, as many numbers; where it shows Y or N, that.
+/// Whether a value is of the kind that a file holds: where it shows numbers, as many numbers; where
+/// it shows Y or N, that.
 pub(super) fn fits(present: &str, value: &str) -> Result<String, String> {
     let words: Vec<&str> = present.split_whitespace().collect();
     let is_number = |word: &&str| word.parse::<i64>().is_ok();

@@ -1,4 +1,5 @@
-//! Watching during a trial what was written to the machine: a change that is taken back before the trial ends shows in no check at its end.
+//! Watching during a trial what was written to the machine: a change that is taken back before the
+//! trial ends shows in no check at its end.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -11,8 +12,8 @@ use super::item::Write;
 use crate::Root;
 use crate::settings::Problem;
 
-/// The time between two looks. A look opens and reads each file, some 10 µs apiece: at this period that is far below a thousandth of one
-/// CPU for the few files that an arm names.
+/// The time between two looks. A look opens and reads each file, some 10 µs apiece: at this period
+/// that is far below a thousandth of one CPU for the few files that an arm names.
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// A thread that looks at what was written ten times a second.

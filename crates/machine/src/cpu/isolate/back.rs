@@ -18,7 +18,8 @@ const PAUSE: Duration = Duration::from_millis(15);
 /// Passes in a row that found nothing, for it to be the end.
 const QUIET: u32 = 2;
 
-/// The same where tasks ended while they were looked at: one that forks and ends all the time can hide from a pass.
+/// The same where tasks ended while they were looked at: one that forks and ends all the time can
+/// hide from a pass.
 const QUIET_AMONG_CHANGES: u32 = 4;
 
 /// How often it is repeated at most.
@@ -124,8 +125,8 @@ fn set_back(
     }
 }
 
-/// The noted task from which a task that was started later has its CPUs: the nearest of its own process and of its parents, or, where
-/// none fits, any: a parent may be gone.
+/// The noted task from which a task that was started later has its CPUs: the nearest of its own
+/// process and of its parents, or, where none fits, any: a parent may be gone.
 fn line<'a>(
     tasks: &dyn Tasks,
     moved: &'a Moved,

@@ -1,4 +1,5 @@
-//! A machine of tasks that fork, end and bind themselves anew at every moment, also between two looks of one pass.
+//! A machine of tasks that fork, end and bind themselves anew at every moment, also between two
+//! looks of one pass.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -51,7 +52,8 @@ pub(super) struct Machine {
     pub(super) events: VecDeque<Event>,
     ticks: u64,
     next: u32,
-    /// Tasks whose mask was read and that were not bound yet: a change by another program between these two is overridden.
+    /// Tasks whose mask was read and that were not bound yet: a change by another program between
+    /// these two is overridden.
     held: BTreeSet<u32>,
     /// At which call from now on schedlab is killed.
     pub(super) dies_in: Option<usize>,

@@ -1,26 +1,34 @@
 //! Emptying CPUs of every other task, and putting each task back.
 //!
-//! Every task of the machine that may use one of the CPUs loses them from its affinity mask; one that would have none left gets all
-//! others. New tasks inherit the mask of the one that starts them, so they come without; those that come with (a task that binds itself
-//! anew) are found by a thread that looks every 100 ms. Tasks that the kernel binds, or does not let user space move, are counted with the reason. What
-//! is measured may use only the isolated CPUs, and so is left alone: a task that was not there at the beginning and may use nothing
-//! else is not moved. A cpuset partition would need the measured program in a group of its own, and a kernel with the controller in the
-//! v2 hierarchy; what both leave on the CPUs (interrupts, bound kernel threads) is the same.
+//! Every task of the machine that may use one of the CPUs loses them from its affinity mask; one
+//! that would have none left gets all others. New tasks inherit the mask of the one that starts
+//! them, so they come without; those that come with (a task that binds itself anew) are found by a
+//! thread that looks every 100 ms. Tasks that the kernel binds, or does not let user space move,
+//! are counted with the reason. What is measured may use only the isolated CPUs, and so is left
+//! alone: a task that was not there at the beginning and may use nothing else is not moved. A
+//! cpuset partition would need the measured program in a group of its own, and a kernel with the
+//! controller in the v2 hierarchy; what both leave on the CPUs (interrupts, bound kernel threads)
+//! is the same.
 //!
 //! # The way back
 //! A task is noted in the journal, by id, start time and mask, before it is moved. On the way back
-//! - a noted task that lives gets its mask again, to the bit, offline CPUs included; if it has another mask than what it was left
-//!   with, another program has set that meanwhile: it is left so, and reported;
-//! - a task that was started later than the isolation, and has exactly what one of its line was left with, gets that one's mask. Its line
-//!   is the noted tasks of its own process, of its parent's, and so on; a parent that is gone breaks the line, and then it is any noted
-//!   task that was left with that; if its nearest older parent was not moved and has the same mask, it comes from that one and is left;
+//! - a noted task that lives gets its mask again, to the bit, offline CPUs included; if it has
+//!   another mask than what it was left with, another program has set that meanwhile: it is left
+//!   so, and reported;
+//! - a task that was started later than the isolation, and has exactly what one of its line was
+//!   left with, gets that one's mask. Its line is the noted tasks of its own process, of its
+//!   parent's, and so on; a parent that is gone breaks the line, and then it is any noted task that
+//!   was left with that; if its nearest older parent was not moved and has the same mask, it comes
+//!   from that one and is left;
 //! - everything else is left alone. This is repeated until nothing changes any more.
 //!
-//! The doubt in this: a task that was started meanwhile and bound itself to exactly the CPUs that a moved one was left with is taken
-//! for an heir, since the kernel does not say who has set a mask. An orphan whose mask two lines were left with (on a machine of two
-//! CPUs that is every line) can get that of the other line, the wider one. And a moved task is from then on one whose mask was set by hand: if its
-//! cpuset is extended later, it does not follow. A task that could use only isolated CPUs gets all others that its cpuset has; those
-//! that it starts meanwhile are found only where the cpuset has all of them.
+//! The doubt in this: a task that was started meanwhile and bound itself to exactly the CPUs that a
+//! moved one was left with is taken for an heir, since the kernel does not say who has set a mask.
+//! An orphan whose mask two lines were left with (on a machine of two CPUs that is every line) can
+//! get that of the other line, the wider one. And a moved task is from then on one whose mask was
+//! set by hand: if its cpuset is extended later, it does not follow. A task that could use only
+//! isolated CPUs gets all others that its cpuset has; those that it starts meanwhile are found only
+//! where the cpuset has all of them.
 
 mod admit;
 mod back;
@@ -75,7 +83,8 @@ struct State {
     cost: Duration,
 }
 
-/// CPUs that are kept empty; dropped, nothing is put back (that is [`Isolation::end`]'s, or the journal's).
+/// CPUs that are kept empty; dropped, nothing is put back (that is [`Isolation::end`]'s, or the
+/// journal's).
 #[derive(Debug)]
 pub(super) struct Isolation {
     root: Root,
@@ -87,7 +96,8 @@ pub(super) struct Isolation {
 }
 
 impl Isolation {
-    /// Refuses what can be known to be impossible here: CPUs that are not there, all that there are, no permission.
+    /// Refuses what can be known to be impossible here: CPUs that are not there, all that there
+    /// are, no permission.
     pub(super) fn admit(root: &Root, cpus: &CpuList) -> Result<(), Error> {
         admit::admit(root, cpus)
     }
@@ -95,7 +105,8 @@ impl Isolation {
     /// Moves every other task, and goes on moving those that come.
     ///
     /// # Errors
-    /// [`Error::Io`] when the journal cannot be written, [`Error::Session`] when the CPUs are not there.
+    /// [`Error::Io`] when the journal cannot be written, [`Error::Session`] when the CPUs are not
+    /// there.
     pub(super) fn begin(root: &Root, cpus: &CpuList, ledger: &Ledger) -> Result<Isolation, Error> {
         admit::admit(root, cpus)?;
         let others =
@@ -131,7 +142,8 @@ impl Isolation {
         })
     }
 
-    /// What is against its being in effect: others' tasks on the CPUs that could be moved and are not yet.
+    /// What is against its being in effect: others' tasks on the CPUs that could be moved and are
+    /// not yet.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut state = lock(&self.state);
         let (attribute, wanted) = ("isolate".to_string(), state.sweep.moved.cpus.to_string());
@@ -158,8 +170,8 @@ impl Isolation {
         problems
     }
 
-    /// Figures for the record, since the beginning: tasks moved at first, tasks that cannot be moved, times that one was moved later, and the
-    /// CPU time that looking for those has cost.
+    /// Figures for the record, since the beginning: tasks moved at first, tasks that cannot be
+    /// moved, times that one was moved later, and the CPU time that looking for those has cost.
     pub(super) fn counters(&self) -> Vec<(String, f64)> {
         let state = lock(&self.state);
         let figures = [
@@ -182,7 +194,8 @@ impl Isolation {
     /// Puts every task back.
     ///
     /// # Errors
-    /// [`Error::Session`] naming the tasks that could not be put back, [`Error::Io`]; the journal has them then.
+    /// [`Error::Session`] naming the tasks that could not be put back, [`Error::Io`]; the journal
+    /// has them then.
     pub(super) fn end(mut self) -> Result<(), Error> {
         self.rest();
         let moved = lock(&self.state).sweep.moved.clone();

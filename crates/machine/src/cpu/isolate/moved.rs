@@ -9,12 +9,15 @@ pub(crate) struct Moved {
     pub(crate) cpus: CpuList,
     /// What a task gets that could use no others.
     pub(super) others: CpuList,
-    /// When it began, in clock ticks since the machine's start: nothing was moved before this tick was over.
+    /// When it began, in clock ticks since the machine's start: nothing was moved before this tick
+    /// was over.
     pub(super) since: u64,
-    /// The PID namespace whose tasks these are, as the kernel names it; a number of a task means another one elsewhere.
+    /// The PID namespace whose tasks these are, as the kernel names it; a number of a task means
+    /// another one elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) namespace: Option<String>,
-    /// Every task that was to be moved, once for each mask that it had; the last one is what it gets back.
+    /// Every task that was to be moved, once for each mask that it had; the last one is what it
+    /// gets back.
     pub(super) tasks: Vec<MovedTask>,
 }
 
@@ -39,7 +42,8 @@ impl Moved {
         mask.without(&self.cpus).unwrap_or_else(|| self.others.clone())
     }
 
-    /// Whether a mask is what a noted task was left with. One that could use no others may have got fewer than all others: its cpuset's.
+    /// Whether a mask is what a noted task was left with. One that could use no others may have got
+    /// fewer than all others: its cpuset's.
     pub(super) fn is_left_of(&self, noted: &MovedTask, mask: &CpuList) -> bool {
         *mask == self.left_to(&noted.mask)
             || (noted.mask.is_within(&self.cpus) && mask.is_within(&self.others))

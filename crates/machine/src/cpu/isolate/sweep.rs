@@ -1,7 +1,8 @@
 //! Moving every other task away, and those that come later.
 //!
-//! A pass looks at every task, notes those that are to be moved in one write of the journal, and moves them then. A task that forks between
-//! the look and the move leaves a child with all its CPUs, which the next pass finds: so passes are repeated until one finds nothing.
+//! A pass looks at every task, notes those that are to be moved in one write of the journal, and
+//! moves them then. A task that forks between the look and the move leaves a child with all its
+//! CPUs, which the next pass finds: so passes are repeated until one finds nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use crate::placement::{Mask, Touch};
 /// How often the first sweep is repeated at most; what is left then is for the passes that follow.
 const PASSES: u32 = 50;
 
-/// Of more notes than this, those of tasks that are gone are dropped where another note says the same.
+/// Of more notes than this, those of tasks that are gone are dropped where another note says the
+/// same.
 const MANY: usize = 1024;
 
 /// Where it is noted, durably, what will be moved.
@@ -71,8 +73,9 @@ impl<N: Notes> Sweep<N> {
         }
     }
 
-    /// Empties the CPUs. The first task is moved in a later tick than the isolation's beginning, so that a task with a later start
-    /// than that is one that may have inherited what a moved one was left with, and an older one cannot.
+    /// Empties the CPUs. The first task is moved in a later tick than the isolation's beginning, so
+    /// that a task with a later start than that is one that may have inherited what a moved one was
+    /// left with, and an older one cannot.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         while self.tasks.ticks() <= self.moved.since {
             self.tasks.sleep(std::time::Duration::from_millis(1));
@@ -86,7 +89,8 @@ impl<N: Notes> Sweep<N> {
         Ok(())
     }
 
-    /// One look at every task, or at every process and the tasks of those not seen before; gives how many were moved.
+    /// One look at every task, or at every process and the tasks of those not seen before; gives
+    /// how many were moved.
     pub(super) fn pass(&mut self, is_thorough: bool) -> Result<u64, Error> {
         let found = self.find(is_thorough);
         let is_new =

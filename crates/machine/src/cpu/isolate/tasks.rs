@@ -1,6 +1,8 @@
-//! The tasks of the machine, as far as isolation needs them: who there is, where each may run, and moving one.
+//! The tasks of the machine, as far as isolation needs them: who there is, where each may run, and
+//! moving one.
 //!
-//! Behind a trait, so that tests can drive every interleaving of forks, ends, changes and crashes on a machine that does not exist.
+//! Behind a trait, so that tests can drive every interleaving of forks, ends, changes and crashes
+//! on a machine that does not exist.
 
 use std::fmt::Debug;
 use std::io;
@@ -100,7 +102,8 @@ impl Tasks for Kernel {
     }
 }
 
-/// Reads a line of /proc/PID/stat. The name is between the first parenthesis and the last one: it can hold any character itself.
+/// Reads a line of /proc/PID/stat. The name is between the first parenthesis and the last one: it
+/// can hold any character itself.
 fn read_stat(line: &str) -> Option<Task> {
     let (_, rest) = line.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;

@@ -141,7 +141,8 @@ fn what_is_measured_stays_and_who_binds_itself_anew_is_moved_again() {
 fn a_child_that_appears_while_its_parent_is_looked_at_is_moved_before_anything_is_measured() {
     let fake = Fake::with(&[list("0-5")]);
     let mut sweep = sweep_of(&fake, &list("0"));
-    // The tick is over; the processes are listed; then, while the first is looked at, the other one's child appears.
+    // The tick is over; the processes are listed; then, while the first is looked at, the other
+    // one's child appears.
     let events = [Event::Tick, Event::Nothing, Event::Fork(1), Event::Appear];
     fake.state().events = events.into_iter().collect();
     sweep.begin().unwrap();
@@ -211,7 +212,8 @@ fn all_as_before(fake: &Fake, moved: &Moved) -> Result<(), TestCaseError> {
             .filter(|noted| moved.left_to(&noted.mask) == moved.left_to(&task.own))
             .collect();
         let is_alike = moved.has(*id, task.start) || task.start <= moved.since;
-        // Two of a line that were left with the same, or one that has bound itself to what others were left with.
+        // Two of a line that were left with the same, or one that has bound itself to what others
+        // were left with.
         let is_in_doubt = !is_alike && lines.iter().any(|noted| noted.mask != task.own);
         let is_taken_for_ours =
             task.is_self_made && moved.tasks.iter().any(|noted| moved.is_left_of(noted, &task.own));

@@ -1,17 +1,21 @@
-//! Where programs are looked for: in absolute directories of PATH only and, as root, only where only root can put one.
+//! Where programs are looked for: in absolute directories of PATH only and, as root, only where
+//! only root can put one.
 //!
 //! The rule:
-//! - An empty element of PATH means the current directory, and a relative one leads from there. Both are ignored, for every user: schedlab is
-//!   started in directories that belong to others, such as /tmp.
-//! - What schedlab itself calls for ([`find`], [`helper`]) is, as root, taken from those directories of PATH that root owns and
-//!   that neither group nor others may write, with every directory above; then from /usr/sbin and /sbin, which a user's PATH often lacks;
-//!   and where PATH has no such directory, from /usr/bin and /bin as well. A fixed list alone would hide the programs of systems that have
-//!   them elsewhere, and what an administrator has put into /usr/local.
-//! - A program that the *user* names (`command:run=`, `sched_ext:`) is looked for in PATH as he has set it, without the elements above
-//!   ([`path_of_the_user`]): he may run what he likes.
+//! - An empty element of PATH means the current directory, and a relative one leads from there.
+//!   Both are ignored, for every user: schedlab is started in directories that belong to others,
+//!   such as /tmp.
+//! - What schedlab itself calls for ([`find`], [`helper`]) is, as root, taken from those
+//!   directories of PATH that root owns and that neither group nor others may write, with every
+//!   directory above; then from /usr/sbin and /sbin, which a user's PATH often lacks; and where
+//!   PATH has no such directory, from /usr/bin and /bin as well. A fixed list alone would hide the
+//!   programs of systems that have them elsewhere, and what an administrator has put into
+//!   /usr/local.
+//! - A program that the *user* names (`command:run=`, `sched_ext:`) is looked for in PATH as he has
+//!   set it, without the elements above ([`path_of_the_user`]): he may run what he likes.
 //!
-//! A sticky directory that all may write (/tmp) is passed, since no other user can replace in it what root has made; it is not itself a place for
-//! programs.
+//! A sticky directory that all may write (/tmp) is passed, since no other user can replace in it
+//! what root has made; it is not itself a place for programs.
 
 mod start;
 
@@ -52,7 +56,8 @@ pub fn find_for_the_user(name: &str) -> Option<PathBuf> {
     found_in(&env::split_paths(&path_of_the_user()).collect::<Vec<_>>(), name)
 }
 
-/// PATH as the user has set it, without the elements that depend on the current directory; never empty.
+/// PATH as the user has set it, without the elements that depend on the current directory; never
+/// empty.
 pub fn path_of_the_user() -> OsString {
     let own: Vec<PathBuf> = absolute(env::var_os("PATH").unwrap_or_default().as_os_str()).collect();
     if own.is_empty() { joined(&SYSTEM.map(PathBuf::from)) } else { joined(&own) }
@@ -74,8 +79,9 @@ fn absolute(path: &std::ffi::OsStr) -> impl Iterator<Item = PathBuf> {
     env::split_paths(path).filter(|dir| dir.is_absolute()).collect::<Vec<_>>().into_iter()
 }
 
-/// Whether only root can have put a program there: links are resolved first, and what they lead through is looked at as well, since
-/// a directory that others may write could be given another link.
+/// Whether only root can have put a program there: links are resolved first, and what they lead
+/// through is looked at as well, since a directory that others may write could be given another
+/// link.
 fn is_of_root(dir: &Path) -> bool {
     let Ok(real) = fs::canonicalize(dir) else { return false };
     let named_safely =

@@ -1,4 +1,5 @@
-//! File systems of a session: made, mounted, emptied from memory, and gone; and never one that is not ours.
+//! File systems of a session: made, mounted, emptied from memory, and gone; and never one that is
+//! not ours.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,5 @@
-//! Sessions on the real machine: programs and what they start, users, file systems on loop devices, shares of a device.
+//! Sessions on the real machine: programs and what they start, users, file systems on loop devices,
+//! shares of a device.
 
 mod files;
 mod placed;
@@ -18,7 +19,8 @@ fn assert_no_trace(bench: &Bench) {
     let left: Vec<_> =
         fs::read_dir(journal).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     assert!(left.is_empty(), "{left:?}");
-    // Other tests of this process have sessions at the same time: of those only the sum must be nothing in the end, so here only locks count.
+    // Other tests of this process have sessions at the same time: of those only the sum must be
+    // nothing in the end, so here only locks count.
     let locks = fs::read_dir(bench.root.state("lock")).into_iter().flatten().flatten();
     let locks: Vec<PathBuf> = locks
         .map(|entry| entry.path())

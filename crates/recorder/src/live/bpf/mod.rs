@@ -1,6 +1,8 @@
-//! Recording by BPF: kernel/bpf/record.bpf.c is loaded, attached to the events of the block layer, and its ring is emptied now and then.
+//! Recording by BPF: kernel/bpf/record.bpf.c is loaded, attached to the events of the block layer,
+//! and its ring is emptied now and then.
 //!
-//! Loading takes CAP_BPF and CAP_PERFMON; afterwards the descriptors are enough, so that a process can give up both.
+//! Loading takes CAP_BPF and CAP_PERFMON; afterwards the descriptors are enough, so that a process
+//! can give up both.
 
 mod record;
 
@@ -19,8 +21,8 @@ use super::target::{Filter, Target};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record.bpf.o"));
 
-/// A program, the event that calls it, and whether disks with requests or those without call for it. The order is that of attaching: a
-/// request that is begun to be followed is seen to its end.
+/// A program, the event that calls it, and whether disks with requests or those without call for
+/// it. The order is that of attaching: a request that is begun to be followed is seen to its end.
 const PROGRAMS: [(&str, &str, [bool; 2]); 7] = [
     ("on_complete", "block_rq_complete", [true, false]),
     ("on_bio_complete", "block_bio_complete", [false, true]),
@@ -39,7 +41,8 @@ const TARGET_WORDS: usize = 4;
 const OPEN_WORDS: usize = 8;
 const OPEN_WAYS: usize = 4;
 
-/// Records that are taken at once: a source that is quicker than its reader does not hold the reader.
+/// Records that are taken at once: a source that is quicker than its reader does not hold the
+/// reader.
 const MOST_AT_ONCE: usize = 1 << 20;
 
 pub(super) fn start(
@@ -176,7 +179,8 @@ impl Events for Source {
         self.unfinished()
     }
 
-    /// Before Linux 6.0 a map's descriptor is of no use to a process without rights, where such may not load programs.
+    /// Before Linux 6.0 a map's descriptor is of no use to a process without rights, where such may
+    /// not load programs.
     fn goes_on_without_rights(&self, root: &Root) -> bool {
         let release = root.read_optional(root.proc("sys/kernel/osrelease")).unwrap_or_default();
         release

@@ -1,6 +1,7 @@
 //! The records of kernel/bpf/record.h as they lie in the ring.
 //!
-//! Their layouts are those of the C structures; both are compiled together, and a length that is none of theirs is an error.
+//! Their layouts are those of the C structures; both are compiled together, and a length that is
+//! none of theirs is an error.
 
 use trace::{At, Flags, Io, Kind};
 
@@ -109,8 +110,9 @@ fn io(fields: &mut Fields<'_>, tables: &mut Tables, schedulers: &[u8]) -> Option
     })
 }
 
-/// The stages in order. Times that the kernel keeps itself are read once for all requests that a thread submits together, so they can be
-/// a little early; a request is tagged before the first of its bios is queued when the bio was merged into its front.
+/// The stages in order. Times that the kernel keeps itself are read once for all requests that a
+/// thread submits together, so they can be a little early; a request is tagged before the first of
+/// its bios is queued when the bio was merged into its front.
 fn in_order(times: [u64; 6]) -> [u64; 6] {
     let mut times = times;
     let mut latest = times[0];

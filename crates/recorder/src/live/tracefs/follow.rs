@@ -1,7 +1,8 @@
 //! Requests from the events of the block layer.
 //!
-//! Events have no number of a request: those of one are found by disk, direction and sector. A bio is part of the request that covers it when
-//! it is issued. Two requests for the same sector at the same time are indistinguishable, and are taken in order.
+//! Events have no number of a request: those of one are found by disk, direction and sector. A bio
+//! is part of the request that covers it when it is issued. Two requests for the same sector at the
+//! same time are indistinguishable, and are taken in order.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,8 @@ type Key = (u16, bool, u64, u64);
 pub(super) struct Follow {
     asked: BTreeMap<Key, Event>,
     open: BTreeMap<Key, Open>,
-    /// Whether every process is recorded; if not, requests without a bio of a wanted one are left out.
+    /// Whether every process is recorded; if not, requests without a bio of a wanted one are left
+    /// out.
     everybody: bool,
     last: u64,
 }
@@ -55,7 +57,8 @@ struct Open {
     left: u32,
 }
 
-/// Bios and requests that are followed; a kernel has thousands at most, and events that were lost leave some behind.
+/// Bios and requests that are followed; a kernel has thousands at most, and events that were lost
+/// leave some behind.
 const MOST: usize = 1 << 20;
 
 impl Follow {
@@ -127,7 +130,8 @@ impl Follow {
         let bios = self.covered(event);
         let first = bios.iter().min_by_key(|bio| bio.at).copied();
         let known = inserted.or_else(|| first.map(|bio| bio.io(bio.at)));
-        // Without a bio: a command that passes through, or one that was queued before the recording began.
+        // Without a bio: a command that passes through, or one that was queued before the recording
+        // began.
         let mut io = known.or_else(|| self.everybody.then(|| event.io(event.at)))?;
         io.queued = first.map_or(io.queued, |bio| io.queued.min(bio.at));
         let before = if inserted.is_some() { io.pieces } else { 0 };
@@ -152,7 +156,8 @@ impl Follow {
         keys.iter().filter_map(|key| self.asked.remove(key)).collect()
     }
 
-    /// What was inserted of a request that is issued: one at its place, or several that were merged since.
+    /// What was inserted of a request that is issued: one at its place, or several that were merged
+    /// since.
     fn inserted(&mut self, event: &Event) -> Option<Io> {
         let from = (event.device, event.is_write(), event.sector, 0);
         let end = event.sector.saturating_add(u64::from(event.sectors.max(1)));
@@ -234,7 +239,8 @@ impl Event {
     }
 }
 
-/// What the letters of an event say: kind and flags. `FFWSM`: a flush first, write, forced to the medium, sync, metadata.
+/// What the letters of an event say: kind and flags. `FFWSM`: a flush first, write, forced to the
+/// medium, sync, metadata.
 pub(crate) fn letters(rwbs: &[u8], sectors: u32) -> (Kind, Flags) {
     let (preflush, rest) = match rwbs {
         [b'F', rest @ ..] if rest.first().is_some_and(|letter| b"FWDRN".contains(letter)) => {

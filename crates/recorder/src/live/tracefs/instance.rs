@@ -1,4 +1,5 @@
-//! An instance of tracefs for one recording: its own buffers, events and filters, beside those of other users.
+//! An instance of tracefs for one recording: its own buffers, events and filters, beside those of
+//! other users.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -13,7 +14,8 @@ use super::page::Layout;
 /// Bytes of all buffers together, and of one CPU's at most.
 const ALL_BUFFERS: u64 = 256 << 20;
 const BUFFER: u64 = 16 << 20;
-/// A page of a buffer is read at a time; on machines with larger pages it is as large as one of those.
+/// A page of a buffer is read at a time; on machines with larger pages it is as large as one of
+/// those.
 const PAGE: usize = 64 << 10;
 /// Pages that are read from a CPU at once.
 const MOST_PAGES: usize = 4096;
@@ -63,7 +65,8 @@ impl Instance {
         self.made.removes_in()
     }
 
-    /// Enables an event for which a filter holds. Returns its layout; none if the kernel has no such event.
+    /// Enables an event for which a filter holds. Returns its layout; none if the kernel has no
+    /// such event.
     pub(super) fn enable(&self, event: &str, filter: &str) -> Result<Option<Layout>> {
         let dir = self.dir.join("events").join(event);
         if !dir.is_dir() {

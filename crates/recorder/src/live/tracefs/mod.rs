@@ -1,7 +1,8 @@
 //! Recording by the events of tracefs, for kernels and processes without BPF.
 //!
-//! It costs an event for each stage of a request and says less: I/O contexts and the times of tags are unknown, and a process's number,
-//! beginning and control group are read from /proc when it first asks, if it is still there.
+//! It costs an event for each stage of a request and says less: I/O contexts and the times of tags
+//! are unknown, and a process's number, beginning and control group are read from /proc when it
+//! first asks, if it is still there.
 
 mod follow;
 mod instance;
@@ -103,7 +104,8 @@ struct Source {
 impl Events for Source {
     fn drain(&mut self, tables: &mut Tables, each: &mut dyn FnMut(&Io)) -> Result<()> {
         tables.source("tracefs");
-        // What happens while the buffers are read waits for the next time: an earlier event of another CPU may not be read yet.
+        // What happens while the buffers are read waits for the next time: an earlier event of
+        // another CPU may not be read yet.
         let until = clock::monotonic();
         let (waiting, missed) = (&mut self.waiting, &mut self.missed);
         self.instance.pages(&mut |page| {

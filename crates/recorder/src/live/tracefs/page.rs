@@ -1,7 +1,8 @@
 //! Pages of the kernel's trace buffers, and the layouts of events in them.
 //!
-//! A page has a time, its length with marks of what was lost before it, and entries. An entry's head has 5 bits of type or length and 27
-//! bits of time since the one before it. Layouts are read from the files `format`, for they differ between kernels.
+//! A page has a time, its length with marks of what was lost before it, and entries. An entry's
+//! head has 5 bits of type or length and 27 bits of time since the one before it. Layouts are read
+//! from the files `format`, for they differ between kernels.
 
 use anyhow::{Context, Result, bail};
 
@@ -15,8 +16,8 @@ const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Calls `each` with the time and bytes of each event of a page. Returns how many were lost before it: at least one where the kernel
-/// does not count.
+/// Calls `each` with the time and bytes of each event of a page. Returns how many were lost before
+/// it: at least one where the kernel does not count.
 pub(super) fn events(page: &[u8], each: &mut dyn FnMut(u64, &[u8])) -> u64 {
     let (Some(mut time), Some(commit)) = (number::<8>(page, 0), number::<8>(page, 8)) else {
         return 0;

@@ -1,4 +1,5 @@
-//! `schedlab advise`: from a recording and a model to a recommendation, its reasons, and the plan that would confirm it.
+//! `schedlab advise`: from a recording and a model to a recommendation, its reasons, and the plan
+//! that would confirm it.
 
 mod recording;
 
@@ -103,8 +104,8 @@ fn confirmation(root: &Root, case: &Case, advice: &Advice, dir: &Path) -> Result
     Ok(Some(path))
 }
 
-/// Fits a model of the recorded disk and leaves it in the directory: of a hard disk that is at hand from reads of its own, of any other
-/// from the recording.
+/// Fits a model of the recorded disk and leaves it in the directory: of a hard disk that is at hand
+/// from reads of its own, of any other from the recording.
 fn fitted(
     root: &Root,
     args: &AdviseArgs,

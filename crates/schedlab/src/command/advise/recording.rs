@@ -1,6 +1,7 @@
 //! The recording of a disk on which advice is asked for, made by another process of this program.
 //!
-//! A recording gives up the rights of root once it has begun, for good, and the replay still starts kernels and writes its results.
+//! A recording gives up the rights of root once it has begun, for good, and the replay still starts
+//! kernels and writes its results.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

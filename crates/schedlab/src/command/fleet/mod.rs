@@ -1,4 +1,5 @@
-//! `schedlab fleet` and `schedlab contribute`: results of many machines, from the record to the verdict.
+//! `schedlab fleet` and `schedlab contribute`: results of many machines, from the record to the
+//! verdict.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};

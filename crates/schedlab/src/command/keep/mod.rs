@@ -1,6 +1,7 @@
 //! `schedlab keep` and `schedlab forget`: settings that last over restarts.
 //!
-//! `machine::persist` writes the files and removes them; this module selects the setting and reports to the user.
+//! `machine::persist` writes the files and removes them; this module selects the setting and
+//! reports to the user.
 
 mod source;
 

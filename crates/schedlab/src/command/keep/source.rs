@@ -1,4 +1,5 @@
-//! What is to be kept: the words of the command line, the recommendation of an experiment, or what the device has now.
+//! What is to be kept: the words of the command line, the recommendation of an experiment, or what
+//! the device has now.
 
 use std::path::Path;
 
@@ -32,7 +33,8 @@ pub(super) struct Source {
 /// Reads the setting from where the user says.
 ///
 /// # Errors
-/// Words that are no assignments; an experiment that recommends nothing, or nothing for this device.
+/// Words that are no assignments; an experiment that recommends nothing, or nothing for this
+/// device.
 pub(super) fn source(root: &Root, device: &Device, args: &KeepArgs) -> Result<Source> {
     match &args.from {
         Some(dir) if dir.join(TUNE).is_file() => from_tuning(device, dir, args.force),

@@ -1,8 +1,9 @@
 //! `--watch`: the profile of a live disk as a dashboard, on the terminal's other screen.
 //!
-//! Above, what happens now: requests and bytes of the last seconds, and their latencies as a heat map, a column a second. Below, the
-//! profile since the beginning: who uses the disk and how, and what it comes to in words. Names from outside are escaped here, as this is
-//! the one text that does not pass through `out`.
+//! Above, what happens now: requests and bytes of the last seconds, and their latencies as a heat
+//! map, a column a second. Below, the profile since the beginning: who uses the disk and how, and
+//! what it comes to in words. Names from outside are escaped here, as this is the one text that
+//! does not pass through `out`.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -118,7 +119,8 @@ impl Screen for Dashboard {
         second.latencies[row_of(completed.saturating_sub(io.queued))] += 1;
     }
 
-    /// A key that asks for something, if one was pressed since the last call; the dashboard's own are handled.
+    /// A key that asks for something, if one was pressed since the last call; the dashboard's own
+    /// are handled.
     fn key(&mut self) -> Result<Option<Key>> {
         while event::poll(Duration::ZERO).context("terminal: cannot be read")? {
             let Event::Key(key) = event::read().context("terminal: cannot be read")? else {

@@ -1,7 +1,7 @@
 //! A profile of a live disk, for a time or until somebody ends it.
 //!
-//! Requests are handed over as they complete and profiled in the order in which they were queued, two seconds later: a request that
-//! takes longer is counted, and said to be out of order.
+//! Requests are handed over as they complete and profiled in the order in which they were queued,
+//! two seconds later: a request that takes longer is counted, and said to be out of order.
 
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,8 @@ impl Session {
     }
 }
 
-/// Profiles until the time is over, a signal comes or a key ends it. Returns the profile, and the tables with the last requests.
+/// Profiles until the time is over, a signal comes or a key ends it. Returns the profile, and the
+/// tables with the last requests.
 pub(super) fn run(root: &Root, args: &ProfileArgs) -> Result<(Profile, Recording)> {
     let length = args.length.as_deref().map(|word| live::length(word, "30s")).transpose()?;
     let length = if args.watch { length } else { Some(length.unwrap_or(LENGTH)) };

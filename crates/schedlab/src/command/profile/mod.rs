@@ -1,4 +1,5 @@
-//! `schedlab profile`: who asks a disk for what, how it answers, and whether waiting would pay; of a file, or live.
+//! `schedlab profile`: who asks a disk for what, how it answers, and whether waiting would pay; of
+//! a file, or live.
 
 #[cfg(feature = "full")]
 mod dashboard;
@@ -89,7 +90,8 @@ fn write_page(path: &Path, profile: &Profile, recording: &Recording) -> Result<(
     Ok(())
 }
 
-/// The requests around the completion after which most was lost by not waiting; without one, those around the middle.
+/// The requests around the completion after which most was lost by not waiting; without one, those
+/// around the middle.
 fn excerpt<'a>(
     device: &DeviceProfile,
     ios: &[Io],

@@ -1,16 +1,20 @@
-//! The process that holds a setting for a while: `schedlab set --for`, after the terminal has its prompt back.
+//! The process that holds a setting for a while: `schedlab set --for`, after the terminal has its
+//! prompt back.
 //!
 //! # How it is started
-//! The binary starts itself again with a hidden subcommand, so that nothing is inherited but three descriptors: no lock, no handle, no
-//! thread. The new process makes itself the leader of a session (a terminal that goes away no longer means it), takes the device's
-//! locks itself, writes, and reports over a pipe. Only when the command has printed the report does it release the keeper, by a
-//! byte over the other pipe; before that, the end of either process takes the setting back. So at no moment is
-//! a setting in force without an owner, and none that is not reported.
+//! The binary starts itself again with a hidden subcommand, so that nothing is inherited but three
+//! descriptors: no lock, no handle, no thread. The new process makes itself the leader of a session
+//! (a terminal that goes away no longer means it), takes the device's locks itself, writes, and
+//! reports over a pipe. Only when the command has printed the report does it release the keeper, by
+//! a byte over the other pipe; before that, the end of either process takes the setting back. So at
+//! no moment is a setting in force without an owner, and none that is not reported.
 //!
 //! # How it ends
-//! When the time is over, by `CLOCK_BOOTTIME`, which goes on while the machine sleeps; on SIGTERM and SIGINT at once; SIGHUP means nothing
-//! to it. Either way everything is put back and the journal entry goes. After `kill -9` the entry stays, for `schedlab restore` or the
-//! next start. At shutdown init sends SIGTERM; if it were too late, nothing would be lost: sysfs is made anew at each boot.
+//! When the time is over, by `CLOCK_BOOTTIME`, which goes on while the machine sleeps; on SIGTERM
+//! and SIGINT at once; SIGHUP means nothing to it. Either way everything is put back and the
+//! journal entry goes. After `kill -9` the entry stays, for `schedlab restore` or the next start.
+//! At shutdown init sends SIGTERM; if it were too late, nothing would be lost: sysfs is made anew
+//! at each boot.
 
 use std::env;
 use std::ffi::OsString;
@@ -54,7 +58,8 @@ enum KeeperReply {
     Refused { message: String, status: u8 },
 }
 
-/// A keeper that has the setting in force and waits to be released; dropped before, it takes the setting back.
+/// A keeper that has the setting in force and waits to be released; dropped before, it takes the
+/// setting back.
 pub(super) struct HeldSetting {
     /// What changed.
     pub(super) done: Done,
@@ -191,12 +196,14 @@ fn tell(what: &KeeperReply) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Waits until the command that started it has reported to its user; false if that command has died.
+/// Waits until the command that started it has reported to its user; false if that command has
+/// died.
 fn released() -> bool {
     matches!(io::stdin().read(&mut [0]), Ok(1))
 }
 
-/// What ends the waiting: the time, or a signal. Prepared before anything is set, so that no signal finds nobody listening.
+/// What ends the waiting: the time, or a signal. Prepared before anything is set, so that no signal
+/// finds nobody listening.
 struct Ending {
     signals: UnixStream,
 }

@@ -1,8 +1,9 @@
 //! The page of `schedlab show`, for eighty columns as well as for wide terminals.
 //!
-//! A table of six columns breaks every meaning into words at eighty columns, so there each thing has its numbers on one line and its
-//! meaning on the next; from [`WIDE`] columns on it is one line each. The mark in front is the same in both, and stands before the
-//! name, where the eye goes down.
+//! A table of six columns breaks every meaning into words at eighty columns, so there each thing
+//! has its numbers on one line and its meaning on the next; from [`WIDE`] columns on it is one line
+//! each. The mark in front is the same in both, and stands before the name, where the eye goes
+//! down.
 
 use report::wrapped;
 use std::fmt::Write;

@@ -1,4 +1,5 @@
-//! One line for each thing that can be set or seen on a device: what the tables say of it, beside what the device shows.
+//! One line for each thing that can be set or seen on a device: what the tables say of it, beside
+//! what the device shows.
 
 use elevator::{Build, Evidence, Initial, Knob, LINUX, QueueFacts, Values, queue_attribute};
 use machine::Root;
@@ -48,7 +49,8 @@ pub(super) struct Line {
     pub(super) help: &'static str,
 }
 
-/// Every tunable and attribute of a device but its scheduler: tunables first, then what can be set, then what can only be read.
+/// Every tunable and attribute of a device but its scheduler: tunables first, then what can be set,
+/// then what can only be read.
 pub(super) fn all(root: &Root, device: &Device, holder: Option<&Holder>) -> Vec<Line> {
     let known = Known::of(root, device);
     let mut tunables: Vec<Line> =
@@ -126,7 +128,8 @@ impl<'a> Known<'a> {
         let line = Line::unknown(name, Group::Scheduler, shown);
         let Some(knob) = self.knobs.iter().find(|knob| knob.row.name == name) else { return line };
         let default = knob.default.to_string();
-        // mq-deadline's window for writes was three quarters of nr_requests before Linux 6.10, and in some versions after.
+        // mq-deadline's window for writes was three quarters of nr_requests before Linux 6.10, and
+        // in some versions after.
         let older = (name == "async_depth").then(|| (knob.default * 3 / 4).to_string());
         let is_default = |default: &String| is_in_effect(name, default, &shown.value);
         let differs = !is_default(&default) && !older.as_ref().is_some_and(is_default);

@@ -1,4 +1,5 @@
-//! `schedlab show` and `schedlab set`: what can be set on a device, and setting it, for good or for a while.
+//! `schedlab show` and `schedlab set`: what can be set on a device, and setting it, for good or for
+//! a while.
 
 pub(crate) mod keeper;
 mod layout;

@@ -1,7 +1,7 @@
 //! Numbers that others measured: a table, or the files of another program, judged as one look.
 //!
-//! A verdict needs a direction and a baseline. Where neither the user, nor the format, nor the name of a metric gives one, it is asked for:
-//! a guess would recommend the slowest.
+//! A verdict needs a direction and a baseline. Where neither the user, nor the format, nor the name
+//! of a metric gives one, it is asked for: a guess would recommend the slowest.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -187,7 +187,8 @@ fn baseline(name: &str, samples: &[Sample], args: &StudyArgs) -> Result<String> 
     })
 }
 
-/// The directions of all metrics: the user's, else the format's, else those that names tell. One that was named or that decides needs one.
+/// The directions of all metrics: the user's, else the format's, else those that names tell. One
+/// that was named or that decides needs one.
 fn all_directions(
     name: &str,
     samples: &[Sample],

@@ -1,4 +1,5 @@
-//! `schedlab study` and `schedlab report`: evidence that is already there, judged and written down again.
+//! `schedlab study` and `schedlab report`: evidence that is already there, judged and written down
+//! again.
 
 use std::path::{Path, PathBuf};
 

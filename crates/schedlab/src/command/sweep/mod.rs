@@ -1,8 +1,9 @@
 //! `schedlab sweep`: one tunable at a time.
 //!
-//! A sweep is an ordinary experiment: its plan has the scheduler with its defaults as the baseline, and an arm for every other value of
-//! every tunable. So everything that holds for plans holds for it (every arena, `--resume`, one family-wise error over all
-//! arms), and the report recognises it by the plan (`experiment::sweep`). Here the words of the user become that plan.
+//! A sweep is an ordinary experiment: its plan has the scheduler with its defaults as the baseline,
+//! and an arm for every other value of every tunable. So everything that holds for plans holds for
+//! it (every arena, `--resume`, one family-wise error over all arms), and the report recognises it
+//! by the plan (`experiment::sweep`). Here the words of the user become that plan.
 
 mod size;
 

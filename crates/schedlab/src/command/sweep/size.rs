@@ -1,8 +1,8 @@
 //! How long a sweep takes, said before it begins.
 //!
-//! Twenty to thirty-five arms share the chance of a false verdict, so an interval needs a block or two more than in a comparison of
-//! four, and a block takes half a minute. The minute that the other commands take by default would end before anything can be
-//! known.
+//! Twenty to thirty-five arms share the chance of a false verdict, so an interval needs a block or
+//! two more than in a comparison of four, and a block takes half a minute. The minute that the
+//! other commands take by default would end before anything can be known.
 
 use std::time::Duration;
 
@@ -16,13 +16,14 @@ use crate::out;
 use lab::length;
 use report::number::span_ms;
 
-/// Blocks that the default budget has room for on the host: enough for an effect of two block deviations at the levels of
-/// twenty arms.
+/// Blocks that the default budget has room for on the host: enough for an effect of two block
+/// deviations at the levels of twenty arms.
 const BLOCKS: f64 = 20.0;
 /// The default length of a trial on the host.
 const TRIAL_MS: u64 = 1000;
 
-/// Fills in the usual length of a sweep on the host; in virtual time the usual one of every experiment will do.
+/// Fills in the usual length of a sweep on the host; in virtual time the usual one of every
+/// experiment will do.
 pub(super) fn plan(plan: &mut Plan, design: &DesignArgs) {
     if plan.arena.is_virtual() || design.budget.is_some() {
         return;

@@ -1,6 +1,8 @@
-//! A trace of the events of a simulated trial, read back, with the figures that follow from its events alone.
+//! A trace of the events of a simulated trial, read back, with the figures that follow from its
+//! events alone.
 //!
-//! The simulator counts while it runs; these figures are computed from the events, so that one can be held against the other.
+//! The simulator counts while it runs; these figures are computed from the events, so that one can
+//! be held against the other.
 
 use std::collections::{BTreeMap, VecDeque};
 

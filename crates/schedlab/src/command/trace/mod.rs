@@ -1,7 +1,8 @@
 //! `schedlab trace`: what a trace holds, and the same in another format.
 //!
-//! A trace of the events of a simulated trial gives the figures that follow from its events alone ([`events`]); every other trace is a
-//! recording of requests ([`recording`]). A trace of events becomes a recording where it is written in a format of recordings.
+//! A trace of the events of a simulated trial gives the figures that follow from its events alone
+//! ([`events`]); every other trace is a recording of requests ([`recording`]). A trace of events
+//! becomes a recording where it is written in a format of recordings.
 
 mod events;
 mod recording;

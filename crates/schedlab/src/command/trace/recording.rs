@@ -1,4 +1,5 @@
-//! A recording: where it comes from, what is in it, what is missing; and the conversion into another format.
+//! A recording: where it comes from, what is in it, what is missing; and the conversion into
+//! another format.
 
 use anyhow::Result;
 use comfy_table::Table;

@@ -217,7 +217,8 @@ fn field(root: &Root, args: &TuneArgs, request: &SpaceRequest) -> Result<Field> 
             let default = read(row.name).filter(|_| own).or_else(usual);
             let mut levels = row.levels(&facts);
             if row.name == "nr_requests" && scheduler == "none" {
-                // Without a scheduler there are as many requests as the hardware has tags, and no more.
+                // Without a scheduler there are as many requests as the hardware has tags, and no
+                // more.
                 levels.retain(|level| default.is_some_and(|tags| *level <= tags));
             }
             // What a device does not have cannot be set.
@@ -228,7 +229,8 @@ fn field(root: &Root, args: &TuneArgs, request: &SpaceRequest) -> Result<Field> 
     })
 }
 
-/// Whether an attribute of the queue is worth turning: what only concerns the page cache is, when the user names it.
+/// Whether an attribute of the queue is worth turning: what only concerns the page cache is, when
+/// the user names it.
 fn is_turned(name: &str, request: &SpaceRequest) -> bool {
     const OF_THE_CACHE: [&str; 2] = ["read_ahead_kb", "wbt_lat_usec"];
     let named = request.tunables.iter().any(|own| own == name) || request.fixed.contains_key(name);

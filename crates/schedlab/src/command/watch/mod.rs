@@ -48,7 +48,8 @@ pub(crate) fn watch(root: &Root, args: &WatchArgs) -> Result<u8> {
     }
 }
 
-/// The name of the watch that a word means: its own, or any of the device that it watches, as `watch add` takes it.
+/// The name of the watch that a word means: its own, or any of the device that it watches, as
+/// `watch add` takes it.
 fn name_of(root: &Root, word: &str) -> Result<String> {
     if watch::names(root).iter().any(|name| name == word) {
         return Ok(word.to_owned());

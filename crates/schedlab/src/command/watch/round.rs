@@ -30,7 +30,8 @@ use lab::watch::{Apply, Watch};
 /// What a test takes beside its budget: opening, the first trials that are not counted, judging.
 const BESIDE: Duration = Duration::from_secs(60);
 
-/// Tests once. Not to have tested because of the hour or of noise is no failure; the history says it.
+/// Tests once. Not to have tested because of the hour or of noise is no failure; the history says
+/// it.
 pub(crate) fn test(root: &Root, watch: &Watch, now: bool, programs: &ProgramOptions) -> Result<u8> {
     let Some(_mine) = watch.lock(root)? else {
         out::note(format_args!("{} is being tested by another process", watch.name));
@@ -120,7 +121,8 @@ fn measure(
     Ok((Measured::of(&study, &record, report), status))
 }
 
-/// Writes the file as a whole, readable for everybody: the service's umask is not, and node_exporter runs as a user of its own.
+/// Writes the file as a whole, readable for everybody: the service's umask is not, and
+/// node_exporter runs as a user of its own.
 fn write_textfile(path: &Path, name: &str, record: &Record, study: &Study) -> Result<()> {
     let exported = Exported { name, record, study };
     let text =
@@ -218,7 +220,8 @@ fn apply(root: &Root, watch: &Watch, device: &Device, arm: &str) -> Result<Optio
     Ok(Some(changed.join(" ")).filter(|words| !words.is_empty()))
 }
 
-/// Starts the user's command with the text on its standard input. A failure is reported and changes nothing.
+/// Starts the user's command with the text on its standard input. A failure is reported and changes
+/// nothing.
 fn tell(command: &str, words: &str) {
     let mut shell = programs::helper_at(Path::new("/bin/sh"));
     shell

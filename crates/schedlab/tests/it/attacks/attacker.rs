@@ -1,4 +1,5 @@
-//! The hostile local user: a user id that owns nothing on this machine, without groups, without capabilities.
+//! The hostile local user: a user id that owns nothing on this machine, without groups, without
+//! capabilities.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -12,7 +13,8 @@ use crate::common::Ran;
 /// No account of a distribution has it.
 pub(crate) const UID: u32 = 64_321;
 
-/// Whether the attacks can be performed, with these programs: only root can become the attacker and be the victim.
+/// Whether the attacks can be performed, with these programs: only root can become the attacker and
+/// be the victim.
 pub(crate) fn can_attack(programs: &[&str]) -> bool {
     require(&[&["root", "setpriv"], programs].concat())
 }
@@ -49,7 +51,8 @@ pub(crate) fn home(dir: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// A directory `name` in `dir` in which everyone may create files, as /tmp, but without its sticky bit if `mode` lacks it.
+/// A directory `name` in `dir` in which everyone may create files, as /tmp, but without its sticky
+/// bit if `mode` lacks it.
 pub(crate) fn shared(dir: &Path, name: &str, mode: u32) -> PathBuf {
     let path = dir.join(name);
     fs::create_dir(&path).expect("a new directory");

@@ -10,7 +10,8 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, binary, trials};
 
-/// Runs schedlab with a GiB of address space. The limit of CPU time ends what never ends, on a busy machine as on an idle one.
+/// Runs schedlab with a GiB of address space. The limit of CPU time ends what never ends, on a busy
+/// machine as on an idle one.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
     command
@@ -128,7 +129,8 @@ fn a_line_of_200_mb_in_a_record_is_refused_before_it_is_read() {
 fn a_signal_ends_the_judging_of_a_large_record() {
     let lab = Lab::new();
     let out = lab.path("out");
-    // Trials so long that the rest of the blocks is not measured before the signal comes, however late that is.
+    // Trials so long that the rest of the blocks is not measured before the signal comes, however
+    // late that is.
     let plan = plan(2, "blocks = 10000").replace("duration_ms = 20\n", "duration_ms = 200\n");
     fs::write(lab.path("plan.toml"), plan).expect("room");
     let run = format!("run {} --out {}", lab.path("plan.toml").display(), out.display());

@@ -1,4 +1,5 @@
-//! A fleet is written by many machines: files that expand in memory, names that steer the terminal, pipes and links among the results.
+//! A fleet is written by many machines: files that expand in memory, names that steer the terminal,
+//! pipes and links among the results.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -34,7 +35,8 @@ fn a_bomb_in_a_fleet_is_refused_and_the_others_are_judged() {
     let lab = Lab::new();
     let place = lab.path("fleet");
     fleet(&place, 10, 0, 8);
-    // Two million rows that repeat one reason are a small file: as long a reason as is accepted, and a longer one.
+    // Two million rows that repeat one reason are a small file: as long a reason as is accepted,
+    // and a longer one.
     let put = |bomb: &MachineResult| {
         let (name, bytes) = bomb.to_file().expect("it is small");
         assert!(bytes.len() < 20 << 20, "{}", bytes.len());

@@ -1,6 +1,7 @@
 //! A hostile guest: root in it, and its kernel too, tries to change the machine.
 //!
-//! A kernel that is hostile is a program of ours in the place of User-mode Linux: it does to the machine whatever its process can.
+//! A kernel that is hostile is a program of ours in the place of User-mode Linux: it does to the
+//! machine whatever its process can.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

@@ -18,7 +18,8 @@ impl Drop for Forged {
     }
 }
 
-/// The key of a session's entry in the journal, which the attacker sees in the names of control groups and of mount points.
+/// The key of a session's entry in the journal, which the attacker sees in the names of control
+/// groups and of mount points.
 fn session_key(lab: &Lab) -> Option<String> {
     let entries = fs::read_dir(lab.state().join("journal")).ok()?.flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -1,7 +1,9 @@
-//! Attacks: another local user, a plan, a table, a trace or a guest's kernel that is hostile, against the built binary run as root.
+//! Attacks: another local user, a plan, a table, a trace or a guest's kernel that is hostile,
+//! against the built binary run as root.
 //!
-//! Each test performs one attack and asserts that the harm is not done. `SCHEDLAB_UNDER_ATTACK=PATH` attacks another binary: on one from
-//! before a fix the test fails, which shows that the attack is real. SECURITY.md says what is promised against whom.
+//! Each test performs one attack and asserts that the harm is not done.
+//! `SCHEDLAB_UNDER_ATTACK=PATH` attacks another binary: on one from before a fix the test fails,
+//! which shows that the attack is real. SECURITY.md says what is promised against whom.
 
 mod attacker;
 mod bounds;

@@ -1,6 +1,7 @@
 //! Plans from elsewhere: what they start, and as whom.
 //!
-//! The attacker writes a plan and root runs it. Most plans are of the cpu arena, where a trial takes 100 ms and no device.
+//! The attacker writes a plan and root runs it. Most plans are of the cpu arena, where a trial
+//! takes 100 ms and no device.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -215,7 +216,8 @@ fn a_program_of_another_user_has_no_rights_terminal_or_descriptor_of_roots() {
         found.display()
     );
     let plan = planted(&lab, "plan", CPU, &work);
-    // `script` gives schedlab a terminal of its own; descriptor 7 is one that root's shell has forgotten to close.
+    // `script` gives schedlab a terminal of its own; descriptor 7 is one that root's shell has
+    // forgotten to close.
     let schedlab = format!(
         "exec 7</etc/passwd; '{}' run {} --out {} --as {NOBODY}",
         binary().display(),

@@ -1,4 +1,5 @@
-//! Recordings: where root writes them, names of processes in them, and files that are damaged on purpose.
+//! Recordings: where root writes them, names of processes in them, and files that are damaged on
+//! purpose.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +11,8 @@ use testbed::{Loop, require};
 use crate::attacks::attacker;
 use crate::common::{Lab, Ran, binary};
 
-/// Copies of a program under names that another user chose, which read a device until they are dropped.
+/// Copies of a program under names that another user chose, which read a device until they are
+/// dropped.
 struct Readers(Vec<Child>);
 
 impl Readers {
@@ -134,7 +136,8 @@ fn the_name_of_a_process_cannot_steer_a_terminal_and_is_no_markup_in_a_page() {
     lab.run(&format!("run {} --plan-only", plan.display())).expect_status(0);
 }
 
-/// Runs schedlab with little address space and time: what is hostile ends in a refusal, not in a signal.
+/// Runs schedlab with little address space and time: what is hostile ends in a refusal, not in a
+/// signal.
 fn bounded(lab: &Lab, words: &str) -> Ran {
     let mut command = Command::new("prlimit");
     command

@@ -1,4 +1,5 @@
-//! The rights of root where they are not needed: given up, not asked for, and each named where it is missing.
+//! The rights of root where they are not needed: given up, not asked for, and each named where it
+//! is missing.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -173,7 +174,8 @@ fn devices_show_and_list_need_no_root_even_where_the_state_directory_is_closed()
     run(&format!("devices {}", device.name)).expect_status(0);
 }
 
-/// Rows of the table in docs/src/reference/permissions.md: a command, the capabilities that it takes, and what it says without one.
+/// Rows of the table in docs/src/reference/permissions.md: a command, the capabilities that it
+/// takes, and what it says without one.
 #[test]
 fn each_capability_of_the_table_suffices_and_is_named_where_it_is_missing() {
     if !attacker::can_attack(&["mkfs.ext4"]) {
@@ -270,8 +272,9 @@ fn watched(lab: &Lab, device: &str, more: &str) -> String {
     service.split_once('\n').expect("a name and a text").1.to_owned()
 }
 
-/// What systemd does to a service, as far as util-linux can do it: everything but /dev, /proc, /sys and the writable directories is read-only, the
-/// bounding set, no new rights, no network. Not done: system call filter, device list, memory, address families.
+/// What systemd does to a service, as far as util-linux can do it: everything but /dev, /proc, /sys
+/// and the writable directories is read-only, the bounding set, no new rights, no network. Not
+/// done: system call filter, device list, memory, address families.
 fn in_sandbox(lab: &Lab, unit: &str) -> Ran {
     let writable = value(unit, "ReadWritePaths").replace('"', "");
     let capabilities =
@@ -305,7 +308,8 @@ fn a_test_of_a_watch_works_with_what_its_service_is_granted() {
     let unit = watched(&lab, &device.path, "--workload randread");
     assert_eq!(value(&unit, "CapabilityBoundingSet"), "");
     in_sandbox(&lab, &unit).expect_measured();
-    // A watch that writes is not added for a device without a name of its own, such as this one; the file of a watch can say it.
+    // A watch that writes is not added for a device without a name of its own, such as this one;
+    // the file of a watch can say it.
     let file = lab.state().join("watch/attacks.toml");
     let text = fs::read_to_string(&file).expect("written");
     let head = text

@@ -1,4 +1,5 @@
-//! Segments in a directory that others write to: endless ones, pipes, contradictions, and commands in their texts.
+//! Segments in a directory that others write to: endless ones, pipes, contradictions, and commands
+//! in their texts.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -78,7 +79,8 @@ fn a_hostile_segment_is_bounded_has_no_rights_and_puts_no_command_into_a_shell()
         record("more-out") == record("repeated"),
         "what the plan does not ask for is in no record"
     );
-    // Texts of the segment in what is printed: a command for a shell, and a sequence for the terminal.
+    // Texts of the segment in what is printed: a command for a shell, and a sequence for the
+    // terminal.
     let evil =
         body.replacen("schedlab run plan.toml", "schedlab run $(touch ran);\\u001b[2J.toml", 1);
     let half: String = evil.lines().take(2).map(|line| format!("{line}\n")).collect();

@@ -1,4 +1,5 @@
-//! Text from outside: it steers a terminal, is computed by a spreadsheet, becomes markup, or makes a line of its own in a unit.
+//! Text from outside: it steers a terminal, is computed by a spreadsheet, becomes markup, or makes
+//! a line of its own in a unit.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +12,8 @@ use testbed::Loop;
 use crate::attacks::attacker::{self, can_attack};
 use crate::common::{Lab, Ran, binary, kernel_cache};
 
-/// Sets the title of a terminal's window: with other sequences of this kind text is hidden, or typed as if by the user.
+/// Sets the title of a terminal's window: with other sequences of this kind text is hidden, or
+/// typed as if by the user.
 const TITLE: &str = "\u{1b}]0;owned\u{7}";
 /// Shows the characters after it from right to left.
 const OVERRIDE: char = '\u{202e}';

@@ -1,8 +1,10 @@
-//! Every file that a command writes, from one table. Names from outside are text in each, whatever they are elsewhere: markup, a link, a
-//! command of TeX, a formula, a line of its own, what steers a terminal.
+//! Every file that a command writes, from one table. Names from outside are text in each, whatever
+//! they are elsewhere: markup, a link, a command of TeX, a formula, a line of its own, what steers
+//! a terminal.
 //!
-//! The table is checked against reality: each writer runs in an empty directory, and every file that appears there needs
-//! a row, every row a file. A new command, or a new option that names a file, fails the test of the command line until it has its place.
+//! The table is checked against reality: each writer runs in an empty directory, and every file
+//! that appears there needs a row, every row a file. A new command, or a new option that names a
+//! file, fails the test of the command line until it has its place.
 
 mod command_line;
 mod formats;
@@ -17,7 +19,8 @@ use formats::Format;
 /// A file that a command writes.
 pub(crate) struct Written {
     pub(crate) command: &'static str,
-    /// Its name below the directory of the command's results; `*` stands for any characters of one component.
+    /// Its name below the directory of the command's results; `*` stands for any characters of one
+    /// component.
     pub(crate) file: &'static str,
     pub(crate) format: Format,
     /// Who shows that hostile names are text in it: a writer of this list, or a test elsewhere.
@@ -216,7 +219,8 @@ fn a_row_matches_names_of_its_own_and_no_others() {
     }
 }
 
-/// Whether a test of this name is in the crate, or in the file of attacks, that its first word names.
+/// Whether a test of this name is in the crate, or in the file of attacks, that its first word
+/// names.
 fn exists(test: &str) -> bool {
     let (first, name) =
         (test.split("::").next().unwrap_or_default(), test.rsplit("::").next().unwrap_or_default());

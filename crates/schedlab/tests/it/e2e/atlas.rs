@@ -1,4 +1,5 @@
-//! `schedlab atlas` by the program itself: whole, cut off, in parts, with holes, in an environment that changed.
+//! `schedlab atlas` by the program itself: whole, cut off, in parts, with holes, in an environment
+//! that changed.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,7 +1,9 @@
-//! The one rule of writing: a device that schedlab did not make is written to only if `--destroy-data` names it and nothing uses it.
+//! The one rule of writing: a device that schedlab did not make is written to only if
+//! `--destroy-data` names it and nothing uses it.
 //!
-//! A row is a state of a device with data, made by the tools that make it in earnest; md and ZFS labels are written by hand, since their
-//! tools need a kernel that has them. `--nocapture` prints what schedlab answers in each.
+//! A row is a state of a device with data, made by the tools that make it in earnest; md and ZFS
+//! labels are written by hand, since their tools need a kernel that has them. `--nocapture` prints
+//! what schedlab answers in each.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +14,8 @@ use testbed::{Loop, LoopOptions, eventually, require};
 
 use crate::common::{Lab, Ran, trials};
 
-/// A device with data or a user. Scripts see the device `$N`, the file behind it `$F` and a directory `$D`.
+/// A device with data or a user. Scripts see the device `$N`, the file behind it `$F` and a
+/// directory `$D`.
 struct State {
     name: &'static str,
     mib: u64,
@@ -375,8 +378,9 @@ impl Made {
         fs::File::create(&file)
             .and_then(|made| made.set_len(state.mib << 20))
             .expect("a sparse file");
-        // A mount lives on in the namespaces that began while it was there, and its partition with it: the kernel drops that one when the
-        // device is let go, if it looks for partitions at all.
+        // A mount lives on in the namespaces that began while it was there, and its partition with
+        // it: the kernel drops that one when the device is let go, if it looks for partitions at
+        // all.
         let device = Loop::with(&file, LoopOptions { partitions: true, ..LoopOptions::default() });
         let mut made = Made { device, lab, undo: state.undo, holder: None };
         // In a subshell: `set -e` ignores a command that fails before `&&`.
@@ -415,7 +419,8 @@ impl Made {
         command
     }
 
-    /// Of the file behind the device: the checksum of its first 64 MiB, its allocation and its time of change.
+    /// Of the file behind the device: the checksum of its first 64 MiB, its allocation and its time
+    /// of change.
     fn fingerprint(&self) -> String {
         let text = "sync $N 2>/dev/null || true; head -c 64M $F | sha256sum; stat -c %b:%y $F";
         Ran::from(self.script(text).output().expect("a shell")).stdout
@@ -513,7 +518,8 @@ fn consent_prints_what_will_be_lost_and_allows_writing() {
     }
 }
 
-/// Runs a command on a terminal and presses Ctrl-C when the notice appears; the exit status is the command's.
+/// Runs a command on a terminal and presses Ctrl-C when the notice appears; the exit status is the
+/// command's.
 const PRESS_CTRL_C: &str = "
 import os, pty, sys
 pid, terminal = pty.fork()

@@ -1,5 +1,6 @@
-//! Every command that writes, on a device that a running PostgreSQL uses without a file system: a relation of 4,096 pages whose file is a
-//! link to the device. No page may be lost, with consent or without.
+//! Every command that writes, on a device that a running PostgreSQL uses without a file system: a
+//! relation of 4,096 pages whose file is a link to the device. No page may be lost, with consent or
+//! without.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -29,7 +30,8 @@ const WRITING: &[&str] = &[
 ];
 const SHORT: &str = "--blocks 1 --figures-only --trial-time 50ms --warmup 0";
 
-/// A cluster in a directory of the user postgres, and a session that reads the relation again and again.
+/// A cluster in a directory of the user postgres, and a session that reads the relation again and
+/// again.
 struct Cluster {
     dir: Directory,
     device: Loop,
@@ -97,7 +99,8 @@ impl Cluster {
         self.session = Some(session);
     }
 
-    /// Pages and bad checksums, by pg_checksums, once the device's content is the relation's file again.
+    /// Pages and bad checksums, by pg_checksums, once the device's content is the relation's file
+    /// again.
     fn checksums(&self) -> String {
         self.script("blockdev --flushbufs $N");
         fs::remove_file(&self.relation).expect("a link");
@@ -106,7 +109,8 @@ impl Cluster {
         self.script("$U $B/pg_checksums -c -D $D/data 2>&1")
     }
 
-    /// In `text`, `q` runs SQL, `$U` makes the user postgres, `$B` is the server's directory of programs, `$D` the cluster's, `$N` the device.
+    /// In `text`, `q` runs SQL, `$U` makes the user postgres, `$B` is the server's directory of
+    /// programs, `$D` the cluster's, `$N` the device.
     fn command(&self, text: &str) -> Command {
         let bin = fs::read_dir("/usr/lib/postgresql")
             .expect("PostgreSQL")
@@ -177,7 +181,8 @@ fn expect_refused(lab: &Lab, device: &str, consent: &str, says: &str) {
     }
 }
 
-/// A watch that may write; it is not added for a device without a serial number, but its file can say it.
+/// A watch that may write; it is not added for a device without a serial number, but its file can
+/// say it.
 fn forge_watch(lab: &Lab, device: &str) {
     let add = format!(
         "watch add --name attacks --device {device} --schedulers none,mq-deadline --workload randread {SHORT} --print"

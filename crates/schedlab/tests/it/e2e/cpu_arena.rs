@@ -1,5 +1,5 @@
-//! The machine's CPUs under comparison, end to end: settings of the measured program are in effect, competition decides, and what is wrong
-//! is reported before anything is measured.
+//! The machine's CPUs under comparison, end to end: settings of the measured program are in effect,
+//! competition decides, and what is wrong is reported before anything is measured.
 
 use std::fs;
 
@@ -63,7 +63,8 @@ fn what_an_arm_asks_for_is_what_the_program_has() {
         return;
     }
     let lab = Lab::new();
-    // Fields of /proc/self/stat behind the name, which holds no space here: 19 is the nice level, 41 the policy, 40 the realtime priority.
+    // Fields of /proc/self/stat behind the name, which holds no space here: 19 is the nice level,
+    // 41 the policy, 40 the realtime priority.
     let nice =
         command(&lab, "default,nice=-7,nice=11", &printing(&lab, "nice", "", "$(( ${19} + 100 ))"));
     let of = |all: &[serde_json::Value], arm: &str| -> Vec<f64> {

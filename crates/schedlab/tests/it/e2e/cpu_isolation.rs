@@ -1,4 +1,5 @@
-//! CPUs without any other task, in a PID namespace of the test's own: every task of it leaves and comes back.
+//! CPUs without any other task, in a PID namespace of the test's own: every task of it leaves and
+//! comes back.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +13,12 @@ use testbed::{eventually, require};
 
 use crate::common::{Lab, Ran, split, word, worker};
 
-/// The lines of tasks in the namespace: each is known by how long it sleeps, and has one mask from the first to the last.
+/// The lines of tasks in the namespace: each is known by how long it sleeps, and has one mask from
+/// the first to the last.
 const LINES: [(&str, &str); 3] = [("10001", "0"), ("10002", "1"), ("10003", "0-1")];
 
-/// A namespace with a dozen tasks of three lines, each line with one that starts new ones all the time, children and orphans.
+/// A namespace with a dozen tasks of three lines, each line with one that starts new ones all the
+/// time, children and orphans.
 struct Namespace {
     unshare: Child,
     init: u32,
@@ -32,8 +35,8 @@ impl Namespace {
             return None;
         }
         let lines = LINES.map(|(sleep, mask)| {
-            // An orphan that was left with what another line was left with, too, is that line's for all that the kernel tells: on two
-            // CPUs only the widest line can have them.
+            // An orphan that was left with what another line was left with, too, is that line's for
+            // all that the kernel tells: on two CPUs only the widest line can have them.
             let orphan = if mask == "0-1" { format!("sh -c 'sleep {sleep} &';") } else { String::new() };
             let grow = format!("while :; do sleep {sleep} & {orphan} sleep 0.2; done");
             format!("for n in 1 2 3; do taskset -c {mask} sleep {sleep} & done; taskset -c {mask} sh -c \"{grow}\" &")
@@ -114,7 +117,8 @@ impl Namespace {
         lines
     }
 
-    /// Asserts that every task of each line has its mask, when there are more tasks than there were.
+    /// Asserts that every task of each line has its mask, when there are more tasks than there
+    /// were.
     #[track_caller]
     fn assert_as_before(&self, before: &BTreeMap<String, (Vec<String>, usize)>) {
         let mut now = before.clone();
@@ -158,8 +162,8 @@ fn moved_since(lab: &Lab) -> Option<u64> {
     serde_json::from_str::<serde_json::Value>(&text).ok()?["undo"]["moved"]["since"].as_u64()
 }
 
-/// Looks at the masks in the midst of an isolation: one process does the work of a trial before and after. None where the comparison
-/// has ended before that.
+/// Looks at the masks in the midst of an isolation: one process does the work of a trial before and
+/// after. None where the comparison has ended before that.
 fn look_in_the_midst(
     lab: &Lab,
     namespace: &Namespace,

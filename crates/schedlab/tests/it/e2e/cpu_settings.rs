@@ -1,6 +1,8 @@
-//! Settings of the machine's CPU scheduler through the built binary: a sysctl in effect and put back, also after a kill; refusals; lists.
+//! Settings of the machine's CPU scheduler through the built binary: a sysctl in effect and put
+//! back, also after a kill; refusals; lists.
 //!
-//! The sysctl is `kernel.sched_rr_timeslice_ms`, which only tasks under SCHED_RR notice. There is one of it, so all that writes it is one test.
+//! The sysctl is `kernel.sched_rr_timeslice_ms`, which only tasks under SCHED_RR notice. There is
+//! one of it, so all that writes it is one test.
 
 use std::fs;
 use std::mem::MaybeUninit;
@@ -138,7 +140,8 @@ fn a_sysctl_is_in_effect_in_its_trials_and_as_before_afterwards_whatever_happens
     assert_eq!((slice().as_str(), journal(&lab)), ("90", vec![]));
     assert!(lab.run("restore").expect_status(0).stdout.contains("nothing to restore"));
 
-    // Changed in mid-trial by another program: the trial is void, and the value is put back all the same.
+    // Changed in mid-trial by another program: the trial is void, and the value is put back all the
+    // same.
     let out = lab.path("changed");
     let looks = Looks::new();
     let mut child = lab.start(&compare(arms, &out, "--blocks 1 --figures-only --trial-time 2s"));

@@ -1,5 +1,5 @@
-//! Works and loads for CPUs through the built binary: by the hidden subcommand, by `compare`, and LINPACK under
-//! callgrind. No time is asserted: a test machine has many users.
+//! Works and loads for CPUs through the built binary: by the hidden subcommand, by `compare`, and
+//! LINPACK under callgrind. No time is asserted: a test machine has many users.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -259,7 +259,8 @@ fn linpack_takes_the_same_instructions_every_time() {
     assert!((once / again - 1.0).abs() < 0.001, "{once} and {again}");
     // Both forms of four repetitions, without what the program does beside.
     let per_operation = (once - few) / (4.0 * 2.0 * (2e6 / 3.0 + 2e4));
-    // A load, a multiplication, an addition, a store and the loop for two operations, from none of it in vectors to all of it.
+    // A load, a multiplication, an addition, a store and the loop for two operations, from none of
+    // it in vectors to all of it.
     assert!((0.8..6.0).contains(&per_operation), "{per_operation} instructions for each operation");
 }
 

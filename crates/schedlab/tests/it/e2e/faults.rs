@@ -1,5 +1,5 @@
-//! What goes wrong on real machines, made to go wrong on a real loop device: each time a clear message or a void reason,
-//! the settings put back, and nothing lost that was measured.
+//! What goes wrong on real machines, made to go wrong on a real loop device: each time a clear
+//! message or a void reason, the settings put back, and nothing lost that was measured.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -79,7 +79,8 @@ fn a_scheduler_switched_by_another_program_makes_that_trial_void_and_says_so() {
     };
     let expected = ["kyber", "mq-deadline"].map(serde_json::Value::from);
     let mut writes = 0;
-    // A write that comes after the trial's last check is another trial's, or nobody's: another trial under kyber is tried then.
+    // A write that comes after the trial's last check is another trial's, or nobody's: another
+    // trial under kyber is tried then.
     while !changed().contains(&expected) && trials(&out).len() < 6 {
         eventually("kyber is set", || device.scheduler() == "kyber");
         let (number, reads) = (trials(&out).len(), device.reads());
@@ -201,7 +202,8 @@ fn a_workload_served_from_memory_is_void_for_a_comparison_of_schedulers() {
         .run(&format!("compare --device {} --schedulers none,kyber --workload cached-read --budget 5s --trial-time 100ms --out {} --json", device.path, out.display()))
         .expect_status(3);
     assert_eq!(ran.json()["judgements"][0]["verdict"], "void");
-    // A trial in which a stalled machine served nothing at all has nothing that could have reached the device.
+    // A trial in which a stalled machine served nothing at all has nothing that could have reached
+    // the device.
     assert!(trials(&out).iter().all(|t| !voids(t).is_empty()), "each trial is void");
     assert!(trials(&out).iter().any(|t| voids(t).contains(&"never-reached".to_owned())));
     assert!(trials(&out).len() <= 8, "it is given up early: {}", trials(&out).len());
@@ -353,7 +355,8 @@ fn errors_of_the_device_make_the_trial_void() {
     eventually("it has measured", || trials(&out).len() >= 2);
     // The backing file loses its end: the loop device answers reads from there with errors.
     File::options().write(true).open(&device.file).unwrap().set_len(4096).unwrap();
-    // A stalled disk can make an earlier trial void for another reason: that is another test's matter.
+    // A stalled disk can make an earlier trial void for another reason: that is another test's
+    // matter.
     let reasons = || trials(&out).iter().flat_map(voids).collect::<Vec<String>>();
     let saw = |reason: &String| reason == "device-errors" || reason == "device-vanished";
     eventually("a trial sees the errors", || reasons().iter().any(saw));

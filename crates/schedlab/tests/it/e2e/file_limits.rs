@@ -1,4 +1,5 @@
-//! A limit on the size of files (`ulimit -f`): an error of the write that reaches it, and not the end of the program by SIGXFSZ.
+//! A limit on the size of files (`ulimit -f`): an error of the write that reaches it, and not the
+//! end of the program by SIGXFSZ.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! `schedlab fit` and `schedlab advise`: a modelled disk comes back, a real one is only read, and recorded work has its answer.
+//! `schedlab fit` and `schedlab advise`: a modelled disk comes back, a real one is only read, and
+//! recorded work has its answer.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -70,8 +71,8 @@ fn a_real_device_is_only_read_and_left_as_it_was() {
     assert!(fs::read_to_string(file).unwrap().contains("model = \"measured\""));
 }
 
-/// Two processes that read their own files one after another and compute for a millisecond in between, as blkparse prints it, under
-/// a scheduler that served them in turn.
+/// Two processes that read their own files one after another and compute for a millisecond in
+/// between, as blkparse prints it, under a scheduler that served them in turn.
 fn two_readers() -> String {
     const SERVICE_US: u64 = 12_000;
     const THINK_US: u64 = 1000;
@@ -127,8 +128,9 @@ fn advice_for_two_readers_waits_and_plans_for_no_missing_disk() {
     assert_eq!(advice["best"], "anticipatory", "{advice:#}");
 }
 
-/// Reads and writes of a loop device by programs, until it is dropped. Each lives for a tenth of a second at least: a process with less
-/// than a twentieth of the disk's work is not named in advice, and of short ones a fast machine runs more.
+/// Reads and writes of a loop device by programs, until it is dropped. Each lives for a tenth of a
+/// second at least: a process with less than a twentieth of the disk's work is not named in advice,
+/// and of short ones a fast machine runs more.
 struct Work(std::process::Child);
 
 impl Work {

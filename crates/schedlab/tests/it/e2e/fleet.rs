@@ -1,4 +1,5 @@
-//! `schedlab fleet` and `contribute`: records to a directory and to a real S3 server with faults, verdicts, SQL by a real DuckDB.
+//! `schedlab fleet` and `contribute`: records to a directory and to a real S3 server with faults,
+//! verdicts, SQL by a real DuckDB.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -177,7 +178,8 @@ struct Server {
     url: String,
 }
 
-/// Arguments: every so many requests get 503; every so many writes end in the middle; whether writes are refused.
+/// Arguments: every so many requests get 503; every so many writes end in the middle; whether
+/// writes are refused.
 const SERVER: &str = "
 import sys, logging
 from moto.server import DomainDispatcherApplication, create_backend_app

@@ -1,4 +1,5 @@
-//! `schedlab gate` green, red and refused; what it writes for CI is read by parsers of those formats.
+//! `schedlab gate` green, red and refused; what it writes for CI is read by parsers of those
+//! formats.
 
 use std::fs;
 use std::process::Command;
@@ -40,7 +41,8 @@ fn gate(lab: &Lab, out: &str, more: &str) -> Ran {
     Ran::from(command.env_remove("GITHUB_ACTIONS").output().unwrap())
 }
 
-/// Parses a file with a module of Python's; what the code prints. None, with a message, where the module is missing.
+/// Parses a file with a module of Python's; what the code prints. None, with a message, where the
+/// module is missing.
 fn python(module: &str, code: &str, file: &std::path::Path) -> Option<String> {
     if !has_python(module) {
         return None;
@@ -224,7 +226,8 @@ fn on_a_real_device_a_program_that_became_slower_is_red() {
     let lab = Lab::new();
     let device = Loop::new(&lab.dir, "disk", 128);
     let script = lab.path("work.sh");
-    // The image under test: it reads as often as it says, past the page cache. It waits for no journal: other tests use that disk.
+    // The image under test: it reads as often as it says, past the page cache. It waits for no
+    // journal: other tests use that disk.
     let work = |times: u32| {
         let text = format!(
             "#!/bin/sh\n[ -e data ] || dd if=/dev/urandom of=data bs=1M count=1 oflag=direct 2>/dev/null\n\

@@ -1,4 +1,5 @@
-//! `schedlab iocost`: the cost model of a modelled device, and of a real loop device, which is left as it was.
+//! `schedlab iocost`: the cost model of a modelled device, and of a real loop device, which is left
+//! as it was.
 
 use std::fs;
 use std::process::Command;

@@ -1,7 +1,9 @@
-//! `keep` and `forget` on the real machine: udev takes the rule and writes what it says, and nothing stays behind.
+//! `keep` and `forget` on the real machine: udev takes the rule and writes what it says, and
+//! nothing stays behind.
 //!
-//! The rules go to the real /etc/udev/rules.d, since udev reads no other place; they name a loop device of the test's own, and are
-//! removed whatever happens. What would hurt others (a full or read-only /etc) happens in a mount namespace of the command's own.
+//! The rules go to the real /etc/udev/rules.d, since udev reads no other place; they name a loop
+//! device of the test's own, and are removed whatever happens. What would hurt others (a full or
+//! read-only /etc) happens in a mount namespace of the command's own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,14 +58,16 @@ impl KeepLab {
         self.lab.run(&words.replace("DEV", &self.device.path))
     }
 
-    /// What may not change: names, contents and modes of all files about this device, and of the directories that could be made.
+    /// What may not change: names, contents and modes of all files about this device, and of the
+    /// directories that could be made.
     fn tree(&self) -> BTreeMap<PathBuf, (u32, Option<Vec<u8>>)> {
         let mut all = BTreeMap::new();
         for dir in ["/etc/udev", "/etc/modules-load.d", "/etc/tuned"] {
             walk(Path::new(dir), &mut all);
         }
         walk(&self.lab.state(), &mut all);
-        // Other tests keep settings of other devices meanwhile; the empty directories of locks and journal stay.
+        // Other tests keep settings of other devices meanwhile; the empty directories of locks and
+        // journal stay.
         let ours = |path: &Path| {
             !path.display().to_string().contains("schedlab-name-")
                 || path.display().to_string().contains(&self.device.name)
@@ -426,7 +430,8 @@ fn where_etc_is_full_or_read_only_nothing_changes_and_the_message_says_what_to_d
     assert_eq!(kept.tree(), before);
 }
 
-/// An experiment in the simulator that mq-deadline wins; `as_on` makes it look as if it had been measured on this loop device.
+/// An experiment in the simulator that mq-deadline wins; `as_on` makes it look as if it had been
+/// measured on this loop device.
 fn experiment(kept: &KeepLab, as_on: Option<&str>) -> PathBuf {
     let out = kept.lab.path(if as_on.is_some() { "here" } else { "simulated" });
     let words = "compare --arena sim --device hp97560 --schedulers none,mq-deadline --workload randread:clients=32 --blocks 12 --trial-time 20s --json --out";

@@ -1,4 +1,5 @@
-//! `schedlab kernel` on trees that are no kernels: what it says, and what it leaves. Real kernels are built by the tests of `guest`.
+//! `schedlab kernel` on trees that are no kernels: what it says, and what it leaves. Real kernels
+//! are built by the tests of `guest`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The kernel arena from outside: real schedulers in guests, real programs, wrong words, and what is left when somebody is killed.
+//! The kernel arena from outside: real schedulers in guests, real programs, wrong words, and what
+//! is left when somebody is killed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ impl Arena {
         self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// `sh -c script` in a guest, in the root of the repository: the guest sees it, wherever the clone is.
+    /// `sh -c script` in a guest, in the root of the repository: the guest sees it, wherever the
+    /// clone is.
     fn exec(&self, options: &str, script: &str) -> Ran {
         let mut command = self.command(&format!("kernel exec {options} --"));
         Ran::from(command.args(["sh", "-c", script]).current_dir(repository()).output().unwrap())
@@ -64,7 +66,8 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Processes whose command line names this, or whose group is that of one which does: a guest's address spaces have no line of their own.
+/// Processes whose command line names this, or whose group is that of one which does: a guest's
+/// address spaces have no line of their own.
 fn processes(word: &str) -> Vec<u32> {
     let all: Vec<(u32, u32, bool)> = fs::read_dir("/proc")
         .unwrap()
@@ -109,7 +112,8 @@ fn an_ordinary_user_gets_the_same_record_and_study_twice_and_leaves_nothing_behi
         return;
     }
     let Some(cache) = kernel_cache() else { return };
-    // A home of the user's own, with a copy of what guests need of the kernel: the cache of another user may be closed to this one.
+    // A home of the user's own, with a copy of what guests need of the kernel: the cache of another
+    // user may be closed to this one.
     let home = Directory::new();
     let kernel = plain_kernel(&cache).unwrap();
     let copy = home.path().join(".cache/schedlab/kernels").join(named(&kernel));
@@ -584,7 +588,8 @@ fn the_elevators_build_for_an_installed_kernel() {
     if !headers {
         return skip("the packages linux-headers-amd64 and linux-source-6.1 of Debian 12 needed");
     }
-    // The same sources, headers and tools give the same modules: a build that succeeded is not repeated.
+    // The same sources, headers and tools give the same modules: a build that succeeded is not
+    // repeated.
     let known = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("dkms-build-{}", built_from()));
     if known.exists() && !is_soak() {
         return;

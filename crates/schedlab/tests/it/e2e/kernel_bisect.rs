@@ -1,8 +1,10 @@
-//! `schedlab bisect` from outside: a planted patch is found among patches of the real Kyber, steps that do not build are skipped, a log is
-//! continued, and ends or sources that make no sense are refused.
+//! `schedlab bisect` from outside: a planted patch is found among patches of the real Kyber, steps
+//! that do not build are skipped, a log is continued, and ends or sources that make no sense are
+//! refused.
 //!
-//! The patches are made here, from the source of the kernel in the cache, and are never part of the tree. The kernels stay in the cache
-//! under the hash of their patches, configuration and compiler: the next run of these tests only boots them.
+//! The patches are made here, from the source of the kernel in the cache, and are never part of the
+//! tree. The kernels stay in the cache under the hash of their patches, configuration and compiler:
+//! the next run of these tests only boots them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -170,7 +172,8 @@ fn the_planted_patch_is_found_and_a_step_that_does_not_build_is_skipped() {
     fs::write(bench.lab.path("series/0002-change.patch"), "edited").unwrap();
     bench.bisect(&format!("{words} --resume")).expect_status(2).says(&["step 2", "changed since"]);
 
-    // The two kernels are compared again by the command of the result, from the copies of the patches.
+    // The two kernels are compared again by the command of the result, from the copies of the
+    // patches.
     let again = format!("run {} --plan-only --allow-commands", bench.path("out/found.toml"));
     let plan = Ran::from(
         bench.lab.command(&again).env("SCHEDLAB_CACHE_DIR", &bench.cache).output().unwrap(),

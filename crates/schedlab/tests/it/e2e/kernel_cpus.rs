@@ -1,4 +1,5 @@
-//! CPU schedulers in the kernel arena: what docs/src/explanation/kernel-arena.md says of them, as far as it can be tried without building a kernel.
+//! CPU schedulers in the kernel arena: what docs/src/explanation/kernel-arena.md says of them, as
+//! far as it can be tried without building a kernel.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,8 @@ use testbed::require;
 
 use crate::common::{Lab, Ran, kernel_cache, plain_kernel, word};
 
-/// Whether a patch applies to a kernel's tree as `schedlab kernel build` would apply it; nothing is written.
+/// Whether a patch applies to a kernel's tree as `schedlab kernel build` would apply it; nothing is
+/// written.
 fn applies(patch: &Path, tree: &Path) -> bool {
     let mut command = Command::new("patch");
     command
@@ -54,7 +56,8 @@ fn computing_takes_no_time_of_a_guest_and_takes_some_in_the_plain_way() {
             Ran::from(command.args(["bash", "-c", script]).output().unwrap()).expect_status(0);
         ran.stdout.trim().parse().unwrap_or_else(|_| panic!("{ran:?}"))
     };
-    // Two reads of the clock are all that passes; a hundred thousand rounds are more than a tick on any machine.
+    // Two reads of the clock are all that passes; a hundred thousand rounds are more than a tick on
+    // any machine.
     assert!(spent("inf-cpu") <= 1, "{}", spent("inf-cpu"));
     assert!(spent("plain") > 1000);
 }

@@ -1,4 +1,5 @@
-//! Flows in the kernel arena: control groups and I/O priorities of a real Linux, and words that no kernel could take.
+//! Flows in the kernel arena: control groups and I/O priorities of a real Linux, and words that no
+//! kernel could take.
 
 use std::fs;
 
@@ -203,7 +204,8 @@ fn mixed_has_one_answer_in_simulator_and_guest() {
         [("null:service_ns=300000:queue_depth=32", 64), ("cheetah9lp", 1), ("cheetah9lp", 2)]
     {
         let rates = arenas.map(|(arena, clients)| mixed(&lab, arena, place, clients));
-        // Under none a plug decides who starves, and the simulator has none: see the page about the arena.
+        // Under none a plug decides who starves, and the simulator has none: see the page about the
+        // arena.
         let plugs = |arm: &str| arm == "none" && place.1 == 2;
         for (i, arm) in MIXED_ARMS.iter().enumerate().filter(|(_, arm)| !plugs(arm)) {
             let [sim, threads, programs] = [rates[0][i].0, rates[1][i].0, rates[2][i].0];

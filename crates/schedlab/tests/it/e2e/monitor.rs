@@ -1,4 +1,5 @@
-//! Experiments watched from outside: metrics while they measure, status from the record, spans of OpenTelemetry.
+//! Experiments watched from outside: metrics while they measure, status from the record, spans of
+//! OpenTelemetry.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +13,8 @@ use testbed::{eventually, skip};
 
 use crate::common::{Lab, PYTHON, has_python};
 
-/// The families of a text as both of prometheus_client's parsers read it, as JSON: name → list of [labels, value].
+/// The families of a text as both of prometheus_client's parsers read it, as JSON: name → list of
+/// [labels, value].
 const FAMILIES: &str = "import json, sys
 import prometheus_client.openmetrics.parser, prometheus_client.parser
 text = open(sys.argv[1]).read()
@@ -162,7 +164,8 @@ fn the_status_of_a_record_that_was_cut_off_says_how_to_go_on() {
         .says(&["cannot read", "--out"]);
 }
 
-/// A receiver of OTLP over HTTP: reads what is posted as Opentelemetry's own messages, and prints the spans as JSON.
+/// A receiver of OTLP over HTTP: reads what is posted as Opentelemetry's own messages, and prints
+/// the spans as JSON.
 const RECEIVER: &str = r"
 import base64, http.server, json, sys, threading, urllib.request
 from google.protobuf.json_format import ParseDict

@@ -1,8 +1,10 @@
-//! The pages in a browser: nothing wider than the window, no label over another, a dark form, at three widths.
+//! The pages in a browser: nothing wider than the window, no label over another, a dark form, at
+//! three widths.
 //!
-//! What is compared is the layout and not the pixels, which every machine's fonts make different. A page of frames, one for each page
-//! and width, is opened in a headless Chromium; a script in it measures every frame, and the answer is read from the document.
-//! The pages themselves have no script. A screenshot at each width must have the size of the window and must not be blank.
+//! What is compared is the layout and not the pixels, which every machine's fonts make different. A
+//! page of frames, one for each page and width, is opened in a headless Chromium; a script in it
+//! measures every frame, and the answer is read from the document. The pages themselves have no
+//! script. A screenshot at each width must have the size of the window and must not be blank.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,8 @@ use crate::common::Lab;
 
 const WIDTHS: [u32; 3] = [390, 768, 1200];
 
-/// Measures the frames. Text in a plot may touch other text of the same plot by two pixels: boxes are higher than letters.
+/// Measures the frames. Text in a plot may touch other text of the same plot by two pixels: boxes
+/// are higher than letters.
 const MEASURE: &str = r#"
 const seen = r => r.width > 0 && r.height > 0;
 function measure(frame) {
@@ -141,7 +144,8 @@ fn faults(of: &Value, dark: bool) -> Vec<String> {
     found
 }
 
-/// A report of many arms and workloads, a sweep, and a search: real pages of the built program, the same every time.
+/// A report of many arms and workloads, a sweep, and a search: real pages of the built program, the
+/// same every time.
 fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
     let long = "a-name-that-goes-on-and-on-without-any-blank-whatever-happens=bfq";
     let compare = format!(
@@ -172,7 +176,8 @@ fn pages(lab: &Lab) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The page of an atlas, whose names lead to their cells, as it is and with its sections unfolded: folded ones have no layout.
+/// The page of an atlas, whose names lead to their cells, as it is and with its sections unfolded:
+/// folded ones have no layout.
 fn atlas(lab: &Lab) -> [(&'static str, String); 2] {
     let out = lab.path("atlas");
     let words =

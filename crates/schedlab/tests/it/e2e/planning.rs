@@ -1,4 +1,5 @@
-//! What is known before the first trial: whether a trial holds enough, what the blocks can find, and that time is simulated.
+//! What is known before the first trial: whether a trial holds enough, what the blocks can find,
+//! and that time is simulated.
 
 use std::fs;
 

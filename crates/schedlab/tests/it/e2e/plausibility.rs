@@ -1,7 +1,9 @@
-//! Statements that any storage engineer would bet on, each an experiment in every arena that has the device.
+//! Statements that any storage engineer would bet on, each an experiment in every arena that has
+//! the device.
 //!
-//! A model that is right in detail can still be wrong as a whole. `make test` tries a sample, `make soak` all; `--nocapture` prints each.
-//! Trials of virtual time are the same in every run, so a statement that fails is a change of a model.
+//! A model that is right in detail can still be wrong as a whole. `make test` tries a sample,
+//! `make soak` all; `--nocapture` prints each. Trials of virtual time are the same in every run, so
+//! a statement that fails is a change of a model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

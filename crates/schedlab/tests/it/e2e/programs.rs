@@ -1,4 +1,5 @@
-//! Programs, files on the device and load in the background, end to end on real loop devices: measured, accounted for, and gone afterwards.
+//! Programs, files on the device and load in the background, end to end on real loop devices:
+//! measured, accounted for, and gone afterwards.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Commands, PostMark and cold starts as workloads, end to end on real loop devices: judged, accounted for, and gone afterwards.
+//! Commands, PostMark and cold starts as workloads, end to end on real loop devices: judged,
+//! accounted for, and gone afterwards.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! fio with job files, and hdparm, end to end: figures are the program's own, nothing outside of the device under test is named, and what goes
-//! wrong is reported in the program's words.
+//! fio with job files, and hdparm, end to end: figures are the program's own, nothing outside of
+//! the device under test is named, and what goes wrong is reported in the program's words.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,8 @@ use testbed::{Loop, require};
 
 use crate::common::{Lab, Ran, trials, word};
 
-/// Puts a program of the same name in front of another that keeps what it printed. Gives the PATH to use and where the outputs are, in order.
+/// Puts a program of the same name in front of another that keeps what it printed. Gives the PATH
+/// to use and where the outputs are, in order.
 fn listener(lab: &Lab, program: &str) -> (String, PathBuf) {
     let (bin, received) = (lab.path("bin"), lab.path("received"));
     fs::create_dir_all(&bin).unwrap();
@@ -52,7 +53,8 @@ fn same(what: &str, ours: &Value, theirs: f64) {
     assert!((ours - theirs).abs() <= 1e-9 * theirs.abs(), "{what}: {ours} and {theirs}");
 }
 
-/// The example of the documentation; its figures are worked out here a second time, from fio's output alone.
+/// The example of the documentation; its figures are worked out here a second time, from fio's
+/// output alone.
 #[test]
 fn the_figures_of_a_job_file_are_fios_own() {
     if !require(&["root", "blkid", "fio"]) {
@@ -153,7 +155,8 @@ fn a_job_file_that_names_another_device_is_refused_with_its_line() {
     assert!(!out.exists());
 }
 
-/// fio is hidden in a mount namespace of the test's own, since the directories of system programs are searched whatever PATH says.
+/// fio is hidden in a mount namespace of the test's own, since the directories of system programs
+/// are searched whatever PATH says.
 #[test]
 fn a_machine_without_fio_is_told_its_package() {
     if !require(&["root", "blkid", "fio", "unshare"]) {

@@ -1,4 +1,5 @@
-//! pgbench under comparison, end to end: figures in the report, and nothing of PostgreSQL left, not even after kill -9.
+//! pgbench under comparison, end to end: figures in the report, and nothing of PostgreSQL left, not
+//! even after kill -9.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -45,7 +45,9 @@ fn the_linpack_deviations_are_the_sample_deviations_not_the_square_root_of_five_
     );
     let summary =
         study["summaries"].as_array().unwrap().iter().find(|s| s["arm"] == "default").unwrap();
-    // Computed apart: python3 -c 'import statistics as s; x=[9717238.512,9655598.973,9567577.259,9526415.548,9784073.599]; print(s.mean(x), s.stdev(x))'
+    // Computed apart: python3 -c 'import statistics as s;
+    // x=[9717238.512,9655598.973,9567577.259,9526415.548,9784073.599]; print(s.mean(x),
+    // s.stdev(x))'
     assert!((summary["mean"].as_f64().unwrap() - 9_650_180.778_2).abs() < 0.01, "{summary}");
     assert!((summary["sd"].as_f64().unwrap() - 105_587.117_5).abs() < 0.01, "{summary}");
     let never = verdicts(&study)
@@ -123,7 +125,8 @@ fn linpack_section() -> String {
     from.split("\n## ").next().unwrap().to_owned()
 }
 
-/// Runs a command of the page in a directory that has the repository's data, and gives what it printed with its exit status.
+/// Runs a command of the page in a directory that has the repository's data, and gives what it
+/// printed with its exit status.
 fn as_written(lab: &Lab, command: &str) -> (String, Option<i32>) {
     let dir = lab.path("reader");
     if !dir.exists() {

@@ -1,4 +1,5 @@
-//! `schedlab record` on real loop devices: what it writes, and how it ends when something goes wrong.
+//! `schedlab record` on real loop devices: what it writes, and how it ends when something goes
+//! wrong.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,8 @@ use crate::common::{Lab, Ran};
 /// Starts a recording and waits until it has begun.
 fn started(lab: &Lab, words: &str, out: &Path) -> Child {
     let child = lab.start(&format!("record {words} --out {}", out.display()));
-    // The last of the rights is given up when everything is attached; a signal is waited for after that.
+    // The last of the rights is given up when everything is attached; a signal is waited for after
+    // that.
     let status = format!("/proc/{}/status", child.id());
     let catches_interrupts = |text: &str| {
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:\t"));
@@ -280,7 +282,8 @@ fn requests_of_the_disk_below_are_none_of_a_disk_whose_bios_were_merged() {
     let lab = Lab::new();
     let (device, out) = (Loop::new(&lab.dir, "disk", 64), lab.path("a.parquet"));
     let child = started(&lab, &format!("{} --source bpf", device.name), &out);
-    // Written back a page a bio, and merged; the bios of the disk below take the places of those that were merged.
+    // Written back a page a bio, and merged; the bios of the disk below take the places of those
+    // that were merged.
     for _ in 0..6 {
         dd(&format!("if=/dev/zero of={} bs=1M count=48 conv=fsync", device.path));
         dd(&format!("if=/dev/zero of={} bs=4k count=500 conv=fsync", lab.path("below").display()));

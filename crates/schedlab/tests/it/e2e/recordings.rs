@@ -1,4 +1,5 @@
-//! `schedlab profile`, `synthesize` and `fit` of recordings: of trials whose parameters are known, of other programs' text, of live disks.
+//! `schedlab profile`, `synthesize` and `fit` of recordings: of trials whose parameters are known,
+//! of other programs' text, of live disks.
 
 use std::fs;
 use std::path::PathBuf;

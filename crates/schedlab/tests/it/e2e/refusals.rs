@@ -1,4 +1,5 @@
-//! The form of what a user reads when schedlab refuses: `schedlab: subject: what is wrong (found X, expected Y); what to do`.
+//! The form of what a user reads when schedlab refuses:
+//! `schedlab: subject: what is wrong (found X, expected Y); what to do`.
 //!
 //! One refusal of each kind is checked as it is rendered. None needs root.
 
@@ -6,7 +7,8 @@ use std::fs;
 
 use crate::common::Lab;
 
-/// A command, and the subject that its refusal names; `DIR/` is a directory with the files that [`prepare`] makes.
+/// A command, and the subject that its refusal names; `DIR/` is a directory with the files that
+/// [`prepare`] makes.
 const REFUSALS: &[(&str, &str)] = &[
     // Names that are unknown.
     ("compare SIM --schedulers noop,kyver --workload randread", "scheduler \"kyver\""),

@@ -7,7 +7,8 @@ use testbed::require;
 
 use crate::common::{Lab, trials};
 
-/// Two processes that read 4 KiB each millisecond for a fifth of a second, and what their trace moves.
+/// Two processes that read 4 KiB each millisecond for a fifth of a second, and what their trace
+/// moves.
 fn trace(last_offset: u64) -> (String, u64) {
     let mut text = String::new();
     for i in 0..200u64 {

@@ -1,5 +1,6 @@
-//! The published schema of study.json against what the program writes of tables, and against studies that it would not write.
-//! Studies of records are compared with it where the commands are tested.
+//! The published schema of study.json against what the program writes of tables, and against
+//! studies that it would not write. Studies of records are compared with it where the commands are
+//! tested.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! `schedlab show` and `schedlab set` on a real loop device: output equals sysfs, changes are atomic, and may be temporary.
+//! `schedlab show` and `schedlab set` on a real loop device: output equals sysfs, changes are
+//! atomic, and may be temporary.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -40,7 +41,8 @@ fn journal(lab: &Lab) -> usize {
     fs::read_dir(lab.state().join("journal")).map_or(0, Iterator::count)
 }
 
-/// Ends what is set for a while, also when the test fails: the next test may get the same loop device.
+/// Ends what is set for a while, also when the test fails: the next test may get the same loop
+/// device.
 struct Ended<'a>(&'a Lab, &'a Loop);
 
 impl Drop for Ended<'_> {

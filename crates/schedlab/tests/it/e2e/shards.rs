@@ -1,4 +1,5 @@
-//! A plan in pieces, by the program itself: `shard` on each piece, `merge` in any order, and the batch systems of the page.
+//! A plan in pieces, by the program itself: `shard` on each piece, `merge` in any order, and the
+//! batch systems of the page.
 
 use std::fs;
 use std::path::{Path, PathBuf};

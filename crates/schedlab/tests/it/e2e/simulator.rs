@@ -1,4 +1,5 @@
-//! The sim arena through the built binary: repeatable bit for bit, honest about slips, traces that say what was reported.
+//! The sim arena through the built binary: repeatable bit for bit, honest about slips, traces that
+//! say what was reported.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! A cluster of one node in this machine: Slurm's own daemons with a key, a configuration and ports of their own, ended with the value.
+//! A cluster of one node in this machine: Slurm's own daemons with a key, a configuration and ports
+//! of their own, ended with the value.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -97,7 +98,8 @@ fn key() -> Vec<u8> {
 fn configuration(dir: &Path) -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let name = name.trim().split('.').next().unwrap();
-    // sbatch --wait asks ever more rarely, every half minute in the end; never more rarely than half of MinJobAge.
+    // sbatch --wait asks ever more rarely, every half minute in the end; never more rarely than
+    // half of MinJobAge.
     let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut text = format!(
         "ClusterName=schedlab\nSlurmctldHost={name}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n\

@@ -1,4 +1,5 @@
-//! When an experiment stops, and what is promised of verdicts where it did: through the built binary, in virtual time.
+//! When an experiment stops, and what is promised of verdicts where it did: through the built
+//! binary, in virtual time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,8 @@ fn notes(lab: &Lab, out: &str, event: &str) -> Vec<Value> {
 #[test]
 fn the_number_of_blocks_is_fixed_before_the_first_look_and_named_in_the_study() {
     let lab = Lab::new();
-    // 3 arms, 2 s each and 0.4 s of warm-up: 10 blocks fit, half as many more are planned for those that stop.
+    // 3 arms, 2 s each and 0.4 s of warm-up: 10 blocks fit, half as many more are planned for those
+    // that stop.
     compare(&lab, "time", "--budget 72s").expect_status(0);
     let planned = notes(&lab, "time", "planned");
     assert_eq!((planned.len(), planned[0]["blocks"].as_u64()), (1, Some(15)), "{planned:?}");

@@ -1,4 +1,5 @@
-//! `schedlab sweep`, end to end: in the simulator, on a real loop device, and with words that make no sense.
+//! `schedlab sweep`, end to end: in the simulator, on a real loop device, and with words that make
+//! no sense.
 
 use std::fs;
 
@@ -49,7 +50,8 @@ fn a_simulated_sweep_is_the_same_every_time_and_its_reports_have_table_lines_and
         (of("front_merges")["default"].as_str(), of("nr_requests")["default"].as_str()),
         (Some("1"), Some("128"))
     );
-    // Eight readers at random hold eight requests: a window of 32 or more is none, and 8 takes nothing either.
+    // Eight readers at random hold eight requests: a window of 32 or more is none, and 8 takes
+    // nothing either.
     assert_eq!(of("nr_requests")["effect"]["effect"], "nothing", "{}", of("nr_requests"));
     let page = fs::read_to_string(lab.path("one").join("report.html")).unwrap();
     assert!(page.contains("Response curves") && page.contains("fifo_batch (requests, log scale)"));

@@ -1,4 +1,5 @@
-//! Numbers of others: outputs of programs, tables on standard input, and what `study` asks for instead of guessing.
+//! Numbers of others: outputs of programs, tables on standard input, and what `study` asks for
+//! instead of guessing.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +16,8 @@ fn data(name: &str) -> String {
     word(&Path::new(DATA).join(name))
 }
 
-/// Files of runs under each arm, made of one that the program wrote: another figure stands where it has `figure`.
+/// Files of runs under each arm, made of one that the program wrote: another figure stands where it
+/// has `figure`.
 fn repeat(lab: &Lab, name: &str, figure: &str, arms: &[&str], runs: usize) -> String {
     let path = Path::new(DATA).join(name);
     let (text, extension) =

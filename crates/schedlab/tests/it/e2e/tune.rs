@@ -1,5 +1,5 @@
-//! `schedlab tune`: a search with a known answer, one without anything to find, one that is cut off, one on a real device, and wrong
-//! usage.
+//! `schedlab tune`: a search with a known answer, one without anything to find, one that is cut
+//! off, one on a real device, and wrong usage.
 
 use std::fs;
 use std::path::Path;

@@ -10,7 +10,8 @@ use crate::common::Lab;
 
 const TOOLS: [&str; 4] = ["root", "blkid", "systemctl", "systemd-analyze"];
 
-/// A lab with a device, and a watch of a name that no other test has; whatever happens, its units are removed at the end.
+/// A lab with a device, and a watch of a name that no other test has; whatever happens, its units
+/// are removed at the end.
 struct Watched {
     lab: Lab,
     device: Loop,
@@ -308,7 +309,8 @@ fn slips_are_named_before_anything_is_written() {
         !lab.state().join("watch").exists() && watched.units().iter().all(|path| !path.exists())
     );
 
-    // A workload that writes is refused with one that reads, unless the device's data are given away; none named, it is one that reads.
+    // A workload that writes is refused with one that reads, unless the device's data are given
+    // away; none named, it is one that reads.
     let device = &watched.device.path;
     let refused =
         lab.run(&format!("watch add --device {device} --workload oltp --print")).expect_status(2);
@@ -332,7 +334,8 @@ fn a_change_in_a_history_is_named_with_the_kernel_that_came_with_it() {
     let lab = Lab::new();
     let dir = lab.state().join("history/disk");
     fs::create_dir_all(&dir).unwrap();
-    // Forty weekly tests; from the 25th on another kernel, on which bfq has four fifths of its level.
+    // Forty weekly tests; from the 25th on another kernel, on which bfq has four fifths of its
+    // level.
     let line = |week: u32| {
         let kernel = if week < 24 { "6.1.0" } else { "6.12.0" };
         let noise = 1.0 + 0.01 * (f64::from(week * 7919 % 13) - 6.0) / 6.0;

@@ -1,4 +1,5 @@
-//! Flows on a real loop device, each in a process and a control group of its own: weights act where they can, and nothing is left of them.
+//! Flows on a real loop device, each in a process and a control group of its own: weights act where
+//! they can, and nothing is left of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +58,8 @@ fn plan(device: &str, arms: &[(&str, &str, &str)]) -> String {
         );
     }
     text += "[[workload]]\nname = \"reads\"\nkind = \"flows\"\nprimary = \"heavy.share_percent\"\n";
-    // Always backlogged: a flow that bfq has to wait for loses its turn, and its weight, while its reader gets no CPU.
+    // Always backlogged: a flow that bfq has to wait for loses its turn, and its weight, while its
+    // reader gets no CPU.
     for flow in ["heavy", "light"] {
         text += &format!(
             "[[workload.flow]]\nname = \"{flow}\"\nkind = \"randread\"\nparams = {{ clients = 4, iodepth = 16 }}\n"
@@ -66,7 +68,8 @@ fn plan(device: &str, arms: &[(&str, &str, &str)]) -> String {
     text
 }
 
-/// Without `strict_guarantees` bfq injects requests of the light flow while it waits for the heavy one, and the weight is lost.
+/// Without `strict_guarantees` bfq injects requests of the light flow while it waits for the heavy
+/// one, and the weight is lost.
 const STRICT: &str = "low_latency = 0, strict_guarantees = 1, ";
 const EQUAL: &str = "low_latency = 0, strict_guarantees = 1, \"io.bfq.weight@heavy\" = 100, \"io.bfq.weight@light\" = 100";
 const HEAVY: &str = "\"io.bfq.weight@heavy\" = 400, \"io.bfq.weight@light\" = 100";
@@ -97,7 +100,8 @@ fn a_weight_acts_under_bfq_and_is_ignored_under_others_aloud_and_no_group_stays(
             .collect();
         shares.iter().sum::<f64>() / shares.len() as f64
     };
-    // 50, 80 and 50 on an idle machine; bfq serves one flow for so long that a second of equal weights can be far from 50.
+    // 50, 80 and 50 on an idle machine; bfq serves one flow for so long that a second of equal
+    // weights can be far from 50.
     let [equal, bfq, none] = ["equal", "bfq", "none"].map(share);
     assert!(
         (equal - 50.0).abs() < 25.0 && (none - 50.0).abs() < 15.0 && bfq > 65.0,

@@ -1,17 +1,20 @@
-//! Dies that prefer reads: a read passes programs and erases that wait for its die, and suspends one that runs.
+//! Dies that prefer reads: a read passes programs and erases that wait for its die, and suspends
+//! one that runs.
 //!
-//! Problem: a program takes ten times as long as a read, an erase fifty times; a read that comes to a die that is busy with one waits
-//! for it, and for all that were there before.
+//! Problem: a program takes ten times as long as a read, an erase fifty times; a read that comes to
+//! a die that is busy with one waits for it, and for all that were there before.
 //!
-//! Approach: each die has a line of reads and one of programs, erases and the moves of garbage collection. It takes reads first. At
-//! most `passes` of them pass what waits, so that no program starves. A read that finds a program or erase running suspends it:
-//! the die is free for reads after `program_suspend_ns` or `erase_suspend_ns`; when no read waits, or `passes` of them have gone
-//! first, the rest follows after `resume_ns`. A program is suspended `program_suspends` times at most, an erase `erase_suspends`
-//! times, and neither when it would be over before it is suspended.
+//! Approach: each die has a line of reads and one of programs, erases and the moves of garbage
+//! collection. It takes reads first. At most `passes` of them pass what waits, so that no program
+//! starves. A read that finds a program or erase running suspends it: the die is free for reads
+//! after `program_suspend_ns` or `erase_suspend_ns`; when no read waits, or `passes` of them have
+//! gone first, the rest follows after `resume_ns`. A program is suspended `program_suspends` times
+//! at most, an erase `erase_suspends` times, and neither when it would be over before it is
+//! suspended.
 //!
-//! Source: MQSim's scheduler of transactions, which takes reads first, and its times to suspend (ssdconfig.xml: 100 µs for a
-//! program, 700 µs for an erase; confirmed); a bound on suspends of one operation as NAND has it (recalled). `resume_ns` and
-//! `passes` are proposals.
+//! Source: MQSim's scheduler of transactions, which takes reads first, and its times to suspend
+//! (ssdconfig.xml: 100 µs for a program, 700 µs for an erase; confirmed); a bound on suspends of
+//! one operation as NAND has it (recalled). `resume_ns` and `passes` are proposals.
 
 use std::collections::VecDeque;
 
@@ -147,7 +150,8 @@ impl Dies {
         if at.running.is_none() { self.begin(now, die) } else { None }
     }
 
-    /// A die is at an end of something: what that was, and the next end. Nothing if it was suspended since.
+    /// A die is at an end of something: what that was, and the next end. Nothing if it was
+    /// suspended since.
     pub(super) fn end(&mut self, now: u64, die: u32, number: u64, done: &mut Done) -> Option<End> {
         let at = &mut self.dies[die as usize];
         if at.number != number {

@@ -1,10 +1,13 @@
-//! The host's side of a flash device: queues of commands, from which the device takes one after another in turn.
+//! The host's side of a flash device: queues of commands, from which the device takes one after
+//! another in turn.
 //!
-//! Problem: a read that waits behind writes in the same queue waits for all of them, and for as many of each other queue.
+//! Problem: a read that waits behind writes in the same queue waits for all of them, and for as
+//! many of each other queue.
 //!
-//! Approach: the device works on so many commands at once (`command_slots`); the others stay in their queues, in order of
-//! arrival. A command that is done makes room for the first one of the next queue that has any (NVMe's round-robin
-//! arbitration with a burst of one). MQSim bounds what it has fetched in the same way, 512 commands of each queue.
+//! Approach: the device works on so many commands at once (`command_slots`); the others stay in
+//! their queues, in order of arrival. A command that is done makes room for the first one of the
+//! next queue that has any (NVMe's round-robin arbitration with a burst of one). MQSim bounds what
+//! it has fetched in the same way, 512 commands of each queue.
 //!
 //! Departures: a flush is taken at once. Taking a command costs no time.
 

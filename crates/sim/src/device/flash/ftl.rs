@@ -1,13 +1,16 @@
-//! The flash translation layer: which page holds which 4 KiB unit, what is free, and what garbage collection has to move.
+//! The flash translation layer: which page holds which 4 KiB unit, what is free, and what garbage
+//! collection has to move.
 //!
-//! Source: the usual page-mapped design, as MQSim's and NVMeVirt's (algorithms.md §3.8); the details are proposals.
+//! Source: the usual page-mapped design, as MQSim's and NVMeVirt's (algorithms.md §3.8); the
+//! details are proposals.
 //! - The mapping unit is 4 KiB; a flash page holds one or more units of a write buffer's choosing.
-//! - Pages are handed out over the planes in the order channel, die, plane (CWDP). A plane writes one block at a time, for the
-//!   host and for garbage collection alike.
-//! - Collection is by plane. It begins when a plane's free blocks fall to the threshold, and moves for each page of the host as
-//!   many pages as make the victim free by the time that its space is needed; so the cost is spread, not a pause. Below two
-//!   free blocks it goes on until there are two. Victims: the block with the fewest valid units (greedy), or the best of some
-//!   drawn ones (RGA: as many as the logarithm of the blocks).
+//! - Pages are handed out over the planes in the order channel, die, plane (CWDP). A plane writes
+//!   one block at a time, for the host and for garbage collection alike.
+//! - Collection is by plane. It begins when a plane's free blocks fall to the threshold, and moves
+//!   for each page of the host as many pages as make the victim free by the time that its space is
+//!   needed; so the cost is spread, not a pause. Below two free blocks it goes on until there are
+//!   two. Victims: the block with the fewest valid units (greedy), or the best of some drawn ones
+//!   (RGA: as many as the logarithm of the blocks).
 //!
 //! Memory: 8 bytes for each unit, so capacity is a parameter: 2 MiB for a simulated GiB.
 
@@ -149,8 +152,8 @@ impl Ftl {
         }
     }
 
-    /// The page that holds a unit: a number that is equal for units of one page. Where nothing has been written, the page that
-    /// it would be in had the device been filled in order.
+    /// The page that holds a unit: a number that is equal for units of one page. Where nothing has
+    /// been written, the page that it would be in had the device been filled in order.
     pub(super) fn page_of(&self, unit: u32) -> (u32, u32) {
         let (page, per_plane) = match self.map[unit as usize] {
             NONE => {
@@ -165,7 +168,8 @@ impl Ftl {
         (page / per_plane, page % per_plane)
     }
 
-    /// Writes a page with these units: the plane that it is on, and what had to be collected there before.
+    /// Writes a page with these units: the plane that it is on, and what had to be collected there
+    /// before.
     pub(super) fn write(&mut self, units: &[u32]) -> (u32, Collected) {
         for _ in 0..self.shape.planes() {
             let plane = self.next_plane;

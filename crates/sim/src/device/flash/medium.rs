@@ -34,7 +34,8 @@ impl Flash {
             bytes += wanted * SECTOR_BYTES;
         }
         self.sense(now, slot, page, bytes);
-        // The command itself was counted, so that it could not be done before all pages were asked for.
+        // The command itself was counted, so that it could not be done before all pages were asked
+        // for.
         self.part_done(now, slot);
     }
 

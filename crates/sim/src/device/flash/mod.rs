@@ -1,16 +1,21 @@
-//! A flash device: channels, dies and planes as servers, a link to the host, a write buffer, and a translation layer below.
+//! A flash device: channels, dies and planes as servers, a link to the host, a write buffer, and a
+//! translation layer below.
 //!
-//! Source: algorithms.md §3.8, the simple two-stage model (a proposal there), with the figures of MQSim, NVMeVirt and FEMU in the
-//! presets. Every die, every channel and the link serve what comes to them in order of arrival, unless the dies prefer reads (`dies.rs`).
-//! - Commands come in queues, and wait there while the device has as many as it works on (`front.rs`).
-//! - A read waits for its overhead; then each page that it touches goes through its die (the cells), the channel (only the bytes
-//!   wanted), and the link. It is done with its last page.
-//! - A write needs room in the buffer; its data come over the link, are packed into pages, and each full page goes through the
-//!   channel and the die. With early completion it is done when its data have come and its overhead is over; otherwise when
-//!   its last page is programmed, and pages that it does not fill are programmed as they are.
+//! Source: algorithms.md §3.8, the simple two-stage model (a proposal there), with the figures of
+//! MQSim, NVMeVirt and FEMU in the presets. Every die, every channel and the link serve what comes
+//! to them in order of arrival, unless the dies prefer reads (`dies.rs`).
+//! - Commands come in queues, and wait there while the device has as many as it works on
+//!   (`front.rs`).
+//! - A read waits for its overhead; then each page that it touches goes through its die (the
+//!   cells), the channel (only the bytes wanted), and the link. It is done with its last page.
+//! - A write needs room in the buffer; its data come over the link, are packed into pages, and each
+//!   full page goes through the channel and the die. With early completion it is done when its data
+//!   have come and its overhead is over; otherwise when its last page is programmed, and pages that
+//!   it does not fill are programmed as they are.
 //! - A flush programs what is packed so far and waits for every page on its way.
-//! - Planes: an operation that comes to a die joins the one that waits there, if that is of the same kind, has not begun, and
-//!   leaves its plane free. A page that was not programmed yet is read from the buffer only while it is being packed.
+//! - Planes: an operation that comes to a die joins the one that waits there, if that is of the
+//!   same kind, has not begun, and leaves its plane free. A page that was not programmed yet is
+//!   read from the buffer only while it is being packed.
 //! - Garbage collection moves pages within a plane, without the channel; its time is the die's.
 //! - Odd pages of a block can be slower to read than even ones (MSB, LSB).
 

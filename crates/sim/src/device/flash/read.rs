@@ -108,8 +108,8 @@ fn shape(from: &mut Description) -> Result<Shape, DeviceError> {
     let planes = u64::from(channels) * u64::from(dies_per_channel) * u64::from(planes_per_die);
     let block = planes * u64::from(pages_per_block) * u64::from(units_per_page);
     let logical = units.div_ceil(block);
-    // One block that is written, two that collection needs, and so many that the average of the others has a page to gain;
-    // whatever the percentage says.
+    // One block that is written, two that collection needs, and so many that the average of the
+    // others has a page to gain; whatever the percentage says.
     let pages = u64::from(pages_per_block);
     let least = (logical * pages).div_ceil(pages - 1) + 3;
     let blocks_per_plane = (units * (100 + spare_percent)).div_ceil(100 * block).max(least);

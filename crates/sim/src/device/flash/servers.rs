@@ -1,5 +1,5 @@
-//! The servers of a flash device: dies, channels and the link, each of which serves what comes to it in order of arrival. A server
-//! is the time at which it is free; each use moves that time on.
+//! The servers of a flash device: dies, channels and the link, each of which serves what comes to
+//! it in order of arrival. A server is the time at which it is free; each use moves that time on.
 
 use super::ftl::{Collected, Shape};
 

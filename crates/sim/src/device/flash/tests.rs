@@ -10,7 +10,8 @@ const SMALL: &str = "femu:capacity_mib=64:channels=4:dies_per_channel=2:page_byt
     :program_ns=400000:erase_ns=1000000:channel_bytes_per_s=400000000:link_bytes_per_s=2000000000\
     :read_overhead_ns=7000:buffer_kib=1024:queue_depth=256:early_completion=1:over_provisioning_percent=20";
 
-/// Sends all commands at once and lets everything happen: when each is done, by tag, and when the last event was.
+/// Sends all commands at once and lets everything happen: when each is done, by tag, and when the
+/// last event was.
 fn all(device: &mut dyn DeviceModel, commands: &[Command]) -> (Vec<u64>, u64) {
     commands.iter().for_each(|command| device.submit(Time::ZERO, *command));
     let (mut times, mut done, mut now) = (vec![0; commands.len()], Vec::new(), 0);
@@ -68,7 +69,8 @@ fn a_synchronous_write_waits_for_its_program_and_an_early_one_does_not() {
 
 #[test]
 fn a_full_buffer_is_as_fast_as_the_dies_program() {
-    // 1 MiB of buffer, 4 MiB of writes: the later ones wait for programs. 8 dies program 16 KiB in 0.4 ms each: 328 MB/s.
+    // 1 MiB of buffer, 4 MiB of writes: the later ones wait for programs. 8 dies program 16 KiB in
+    // 0.4 ms each: 328 MB/s.
     let writes: Vec<_> =
         (0..64).map(|tag| transfer(tag, Op::Write, u64::from(tag) * 16, 16)).collect();
     let (times, _) = all(&mut *device(SMALL, 1).unwrap(), &writes);
@@ -110,7 +112,8 @@ fn two_planes_of_a_die_work_together() {
     assert!(two * 10 > one * 13, "{one} {two}");
 }
 
-/// Writes of 4 KiB one after the other, four times the capacity of 64 MiB: nanoseconds for each, and what the device did.
+/// Writes of 4 KiB one after the other, four times the capacity of 64 MiB: nanoseconds for each,
+/// and what the device did.
 fn write_all(specification: &str, sequential: bool) -> (u64, DeviceStats) {
     let mut device = device(specification, 1).unwrap();
     let (mut rng, mut done, mut now) = (Stream::new(6), Vec::new(), Time::ZERO);
@@ -184,7 +187,8 @@ fn a_unit_that_is_being_packed_is_read_from_the_buffer() {
 
 #[test]
 fn a_page_that_is_never_filled_does_not_keep_a_large_write_out() {
-    // 16 units of buffer: one write leaves a unit behind while another of 16 units waits, and there is no other writer.
+    // 16 units of buffer: one write leaves a unit behind while another of 16 units waits, and there
+    // is no other writer.
     let small = SMALL.replace("buffer_kib=1024", "buffer_kib=64");
     let writes = [transfer(0, Op::Write, 0, 1), transfer(1, Op::Write, 8, 16)];
     let (times, _) = all(&mut *device(&small, 1).unwrap(), &writes);
@@ -197,7 +201,8 @@ fn one_die(changes: &str) -> String {
     format!("{SMALL}:{fast}:read_overhead_ns=0{changes}")
 }
 
-/// Four pages are written, and 100 µs into the first program a page is read: its latency, and what the device did.
+/// Four pages are written, and 100 µs into the first program a page is read: its latency, and what
+/// the device did.
 fn read_beside_programs(changes: &str) -> (u64, DeviceStats) {
     let mut device = device(&one_die(changes), 1).unwrap();
     device.submit(Time::ZERO, transfer(0, Op::Write, 0, 16));
@@ -259,7 +264,8 @@ fn a_program_is_suspended_no_more_often_than_allowed_and_passed_by_no_more_reads
         }
         (programmed / 1000, device.stats().suspends)
     };
-    // The program begins after the first read, and each read that comes later suspends it or waits for it.
+    // The program begins after the first read, and each read that comes later suspends it or waits
+    // for it.
     assert_eq!(end(":read_priority=1000").1, 0);
     for suspends in [1, 2, 5] {
         let (programmed_us, suspended) = end(&format!(

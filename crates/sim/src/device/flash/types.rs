@@ -1,4 +1,5 @@
-//! What is inside a flash device: commands, pages on their way to the medium, and what happens next.
+//! What is inside a flash device: commands, pages on their way to the medium, and what happens
+//! next.
 
 use elevator::SECTOR_BYTES;
 

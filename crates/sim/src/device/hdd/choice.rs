@@ -1,8 +1,10 @@
-//! What the drive does next when its arm is free: the nearest of its commands, in time (RPO, algorithms.md §5.2: the shortest
-//! positioning time first over at most the queue depth; a proposal), the oldest, or a run of the write cache.
+//! What the drive does next when its arm is free: the nearest of its commands, in time (RPO,
+//! algorithms.md §5.2: the shortest positioning time first over at most the queue depth; a
+//! proposal), the oldest, or a run of the write cache.
 //!
-//! The nearest first can pass a command over for long; no bound in time is set on that, as none is known of drives. A drive that
-//! orders little looks at the oldest few of its commands only (`order_window`).
+//! The nearest first can pass a command over for long; no bound in time is set on that, as none is
+//! known of drives. A drive that orders little looks at the oldest few of its commands only
+//! (`order_window`).
 
 use super::mechanics::Arm;
 use super::{Hdd, Waiting, Work};
@@ -76,8 +78,9 @@ impl Hdd {
         self.electronics.immediate_reporting && nr <= self.dirty.room
     }
 
-    /// What the arm does next: a waiting command, or the cache's nearest run of sectors. The latter when there is nothing else or
-    /// a flush waits; while a write waits for room, whichever is nearer.
+    /// What the arm does next: a waiting command, or the cache's nearest run of sectors. The latter
+    /// when there is nothing else or a flush waits; while a write waits for room, whichever is
+    /// nearer.
     fn choose(&self, now: u64) -> Option<Choice> {
         let extents = &self.dirty.extents;
         let dirty = || {
@@ -109,7 +112,8 @@ impl Hdd {
         }
     }
 
-    /// Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the cache or is being read.
+    /// Nanoseconds until the first sector is under the head, from `begin` on; 0 for what is in the
+    /// cache or is being read.
     pub(super) fn positioning(&self, begin: u64, sector: u64, nr: u64, write: bool) -> u64 {
         self.positioning_from(&self.departure(begin), sector, nr, write)
     }
@@ -158,6 +162,7 @@ impl Hdd {
 pub(super) struct Departure {
     pub(super) begin: u64,
     pub(super) arm: Arm,
-    /// First sector and the one after the last of what has been read on: a read that begins there needs no movement.
+    /// First sector and the one after the last of what has been read on: a read that begins there
+    /// needs no movement.
     pub(super) read_on: Option<(u64, u64)>,
 }

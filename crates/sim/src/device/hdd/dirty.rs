@@ -1,10 +1,11 @@
 //! The write cache: runs of sectors that were reported done and are not on the medium yet.
 
-/// The longest run that neighbours are joined to, in sectors: the drive cannot be interrupted within one. A proposal.
+/// The longest run that neighbours are joined to, in sectors: the drive cannot be interrupted
+/// within one. A proposal.
 const LONGEST: u64 = 2048;
 
-/// Runs that a drive keeps account of at most, whatever its description says: it looks at each of them before every movement. A
-/// proposal.
+/// Runs that a drive keeps account of at most, whatever its description says: it looks at each of
+/// them before every movement. A proposal.
 pub(super) const MOST_RUNS: u64 = 256;
 
 /// A run of sectors to bring to the medium.
@@ -14,7 +15,8 @@ pub(super) struct Extent {
     pub(super) nr: u64,
     /// The number of the last write in it; a flush waits for those before it.
     pub(super) last: u64,
-    /// When the overhead of its writes is over, and when enough of their data have come for the medium not to overtake them.
+    /// When the overhead of its writes is over, and when enough of their data have come for the
+    /// medium not to overtake them.
     pub(super) ready_ns: u64,
     pub(super) earliest_ns: u64,
 }

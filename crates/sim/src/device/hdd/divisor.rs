@@ -1,8 +1,8 @@
 //! Division by a number that does not change, without a division.
 //!
-//! Source: Granlund & Montgomery, PLDI 1994 (recalled; the test below holds it against the CPU's division). With m = ⌊(2⁶⁴ − 1) / d⌋
-//! the high half of m · n is ⌊n / d⌋ or one less, for all n and d below 2⁶³: the remainder tells which, and callers need it
-//! anyhow.
+//! Source: Granlund & Montgomery, PLDI 1994 (recalled; the test below holds it against the CPU's
+//! division). With m = ⌊(2⁶⁴ − 1) / d⌋ the high half of m · n is ⌊n / d⌋ or one less, for all n and
+//! d below 2⁶³: the remainder tells which, and callers need it anyhow.
 
 /// A divisor, which is not 0 and below 2⁶³.
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,8 @@ pub(super) struct Electronics {
     pub(super) write_overhead_ns: [u64; 2],
     /// From the data being there to the first of them on the bus, where the drive had let go of it.
     pub(super) reconnect_ns: u64,
-    /// From the last data on the bus to the end of a read; from the last data on the medium to the end of a write.
+    /// From the last data on the bus to the end of a read; from the last data on the medium to the
+    /// end of a write.
     pub(super) read_completion_ns: u64,
     pub(super) write_completion_ns: u64,
     /// What a write takes from the end of its overhead to the first sector at least.

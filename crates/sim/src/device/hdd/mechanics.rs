@@ -1,19 +1,23 @@
-//! The mechanics of a disk: where a sector lies, how long the arm takes, when the sector comes round. All exact, all integer.
+//! The mechanics of a disk: where a sector lies, how long the arm takes, when the sector comes
+//! round. All exact, all integer.
 //!
-//! Model: Ruemler & Wilkes, IEEE Computer 27(3), 1994, in the form of algorithms.md §3.6 (the model is the standard one; the
-//! marks of the figures stand in the presets). Time in nanoseconds.
+//! Model: Ruemler & Wilkes, IEEE Computer 27(3), 1994, in the form of algorithms.md §3.6 (the model
+//! is the standard one; the marks of the figures stand in the presets). Time in nanoseconds.
 //!
-//! - A zone is a run of cylinders with the same number of sectors on each track; sectors are numbered along a track, then over
-//!   the heads of a cylinder, then inwards (no serpentine).
-//! - The angle is the time modulo one revolution. Sector 0 of each zone's first track is at angle 0; every track starts
-//!   `track_skew` sectors after the one before, the first track of a cylinder `cylinder_skew` after the last track of the
-//!   cylinder before. A track's start is kept as a number of sectors since the zone's first, never as a rounded time, so that
-//!   sectors that follow each other on the disk follow each other to the nanosecond.
-//! - A zone may begin at another angle, and may have tracks without numbered sectors at its front and at its end.
-//! - Seek and head switch go on together: the longer counts. Writes add the settle time when the head has moved at all, and leave out
-//!   the lead: a seek curve that was measured with reads may hold more settling than a write waits for.
-//! - A transfer that passes a track's end pays the switch and waits for the next track's start; the skew is there to make that
-//!   short.
+//! - A zone is a run of cylinders with the same number of sectors on each track; sectors are
+//!   numbered along a track, then over the heads of a cylinder, then inwards (no serpentine).
+//! - The angle is the time modulo one revolution. Sector 0 of each zone's first track is at angle
+//!   0; every track starts `track_skew` sectors after the one before, the first track of a cylinder
+//!   `cylinder_skew` after the last track of the cylinder before. A track's start is kept as a
+//!   number of sectors since the zone's first, never as a rounded time, so that sectors that follow
+//!   each other on the disk follow each other to the nanosecond.
+//! - A zone may begin at another angle, and may have tracks without numbered sectors at its front
+//!   and at its end.
+//! - Seek and head switch go on together: the longer counts. Writes add the settle time when the
+//!   head has moved at all, and leave out the lead: a seek curve that was measured with reads may
+//!   hold more settling than a write waits for.
+//! - A transfer that passes a track's end pays the switch and waits for the next track's start; the
+//!   skew is there to make that short.
 
 use elevator::SeekCurve;
 
@@ -40,7 +44,8 @@ pub(super) struct Zone {
     pub(super) skew_per_cylinder: u64,
     /// The angle of its first track's start, in its sectors.
     pub(super) phase: u64,
-    /// Tracks at its front and at its end that hold no numbered sectors, but for those at the end that stand in for slipped ones.
+    /// Tracks at its front and at its end that hold no numbered sectors, but for those at the end
+    /// that stand in for slipped ones.
     pub(super) reserved_tracks: u64,
     pub(super) spare_tracks: u64,
     /// Tracks that are passed over, counted from the zone's first, in order.
@@ -48,7 +53,8 @@ pub(super) struct Zone {
 }
 
 impl Zone {
-    /// Numbered sectors. Zones with reserved or spare tracks have no spare sectors in their cylinders.
+    /// Numbered sectors. Zones with reserved or spare tracks have no spare sectors in their
+    /// cylinders.
     pub(super) fn sectors(&self) -> u64 {
         u64::from(self.cylinders) * self.sectors_per_cylinder
             - (self.reserved_tracks + self.spare_tracks) * self.sectors_per_track
@@ -99,8 +105,9 @@ pub(super) struct Transfer {
     pub(super) earliest_ns: u64,
     /// A number of sectors whose passing is asked for; 0: of none.
     pub(super) mark: u64,
-    /// When the bus begins to bring the data of a write, and the nanoseconds for each sector; 0: they are there. Where the head would
-    /// overtake them on a track, it waits for the sector to come round again.
+    /// When the bus begins to bring the data of a write, and the nanoseconds for each sector; 0:
+    /// they are there. Where the head would overtake them on a track, it waits for the sector to
+    /// come round again.
     pub(super) data: (u64, u64),
 }
 
@@ -129,11 +136,13 @@ pub(super) struct Head {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reached {
     pub(super) head: Head,
-    /// Where it is now, should it be called away: perhaps on the next track already, waiting for its first sector.
+    /// Where it is now, should it be called away: perhaps on the next track already, waiting for
+    /// its first sector.
     pub(super) arm: Arm,
 }
 
-/// What of a zone is asked for at every request, so that asking takes no division: they would be a fifth of a request's cost.
+/// What of a zone is asked for at every request, so that asking takes no division: they would be a
+/// fifth of a request's cost.
 #[derive(Debug, Clone)]
 struct Quick {
     per_cylinder: Divisor,
@@ -291,7 +300,8 @@ impl Mechanics {
         }
     }
 
-    /// Nanoseconds of seek and head switch between two tracks, with the settle of a write where the head moves.
+    /// Nanoseconds of seek and head switch between two tracks, with the settle of a write where the
+    /// head moves.
     #[inline]
     pub(super) fn move_ns(&self, from: Arm, to: Arm, write: bool) -> u64 {
         if from == to {
@@ -346,8 +356,8 @@ impl Mechanics {
         zone.first_sector + u64::from(cylinder - zone.first_cylinder) * zone.sectors_per_cylinder
     }
 
-    /// Sectors that have passed under the head since the start of the zone, had it been read without a pause: a sector's angle,
-    /// without rounding.
+    /// Sectors that have passed under the head since the start of the zone, had it been read
+    /// without a pause: a sector's angle, without rounding.
     #[inline]
     fn turned(&self, spot: Spot) -> u64 {
         let zone = &self.zones[spot.zone as usize];
@@ -380,8 +390,9 @@ impl Mechanics {
         (self.until(ns, quick.passed[from as usize]), self.passing_ns(quick, from, nr))
     }
 
-    /// Nanoseconds that `nr` sectors take to pass, from `from` sectors after angle 0 on: the difference of two angles that are rounded
-    /// down, so that transfers that follow each other add up. Whole revolutions are exact.
+    /// Nanoseconds that `nr` sectors take to pass, from `from` sectors after angle 0 on: the
+    /// difference of two angles that are rounded down, so that transfers that follow each other add
+    /// up. Whole revolutions are exact.
     #[inline]
     fn passing_ns(&self, quick: &Quick, from: u64, nr: u64) -> u64 {
         let (of, mut to, mut whole_ns) = (quick.passed.len() as u64, from + nr, 0);
@@ -423,7 +434,8 @@ impl Mechanics {
         }
     }
 
-    /// Moves the arm from `arm`, beginning at `ns`, to a transfer's first sector, and transfers all of it.
+    /// Moves the arm from `arm`, beginning at `ns`, to a transfer's first sector, and transfers all
+    /// of it.
     pub(super) fn walk(&self, ns: u64, arm: Arm, transfer: Transfer) -> Walk {
         let Transfer { sector, nr, write, earliest_ns, mark, data: (data_ns, data_sector_ns) } =
             transfer;
@@ -501,12 +513,14 @@ impl Mechanics {
         Reached { head, arm: head.arm }
     }
 
-    /// The end of [`Mechanics::reading_on`] somewhere on a track, of which not all has passed: whole sectors count.
+    /// The end of [`Mechanics::reading_on`] somewhere on a track, of which not all has passed:
+    /// whole sectors count.
     fn within_track(&self, now: u64, head: Head, spot: Spot, start: u64) -> Reached {
         let quick = &self.quick[spot.zone as usize];
         let from = quick.per_track.remainder(self.turned(spot));
         let time_of = |passed| self.passing_ns(quick, from, passed);
-        // One more than the quotient can have passed, by the rounding of its start; then at most two too many.
+        // One more than the quotient can have passed, by the rounding of its start; then at most
+        // two too many.
         let (full, _) = self.revolution.split((now - start) * quick.passed.len() as u64);
         let mut passed = full + 1;
         while start + time_of(passed) > now {

@@ -1,17 +1,21 @@
-//! A hard disk: one arm, a segmented read cache that reads on by itself, a write cache, and a queue that the drive orders.
+//! A hard disk: one arm, a segmented read cache that reads on by itself, a write cache, and a queue
+//! that the drive orders.
 //!
-//! Sources: Ruemler & Wilkes, IEEE Computer 27(3), 1994, and DiskSim's parameters, by algorithms.md §3.6, §3.7; the NCQ model
-//! (shortest positioning time first among the commands inside) is §5.2's RPO, a proposal. What this model adds, as proposals:
-//! - The overhead of a command is over before its arm moves; with commands queued it is hidden behind the one before. It may
-//!   depend on whether the command before was a write.
+//! Sources: Ruemler & Wilkes, IEEE Computer 27(3), 1994, and DiskSim's parameters, by algorithms.md
+//! §3.6, §3.7; the NCQ model (shortest positioning time first among the commands inside) is §5.2's
+//! RPO, a proposal. What this model adds, as proposals:
+//! - The overhead of a command is over before its arm moves; with commands queued it is hidden
+//!   behind the one before. It may depend on whether the command before was a write.
 //! - A read that is not in the cache stops reading on where it is (`reading`).
-//! - A read that begins in a segment but goes beyond it waits for the medium, without another seek where the head is there.
-//! - The bus carries the data of a read once its watermark has passed under the head, and after the last sector one more sector's
-//!   time, unless it is the slower of the two. A write may start when its first sector has come; where the bus is slower than
-//!   the medium, it loses revolutions.
-//! - With a write cache and immediate reporting a write is done when its data have come. The drive brings them to the medium
-//!   when nothing else waits, when the cache is full, or on a flush; the nearest first (`writing`). Without immediate reporting a
-//!   write is done when it is on the medium. In both cases later reads find the data in the cache.
+//! - A read that begins in a segment but goes beyond it waits for the medium, without another seek
+//!   where the head is there.
+//! - The bus carries the data of a read once its watermark has passed under the head, and after the
+//!   last sector one more sector's time, unless it is the slower of the two. A write may start when
+//!   its first sector has come; where the bus is slower than the medium, it loses revolutions.
+//! - With a write cache and immediate reporting a write is done when its data have come. The drive
+//!   brings them to the medium when nothing else waits, when the cache is full, or on a flush; the
+//!   nearest first (`writing`). Without immediate reporting a write is done when it is on the
+//!   medium. In both cases later reads find the data in the cache.
 //! - Statistics count what commands and the write cache cause, not reading on.
 //!
 //! Everything that a command causes is known when its arm starts, so a request costs one event.
@@ -104,9 +108,11 @@ pub(super) struct Hdd {
     waiting: Vec<Waiting>,
     /// Flushes that wait, with the last write that they cover.
     flushes: VecDeque<(u32, u64)>,
-    /// Commands that need no arm any more, by the time at which they are done; whether they are flushes.
+    /// Commands that need no arm any more, by the time at which they are done; whether they are
+    /// flushes.
     leaving: VecDeque<(u64, u32, bool)>,
-    /// Nanoseconds for a sector on the bus, read and written: whole ones, and what the division leaves.
+    /// Nanoseconds for a sector on the bus, read and written: whole ones, and what the division
+    /// leaves.
     bus_sector: [(u64, u64); 2],
     bus_free_ns: u64,
     /// Whether the command that came last was a write.
@@ -265,7 +271,8 @@ impl Hdd {
 }
 
 impl Hdd {
-    /// When the arm could set out for a command that is sent `now`, and how long after the command's overhead that is.
+    /// When the arm could set out for a command that is sent `now`, and how long after the
+    /// command's overhead that is.
     fn sets_out(&self, now: Time, write: bool) -> (u64, u64) {
         let overhead = self.overhead_ns(write);
         let free = self.current.map_or(0, |(done, _)| done);

@@ -1,5 +1,5 @@
-//! Reads the description of a hard disk. The keys, with units and defaults, are those of the presets; the README of a drive is
-//! its TOML file.
+//! Reads the description of a hard disk. The keys, with units and defaults, are those of the
+//! presets; the README of a drive is its TOML file.
 
 use elevator::SeekCurve;
 
@@ -64,7 +64,8 @@ fn electronics(from: &mut Description, trial_ms: u64) -> Result<Electronics, Dev
     })
 }
 
-/// The overhead of a kind of command after a read, and after a write: as after a read, if the description has no other.
+/// The overhead of a kind of command after a read, and after a write: as after a read, if the
+/// description has no other.
 fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2], DeviceError> {
     let after_read = from.number_or(&format!("{of}_overhead_ns"), default, 0, SECOND_NS)?;
     Ok([
@@ -73,8 +74,8 @@ fn overheads(from: &mut Description, of: &str, default: u64) -> Result<[u64; 2],
     ])
 }
 
-/// The drive's bus, for reads and for writes; through the host at which it was measured, if that is asked for, at most what that
-/// host did.
+/// The drive's bus, for reads and for writes; through the host at which it was measured, if that is
+/// asked for, at most what that host did.
 fn bus(from: &mut Description) -> Result<[u64; 2], DeviceError> {
     let bus =
         from.number("bus_bytes_per_s", "bytes a second between host and drive", 1000, 1 << 40)?;
@@ -118,10 +119,11 @@ fn mechanics(from: &mut Description) -> Result<Mechanics, DeviceError> {
     ))
 }
 
-/// `zones = [[cylinders, sectors per track, track skew, cylinder skew], …]` from the outside in, each of them perhaps with the angle
-/// of its first track in sectors, the reserved tracks at its front and the spare ones at its end, and then its slipped tracks; or `zone_count` zones of
-/// (nearly) equal numbers of cylinders between `sectors_per_track_outer` and `sectors_per_track_inner`, whose skews keep the
-/// time of the outermost.
+/// `zones = [[cylinders, sectors per track, track skew, cylinder skew], …]` from the outside in,
+/// each of them perhaps with the angle of its first track in sectors, the reserved tracks at its
+/// front and the spare ones at its end, and then its slipped tracks; or `zone_count` zones of
+/// (nearly) equal numbers of cylinders between `sectors_per_track_outer` and
+/// `sectors_per_track_inner`, whose skews keep the time of the outermost.
 fn zones(
     from: &mut Description,
     cylinders: u64,
@@ -203,7 +205,8 @@ struct Layout {
 }
 
 impl Layout {
-    /// What is wrong with it in a zone of so many tracks, on a disk with so many spare sectors a cylinder.
+    /// What is wrong with it in a zone of so many tracks, on a disk with so many spare sectors a
+    /// cylinder.
     fn check(&self, tracks: u64, spare_sectors: u64) -> Result<(), String> {
         let Layout { reserved, spare, slipped, .. } = self;
         let last = tracks - 1 - (*spare).min(tracks - 1) + slipped.len() as u64;
@@ -259,8 +262,8 @@ fn add(
     Ok(())
 }
 
-/// A measured curve is not smooth, and the two parts of a fitted one do not meet exactly: over one cylinder more the time may
-/// fall by a twentieth.
+/// A measured curve is not smooth, and the two parts of a fitted one do not meet exactly: over one
+/// cylinder more the time may fall by a twentieth.
 fn falls(before: u64, after: u64) -> bool {
     after < before - before / 20
 }

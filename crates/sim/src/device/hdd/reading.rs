@@ -1,15 +1,17 @@
 //! Reads: what the cache has of them, and reading on by itself.
 //!
-//! - Reading on goes `read_ahead` sectors beyond the last read; or to the end of the track that holds the sector after it, and over
-//!   the next one as well if its segment began before that track: DiskSim's reading of the drives that go on from request to
-//!   request. A segment smaller than that keeps the end.
-//! - A hit moves the limit of its segment while the medium still reads it. Where it had ended, a hit starts it again or does not
-//!   (`read_on_idle_hit`).
-//! - A read that begins in a segment and goes beyond it takes what is there, and the rest from the medium, which goes on where it is
-//!   or seeks the end of the segment.
-//! - A read that begins with the very sector that the head is reading goes on with it, too (`almost_hits`). DiskSim can do either; as its
-//!   files have it, it loses a revolution, so that sequential reads back to back reach 4 to 7 MB/s on drives whose makers state 8
-//!   to 21 MB/s from host to medium. A proposal.
+//! - Reading on goes `read_ahead` sectors beyond the last read; or to the end of the track that
+//!   holds the sector after it, and over the next one as well if its segment began before that
+//!   track: DiskSim's reading of the drives that go on from request to request. A segment smaller
+//!   than that keeps the end.
+//! - A hit moves the limit of its segment while the medium still reads it. Where it had ended, a
+//!   hit starts it again or does not (`read_on_idle_hit`).
+//! - A read that begins in a segment and goes beyond it takes what is there, and the rest from the
+//!   medium, which goes on where it is or seeks the end of the segment.
+//! - A read that begins with the very sector that the head is reading goes on with it, too
+//!   (`almost_hits`). DiskSim can do either; as its files have it, it loses a revolution, so that
+//!   sequential reads back to back reach 4 to 7 MB/s on drives whose makers state 8 to 21 MB/s from
+//!   host to medium. A proposal.
 
 use super::mechanics::{Costs, Head, Transfer};
 use super::{Ahead, Hdd, Waiting, Work};
@@ -64,8 +66,8 @@ impl Hdd {
             .or_else(|| self.segments.hold(sector, sector + 1))
     }
 
-    /// A read that is in the cache, as far as the clock has come: it is answered from there, and reading on may go further, from
-    /// `restart_ns` on where it had ended.
+    /// A read that is in the cache, as far as the clock has come: it is answered from there, and
+    /// reading on may go further, from `restart_ns` on where it had ended.
     pub(super) fn hit(&mut self, now: u64, command: &Waiting, restart_ns: u64) -> bool {
         let end = command.end();
         let segment = self.segments.hold(command.sector, end);
@@ -137,7 +139,8 @@ impl Hdd {
         let going_on = self.ahead.filter(|ahead| ahead.segment == segment);
         let reading = self.reading_segment() == Some(segment);
         let (from, arm, next) = if let Some(Ahead { head, .. }) = going_on {
-            // The medium goes on where it is; where it has stopped, the command has to start it again.
+            // The medium goes on where it is; where it has stopped, the command has to start it
+            // again.
             self.ahead = None;
             (if reading { head.at_ns } else { head.at_ns.max(begin) }, head.arm, head.next)
         } else {

@@ -1,4 +1,5 @@
-//! The read cache: segments of equal size, each holding one run of sectors; the least recently used gives way.
+//! The read cache: segments of equal size, each holding one run of sectors; the least recently used
+//! gives way.
 
 /// A run of sectors in the drive's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,8 +51,8 @@ impl Segments {
         self.all[segment].used = self.clock;
     }
 
-    /// A segment gets new contents, in place of the least recently used one; of a run that is too long the end is kept. None
-    /// where there are no segments.
+    /// A segment gets new contents, in place of the least recently used one; of a run that is too
+    /// long the end is kept. None where there are no segments.
     pub(super) fn fill(&mut self, start: u64, end: u64) -> Option<usize> {
         let oldest = (0..self.all.len()).min_by_key(|at| self.all[*at].used)?;
         self.all[oldest] =
@@ -68,7 +69,8 @@ impl Segments {
         grown.start = grown.start.max(end.saturating_sub(size));
     }
 
-    /// What is written is not what was read: segments that overlap are emptied. Says which, one by one, by `emptied`.
+    /// What is written is not what was read: segments that overlap are emptied. Says which, one by
+    /// one, by `emptied`.
     pub(super) fn overwrite(&mut self, start: u64, end: u64, mut emptied: impl FnMut(usize)) {
         for (at, segment) in self.all.iter_mut().enumerate() {
             if segment.start < end && start < segment.end {

@@ -1,7 +1,8 @@
-//! Positioning times, for schedulers that ask: of one request, and of many at one moment with bounds by distance.
+//! Positioning times, for schedulers that ask: of one request, and of many at one moment with
+//! bounds by distance.
 //!
-//! A seek is the bound: rotation and settling come on top of it. A measured curve may fall here and there, so the bound of a
-//! distance is the least seek over that distance and all longer ones.
+//! A seek is the bound: rotation and settling come on top of it. A measured curve may fall here and
+//! there, so the bound of a distance is the least seek over that distance and all longer ones.
 
 use elevator::{BlockRequest, Op, Survey, Time};
 
@@ -28,7 +29,8 @@ impl Hdd {
 /// The drive at one moment.
 pub(super) struct Moment<'a> {
     disk: &'a Hdd,
-    /// For reads and for writes: where the arm sets out from, and how long that is after the overhead.
+    /// For reads and for writes: where the arm sets out from, and how long that is after the
+    /// overhead.
     sides: [(Departure, u64); 2],
     /// The cylinders between which it sets out.
     low: u32,
@@ -50,7 +52,8 @@ impl Survey for Moment<'_> {
 
     fn at_least_ns(&self, sector: u64) -> u64 {
         let cylinder = self.disk.mechanics.cylinder_of(sector);
-        // Counted from the far end of the two cylinders on each side, so that it grows on the way outwards.
+        // Counted from the far end of the two cylinders on each side, so that it grows on the way
+        // outwards.
         let distance = match sector < self.center {
             true => self.low.saturating_sub(cylinder),
             false => cylinder.saturating_sub(self.high),

@@ -5,8 +5,8 @@ use super::mechanics::{Transfer, Walk};
 use super::{Hdd, Waiting, Work};
 
 impl Hdd {
-    /// When the medium may begin to write from the cache: the whole of it must have come over the bus when its last sector passes (as
-    /// on tracks like its first one).
+    /// When the medium may begin to write from the cache: the whole of it must have come over the
+    /// bus when its last sector passes (as on tracks like its first one).
     pub(super) fn earliest_ns(&self, command: &Waiting) -> u64 {
         let passing = command.nr * self.mechanics.revolution_ns
             / self.mechanics.sectors_per_track(command.sector);

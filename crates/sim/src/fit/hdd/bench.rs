@@ -1,8 +1,9 @@
 //! A hard disk on the bench: reads that miss its cache, and the angle at which a sector passes.
 //!
-//! A read that is served from the medium completes a constant time after its last sector has passed the head. So the time at which it
-//! completes, modulo the revolution, is the angle of that sector, whatever the actuator did before. Spindles drift; angles are therefore
-//! taken against a reference sector that is read again and again, the more seldom the better the period is known.
+//! A read that is served from the medium completes a constant time after its last sector has passed
+//! the head. So the time at which it completes, modulo the revolution, is the angle of that sector,
+//! whatever the actuator did before. Spindles drift; angles are therefore taken against a reference
+//! sector that is read again and again, the more seldom the better the period is known.
 
 use crate::{Stream, stream};
 
@@ -116,7 +117,8 @@ impl Bench<'_> {
         Ok(middle(&found))
     }
 
-    /// The same of a unit at a random place, which is in no cache; None where it seems to be in one.
+    /// The same of a unit at a random place, which is in no cache; None where it seems to be in
+    /// one.
     pub(super) fn angle_of_random(&mut self, at: u64) -> Result<Option<f64>, FitError> {
         let zero = self.reference_ns()?;
         let timed = self.read_one(at)?;

@@ -1,4 +1,5 @@
-//! The read cache, seen from outside: what a hit takes, how many segments there are and how long, how far the drive reads on.
+//! The read cache, seen from outside: what a hit takes, how many segments there are and how long,
+//! how far the drive reads on.
 
 use super::bench::{Bench, MOST_EVICTING};
 use crate::fit::drive::FitError;
@@ -25,7 +26,8 @@ pub(super) struct Cache {
     pub(super) unit_ns: f64,
 }
 
-/// What a hit takes, if there is such a thing, and how many reads elsewhere it takes to evict a sector. Comes before all else.
+/// What a hit takes, if there is such a thing, and how many reads elsewhere it takes to evict a
+/// sector. Comes before all else.
 pub(super) fn hits(bench: &mut Bench<'_>) -> Result<(), FitError> {
     let mut latencies = Vec::new();
     for _ in 0..2 * TRIES {
@@ -99,7 +101,8 @@ fn read_ahead(bench: &mut Bench<'_>) -> Result<u64, FitError> {
     longest(FARTHEST, &mut held)
 }
 
-/// The largest number up to `most` of which it is true, if it is true of all smaller ones; 0 if it is never.
+/// The largest number up to `most` of which it is true, if it is true of all smaller ones; 0 if it
+/// is never.
 fn longest(
     most: u64,
     holds: &mut dyn FnMut(u64) -> Result<bool, FitError>,

@@ -1,4 +1,5 @@
-//! From seek times to the curve of a description: a + b·√d up to the knee, c + e·d beyond, and single times where the root does not fit.
+//! From seek times to the curve of a description: a + b·√d up to the knee, c + e·d beyond, and
+//! single times where the root does not fit.
 
 use super::seek::Least;
 
@@ -78,7 +79,8 @@ pub(super) fn fit(times: &[Least]) -> Curve {
     Curve { first, ..curve }
 }
 
-/// The last distance of the root: where it meets the line between two distances that were measured, or else in the middle of them.
+/// The last distance of the root: where it meets the line between two distances that were measured,
+/// or else in the middle of them.
 fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
     let apart = |d: u64| (a + b * (d as f64).sqrt() - c - e * d as f64).abs();
     (low..high)
@@ -87,7 +89,8 @@ fn meeting(a: f64, b: f64, c: f64, e: f64, low: u64, high: u64) -> u64 {
         .unwrap_or(low)
 }
 
-/// The line through times over a function of the distance, with the least squares of relative errors.
+/// The line through times over a function of the distance, with the least squares of relative
+/// errors.
 fn line(times: &[Least], of: impl Fn(f64) -> f64) -> Option<(f64, f64)> {
     let (mut w, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for time in times {

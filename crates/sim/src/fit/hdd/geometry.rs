@@ -1,10 +1,12 @@
-//! Zones, heads and skews: from tracks to the numbers of a description, and back from a unit to its cylinder and angle.
+//! Zones, heads and skews: from tracks to the numbers of a description, and back from a unit to its
+//! cylinder and angle.
 
 use super::bench::{Bench, turns};
 use super::tracks::{self, Track};
 use crate::fit::drive::FitError;
 
-/// Points of the disk at which tracks are measured first; zones in between are found where two neighbours differ.
+/// Points of the disk at which tracks are measured first; zones in between are found where two
+/// neighbours differ.
 const POINTS: u64 = 16;
 /// A zone's beginning is searched to this part of the disk.
 const FINE: u64 = 1 << 14;
@@ -209,7 +211,8 @@ fn walk(bench: &mut Bench<'_>, first: Track, end: u64, heads: u64) -> Result<Wal
     })
 }
 
-/// The skew of most tracks, as the mean of those that are alike; of two as frequent ones the smaller.
+/// The skew of most tracks, as the mean of those that are alike; of two as frequent ones the
+/// smaller.
 fn common(skews: &[u64], tolerance: u64) -> u64 {
     let alike =
         |skew: u64| skews.iter().copied().filter(move |other| other.abs_diff(skew) <= tolerance);
@@ -220,7 +223,8 @@ fn common(skews: &[u64], tolerance: u64) -> u64 {
     (sum + count / 2) / count.max(1)
 }
 
-/// Where the first cylinder begins, and how many tracks lie between two: those whose skew is not the common one.
+/// Where the first cylinder begins, and how many tracks lie between two: those whose skew is not
+/// the common one.
 fn cylinder_of(skews: &[u64], tolerance: u64) -> Option<(usize, u64)> {
     let least = common(skews, tolerance);
     let differs = |skew: u64| skew.abs_diff(least) > tolerance;

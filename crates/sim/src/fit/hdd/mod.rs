@@ -1,12 +1,14 @@
 //! The model of a hard disk from reads alone.
 //!
-//! Source: Worthington, Ganger, Patt & Wilkes, On-Line Extraction of SCSI Disk Drive Parameters, SIGMETRICS 1995, and Talagala,
-//! Arpaci-Dusseau & Patterson, Microbenchmark-based Extraction of Local and Global Disk Characteristics, UCB/CSD-99-1063: what a
-//! host can learn of a drive without asking it. Departures: no SCSI command beside reads is used, so tracks are distinguished by the
+//! Source: Worthington, Ganger, Patt & Wilkes, On-Line Extraction of SCSI Disk Drive Parameters,
+//! SIGMETRICS 1995, and Talagala, Arpaci-Dusseau & Patterson, Microbenchmark-based Extraction of
+//! Local and Global Disk Characteristics, UCB/CSD-99-1063: what a host can learn of a drive without
+//! asking it. Departures: no SCSI command beside reads is used, so tracks are distinguished by the
 //! angles of their sectors (`bench`, `tracks`) and seeks are timed at chosen angles (`seek`).
 //!
-//! Reads do not show the overhead and settling of writes, the write cache, and where spare sectors lie beyond what the numbering shows:
-//! writes take the overhead of reads, and the rest stays at the description's defaults.
+//! Reads do not show the overhead and settling of writes, the write cache, and where spare sectors
+//! lie beyond what the numbering shows: writes take the overhead of reads, and the rest stays at
+//! the description's defaults.
 
 mod bench;
 mod cache;
@@ -98,7 +100,8 @@ pub fn measure(
     })
 }
 
-/// Whether random reads take less time each with several open: a drive that takes them as they come cannot be faster.
+/// Whether random reads take less time each with several open: a drive that takes them as they come
+/// cannot be faster.
 fn is_faster_queued(bench: &mut Bench<'_>, depth: u32) -> Result<bool, FitError> {
     let mut took = [0, 0];
     for (took, depth) in took.iter_mut().zip([1, depth]) {
@@ -195,7 +198,8 @@ impl Hdd {
                 zone.reserved,
                 zone.spare_tracks,
             ];
-            // Without spare or reserved tracks and at angle 0 the short form says the same; spare sectors of cylinders exclude the tracks.
+            // Without spare or reserved tracks and at angle 0 the short form says the same; spare
+            // sectors of cylinders exclude the tracks.
             let shown = if numbers[4..] == [0, 0, 0] || self.geometry.spare > 0 { 4 } else { 7 };
             let numbers =
                 numbers[..shown].iter().map(u64::to_string).collect::<Vec<_>>().join(", ");

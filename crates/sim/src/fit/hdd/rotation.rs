@@ -1,6 +1,7 @@
 //! The time of a revolution: reads of one sector from the medium end whole revolutions apart.
 //!
-//! The largest period that explains all of them is the revolution: every fraction of it explains them as well.
+//! The largest period that explains all of them is the revolution: every fraction of it explains
+//! them as well.
 
 use std::f64::consts::TAU;
 

@@ -1,9 +1,10 @@
 //! The seek curve: the least time between a read on one cylinder and a read on another.
 //!
-//! Source: Worthington, Ganger, Patt & Wilkes, On-Line Extraction of SCSI Disk Drive Parameters, SIGMETRICS 1995: the minimum time between
-//! completions over all rotational positions has no rotational wait in it. Departure: the angle of the target's neighbour says when the
-//! target passes, so the time of the second read's submission is chosen, and the least lead at which it is still served in that turn is found by
-//! halving: a dozen reads in place of hundreds.
+//! Source: Worthington, Ganger, Patt & Wilkes, On-Line Extraction of SCSI Disk Drive Parameters,
+//! SIGMETRICS 1995: the minimum time between completions over all rotational positions has no
+//! rotational wait in it. Departure: the angle of the target's neighbour says when the target
+//! passes, so the time of the second read's submission is chosen, and the least lead at which it is
+//! still served in that turn is found by halving: a dozen reads in place of hundreds.
 
 use super::bench::{Bench, apart, turns};
 use super::geometry::Geometry;
@@ -61,8 +62,8 @@ fn search(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<f64, FitErr
     Ok(longest - low)
 }
 
-/// Reads a unit, and then another one so that the latency of the second, without its own passing, is `expected` or whole turns more; at
-/// once without such an expectation.
+/// Reads a unit, and then another one so that the latency of the second, without its own passing,
+/// is `expected` or whole turns more; at once without such an expectation.
 fn probe(
     bench: &mut Bench<'_>,
     map: &Geometry,
@@ -105,7 +106,8 @@ fn probe(
     }
 }
 
-/// Two units with this move between them. The first is the beginning of a track, so that reading on stays on it for a turn.
+/// Two units with this move between them. The first is the beginning of a track, so that reading on
+/// stays on it for a turn.
 fn pair(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<(u64, u64), FitError> {
     for _ in 0..TRIES {
         let distance = if let Move::Seek(distance) = of { distance } else { 0 };
@@ -135,7 +137,8 @@ fn pair(bench: &mut Bench<'_>, map: &Geometry, of: Move) -> Result<(u64, u64), F
     })
 }
 
-/// Distances that show the curve: all of the first ones, then each a seventh longer than the one before.
+/// Distances that show the curve: all of the first ones, then each a seventh longer than the one
+/// before.
 pub(super) fn distances(cylinders: u64) -> Vec<u64> {
     // The outermost cylinders may have no whole track.
     let longest = cylinders.saturating_sub(3).max(1);

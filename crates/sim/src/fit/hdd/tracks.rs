@@ -1,8 +1,9 @@
 //! Where tracks begin and how many units they hold, by the angles of units.
 //!
-//! Along a track the angle grows by the same step from unit to unit; at the end of a track it jumps by the skew. From any unit the search
-//! goes down in steps that double, as long as the angle is where the steps so far foretell it, and then halves the rest. Downwards,
-//! because a drive reads on upwards.
+//! Along a track the angle grows by the same step from unit to unit; at the end of a track it jumps
+//! by the skew. From any unit the search goes down in steps that double, as long as the angle is
+//! where the steps so far foretell it, and then halves the rest. Downwards, because a drive reads
+//! on upwards.
 
 use super::bench::{Bench, apart, turns};
 use crate::fit::drive::FitError;
@@ -30,7 +31,8 @@ struct Run {
 }
 
 impl Run {
-    /// Whether the unit this far down is where the steps so far foretell it; if so, the step is known better.
+    /// Whether the unit this far down is where the steps so far foretell it; if so, the step is
+    /// known better.
     fn holds(&mut self, bench: &mut Bench<'_>, down: u64) -> Result<bool, FitError> {
         let found = turns(self.angle - bench.angle(self.top - down)?);
         let expected = self.step * down as f64;
@@ -50,7 +52,8 @@ impl Run {
     }
 }
 
-/// The first unit of the track that a unit lies on, and the units of a whole track by the rate at which they pass.
+/// The first unit of the track that a unit lies on, and the units of a whole track by the rate at
+/// which they pass.
 fn begin(bench: &mut Bench<'_>, top: u64) -> Result<(u64, f64), FitError> {
     let mut top = top;
     // Where the first steps cross the end of a track, the next unit down is taken.
@@ -101,7 +104,8 @@ fn unfit(found: String) -> FitError {
     }
 }
 
-/// The complete track below the one that a unit lies on; near the beginning of the disk the first one.
+/// The complete track below the one that a unit lies on; near the beginning of the disk the first
+/// one.
 pub(super) fn below(bench: &mut Bench<'_>, at: u64) -> Result<Track, FitError> {
     let (end, rate) = begin(bench, at)?;
     if end == 0 {
@@ -141,7 +145,8 @@ fn first(bench: &mut Bench<'_>, rate: f64) -> Result<Track, FitError> {
     Err(unfit("one track for all of the disk".to_owned()))
 }
 
-/// The end of a track whose length is known, and by how many units the next one is skewed. A cylinder's last track may be shorter.
+/// The end of a track whose length is known, and by how many units the next one is skewed. A
+/// cylinder's last track may be shorter.
 pub(super) fn next(bench: &mut Bench<'_>, track: Track) -> Result<Option<(Track, u64)>, FitError> {
     let Track { units, .. } = track;
     let end = track.end();

@@ -1,8 +1,10 @@
-//! The latencies of one kind of requests by size and depth, and what stands where nothing was recorded.
+//! The latencies of one kind of requests by size and depth, and what stands where nothing was
+//! recorded.
 //!
-//! Within cells of one size latencies grow with a power of the depth, within those of one depth with a power of the size: 0 for a device
-//! that does everything at once, 1 for one that does one thing after another. Both exponents are the slopes of weighted least squares over
-//! logarithms of medians, within 0 and 1.
+//! Within cells of one size latencies grow with a power of the depth, within those of one depth
+//! with a power of the size: 0 for a device that does everything at once, 1 for one that does one
+//! thing after another. Both exponents are the slopes of weighted least squares over logarithms of
+//! medians, within 0 and 1.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +73,8 @@ pub(super) fn depths<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u32> {
     DEPTHS.into_iter().take_while(|depth| *depth <= most).collect()
 }
 
-/// What reads take beside 0, 1, 2, 3 and more writes, in percent of what they take beside none at the same size and depth.
+/// What reads take beside 0, 1, 2, 3 and more writes, in percent of what they take beside none at
+/// the same size and depth.
 pub(super) fn beside_percent<'a>(all: impl Iterator<Item = &'a Served>) -> Vec<u64> {
     let reads: Vec<&Served> = all.filter(|of| of.kind == Kind::Read).collect();
     let mut alone = BTreeMap::<Cell, (u64, usize)>::new();
@@ -221,7 +224,8 @@ mod tests {
 
     #[test]
     fn reads_beside_writes_are_told_from_reads_that_many_are_inside_with() {
-        // At depth 4 a read takes 4 µs alone and three times that beside a write; at depth 1 it takes 1 µs.
+        // At depth 4 a read takes 4 µs alone and three times that beside a write; at depth 1 it
+        // takes 1 µs.
         let mut all = vec![one(Kind::Read, 8, 1, 0, 1000); 200];
         all.extend(vec![one(Kind::Read, 8, 4, 0, 4000); 100]);
         all.extend(vec![one(Kind::Read, 8, 4, 1, 12_000); 100]);

@@ -1,23 +1,29 @@
-//! The model of a device from a recording of its work: latencies by kind, size and depth, without a read of the fit's own.
+//! The model of a device from a recording of its work: latencies by kind, size and depth, without a
+//! read of the fit's own.
 //!
-//! **Problem.** Reads of an idle device say little of a device at work: its CPUs, the host below a virtual disk, its cache and its writes
-//! all take part. A recording has what the device took for each request, and what was inside then.
+//! **Problem.** Reads of an idle device say little of a device at work: its CPUs, the host below a
+//! virtual disk, its cache and its writes all take part. A recording has what the device took for
+//! each request, and what was inside then.
 //!
-//! **Approach.** From issue to completion, so that the waits of the scheduler in effect are not in it. The requests of a kind fall into
-//! cells of size and depth, both to the nearest power of two or half of it. A cell with a hundred requests has its own distribution. Another
-//! one has that of the nearest such cell, times what the kind's latencies grow with size and depth ([`cells`]). Reads are slower beside
-//! writes: by how much is learnt within cells, and taken out before reads are pooled.
+//! **Approach.** From issue to completion, so that the waits of the scheduler in effect are not in
+//! it. The requests of a kind fall into cells of size and depth, both to the nearest power of two
+//! or half of it. A cell with a hundred requests has its own distribution. Another one has that of
+//! the nearest such cell, times what the kind's latencies grow with size and depth ([`cells`]).
+//! Reads are slower beside writes: by how much is learnt within cells, and taken out before reads
+//! are pooled.
 //!
-//! **Calibration**: a device that is slow for a while has more requests inside, so that latencies at a depth are longer than the depth
-//! alone makes them. Drawn independently they would keep the depth high. So the fitted slices are issued to the model at their
-//! recorded times, and the latencies of each kind are multiplied by a factor until its mean is the recorded one.
+//! **Calibration**: a device that is slow for a while has more requests inside, so that latencies
+//! at a depth are longer than the depth alone makes them. Drawn independently they would keep the
+//! depth high. So the fitted slices are issued to the model at their recorded times, and the
+//! latencies of each kind are multiplied by a factor until its mean is the recorded one.
 //!
-//! **Held out**: the recording is cut into [`SLICES`] slices; every third one is not fitted. Its requests are issued to the model at
-//! their recorded times, and the two distributions of latency are compared. The fitted slices, taken as two halves, show by how much the
-//! device differs from itself.
+//! **Held out**: the recording is cut into [`SLICES`] slices; every third one is not fitted. Its
+//! requests are issued to the model at their recorded times, and the two distributions of latency
+//! are compared. The fitted slices, taken as two halves, show by how much the device differs from
+//! itself.
 //!
-//! **What it cannot know**: sizes and depths that the recording does not have, places (all are alike), and whether two requests were slow
-//! for the same reason: each is drawn by itself.
+//! **What it cannot know**: sizes and depths that the recording does not have, places (all are
+//! alike), and whether two requests were slow for the same reason: each is drawn by itself.
 
 mod cells;
 mod replayed;
@@ -37,9 +43,11 @@ const LEAST: usize = 200;
 const SLICES: u128 = 30;
 /// A device takes at least so many requests at once: those of a recording may have come one by one.
 const LEAST_DEPTH: u32 = 32;
-/// A share of requests that were issued as the most inside: then it is what the device takes, and not what it was given.
+/// A share of requests that were issued as the most inside: then it is what the device takes, and
+/// not what it was given.
 const FULL: f64 = 0.05;
-/// Steps of the calibration, how much of the difference each takes back, and requests that are enough for it.
+/// Steps of the calibration, how much of the difference each takes back, and requests that are
+/// enough for it.
 const STEPS: u32 = 8;
 const DAMPED: f64 = 0.6;
 const CALIBRATING: usize = 200_000;
@@ -69,7 +77,8 @@ pub struct KindError {
     pub kind: Kind,
     #[serde(flatten)]
     pub error: Error,
-    /// By how much the device's mean, median and 99th percentile differ between two halves of the fitted slices, as shares.
+    /// By how much the device's mean, median and 99th percentile differ between two halves of the
+    /// fitted slices, as shares.
     pub own_mean: Option<f64>,
     pub own_median: Option<f64>,
     pub own_p99: Option<f64>,
@@ -117,7 +126,8 @@ impl Recorded {
         Ok(found)
     }
 
-    /// Multiplies the latencies of each kind until issuing the fitted slices to the model gives their mean.
+    /// Multiplies the latencies of each kind until issuing the fitted slices to the model gives
+    /// their mean.
     fn calibrate(&mut self) -> Result<(), FitError> {
         let enough = self.fitted.iter().scan(0, |sum, slice| {
             let before = *sum;
@@ -170,7 +180,8 @@ impl Recorded {
         keys(self.sectors, self.queue_depth, &sizes, &depths, &reads, Some(&writes))
     }
 
-    /// Issues the slices that were held out to the model of a description, and compares latencies by kind.
+    /// Issues the slices that were held out to the model of a description, and compares latencies
+    /// by kind.
     ///
     /// # Errors
     /// The description is refused.
@@ -205,7 +216,8 @@ fn mean(all: impl Iterator<Item = u64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// What the device takes at once: the most that was inside, where it was so for a share of the requests; else twice as many.
+/// What the device takes at once: the most that was inside, where it was so for a share of the
+/// requests; else twice as many.
 fn queue_depth(all: &[Served]) -> u32 {
     let depths =
         || all.iter().filter(|served| served.kind != Kind::Flush).map(|served| served.depth);

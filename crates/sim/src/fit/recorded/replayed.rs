@@ -10,7 +10,8 @@ use trace::Kind;
 use crate::fit::drive::FitError;
 use crate::fit::inside::Served;
 
-/// What the model takes for each transfer. Where the model is full, a request is issued when there is room, and its time counts from then.
+/// What the model takes for each transfer. Where the model is full, a request is issued when there
+/// is room, and its time counts from then.
 ///
 /// # Errors
 /// [`FitError::Description`].

@@ -1,4 +1,5 @@
-//! Deadlines kept and missed, and the bytes of each interval of a trial: what promises are held against.
+//! Deadlines kept and missed, and the bytes of each interval of a trial: what promises are held
+//! against.
 
 use elevator::{Request, Time};
 
@@ -18,13 +19,14 @@ pub struct DeadlineTotals {
     pub tardiness_max_ns: u64,
     /// Requests without a deadline that completed in the window.
     pub best_effort: u64,
-    /// The longest time from the moment at which a request that completed in the window was to be made until its client had room
-    /// for it, in nanoseconds; None if no request had such a moment.
+    /// The longest time from the moment at which a request that completed in the window was to be
+    /// made until its client had room for it, in nanoseconds; None if no request had such a moment.
     pub arrival_wait_max_ns: Option<u64>,
 }
 
 impl DeadlineTotals {
-    /// A request completed. It counts by its deadline, not by its completion, so that one that is starved beyond the window counts.
+    /// A request completed. It counts by its deadline, not by its completion, so that one that is
+    /// starved beyond the window counts.
     #[inline]
     pub fn record(&mut self, request: &Request, completed: Time, open: Time, close: Time) {
         let Some(deadline) = request.deadline.filter(|at| (open..=close).contains(at)) else {

@@ -1,13 +1,17 @@
-//! What flows got, held against what they were promised: shares, and each flow beside the same flow alone.
+//! What flows got, held against what they were promised: shares, and each flow beside the same flow
+//! alone.
 //!
 //! A flow's metrics are those of any workload with `FLOW.` before the name. Over all flows:
 //!
-//! * `share_error_percent`: the largest difference, in percentage points, between a flow's part of the bytes and the part that its
-//!   weight gives it. It means what it says only while all weighted flows have work; `share_error_1s_percent` is the largest
-//!   over all seconds of the window in which each of them moved something.
-//! * `latency_violations`: requests of flows with a latency bound that were inside their arrival curve and came back late.
-//! * With the flows alone: `FLOW.slowdown` (throughput alone by throughput together), `slowdown_max`, `slowdown_jain` (Jain's
-//!   index of the slowdowns), `insulation_min` (the smallest part of its share of its throughput alone that a flow had).
+//! * `share_error_percent`: the largest difference, in percentage points, between a flow's part of
+//!   the bytes and the part that its weight gives it. It means what it says only while all weighted
+//!   flows have work; `share_error_1s_percent` is the largest over all seconds of the window in
+//!   which each of them moved something.
+//! * `latency_violations`: requests of flows with a latency bound that were inside their arrival
+//!   curve and came back late.
+//! * With the flows alone: `FLOW.slowdown` (throughput alone by throughput together),
+//!   `slowdown_max`, `slowdown_jain` (Jain's index of the slowdowns), `insulation_min` (the
+//!   smallest part of its share of its throughput alone that a flow had).
 
 use std::collections::BTreeMap;
 
@@ -17,8 +21,9 @@ use super::metrics::of_clients;
 /// Intervals of a second.
 const SECOND: usize = 10;
 
-/// The metrics of what was measured, those of its flows included. Percentiles are always there when there is a request; whether
-/// there are enough of them for a percentile to mean something is [`super::needed_for`]'s matter.
+/// The metrics of what was measured, those of its flows included. Percentiles are always there when
+/// there is a request; whether there are enough of them for a percentile to mean something is
+/// [`super::needed_for`]'s matter.
 pub fn metrics(measured: &Measured) -> BTreeMap<String, f64> {
     let mut found = of_clients(measured);
     put(measured, &mut found);

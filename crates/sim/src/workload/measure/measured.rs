@@ -13,8 +13,8 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 /// The result of running clients, on a real machine or a simulated one.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
-    /// Length of the window in nanoseconds: up to its planned end, or to the end of the last client if all ended by themselves;
-    /// for buffered writes including the flush. Of passes: their sum.
+    /// Length of the window in nanoseconds: up to its planned end, or to the end of the last client
+    /// if all ended by themselves; for buffered writes including the flush. Of passes: their sum.
     pub window_ns: u64,
     /// Reads that completed in the window.
     pub reads: OpTotals,
@@ -24,7 +24,8 @@ pub struct Measured {
     pub syncs: u64,
     /// Deadlines kept and missed.
     pub deadlines: DeadlineTotals,
-    /// Bytes that completed in each interval of the window; of a flow only, for its memory grows with the window.
+    /// Bytes that completed in each interval of the window; of a flow only, for its memory grows
+    /// with the window.
     pub intervals: Intervals,
     /// Whether intervals are kept.
     pub keeps_intervals: bool,
@@ -34,13 +35,15 @@ pub struct Measured {
     pub clients: Vec<ClientTotals>,
     /// Everything that was issued and completed, over warm-up, window and drain.
     pub issued: Issued,
-    /// CPU time of the clients in the window, user and system, in nanoseconds; where a client uses io_uring, of the whole
-    /// process, because io_uring's workers are threads of it. What the kernel does elsewhere (interrupts, a loop device's
-    /// thread) is not in it. 0 where there is no CPU, as in the simulator.
+    /// CPU time of the clients in the window, user and system, in nanoseconds; where a client uses
+    /// io_uring, of the whole process, because io_uring's workers are threads of it. What the
+    /// kernel does elsewhere (interrupts, a loop device's thread) is not in it. 0 where there is no
+    /// CPU, as in the simulator.
     pub cpu_ns: u64,
     /// Passes that were measured; 1 for workloads without passes.
     pub passes: u32,
-    /// Sum over clients of each one's own bytes per second, mean over whole passes; for pass-based workloads only.
+    /// Sum over clients of each one's own bytes per second, mean over whole passes; for pass-based
+    /// workloads only.
     pub sum_of_rates: Option<f64>,
     /// Requests that failed, at any time.
     pub errors: u64,
@@ -52,7 +55,8 @@ pub struct Measured {
     pub no_space: Option<String>,
     /// Whether the stop flag ended it early.
     pub interrupted: bool,
-    /// The sum of the whole passes' rates and how many there are, for the mean; kept by [`Measured::add_rates`].
+    /// The sum of the whole passes' rates and how many there are, for the mean; kept by
+    /// [`Measured::add_rates`].
     pub pass_rates: (f64, u32),
 }
 
@@ -62,7 +66,8 @@ impl Measured {
         self.reads.count + self.writes.count
     }
 
-    /// A request of a client is done. It counts if that is inside the window, its borders included; None: nothing counts.
+    /// A request of a client is done. It counts if that is inside the window, its borders included;
+    /// None: nothing counts.
     #[inline]
     pub fn done(
         &mut self,
@@ -98,8 +103,9 @@ impl Measured {
         }
     }
 
-    /// A measured pass is over, in which the clients have lived like this: its window, from `open` to the end of the last client, but not
-    /// beyond `close` (None: clients flush at their end, which belongs to the measured time), and each client's part of it.
+    /// A measured pass is over, in which the clients have lived like this: its window, from `open`
+    /// to the end of the last client, but not beyond `close` (None: clients flush at their end,
+    /// which belongs to the measured time), and each client's part of it.
     pub fn sum_up(&mut self, clients: &[Lived], open: Time, close: Option<Time>, is_pass: bool) {
         let last_end = clients.iter().map(|client| client.ended).max().unwrap_or(open);
         let window_end = close.map_or(last_end, |close| last_end.min(close));
@@ -118,7 +124,8 @@ impl Measured {
         }
     }
 
-    /// Flows that were measured together become the parts of this, and every total their sum. The window is the longest of them.
+    /// Flows that were measured together become the parts of this, and every total their sum. The
+    /// window is the longest of them.
     pub fn take_flows(&mut self, flows: Vec<FlowMeasured>) {
         for FlowMeasured { measured: flow, .. } in &flows {
             self.window_ns = self.window_ns.max(flow.window_ns);
@@ -156,8 +163,9 @@ impl Measured {
         self.add_rates(pass.clients);
     }
 
-    /// Counts one more pass, of which only the clients' parts are new. `sum_of_rates` is the mean over whole passes; one that was
-    /// cut by the end of the time counts only where there is no whole one.
+    /// Counts one more pass, of which only the clients' parts are new. `sum_of_rates` is the mean
+    /// over whole passes; one that was cut by the end of the time counts only where there is no
+    /// whole one.
     pub fn add_rates(&mut self, clients: Vec<ClientTotals>) {
         self.passes += 1;
         let rate: f64 = clients.iter().map(ClientTotals::bytes_per_s).sum();
@@ -292,7 +300,8 @@ pub struct Lived {
     pub ended: Time,
 }
 
-/// Everything that clients handed over and that completed without an error: what a device's own counters are compared with.
+/// Everything that clients handed over and that completed without an error: what a device's own
+/// counters are compared with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Issued {
     /// Reads.

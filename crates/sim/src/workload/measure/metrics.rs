@@ -1,7 +1,7 @@
 //! From totals to metrics and latency curves.
 //!
-//! The names are a contract with records and reports and stand here once. MB is 10⁶ bytes. A metric that has no evidence (no
-//! read, no time, no CPU) is absent rather than 0.
+//! The names are a contract with records and reports and stand here once. MB is 10⁶ bytes. A metric
+//! that has no evidence (no read, no time, no CPU) is absent rather than 0.
 
 use std::collections::BTreeMap;
 
@@ -47,16 +47,16 @@ pub struct Curve {
     pub points: Vec<(f64, u64)>,
 }
 
-/// How many requests it takes for a percentile to be more than the luck of a few: ten beyond it. 1000 for the 99th, 10 000 for
-/// the 99.9th.
+/// How many requests it takes for a percentile to be more than the luck of a few: ten beyond it.
+/// 1000 for the 99th, 10 000 for the 99.9th.
 pub fn needed_for(percentile: f64) -> u64 {
     assert!((0.0..100.0).contains(&percentile), "percentile {percentile} is not in 0 to 100");
     // 100 - 99.9 is not exactly 0.1: without the allowance the answer would be 10 001.
     (1000.0 / (100.0 - percentile) - 1e-6).ceil() as u64
 }
 
-/// The metrics of what was measured. Percentiles are always there when there is a request; whether there are enough of them for a
-/// percentile to mean something is [`needed_for`]'s matter.
+/// The metrics of what was measured. Percentiles are always there when there is a request; whether
+/// there are enough of them for a percentile to mean something is [`needed_for`]'s matter.
 pub(super) fn of_clients(measured: &Measured) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let seconds = measured.window_ns as f64 / 1e9;
@@ -108,7 +108,8 @@ pub(super) fn of_clients(measured: &Measured) -> BTreeMap<String, f64> {
     found
 }
 
-/// The latency curves of what was measured: of all requests, and of reads and writes where there are both.
+/// The latency curves of what was measured: of all requests, and of reads and writes where there
+/// are both.
 pub fn latency_curves(measured: &Measured) -> Vec<Curve> {
     let kinds = [("read", &measured.reads), ("write", &measured.writes)];
     let present: Vec<_> = kinds.into_iter().filter(|(_, totals)| totals.count > 0).collect();

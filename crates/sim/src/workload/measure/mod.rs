@@ -1,7 +1,8 @@
-//! What clients have done, and the metrics that follow from it: the same definitions in every arena.
+//! What clients have done, and the metrics that follow from it: the same definitions in every
+//! arena.
 //!
-//! The executor of the steps (the load engine on a real machine, the simulator) fills a [`Measured`]; from then on the origin of
-//! the numbers does not matter.
+//! The executor of the steps (the load engine on a real machine, the simulator) fills a
+//! [`Measured`]; from then on the origin of the numbers does not matter.
 
 mod deadlines;
 mod flows;

@@ -1,10 +1,12 @@
 //! Where files lie: first fit within a directory's group of blocks [P].
 //!
-//! PostMark leaves placement to the file system under it. This is the plainest one that behaves like them in what a disk
-//! notices: files of a directory lie together, holes of deleted files are filled from the front, and what finds no hole large
-//! enough is cut into pieces. Each directory has its own group; where a group is full, the following ones are used.
+//! PostMark leaves placement to the file system under it. This is the plainest one that behaves
+//! like them in what a disk notices: files of a directory lie together, holes of deleted files are
+//! filled from the front, and what finds no hole large enough is cut into pieces. Each directory
+//! has its own group; where a group is full, the following ones are used.
 //!
-//! Units are blocks of the file system. A map of holes by their start is enough: a client's region has thousands of them at most.
+//! Units are blocks of the file system. A map of holes by their start is enough: a client's region
+//! has thousands of them at most.
 
 use std::collections::BTreeMap;
 
@@ -48,8 +50,9 @@ impl Allocator {
         self.groups.iter().flat_map(|group| group.holes.values()).sum()
     }
 
-    /// Takes `len` blocks for a file that ends with `last`: what follows that run directly, else the first hole that holds the
-    /// rest, else the first holes there are. None, and nothing taken, where fewer blocks are free.
+    /// Takes `len` blocks for a file that ends with `last`: what follows that run directly, else
+    /// the first hole that holds the rest, else the first holes there are. None, and nothing taken,
+    /// where fewer blocks are free.
     pub(super) fn take(
         &mut self,
         directory: usize,
@@ -86,7 +89,8 @@ impl Allocator {
         self.groups[group].fill(run);
     }
 
-    /// The first hole that holds `len` blocks, searched from the directory's group on; else the first hole of all, whole.
+    /// The first hole that holds `len` blocks, searched from the directory's group on; else the
+    /// first hole of all, whole.
     fn fit(&self, directory: usize, len: u64) -> Option<(usize, Run)> {
         let count = self.groups.len();
         let order = (0..count).map(|step| (directory + step) % count);

@@ -1,4 +1,5 @@
-//! PostMark's table of files: twice as many slots as files, and the order in which free ones are found [C postmark-1.53.c].
+//! PostMark's table of files: twice as many slots as files, and the order in which free ones are
+//! found [C postmark-1.53.c].
 
 use super::allocator::Run;
 
@@ -45,7 +46,8 @@ impl FileTable {
         self.slots[slot].size > 0
     }
 
-    /// A free slot: the next one if it is free, else the first one from the start. None where all are in use.
+    /// A free slot: the next one if it is free, else the first one from the start. None where all
+    /// are in use.
     pub(super) fn find_free(&mut self) -> Option<usize> {
         let slot = match self.slots.get(self.next) {
             Some(file) if file.size == 0 => self.next,

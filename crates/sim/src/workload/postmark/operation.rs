@@ -11,7 +11,8 @@ pub enum PostmarkPhase {
     Deletion,
 }
 
-/// What is done to a file. Files are numbered from 1 in the order of their creation, as the program names them.
+/// What is done to a file. Files are numbered from 1 in the order of their creation, as the program
+/// names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostmarkOperation {
     /// A file comes into being with this many bytes.

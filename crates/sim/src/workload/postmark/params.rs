@@ -5,7 +5,8 @@ use crate::workload::row::Params;
 use crate::workload::think;
 use text::{SIZE_FORM, format_size, parse_switch};
 
-/// Bounds: a table of files within memory, a buffer of file contents that is filled in less than a second.
+/// Bounds: a table of files within memory, a buffer of file contents that is filled in less than a
+/// second.
 const MAX_NUMBER: u32 = 1 << 20;
 const MAX_TRANSACTIONS: u32 = 1 << 22;
 const MAX_SIZE: u32 = 64 << 20;

@@ -47,7 +47,8 @@ impl Default for PostmarkParams {
 }
 
 impl PostmarkParams {
-    /// Bytes of the largest read and the largest write: whole blocks of the file system, at least one.
+    /// Bytes of the largest read and the largest write: whole blocks of the file system, at least
+    /// one.
     pub(crate) fn requests(&self, block: u32) -> (u32, u32) {
         let whole = |size: u32| size.div_ceil(block.max(1)).max(1).saturating_mul(block);
         (whole(self.read_block), whole(self.write_block))

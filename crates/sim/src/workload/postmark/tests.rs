@@ -25,7 +25,8 @@ fn run(postmark: &mut Postmark, mut each: impl FnMut(&Postmark)) {
 
 #[test]
 fn the_first_files_have_the_sizes_that_postmark_gives_them() {
-    // 500 + MT(42) mod 9500, after the 20,000 draws that fill the buffer; computed with CPython's generator.
+    // 500 + MT(42) mod 9500, after the 20,000 draws that fill the buffer; computed with CPython's
+    // generator.
     let mut postmark = postmark(PostmarkParams::default(), 512);
     (0..5).for_each(|_| postmark.advance());
     let sizes: Vec<u32> = (0..5).map(|slot| postmark.files.get(slot).size).collect();
@@ -44,8 +45,9 @@ fn a_run_with_the_defaults_has_the_counts_that_the_program_reports() {
             in_transactions = at.counts;
         }
     });
-    // What PostMark prints after `run` without any settings [C, outputs published with packages of it]: 764 created, 264 of them
-    // mixed with transactions; 243 read; 257 appended; 764 deleted, 236 of them mixed; 1.36 MB read, 4.45 MB written.
+    // What PostMark prints after `run` without any settings [C, outputs published with packages of
+    // it]: 764 created, 264 of them mixed with transactions; 243 read; 257 appended; 764 deleted,
+    // 236 of them mixed; 1.36 MB read, 4.45 MB written.
     let Counts { bytes_read, bytes_written, .. } = at_last;
     let counts = (at_last.created, at_last.deleted, at_last.read, at_last.appended);
     assert_eq!(

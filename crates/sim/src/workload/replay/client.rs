@@ -1,12 +1,14 @@
 //! One client of a replay.
 //!
-//! **Open loop**: each request is made at its recorded time, divided by speed, whatever became of the earlier ones. Each process
-//! of the recording is a client of its own, because schedulers keep accounts by process; all count time from the same moment.
-//! A client keeps at most iodepth requests open: where the device falls behind further than that, requests come late.
+//! **Open loop**: each request is made at its recorded time, divided by speed, whatever became of
+//! the earlier ones. Each process of the recording is a client of its own, because schedulers keep
+//! accounts by process; all count time from the same moment. A client keeps at most iodepth
+//! requests open: where the device falls behind further than that, requests come late.
 //!
-//! **Closed loop**: each request is made when at most as many of the client's requests are open as were then, and its think time, divided
-//! by speed, has passed since its latest completion or request: see [`trace::replay`]. What the engine takes to wake the client is
-//! part of the recorded think time already, so the time is counted from the completion itself.
+//! **Closed loop**: each request is made when at most as many of the client's requests are open as
+//! were then, and its think time, divided by speed, has passed since its latest completion or
+//! request: see [`trace::replay`]. What the engine takes to wake the client is part of the recorded
+//! think time already, so the time is counted from the completion itself.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! `replay`: a recording as a workload.
 //!
-//! What is replayed, and what each request waits for, is [`trace::replay`]; [`client`] makes the requests. Reading the file is left to
-//! the caller that runs the workload, since this crate touches no files: see [`crate::workload::WorkloadKind::needs_trace`].
+//! What is replayed, and what each request waits for, is [`trace::replay`]; [`client`] makes the
+//! requests. Reading the file is left to the caller that runs the workload, since this crate
+//! touches no files: see [`crate::workload::WorkloadKind::needs_trace`].
 
 mod client;
 pub(crate) mod params;

@@ -168,7 +168,8 @@ pub(crate) fn clients(params: &Params) -> u32 {
     params.replay.trace.as_ref().map_or(1, |trace| trace.lanes().len() as u32)
 }
 
-/// As many as a client had open, where its loop is closed, but at most iodepth; where nobody waits for its requests, at least iodepth.
+/// As many as a client had open, where its loop is closed, but at most iodepth; where nobody waits
+/// for its requests, at least iodepth.
 pub(crate) fn iodepth(params: &Params, index: u32) -> u32 {
     let lane = params.replay.trace.as_ref().and_then(|trace| trace.lanes().get(index as usize));
     match (params.replay.loop_mode, lane) {

@@ -2,10 +2,11 @@
 //!
 //! `wrap` maps what lies beyond the target's end to offset modulo length [P].
 //!
-//! `scale` stretches or shrinks the recorded disk to the target, so that the actuator's travel is the same share of its disk [P]. It moves
-//! chunks of at least [`LEAST_CHUNK`], 4096 for the whole disk, and leaves what is inside a chunk as it is: neighbours stay neighbours,
-//! and what is read again is read again at the same place. On a smaller target chunks overlap; on a larger one there are gaps
-//! between them, so that a sequential run has a jump at each border.
+//! `scale` stretches or shrinks the recorded disk to the target, so that the actuator's travel is
+//! the same share of its disk [P]. It moves chunks of at least [`LEAST_CHUNK`], 4096 for the whole
+//! disk, and leaves what is inside a chunk as it is: neighbours stay neighbours, and what is read
+//! again is read again at the same place. On a smaller target chunks overlap; on a larger one there
+//! are gaps between them, so that a sequential run has a jump at each border.
 
 use trace::replay::Request;
 
@@ -23,7 +24,8 @@ pub(super) enum Places {
 }
 
 impl Places {
-    /// Places of a disk of `span` bytes, whose largest request has `largest`, on a target of `region`.
+    /// Places of a disk of `span` bytes, whose largest request has `largest`, on a target of
+    /// `region`.
     pub(super) fn scaled(span: u64, largest: u64, region: u64) -> Places {
         let whole =
             |bytes: u64| bytes.max(1).checked_next_multiple_of(LEAST_CHUNK).unwrap_or(1 << 63);

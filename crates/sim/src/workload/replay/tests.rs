@@ -25,7 +25,8 @@ CPU0 (sda):
 Total (sda):
 ";
 
-/// The steps of one process's client, given the time that its own thinking and `service` for each request take.
+/// The steps of one process's client, given the time that its own thinking and `service` for each
+/// request take.
 fn replayed(text: &str, pairs: &[(&str, &str)], process: u32, service: u64) -> Vec<(u64, u64)> {
     let kind = crate::workload::table::find("replay").unwrap();
     let params = kind.params(pairs.iter().copied()).unwrap();

@@ -1,18 +1,23 @@
-//! `bursts`: clients whose arrivals follow an arrival curve, or exceed it by a factor: a burst at once, then a steady rate.
+//! `bursts`: clients whose arrivals follow an arrival curve, or exceed it by a factor: a burst at
+//! once, then a steady rate.
 //!
-//! Problem. A scheduler that promises latency to flows promises it inside a curve: in any time t a flow makes at most
-//! `burst + rate · t` bytes of requests. Whether it keeps the promise shows with flows that use the whole curve; whether it isolates
-//! them from each other shows with one flow that exceeds its own.
+//! Problem. A scheduler that promises latency to flows promises it inside a curve: in any time t a
+//! flow makes at most `burst + rate · t` bytes of requests. Whether it keeps the promise shows with
+//! flows that use the whole curve; whether it isolates them from each other shows with one flow
+//! that exceeds its own.
 //!
-//! Approach. The arrivals are the greediest that the curve admits, in requests of block_size at random places: of the first burst
-//! all that fit, at once, then one whenever the curve has grown by another request. `over` multiplies burst and rate: 1 stays inside
-//! the curve, 2 makes twice the requests that it admits. With `burst_every` the client pauses long enough for its bucket to fill
-//! up again, and begins anew: bursts at that interval.
+//! Approach. The arrivals are the greediest that the curve admits, in requests of block_size at
+//! random places: of the first burst all that fit, at once, then one whenever the curve has grown
+//! by another request. `over` multiplies burst and rate: 1 stays inside the curve, 2 makes twice
+//! the requests that it admits. With `burst_every` the client pauses long enough for its bucket to
+//! fill up again, and begins anew: bursts at that interval.
 //!
-//! Source. Arrival curves (σ, ρ) and flows that exceed them as in pClock (SIGMETRICS'07) [C abstract]; the parameters are ours [P].
+//! Source. Arrival curves (σ, ρ) and flows that exceed them as in pClock (SIGMETRICS'07) [C
+//! abstract]; the parameters are ours [P].
 //!
-//! Parameters: clients, block_size (4 KiB), burst (64 KiB), rate (1 MiB/s), over (1), burst_every (once), deadline (none: of each
-//! request, from its arrival), read_share (100), iodepth (64; an arrival that finds as many open waits), file_size, direct.
+//! Parameters: clients, block_size (4 KiB), burst (64 KiB), rate (1 MiB/s), over (1), burst_every
+//! (once), deadline (none: of each request, from its arrival), read_share (100), iodepth (64; an
+//! arrival that finds as many open waits), file_size, direct.
 
 use elevator::Request;
 
@@ -164,7 +169,8 @@ mod tests {
         (0..n).map(|_| bursts.draw().unwrap().at_ns).collect()
     }
 
-    /// The largest excess over the curve of burst and rate in any interval between two arrivals, in bytes of 4 KiB requests.
+    /// The largest excess over the curve of burst and rate in any interval between two arrivals, in
+    /// bytes of 4 KiB requests.
     fn excess(arrivals: &[u64], burst: f64, rate: f64) -> f64 {
         let mut largest = f64::MIN;
         for (i, from) in arrivals.iter().enumerate() {

@@ -1,8 +1,11 @@
-//! Clients that go by the time: their requests are made at moments that they know beforehand, not when the last one has completed.
+//! Clients that go by the time: their requests are made at moments that they know beforehand, not
+//! when the last one has completed.
 //!
-//! The moments, places and deadlines are a [`Schedule`]; what all such clients have in common stands here once. Times of a schedule
-//! count from the client's first step. A request carries the moment at which it was to be made as its release, so that the time that
-//! it waited for room (iodepth) belongs to what is measured: an arrival that is late is not an arrival that is left out.
+//! The moments, places and deadlines are a [`Schedule`]; what all such clients have in common
+//! stands here once. Times of a schedule count from the client's first step. A request carries the
+//! moment at which it was to be made as its release, so that the time that it waited for room
+//! (iodepth) belongs to what is measured: an arrival that is late is not an arrival that is left
+//! out.
 
 pub(crate) mod bursts;
 pub(crate) mod params;
@@ -34,8 +37,8 @@ pub(crate) trait Schedule {
     fn draw(&mut self) -> Option<Arrival>;
 }
 
-/// A client that follows a schedule, whatever becomes of its requests. Its iodepth bounds what it has open: an arrival that finds it
-/// full is handed over when there is room.
+/// A client that follows a schedule, whatever becomes of its requests. Its iodepth bounds what it
+/// has open: an arrival that finds it full is handed over when there is room.
 #[derive(Debug)]
 pub(crate) struct OpenLoop<S> {
     schedule: S,

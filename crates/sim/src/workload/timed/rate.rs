@@ -1,7 +1,9 @@
-//! A bound on a client's rate: request n starts when the bytes of those before it have been paid for, at `rate` bytes a second.
+//! A bound on a client's rate: request n starts when the bytes of those before it have been paid
+//! for, at `rate` bytes a second.
 //!
-//! fio's `rate` counts from the start as well [R]: a client that has fallen behind catches up, at most as fast as its iodepth lets it,
-//! so that its long-term rate is the one asked for wherever the device can give it. Think times and flushes stay as they are.
+//! fio's `rate` counts from the start as well [R]: a client that has fallen behind catches up, at
+//! most as fast as its iodepth lets it, so that its long-term rate is the one asked for wherever
+//! the device can give it. Think times and flushes stay as they are.
 
 use elevator::{Completion, Request, Time};
 

@@ -17,7 +17,8 @@ pub struct TimedParams {
     pub deadline_periods: u32,
     /// Whether the periods of `streams` begin one after another.
     pub stagger: bool,
-    /// Whether a trial of `streams` finds how many of them, up to `clients`, can be served without a missed deadline.
+    /// Whether a trial of `streams` finds how many of them, up to `clients`, can be served without
+    /// a missed deadline.
     pub find_streams: bool,
     /// Bytes that `bursts` make at once.
     pub burst: u64,

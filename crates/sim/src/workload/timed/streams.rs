@@ -1,22 +1,29 @@
-//! `streams`: periodic media streams, each a sequential read of block_size once in a period, to be there when the next one begins.
+//! `streams`: periodic media streams, each a sequential read of block_size once in a period, to be
+//! there when the next one begins.
 //!
-//! Problem. A media server reads for each viewer as much as the viewer plays in a period. The data of period k is requested at its
-//! begin and must be there at its end; what is late is a gap in the picture. How many viewers can one disk serve?
+//! Problem. A media server reads for each viewer as much as the viewer plays in a period. The data
+//! of period k is requested at its begin and must be there at its end; what is late is a gap in the
+//! picture. How many viewers can one disk serve?
 //!
-//! Approach. Stream i has the i-th part of the region and walks through it block by block. Request k is made and released at k
-//! periods after the start and is due `deadline_periods` periods later: 1 is the plain case, more are the relaxed deadlines of the
-//! SCAN-EDF paper, which buy more streams with more buffers. The clients are open loops: a late request shifts no later one.
+//! Approach. Stream i has the i-th part of the region and walks through it block by block. Request
+//! k is made and released at k periods after the start and is due `deadline_periods` periods later:
+//! 1 is the plain case, more are the relaxed deadlines of the SCAN-EDF paper, which buy more
+//! streams with more buffers. The clients are open loops: a late request shifts no later one.
 //!
-//! Source. Reddy & Wyllie (ACM MM'93): streams of constant rate, deadlines that are relaxed by whole periods [C abstract]. The rate of
-//! 150 KiB/s (MPEG-1) is recalled [R]; size and period are ours [P]. The video client of the S suite [P there]: 25 frames a second of
-//! 48 KB, `block_size=48k:period=40ms:clients=1`; a late frame is a dropped frame, so the share of drops is deadline_miss_percent.
+//! Source. Reddy & Wyllie (ACM MM'93): streams of constant rate, deadlines that are relaxed by
+//! whole periods [C abstract]. The rate of 150 KiB/s (MPEG-1) is recalled [R]; size and period are
+//! ours [P]. The video client of the S suite [P there]: 25 frames a second of 48 KB,
+//! `block_size=48k:period=40ms:clients=1`; a late frame is a dropped frame, so the share of drops
+//! is deadline_miss_percent.
 //!
-//! Parameters: clients (streams), block_size (60 KiB), period (400 ms), deadline_periods (1), stagger (false: all periods begin
-//! together, which is what gives SCAN-EDF equal deadlines; true: stream i of n begins i/n of a period later), iodepth (8; a stream
-//! that has as many open waits), find_streams (false; true: a trial finds the largest number of streams, up to clients, that miss no
-//! deadline, by bisection, and reports it as schedulable_streams), file_size, direct.
+//! Parameters: clients (streams), block_size (60 KiB), period (400 ms), deadline_periods (1),
+//! stagger (false: all periods begin together, which is what gives SCAN-EDF equal deadlines; true:
+//! stream i of n begins i/n of a period later), iodepth (8; a stream that has as many open waits),
+//! find_streams (false; true: a trial finds the largest number of streams, up to clients, that miss
+//! no deadline, by bisection, and reports it as schedulable_streams), file_size, direct.
 //!
-//! Departures: a late request is served, not given up: its bytes were asked for, and the device has to read them.
+//! Departures: a late request is served, not given up: its bytes were asked for, and the device has
+//! to read them.
 
 use elevator::{Op, Request};
 
@@ -89,7 +96,8 @@ pub(crate) fn fits(params: &Params, region: u64) -> Result<(), String> {
     ))
 }
 
-/// The part of a region that belongs to client `index` of `count`, in bytes from its start: whole blocks.
+/// The part of a region that belongs to client `index` of `count`, in bytes from its start: whole
+/// blocks.
 pub(crate) fn part(region: u64, block: u32, index: u32, count: u32) -> (u64, u64) {
     let blocks = region / u64::from(block);
     let first = |index: u32| (u128::from(blocks) * u128::from(index) / u128::from(count)) as u64;

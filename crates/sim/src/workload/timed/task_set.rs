@@ -7,7 +7,8 @@ use text::{format_duration, format_size, parse_duration_ns, parse_size};
 pub(crate) const MAX_TASKS: u32 = 4096;
 pub(crate) const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// A read that is released, and must have completed by its deadline; both in nanoseconds from the beginning of its set.
+/// A read that is released, and must have completed by its deadline; both in nanoseconds from the
+/// beginning of its set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
     /// When it may be served.

@@ -1,24 +1,28 @@
 //! `rt-tasks`: sets of random real-time tasks, beside requests without a deadline.
 //!
-//! Problem. A set of reads has release times, deadlines and places. A real-time scheduler is to complete each in time, and to leave as
-//! much of the disk as possible to the others: what counts beside the misses is how many requests without a deadline are served
-//! meanwhile.
+//! Problem. A set of reads has release times, deadlines and places. A real-time scheduler is to
+//! complete each in time, and to leave as much of the disk as possible to the others: what counts
+//! beside the misses is how many requests without a deadline are served meanwhile.
 //!
-//! Approach. One client has the tasks. Sets follow each other without overlap: each begins when the last deadline of the one
-//! before has passed. With `batch` the whole set is handed over when it begins, each task with its release time, so that a scheduler
-//! can plan it as a whole; otherwise each task is handed over when it is released. `background` further clients read random
-//! blocks of background_size, one at a time, without deadlines: `best_effort_iops` counts theirs.
+//! Approach. One client has the tasks. Sets follow each other without overlap: each begins when the
+//! last deadline of the one before has passed. With `batch` the whole set is handed over when it
+//! begins, each task with its release time, so that a scheduler can plan it as a whole; otherwise
+//! each task is handed over when it is released. `background` further clients read random blocks of
+//! background_size, one at a time, without deadlines: `best_effort_iops` counts theirs.
 //!
-//! A set is drawn anew each time: n = `tasks`; release uniform within `release_within`; deadline after the release, uniform from
-//! `deadline_min` to `deadline_max`; place uniform over the region; size drawn with equal chances from block_size, twice that, …
-//! block_size_max. Or `set` gives it task by task, and the same set is repeated.
+//! A set is drawn anew each time: n = `tasks`; release uniform within `release_within`; deadline
+//! after the release, uniform from `deadline_min` to `deadline_max`; place uniform over the region;
+//! size drawn with equal chances from block_size, twice that, … block_size_max. Or `set` gives it
+//! task by task, and the same set is repeated.
 //!
-//! Source. Random sets as in the studies of DM-SCAN (RTSS'98) and RG-SCAN (JSS 59(2) 2002) [C abstracts: random real-time tasks, 30
-//! in the claim]. Their distributions were not to be had: uniform releases, deadlines and places, and reads of 36 KiB (a track of the
-//! HP 97560) are recalled [R]; the bounds of times, the sizes above and the background are ours [P].
+//! Source. Random sets as in the studies of DM-SCAN (RTSS'98) and RG-SCAN (JSS 59(2) 2002) [C
+//! abstracts: random real-time tasks, 30 in the claim]. Their distributions were not to be had:
+//! uniform releases, deadlines and places, and reads of 36 KiB (a track of the HP 97560) are
+//! recalled [R]; the bounds of times, the sizes above and the background are ours [P].
 //!
-//! Parameters: tasks (30), batch (false), release_within (600 ms), deadline_min (100 ms), deadline_max (900 ms), block_size and
-//! block_size_max (36 KiB), set (none), background (1), background_size (4 KiB), file_size, direct.
+//! Parameters: tasks (30), batch (false), release_within (600 ms), deadline_min (100 ms),
+//! deadline_max (900 ms), block_size and block_size_max (36 KiB), set (none), background (1),
+//! background_size (4 KiB), file_size, direct.
 //!
 //! Departures: none of a published generator, since none is known; see above.
 
@@ -101,7 +105,8 @@ fn drawn(params: &Params, region: u64) -> Drawn {
 }
 
 impl Params {
-    /// The first set of tasks of `rt-tasks` in a trial with this seed, on a region of this many bytes; in the order of the set.
+    /// The first set of tasks of `rt-tasks` in a trial with this seed, on a region of this many
+    /// bytes; in the order of the set.
     pub fn first_task_set(&self, region: u64, seed: u64) -> Vec<Task> {
         match &self.timed.set {
             Some(set) => set.0.clone(),
@@ -110,7 +115,8 @@ impl Params {
     }
 }
 
-/// The tasks that have the least time for their bytes, each with its name: those of a given set, or the worst that can be drawn.
+/// The tasks that have the least time for their bytes, each with its name: those of a given set, or
+/// the worst that can be drawn.
 pub(crate) fn tightest(params: &Params) -> Vec<(String, Task)> {
     let timed = &params.timed;
     if let Some(set) = &timed.set {

@@ -12,7 +12,8 @@ pub(crate) const MS: u64 = 1_000_000;
 /// Sectors of a cylinder of the HP 97560.
 pub(crate) const CYLINDER: u64 = 19 * 72;
 
-/// A trial of a workload with parameters: HZ 1000, 50 µs turnaround, no warm-up. Nothing but the workload's own choices is random.
+/// A trial of a workload with parameters: HZ 1000, 50 µs turnaround, no warm-up. Nothing but the
+/// workload's own choices is random.
 pub(crate) fn trial(
     elevator: &str,
     drive: &str,
@@ -74,7 +75,8 @@ pub(crate) struct Switches {
     pub(crate) count: u64,
     /// Who had the device, in order.
     pub(crate) order: Vec<u32>,
-    /// From the first request of a turn to that of the next, in nanoseconds; the last turn is missing.
+    /// From the first request of a turn to that of the next, in nanoseconds; the last turn is
+    /// missing.
     pub(crate) lengths_ns: Vec<u64>,
     since: Time,
 }
@@ -152,7 +154,8 @@ impl Client for Anywhere {
     }
 }
 
-/// Reads every other block of 4 KiB from the first on, without an end: always ahead of the arm, never merged.
+/// Reads every other block of 4 KiB from the first on, without an end: always ahead of the arm,
+/// never merged.
 pub(crate) struct Onward(u64);
 
 impl Onward {

@@ -1,7 +1,8 @@
-//! The headline claims of the classic schedulers, where a modelled drive can show them: whom they favour, and whom they starve.
+//! The headline claims of the classic schedulers, where a modelled drive can show them: whom they
+//! favour, and whom they starve.
 //!
-//! All of them get a pool of 256 requests. For a drive that takes one request at a time blk-mq has two, and with two there is
-//! hardly anything to choose from: none of the claims holds then.
+//! All of them get a pool of 256 requests. For a drive that takes one request at a time blk-mq has
+//! two, and with two there is hardly anything to choose from: none of the claims holds then.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +90,8 @@ fn sstf_seeks_less_than_fcfs_as_soon_as_there_is_a_choice() {
 
 #[test]
 fn v_of_one_fifth_lies_between_sstf_and_look() {
-    // With 32 clients a fifth of the disk is more than any gap between requests, and V(0.2) is LOOK.
+    // With 32 clients a fifth of the disk is more than any gap between requests, and V(0.2) is
+    // LOOK.
     for clients in ["6", "8", "12"] {
         let run = |scheduler| {
             let trial = Trial { duration_ns: 600_000 * MS, ..random(scheduler, clients) };
@@ -105,8 +107,8 @@ fn v_of_one_fifth_lies_between_sstf_and_look() {
             deviations[2] < deviations[1] && deviations[1] < deviations[0],
             "{clients} clients: {deviations:.1?}"
         );
-        // With mechanics and a closed loop the means do not differ, so LOOK's mean + k·σ is the least: that V(0.2) beats both ends is
-        // not seen here.
+        // With mechanics and a closed loop the means do not differ, so LOOK's mean + k·σ is the
+        // least: that V(0.2) beats both ends is not seen here.
         assert!(
             means.iter().all(|mean| (mean / means[0] - 1.0).abs() < 0.01),
             "{clients} clients: {means:.1?}"
@@ -162,8 +164,8 @@ fn sstf_starves_who_is_far_from_a_hot_zone_and_the_longest_wait_shows_it() {
 
 #[test]
 fn an_old_request_ends_starvation_under_deadline() {
-    // A stream with a block always ahead of the arm would keep it there; a read gets old after 500 ms. mq-deadline looks for old
-    // ones after a batch of 16 only.
+    // A stream with a block always ahead of the arm would keep it there; a read gets old after 500
+    // ms. mq-deadline looks for old ones after a batch of 16 only.
     let run = |scheduler, tunables: &[(&str, u64)]| {
         let members = vec![Onward::member(4), Anywhere::member("far", Op::Read, 1862..1962, 1)];
         observed_members(with(random(scheduler, "1"), tunables), members, Recorder::default())
@@ -280,7 +282,8 @@ fn mq_deadline_serves_sixteen_in_ascending_order_and_two_batches_of_reads_for_on
         "{inner:?}"
     );
     assert!((1.8..2.2).contains(&(mean(Op::Read) / mean(Op::Write))));
-    // Blocks go up within a batch: a descent is a new batch, of which sixteen requests have at most one, and seldom two.
+    // Blocks go up within a batch: a descent is a new batch, of which sixteen requests have at most
+    // one, and seldom two.
     let descents = issued
         .windows(2)
         .filter(|two| two[0].op == two[1].op && two[1].sector < two[0].sector)

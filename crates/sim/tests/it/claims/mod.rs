@@ -1,4 +1,5 @@
-//! What these schedulers are known for, checked end to end on modelled drives: workload, queue, scheduler and disk together.
+//! What these schedulers are known for, checked end to end on modelled drives: workload, queue,
+//! scheduler and disk together.
 
 mod antic_timing;
 mod common;

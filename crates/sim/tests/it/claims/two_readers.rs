@@ -1,19 +1,24 @@
-//! Deceptive idleness itself: two processes that each read a file of their own in order, one block after the other.
+//! Deceptive idleness itself: two processes that each read a file of their own in order, one block
+//! after the other.
 //!
-//! A scheduler that always serves somebody goes to and fro between the two files: deadline falls below 40 % of what one reader gets
-//! alone. One that waits for a process's next block reaches 90 % and more, where the drive lets it: each change of file costs a
-//! seek and on average half a turn, and how often there must be one is the scheduler's rule. With c the cost of a change and T
-//! the time between two, the share is 1 − c/T. The anticipatory family changes because a request gets old (read_expire, 125 ms), cfq
-//! because a slice ends (100 ms), bfq because a budget's time ends (125 ms).
+//! A scheduler that always serves somebody goes to and fro between the two files: deadline falls
+//! below 40 % of what one reader gets alone. One that waits for a process's next block reaches 90 %
+//! and more, where the drive lets it: each change of file costs a seek and on average half a turn,
+//! and how often there must be one is the scheduler's rule. With c the cost of a change and T the
+//! time between two, the share is 1 − c/T. The anticipatory family changes because a request gets
+//! old (read_expire, 125 ms), cfq because a slice ends (100 ms), bfq because a budget's time ends
+//! (125 ms).
 //!
-//! On the HP 97560 with its files 876 cylinders apart the seek alone takes 15 ms: for 90 % with T = 125 ms a change may cost no more
-//! than 12.5 ms. The promise cannot hold there with the default, and does as soon as read_expire is raised.
+//! On the HP 97560 with its files 876 cylinders apart the seek alone takes 15 ms: for 90 % with T =
+//! 125 ms a change may cost no more than 12.5 ms. The promise cannot hold there with the default,
+//! and does as soon as read_expire is raised.
 
 use sim::{Outcome, Trial};
 
 use super::common::{MS, Switches, observed, trial, unseen, with};
 
-/// Drives that were current when these schedulers were, and one of today; all take one request at a time.
+/// Drives that were current when these schedulers were, and one of today; all take one request at a
+/// time.
 const DRIVES: [&str; 3] = ["barracuda7200", "cheetah9lp", "wd4tb7200:queue_depth=1"];
 const BLOCKS: [&str; 2] = ["4k", "16k"];
 
@@ -67,9 +72,10 @@ fn waiting_gets_nine_tenths_of_one_stream_where_deadline_gets_less_than_four() {
 
 #[test]
 fn bfq_waits_for_streams_but_not_while_all_of_them_are_raised_and_then_they_are_merged_for_good() {
-    // Rule: idling boosts throughput only with no raised queue busy, and guarantees ask for it only if some queue is not raised.
-    // Both readers are new, so both are raised. Queues that are created within 180 ms and are not waited for are merged after 600 ms,
-    // and a merged queue has no other to wait for: what one reader would get stays lost when the raising is over.
+    // Rule: idling boosts throughput only with no raised queue busy, and guarantees ask for it only
+    // if some queue is not raised. Both readers are new, so both are raised. Queues that are
+    // created within 180 ms and are not waited for are merged after 600 ms, and a merged queue has
+    // no other to wait for: what one reader would get stays lost when the raising is over.
     for drive in DRIVES {
         for block in BLOCKS {
             let plain =
@@ -101,7 +107,8 @@ fn bfq_waits_for_streams_but_not_while_all_of_them_are_raised_and_then_they_are_
 
 #[test]
 fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_reach() {
-    // 600 MB are 876 cylinders: 8.00 + 0.008 · 876 = 15.0 ms; a turn takes 15.0 ms, the controller 2.2 ms.
+    // 600 MB are 876 cylinders: 8.00 + 0.008 · 876 = 15.0 ms; a turn takes 15.0 ms, the controller
+    // 2.2 ms.
     let (seek_ms, turn_ms, controller_ms) = (15.008, 14.9925, 2.2);
     for block in ["4k", "16k", "64k"] {
         let one = rate(&unseen(readers("none", "hp97560", "1", block, "600m")));
@@ -121,8 +128,8 @@ fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_rea
             );
             assert!((125.0..252.0).contains(&period_ms), "{scheduler}, {block}: {period_ms:.1} ms");
             if block == "4k" {
-                // Looked for once in 125 ms, old a tick later: found by the first look or by the second. With larger blocks the
-                // first look is late enough.
+                // Looked for once in 125 ms, old a tick later: found by the first look or by the
+                // second. With larger blocks the first look is late enough.
                 let turns = switches.lengths_ns.iter().map(|ns| ns / MS);
                 let [first, second] = [125..160, 249..255]
                     .map(|ms| turns.clone().filter(|turn| ms.contains(turn)).count());
@@ -142,7 +149,8 @@ fn on_the_hp_97560_a_switch_every_eighth_of_a_second_bounds_what_waiting_can_rea
             let patient = rate(&unseen(with(patient, &[("read_expire", 1000)]))) / one;
             assert!(patient > 0.95, "{scheduler}, {block}: {patient:.3} with read_expire 1 s");
         }
-        // cfq switches when a slice of 100 ms is over, bfq (with no weight raised) when the 125 ms of a budget are.
+        // cfq switches when a slice of 100 ms is over, bfq (with no weight raised) when the 125 ms
+        // of a budget are.
         for (scheduler, turn_at_least_ms, tunables) in
             [("cfq", 100.0, &[][..]), ("bfq", 125.0, &[("low_latency", 0)])]
         {
@@ -250,7 +258,8 @@ fn direct_writers_are_waited_for_as_readers_are_and_write_back_is_not() {
             ("read_share", "0"),
             ("direct", direct),
         ];
-        // Without its write cache, as the writers of the claim wait for the medium: with it a change of writers costs more of the two.
+        // Without its write cache, as the writers of the claim wait for the medium: with it a
+        // change of writers costs more of the two.
         trial(
             scheduler,
             "barracuda7200:write_cache=0:immediate_reporting=0",

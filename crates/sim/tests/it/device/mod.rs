@@ -1,4 +1,5 @@
-//! The laws of devices: over every row with arbitrary commands (`laws.rs`), and whether they bite (`mutants.rs`).
+//! The laws of devices: over every row with arbitrary commands (`laws.rs`), and whether they bite
+//! (`mutants.rs`).
 
 mod laws;
 mod mutants;

@@ -1,7 +1,9 @@
-//! Do the laws of devices bite? Devices that are wrong on purpose, and for each the law that must kill it.
+//! Do the laws of devices bite? Devices that are wrong on purpose, and for each the law that must
+//! kill it.
 //!
-//! A mutant is a right device inside a wrapper with one fault. The test prints who killed whom, and fails if the law that stands
-//! beside a mutant did not, or if the device without a fault breaks a law.
+//! A mutant is a right device inside a wrapper with one fault. The test prints who killed whom, and
+//! fails if the law that stands beside a mutant did not, or if the device without a fault breaks a
+//! law.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,7 +1,7 @@
 //! Checks the laws of every model while a device receives random commands.
 //!
-//! A plain function of a device and a source of choices, so that the same code judges the rows (`laws.rs`), the mutants that it
-//! must kill (`mutants.rs`) and what the fuzzer makes up.
+//! A plain function of a device and a source of choices, so that the same code judges the rows
+//! (`laws.rs`), the mutants that it must kill (`mutants.rs`) and what the fuzzer makes up.
 
 use elevator::{Op, SECTOR_BYTES, Time};
 use sim::device::{Command, DeviceModel, DeviceStats};
@@ -22,7 +22,8 @@ pub(crate) const LAWS: &[&str] = &[
     "nothing_is_suspended_more_often_than_allowed",
 ];
 
-/// Events between two completions after which a device will never be done: far more than a flash collects blocks.
+/// Events between two completions after which a device will never be done: far more than a flash
+/// collects blocks.
 const ENDLESS: u32 = 100_000;
 
 /// A law that does not hold, and what was seen.
@@ -43,8 +44,8 @@ macro_rules! ensure {
 /// Completions in order of time, and the statistics at the end.
 pub(crate) type History = (Vec<(u64, u32)>, DeviceStats);
 
-/// Sends so many commands as there is room, at random times; lets events happen at their time, or with others between. `draw`
-/// gives a number below its argument.
+/// Sends so many commands as there is room, at random times; lets events happen at their time, or
+/// with others between. `draw` gives a number below its argument.
 pub(crate) fn watch(
     device: &mut dyn DeviceModel,
     commands: u32,

@@ -107,7 +107,8 @@ pub(crate) fn write(sector: u64) -> Step {
     Step::Io(Request::new(Op::Write, sector * 512, 4096))
 }
 
-/// What the row that replays a trace replays here: open loop, one process, at most 3 ms between its records.
+/// What the row that replays a trace replays here: open loop, one process, at most 3 ms between its
+/// records.
 const TRACE: &str = "fio version 3 iolog
 0 /dev/x add
 3 /dev/x open
@@ -118,7 +119,8 @@ const TRACE: &str = "fio version 3 iolog
 7000 /dev/x close
 ";
 
-/// A trial of a workload with parameters, under `none`, on a device that takes 1 ms for everything: 100 ms, 50 µs turnaround.
+/// A trial of a workload with parameters, under `none`, on a device that takes 1 ms for everything:
+/// 100 ms, 50 µs turnaround.
 pub(crate) fn trial(workload: &str, params: &[(&str, &str)]) -> Trial {
     let workload = sim::workload::find(workload).unwrap();
     let mut ready = (workload.defaults)();

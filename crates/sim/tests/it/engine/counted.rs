@@ -23,7 +23,8 @@ struct Figures {
     seeks: u64,
 }
 
-/// Reads a trace with a window from `open` to `close` (for what counts) and `end` (for shares of time).
+/// Reads a trace with a window from `open` to `close` (for what counts) and `end` (for shares of
+/// time).
 fn read(events: &[Event], open: u64, close: u64, end: u64) -> Figures {
     let mut found = Figures::default();
     let mut open_pieces: BTreeMap<(u32, u64, u32, Op), VecDeque<u64>> = BTreeMap::new();

@@ -8,8 +8,8 @@ use sim::{Trial, Unobserved, run};
 
 use super::common::{MS, observed, trial};
 
-/// Holds each request until a timer 2 ms after its arrival, or, without a timer, indefinitely. It never has a success: their
-/// waits count the processes that have ended.
+/// Holds each request until a timer 2 ms after its arrival, or, without a timer, indefinitely. It
+/// never has a success: their waits count the processes that have ended.
 #[derive(Debug)]
 struct Lazy {
     held: Vec<BlockRequest>,
@@ -106,7 +106,8 @@ fn under(elevator: &'static ElevatorKind) -> Trial {
 #[test]
 fn idling_on_purpose_is_told_apart_from_having_nothing_to_do() {
     let (outcome, _) = observed(under(&LAZY));
-    // 2 ms held, 1 ms at the device, 50 µs in the client: 32 cycles of 3.05 ms, and 2.4 ms of the 33rd.
+    // 2 ms held, 1 ms at the device, 50 µs in the client: 32 cycles of 3.05 ms, and 2.4 ms of the
+    // 33rd.
     assert_eq!(outcome.measured.reads.count, 32);
     assert_eq!((outcome.busy_ns, outcome.deceptive_idle_ns), (32 * MS + 400_000, 66 * MS));
     assert_eq!(outcome.idle_ns, 100 * MS - outcome.busy_ns);

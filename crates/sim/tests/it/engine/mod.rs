@@ -1,4 +1,5 @@
-//! The simulator's engine, from outside: what clients see, what is counted, and the laws that hold for every trial.
+//! The simulator's engine, from outside: what clients see, what is counted, and the laws that hold
+//! for every trial.
 
 mod common;
 mod counted;

@@ -1,4 +1,5 @@
-//! A recording of a known workload, replayed: the closed loop gives back its think times, and on the same disk the same trial.
+//! A recording of a known workload, replayed: the closed loop gives back its think times, and on
+//! the same disk the same trial.
 
 use std::sync::Arc;
 

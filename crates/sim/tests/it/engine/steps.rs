@@ -156,7 +156,8 @@ fn the_first_client_to_finish_stops_the_others_and_passes_are_repeated() {
     let seen = &outcome.measured;
     assert_eq!((seen.passes, seen.window_ns), (4, 100 * MS));
     assert_eq!(seen.reads.count, seen.clients.iter().map(|client| client.ios).sum::<u64>());
-    // Of each pass of 16 records a client one has done all, the other is stopped with its last one in flight and completes it.
+    // Of each pass of 16 records a client one has done all, the other is stopped with its last one
+    // in flight and completes it.
     let whole: f64 = 2.0 * 65536.0 / 0.032;
     assert!(
         (seen.sum_of_rates.unwrap() / whole - 1.0).abs() < 0.05,

@@ -1,4 +1,5 @@
-//! A recording of a known workload gives its parameters back, and the workload made of them has the recording's profile.
+//! A recording of a known workload gives its parameters back, and the workload made of them has the
+//! recording's profile.
 
 use sim::{Recorder, Trial, run};
 use trace::profile::{DeviceProfile, of};

@@ -116,7 +116,8 @@ fn the_latencies_of_requests_that_were_held_out_are_those_of_the_model() {
                 error.mean().abs() < 0.15 && error.median().abs() < 0.15,
                 "{specification} {kind:?}: {error:?}"
             );
-            // Each latency is drawn by itself, so that reads which wait for the same burst are not slow together.
+            // Each latency is drawn by itself, so that reads which wait for the same burst are not
+            // slow together.
             assert!(error.p99().abs() < 0.4, "{specification} {kind:?}: {error:?}");
         }
     }

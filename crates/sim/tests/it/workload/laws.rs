@@ -1,7 +1,8 @@
 //! Laws that hold for every row of the workload table, under random parameters.
 //!
-//! A workload that is added to the table is covered without a line here. What a generator gets wrong otherwise shows as EINVAL
-//! or as I/O on a neighbour's blocks of a real disk, which is no place to find out.
+//! A workload that is added to the table is covered without a line here. What a generator gets
+//! wrong otherwise shows as EINVAL or as I/O on a neighbour's blocks of a real disk, which is no
+//! place to find out.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -90,8 +91,8 @@ fn with_files(mut params: Params) -> Params {
     params
 }
 
-/// A trace of whole blocks by this many processes, over 16 MiB of which the target has at least as much; wrapped where the
-/// region is smaller.
+/// A trace of whole blocks by this many processes, over 16 MiB of which the target has at least as
+/// much; wrapped where the region is smaller.
 fn with_trace(params: Params, processes: u32, block: u32, salt: u64) -> Params {
     let mut text = String::new();
     for i in 0..60 * u64::from(processes) {
@@ -133,7 +134,8 @@ fn roomy(kind: &WorkloadKind, params: Params) -> Params {
     params
 }
 
-/// Rows whose clients think by a law of their own: drawn times, those of a clock, or of the flow that they belong to.
+/// Rows whose clients think by a law of their own: drawn times, those of a clock, or of the flow
+/// that they belong to.
 fn has_its_own_rhythm(kind: &WorkloadKind, params: &Params) -> bool {
     kind.accepts.contains(&"think_dist") || kind.is_timed(params) || !params.flows.is_empty()
 }

@@ -1,4 +1,5 @@
-//! The table of workloads as a contract: what rows say, what they accept, and the steps that they begin with.
+//! The table of workloads as a contract: what rows say, what they accept, and the steps that they
+//! begin with.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

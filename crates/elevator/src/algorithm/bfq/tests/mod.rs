@@ -1,4 +1,5 @@
-//! Tests of bfq as a whole: shares, raising, merging, injection, and here idling, classes, merges and random drives.
+//! Tests of bfq as a whole: shares, raising, merging, injection, and here idling, classes, merges
+//! and random drives.
 
 mod injection;
 mod merging;
@@ -37,7 +38,8 @@ fn bfq(depth: u32, rotational: bool) -> Bfq {
     Bfq::new(&Build { nr_tags: 256, queue_depth: depth, rotational, ..Build::default() })
 }
 
-/// Readers on a device that takes `depth` requests and one millisecond for each. Returns what was dispatched, by process.
+/// Readers on a device that takes `depth` requests and one millisecond for each. Returns what was
+/// dispatched, by process.
 fn simulate(bfq: &mut Bfq, readers: &mut [Reader], depth: usize, until: Time) -> Vec<u32> {
     let (mut flying, mut order, mut seq, mut now) =
         (Vec::<(Time, Finished)>::new(), Vec::new(), 0, Time::ZERO);
@@ -332,7 +334,8 @@ fn metadata_goes_before_data_that_is_nearer() {
 #[test]
 fn a_device_that_never_gets_more_than_one_request_is_known_not_to_queue_and_one_that_did_once_is_known_for_ever()
  {
-    // Synchronous readers of one request each show nothing: it may be idling that keeps the device from getting more.
+    // Synchronous readers of one request each show nothing: it may be idling that keeps the device
+    // from getting more.
     for (requests, detected) in [(1, true), (40, false)] {
         let mut bfq = bfq(1, true);
         for process in 0..4 {

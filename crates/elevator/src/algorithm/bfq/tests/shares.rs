@@ -154,9 +154,10 @@ fn budgets_follow_what_became_of_the_last_one() {
 fn a_scattered_reader_is_charged_by_time_and_does_not_take_the_device_from_a_sequential_one() {
     let mut bfq = bfq(1, true);
     bfq.set("low_latency", 0);
-    // The device takes the same time for both, so by sectors both would get the same; requests of 64 sectors in a millisecond
-    // are half of what a budget is worth for both, so both are slow or none is. The scattered one is not idled for long.
-    // They begin so far apart that they are not merged.
+    // The device takes the same time for both, so by sectors both would get the same; requests of
+    // 64 sectors in a millisecond are half of what a budget is worth for both, so both are slow or
+    // none is. The scattered one is not idled for long. They begin so far apart that they are not
+    // merged.
     let far = Reader { stride: 1_000_000, asks: Some(ms(1000)), ..reader(4, 0) };
     let mut readers = [reader(4, 0), far];
     simulate(&mut bfq, &mut readers, 1, ms(20_000));

@@ -1,10 +1,12 @@
-//! B-WF2Q+, hierarchical: who is served next, by virtual times, first among groups and then within one.
+//! B-WF2Q+, hierarchical: who is served next, by virtual times, first among groups and then within
+//! one.
 //!
 //! Problem: shares by weight among processes, and among groups of processes whatever their number.
 //!
-//! Approach: an entity is a queue, or a group that stands for its next queue. Each group, and the root, has a service tree for each
-//! class (`tree`), an entity in service, and the entity that is next. The next one is looked up when something changes, not when it is
-//! needed: virtual time jumps at that moment.
+//! Approach: an entity is a queue, or a group that stands for its next queue. Each group, and the
+//! root, has a service tree for each class (`tree`), an entity in service, and the entity that is
+//! next. The next one is looked up when something changes, not when it is needed: virtual time
+//! jumps at that moment.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Parameters: none of its own.
 //!
@@ -118,8 +120,8 @@ pub(super) struct Wf2q {
     pub(super) pending_groups: u32,
     /// Whether groups are counted as in 6.1.
     pub(super) old: bool,
-    /// As published, without what Linux made of it: the next one is looked up when it is needed, all that virtual time has passed are
-    /// forgotten at once, and virtual time never goes back.
+    /// As published, without what Linux made of it: the next one is looked up when it is needed,
+    /// all that virtual time has passed are forgotten at once, and virtual time never goes back.
     pub(super) plain: bool,
     /// Queues that were forgotten: nothing of this refers to them any more.
     pub(super) forgotten: Vec<Id>,
@@ -229,13 +231,14 @@ impl Wf2q {
         self.parent(id).map_or(self.get(id).weight, |group| self.get(group).weight)
     }
 
-    /// A queue has got its first request. `recover`: it left willingly and came back in time, so it goes on from its old finish even
-    /// if virtual time has passed it.
+    /// A queue has got its first request. `recover`: it left willingly and came back in time, so it
+    /// goes on from its old finish even if virtual time has passed it.
     pub(super) fn activate(&mut self, id: Id, recover: bool) {
         self.enter(id, recover, false, false);
     }
 
-    /// A queue waits again, or waits with another budget. `served`: it is the one in service; `expires`: its turn is over.
+    /// A queue waits again, or waits with another budget. `served`: it is the one in service;
+    /// `expires`: its turn is over.
     pub(super) fn requeue(&mut self, id: Id, served: bool, expires: bool) {
         self.enter(id, false, served, expires);
     }
@@ -389,7 +392,8 @@ impl Wf2q {
         }
     }
 
-    /// A queue that has nothing in flight has got requests (since 6.2; before, groups are counted when they are activated).
+    /// A queue that has nothing in flight has got requests (since 6.2; before, groups are counted
+    /// when they are activated).
     pub(super) fn pend(&mut self, id: Id) {
         if !self.old && !self.get(id).pending {
             self.get_mut(id).pending = true;

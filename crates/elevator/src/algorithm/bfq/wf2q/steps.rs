@@ -1,4 +1,5 @@
-//! The steps that the operations of B-WF2Q+ are made of: entities enter and leave trees, and the next one is found.
+//! The steps that the operations of B-WF2Q+ are made of: entities enter and leave trees, and the
+//! next one is found.
 //!
 //! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed.
 
@@ -149,7 +150,8 @@ impl Wf2q {
         }
     }
 
-    /// Something of a group has changed: which is next? `new`: the entity that was sorted in. True if the group's own place may change.
+    /// Something of a group has changed: which is next? `new`: the entity that was sorted in. True
+    /// if the group's own place may change.
     pub(super) fn update_next(&mut self, group: usize, new: Option<Id>, expires: bool) -> bool {
         let before = self.groups[group].next;
         let mut next = None;

@@ -1,4 +1,5 @@
-//! Tests of B-WF2Q+: shares of queues and groups, virtual time, and what is remembered of queues without requests.
+//! Tests of B-WF2Q+: shares of queues and groups, virtual time, and what is remembered of queues
+//! without requests.
 
 use super::*;
 
@@ -141,7 +142,8 @@ fn who_is_passed_by_virtual_time_may_recover_its_hole_if_it_came_in_time() {
         *tree.get_mut(0) =
             Entity { finish: delta(10 * 40, 40), budget: 40, coefficient, ..*tree.get(0) };
         tree.activate(0, recover);
-        // Recovering: start 10, finish 11, late by 39, or of a raised one half as long and late by 39.5, of which half counts.
+        // Recovering: start 10, finish 11, late by 39, or of a raised one half as long and late by
+        // 39.5, of which half counts.
         let expected = if coefficient == 2 {
             delta(10, 1) + (delta(50, 1) - delta(10, 1) - delta(1, 2)) / 2
         } else {

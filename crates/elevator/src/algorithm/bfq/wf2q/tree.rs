@@ -2,8 +2,8 @@
 //!
 //! Virtual time is sectors divided by weight, in fixed point with 22 fractional bits.
 //!
-//! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Those that wait are in one tree (`waiting`); an entity is eligible if its
-//! start is not ahead of virtual time.
+//! Source: Linux 6.1 and 6.12 block/bfq-wf2q.c; confirmed. Those that wait are in one tree
+//! (`waiting`); an entity is eligible if its start is not ahead of virtual time.
 
 use std::collections::BTreeSet;
 
@@ -52,8 +52,9 @@ impl ServiceTree {
         assert!(found, "entity {id} is remembered");
     }
 
-    /// Virtual time has grown: the remembered entity that it has passed, one at each step; it is to be forgotten. If nobody waits and
-    /// all are passed, virtual time goes back to the last finish, unless it is `plain`.
+    /// Virtual time has grown: the remembered entity that it has passed, one at each step; it is to
+    /// be forgotten. If nobody waits and all are passed, virtual time goes back to the last finish,
+    /// unless it is `plain`.
     pub(super) fn passed(&mut self, plain: bool) -> Option<Id> {
         let &(first, _, id) = self.remembered.first()?;
         if !plain
@@ -71,8 +72,9 @@ impl ServiceTree {
         self.waiting.least_start().filter(|least| *least > self.vtime)
     }
 
-    /// The entity to serve next: the smallest finish of those that are eligible, of equal ones the first inserted; if none is, virtual
-    /// time is taken to be the smallest start. Unless it is `plain`, the search gives up as the kernel's does.
+    /// The entity to serve next: the smallest finish of those that are eligible, of equal ones the
+    /// first inserted; if none is, virtual time is taken to be the smallest start. Unless it is
+    /// `plain`, the search gives up as the kernel's does.
     pub(super) fn first(&self, plain: bool) -> Option<Id> {
         let vtime = self.vtime.max(self.waiting.least_start()?);
         self.waiting.first(vtime, !plain)

@@ -1,4 +1,5 @@
-//! Tests of cfq: single rules first; `shares.rs` runs processes on a small disk, `random.rs` everything at random.
+//! Tests of cfq: single rules first; `shares.rs` runs processes on a small disk, `random.rs`
+//! everything at random.
 
 mod random;
 mod shares;
@@ -79,7 +80,8 @@ fn the_process_that_is_served_is_waited_for_eight_milliseconds_and_no_longer() {
     serve(&mut cfq, ms(10), read(0, 0, 100));
     insert(&mut cfq, ms(12), read(1, 1, 90_000));
     assert_eq!(dispatch(&mut cfq, ms(12)), None);
-    // Asking starts the timer again; the queue asks on a request to an empty scheduler, and not on the next one.
+    // Asking starts the timer again; the queue asks on a request to an empty scheduler, and not on
+    // the next one.
     assert_eq!(cfq.next_timer(), Some(ms(20)));
     insert(&mut cfq, ms(15), read(2, 2, 95_000));
     assert!(!cfq.take_run());
@@ -193,8 +195,8 @@ fn within_a_queue_metadata_goes_first_and_then_what_is_near_in_front_or_nearer_b
     }
     insert(&mut cfq, ms(0), BlockRequest { meta: true, ..read(4, 0, 70_000) });
     let order = [0; 5].map(|_| dispatch(&mut cfq, ms(0)).unwrap());
-    // Each time the neighbours of what was sent are compared, from where the actuator was before that: 60000 is ahead of 50000;
-    // 52000 is 18008 behind 70008, and 100 is out of reach.
+    // Each time the neighbours of what was sent are compared, from where the actuator was before
+    // that: 60000 is ahead of 50000; 52000 is 18008 behind 70008, and 100 is out of reach.
     assert_eq!(order, [4, 1, 3, 2, 0]);
 }
 

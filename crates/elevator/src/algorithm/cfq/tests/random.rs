@@ -55,7 +55,8 @@ impl World {
         assert_eq!(self.cfq.len(), self.held.len());
     }
 
-    /// Grows a request at its end or start, as the queue does after a merge, and joins it with a neighbour that it touches.
+    /// Grows a request at its end or start, as the queue does after a merge, and joins it with a
+    /// neighbour that it touches.
     fn merge(&mut self, now: Time, at: usize, front: bool) {
         let Some((_, &before)) = self.held.iter().nth(at) else { return };
         if !self.cfq.allow_merge(&before, &before, Merge::Back) || before.sector < 8 {

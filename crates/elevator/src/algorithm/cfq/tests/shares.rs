@@ -32,8 +32,8 @@ struct Turn {
     requests: u64,
 }
 
-/// Runs clients on a disk that takes 1 ms for the request at its head's position and 8 ms for others. Tags are processes.
-/// `background` asynchronous writes of process 99 are always queued.
+/// Runs clients on a disk that takes 1 ms for the request at its head's position and 8 ms for
+/// others. Tags are processes. `background` asynchronous writes of process 99 are always queued.
 fn turns(cfq: &mut Cfq, clients: &mut [Client], background: u32, until: Time) -> Vec<Turn> {
     let (mut now, mut head, mut seed, mut seq) = (Time::ZERO, 0, 5_u64, 0);
     let mut device: Option<(BlockRequest, Time, Time)> = None;
@@ -140,7 +140,8 @@ fn slices_are_as_long_as_the_priority_says() {
         .map(|(at, place)| Client { priority: level(at), ..client(place * 100_000_000) })
         .collect();
     let turns = turns(&mut made(1000), &mut readers, 0, ms(30_000));
-    // A slice begins with the first dispatch, and the request that is in the driver at its end is finished.
+    // A slice begins with the first dispatch, and the request that is in the driver at its end is
+    // finished.
     for (process, slice) in [(0, 180), (1, 100), (2, 40)] {
         let mut lengths: Vec<u64> = turns
             .iter()

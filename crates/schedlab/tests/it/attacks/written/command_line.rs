@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::WRITTEN;
 
-/// Commands that write no file of results. `set` and what measures a device write entries of the journal, `kernel build` a cache: both are
-/// read by schedlab alone, and are JSON and programs.
+/// Commands that write no file of results. `set` and what measures a device write entries of the
+/// journal, `kernel build` a cache: both are read by schedlab alone, and are JSON and programs.
 const WRITE_NOTHING: &[&str] = &[
     "devices",
     "list",

@@ -1,4 +1,5 @@
-//! How each command is made to write: in an empty directory, with hostile names wherever one can come from.
+//! How each command is made to write: in an empty directory, with hostile names wherever one can
+//! come from.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +15,14 @@ use crate::made_fleet;
 /// Stands in every hostile name, so that a file shows whether it has one.
 pub(crate) const MARK: &str = "alert(1)";
 
-/// A name of printable characters, which a plan may have: a formula, markup of each format, commands of TeX, of shells and of GitHub.
+/// A name of printable characters, which a plan may have: a formula, markup of each format,
+/// commands of TeX, of shells and of GitHub.
 const PRINTABLE: &str = "=cmd|'/C calc'!A0<script>alert(1)</script><img src=x onerror=alert(1)>[x](javascript:alert(2))\
     ![i](http://evil.example/i)`b`*b*_u_~s~|p|\\input{/etc/passwd}[@evil]${7}$\\input{x}$%c&lt;\"q\"'@all#1</style><!--::error::x\
     ##[add-mask]x www.evil.example ](javascript:alert(3)) ,title=x";
 
-/// What a plan's names may not have, and a record, a table or a recording can: what steers a terminal, and lines.
+/// What a plan's names may not have, and a record, a table or a recording can: what steers a
+/// terminal, and lines.
 const STEERING: &str = "\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J\u{7f}\u{2028}\r\n# H\n::stop-commands::x\n- l\n| a | b |\n    code\n===\n";
 
 /// Calls of one command, or of several that belong together.
@@ -89,7 +92,8 @@ impl Stage {
         )
     }
 
-    /// A command with D for the directory, P for the hostile plan, R for the hostile record's directory and F for the recording.
+    /// A command with D for the directory, P for the hostile plan, R for the hostile record's
+    /// directory and F for the recording.
     #[track_caller]
     fn schedlab(&self, dir: &Path, words: &str) -> Ran {
         let of = |word: &str| match word.split_once('/') {

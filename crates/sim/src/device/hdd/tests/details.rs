@@ -1,4 +1,5 @@
-//! What tells one drive from another: overheads, watermarks, where reading on ends, runs of the write cache, tracks without numbers.
+//! What tells one drive from another: overheads, watermarks, where reading on ends, runs of the
+//! write cache, tracks without numbers.
 
 use super::*;
 
@@ -45,7 +46,8 @@ fn completions_and_reconnections_are_added_once() {
 
 #[test]
 fn a_write_waits_for_its_watermark_and_for_its_least_seek() {
-    // Sector 10 of the first track comes round 2.08 ms after angle 0; the overhead alone would let it be reached.
+    // Sector 10 of the first track comes round 2.08 ms after angle 0; the overhead alone would let
+    // it be reached.
     let done = |more: &str| {
         Bench::new(&format!("hp97560:write_overhead_ns=1500000{more}")).one(Op::Write, 10, 4)
     };
@@ -192,7 +194,8 @@ fn first_ns(zones: &str, sector: u64) -> u64 {
 #[test]
 fn zones_have_their_own_angle_and_tracks_without_numbers() {
     assert_eq!(small("[[2,10,0,0,3,1,2],[2,8,0,0,0,0,1]]").sectors(), 10 + 3 * 8);
-    // One track is reserved, two are spare: sector 0 is on the second one, sector 10 in the second zone.
+    // One track is reserved, two are spare: sector 0 is on the second one, sector 10 in the second
+    // zone.
     let zones = "[[2,10,0,0,3,1,2],[2,8,0,0,5,0,1]]";
     assert_eq!(
         first_ns(zones, 1),
@@ -210,7 +213,8 @@ fn zones_have_their_own_angle_and_tracks_without_numbers() {
 fn a_slipped_track_is_passed_over_and_a_spare_one_stands_in() {
     let (plain, slipped) = ("[[4,10,3,3,0,0,2]]", "[[4,10,3,3,0,0,2,1,4]]");
     assert_eq!((small(plain).sectors(), small(slipped).sectors()), (60, 60));
-    // Tracks begin three sectors after each other; the second one is slipped, so that sector 10 is on the third.
+    // Tracks begin three sectors after each other; the second one is slipped, so that sector 10 is
+    // on the third.
     assert_eq!(first_ns(plain, 10), 3_000_000);
     assert_eq!(first_ns(slipped, 10), 6_000_000);
     let mut bench = Bench(small(slipped), 0);

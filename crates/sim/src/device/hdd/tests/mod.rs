@@ -139,7 +139,8 @@ fn no_long_sequential_read_or_write_loses_a_revolution() {
             bench.one(op, 0, sectors);
             bench.flush();
             let stats = bench.0.stats();
-            // 8 cylinders: rotation is the skews, each less than half a revolution, and the first search.
+            // 8 cylinders: rotation is the skews, each less than half a revolution, and the first
+            // search.
             let waits = stats.rotation_ns / revolution;
             let tracks = stats.transfer_ns / revolution + 1;
             assert!(
@@ -176,7 +177,8 @@ fn a_read_that_catches_up_with_reading_on_waits_for_the_medium() {
     let mut bench = Bench::new("hp97560");
     let first = bench.one(Op::Read, 0, 8) - BUS;
     assert_eq!(first, T + angle(8));
-    // At once the next 16: in 2.2 ms of overhead ten sectors pass; the medium has them sooner than the bus.
+    // At once the next 16: in 2.2 ms of overhead ten sectors pass; the medium has them sooner than
+    // the bus.
     let before = bench.1;
     let done = bench.one(Op::Read, 8, 16);
     let medium = T + angle(24) + BUS;
@@ -344,7 +346,8 @@ fn a_drive_that_sees_32_commands_is_as_much_faster_as_the_shortest_positioning_p
 
 #[test]
 fn the_modern_drive_reads_as_the_measured_one_did() {
-    // ublk-disksim's ST2000DM006: 17.5 ms alone, of which the seek curve is made, and 94 a second at depth 32, of which it is not.
+    // ublk-disksim's ST2000DM006: 17.5 ms alone, of which the seek curve is made, and 94 a second
+    // at depth 32, of which it is not.
     let one = random_reads("st2000dm006:queue_depth=1", 1) as f64 / 1e6;
     let at_32 = 1e9 / random_reads("st2000dm006", 32) as f64;
     assert!((one / 17.5 - 1.0).abs() < 0.03, "{one} ms alone");

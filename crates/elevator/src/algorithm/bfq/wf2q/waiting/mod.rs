@@ -1,13 +1,16 @@
 //! The entities that wait, in a red-black tree whose shape is the kernel's.
 //!
-//! Problem: the kernel's search for the smallest finish among those that are eligible gives up on a subtree if its top is not eligible and
-//! it has passed somebody who is. Which of several it finds depends on the shape of the tree.
+//! Problem: the kernel's search for the smallest finish among those that are eligible gives up on a
+//! subtree if its top is not eligible and it has passed somebody who is. Which of several it finds
+//! depends on the shape of the tree.
 //!
-//! Approach: the textbook's red-black tree, ordered by finish, equal ones in the order of insertion; a node with two children is replaced
-//! by its successor when it goes. Each node knows the smallest start below it.
+//! Approach: the textbook's red-black tree, ordered by finish, equal ones in the order of
+//! insertion; a node with two children is replaced by its successor when it goes. Each node knows
+//! the smallest start below it.
 //!
-//! Source: Linux 6.1 block/bfq-wf2q.c (bfq_first_active_entity) for the search; confirmed. The shape is that of lib/rbtree.c, whose rules
-//! are those of Cormen and others, Introduction to Algorithms, chapter 13. Parameters: none. Departures: none known.
+//! Source: Linux 6.1 block/bfq-wf2q.c (bfq_first_active_entity) for the search; confirmed. The
+//! shape is that of lib/rbtree.c, whose rules are those of Cormen and others, Introduction to
+//! Algorithms, chapter 13. Parameters: none. Departures: none known.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +59,8 @@ impl Waiting {
         (self.root != NIL).then(|| self.node(self.root).least)
     }
 
-    /// The eligible entity of the smallest finish, of equal ones the first inserted; with `gives_up` as the kernel searches for it.
+    /// The eligible entity of the smallest finish, of equal ones the first inserted; with
+    /// `gives_up` as the kernel searches for it.
     pub(super) fn first(&self, vtime: u64, gives_up: bool) -> Option<Id> {
         let (mut at, mut passed) = (self.root, None);
         while at != NIL {

@@ -1,4 +1,5 @@
-//! The tree against a list that is searched from its beginning, and the one case in which the kernel finds another.
+//! The tree against a list that is searched from its beginning, and the one case in which the
+//! kernel finds another.
 
 use proptest::prelude::*;
 
