@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 ///
 /// # Panics
 /// With the sentence `what` after two minutes: nothing that a test waits for takes a hundredth of
-/// that, and a test that waits for ever says nothing.
+/// that, and a test that never ends says nothing.
 #[track_caller]
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use text::percent;
 
 /// Why a trial, or one metric of it, is no evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -207,6 +206,10 @@ impl fmt::Display for VoidReason {
 
 fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
 }
 
 #[cfg(test)]

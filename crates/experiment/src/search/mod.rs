@@ -11,10 +11,10 @@ mod chance;
 mod ledger;
 mod propose;
 pub mod prune;
-mod search;
+mod race;
 mod space;
 
 pub use ledger::{Candidate, Outcome, State};
 pub use propose::Proposals;
-pub use search::{BASELINE, Ended, Mode, Options, Request, Search};
+pub use race::{BASELINE, Ended, Mode, Options, Request, Search};
 pub use space::{Branch, Dimension, Point, Space, SpaceError};

@@ -34,7 +34,7 @@
 
 use crate::stats::Interval;
 
-use crate::search::search::Search;
+use crate::search::race::Search;
 use crate::search::space::{Point, Space};
 
 /// One step: what is compared with the winner, and at which level.
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::search::ledger::{self, Candidate};
     use crate::search::propose::Proposals;
-    use crate::search::search::{Mode, Options};
+    use crate::search::race::{Mode, Options};
     use crate::search::space::tests::dimension;
     use crate::search::space::{Branch, Space};
 

@@ -327,7 +327,7 @@ fn a_hostile_segment_is_refused_whatever_its_checksum_says() {
             "\"none\" is not one of its plan",
         ),
         ("\"observation\":{\"duration_ns\"", "\"observation\":{\"duration\"", "missing field"),
-        ("\"metrics\":{", "\"metrics\":[{", "segment: the trial of workload 0, block 0, arm 0"),
+        ("\"metrics\":{", "\"metrics\":[{", "line 2: not a trial"),
         // What judging passes over is found when the record is read.
         ("\"counters\":{", "\"counters\":{\"x\":[],", "liar: segment: a trial that is none"),
         ("\"latency\":[{", "\"latency\":[{\"op\":1,\"x\":{", ""),

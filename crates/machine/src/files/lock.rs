@@ -208,7 +208,7 @@ mod tests {
     /// Another process that tries to lock the file, with an heir if it succeeds, and waits to be
     /// killed; what it wrote.
     fn start_other(path: &Path) -> (Child, String) {
-        let test = "lock::tests::another_process_locks_a_file_and_waits";
+        let test = "files::lock::tests::another_process_locks_a_file_and_waits";
         let mut child = Command::new(env::current_exe().expect("this program"))
             .args(["--exact", test, "--nocapture"])
             .env(FILE, path)

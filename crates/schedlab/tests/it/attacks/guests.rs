@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use sha2::{Digest, Sha256};
 use testbed::require;
 
 use crate::attacks::attacker;
@@ -84,16 +85,16 @@ fn hostile_cache(lab: &Lab, real: &Path, dir: &Path, source: &str) -> PathBuf {
     let copy = cache.join("kernels").join(kernel.file_name().unwrap());
     fs::create_dir_all(copy.join("tree")).unwrap();
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
-    // Without the sum of the real kernel, as a hostile one would come.
-    let record = fs::read_to_string(kernel.join("kernel.json")).unwrap();
-    let mut record: serde_json::Value = serde_json::from_str(&record).unwrap();
-    record.as_object_mut().unwrap().remove("sha256");
-    fs::write(copy.join("kernel.json"), record.to_string()).unwrap();
     let linux = copy.join("tree/linux");
     fs::write(dir.join("hostile.c"), source).unwrap();
     let gcc =
         Command::new("gcc").arg("-o").arg(&linux).arg(dir.join("hostile.c")).output().unwrap();
     assert!(gcc.status.success(), "{}", String::from_utf8_lossy(&gcc.stderr));
+    // Its own sum in place of the real kernel's, as an attacker would write it.
+    let record = fs::read_to_string(kernel.join("kernel.json")).unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    record["sha256"] = format!("{:x}", Sha256::digest(fs::read(&linux).unwrap())).into();
+    fs::write(copy.join("kernel.json"), record.to_string()).unwrap();
     copy_modules(&kernel, &copy);
     cache
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::common::{Lab, word};
 
 /// The data of the crate that reads formats.
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../foreign/tests/data");
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../import/tests/data");
 
 /// A file or pattern in it.
 fn data(name: &str) -> String {
