@@ -102,8 +102,8 @@ pub(super) fn settled(mut plan: Plan, design: &DesignArgs) -> Result<Plan> {
     locate_files(&mut plan, None);
     let mut plan = checked(plan)?;
     if design.budget.is_none() && plan.budget.blocks.is_some() {
-        // The usual budget has set the length of a trial; that many blocks are measured, however
-        // long they take.
+        // The usual budget has set the length of a trial; that many blocks are measured, in up to
+        // four times the time that they should take.
         plan.budget.time_s = plan.budget.time_s.max(4.0 * length::expected_s(&plan)).min(LONGEST_S);
     }
     Ok(plan)

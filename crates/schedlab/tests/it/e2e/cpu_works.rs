@@ -202,7 +202,7 @@ fn every_workload_is_compared_on_the_cpus_under_every_load() {
         let name = work.split(':').next().unwrap();
         let out = lab.path(name);
         let words = format!(
-            "compare --arena cpu --schedulers default,nice=5 --workload {work} --background {load} --blocks 2 --figures-only --trial-time 300ms \
+            "compare --arena cpu --schedulers default,nice=5 --workload {work} --background {load} --blocks 2 --figures-only --budget 1h --trial-time 300ms \
              --warmup 20ms --out {}",
             out.display()
         );
