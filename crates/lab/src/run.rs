@@ -59,7 +59,7 @@ pub enum Results<'a> {
     /// Into memory. `command` is what repeats the experiment.
     Memory { command: &'a str },
     /// Into a log that has the beginning of this record.
-    Begun { record: Record, log: &'a mut dyn RecordLog },
+    Begun { record: Box<Record>, log: &'a mut dyn RecordLog },
 }
 
 /// What a caller does along the way.

@@ -72,7 +72,7 @@ pub fn merge(segments: Vec<(String, Vec<u8>)>, stop: &Stop) -> Result<Merged> {
         plan: prepared.plan().clone(),
         place: Place::Open(&mut arena),
         pilot: Pilot::Done(Vec::new()),
-        results: Results::Begun { record, log: &mut log },
+        results: Results::Begun { record: Box::new(record), log: &mut log },
         hooks: &(),
     };
     match run(experiment, Console::new(stop, &Silent)) {

@@ -54,7 +54,7 @@ fn record_on(threads: usize) -> (Vec<u8>, usize) {
         plan,
         place: Place::Open(&mut arena),
         pilot: Pilot::Skipped("the plan has the lengths of its trials"),
-        results: Results::Begun { record: Record::new(header), log: &mut store },
+        results: Results::Begun { record: Box::new(Record::new(header)), log: &mut store },
         hooks: &(),
     };
     run(experiment, Console::new(&stop, &Silent)).unwrap();
