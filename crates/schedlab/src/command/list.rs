@@ -45,7 +45,13 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
         out::line("\nBackground loads for --background with --arena cpu:")?;
         out::line(table(&beside, &["name", "help"]))?;
     }
-    if matches!(args.what, Listing::Schedulers) {
+    explain(args.what, &rows, &beside)?;
+    Ok(REACHED)
+}
+
+/// What the columns of a table mean, and what does not fit into them.
+fn explain(what: Listing, rows: &[Value], beside: &[Value]) -> Result<()> {
+    if matches!(what, Listing::Schedulers) {
         out::line(
             "\nSIM: confidence that the simulator's scheduler equals its source: C confirmed in the source, C2 second-hand, D derived, \
              R recalled, P our proposal.\nKERNEL: whether the kernel arena has it: its Linux, or a module of ours.\n\
@@ -62,13 +68,13 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
             out::line(format_args!("  {name:<14} {help} ({values})"))?;
         }
     }
-    if matches!(args.what, Listing::Devices) {
+    if matches!(what, Listing::Devices) {
         out::line(
             "\nEVIDENCE as in `list schedulers`. KERNEL: whether the kernel arena has it, too. The description of each, to start your own FILE.toml from: --json",
         )?;
     }
-    if matches!(args.what, Listing::Formats) {
-        for row in &rows {
+    if matches!(what, Listing::Formats) {
+        for row in rows {
             out::line(format_args!(
                 "\n{}: metrics {}; labels {}",
                 text(&row["name"]),
@@ -80,7 +86,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
             }
         }
     }
-    if matches!(args.what, Listing::Settings) {
+    if matches!(what, Listing::Settings) {
         out::line(
             "\nAn arm is settings with + between them, e.g. nice=-20+affinity=0. NOW: what this machine has.",
         )?;
@@ -95,9 +101,9 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
             out::line(format_args!("\n{}NAME can be {}", text(&row["name"]), text(&row["names"])))?;
         }
     }
-    if matches!(args.what, Listing::Workloads) {
+    if matches!(what, Listing::Workloads) {
         out::line("\nParameters, with defaults: KIND:PARAM=VALUE:PARAM=VALUE")?;
-        for row in rows.iter().chain(&beside) {
+        for row in rows.iter().chain(beside) {
             let params: Vec<String> = row["params"]
                 .as_object()
                 .into_iter()
@@ -107,7 +113,7 @@ pub(crate) fn run(root: &Root, args: &ListArgs) -> Result<u8> {
             out::line(format_args!("  {:<14} {}", text(&row["name"]), params.join(" ")))?;
         }
     }
-    Ok(REACHED)
+    Ok(())
 }
 
 fn schedulers(root: &Root) -> Vec<Value> {

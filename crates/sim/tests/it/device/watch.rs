@@ -116,6 +116,11 @@ pub(crate) fn watch(
         ensure!("figures_only_grow", !fell, "after {before:?} came {stats:?}");
         before = stats;
     }
+    Ok((seen, check_end(device, now, asked)?))
+}
+
+/// The figures when nothing is inside any more.
+fn check_end(device: &dyn DeviceModel, now: u64, asked: [u64; 2]) -> Result<DeviceStats, Broken> {
     let stats = device.stats();
     ensure!(
         "busy_time_is_no_more_than_time",
@@ -136,7 +141,7 @@ pub(crate) fn watch(
         counted == asked,
         "transfers and bytes: {counted:?} instead of {asked:?}"
     );
-    Ok((seen, stats))
+    Ok(stats)
 }
 
 /// How often it may have suspended anything.
