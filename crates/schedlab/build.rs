@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What programs are built of, below the workspace. Tests are left out.
+/// Build inputs below the workspace; tests are left out.
 const SOURCES: [&str; 5] = ["Cargo.toml", "Cargo.lock", "crates", "kernel", "python/src"];
 const NOT_BUILT: [&str; 3] = ["tests", "benches", "snapshots"];
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use experiment::plan::{Plan, TrialLength};
-use experiment::record::{End, Environment, Note, Record};
+use experiment::record::{End, Note, Record};
 use machine::Root;
 
 use crate::arena::open::{OpenOptions, within};
@@ -19,7 +19,7 @@ use crate::driver::RecordLog;
 use crate::rehearsal::{Rehearsed, rehearse};
 use crate::resolve::Resolved;
 use crate::session::{self, RecordOptions};
-use crate::store::TRACES;
+use crate::store::{Memory, Store, TRACES};
 use crate::trace_file::{Format, TraceFile};
 
 /// An experiment to be run.
@@ -64,11 +64,11 @@ pub enum Results<'a> {
 
 /// What a caller does along the way.
 pub trait Hooks {
-    /// Looks at the environment, and may refuse it, before anything is measured or written.
+    /// Looks at the arena, and may refuse it, before anything is measured or written.
     ///
     /// # Errors
     /// The refusal.
-    fn check(&self, _environment: &Environment) -> Result<()> {
+    fn check(&self, _arena: &mut dyn Arena) -> Result<()> {
         Ok(())
     }
 
@@ -112,6 +112,19 @@ pub enum Kept {
     Log,
 }
 
+impl Kept {
+    /// The directory of [`Results::Directory`].
+    ///
+    /// # Panics
+    /// If the results went elsewhere.
+    pub fn directory(self) -> PathBuf {
+        match self {
+            Kept::Directory(dir) => dir,
+            Kept::Memory(_) | Kept::Log => unreachable!("the results go into a directory"),
+        }
+    }
+}
+
 /// Runs an experiment to its end.
 ///
 /// # Errors
@@ -121,24 +134,35 @@ pub fn run(experiment: Experiment<'_>, console: Console<'_>) -> Result<Outcome> 
     let Experiment { plan, place, pilot, results, hooks } = experiment;
     match place {
         Place::New { root, opening } => {
-            let traces = opening.trace;
-            let work = |plan: &Plan, arena: &mut dyn Arena| {
-                measure(plan, arena, Steps { pilot, results, hooks, traces }, console)
-            };
+            // An arena that is opened for a plan has its arms, in their order.
+            let arms = (0..plan.arms.len()).map(ArmIndex).collect();
+            let steps = Steps { arms, pilot, results, hooks, traces: opening.trace };
+            let work = |plan: &Plan, arena: &mut dyn Arena| measure(plan, arena, steps, console);
             within(root, Resolved::of(plan)?, opening, console, work)
         }
         Place::Open(arena) => {
-            measure(&plan, arena, Steps { pilot, results, hooks, traces: None }, console)
+            let arms = plan.arms.iter().map(|arm| arena.admit(arm)).collect::<Result<_>>()?;
+            let steps = Steps { arms, pilot, results, hooks, traces: None };
+            measure(&plan, arena, steps, console)
         }
     }
 }
 
 /// What is left of an experiment when its arena is open.
 struct Steps<'a> {
+    /// The plan's arms in the arena.
+    arms: Vec<ArmIndex>,
     pilot: Pilot<'a>,
     results: Results<'a>,
     hooks: &'a dyn Hooks,
     traces: Option<Format>,
+}
+
+/// Where the results go while they grow.
+enum OpenLog<'a> {
+    Directory(Store),
+    Memory(Memory),
+    Caller(&'a mut dyn RecordLog),
 }
 
 fn measure(
@@ -147,10 +171,8 @@ fn measure(
     steps: Steps<'_>,
     console: Console<'_>,
 ) -> Result<Outcome> {
-    let Steps { pilot, results, hooks, traces } = steps;
-    hooks.check(&arena.capture()?)?;
-    let arms: Vec<ArmIndex> =
-        plan.arms.iter().map(|arm| arena.admit(arm)).collect::<Result<_>>()?;
+    let Steps { arms, pilot, results, hooks, traces } = steps;
+    hooks.check(arena)?;
     let is_resumed = matches!(&results, Results::Directory(options) if options.resume);
     let Rehearsed { plan, notes } = match pilot {
         Pilot::Run { asked } if !is_resumed => rehearse(plan, asked, &arms, arena, console)?,
@@ -158,29 +180,35 @@ fn measure(
         _ => Rehearsed { plan: plan.clone(), notes: Vec::new() },
     };
     hooks.planned(&plan);
-    match results {
+    let (record, mut log) = match results {
         Results::Directory(options) => {
             let (mut store, mut record) = session::open(&plan, &options, arena, console.stop)?;
             session::append_notes(&mut store, &mut record, notes)?;
-            hooks.begin(&plan, Some(store.dir()))?;
-            if let Some(format) = traces {
-                let files = TraceFile::new(format, store.subdir(TRACES)?)?;
-                arena.trace(files.keep_earlier(&record));
-            }
-            let end = conduct(&plan, &record, &arms, arena, &mut store, console)?;
-            Ok(Outcome { end, kept: Kept::Directory(store.dir().to_path_buf()) })
+            (record, OpenLog::Directory(store))
         }
         Results::Memory { command } => {
             let (mut memory, mut record) = session::in_memory(&plan, command, arena)?;
             session::append_notes(&mut memory, &mut record, notes)?;
-            hooks.begin(&plan, None)?;
-            let end = conduct(&plan, &record, &arms, arena, &mut memory, console)?;
-            Ok(Outcome { end, kept: Kept::Memory(memory.into_bytes()) })
+            (record, OpenLog::Memory(memory))
         }
-        Results::Begun { record, log } => {
-            hooks.begin(&plan, None)?;
-            let end = conduct(&plan, &record, &arms, arena, log, console)?;
-            Ok(Outcome { end, kept: Kept::Log })
-        }
+        Results::Begun { record, log } => (*record, OpenLog::Caller(log)),
+    };
+    let store = if let OpenLog::Directory(store) = &log { Some(store) } else { None };
+    hooks.begin(&plan, store.map(Store::dir))?;
+    if let (Some(format), Some(store)) = (traces, store) {
+        let files = TraceFile::new(format, store.subdir(TRACES)?)?;
+        arena.trace(files.keep_earlier(&record));
     }
+    let kept: &mut dyn RecordLog = match &mut log {
+        OpenLog::Directory(store) => store,
+        OpenLog::Memory(memory) => memory,
+        OpenLog::Caller(log) => *log,
+    };
+    let end = conduct(&plan, &record, &arms, arena, kept, console)?;
+    let kept = match log {
+        OpenLog::Directory(store) => Kept::Directory(store.dir().to_path_buf()),
+        OpenLog::Memory(memory) => Kept::Memory(memory.into_bytes()),
+        OpenLog::Caller(_) => Kept::Log,
+    };
+    Ok(Outcome { end, kept })
 }

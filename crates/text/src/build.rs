@@ -31,8 +31,8 @@ pub fn difference(found: &str, expected: &str) -> Option<String> {
     (found != expected).then(|| {
         format!(
             "measured by another build of schedlab (found {}, expected {}), and results of different builds are never joined",
-            named(found),
-            named(expected)
+            name_of(found),
+            name_of(expected)
         )
     })
 }
@@ -49,7 +49,7 @@ pub fn other_format(found: impl Display, expected: u32, writer: Option<&str>) ->
     )
 }
 
-fn named(build: &str) -> &str {
+fn name_of(build: &str) -> &str {
     if build.is_empty() { "an unknown build" } else { build }
 }
 
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn builds_that_differ_are_both_named() {
+    fn builds_that_differ_are_both_name_of() {
         assert_eq!(difference("a", "a"), None);
         let why = difference("", "b").expect("they differ");
         assert!(why.contains("(found an unknown build, expected b)"), "{why}");

@@ -139,11 +139,7 @@ pub(super) fn percent(fraction: f64) -> String {
 
 /// What a metric counts, in words; a foreign one by its name.
 fn noun(metric: &str) -> String {
-    match (metric::find(metric), metric.rsplit_once('.')) {
-        (Some(row), None) => row.noun.to_owned(),
-        (Some(row), Some((job, _))) => format!("{} of {job}", row.noun),
-        (None, _) => metric.replace('_', " "),
-    }
+    metric::noun_of(metric).unwrap_or_else(|| metric.replace('_', " "))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::{Prepared, Unit};
 use crate::arena::Arena;
 use crate::console::Console;
 use crate::progress::{Progress, Step};
-use crate::run::{Experiment, Kept, Pilot, Place, Results, run};
+use crate::run::{Experiment, Pilot, Place, Results, run};
 use crate::session::RecordOptions;
 use crate::signals::Stop;
 
@@ -87,10 +87,7 @@ impl Live<PathBuf> {
                 results: Results::Directory(options),
                 hooks: &(),
             };
-            match run(experiment, console)?.kept {
-                Kept::Directory(dir) => Ok(dir),
-                Kept::Memory(_) | Kept::Log => unreachable!("the results go into a directory"),
-            }
+            Ok(run(experiment, console)?.kept.directory())
         })
     }
 }

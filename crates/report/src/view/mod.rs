@@ -240,11 +240,7 @@ fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 /// A metric's name in words; a foreign one as it is.
 pub(crate) fn label(name: &str) -> String {
-    match (metric::find(name), name.rsplit_once('.')) {
-        (Some(row), None) => row.label.to_owned(),
-        (Some(row), Some((job, _))) => format!("{job}.{}", row.label),
-        (None, _) => clean(name),
-    }
+    metric::label_of(name).unwrap_or_else(|| clean(name))
 }
 
 /// The value beside a change in a table of everything; empty for a metric that is not judged.

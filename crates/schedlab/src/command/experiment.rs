@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use experiment::plan::{self, ArenaKind, LONGEST_S, Plan, TrialLength};
 use experiment::record::{End, EndReason, Ending, Environment, Record};
+use lab::arena::Arena;
 use lab::console::Console;
 use lab::feasibility;
 use lab::length;
@@ -12,7 +13,7 @@ use lab::output::{self, Output};
 use lab::progress::Progress as _;
 use lab::resolve::programs::{self, Agreement, ProgramOptions};
 use lab::resolve::{locate_files, locate_patches};
-use lab::run::{Experiment, Hooks, Kept, Outcome, Pilot, Place, Results, run};
+use lab::run::{Experiment, Hooks, Outcome, Pilot, Place, Results, run};
 use lab::session::RecordOptions;
 use lab::signals::Stop;
 use lab::store;
@@ -197,8 +198,8 @@ pub(super) struct Along<'a> {
 }
 
 impl Hooks for Along<'_> {
-    fn check(&self, environment: &Environment) -> Result<()> {
-        self.beside.check.map_or(Ok(()), |check| check(environment))
+    fn check(&self, arena: &mut dyn Arena) -> Result<()> {
+        self.beside.check.map_or(Ok(()), |check| check(&arena.capture()?))
     }
 
     fn planned(&self, plan: &Plan) {
@@ -267,10 +268,7 @@ pub(super) fn measure_on(
     if let Some(monitor) = progress.monitor() {
         monitor.ended(end.reason.word());
     }
-    match kept {
-        Kept::Directory(dir) => Ok((dir, end)),
-        Kept::Memory(_) | Kept::Log => unreachable!("the results go into a directory"),
-    }
+    Ok((kept.directory(), end))
 }
 
 /// Trials of one record are all of one length: a resumed experiment goes on with its record's.
