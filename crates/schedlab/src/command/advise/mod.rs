@@ -126,7 +126,12 @@ fn fitted(
         };
         fit::fit(root, &request, &stop, &progress)?
     } else {
-        let next = "give --model FILE.toml (sudo schedlab fit DEVICE --out FILE.toml) or a name of schedlab list devices";
+        let mut next = String::from(
+            "give --model FILE.toml (sudo schedlab fit DEVICE --out FILE.toml) or a name of schedlab list devices",
+        );
+        if !is_trace {
+            next.push_str(", or record it while it works, for longer with --for");
+        }
         fit::fit_recording(trace, args.seed).with_context(|| format!("{}: {next}", args.subject))?
     };
     if !args.quiet {

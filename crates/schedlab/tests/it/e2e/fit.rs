@@ -198,7 +198,8 @@ fn a_live_disk_is_recorded_fitted_and_advised_on_in_one_command_in_each_arena() 
     }
     assert_eq!(device.snapshot(), before, "no setting of it was changed");
     let idle = format!("advise {} --for 300ms --out {}", device.path, lab.path("idle").display());
-    lab.run(&idle).expect_status(1).says(&["asked for nothing", "--for"]);
+    // Too few requests, or none: a list of devices in another test reads this one for signatures.
+    lab.run(&idle).expect_status(1).says(&["while it works", "--for"]);
     let wrong = format!("advise {} --for never --out {}", device.path, lab.path("wrong").display());
     lab.run(&wrong).expect_status(2).says(&["--for", "never"]);
 }
